@@ -80,6 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
             finish_session=session.finish,
             selection=session.selection,
             redact=session.redact,
+            redacts=session.redacts,
         )
         config.pluginmanager.register(config.stash[REPORT], "ragmetrics-reporting")
 

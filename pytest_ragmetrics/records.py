@@ -390,15 +390,27 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
         # The order in which they ended is chance.
         exchanges = sorted(scoring.exchanges, key=lambda it: (it.vote, it.task, it.prompt, it.judge or ""))
         record = replace(record, exchanges=tuple(exchanges))
-    before = record
+    return _shown(record, redact)
+
+
+def redacted(document: Document, redact: Callable[[str], str]) -> Document:
+    """Return a document with the texts of its records as :func:`record_of` would have redacted them."""
+    tests = (
+        replace(test, records=tuple(_shown(it, redact) for it in test.records), again=()) for test in document.tests
+    )
+    return replace(document, tests=tuple(tests))
+
+
+def _shown(record: Record, redact: Callable[[str], str] | None) -> Record:
+    """Return a record without what nobody may see."""
     if redact is None:
-        record = _plain(record, lambda text: masked(encodable(text)))
+        plain = _plain(record, lambda text: masked(encodable(text)))
     else:
-        record = _plain(record, lambda text: masked(encodable(redact(encodable(text)))))
-    if record.sample is before.sample and record.verdicts is before.verdicts:
-        return record
-    response = record.sample.response or ""
-    return replace(record, verdicts=tuple(_with_right_offsets(verdict, response) for verdict in record.verdicts))
+        plain = _plain(record, lambda text: masked(encodable(redact(encodable(text)))))
+    if plain.sample is record.sample and plain.verdicts is record.verdicts:
+        return plain
+    response = plain.sample.response or ""
+    return replace(plain, verdicts=tuple(_with_right_offsets(verdict, response) for verdict in plain.verdicts))
 
 
 def _is_to_look_into(record: Record) -> bool:

@@ -384,8 +384,8 @@ class RunReport:
     """The hooks that gather the reports of tests and make the summary and the files of them.
 
     ``finish_session`` is called with the exit status at the end of the run and returns lines for the summary;
-    ``selection`` says which tests the run had, ``redact`` changes texts. Raises ``pytest.UsageError`` for a baseline
-    that cannot be read.
+    ``selection`` says which tests the run had, ``redact`` changes texts, ``redacts`` says whether it does. Raises
+    ``pytest.UsageError`` for a baseline that cannot be read.
     """
 
     def __init__(
@@ -396,9 +396,11 @@ class RunReport:
         finish_session: Callable[[int], list[str]],
         selection: Callable[[pytest.Session, int], Selection],
         redact: Callable[[str], str],
+        redacts: Callable[[], bool],
     ) -> None:
         self.collector = Collector()
         self._redact = redact
+        self._redacts = redacts
         self._selection = selection
         self._settings = settings
         self._root = root
@@ -479,9 +481,12 @@ class RunReport:
     def _compare(self, document: Document) -> RunComparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""
         if self._comparison is None and self.baseline is not None:
+            from pytest_ragmetrics.records import redacted
             from pytest_ragmetrics.run_comparison import compare_documents
 
-            self._comparison = compare_documents(document, self.baseline)
+            # It may be of a time when other texts were redacted, and the page shows its answers.
+            baseline = redacted(self.baseline, self._redact) if self._redacts() else self.baseline
+            self._comparison = compare_documents(document, baseline)
         return self._comparison
 
     def _document(self, exit_status: int) -> Document:

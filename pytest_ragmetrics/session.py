@@ -423,7 +423,7 @@ class PytestSession:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Begin an attempt at a test, with the judge its marker names."""
         # Asked anew each time: the conftest.py files of folders are loaded after the start.
-        self.recorder.redact = self.redact if self._hook.pytest_ragmetrics_redact.get_hookimpls() else None
+        self.recorder.redact = self.redact if self.redacts() else None
         self.recorder.begin(item.nodeid)
         if MARKER_FAULT in item.stash:
             pytest.fail(item.stash[MARKER_FAULT], pytrace=False)
@@ -550,6 +550,10 @@ class PytestSession:
         ]
         read = [read for name, read in (("rag_judge", marked_judge), ("rag_votes", marked_votes)) if name in names]
         return faults + [fault for fault in (_fault(each, item) for each in read) if fault]
+
+    def redacts(self) -> bool:
+        """Tell whether a hook redacts texts."""
+        return bool(self._hook.pytest_ragmetrics_redact.get_hookimpls())
 
     def redact(self, text: str) -> str:
         """Return a text as the hook redacts it."""
