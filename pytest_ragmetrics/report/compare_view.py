@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from pytest_ragmetrics.comparison import gain_of, is_redefined
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, counted, named, score_text, threshold_text
-from pytest_ragmetrics.records import Record, TestRecord, flips
+from pytest_ragmetrics.records import Record, TestRecord, Threshold, flips
 from pytest_ragmetrics.report.judging import judging_changes
 from pytest_ragmetrics.report.outcomes import PairedTest
 from pytest_ragmetrics.report.text_changes import (
@@ -54,6 +54,8 @@ _NAME_LENGTH, _PREVIEW_LENGTH, _CLAIM_LENGTH = 80, 110, 120
 #: Verdicts that are this short on average are on single words: they are listed in a line.
 _WORD_LENGTH, _WORDS_SHOWN = 20, 30
 _ROUNDING = 1e-9
+#: By test function and metric.
+Thresholds = Mapping[tuple[str, str], Threshold]
 _RecordPair = tuple[Record | None, Record | None]
 
 
@@ -140,8 +142,13 @@ class CompareView:
     samples: tuple[SampleChange, ...] = ()
 
 
-def build_compare_view(paired: PairedTest, comparison: RunComparison) -> CompareView | None:
-    """Return what changed of a test of a run with a baseline; ``None`` where nothing did."""
+def build_compare_view(
+    paired: PairedTest, comparison: RunComparison, thresholds: Thresholds | None = None
+) -> CompareView | None:
+    """Return what changed of a test of a run with a baseline; ``None`` where nothing did.
+
+    ``thresholds`` are those of :func:`shared_thresholds`, for scores that an earlier assert kept from being asserted.
+    """
     test, before = paired.test, paired.before
     flipping: list[Chip] = ["flips"] if any(flips(it.samples, it.threshold) for it in test.records) else []
     if before is None:
@@ -151,7 +158,8 @@ def build_compare_view(paired: PairedTest, comparison: RunComparison) -> Compare
     chips = tuple(chip for chip in CHIPS if chip in found)
     if "changed" not in found:
         return CompareView(chips=chips) if chips else None
-    builders = [_SampleBuilder(*group, comparison) for group in _samples(pairs)]
+    usual = {metric: threshold for (name, metric), threshold in (thresholds or {}).items() if name == _function(test)}
+    builders = [_SampleBuilder(group, comparison, usual) for group in _samples(pairs)]
     rescored = max((abs(gain) for pair in pairs if (gain := _gain(*pair)) is not None), default=0.0)
     return CompareView(
         chips=chips,
@@ -160,9 +168,23 @@ def build_compare_view(paired: PairedTest, comparison: RunComparison) -> Compare
     )
 
 
+def shared_thresholds(comparison: RunComparison) -> Thresholds:
+    """Return the threshold of each metric in each test function, where all rows of both runs have one and the same."""
+    found: dict[tuple[str, str], set[Threshold]] = {}
+    for test in (*comparison.document.tests, *comparison.baseline.tests):
+        for record in test.records:
+            if record.threshold is not None:
+                found.setdefault((_function(test), record.metric), set()).add(record.threshold)
+    return {place: thresholds.pop() for place, thresholds in found.items() if len(thresholds) == 1}
+
+
+def _function(test: TestRecord) -> str:
+    return test.id.partition("[")[0]
+
+
 def build_gone_view(test: TestRecord, comparison: RunComparison) -> CompareView:
     """Return what a test of the baseline was that has no counterpart now."""
-    builders = [_SampleBuilder(*group, comparison) for group in _samples((record, None) for record in test.records)]
+    builders = [_SampleBuilder(group, comparison) for group in _samples((record, None) for record in test.records)]
     return CompareView(chips=("gone",), samples=tuple(builder.build() for builder in builders))
 
 
@@ -187,15 +209,16 @@ def _record_pairs(befores: Sequence[Record], records: Sequence[Record]) -> list[
 
 
 _Sample = dict[str, Any] | None
+_Group = tuple[list[_RecordPair], _Sample, _Sample]
 
 
-def _samples(pairs: Iterable[_RecordPair]) -> list[tuple[list[_RecordPair], _Sample, _Sample]]:
+def _samples(pairs: Iterable[_RecordPair]) -> list[_Group]:
     """Return the pairs by their samples, each with all fields then and now: metrics take different fields of one."""
-    groups: list[tuple[list[_RecordPair], _Sample, _Sample]] = []
+    groups: list[_Group] = []
     for pair in pairs:
         before, now = (None if record is None else record.sample.to_mapping() for record in pair)
         for place, (found, old, new) in enumerate(groups):
-            if ((old and before) or (new and now)) and _is_same(old, before) and _is_same(new, now):
+            if _is_same(old, before) and _is_same(new, now) and _is_asked(old or new, before or now):
                 groups[place] = ([*found, pair], _united(old, before), _united(new, now))
                 break
         else:
@@ -205,6 +228,11 @@ def _samples(pairs: Iterable[_RecordPair]) -> list[tuple[list[_RecordPair], _Sam
 
 def _is_same(known: _Sample, sample: _Sample) -> bool:
     return not known or not sample or all(known[name] == sample[name] for name in known.keys() & sample.keys())
+
+
+def _is_asked(known: _Sample, sample: _Sample) -> bool:
+    """Tell whether two samples, one of which may be of the other run, have the same id and question."""
+    return all((known or {}).get(name) == (sample or {}).get(name) for name in ("id", "user_input"))
 
 
 def _united(known: _Sample, sample: _Sample) -> _Sample:
@@ -250,8 +278,9 @@ def _gain(before: Record | None, now: Record | None) -> float | None:
 class _SampleBuilder:
     """Builds what changed of one sample; of a test that is gone there is none now."""
 
-    def __init__(self, pairs: Sequence[_RecordPair], before: _Sample, now: _Sample, comparison: RunComparison) -> None:
-        self._pairs, self._before, self._now, self._comparison = pairs, before, now, comparison
+    def __init__(self, group: _Group, comparison: RunComparison, usual: Mapping[str, Threshold] | None = None) -> None:
+        (self._pairs, self._before, self._now), self._comparison = group, comparison
+        self._usual = usual or {}
         self._answer = self._text_change("response")
         self._verdicts = tuple(self._verdict_changes())
         self._passages = self._passage_changes()
@@ -274,7 +303,7 @@ class _SampleBuilder:
             answer=self._answer,
             passages=self._passages if differ else (),
             passages_title=self._passages_title(),
-            scores=tuple(score_change(before, now) for before, now in self._pairs),
+            scores=tuple(score_change(before, now, self._usual) for before, now in self._pairs),
             verdicts=tuple(change for change in self._verdicts if change.changed or change.lines),
         )
 
@@ -486,17 +515,22 @@ def _verdict_change(number: int, old: Verdict | None, new: Verdict | None) -> Ve
     )
 
 
-def score_change(before: Record | None, now: Record | None) -> ScoreChange:
-    """Return a score then and now, one of which may be missing."""
+def score_change(
+    before: Record | None, now: Record | None, usual: Mapping[str, Threshold] | None = None
+) -> ScoreChange:
+    """Return a score then and now, one of which may be missing; ``usual`` are thresholds by metric."""
     record = now or before
     if record is None:
         raise ValueError("a score of neither run cannot be compared")
     then, needed = (None if it is None else it.threshold for it in (before, now))
-    bound = then if needed is None else needed
+    bound = next((it for it in (needed, then, (usual or {}).get(record.metric)) if it is not None), None)
     needs = "" if bound is None else threshold_text(bound)
     if then is not None and needed is not None and then != needed:
         needs += f", was {threshold_text(then)}"
     word, tone = _score_word(before, now)
+    if bound is not None and now is not None and now.outcome == "measured" and not now.vacuous:
+        # An earlier assert of the test failed, or this one was taken out.
+        word = f"{word}, not asserted now"
     return ScoreChange(
         metric=f"{record.metric} (lower is better)" if record.better == "lower" else record.metric,
         then=_score(before),
@@ -538,6 +572,8 @@ def _outcome_word(before: Record, now: Record) -> tuple[str, Tone]:
         return (then, "same") if then else _measured_word(before, now)
     if then:
         return f"{'fails' if failed else 'passes'}, {then}", "bad" if failed else "same"
+    if before.outcome == "measured":
+        return ("fails" if failed else "passes"), "same"
     if failed == did:
         return ("fails, both" if failed else "passes, both"), "same"
     return ("newly fails", "bad") if failed else ("fixed", "good")
@@ -547,6 +583,6 @@ def _measured_word(before: Record, now: Record) -> tuple[str, Tone]:
     gain = _gain(before, now)
     if gain is None:
         return "", "same"
-    word = "as before" if abs(gain) <= _ROUNDING else f"{score_text(abs(gain))} {'better' if gain > 0 else 'worse'}"
-    # An earlier assert of the test failed, or this one was taken out.
-    return f"{word}, not asserted now" if before.threshold is not None else word, "same"
+    if abs(gain) <= _ROUNDING:
+        return "as before", "same"
+    return f"{score_text(abs(gain))} {'better' if gain > 0 else 'worse'}", "same"

@@ -14,6 +14,7 @@ from pytest_ragmetrics.report.columns import (
     ColumnsError,
     ComparedColumns,
     Winner,
+    _adjusted,
     column_lines,
     columns_of_runs,
     columns_of_values,
@@ -132,10 +133,16 @@ def test_a_difference_is_named_where_the_rows_show_it() -> None:
     ]
 
 
+def test_p_values_are_adjusted_by_holm() -> None:
+    """No adjusted value is smaller than that of a smaller one."""
+    found = _adjusted({("a", 0, 1): 0.011, ("b", 0, 1): 0.01, ("c", 0, 1): 0.5})
+    assert found == pytest.approx({("a", 0, 1): 0.03, ("b", 0, 1): 0.03, ("c", 0, 1): 0.5})
+
+
 def test_the_comparison_is_told_in_lines() -> None:
     """Rows and winners, each metric with its pairs, then the rows that differ most."""
     made = compared(
-        {"q": 0.5, "r": 1.0, "s": 0.5, "only": 1.0}, {"q": 1.0, "r": 1.0, "s": None}, {"q": 0.8, "r": 1.0, "s": 0.6}
+        {"s": 0.5, "r": 1.0, "q": 0.5, "only": 1.0}, {"q": 1.0, "r": 1.0, "s": None}, {"q": 0.8, "r": 1.0, "s": 0.6}
     )
     assert column_lines(made) == [
         "3 rows in all of a, b, c; without a counterpart: 1 of a",
@@ -223,6 +230,7 @@ def test_values_that_cannot_be_compared_are_refused(key: str, values: list[str],
     ("scores", "margin", "worse"),
     [
         ([{"q": 0.9}, {"q": 0.9}, {"q": 0.9}], 0.0, False),
+        ([{"q": 0.9}, {"q": 1.0}, {"q": 0.9}], 0.0, False),
         ([{"q": 0.9}, {"q": 1.0}, {"q": 0.8}], 0.0, True),
         ([{"q": 0.9}, {"q": 1.0}, {"q": 0.8}], 0.2, False),
         ([{"q": 0.9}, {"q": 0.9}, {"q": None}], 0.2, True),

@@ -18,6 +18,7 @@ from pytest_ragmetrics.report.compare_view import (
     build_gone_view,
     count_chips,
     score_change,
+    shared_thresholds,
     verdicts_change,
 )
 from pytest_ragmetrics.report.html import environment
@@ -96,6 +97,7 @@ OTHER: dict[str, Any] = {"response": "The rent is 72 pounds a year."}
         (one(scored(0.9, votes=(0.7, 1.0))), None, ("new", "flips")),
         # The same score, held against another threshold.
         (one(scored(0.9, at_least=0.95)), one(scored(0.9)), ("changed", "worse")),
+        (one(scored()), one(scored(at_least=None)), ("changed",)),
         # Judges that differ give scores that cannot be compared, and nothing to check says nothing.
         (one(scored(0.9, judge="b")), one(scored(0.95, judge="a")), None),
         (one(scored(1.0, vacuous=True, **OTHER)), one(scored(0.9)), ("changed",)),
@@ -213,6 +215,17 @@ def test_a_lost_passage_says_which_claims_it_carried() -> None:
     assert [it.number for it in (*found.verdicts[0].changed, *found.verdicts[0].kept)] == [1, 2, 3]
     found = sample_of(one(scored(1.0, verdicts=[replace(it, evidence=()) for it in claims], **LESS)), then)
     assert (found.verdicts, found.passages[0].carried) == ((), "2 claims")
+    # A metric whose claims are as before takes no numbers; what was not ok then carried nothing.
+    same = [verdict("Sheds need the consent of the committee", ok=True), replace(carried(CLAIM, 0), ok=False)]
+    sides = [
+        one(scored(metric="other", verdicts=same), scored(score, verdicts=it))
+        for score, it in ((0.3, now), (1.0, claims))
+    ]
+    found = sample_of(
+        replace(sides[0], records=tuple(replace(it, sample=replace(it.sample, **LESS)) for it in sides[0].records)),
+        sides[1],
+    )
+    assert (found.passages[0].carried, found.verdicts[0].changed[0].number) == ("claims 1, 2", 1)
     # Evidence that is not in the passage, and words of word-level metrics, say nothing.
     astray = replace(claims[1], evidence=(Evidence(context=0, start=0, end=4, text="Shed"),))
     word = verdict("rent", ok=True, evidence=[Evidence(context=0, start=4, end=8, text="rent")])
@@ -290,6 +303,8 @@ VACUOUS: dict[str, Any] = {"score": 1.0, "vacuous": True}
             ("1.00", "1.00", "passes, both, another metric of this name then", "same"),
         ),
         ({"at_least": None}, {"at_least": None}, ("1.00", "1.00", "as before", "same")),
+        ({"at_least": None}, {}, ("1.00", "1.00", "passes", "same")),
+        ({"at_least": None}, {"score": 0.5}, ("1.00", "0.50", "fails", "same")),
         ({"at_least": None}, {"at_least": None, "score": 0.25}, ("1.00", "0.25", "0.75 worse", "same")),
         ({}, {"at_least": None, "score": 0.25}, ("1.00", "0.25", "0.75 worse, not asserted now", "same")),
         (None, {}, ("\u2013", "1.00", "new", "same")),
@@ -301,8 +316,8 @@ def test_a_score_is_told_in_words(
     before: dict[str, Any] | None, now: dict[str, Any] | None, expected: tuple[str, str, str, str]
 ) -> None:
     """Then, now, what became of it and how that looks; a vacuous score is no number."""
-    sides = [None if fields is None else scored(**{"metric": "correctness", **fields}) for fields in (before, now)]
-    found = score_change(*sides)
+    then, this = (None if fields is None else scored(**{"metric": "correctness", **fields}) for fields in (before, now))
+    found = score_change(then, this)
     assert (found.then, found.now, found.word, found.tone) == expected
 
 
@@ -314,6 +329,24 @@ def test_thresholds_that_differ_are_both_named() -> None:
     assert score_change(scored(at_least=None), scored(at_least=None)).needs == ""
     with pytest.raises(ValueError, match="neither run"):
         score_change(None, None)
+
+
+def test_a_score_that_no_assert_reached_has_the_threshold_of_other_rows() -> None:
+    """Where all rows of a test function have one and the same; a row of another function says nothing."""
+    loose = scored(0.5, at_least=None)
+    others = [one(scored(0.9), name=f"test_bot[q{number}]") for number in (2, 3)]
+    strange = one(scored(0.9, at_least=0.7), name="test_other[q1]")
+
+    def needs(*rows: OneTest) -> tuple[str, str]:
+        comparison = compare_documents(document(one(loose), *rows), document(one(replace(loose, score=0.75))))
+        pair = paired_tests(comparison.document, comparison)[0]
+        view = build_compare_view(pair, comparison, shared_thresholds(comparison))
+        assert view is not None
+        return view.samples[0].scores[0].needs, view.samples[0].scores[0].word
+
+    assert needs(*others, strange) == ("≥ 0.80", "0.25 worse, not asserted now")
+    assert needs(strange) == ("", "0.25 worse")
+    assert needs(*others, one(scored(0.9, at_least=0.7), name="test_bot[q4]")) == ("", "0.25 worse")
 
 
 def facts(now: Record, before: Record, judging: Sequence[dict[str, Judging]] = ({}, {})) -> tuple[str, ...]:
@@ -350,6 +383,13 @@ def test_records_of_one_sample_are_one_comparison() -> None:
         ["faithfulness", "correctness"],
         ["faithfulness"],
     ]
+    # A metric in place of another one; another question in place of a question.
+    view = view_of(one(scored(metric="correctness", **OTHER)), one(scored()))
+    assert view is not None
+    assert [[it.word for it in sample.scores] for sample in view.samples] == [["new", "not scored now"]]
+    view = view_of(one(scored(metric="correctness", user_input="Why?")), one(scored()))
+    assert view is not None
+    assert len(view.samples) == 2
 
 
 def test_texts_from_outside_are_escaped() -> None:

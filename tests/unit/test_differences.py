@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.report.text_changes import Text, folded, text_change, versions
+from pytest_ragmetrics.text import differences
 from pytest_ragmetrics.text.differences import tokens_of, word_changes
 
 LONG = "The tide turned at noon and the boats came in. " * 40
@@ -37,6 +39,7 @@ def shown(before: str, after: str) -> str:
         ("We may ask. Then go.", "We can ask. Wait. Then go.", "We [-may-][+can+]ask. [+Wait.+]Then go."),
         ("We may leave", "We can leave. More is here", "We [-may-][+can+]leave[+. More is here+]"),
         ("We may stay.", "We can stay. They too.", "We [-may-][+can+]stay. [+They too.+]"),
+        ("the cat", "the dog and the cat", "[+the dog and+]the cat"),
         # A short word that both happen to have does not cut a change into pieces.
         (
             "paid by the quiet tenant",
@@ -92,11 +95,22 @@ def test_long_texts_are_compared_by_sentences_first(monkeypatch: pytest.MonkeyPa
     before = " ".join(f"Plot {number} is let to tenant {number * 7}." for number in range(300))
     after = before.replace("Plot 150 is let", "Plot 150 was sold").replace("Plot 20 is", "Plot 20 may be")
     exact = shown(before, after)
-    monkeypatch.setattr("pytest_ragmetrics.text.differences._MOST_CELLS", 200_000)
+    cells: list[int] = []
+
+    def align(run: Any, *keys: Any) -> Any:
+        cells.append(differences._cells(run))
+        return aligned(run, *keys)
+
+    aligned = differences._aligned
+    monkeypatch.setattr(differences, "_aligned", align)
+    monkeypatch.setattr(differences, "_MOST_CELLS", 200_000)
     assert shown(before, after) == exact
     assert exact.count("[-") == 2
-    monkeypatch.setattr("pytest_ragmetrics.text.differences._MOST_CELLS", 100)
+    assert 0 < max(cells) <= 200_000
+    monkeypatch.setattr(differences, "_MOST_CELLS", 100)
+    cells.clear()
     assert "".join(step.said for step in word_changes(before, after)) == after
+    assert cells == []
 
 
 @pytest.mark.parametrize(
