@@ -355,11 +355,16 @@ METHODS: Mapping[str, str] = {
 }
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """Return a name without the differences between class, function, display name and constant.
+
+    >>> folded("Answer Relevancy") == folded("ANSWER_RELEVANCY") == folded("AnswerRelevancy")
+    True
+    """
     return re.sub(r"[\W_]+", "", name).lower()
 
 
-_FOLDED = {_folded(name): name for name in METRICS}
+_FOLDED = {folded(name): name for name in METRICS}
 
 
 def equivalent_of(name: str) -> str | None:
@@ -370,8 +375,8 @@ def equivalent_of(name: str) -> str | None:
     >>> print(equivalent_of("RAGAS Faithfulness"))
     'RAGAS Faithfulness' is of DeepEval: write "faithfulness" (ragmetrics docs from-deepeval)
     """
-    folded = _folded(name)
-    known = _FOLDED.get(folded) or _FOLDED.get(folded + "metric")
+    wanted = folded(name)
+    known = _FOLDED.get(wanted) or _FOLDED.get(wanted + "metric")
     if known is None:
         return None
     tool, write, differs, same = METRICS[known]

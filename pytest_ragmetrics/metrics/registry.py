@@ -16,7 +16,7 @@ from pytest_ragmetrics import context
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, parameters_of
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgedMetric, JudgeLike
-from pytest_ragmetrics.other_tools import NAMES, class_of_theirs, equivalent_of
+from pytest_ragmetrics.other_tools import NAMES, class_of_theirs, equivalent_of, folded
 
 if TYPE_CHECKING:
     from pluggy import HookImpl
@@ -131,10 +131,11 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
         return known[known[name].name]
     if name in _RENAMED:
         raise ValueError(f"there is no metric {name!r} any more: it is called {_RENAMED[name]!r} now")
-    theirs = equivalent_of(name)
+    alike = [each for each in known if folded(each) == folded(name)]
+    theirs = None if alike else equivalent_of(name)
     if theirs is not None:
         raise ValueError(theirs)
-    near = dict.fromkeys(known[each].name for each in get_close_matches(name, known, n=3))
+    near = dict.fromkeys(known[each].name for each in alike or get_close_matches(name, known, n=3))
     names = sorted({metric.name for metric in known.values()})
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
     raise ValueError(f"there is no metric {name!r}: {hint}")

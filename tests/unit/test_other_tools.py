@@ -124,6 +124,9 @@ def test_what_answers_mention_exists() -> None:
             r"is of Ragas: write NoiseSensitivity\(mode=\"relevant\"\) \(ragmetrics docs from-ragas\)$",
         ),
         ("faithfullness", "^there is no metric 'faithfullness': did you mean"),
+        ("Answer Relevancy", r"^there is no metric 'Answer Relevancy': did you mean answer_relevancy\?$"),
+        ("BLEU_SCORE", r": did you mean bleu_score\?$"),
+        ("llm-context-recall", r": did you mean context_recall\?$"),
     ],
 )
 def test_a_metric_by_their_name(name: str, message: str) -> None:
