@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.commands.command import CommandResult, number, output
+from pytest_ragmetrics.commands.command import CommandResult, fitted, number, output
 from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.files import write_atomically
 
@@ -37,7 +37,7 @@ def diff(arguments: argparse.Namespace) -> CommandResult:
     lines, status = _diff_of_two(arguments, *runs) if len(runs) == COLUMNS[0] else _diff_of_columns(arguments, runs)
     if arguments.html is not None:
         lines = [*lines, _write_page(arguments.html, _compared(arguments, runs))]
-    return CommandResult(lines=lines, status=status)
+    return CommandResult(lines=fitted(lines), status=status)
 
 
 def _diff_of_two(arguments: argparse.Namespace, old: Document, new: Document) -> CommandResult:
