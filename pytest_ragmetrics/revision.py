@@ -116,15 +116,16 @@ def origin_of(root: Path, *, title: str = "", redact: Callable[[str], str] = str
     waited for longer than 5 seconds.
     """
     found, git = _variables(), partial(_git, root)
-    folder, _, branch = git("rev-parse", "--show-prefix", "--abbrev-ref", "HEAD").partition("\n")
-    if branch:
-        found = {"branch": branch if branch != "HEAD" else "", "folder": folder.strip("/")} | found
-        found.setdefault("commit", git("rev-parse", "HEAD"))
+    lines = git("rev-parse", "--show-prefix", "HEAD", "--abbrev-ref", "HEAD").split("\n")
+    if len(lines) > 1:
+        folder, commit, branch = lines
+        checked_out = {"commit": commit, "branch": branch if branch != "HEAD" else "", "folder": folder.strip("/")}
+        found = checked_out | found
         if _HASH.fullmatch(found["commit"]) and not {"message", "author"} <= found.keys():
             said = git("rev-list", "-1", "--encoding=UTF-8", "--format=%an%n%s", found["commit"]).split("\n")
             found = dict(zip(("author", "message"), said[1:3], strict=False)) | found
         found.setdefault("repository", git("ls-remote", "--get-url"))
-        if found["commit"] and git("status", "--porcelain", "--untracked-files=no", "--", "."):
+        if git("status", "--porcelain", "--untracked-files=no", "--", "."):
             found["commit"] += "+"
     found["repository"] = repository_link(found.get("repository", ""))
     found["ci"] = web_link(found.get("ci", ""))
