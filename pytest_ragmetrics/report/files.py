@@ -8,25 +8,39 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.files import STEP_SUMMARY, write_atomically
 from pytest_ragmetrics.records import Document, GateRecord, render_json
-from pytest_ragmetrics.report.history import History
-from pytest_ragmetrics.report.html import render_html
-from pytest_ragmetrics.report.markdown import render_markdown
-from pytest_ragmetrics.run_comparison import RunComparison
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.report.history import History
+    from pytest_ragmetrics.run_comparison import RunComparison
+
+    Render = Callable[[Document, RunComparison | None, History | None], str]
 
 #: GitHub Actions drops a step summary that is larger than this.
 STEP_SUMMARY_LIMIT = 1024 * 1024
 
-Render = Callable[[Document, RunComparison | None, History | None], str]
+
+def _page(document: Document, comparison: RunComparison | None, history: History | None) -> str:
+    from pytest_ragmetrics.report.html import render_html  # a run that writes JSON alone does not load it
+
+    return render_html(document, comparison=comparison, history=history)
+
+
+def _summary(document: Document, comparison: RunComparison | None, _: History | None) -> str:
+    from pytest_ragmetrics.report.markdown import render_markdown  # as above
+
+    return render_markdown(document, comparison=comparison)
+
 
 #: The function that renders each file from a document, its comparison with the baseline and the history up to it, by
 #: name of the setting.
 RENDERERS: Mapping[str, Render] = {
-    "report": lambda document, comparison, history: render_html(document, comparison=comparison, history=history),
+    "report": _page,
     "json": lambda document, *_: render_json(document),
-    "markdown": lambda document, comparison, _: render_markdown(document, comparison=comparison),
+    "markdown": _summary,
 }
 
 

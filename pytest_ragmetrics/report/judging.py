@@ -13,7 +13,7 @@ from pytest_ragmetrics.explain.phrases import named
 from pytest_ragmetrics.explain.runs import by_metric, judges_of
 from pytest_ragmetrics.judges.rendering import PromptBook, Reasons, prompt_digest
 from pytest_ragmetrics.metrics.base import Metric, parameters_of
-from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_named
+from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.records import Judging, Record, RunRecord
 
 _DIGITS = 12
@@ -64,7 +64,7 @@ def _definition(run: RunRecord, name: str, records: Sequence[Record]) -> dict[st
     made = kind if isinstance(kind, type) else type(kind)
     if "embedder" in parameters_of(made):
         found["embedder"] = str(run.settings.get("embedder"))
-    if made not in built_in_metrics():
+    if not made.__module__.startswith("pytest_ragmetrics."):
         own = getattr(getattr(made, "call", None), "function", made)
         with suppress(OSError, TypeError):  # it was made where there is no source
             found["code"] = digest(inspect.getsource(own))
