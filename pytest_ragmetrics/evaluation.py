@@ -24,7 +24,7 @@ from pytest_ragmetrics.errors import RagMetricsError, UnknownMetricError, Unscor
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
 from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.metrics.assertion import check_bound
-from pytest_ragmetrics.metrics.base import Metric, check_number
+from pytest_ragmetrics.metrics.base import Metric, check_metrics, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.other_tools import METHODS, class_of_theirs, refuses_theirs
@@ -583,7 +583,7 @@ def _chosen(
             "assert_pass_rate(); those of a mapping belong to the marker rag_dataset(..., metrics={...})"
         )
     named: Any = [metrics] if isinstance(metrics, (Metric, str, type)) or class_of_theirs(metrics) else metrics
-    chosen = tuple(metric_for(metric, judge=judge, embedder=embedder) for metric in named)
+    chosen = tuple(metric_for(metric, judge=judge, embedder=embedder) for metric in check_metrics(named))
     names = [metric.name for metric in chosen]
     twice = sorted({name for name in names if names.count(name) > 1})
     if not names or twice:

@@ -25,7 +25,7 @@ from pytest_ragmetrics.datasets.streaming import LoggedRow
 from pytest_ragmetrics.errors import ArgumentError, BudgetExceededError, JudgeError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.explain.phrases import counted
 from pytest_ragmetrics.locks import lock_file
-from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.base import Metric, check_metrics
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.metrics.votes import voting
@@ -55,7 +55,7 @@ def bounded_metrics(
     embedder: EmbedderLike | None = None,
 ) -> list[BoundedMetric]:
     """Return metrics, or those of names, with the bounds of a mapping; raise ``ValueError`` for one that is unknown."""
-    bounds = metrics if isinstance(metrics, Mapping) else dict.fromkeys(metrics)
+    bounds = metrics if isinstance(metrics, Mapping) else dict.fromkeys(check_metrics(metrics))
     if not bounds:
         raise ValueError("give at least one metric")
     chosen = {named: metric_for(named, judge=judge, embedder=embedder) for named in bounds}

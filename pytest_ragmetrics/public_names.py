@@ -5,6 +5,7 @@ What is wrong with a call is said in a sentence, without the frames of this pack
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Coroutine, Generator, Iterable, Mapping
 from functools import cache, wraps
@@ -156,6 +157,9 @@ def _told(
     if isinstance(error, TypeError) and _is_of_call(function, error):
         complaint = _complaint(function, args, given)
         return None if complaint is None else TypeError(complaint)
+    if isinstance(error, (TypeError, AttributeError, ValueError)):
+        complaint = _mistyped(function, args, given, said=str(error))
+        return None if complaint is None else TypeError(complaint)
     from pytest_ragmetrics.errors import RagMetricsError  # not at start-up
 
     return without_frames(error) if isinstance(error, RagMetricsError) else None
@@ -186,6 +190,32 @@ def _complaint(function: FunctionType, args: tuple[Any, ...], given: Mapping[str
         near = " or ".join(f"{name}=" for name in _meant(unknown[0], [name for name in names if name not in given]))
         return f"{function.__name__}() takes no {unknown[0]}=: {f'write {near}' if near else _form(parameters, names)}"
     return f"write {function.__name__}({', '.join(_written(it) for it in parameters if _is_told(it))})"
+
+
+#: The types that an annotation may name; an argument of another one may be right.
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "int": int,
+    "float": (int, float),
+    "str": str,
+    "bool": bool,
+    "None": type(None),
+    "Path": os.PathLike,
+    "Mapping": Mapping,
+    "Iterable": Iterable,
+    "Sequence": Iterable,
+}
+
+
+def _mistyped(function: FunctionType, args: tuple[Any, ...], given: Mapping[str, Any], *, said: str) -> str | None:
+    """Return which argument is of none of the types that its annotation names, unless the error says so itself."""
+    form = signature(function)
+    for name, value in form.bind(*args, **given).arguments.items():
+        annotation = str(form.parameters[name].annotation)
+        kinds = [part.partition("[")[0] for part in re.split(r" \| (?![^\[]*\])", annotation)]
+        known = all(kind in _TYPES for kind in kinds)
+        if known and name not in said and not any(isinstance(value, _TYPES[kind]) for kind in kinds):
+            return f"{function.__name__}(): {name} must be {annotation}, not {type(value).__name__}"
+    return None
 
 
 def _form(parameters: Iterable[Parameter], names: Iterable[str]) -> str:

@@ -199,6 +199,9 @@ def rag_calibrated(
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not -1.0 <= given <= 1.0:
         raise ValueError(f"min_kappa must be a number between -1 and 1, such as 0.6, not {given!r}")
     check_choice("by", by, get_args(DecidedBy))
+    ends: object = label_scale
+    if not isinstance(ends, (tuple, list)) or len(ends) != 2:  # noqa: PLR2004 - the worst and the best
+        raise ValueError(f"label_scale must be the worst and the best label, such as (0, 1), not {label_scale!r}")
     low, high = label_scale
     found = calibrate(
         metric,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import Parameter, signature
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.typed import Fields
 
 T = TypeVar("T", bound=str)
+V = TypeVar("V")
 
 
 def check_choice(name: str, value: T, choices: Sequence[str]) -> T:
@@ -79,6 +80,18 @@ def check_flag(name: str, value: object) -> bool:
     """
     if not isinstance(value, bool):
         raise ValueError(f"{name} must be True or False, not {value!r}")  # noqa: TRY004 - every wrong parameter value is a ValueError
+    return value
+
+
+def check_metrics(value: V) -> V:
+    """Return what lists metrics; raise ``TypeError`` for anything else.
+
+    >>> check_metrics(5)
+    Traceback (most recent call last):
+    TypeError: metrics must be a list of metrics or of their names, not int
+    """
+    if not isinstance(value, Iterable) or isinstance(value, type):
+        raise TypeError(f"metrics must be a list of metrics or of their names, not {type(value).__name__}")
     return value
 
 

@@ -14,6 +14,7 @@ from pytest_ragmetrics.metrics.base import check_count
 from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, Ask, JudgeLike, fields_of, together
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.text.characters import check_text
 
 
 class AspectCritique(AnyFieldsMetric):
@@ -50,6 +51,8 @@ class AspectCritique(AnyFieldsMetric):
     ) -> None:
         super().__init__(name=name, judge=judge)
         aspect = type(self) if definition or not name or self.definition else _predefined(name)
+        if definition is not None:
+            check_text("definition", definition)
         self.definition = definition or aspect.definition
         #: The score to wish for.
         self.good = int(aspect.better == "higher") if good is None else good
@@ -267,6 +270,7 @@ class SimpleCriteria(AnyFieldsMetric):
         self, *, definition: str = "", highest: int = 5, name: str | None = None, judge: JudgeLike | None = None
     ) -> None:
         super().__init__(name=name, judge=judge)
+        check_text("definition", definition)
         self.definition = definition
         self.highest = check_count("highest", highest)
         if not definition.strip():

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK
 from pytest_ragmetrics.metrics.assertion import assert_metric
-from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.base import Metric, check_metrics
 from pytest_ragmetrics.metrics.critiques import ASPECTS, AspectCritique
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
@@ -80,6 +80,11 @@ class RagasScore(Metric):
 
     def __init__(self, *, metrics: Sequence[Metric], name: str | None = None) -> None:
         super().__init__(name=name)
+        listed: list[object] = [*check_metrics(metrics)]
+        for metric in listed:
+            if not isinstance(metric, Metric):
+                right = "write RagasScore(metrics=[Faithfulness(), ...])"
+                raise TypeError(f"{NAME} takes metrics, not {metric!r:.40}: {right}")
         self.metrics = [metric for metric in metrics if not isinstance(metric, AspectCritique)]
         _check_directions(self.metrics)
         if len({metric.name for metric in self.metrics}) < 2:  # noqa: PLR2004 - a mean of one is no mean
@@ -117,7 +122,7 @@ def assert_ragas_score(
     1.0
     """
     __tracebackhide__ = True
-    made = [metric_for(metric, judge=judge, embedder=embedder) for metric in metrics]
+    made = [metric_for(metric, judge=judge, embedder=embedder) for metric in check_metrics(metrics)]
     return assert_metric(RagasScore(metrics=made), sample, min=min, votes=votes)
 
 
@@ -144,6 +149,10 @@ def _by_metric(results: Scores) -> dict[str, list[float]]:
     if isinstance(results, Mapping):
         return {name: list(value) if isinstance(value, Iterable) else [value] for name, value in results.items()}
     scores: dict[str, list[float]] = {}
-    for result in results:
+    listed: object = results
+    for result in listed if isinstance(listed, Iterable) else (listed,):
+        if not isinstance(result, MetricResult):
+            right = "give results of several metrics, or a mapping of their names to scores"
+            raise TypeError(f"{NAME}: {result!r:.40} is no result: {right}")
         scores.setdefault(result.metric, []).append(result)
     return scores

@@ -213,6 +213,10 @@ _CHRF: Mapping[str, Callable[[str, Any], Any]] = {
 
 def _checked(given: Mapping[str, Any], known: Mapping[str, Callable[[str, Any], Any]]) -> dict[str, Any]:
     """Return keyword arguments of sacrebleu; raise ``ValueError`` for one that it does not take, or a wrong value."""
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"kwargs must map the names of sacrebleu's arguments to values, not be of type {type(given).__name__}"
+        )
     if unknown := sorted(map(str, given.keys() - known.keys())):
         raise ValueError(f"kwargs: sacrebleu takes no {unknown[0]}; it takes {', '.join(known)}")
     return {name: known[name](name, value) for name, value in given.items()}
