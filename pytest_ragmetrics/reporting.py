@@ -519,8 +519,9 @@ def _add_to_history(folder: Path, document: Document) -> None:
 
 
 _OWN = f"{Path(__file__).parent}{os.sep}"
-# What carries a call from a thread to the loop of this package and back.
-_LOOPS = re.compile(r"[/\\](?:asyncio|concurrent[/\\]futures)[/\\]")
+# What this package calls, until it calls code of the user again.
+_LIBRARIES = f"{Path(os.__file__).parent}{os.sep}"
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _RUNNERS = re.compile(r"[/\\](?:_pytest|pluggy)[/\\]")
 
 
@@ -544,7 +545,8 @@ def _without_own(traceback: TracebackType | None) -> list[TracebackType]:
     inside = False
     while traceback is not None:
         path = traceback.tb_frame.f_code.co_filename
-        inside = path.startswith(_OWN) or (inside and _LOOPS.search(path) is not None)
+        is_library = path.startswith(_LIBRARIES) or _INSTALLED.search(path) is not None
+        inside = path.startswith(_OWN) or (inside and is_library)
         if not inside:
             kept.append(traceback)
         traceback = traceback.tb_next

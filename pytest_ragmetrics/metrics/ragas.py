@@ -80,12 +80,13 @@ class RagasScore(Metric):
 
     def __init__(self, *, metrics: Sequence[Metric], name: str | None = None) -> None:
         super().__init__(name=name)
-        listed: list[object] = [*check_metrics(metrics)]
-        for metric in listed:
-            if not isinstance(metric, Metric):
+        listed = [*check_metrics(metrics)]
+        given: object
+        for given in listed:
+            if not isinstance(given, Metric):
                 right = "write RagasScore(metrics=[Faithfulness(), ...])"
-                raise TypeError(f"{NAME} takes metrics, not {metric!r:.40}: {right}")
-        self.metrics = [metric for metric in metrics if not isinstance(metric, AspectCritique)]
+                raise TypeError(f"{NAME} takes metrics, not {given!r:.40}: {right}")
+        self.metrics = [metric for metric in listed if not isinstance(metric, AspectCritique)]
         _check_directions(self.metrics)
         if len({metric.name for metric in self.metrics}) < 2:  # noqa: PLR2004 - a mean of one is no mean
             raise ValueError(f"{NAME} needs two metrics or more, not {len(self.metrics)}")

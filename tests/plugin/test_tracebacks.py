@@ -33,6 +33,9 @@ SUITE = """
     def test_calibrated():
         rag_calibrated("faithfulness", "labels.jsonl", min_kappa=0.6)
 
+    def test_rag_file(rag_evaluate):
+        rag_evaluate("labels.jsonl", ["faithfulness"])
+
     def test_unknown():
         evaluate([ROW], ["faithfullness"])
 
@@ -49,6 +52,7 @@ SAID = {
     "test_sample": "openai:m needs a key: set OPENAI_API_KEY",
     "test_score": "openai:m needs a key: set OPENAI_API_KEY",
     "test_calibrated": "labels.jsonl: there is no such file",
+    "test_rag_file": "labels.jsonl: there is no such file",
     "test_unknown": "did you mean faithfulness?",
     "test_rows": "there is no metric 'number_aligned': did you mean numbers_aligned or names_aligned?",
     "test_own": "write await ask(Critique(definition='Is it kind?'",
