@@ -111,6 +111,11 @@ def _terminal_table(width: int) -> list[str]:
     return text_table([("name", "asks", "what it says"), *rows], width=width, left=3)
 
 
+def _terminal_needs(width: int) -> list[str]:
+    rows = [line.replace("`", "").strip("| ").split(" | ")[:3] for line in table_by_needs()]
+    return text_table([rows[0], *rows[2:]], width=width, left=3)
+
+
 def _asks(kind: type[Metric]) -> list[str]:
     taken = parameters_of(kind)
     # Every judged metric takes an embedder; the ones that use it say so themselves.
@@ -137,10 +142,10 @@ def _code(*words: str) -> str:
 def _metrics(arguments: argparse.Namespace) -> Sequence[str]:
     if arguments.json:
         return metrics_json()
-    if arguments.by_needs:
-        return table_by_needs()
     width = terminal_width()
-    return metric_table() if width is None else _terminal_table(width)
+    if width is None:
+        return table_by_needs() if arguments.by_needs else metric_table()
+    return _terminal_table(width) if not arguments.by_needs else _terminal_needs(width)
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:

@@ -81,6 +81,7 @@ def project(tmp_path: Path) -> None:
 
 COMMANDS = (
     ("metrics",),
+    ("metrics", "--by-needs"),
     ("doctor", "--judge=local"),
     ("report", "diff", "old.json", "new.json"),
     ("report", "history", "history"),
