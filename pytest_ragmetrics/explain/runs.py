@@ -82,6 +82,11 @@ def status_of(test: TestRecord) -> Status:
     return test.outcome
 
 
+def blamed(test: TestRecord) -> list[Record]:
+    """Return the scores that a test failed for, and those that it lacks: what it did not assert is none of them."""
+    return [record for record in test.records if record.asserted and record.outcome in ("failed", "unscored")]
+
+
 def gist(message: str | None) -> str:
     r"""Return the line of pytest's message that says the most: the first of the error, else the first.
 

@@ -13,6 +13,7 @@ from pytest_ragmetrics.explain.runs import (
     TALLY_HEAD,
     WRONG,
     MetricTally,
+    blamed,
     change_line,
     change_lines,
     checked_lines,
@@ -170,8 +171,7 @@ def _wrong(tests: Sequence[TestRecord], page: str | None) -> Iterator[str]:
 
 def why(test: TestRecord) -> str:
     """Return why a test failed or is unscored: its worst record, else what pytest said."""
-    bad = [record for record in test.records if record.outcome in ("failed", "unscored")]
-    if bad:
+    if bad := blamed(test):
         return _shortfall(min(bad, key=margin))
     return gist(test.message) or test.outcome
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isclose
 from typing import Literal, get_args
 
-from pytest_ragmetrics.explain.runs import WRONG, Status, status_of
+from pytest_ragmetrics.explain.runs import WRONG, Status, blamed, status_of
 from pytest_ragmetrics.records import Document, Record, TestRecord, flips
 from pytest_ragmetrics.run_comparison import RunComparison
 from pytest_ragmetrics.text.characters import shortened
@@ -156,7 +156,7 @@ def _cause(test: TestRecord, before: TestRecord | None, status: Status) -> tuple
     """Return the first cause whose rule holds, and the piece that shows it."""
     if status == "unscored":
         return "run", next((record.reason or "" for record in test.records if record.outcome == "unscored"), "")
-    failed = [record for record in test.records if record.outcome == "failed"]
+    failed = [record for record in blamed(test) if record.outcome == "failed"]
     if not failed:
         return "error", ""
     pairs = list(_pairs(failed, () if before is None else before.records))

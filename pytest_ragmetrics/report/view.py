@@ -20,6 +20,7 @@ from pytest_ragmetrics.explain.runs import (
     WORDS,
     Status,
     again_text,
+    blamed,
     gist,
     margin,
     paid_records,
@@ -154,7 +155,7 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
     status = status_of(test)
     gate = build_gate_view(test.gate) if test.gate else None
     records = sorted(test.records, key=lambda record: (_RECORD_ORDER[record.outcome], margin(record)))
-    blamed = status in ("failed", "unscored") and bool(records) and records[0].outcome in ("failed", "unscored")
+    is_explained = status in ("failed", "unscored") and bool(blamed(test))
     paid = [record.usage for record in paid_records([test])]
     numbered = {n: changes[test.id, n] for n in range(len(records)) if (test.id, n) in changes}
     key = test.id if occurrence == 1 else f"{test.id}\0{occurrence}"
@@ -168,7 +169,7 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
         status=status,
         label=WORDS[status],
         flags=_flags(records),
-        why=shortened(_why(test, status, gate, records[0] if blamed else None), _WHY_LENGTH),
+        why=shortened(_why(test, status, gate, records[0] if is_explained else None), _WHY_LENGTH),
         duration=test.duration,
         attempts=test.attempts,
         cost=sum(usage.cost or 0.0 for usage in paid),
@@ -178,7 +179,7 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
         change=_worst_change(numbered.values()),
         margin=min(map(margin, records), default=math.inf),
         message=test.message,
-        explained=not blamed,
+        explained=not is_explained,
         gate=gate,
         trend=None,
         again=again_text(test),

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_ragmetrics.explain.runs import (
     Status,
+    blamed,
     headline,
     is_cut_short,
     outcome_of,
@@ -18,7 +19,10 @@ from pytest_ragmetrics.explain.runs import (
 )
 from pytest_ragmetrics.records import TestOutcome as Outcome
 from pytest_ragmetrics.records import Threshold, held_to_bounds
+from pytest_ragmetrics.report.markdown import why
 from pytest_ragmetrics.report.merge import merge_documents
+from pytest_ragmetrics.report.outcomes import paired_tests
+from pytest_ragmetrics.report.view import build_test_views
 from pytest_ragmetrics.reporting import run_properties
 from tests.documents import document, gate, record, row, usage
 
@@ -132,6 +136,19 @@ def test_what_is_not_asserted_fell_short_and_failed_no_test() -> None:
         ("fit", 2, 1, 0),
         ("tone", 1, 0, 1),
     ]
+
+
+def test_a_test_that_broke_is_not_explained_by_what_it_did_not_assert() -> None:
+    """Pytest's words say why, and the cause is an error; that a score fell short stands beside it."""
+    broken = ended(scored("fit", 0.3), outcome="failed")
+    broken = replace(broken, message="E   KeyError: 'topic'")
+    _, found = held_to_bounds([WHOLE, broken])
+    assert found.records[0].outcome == "failed"
+    assert blamed(found) == []
+    assert why(found) == "KeyError: 'topic'"
+    (view,) = build_test_views([found])
+    assert (view.why, view.explained) == ("KeyError: 'topic'", True)
+    assert [pair.cause for pair in paired_tests(document(found))] == ["error"]
 
 
 def made() -> Any:
