@@ -16,6 +16,7 @@ from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike, lazy_embedder, lazy_judge
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
 from pytest_ragmetrics.metrics.votes import voting
+from pytest_ragmetrics.other_tools import KEYWORDS, PARAMETERS
 from pytest_ragmetrics.result import MetricResult, ThresholdCheck
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import measured, scoring_session
@@ -139,7 +140,14 @@ def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: Embedd
 
 def _held_metric(name: str, bound: float, judge: JudgeLike | None, embedder: EmbedderLike | None) -> BoundedMetric:
     __tracebackhide__ = True
-    metric_named(name)
+    try:
+        metric_named(name)
+    except ValueError:
+        if name not in {*PARAMETERS, *KEYWORDS, "min", "max"}:
+            raise
+        ours, _ = PARAMETERS.get(name, ("", ""))
+        instead = f"{ours}=" if ours in ("judge", "embedder") else _EXAMPLE
+        raise TypeError(f"assert_sample() takes no {name}=: write {instead}") from None
     try:
         metric = metric_for(name, judge=judge, embedder=embedder)
     except (TypeError, ValueError) as error:

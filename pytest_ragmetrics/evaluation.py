@@ -27,7 +27,7 @@ from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_metrics, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
-from pytest_ragmetrics.other_tools import METHODS, class_of_theirs, refuses_theirs
+from pytest_ragmetrics.other_tools import METHODS, class_of_theirs
 from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import ProgressCall, score_table, scoring_session
@@ -491,7 +491,6 @@ def _written(text: str, file: str | Path | None) -> str:
     return text
 
 
-@refuses_theirs("evaluate")
 def evaluate(
     samples: Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
     metrics: Iterable[Metric | str] | Metric,
@@ -533,7 +532,6 @@ def evaluate(
     return replace(table, vacuous=counts)
 
 
-@refuses_theirs("aevaluate")
 async def aevaluate(
     samples: Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
     metrics: Iterable[Metric | str] | Metric,

@@ -7,13 +7,8 @@ the same are aliases of it (see :mod:`~pytest_ragmetrics.metrics.registry`) and 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import wraps
-from inspect import iscoroutinefunction
-from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 
 class Equivalent(NamedTuple):
@@ -286,8 +281,6 @@ _LEFT = "leave it out: "
 #: Their parameters of ``evaluate``, with what to write.
 KEYWORDS: Mapping[str, str] = {
     **dict.fromkeys(("dataset", "test_cases", "goldens", "data", "rows"), _FIRST),
-    **dict.fromkeys(("llm", "model", "evaluation_model"), "write judge="),
-    **dict.fromkeys(("embeddings", "embedding_model"), "write embedder="),
     **dict.fromkeys(("threshold", "thresholds", "min_score", "strict_mode"), _BOUND),
     **dict.fromkeys(
         ("batch_size", "max_workers", "max_concurrent", "throttle_value", "async_config"), "write concurrency="
@@ -324,7 +317,7 @@ OF_MARKER: Mapping[str, str] = {
 #: Their parameters of metrics: the name here, and why a metric that has no such parameter does without.
 PARAMETERS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("llm", "model", "evaluation_model"), ("judge", "it asks no judge")),
-    "embeddings": ("embedder", "it compares no vectors"),
+    **dict.fromkeys(("embeddings", "embedding_model"), ("embedder", "it compares no vectors")),
     "agreement_metric": ("agreement", "it compares no samples of a judge"),
     "distance_measure": ("measure", "it measures no distance"),
     "arg_comparison_metric": ("arg_comparison", "it compares no arguments"),
@@ -404,35 +397,15 @@ def class_of_theirs(thing: object) -> tuple[str, str] | None:
     return None
 
 
-def refuses_theirs(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function, called ``name`` in messages, say what to write for what other tools call its parameters.
+def parameter_of_theirs(name: str, taken: Collection[str]) -> str | None:
+    """Return what to write for a parameter of Ragas or DeepEval in a call that takes others, ``None`` for any other.
 
-    >>> @refuses_theirs("evaluate")
-    ... def evaluate(samples, *, judge=None): ...
-    >>> evaluate([], llm="gpt")
-    Traceback (most recent call last):
-    TypeError: evaluate() takes no llm=: write judge=
+    >>> parameter_of_theirs("llm", ("response", "judge"))
+    'write judge='
     """
-
-    def decorated(function: Callable[P, R]) -> Callable[P, R]:
-        def refuse(given: Iterable[str]) -> None:
-            __tracebackhide__ = True
-            for theirs in given:
-                if theirs in KEYWORDS:
-                    raise TypeError(f"{name}() takes no {theirs}=: {KEYWORDS[theirs]}")
-
-        @wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            __tracebackhide__ = True
-            refuse(kwargs)
-            return function(*args, **kwargs)
-
-        @wraps(function)
-        async def awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
-            __tracebackhide__ = True
-            refuse(kwargs)
-            return await cast("Awaitable[Any]", function(*args, **kwargs))
-
-        return cast("Callable[P, R]", awaited) if iscoroutinefunction(function) else checked
-
-    return decorated
+    ours, otherwise = PARAMETERS.get(name, ("", ""))
+    if ours and ours in taken:
+        return f"write {ours}="
+    if "samples" in taken:
+        return KEYWORDS.get(name)
+    return f"leave it out, {otherwise}" if otherwise else None

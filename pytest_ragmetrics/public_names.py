@@ -187,8 +187,12 @@ def _complaint(function: FunctionType, args: tuple[Any, ...], given: Mapping[str
     takes_any = any(it.kind is Parameter.VAR_KEYWORD for it in parameters)
     unknown = [name for name in given if name not in names and not takes_any]
     if unknown:
+        from pytest_ragmetrics.other_tools import parameter_of_theirs
+
         near = " or ".join(f"{name}=" for name in _meant(unknown[0], [name for name in names if name not in given]))
-        return f"{function.__name__}() takes no {unknown[0]}=: {f'write {near}' if near else _form(parameters, names)}"
+        theirs = None if near and unknown[0] in _BOUNDS else parameter_of_theirs(unknown[0], names)
+        instead = theirs or (f"write {near}" if near else _form(parameters, names))
+        return f"{function.__name__}() takes no {unknown[0]}=: {instead}"
     return f"write {function.__name__}({', '.join(_written(it) for it in parameters if _is_told(it))})"
 
 
@@ -241,8 +245,9 @@ def _meant(name: str, names: list[str]) -> list[str]:
 
     from pytest_ragmetrics.sample import meant_field
 
-    if _BOUNDS.get(name) in names:
-        return [_BOUNDS[name]]
+    bounds = [each for each in (_BOUNDS.get(name), "max") if name in _BOUNDS and each in names]
+    if bounds:
+        return bounds[:1]
     field = meant_field(name)
     same = [each for each in names if field is not None and meant_field(each) == field]
     return same[:1] or get_close_matches(name, names, 1) or [each for each in names if each.startswith(f"{name}_")]

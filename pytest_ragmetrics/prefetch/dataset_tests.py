@@ -28,10 +28,11 @@ from pytest_ragmetrics.explain.results import explain_row, explain_sample
 from pytest_ragmetrics.locks import remove_abandoned
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
-from pytest_ragmetrics.other_tools import OF_MARKER, class_of_theirs, refuses_theirs
+from pytest_ragmetrics.other_tools import OF_MARKER, class_of_theirs
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore, SparedError
 from pytest_ragmetrics.prefetch.prefetcher import Prefetcher
 from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
+from pytest_ragmetrics.public_names import public
 from pytest_ragmetrics.records import record_of
 from pytest_ragmetrics.reporting import SPARED
 from pytest_ragmetrics.result import MetricResult
@@ -112,7 +113,6 @@ class Evaluate:
     def __init__(self, base: Path) -> None:
         self._base = base
 
-    @refuses_theirs("rag_evaluate")
     def __call__(
         self,
         source: Source,
@@ -128,7 +128,7 @@ class Evaluate:
         __tracebackhide__ = True
         rows = read_dataset(source, base=self._base, limit=limit, where=where)
         sound = [row.sample for row in rows if row.sample is not None]
-        table = evaluate(sound, metrics, **options)
+        table = public(evaluate)(sound, metrics, **options)
         scored = iter(table.rows)
         return replace(
             table,

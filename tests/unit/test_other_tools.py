@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 import pytest_ragmetrics
-from pytest_ragmetrics import Evaluation, Sample, aevaluate, assert_sample, evaluate, metrics
+from pytest_ragmetrics import (
+    Evaluation,
+    Sample,
+    aevaluate,
+    assert_faithful,
+    assert_not_hallucinated,
+    assert_sample,
+    evaluate,
+    metrics,
+)
 from pytest_ragmetrics.metrics import Metric, metric_named
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
 from pytest_ragmetrics.other_tools import KEYWORDS, METHODS, METRICS, NAMES, PARAMETERS, equivalent_of
@@ -188,9 +197,19 @@ def test_an_object_of_theirs_as_a_metric(metric: Any, message: str) -> None:
         ),
         (evaluate, {"samples": [ROW], "metrics": [], "run_config": None}, "write concurrency="),
         (evaluate, {"samples": [ROW], "metrics": [], "jugde": None}, r"^evaluate\(\) takes no jugde=: write judge=$"),
+        (assert_faithful, {"response": "a", "contexts": [], "model": "gpt"}, "takes no model=: write judge=$"),
+        (assert_faithful, {"response": "a", "contexts": [], "threshold": 0.7}, "takes no threshold=: write min=$"),
+        (assert_faithful, {"response": "a", "contexts": [], "embeddings": 1}, "leave it out, it compares no vectors$"),
+        (assert_not_hallucinated, {"response": "a", "contexts": [], "threshold": 0.3}, "no threshold=: write max=$"),
+        (assert_sample, {"sample": ROW, "threshold": 0.7}, r"no threshold=: write assert_sample\(sample, faithfulness"),
+        (assert_sample, {"sample": ROW, "min": 0.7}, r"takes no min=: write assert_sample\(sample, faithfulness=0.8"),
+        (
+            assert_sample,
+            {"sample": ROW, "faithfulness": 0.7, "llm": 1},
+            r"^assert_sample\(\) takes no llm=: write judge=",
+        ),
         (aevaluate, {"samples": [ROW], "metrics": [], "raise_exceptions": True}, r"^aevaluate\(\) takes no raise_exce"),
-        (Evaluate(None), {"test_cases": [ROW], "metrics": []}, r"^rag_evaluate\(\) takes no test_cases="),  # type: ignore[arg-type]
-        (Evaluate(None), {"source": [ROW], "metrics": [], "llm": "gpt"}, r"^rag_evaluate\(\) takes no llm="),  # type: ignore[arg-type]
+        (Evaluate(None), {"source": [ROW], "metrics": [], "llm": "gpt"}, r"^evaluate\(\) takes no llm=: write"),  # type: ignore[arg-type]
     ],
 )
 def test_a_parameter_of_theirs(call: Callable[..., Any], given: dict[str, Any], message: str) -> None:
