@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from shutil import get_terminal_size
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.codec import json_builtins
@@ -27,7 +27,7 @@ from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_metrics, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
-from pytest_ragmetrics.other_tools import METHODS, class_of_theirs
+from pytest_ragmetrics.other_tools import TableNames, class_of_theirs
 from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import ProgressCall, score_table, scoring_session
@@ -79,7 +79,7 @@ class Stats:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Evaluation:
+class Evaluation(TableNames):
     """The rows in the order of the samples; ``metrics`` are the names of the columns.
 
     ``better`` names the metrics whose lower scores are the better ones, and may name the others; ``scales`` the lowest
@@ -119,19 +119,6 @@ class Evaluation:
         if not found.counted:
             raise UnscoredError(explain_vacuous(metric, len(found.vacuous)))
         return fmean(found.scores)
-
-    def __getitem__(self, metric: object) -> NoReturn:
-        """Raise ``TypeError``: in Ragas it is the mean, later all scores."""
-        raise TypeError(f"write table.mean({metric!r}), or table.scores({metric!r}) for the score of every row")
-
-    if not TYPE_CHECKING:  # it would let type checkers take any name
-
-        def __getattr__(self, name: str) -> object:
-            """Raise ``AttributeError`` that says what to write for an attribute of another tool."""
-            instead = f": write {METHODS[name]}" if name in METHODS else ""
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self
-            )
 
     def __repr__(self) -> str:
         """Return the means: the rows with their texts would fill a terminal."""

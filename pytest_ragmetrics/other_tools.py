@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 
 class Equivalent(NamedTuple):
@@ -409,3 +409,22 @@ def parameter_of_theirs(name: str, taken: Collection[str]) -> str | None:
     if "samples" in taken:
         return KEYWORDS.get(name)
     return f"leave it out, {otherwise}" if otherwise else None
+
+
+class TableNames:
+    """What a table of scores answers to names of Ragas and DeepEval."""
+
+    __slots__ = ()
+
+    def __getitem__(self, metric: object) -> NoReturn:
+        """Raise ``TypeError``: in Ragas 0.1 it is the mean, later the scores of all rows."""
+        raise TypeError(f"write table.mean({metric!r}), or table.scores({metric!r}) for the score of every row")
+
+    if not TYPE_CHECKING:  # it would let type checkers take any name
+
+        def __getattr__(self, name: str) -> object:
+            """Raise ``AttributeError`` that says what to write."""
+            instead = f": write {METHODS[name]}" if name in METHODS else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self
+            )
