@@ -418,6 +418,8 @@ class TableNames:
 
     def __getitem__(self, metric: object) -> NoReturn:
         """Raise ``TypeError``: in Ragas 0.1 it is the mean, later the scores of all rows."""
+        if not isinstance(metric, str):
+            raise TypeError("write table.rows for the rows, each with its sample and results")
         raise TypeError(f"write table.mean({metric!r}), or table.scores({metric!r}) for the score of every row")
 
     if not TYPE_CHECKING:  # it would let type checkers take any name

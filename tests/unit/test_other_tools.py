@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import re
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -289,6 +291,10 @@ def test_methods_of_theirs() -> None:
         assert (raised.value.name, raised.value.obj) == (name, thing)
     with pytest.raises(TypeError, match=r"^write table.mean\('lexical_grounding'\), or table.scores\("):
         table["lexical_grounding"]
+    for loop in (lambda: table[0], lambda: list(table)):
+        with pytest.raises(TypeError, match=r"^write table\.rows for the rows"):
+            loop()
+    assert copy.copy(table) == pickle.loads(pickle.dumps(table)) == table  # noqa: S301 - its own bytes
 
 
 def test_a_test_case_of_theirs_where_a_sample_is_meant() -> None:
