@@ -260,7 +260,12 @@ def _prose(seed: int, length: int) -> str:
 def hostile() -> shapes.Document:
     """Return a run in which every text is hostile, one test for each."""
     settings: dict[str, str | float | bool | None] = {text: text for text in HOSTILE}
-    return document(*map(_hostile_row, HOSTILE), settings=settings, notes=HOSTILE)
+    made = document(*map(_hostile_row, HOSTILE), settings=settings, notes=HOSTILE)
+    link, text = "javascript:window.pwned=9//github.com", HOSTILE[2]
+    origin = replace(made.run, project=HOSTILE[0], branch=text, message=HOSTILE[4], author=HOSTILE[11], folder=text)
+    whole = replace(origin, ci=link, ci_number=text, repository=link, commit="4f2c91a", selection=text, partial=text)
+    judging = {text: shapes.Judging(judge=text, prompts={text: text}, definition={text: text})}
+    return replace(made, run=replace(whole, judging=judging, skipped={text: 1}, not_needed={text: 1}))
 
 
 def giant() -> shapes.Document:

@@ -216,7 +216,7 @@ def test_foreign_text_does_nothing(make: object) -> None:
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
     assert "##[" not in text
     assert not any(line.lstrip().startswith("::") for line in text.splitlines())
-    starts = ("## RAG", "### ", "- ", "| ", "|---")
+    starts = ("## RAG", "Branch ", "### ", "- ", "| ", "|---")
     assert all(line.startswith(starts) or line.endswith("  ") for line in text.splitlines() if line and line[0] != "0")
 
 
