@@ -258,9 +258,10 @@ def _prose(seed: int, length: int) -> str:
 
 
 def hostile() -> shapes.Document:
-    """Return a run in which every text is hostile, one test for each."""
+    """Return a run in which every text is hostile, one test and one gate for each."""
     settings: dict[str, str | float | bool | None] = {text: text for text in HOSTILE}
-    made = document(*map(_hostile_row, HOSTILE), settings=settings, notes=HOSTILE)
+    tests = (*map(_hostile_row, HOSTILE), *map(_hostile_gate, HOSTILE))
+    made = document(*tests, settings=settings, notes=HOSTILE)
     link, text = "javascript:window.pwned=9//github.com", HOSTILE[2]
     origin = replace(made.run, project=HOSTILE[0], branch=text, message=HOSTILE[4], author=HOSTILE[11], folder=text)
     whole = replace(origin, ci=link, ci_number=text, repository=link, commit="4f2c91a", selection=text, partial=text)
@@ -310,6 +311,15 @@ def _hostile_row(text: str) -> shapes.TestRecord:
     return row(
         f"test_it[{text[:5000]}]",
         scored,
+        outcome="failed",
+        message=f"E   {text}",
+        file=f"{text[:100]}.py",
+    )
+
+
+def _hostile_gate(text: str) -> shapes.TestRecord:
+    return row(
+        f"test_gate[{text[:5000]}]",
         outcome="failed",
         message=f"E   {text}",
         file=f"{text[:100]}.py",

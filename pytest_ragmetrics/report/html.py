@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,9 @@ from pytest_ragmetrics.explain.phrases import cost_text, counted, duration_text,
 from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.records import Document, Record
 from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines
-from pytest_ragmetrics.report.sample_view import build_sample_views, cut, fold
+from pytest_ragmetrics.report.highlights import fold
+from pytest_ragmetrics.report.outcomes import CAUSES
+from pytest_ragmetrics.report.sample_view import build_sample_views
 from pytest_ragmetrics.report.trends import build_trends
 from pytest_ragmetrics.report.view import TestView, build_report_view
 from pytest_ragmetrics.run_comparison import RunComparison
@@ -41,12 +43,17 @@ _TEMPLATES = "templates"
 #: The characters of a chunk: enough to compress well, few enough to unpack without a delay.
 _CHUNK = 250_000
 #: The characters of tests in full for readers without JavaScript.
-_READABLE = 2_000_000
+_READABLE = 300_000
 _RAW_DEFLATE = -15
 #: The rows on a page of columns.
 _ROWS = 1000
+_SCRIPTS = ("markup.js", "rows.js", "list.js", "pane.js", "marks.js", "address.js")
 #: The characters of a text in a page to label in.
 _LONGEST = 50_000
+
+#: In a rendered body: what only the script reads, and a highlight of a score whose highlights are not shown.
+_DATA = re.compile(r' data-[a-z]+="[^"]*"')
+_UNMARKED = re.compile(r"<mark>([^<]*)</mark>")
 
 # Controls (HTML forbids some and swallows others), bidirectional embeddings, overrides and isolates (they reorder
 # what follows), tag characters (text that only a model reads), lone surrogates and noncharacters (no valid UTF-8,
@@ -71,9 +78,10 @@ def render_html(document: Document, *, comparison: RunComparison | None = None, 
     return render(
         "report.html.jinja",
         styles=("report.css", "pictures.css", "overview.css", "compare.css"),
-        scripts=("report.js",),
+        scripts=_SCRIPTS,
         view=view,
         listing=pack_tests(view.tests),
+        started=document.run.started,
     )
 
 
@@ -214,12 +222,13 @@ def environment() -> Environment:
         "chance": probability_text,
         "score": score_text,
         "threshold": threshold_text,
-        "folded": lambda text, head: fold(cut(text), head=head),
+        "folded": lambda text, head: fold(text, head=head),
         "plain": plain,
         # The script compares the values of a filter, and the id of a deep link, with texts as shown.
         "query": lambda values: urlencode({name: visible(value) for name, value in values.items()}),
         "fragment": lambda anchor: "#" + quote(visible(anchor), safe="/:"),
     }
+    made.globals["causes"] = CAUSES
     return made
 
 
@@ -252,19 +261,15 @@ class Listing:
 def pack_tests(tests: Sequence[TestView]) -> Listing:
     """Return the list of these tests, in their order."""
     macros: Any = environment().get_template("test.html.jinja").module
-    index: list[dict[str, object]] = []
-    chunks: list[list[str]] = []
+    bodies = {id(test): macros.body(test) for test in tests}
+    places, chunks = _chunks(tests, bodies)
+    index = []
     full: list[tuple[TestView, Markup, Markup]] = []
     brief: list[TestView] = []
-    room, rest = 0, _READABLE
+    rest = _READABLE
     for test in tests:
-        row, body = macros.row(test), macros.body(test)
-        if len(body) > room:
-            chunks.append([])
-            room = _CHUNK
-        room -= len(body)
-        chunks[-1].append(body)
-        index.append(_indexed(test, row, (len(chunks) - 1, len(chunks[-1]) - 1)))
+        row, body = macros.row(test), _unscripted(bodies[id(test)])
+        index.append(_indexed(test, row, places[id(test)]))
         # All tests after the first that does not fit are brief, so that both parts together keep the order.
         if brief or len(body) > rest:
             brief.append(test)
@@ -274,13 +279,48 @@ def pack_tests(tests: Sequence[TestView]) -> Listing:
     return Listing(index=_pack(index), chunks=tuple(map(_pack, chunks)), full=tuple(full), brief=tuple(brief))
 
 
+def _unscripted(body: Markup) -> Markup:
+    """Return a body without what only the script reads; in its texts quotation marks are escaped."""
+    from markupsafe import Markup
+
+    return Markup(_UNMARKED.sub(r"\1", _DATA.sub("", body)))  # noqa: S704 - it was rendered
+
+
+def _chunks(
+    tests: Sequence[TestView], bodies: Mapping[int, str]
+) -> tuple[dict[int, tuple[int, int]], Sequence[Sequence[str]]]:
+    """Return where the body of each test is, and the bodies in chunks; those about the same passages are neighbours."""
+    places: dict[int, tuple[int, int]] = {}
+    chunks: list[list[str]] = []
+    room = 0
+    for test in sorted(tests, key=_passages):
+        body = bodies[id(test)]
+        if len(body) > room:
+            chunks.append([])
+            room = _CHUNK
+        room -= len(body)
+        chunks[-1].append(body)
+        places[id(test)] = len(chunks) - 1, len(chunks[-1]) - 1
+    return places, chunks
+
+
+def _passages(test: TestView) -> tuple[str, ...]:
+    sample = test.records[0].sample if test.records else None
+    return tuple(sample.retrieved_contexts or ()) if sample else ()
+
+
 def _indexed(test: TestView, row: str, place: tuple[int, int]) -> dict[str, object]:
     """Return what the script filters, sorts and shows a row by; ``body`` is where the rest of it is packed."""
+    outcome = test.outcome
     return {
         "id": visible(test.anchor),
         "name": visible(test.name),
         "file": visible(test.file),
         "status": test.status,
+        # A gate is in no list.
+        "kind": outcome and outcome.kind,
+        "cause": outcome and outcome.cause,
+        "in": {visible(name): visible(value) for name, value in test.metadata.items()},
         # The script uses "unscored" for the status of a test, "lost" for a score that the baseline had.
         "marks": [
             *test.flags,
@@ -303,5 +343,5 @@ def _indexed(test: TestView, row: str, place: tuple[int, int]) -> dict[str, obje
 def _pack(value: object) -> str:
     """Return a value as compressed JSON in base64, which needs no escaping in HTML."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    compressor = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
+    compressor = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE)
     return base64.b64encode(compressor.compress(text.encode()) + compressor.flush()).decode("ascii")

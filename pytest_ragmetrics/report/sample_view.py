@@ -1,32 +1,27 @@
 """One sample with everything that was decided about it, as the page shows it: scores, verdicts, highlighted texts.
 
-Made from the records of one test; ``templates/test.html.jinja`` renders it. The verdicts of all records on the same
-sample are numbered through, so that number n is one verdict in the response, in the lists and in the contexts.
-All offsets are code points of the original texts.
+Made from the records of one test; ``templates/test.html.jinja`` renders it. The scores of a sample come worst first;
+the verdicts of each are numbered, those that are not ok first, so that number n is one verdict in the response, in the
+list and in the contexts. All offsets are code points of the original texts.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from operator import attrgetter
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pytest_ragmetrics.explain.phrases import counted, score_text, similarity_text, usage_text
-from pytest_ragmetrics.explain.runs import change_text
-from pytest_ragmetrics.records import Record, flips, is_met
+from pytest_ragmetrics.explain.runs import change_text, margin
+from pytest_ragmetrics.records import Record, RecordOutcome, flips, is_met
+from pytest_ragmetrics.report.highlights import Highlight, HighlightKind, Stretch, fits, fold
 from pytest_ragmetrics.result import Evidence, Nearest, Usage, Verdict, WordChange
 from pytest_ragmetrics.run_comparison import TestChange
 from pytest_ragmetrics.text.characters import shortened
-
-#: What a highlight says of its text; where several overlap, the first of these shows.
-HighlightKind = Literal["missing", "found", "uncounted", "against", "evidence", "nearest"]
-_PRECEDENCE: Mapping[HighlightKind, int] = {kind: place for place, kind in enumerate(get_args(HighlightKind))}
+from pytest_ragmetrics.text.words import telling_words
 
 #: The fields of a sample that hold contexts, and their names in failure texts.
 _CONTEXT_FIELDS = {"retrieved_contexts": "contexts", "reference_contexts": "reference_contexts"}
@@ -35,16 +30,14 @@ _IDS = {name: name.replace("contexts", "context_ids") for name in _CONTEXT_FIELD
 _TITLES = {"retrieved_contexts": "Contexts", "reference_contexts": "Reference contexts"}
 _SHOWN_FIELDS = {"user_input", "response", "reference", *_CONTEXT_FIELDS}
 
-#: A stretch is folded when this many characters of it would be hidden.
-_HIDDEN_MIN = 400
-#: How many characters of the beginning and the end of a highlight are shown however long it is.
-_HIGHLIGHT_ENDS = (1500, 500)
-#: How far to look for white space, so as not to cut a word.
-_REACH = 40
-_SPACE = re.compile(r"\s")
-#: A response is there to be read as a whole: only a very long one is folded.
-_RESPONSE_NEAR, _RESPONSE_HEAD = 1500, 6000
-_PREVIEW_LENGTH = 140
+#: A response is there to be read as a whole: only a long one is folded, to what is near its faults.
+_RESPONSE_NEAR, _RESPONSE_HEAD = 300, 2400
+_LONG_RESPONSE = 1000
+#: How much of a context without a highlight is shown at first.
+_CONTEXT_HEAD = 600
+_PREVIEW_LENGTH = 160
+#: How many characters of the response the list shows before the first that is not ok.
+_BEFORE = 50
 _SOURCE_LENGTH = 100
 #: A reason that begins with the word for its verdict and is no longer than this replaces the word.
 _WORD_LENGTH = 80
@@ -54,110 +47,14 @@ _LACKING = 5
 _CLAIM_LENGTH = 2000
 #: How many characters may be between two words of a difference.
 _GAP = 50
+#: A metric judges word by word if at least this share of its verdicts are on single words, and these are not so few.
+_MOSTLY, _FEW = 0.8, 3
+_WORST_FIRST: Mapping[RecordOutcome, int] = {"failed": 0, "unscored": 1, "passed": 2, "measured": 3}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Highlight:
-    """A range of a text and the verdict it belongs to.
-
-    ``anchor`` is its id within the sample. Its number links to ``link``, the other place of the same verdict, its text
-    to ``goal``, the evidence that a reader of the response wants to see next.
-    """
-
-    start: int
-    end: int
-    kind: HighlightKind
-    number: int
-    anchor: str = ""
-    link: str = ""
-    goal: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Segment:
-    """A piece of a text under one set of highlights; ``opens`` and ``closes`` are those that begin and end with it.
-
-    A ``folded`` piece is long and hidden until it is opened.
-    """
-
-    text: str
-    marks: tuple[Highlight, ...] = ()
-    opens: tuple[Highlight, ...] = ()
-    closes: tuple[Highlight, ...] = ()
-    folded: bool = False
-
-    @property
-    def mark(self) -> Highlight | None:
-        """The highlight that decides how the piece looks."""
-        return min(self.marks, key=lambda mark: _PRECEDENCE[mark.kind], default=None)
-
-
-def cut(text: str, highlights: Iterable[Highlight] = ()) -> tuple[Segment, ...]:
-    """Return the pieces of a text in order; joined they are the text. Highlights that do not fit in it are left out.
-
-    Overlapping highlights need no nesting: each piece has all that cover it.
-
-    >>> pieces = cut("so it is", [Highlight(start=3, end=5, kind="found", number=1)])
-    >>> [(piece.text, [mark.number for mark in piece.marks]) for piece in pieces]
-    [('so ', []), ('it', [1]), (' is', [])]
-    """
-    fitting = sorted(
-        (mark for mark in highlights if fits(mark.start, mark.end, text)), key=attrgetter("start", "number")
-    )
-    edges = sorted({0, len(text), *(mark.start for mark in fitting), *(mark.end for mark in fitting)})
-    waiting = fitting[::-1]
-    current: list[Highlight] = []
-    segments = []
-    for start, end in pairwise(edges):
-        while waiting and waiting[-1].start == start:
-            current.append(waiting.pop())
-        opens, closes = (tuple(m for m in current if m.start == start), tuple(m for m in current if m.end == end))
-        segments.append(Segment(text=text[start:end], marks=tuple(current), opens=opens, closes=closes))
-        current = [mark for mark in current if mark.end > end]
-    return tuple(segments)
-
-
-def fits(start: int | None, end: int | None, text: str) -> bool:
-    """Return whether a range is one of this text, and not empty."""
-    return start is not None and end is not None and 0 <= start < end <= len(text)
-
-
-def fold(segments: Sequence[Segment], *, near: int = 200, head: int = 2000) -> tuple[Segment, ...]:
-    """Return the pieces with the middle of every long one folded, so that the highlights are in sight.
-
-    ``near`` characters next to a highlight are shown; of a text without any, the first ``head``. A highlight is folded
-    only where it is too long to be read whole.
-
-    >>> text = "word " * 400 + "found" + " word" * 400
-    >>> [piece.folded for piece in fold(cut(text, [Highlight(start=2000, end=2005, kind="found", number=1)]))]
-    [True, False, False, False, True]
-    """
-    if not any(segment.marks for segment in segments):
-        return tuple(piece for segment in segments for piece in _folded(segment, head=head, tail=0))
-    last = len(segments) - 1
-    return tuple(
-        piece
-        for index, segment in enumerate(segments)
-        for piece in _folded(segment, head=near if index else 0, tail=near if index < last else 0)
-    )
-
-
-def _folded(segment: Segment, *, head: int, tail: int) -> Iterator[Segment]:
-    text = segment.text
-    if segment.marks:
-        head, tail = _HIGHLIGHT_ENDS
-    if len(text) < head + tail + _HIDDEN_MIN:
-        yield segment
-        return
-    # Neither end cuts a word, if there is white space near it.
-    end = len(text) - tail
-    first = max((space.start() for space in _SPACE.finditer(text, max(head - _REACH, 0), head + 1)), default=head)
-    second = next((space.end() for space in _SPACE.finditer(text, end, end + _REACH)), end)
-    if first > 0:
-        yield Segment(text=text[:first], marks=segment.marks, opens=segment.opens)
-    yield Segment(text=text[first:second], marks=segment.marks, folded=True)
-    if second < len(text):
-        yield Segment(text=text[second:], marks=segment.marks, closes=segment.closes)
+def badness(record: Record) -> tuple[int, float]:
+    """Return the key that sorts records the worst first: by outcome, then by how far they are from the threshold."""
+    return _WORST_FIRST[record.outcome], margin(record)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -195,11 +92,15 @@ class VotesView:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChangeNote:
-    """How a score compares with the baseline, in words; ``kind`` is its CSS class, ``metric`` whose score it is."""
+    """How a score compares with the baseline, in words; ``kind`` is its CSS class, ``metric`` whose score it is.
+
+    ``before`` is the former score, where there is one.
+    """
 
     metric: str
     text: str
     kind: str
+    before: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -223,8 +124,12 @@ class NearMiss:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VerdictView:
-    """A verdict with its number; ``marked`` when it is highlighted in the response, ``kind`` is how it looks."""
+    """A verdict with its number; ``marked`` when it is highlighted in the response, ``kind`` is how it looks.
 
+    ``id`` is the same in all its places, ``word`` what the verdict says in a word or two.
+    """
+
+    id: str
     number: int
     text: str
     ok: bool
@@ -239,27 +144,36 @@ class VerdictView:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreView:
-    """One record with its verdicts, what is not ok first; ``asked`` is what judging took."""
+    """One record of a sample, its verdicts that are not ok and the others; ``asked`` is what judging took.
 
+    ``words`` are those that are not ok of a metric that judges word by word; it has no ``findings``.
+    """
+
+    number: int
     record: Record
     labels: tuple[str, ...]
     asked: str
     votes: VotesView | None
     change: ChangeNote | None
-    verdicts: tuple[VerdictView, ...]
+    before: float | None
+    scale: Scale
+    findings: tuple[VerdictView, ...]
+    others: tuple[VerdictView, ...]
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ContextView:
-    """One context; ``verdicts`` are the numbers of those that point to it, by the kind of their highlights."""
+    """One context; ``touched`` are the scores with a finding that points to it."""
 
+    field: str
     label: str
     anchor: str
     source: str | None
     length: int
     preview: str
-    segments: tuple[Segment, ...]
-    verdicts: Mapping[HighlightKind, Sequence[int]]
+    stretches: tuple[Stretch, ...]
+    touched: tuple[int, ...]
     opened: bool
 
 
@@ -267,20 +181,17 @@ class ContextView:
 class SampleView:
     """A sample and everything that was decided about it; a text that is not set is ``None``.
 
-    ``sources`` are the lists of contexts that are set, each with its title; ``rest`` are ids and metadata.
+    ``sources`` are the lists of contexts that are set, each with its title; ``rest`` are ids and metadata, ``values``
+    the same as JSON. Scores come the worst first, and the highlights of the first are shown.
     """
 
     question: str | None
-    response: tuple[Segment, ...] | None
+    response: tuple[Stretch, ...] | None
     reference: str | None
     sources: tuple[tuple[str, tuple[ContextView, ...]], ...]
     rest: tuple[tuple[str, str], ...]
+    values: str
     scores: tuple[ScoreView, ...]
-
-    @property
-    def marked_as(self) -> frozenset[HighlightKind]:
-        """How the verdicts are highlighted in the response."""
-        return frozenset(mark.kind for segment in self.response or () for mark in segment.marks)
 
 
 def build_sample_views(
@@ -316,18 +227,17 @@ class _SampleBuilder:
         self._highlights: dict[tuple[str, int], list[Highlight]] = defaultdict(list)
 
     def build(self, scored: Sequence[tuple[Record, TestChange | None]]) -> SampleView:
-        scores, first = [], 1
-        for record, change in scored:
-            scores.append(self._score(record, change, first))
-            first += len(record.verdicts)
+        worst_first = sorted(scored, key=lambda pair: badness(pair[0]))
+        scores = [self._score(number, record, change) for number, (record, change) in enumerate(worst_first)]
         # Where a score is bad and no verdict points anywhere, the contexts have to be read.
         wrong = any(record.outcome in ("failed", "unscored") for record, _ in scored)
         unclear = wrong and not any(field in _CONTEXT_FIELDS for field, _ in self._highlights)
         response = self._sample.get("response")
-        pieces = None if response is None else cut(response, self._highlights["response", 0])
+        marks = self._highlights["response", 0]
+        near = _RESPONSE_NEAR if response and len(response) > _LONG_RESPONSE else _LONG_RESPONSE
         return SampleView(
             question=self._sample.get("user_input"),
-            response=None if pieces is None else fold(pieces, near=_RESPONSE_NEAR, head=_RESPONSE_HEAD),
+            response=None if response is None else fold(response, marks, near=near, head=_RESPONSE_HEAD),
             reference=self._sample.get("reference"),
             sources=tuple(
                 (title, self._contexts(name, opened=unclear and name == "retrieved_contexts"))
@@ -335,54 +245,67 @@ class _SampleBuilder:
                 if self._sample.get(name) is not None
             ),
             rest=tuple(self._rest()),
+            values=self._values(),
             scores=tuple(scores),
         )
 
-    def _score(self, record: Record, change: TestChange | None, first: int) -> ScoreView:
-        about_texts = any(row.start is not None or row.evidence or row.nearest for row in record.verdicts)
-        words = ("found", "not found") if about_texts else ("ok", "not ok")
-        verdicts = [
-            self._verdict(number, verdict, verdict.kind or words[not verdict.ok])
-            for number, verdict in enumerate(record.verdicts, start=first)
-        ]
+    def _score(self, number: int, record: Record, change: TestChange | None) -> ScoreView:
+        by_word = _is_by_word(record)
+        verdicts = [] if by_word else self._verdicts(number, record)
+        before = change.before if change and not change.before_vacuous else None
+        bound = record.threshold.bound if record.threshold else None
         return ScoreView(
+            number=number,
             record=record,
             labels=tuple(_labels(record)),
             asked=_asked(record.usage),
             votes=build_votes_view(record),
             change=change_note(change) if change and change.kind != "same" else None,
-            verdicts=tuple(sorted(verdicts, key=lambda verdict: (verdict.ok, verdict.number))),
+            before=before,
+            scale=Scale.around(value for value in (record.score, before, bound) if value is not None),
+            findings=tuple(verdict for verdict in verdicts if not verdict.ok),
+            others=tuple(verdict for verdict in verdicts if verdict.ok),
+            words=tuple(self._words(number, record)) if by_word else (),
         )
 
-    def _verdict(self, number: int, verdict: Verdict, word: str) -> VerdictView:
+    def _words(self, score: int, record: Record) -> Iterator[str]:
+        """Yield each word that is not ok once; all its places are highlighted."""
+        response, kind = self._sample.get("response") or "", _fault(record)
+        missing = [verdict for verdict in record.verdicts if not verdict.ok]
+        for verdict in missing:
+            if fits(verdict.start, verdict.end, response):
+                mark = Highlight(start=verdict.start or 0, end=verdict.end or 0, kind=kind, score=score)
+                self._highlights["response", 0].append(mark)
+        yield from dict.fromkeys(verdict.text for verdict in missing)
+
+    def _verdicts(self, score: int, record: Record) -> list[VerdictView]:
+        about_texts = any(row.start is not None or row.evidence or row.nearest for row in record.verdicts)
+        words = ("found", "not found") if about_texts else ("ok", "not ok")
+        return [
+            self._verdict(f"{score}.{number}", verdict, _fault(record), verdict.kind or words[not verdict.ok])
+            for number, verdict in enumerate(sorted(record.verdicts, key=lambda it: it.ok), start=1)
+        ]
+
+    def _verdict(self, name: str, verdict: Verdict, fault: HighlightKind, word: str) -> VerdictView:
         response, reason = self._sample.get("response"), verdict.reason
         if reason and reason.startswith(word) and len(reason) <= _WORD_LENGTH:
             word, reason = reason, None
         start, end = verdict.start, verdict.end
         marked = response is not None and fits(start, end, response)
-        link = f"m{number}" if marked else f"v{number}"
+        link = f"m{name}" if marked else f"v{name}"
         # Evidence of a verdict that is not ok is what the response contradicts, or took its fault from.
         kind: HighlightKind = "evidence" if verdict.ok else "against"
         evidence = tuple(
-            self._place(piece, kind, number, anchor=f"e{number}.{index}", link=link)
+            self._place(piece, kind, name, anchor=f"e{name}.{index}", link=link)
             for index, piece in enumerate(verdict.evidence)
         )
-        near_miss = self._near_miss(number, verdict.nearest, verdict.text, link) if verdict.nearest else None
-        places = [*evidence, *([near_miss.place] if near_miss else [])]
-        shown: HighlightKind = "missing" if not verdict.ok else "found" if verdict.counts else "uncounted"
+        near_miss = self._near_miss(name, verdict.nearest, verdict.text, link) if verdict.nearest else None
+        shown: HighlightKind = fault if not verdict.ok else "found" if verdict.counts else "uncounted"
         if marked and start is not None and end is not None:
-            mark = Highlight(
-                start=start,
-                end=end,
-                kind=shown,
-                number=number,
-                anchor=f"m{number}",
-                link=f"v{number}",
-                goal=next((place.anchor for place in places if place.anchor), None),
-            )
-            self._highlights["response", 0].append(mark)
+            self._highlight("response", 0, (start, end), shown, name, anchor=f"m{name}", link=f"v{name}")
         return VerdictView(
-            number=number,
+            id=name,
+            number=int(name.partition(".")[2]),
             text=verdict.text,
             ok=verdict.ok,
             kind=shown,
@@ -393,6 +316,13 @@ class _SampleBuilder:
             evidence=evidence,
             near_miss=near_miss,
         )
+
+    def _highlight(
+        self, field: str, index: int, place: tuple[int, int], kind: HighlightKind, name: str, **ids: str
+    ) -> None:
+        score, _, number = name.partition(".")
+        mark = Highlight(start=place[0], end=place[1], kind=kind, number=int(number), score=int(score), **ids)
+        self._highlights[field, index].append(mark)
 
     def _suspicion(self, verdict: Verdict) -> str:
         """Return what a reader has to check: what of a supported claim is not in the sentences cited for it."""
@@ -407,14 +337,13 @@ class _SampleBuilder:
         return "suspicious: the evidence does not bear it out"
 
     def _place(
-        self, piece: Evidence | Nearest, kind: HighlightKind, number: int, *, anchor: str, link: str
+        self, piece: Evidence | Nearest, kind: HighlightKind, name: str, *, anchor: str, link: str
     ) -> EvidencePlace:
         field = self._field_of(piece)
         label = f"{_CONTEXT_FIELDS[field or 'retrieved_contexts']}[{piece.context}][{piece.start}:{piece.end}]"
         if field is None:
             return EvidencePlace(label=label, text=piece.text, anchor=None)
-        mark = Highlight(start=piece.start, end=piece.end, kind=kind, number=number, anchor=anchor, link=link)
-        self._highlights[field, piece.context].append(mark)
+        self._highlight(field, piece.context, (piece.start, piece.end), kind, name, anchor=anchor, link=link)
         return EvidencePlace(label=label, text=piece.text, anchor=anchor)
 
     def _field_of(self, piece: Evidence | Nearest) -> str | None:
@@ -426,9 +355,9 @@ class _SampleBuilder:
                 return name
         return None
 
-    def _near_miss(self, number: int, nearest: Nearest, said: str, link: str) -> NearMiss:
+    def _near_miss(self, name: str, nearest: Nearest, said: str, link: str) -> NearMiss:
         return NearMiss(
-            place=self._place(nearest, "nearest", number, anchor=f"n{number}", link=link),
+            place=self._place(nearest, "nearest", name, anchor=f"n{name}", link=link),
             similarity=similarity_text(nearest.similarity),
             said=tuple(_diff_words(nearest.changes, "said", said)),
             source=tuple(_diff_words(nearest.changes, "source", nearest.text)),
@@ -443,17 +372,23 @@ class _SampleBuilder:
 
     def _context(self, name: str, index: int, text: str, source: str | None, *, opened: bool) -> ContextView:
         highlights = self._highlights.get((name, index), [])
-        kinds: tuple[HighlightKind, ...] = ("evidence", "against", "nearest")
+        touched = sorted({mark.score for mark in highlights if mark.kind in ("against", "nearest")})
         return ContextView(
+            field=name,
             label=f"{_CONTEXT_FIELDS[name]}[{index}]",
             anchor=f"{name[:3]}{index}",
             source=None if source is None else shortened(source, _SOURCE_LENGTH),
             length=len(text),
             preview=" ".join(text[: _PREVIEW_LENGTH * 2].split())[:_PREVIEW_LENGTH],
-            segments=fold(cut(text, highlights)),
-            verdicts={kind: sorted({mark.number for mark in highlights if mark.kind == kind}) for kind in kinds},
-            opened=opened or bool(highlights),
+            stretches=fold(text, highlights, head=_CONTEXT_HEAD),
+            touched=tuple(touched),
+            opened=opened or 0 in touched,
         )
+
+    def _values(self) -> str:
+        sample = self._sample
+        kept = {name: sample[name] for name in sample if name not in _SHOWN_FIELDS and sample[name] is not None}
+        return json.dumps(kept, ensure_ascii=False, sort_keys=True)
 
     def _rest(self) -> Iterator[tuple[str, str]]:
         sample = self._sample
@@ -466,6 +401,54 @@ class _SampleBuilder:
         for name in sorted(metadata):
             value = "" if metadata[name] is None else metadata[name]
             yield name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def preview_of(sample: SampleView) -> tuple[tuple[str, HighlightKind | None], ...]:
+    """Return what the list shows of a response: pieces around the first that is not ok, each with how it looks."""
+    pieces = [
+        (piece.text, look if (look := piece.looks.get(0)) in ("missing", "missed") else None)
+        for stretch in sample.response or ()
+        for piece in stretch.pieces
+    ]
+    text = "".join(piece for piece, _ in pieces)
+    first = next((n for n, (_, look) in enumerate(pieces) if look), 0)
+    start = max(0, sum(len(piece) for piece, _ in pieces[:first]) - _BEFORE)
+    if start:
+        start = text.find(" ", start, start + _BEFORE) + 1 or start
+    end = start + _PREVIEW_LENGTH
+    if end < len(text):
+        end = max(text.rfind(" ", end - _BEFORE, end), end - _BEFORE)
+    shown: list[tuple[str, HighlightKind | None]] = [("… ", None)] if start else []
+    at = 0
+    for piece, look in pieces:
+        if part := piece[max(0, start - at) : max(0, end - at)]:
+            shown.append((part, look))
+        at += len(piece)
+    return (*shown, (" …", None)) if end < len(text) else tuple(shown)
+
+
+def _is_by_word(record: Record) -> bool:
+    """Tell whether the verdicts that are not ok say no more than their words: most are single words, all alike."""
+    verdicts = () if record.judge else record.verdicts
+    wrong = [verdict for verdict in verdicts if not verdict.ok]
+    if len(verdicts) < _FEW or any(verdict.kind or verdict.nearest for verdict in verdicts):
+        return False
+    if len({verdict.reason for verdict in wrong}) > 1 or any(
+        verdict.suspicious or verdict.evidence for verdict in wrong
+    ):
+        return False
+    single = sum(len(verdict.text) <= _WORD_LENGTH and _is_word(verdict.text) for verdict in verdicts)
+    return single >= _MOSTLY * len(verdicts)
+
+
+def _is_word(text: str) -> bool:
+    """Tell whether a text is one word, in scripts without spaces a pair of characters."""
+    return len(list(telling_words(text))) <= 1 and len(text.split()) <= 1
+
+
+def _fault(record: Record) -> HighlightKind:
+    """Return how a verdict that is not ok looks: only what made a score fall short is certainly a fault."""
+    return "missing" if record.outcome == "failed" else "missed"
 
 
 def _diff_words(
@@ -537,4 +520,5 @@ def build_votes_view(record: Record) -> VotesView | None:
 def change_note(change: TestChange) -> ChangeNote:
     """Return how a score compares with the baseline."""
     text, kind = change_text(change)
-    return ChangeNote(metric=change.metric, text=text, kind=kind.replace(" ", "-"))
+    before = "" if change.before is None or change.before_vacuous else score_text(change.before)
+    return ChangeNote(metric=change.metric, text=text, kind=kind.replace(" ", "-"), before=before)

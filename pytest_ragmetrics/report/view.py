@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,16 +30,24 @@ from pytest_ragmetrics.explain.runs import (
 from pytest_ragmetrics.records import (
     Document,
     Record,
-    RecordOutcome,
-    RunRecord,
     TestRecord,
     flips,
 )
 from pytest_ragmetrics.report.figures import GateView, build_gate_view
+from pytest_ragmetrics.report.groups import grouping_keys, metadata_of
+from pytest_ragmetrics.report.highlights import HighlightKind
 from pytest_ragmetrics.report.history import History
 from pytest_ragmetrics.report.origin import place_link
+from pytest_ragmetrics.report.outcomes import TEST_KINDS, PairedTest, TestKind, paired_tests
 from pytest_ragmetrics.report.overview import OverviewView, anchor_of, build_overview
-from pytest_ragmetrics.report.sample_view import ChangeNote, SampleView, build_sample_views, change_note
+from pytest_ragmetrics.report.sample_view import (
+    ChangeNote,
+    SampleView,
+    badness,
+    build_sample_views,
+    change_note,
+    preview_of,
+)
 from pytest_ragmetrics.report.trends import TestTrend, Trends, build_trends
 from pytest_ragmetrics.run_comparison import RunComparison, TestChange
 from pytest_ragmetrics.text.characters import shortened
@@ -50,9 +59,9 @@ _FLAG_NOTES: Mapping[Flag, str] = {
     "flaky": "votes on both sides of the threshold",
     "suspicious": "a verdict its evidence does not bear out",
 }
-_RECORD_ORDER: Mapping[RecordOutcome, int] = {"failed": 0, "unscored": 1, "passed": 2, "measured": 3}
-#: How many characters of the reason the list shows; the test itself shows all of it.
-_WHY_LENGTH = 300
+#: How many characters of the reason and of the question the list shows; the test itself shows all of them.
+_WHY_LENGTH, _TITLE_LENGTH = 300, 200
+_LAYOUT = re.compile(r"(?:\r\n|[ \t\n])+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,11 +71,13 @@ class TestView:
     ``records`` come the worst first; ``explained`` when pytest's message is the explanation, because no score is.
     ``changes`` are those against the baseline, ``change`` the worst of them. ``cost`` (in dollars) and ``tokens``
     are what judging took, ``duration`` is in seconds. ``source`` is the address of its line in the repository,
-    ``trend`` the test over the runs of a history.
+    ``trend`` the test over the runs of a history. ``title`` is the question, else the name; ``outcome`` what became of
+    it (``None`` of a gate), ``metadata`` what it can be grouped by.
     """
 
     anchor: str
     key: str
+    title: str
     name: str
     file: str
     place: str
@@ -89,15 +100,23 @@ class TestView:
     trend: TestTrend | None
     again: str
     samples: tuple[SampleView, ...]
+    outcome: PairedTest | None
+    metadata: Mapping[str, str]
     compared: None = None
+
+    @property
+    def preview(self) -> tuple[tuple[str, HighlightKind | None], ...]:
+        """The beginning of the response, or what is around its first fault, in pieces."""
+        worst = min(self.samples, key=lambda sample: badness(sample.scores[0].record), default=None)
+        return preview_of(worst) if worst else ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReportView:
     """Everything on the page: the first screen, the tests, the worst first, and the facts of the run.
 
-    ``trends`` are of the history, of which this run is the last. ``statuses`` are those that occur, with label and
-    number of tests; ``gates`` the tests that are gates.
+    ``trends`` are of the history, of which this run is the last. ``statuses`` and ``kinds`` are those that occur, with
+    the number of tests, ``groups`` what these can be grouped by; ``gates`` are the tests that are gates.
     """
 
     overview: OverviewView
@@ -107,6 +126,8 @@ class ReportView:
     statuses: tuple[tuple[Status, str, int], ...]
     flags: tuple[Flag, ...]
     files: tuple[str, ...]
+    kinds: tuple[tuple[TestKind, int], ...]
+    groups: tuple[str, ...]
     compare_chips: tuple[tuple[str, str, int], ...] = ()
 
 
@@ -115,9 +136,9 @@ def build_report_view(
 ) -> ReportView:
     """Return the view of a document, with what changed since a baseline and the history up to it if they are known."""
     trends = build_trends(history) if history else None
-    changes = comparison.by_record() if comparison else None
-    tests = build_test_views(document.tests, changes, run=document.run, trends=trends)
-    counts = Counter(test.status for test in tests)
+    tests = build_test_views(document, comparison, trends)
+    counts = Counter(test.status for test in tests if test.outcome)
+    kinds = Counter(test.outcome.kind for test in tests if test.outcome)
     return ReportView(
         overview=build_overview(document, comparison, trends, marks=tuple(_marks(tests))),
         trends=trends,
@@ -126,43 +147,50 @@ def build_report_view(
         statuses=tuple((status, WORDS[status], counts[status]) for status in STATUSES if counts[status]),
         flags=tuple(flag for flag in _FLAGS if any(flag in test.flags for test in tests)),
         files=tuple(sorted({test.file for test in tests})),
+        kinds=tuple((kind, kinds[kind]) for kind in TEST_KINDS if kinds[kind]),
+        groups=grouping_keys(document.tests),
     )
 
 
 def build_test_views(
-    tests: Sequence[TestRecord],
-    changes: Mapping[tuple[str, int], TestChange] | None = None,
-    *,
-    run: RunRecord | None = None,
-    trends: Trends | None = None,
+    document: Document, comparison: RunComparison | None = None, trends: Trends | None = None
 ) -> tuple[TestView, ...]:
-    """Return the tests, the worst first: by status, then by how far the worst score is from its threshold.
-
-    ``changes`` are those against the baseline, by the id of the test and the number of the record in it. ``run`` and
-    ``trends`` are those of the tests.
-    """
+    """Return the tests, the worst first: by what became of them since the baseline, by status, then by margin."""
+    changes = comparison.by_record() if comparison else {}
+    outcomes = {id(pair.test): pair for pair in paired_tests(document, comparison)}
+    keys = grouping_keys(document.tests)
     seen: Counter[str] = Counter()
     views = []
-    for test in tests:
+    for test in document.tests:
         seen[test.id] += 1
-        view = _test_view(test, seen[test.id], changes or {})
-        source = "" if run is None else place_link(run, test)
-        views.append(replace(view, source=source, trend=None if trends is None else trends.tests.get(test.id)))
-    return tuple(sorted(views, key=lambda view: (STATUSES.index(view.status), view.margin)))
+        view = _test_view(test, seen[test.id], changes)
+        metadata = {name: text for name, text in metadata_of(test).items() if name in keys}
+        outcome, trend = outcomes.get(id(test)), trends.tests.get(test.id) if trends else None
+        source = place_link(document.run, test)
+        views.append(replace(view, source=source, trend=trend, outcome=outcome, metadata=metadata))
+    return tuple(sorted(views, key=_badness))
+
+
+def _badness(view: TestView) -> tuple[int, int, float]:
+    kind = len(TEST_KINDS) if view.outcome is None else TEST_KINDS.index(view.outcome.kind)
+    return kind, STATUSES.index(view.status), view.margin
 
 
 def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, int], TestChange]) -> TestView:
     status = status_of(test)
     gate = build_gate_view(test.gate) if test.gate else None
-    records = sorted(test.records, key=lambda record: (_RECORD_ORDER[record.outcome], margin(record)))
+    records = sorted(test.records, key=badness)
     is_explained = status in ("failed", "unscored") and bool(blamed(test))
     paid = [record.usage for record in paid_records([test])]
     numbered = {n: changes[test.id, n] for n in range(len(records)) if (test.id, n) in changes}
     key = test.id if occurrence == 1 else f"{test.id}\0{occurrence}"
+    name, samples = test.id.removeprefix(f"{test.file}::"), build_sample_views(test.records, numbered)
+    question = samples[0].question if len(samples) == 1 else None
     return TestView(
         anchor=anchor_of(test.id, occurrence),
         key="t" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:10],
-        name=test.id.removeprefix(f"{test.file}::"),
+        title=shortened(_LAYOUT.sub(" ", question or "").strip(), _TITLE_LENGTH) or name,
+        name=name,
         file=test.file,
         place=test.file if test.line is None else f"{test.file}:{test.line}",
         source="",
@@ -183,7 +211,9 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
         gate=gate,
         trend=None,
         again=again_text(test),
-        samples=build_sample_views(test.records, numbered),
+        samples=samples,
+        outcome=None,
+        metadata={},
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -87,27 +88,33 @@ class Report:
 
     def shown(self) -> list[str]:
         """Return the names of the tests in the list, in order."""
-        return self.page.locator(".test:visible .name > bdi").all_text_contents()
+        return [name.partition("::")[2] for name in self.ids()]
 
-    def test(self, name: str) -> Any:
-        """Return the test whose name holds this text."""
-        return self.page.locator(".test", has=self.page.locator(".name", has_text=name)).first
+    def ids(self) -> list[str]:
+        """Return the ids of the tests in the list, in order."""
+        links = self.page.locator("#list .row").evaluate_all("links => links.map((link) => link.getAttribute('href'))")
+        return [unquote(link.partition("?")[0]).partition("/")[2] for link in links]
+
+    def row(self, name: str) -> Any:
+        """Return the row of the first test whose id holds this text."""
+        return self.page.locator("#list .row").nth(next(n for n, it in enumerate(self.ids()) if name in it))
 
     def opened(self, name: str) -> Any:
-        """Open a test and return it."""
-        found = self.test(name)
-        if found.get_attribute("open") is None:
-            found.locator("summary").first.click()
-        found.locator(".body").wait_for()
-        return found
+        """Open a test of the list with the mouse and return what the pane shows of it."""
+        self.row(name).click()
+        return self.showing(name)
 
-    def open_all(self) -> None:
-        """Open every test of the list, and everything in them."""
-        from playwright.sync_api import expect
+    def showing(self, name: str) -> Any:
+        """Wait until the pane shows a test, and return the pane."""
+        self.page.locator("#test .id", has_text=name).wait_for()
+        return self.page.locator("#test")
 
-        self.page.evaluate("document.querySelectorAll('.test:not([open]) > summary').forEach((e) => e.click())")
-        expect(self.page.locator(".test:not([open])")).to_have_count(0)
-        self.page.evaluate("document.querySelectorAll('details').forEach((element) => { element.open = true; })")
+    def unfold(self) -> None:
+        """Unfold everything in the open test, whichever metric it belongs to."""
+        self.page.evaluate(
+            "document.querySelectorAll('#test details').forEach((element) => { element.open = true; })\n"
+            "document.querySelectorAll('#test .unclamp button').forEach((element) => element.click())"
+        )
 
 
 OpenReport = Callable[..., Report]
@@ -132,11 +139,11 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_report(browser: Browser, tmp_path: Path) -> Iterator[OpenReport]:
-    """Open the page of a document, given as it is or as what makes it; a page that complains fails the test."""
+    """Open the tests of a document, given as it is or as what makes it; a page that complains fails the test."""
     reports = []
 
     def opened(
-        document: Document | Make, fragment: str = "", *, baseline: Make | None = None, **settings: Any
+        document: Document | Make, fragment: str = "#tests", *, baseline: Make | None = None, **settings: Any
     ) -> Report:
         file = tmp_path / "rag-report.html"
         file.write_text(page_of(document, baseline) if callable(document) else render_html(document), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Finding a test: filters, search, sorting, and links that keep all that."""
+"""Finding a test: chips, filters, groups, search, sorting, and addresses that keep all that."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenReport, Report, large
 from tests.documents import document, record, row
-from tests.showcase import showcase
+from tests.showcase import baseline, showcase
 
 
 def search(report: Report, words: str) -> list[str]:
@@ -20,32 +20,65 @@ def search(report: Report, words: str) -> list[str]:
     return report.shown()
 
 
-def test_filters_narrow_each_other_down(open_report: OpenReport) -> None:
-    """Outcome, metric, marks and file; a count of a metric shows the tests it counts, expected failures too."""
+def choose(report: Report, name: str, value: str) -> list[str]:
+    """Choose a value of a filter and return what is left."""
+    report.page.evaluate("document.querySelector('#more').open = true")
+    report.page.locator(f"#{name}").select_option(value)
+    return report.shown()
+
+
+def test_every_chip_shows_what_it_counts(open_report: OpenReport) -> None:
+    """The number on a chip is the number of tests behind it; all without one make up the tests, gates are none."""
+    report = open_report(showcase, baseline=baseline)
+    counts = []
+    for chip in report.page.locator("#chips label:visible").all():
+        label, _, figure = chip.inner_text().rpartition(" ")
+        chip.click()
+        assert len(report.shown()) == int(figure), label
+        counts.append((label, int(figure)))
+    assert counts[:3] == [("All", 28), ("Fail as before", 7), ("No score", 1)]
+    assert sum(count for _, count in counts[1:]) == counts[0][1]
+    assert report.page.url.endswith("#tests?kind=skipped")
+    assert not any("test_gate" in name for name in report.shown())
+
+
+def test_filters_narrow_each_other_down_and_are_taken_away_one_by_one(open_report: OpenReport) -> None:
+    """Outcome, metric, marks and file."""
     report = open_report(showcase)
-    line = report.page.locator(".metrics tbody tr", has_text="faithfulness")
-    line.locator("td.failed a").click()
-    assert report.shown() == ["test_shed_size", "test_greenhouse"]
-    line.locator("td.unscored a").click()
-    assert report.shown() == ["test_bees"]
-    line.locator("th a").click()
-    assert (len(report.shown()), report.shown()[-1]) == (5, "test_bees")
-    report.page.locator("#sort").select_option("")
-    report.page.locator("#metric").select_option("answer_relevancy")
-    assert len(report.shown()) == 16
-    report.page.locator("#outcome").select_option("failed")
-    assert report.shown() == ["test_shed_size", "test_golden[row-0]", "test_golden[row-1]"]
-    report.page.locator("#file").select_option("tests/test_golden.py")
-    assert report.shown() == ["test_golden[row-0]", "test_golden[row-1]"]
-    report.page.locator(".marks a >> nth=0").click()
-    assert report.shown() == ["test_shed_size"]
-    report.page.locator("#mark").select_option("vacuous")
-    assert report.shown() == ["test_no_quotes"]
-    report.page.locator(".metrics tbody tr", has_text="quoted_spans_alignment").locator("td a").last.click()
-    assert report.shown() == ["test_no_quotes"]
-    assert report.test("test_no_quotes").locator(".chip b").inner_text() == "nothing to check"
-    report.page.locator("#outcome").select_option("scored")
-    assert "test_no_quotes" not in report.shown()
+    assert len(choose(report, "metric", "answer_relevancy")) == 16
+    assert choose(report, "outcome", "score-failed") == ["test_golden[row-0]", "test_golden[row-1]"]
+    assert choose(report, "file", "tests/test_assistant.py") == []
+    report.page.get_by_role("button", name="Remove the filter answer_relevancy").click()
+    assert len(report.shown()) == 4
+    report.page.locator("#chips label", has_text="Pass").click()
+    assert report.shown() == ["test_greenhouse"]
+    choose(report, "outcome", "")
+    assert choose(report, "mark", "vacuous") == ["test_no_quotes"]
+    assert choose(report, "outcome", "scored") == []
+    report.page.get_by_role("button", name="Show all tests").click()
+    assert len(report.shown()) == 28
+    assert choose(report, "mark", "flaky") == ["test_shed_size"]
+
+
+def test_tests_are_grouped_by_their_metadata(open_report: OpenReport) -> None:
+    """Groups with the most failures first, what has none last; a link takes one of them."""
+    scored = [
+        record(
+            sample={"user_input": f"{topic} {n}?", "metadata": {"topic": topic, "n": n}}, score=score, outcome=outcome
+        )
+        for n, (topic, score, outcome) in enumerate(
+            [("pets", 1.0, "passed"), ("rent", 0.1, "failed"), ("pets", 0.2, "failed"), ("rent", 0.3, "failed")]
+        )
+    ]
+    tests = [row(f"test_{n}", one, outcome=one.outcome) for n, one in enumerate(scored)]
+    report = open_report(document(*tests, row("test_other", record())), "#tests?by=topic")
+    assert report.page.locator("#list .group").all_inner_texts() == ["rent\n2", "pets\n2", "no topic\n1"]
+    assert report.shown() == ["test_1", "test_3", "test_2", "test_0", "test_other"]
+    assert report.page.locator("#by option").all_inner_texts() == ["no groups", "by topic"]
+    report.page.evaluate("location.hash = '#tests?by=topic&in=pets'")
+    expect(report.page.locator("#count")).to_have_text("2 of 5 tests")
+    report.page.get_by_role("button", name="Remove the filter topic: pets").click()
+    assert len(report.shown()) == 5
 
 
 def test_search_reads_all_texts_from_outside(open_report: OpenReport) -> None:
@@ -58,146 +91,159 @@ def test_search_reads_all_texts_from_outside(open_report: OpenReport) -> None:
         "connectionrefused": ["test_index_is_fresh"],
         "الخميس": ["test_library_hours[العربية]"],  # the response
         "mira": ["test_quotes_are_real[rent and water]"],  # metadata
-        "“62": ["test_quotes_are_real[rent and water]", "test_length"],  # a mark with its number begins in between
+        "summer”, and": ["test_quotes_are_real[rent and water]"],  # a mark ends with its number in between
         "characters": [],
     }.items():
-        assert search(report, words) == found
+        assert search(report, words) == found, words
     assert report.page.locator("#nothing").is_visible()
     report.page.locator("#clear").click()
-    assert len(report.shown()) == 31
+    assert len(report.shown()) == 28
     assert report.page.locator("#search").input_value() == ""
-    assert len(search(report, "  ")) == 31
+    assert len(search(report, "  ")) == 28
 
 
 def test_sorting_by_score_name_duration_and_cost(open_report: OpenReport) -> None:
     """Tests without a score that counts come last; numbers in names count as numbers; the first order comes back."""
     report = open_report(showcase)
     first = report.shown()
-    sort = report.page.locator("#sort")
-    sort.select_option("lowest")
-    assert report.shown()[:2] == ["test_watering", "test_quotes_are_real[rent and water]"]
-    last = {"test_index_is_fresh", "test_bees", "test_no_quotes", *(name for name in first if "test_gate" in name)}
-    assert set(report.shown()[-6:]) == last
-    sort.select_option("highest")
-    assert set(report.shown()[-6:]) == last
-    sort.select_option("name")
-    names = report.shown()
+    assert choose(report, "sort", "lowest")[:2] == ["test_watering", "test_quotes_are_real[rent and water]"]
+    last = {"test_index_is_fresh", "test_bees", "test_no_quotes"}
+    assert set(report.shown()[-3:]) == last
+    assert set(choose(report, "sort", "highest")[-3:]) == last
+    names = choose(report, "sort", "name")
     assert names.index("test_golden[row-9]") < names.index("test_golden[row-10]")
-    assert not report.page.locator(".test .cost").first.is_visible()
-    report.page.locator(".bill").get_by_role("link", name="dearest first").click()
-    assert report.shown()[0] == "test_shed_size"
-    assert report.page.locator(".test .cost").first.inner_text() == "$0.0038"
-    report.page.locator(".bill").get_by_role("link", name="slowest first").click()
-    assert report.shown()[:2] == ["test_index_is_fresh", "test_bees"]
-    sort.select_option("")
-    assert report.shown() == first
+    assert choose(report, "sort", "dearest")[0] == "test_shed_size"
+    assert choose(report, "sort", "slowest")[:2] == ["test_index_is_fresh", "test_bees"]
+    assert choose(report, "sort", "") == first
 
 
-def test_scores_sort_by_the_chosen_metric(open_report: OpenReport) -> None:
-    """With a metric chosen, only its scores count."""
-    a, b, c = (record(metric, score, outcome="measured") for metric, score in (("a", 0.1), ("a", 0.9), ("b", 0.5)))
-    worse = record("b", 0.4, outcome="measured")
+def test_a_chosen_metric_sorts_and_is_shown(open_report: OpenReport) -> None:
+    """With a metric chosen, only its scores count, and its highlights are those of the pane."""
+    a, b, c, worse = (
+        record(metric, score, outcome="measured", sample={"response": "No."})
+        for metric, score in (("a", 0.1), ("a", 0.9), ("b", 0.5), ("b", 0.4))
+    )
     report = open_report(document(row("test_low", a, c), row("test_high", b, worse)))
-    report.page.locator("#sort").select_option("highest")
-    assert report.shown() == ["test_high", "test_low"]
-    report.page.locator("#metric").select_option("b")
-    assert report.shown() == ["test_low", "test_high"]
+    assert choose(report, "sort", "highest") == ["test_high", "test_low"]
+    assert choose(report, "metric", "b") == ["test_low", "test_high"]
+    report.opened("test_low")
+    assert report.page.locator(".switch label:has(:checked) .metric").inner_text() == "b"
 
 
 def test_the_address_keeps_what_is_shown(open_report: OpenReport) -> None:
     """A copied or reloaded address shows the same tests; one that makes no sense shows all."""
     report = open_report(showcase)
-    report.page.locator("#metric").select_option("answer_relevancy")
-    report.page.locator("#sort").select_option("highest")
+    choose(report, "metric", "answer_relevancy")
+    choose(report, "sort", "highest")
     search(report, "golden row")
     shown = report.shown()
     report.go()
     expect(report.page.locator("#count")).to_have_text(re.compile(r"tests$"))
     assert report.shown() == shown
     assert report.page.locator("#search").input_value() == "golden row"
-    for nonsense in ("#?outcome=nonsense&metric=%zz&colour=red&page=-7", "#%zz", "#nowhere?page=99"):
-        assert len(open_report(showcase, nonsense).shown()) == 31
+    for nonsense in (
+        "#?outcome=nonsense&metric=%zz&colour=red&page=-7",
+        "#tests/nowhere?in=x&page=99",
+        "#tests?kind=bad",
+    ):
+        nothing = "kind=bad" in nonsense
+        assert len(open_report(showcase, nonsense).shown()) == (0 if nothing else 28)
+    assert open_report(showcase, "#%zz").page.locator("#overview").is_visible()
 
 
 @pytest.mark.parametrize("fragment", ["test_golden[row-14]", "test_golden%5Brow-14%5D"])
 def test_the_id_of_a_test_is_its_link(open_report: OpenReport, fragment: str) -> None:
-    """``report.html#tests/test_a.py::test_b[c]``, as a terminal prints it, shows that test open and in sight."""
+    """``report.html#tests/test_a.py::test_b[c]``, as a terminal prints it, shows that test."""
     report = open_report(showcase, f"#tests/test_golden.py::{fragment}")
-    linked = report.test("row-14")
-    assert linked.locator(".body").is_visible()
-    assert 0 <= linked.bounding_box()["y"] < 300
-    assert report.page.evaluate("document.activeElement.parentElement.open")
+    assert report.showing("row-14").is_visible()
+    assert report.row("row-14").get_attribute("aria-current") == "true"
+    expect(report.row("row-14")).to_be_in_viewport()
+
+
+def test_ids_that_read_like_others_are_links_too(open_report: OpenReport) -> None:
+    """What looks like a filter or a view inside an id is part of the id, encoded or not."""
+    names = ["test_a[why?sort=name#x]", "test_b[why?sort=name]", "test_c"]
+    run = document(
+        *(row(name, record()) for name in names),
+        row("test_c", record(), file="test_assistant.py"),
+        row("test_d", record()),
+    )
+    report = open_report(run)
+    for number in range(5):
+        report.page.locator("#list .row").nth(number).click()
+        place = report.page.locator("#test .meta bdi", has_text="test_assistant.py")
+        shown = (report.page.locator("#test .id").inner_text(), place.last.inner_text())
+        again = open_report(run, report.page.evaluate("location.hash"))
+        assert (
+            again.page.locator("#test .id").inner_text(),
+            again.page.locator("#test .meta bdi", has_text="test_assistant.py").last.inner_text(),
+        ) == shown
+    raw = open_report(run, "#tests/test_assistant.py::test_b[why?sort=name]")
+    assert raw.showing("test_b").is_visible()
 
 
 def test_an_open_test_is_in_the_address(open_report: OpenReport) -> None:
     """Copying the address of an open test, in any script, copies the link to it and to the list around it."""
     report = open_report(showcase)
-    report.page.locator("#outcome").select_option("failed")
+    choose(report, "outcome", "failed")
     report.opened("العربية")
-    expect(report.page).to_have_url(re.compile("hours.*outcome=failed"))
+    expect(report.page).to_have_url(re.compile("#tests/.*hours.*outcome=failed"))
     again = open_report(showcase, report.page.evaluate("location.hash"))
-    assert again.test("العربية").get_attribute("open") is not None
-    assert len(again.shown()) == 8
-
-
-def test_an_id_with_a_question_mark_is_a_link_too(open_report: OpenReport) -> None:
-    """What looks like a filter inside an id is part of the id, encoded or not."""
-    run = document(row("test_a[why?sort=name#x]", record()), row("test_b[why?sort=name]", record()))
-    report = open_report(run)
-    report.opened("name#x")
-    expect(report.page).to_have_url(re.compile("#."))
-    again = open_report(run, report.page.evaluate("location.hash"))
-    assert again.test("name#x").get_attribute("open") is not None
-    raw = open_report(run, "#tests/test_assistant.py::test_b[why?sort=name]")
-    assert raw.test("test_b").get_attribute("open") is not None
+    assert again.showing("العربية").is_visible()
+    assert len(again.shown()) == 6
 
 
 def test_a_link_to_a_hidden_test_shows_it(open_report: OpenReport) -> None:
-    """Going to a test that a filter hides takes the filter away."""
-    report = open_report(showcase)
-    report.page.locator("#outcome").select_option("passed")
+    """Going to a test that a filter hides takes the filter away; a gate is in no list."""
+    report = open_report(showcase, "#tests?kind=passes")
     assert "test_shed_size" not in report.shown()
     report.page.evaluate("location.hash = 'tests/test_assistant.py::test_shed_size'")
-    expect(report.page.locator("#count")).to_have_text("31 tests")
-    expect(report.test("test_shed_size").locator(".body")).to_be_visible()
+    report.showing("test_shed_size")
+    assert report.page.locator("#count").inner_text() == "28 tests"
+    report.page.evaluate("location.hash = 'tests/test_golden.py::test_gate[faithfulness]'")
+    report.showing("test_gate")
+    assert (len(report.shown()), report.page.locator("#position").inner_text()) == (28, "")
 
 
 def test_back_undoes_step_by_step(open_report: OpenReport) -> None:
-    """Filtering, opening and closing are steps; the browser's buttons walk back and forth through them."""
-    report = open_report(showcase)
-    report.page.locator(".metrics .unscored a").click()
-    test = report.opened("test_bees")
-    expect(report.page).to_have_url(re.compile("test_bees"))
-    report.page.go_back()
-    expect(test).not_to_have_attribute("open", "")
+    """Views, filters and tests are steps; the browser's buttons walk back and forth; typing and j are no steps."""
+    report = open_report(showcase, "#overview")
+    page = report.page
+    page.locator(".views a", has_text="Tests").click()
+    page.locator("#chips label", has_text="No score").click()
+    report.opened("test_bees")
+    search(report, "bees")
+    expect(page).to_have_url(re.compile("search=bees"))
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"#tests\?kind=no\+score$"))
     assert report.shown() == ["test_bees"]
-    report.page.go_back()
-    expect(report.page.locator("#count")).to_have_text("31 tests")
-    report.page.go_forward()
-    expect(report.page.locator("#count")).to_have_text("1 of 31 tests")
-    report.page.go_forward()
-    expect(report.test("test_bees").locator(".body")).to_be_visible()
-    assert report.shown() == ["test_bees"]
+    page.go_back()
+    expect(page.locator("#count")).to_have_text("28 tests")
+    page.go_back()
+    expect(page.locator("#overview")).to_be_visible()
+    page.go_forward()
+    page.go_forward()
+    expect(page.locator("#count")).to_have_text("1 of 28 tests")
 
 
 def test_a_large_run_is_a_list_of_pages(open_report: OpenReport) -> None:
     """However many tests there are, a hundred stand on the page; all of them can be found and reached."""
     report = open_report(large)
     page = report.page
-    rows = page.locator(".test")
+    rows = page.locator("#list .row")
     assert rows.count() == 100
     assert page.locator("#count").inner_text() == "10,000 tests"
     assert search(report, "plot-9876") == ["test_minutes[plot-9876]"]
     assert "test_minutes[plot-4328]" in search(report, "numbered 4328")
     assert "test_minutes[plot-4321]" not in search(report, "numbered 4321")
     search(report, "")
-    page.locator("#sort").select_option("name")
+    choose(report, "sort", "name")
     page.locator("#later").click()
     assert report.shown()[0] == "test_minutes[plot-100]"
     assert page.locator("#span").inner_text() == "101 to 200 of 10,000"
     page.go_back()
     expect(page.locator("#span")).to_have_text("1 to 100 of 10,000")
     page.evaluate("location.hash = 'tests/test_assistant.py::test_minutes[plot-7777]'")
-    expect(report.test("plot-7777").locator(".body")).to_be_visible()
+    report.showing("plot-7777")
     assert rows.count() == 100
-    assert page.locator(".test .body").count() <= 2
+    assert page.locator("#position").inner_text().endswith(" of 10,000")

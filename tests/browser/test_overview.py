@@ -19,8 +19,8 @@ def by_topic() -> Document:
 
 def test_the_overview_says_what_changed(open_report: OpenReport) -> None:
     """The news, what it is compared with, the counts, and each gate in numbers and as a picture with words."""
-    page = open_report(showcase, baseline=baseline).page
-    assert page.locator("h1").inner_text() == page.title().removeprefix("✗ ").partition(" · ")[0]
+    page = open_report(showcase, "#overview", baseline=baseline).page
+    assert page.locator("#overview h1").inner_text() == page.title().removeprefix("✗ ").partition(" · ")[0]
     numbers = page.locator(".counts b").all_inner_texts()
     assert sum(map(int, numbers)) == 28  # tests, without the gates
     gate = page.locator(".gates li", has_text="mean faithfulness")

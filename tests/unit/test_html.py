@@ -157,7 +157,9 @@ def test_links_and_attributes_lead_nowhere_else(make: Callable[[], Document]) ->
 
 def test_neither_script_nor_templates_write_markup() -> None:
     """The script shows texts as text, and templates take nothing but our own style and script as it is."""
-    script = (_TEMPLATES / "report.js").read_text(encoding="utf-8").replace('"http://www.w3.org/2000/svg"', "")
+    script = "".join(file.read_text(encoding="utf-8") for file in _TEMPLATES.iterdir() if file.name.endswith(".js"))
+    # A namespace, and the only addresses that links may have.
+    script = script.replace('"http://www.w3.org/2000/svg"', "").replace("/^(?:#|https:\\/\\/)/", "")
     forbidden = (
         r"innerHTML|outerHTML|setHTML|HTMLUnsafe|insertAdjacentHTML|DOMParser|document\.write|\beval\b|Function\("
     )
@@ -173,12 +175,13 @@ def test_hostile_texts_are_shown_whole(text: str) -> None:
     """Every field shows what it holds, escaped and with invisible characters made visible."""
     tree = Tree(render_html(document(*[test for test in hostile().tests if text in test.id])))
     shown = visible(text)
-    for name in ("name", "metric", "claim", "reason", "response", "place"):
+    for name in ("id", "metric", "claim", "reason", "response", "place"):
         assert tree.all(class_=name), name
-    assert shown in tree.all(class_="name")[0].text
+    assert shown in tree.all(class_="id")[0].text
     assert tree.all(class_="metric")[0].text == shown
-    question, response, reference, first, second, last = (element.text for element in tree.all(class_="text"))
-    assert question == reference == first == last == shown
+    assert " ".join(shown.split()) in tree.texts("h2")
+    *_, response, reference, first, second, last = (element.text for element in tree.all(class_="text"))
+    assert reference == first == last == shown
     assert response == visible(f"{text} {text}")
     assert second == f"before {shown} after"
     assert shown in tree.all("pre")[0].text
@@ -198,17 +201,17 @@ def test_texts_read_as_they_were_written() -> None:
 
 def test_every_record_says_metric_score_and_threshold() -> None:
     """And the reason, the judge and what it cost."""
-    lines = tree_of(showcase).texts(class_="score")
-    start = "faithfulness 0.50 needs ≥ 0.80 2 suspicious verdicts flaky: the votes lie on both sides of the threshold"
-    (line,) = (line for line in lines if line.startswith(start))
+    tree = tree_of(showcase)
+    cells, lines = tree.texts(class_="cell"), tree.texts(class_="score")
+    assert "faithfulness ✗ 0.50needs ≥ 0.80" in cells
+    assert "quoted_spans_alignment nothing to checkneeds ≥ 0.90" in cells
+    assert any(cell.endswith("0.40not held against a threshold") for cell in cells)
+    (line,) = (line for line in lines if line.startswith("faithfulness 0.50") and "votes" in line)
     assert "2 of 4 claims are supported3 votes: 0.25, 0.90, 0.35; 2 of 3 fell short" in line
+    assert "2 suspicious verdicts flaky: the votes lie on both sides of the threshold" in line
     assert "Judge openai:gpt-5-mini · live: 2 calls, 1,642 tokens, $0.0031" in line
     assert any(line.startswith("faithfulness unscoredthe judge returned 2 verdicts for 3 claims") for line in lines)
-    assert any("0.40 not held against a threshold" in line for line in lines)
-    vacuous = (
-        "quoted_spans_alignment nothing to check needs ≥ 0.90 vacuous: scored 1.00No quoted spans found in response"
-    )
-    assert vacuous in lines
+    assert "quoted_spans_alignment nothing to checkNo quoted spans found in responsevacuous: scored 1.00" in lines
 
 
 def test_marks_and_texts_need_no_colour_or_direction() -> None:
@@ -238,7 +241,7 @@ def test_drawings_stay_inside_their_boxes() -> None:
 @pytest.mark.parametrize(
     ("run", "tag", "name", "texts"),
     [
-        (document(exit_status=5), "h1", "", ["No test was recorded"]),
+        (document(exit_status=5), "h1", "", ["No test was recorded", ""]),
         (document(exit_status=5), "table", "", []),
         (document(row("t", record(outcome="measured"), line=None)), "b", "", ["1.00", "1.00"]),
         (
@@ -258,24 +261,23 @@ def test_a_score_says_what_it_was_in_the_baseline() -> None:
     run = showcase()
     notes = Tree(render_html(run, comparison=compare_documents(run, baseline()))).texts("span", "change")
     assert [note for note in notes if "was 0.90" in note] == [
-        "faithfulness was 0.90, 0.40 worse",
-        "was 0.90, 0.40 worse",
+        "was 0.90",
     ]
-    assert notes.count("not in the baseline") == 2
     assert Tree(render_html(run, comparison=compare_documents(run, run))).all("span", "change") == []
 
 
 def test_every_row_knows_where_its_body_is() -> None:
     """The body at a row's place is that of its test; without scripts as many as fit are there, in the same order."""
-    tests = build_test_views(crowd(600).tests)
+    tests = build_test_views(crowd(600))
     listing = pack_tests(tests)
     chunks = [unpacked(chunk) for chunk in listing.chunks]
     assert 10 < len(chunks) < 40
     for test, line in zip(tests, unpacked(listing.index), strict=True):
         chunk, place = line["body"]
         assert f"about plot {test.name[18:-1]}?" in chunks[chunk][place]
-        assert test.name in line["row"]
-    assert 100 < len(listing.full) < 500
+        assert f"about plot {test.name[18:-1]}?" in line["row"]
+        assert line["name"] == test.name
+    assert 20 < len(listing.full) < 100
     assert [test for test, _, _ in listing.full] + list(listing.brief) == list(tests)
 
 
@@ -297,7 +299,7 @@ def test_contexts_are_in_a_body_once() -> None:
     """Several scores of one answer share its contexts."""
     context = "a context of its own, longer than its preview. " * 4
     sample = {"response": "r", "retrieved_contexts": [context]}
-    tests = build_test_views([row("test_a", *(record(metric, sample=sample) for metric in "abc"))])
+    tests = build_test_views(document(row("test_a", *(record(metric, sample=sample) for metric in "abc"))))
     (body,) = unpacked(pack_tests(tests).chunks[0])
     assert body.count(context) == 1
 
@@ -311,4 +313,4 @@ def test_the_page_of_a_large_run_stays_small() -> None:
 
 def test_time_grows_with_the_number_of_tests() -> None:
     """Twice the tests take twice the time."""
-    assert is_linear(lambda size: pack_tests(build_test_views(crowd(size, length=50).tests)), short=30, long=150)
+    assert is_linear(lambda size: pack_tests(build_test_views(crowd(size, length=50))), short=30, long=150)

@@ -146,7 +146,7 @@ def test_a_test_that_broke_is_not_explained_by_what_it_did_not_assert() -> None:
     assert found.records[0].outcome == "failed"
     assert blamed(found) == []
     assert why(found) == "KeyError: 'topic'"
-    (view,) = build_test_views([found])
+    (view,) = build_test_views(document(found))
     assert (view.why, view.explained) == ("KeyError: 'topic'", True)
     assert [pair.cause for pair in paired_tests(document(found))] == ["error"]
 

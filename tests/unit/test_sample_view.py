@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,26 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.report.highlights import Highlight, Stretch
 from pytest_ragmetrics.report.sample_view import (
-    Highlight,
-    HighlightKind,
     NearMiss,
     SampleView,
     Scale,
+    VerdictView,
     build_sample_views,
     build_votes_view,
-    cut,
-    fits,
-    fold,
+    preview_of,
 )
 from pytest_ragmetrics.result import Evidence, Verdict
 from tests.documents import HANDBOOK, evidence, nearest, record, verdict
 
-KINDS: tuple[HighlightKind, ...] = ("missing", "found", "against", "evidence", "nearest")
-RANGES = st.integers(-3, 30)
-HIGHLIGHTS = st.lists(
-    st.builds(Highlight, start=RANGES, end=RANGES, kind=st.sampled_from(KINDS), number=st.integers(1, 9)), max_size=8
-)
 RESPONSE = "It says “Hoses may be used” and “sheds need nothing”."
 SAMPLE = {"response": RESPONSE, "retrieved_contexts": list(HANDBOOK)}
 FOUND = verdict("Hoses may be used", ok=True, response=RESPONSE, evidence=[evidence("Hoses may be used", HANDBOOK, 1)])
@@ -37,102 +32,122 @@ NEAR = nearest("Sheds need the committee's consent", HANDBOOK, 2, 0.7, STEPS)
 MISSING = verdict("sheds need nothing", ok=False, response=RESPONSE, nearest=NEAR)
 
 
-def mark(start: int, end: int, kind: HighlightKind = "found", number: int = 1) -> Highlight:
-    """Return a highlight."""
-    return Highlight(start=start, end=end, kind=kind, number=number)
-
-
 def sample_of(*verdicts: Verdict, **sample: object) -> SampleView:
     """Return the only sample of one failing record with these verdicts."""
     (view,) = build_sample_views([record(score=0.5, outcome="failed", sample=SAMPLE | sample, verdicts=verdicts)])
     return view
 
 
+def marks_of(stretches: Sequence[Stretch] | None) -> list[tuple[str, Highlight]]:
+    """Return the highlights of a text with what they end on."""
+    pieces = [piece for stretch in stretches or () for piece in stretch.pieces]
+    return [(piece.text, mark) for piece in pieces for mark in piece.closes]
+
+
+def verdicts_of(view: SampleView, score: int = 0) -> tuple[VerdictView, ...]:
+    """Return the verdicts of a score, those that are not ok first."""
+    return view.scores[score].findings + view.scores[score].others
+
+
 def near_miss(found: Verdict, **sample: object) -> NearMiss:
     """Return the near miss of a verdict."""
-    miss = sample_of(found, **sample).scores[0].verdicts[0].near_miss
+    miss = verdicts_of(sample_of(found, **sample))[0].near_miss
     assert miss is not None
     return miss
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=25), HIGHLIGHTS)
-def test_pieces_make_up_the_text_under_all_their_highlights(text: str, marks: list[Highlight]) -> None:
-    """Nothing is lost, doubled or moved; each fitting highlight covers its range, and opens and closes once."""
-    pieces, offset = cut(text, marks), 0
-    fitting = sorted(repr(m) for m in marks if fits(m.start, m.end, text))
-    assert "".join(piece.text for piece in pieces) == text
-    assert sorted(repr(m) for piece in pieces for m in piece.opens) == fitting
-    assert sorted(repr(m) for piece in pieces for m in piece.closes) == fitting
-    for piece in pieces:
-        for index in range(offset, offset + len(piece.text)):
-            covering = [m for m in marks if fits(m.start, m.end, text) and m.start <= index < m.end]
-            assert sorted(map(repr, piece.marks)) == sorted(map(repr, covering))
-        offset += len(piece.text)
-
-
-def test_what_is_wrong_shows_over_what_is_right() -> None:
-    """Where a missing span lies in a found one, the reader sees the missing one."""
-    pieces = cut("abcdef", [mark(0, 6), mark(2, 4, "missing", 2)])
-    assert [(p.text, p.mark and p.mark.kind) for p in pieces] == [("ab", "found"), ("cd", "missing"), ("ef", "found")]
-
-
-@given(st.integers(0, 12_000), st.integers(0, 9_000), st.integers(1, 4_000))
-def test_folding_keeps_the_text(length: int, start: int, size: int) -> None:
-    """Folding hides, it does not remove."""
-    text = ("some words and " * 900)[:length]
-    assert "".join(piece.text for piece in fold(cut(text, [mark(start, start + size)]))) == text
-
-
-WORDS = "word " * 1000
-
-
-@pytest.mark.parametrize(
-    ("text", "highlights", "pieces"),
-    [
-        # Next to a highlight words stay whole, and a stretch that would hide little is shown.
-        (
-            f"{WORDS}HERE {WORDS}", [mark(5000, 5004)],
-            [(4805, True), (195, False), (4, False), (200, False), (4801, True)],
-        ),
-        ("x" * 500 + "HERE" + "y" * 500, [mark(500, 504)], [(500, False), (4, False), (500, False)]),
-        ("x" * 2300, [], [(2300, False)]),
-        ("x" * 5000, [], [(2000, False), (3000, True)]),
-        ("x" * 9000, [mark(0, 9000)], [(1500, False), (7000, True), (500, False)]),
-    ],
-    ids=["around a highlight", "short", "short without", "long without", "a long highlight"],
-)  # fmt: skip
-def test_long_stretches_are_folded(text: str, highlights: list[Highlight], pieces: list[tuple[int, bool]]) -> None:
-    """What is next to a highlight stays in sight, of a text without any the beginning."""
-    found = fold(cut(text, highlights))
-    assert [(len(piece.text), piece.folded) for piece in found] == pieces
-    assert [len(piece.opens) for piece in found].count(1) == [len(piece.closes) for piece in found].count(1)
-    assert all(piece.marks for piece in found) == (len(highlights) == 1 and highlights[0].start == 0)
-
-
-def test_marks_of_the_response_lead_to_evidence_or_the_nearest_passage() -> None:
-    """Number n in the response is verdict n, and its goal is a mark in a context, which leads back to it."""
+def test_marks_of_the_response_lead_to_their_verdicts_and_those_of_contexts_back() -> None:
+    """Number n in the response is verdict n of its score, what is not ok first; a mark in a context leads back."""
     view = sample_of(FOUND, MISSING)
-    assert view.marked_as == {"found", "missing"}
-    assert [
-        (s.text, s.mark.number, s.mark.kind, s.mark.anchor, s.mark.link) for s in view.response or () if s.mark
-    ] == [
-        ("Hoses may be used", 1, "found", "m1", "v1"),
-        ("sheds need nothing", 2, "missing", "m2", "v2"),
+    assert [(text, m.verdict, m.kind, m.anchor, m.link) for text, m in marks_of(view.response)] == [
+        ("Hoses may be used", "0.2", "found", "m0.2", "v0.2"),
+        ("sheds need nothing", "0.1", "missing", "m0.1", "v0.1"),
     ]
-    goals = [s.mark.goal for s in view.response or () if s.mark]
     ((title, contexts),) = view.sources
     assert title == "Contexts"
-    marks = [m for context in contexts for s in context.segments for m in s.opens]
-    assert [(m.anchor, m.link) for m in marks] == [("e1.0", "m1"), ("n2", "m2")]
-    assert goals == ["e1.0", "n2"]
+    marks = [mark for context in contexts for _, mark in marks_of(context.stretches)]
+    assert [(m.anchor, m.link, m.kind) for m in marks] == [
+        ("e0.2.0", "m0.2", "evidence"),
+        ("n0.1", "m0.1", "nearest"),
+    ]
 
 
 def test_verdicts_that_are_not_ok_come_first_with_their_places() -> None:
-    """The numbers stay; a reader finds ``contexts[i][start:end]`` of the failure text again."""
-    wrong, right = sample_of(FOUND, MISSING).scores[0].verdicts
-    assert [(wrong.number, wrong.word), (right.number, right.word)] == [(2, "not found"), (1, "found")]
+    """A reader finds ``contexts[i][start:end]`` of the failure text again."""
+    score = sample_of(FOUND, MISSING).scores[0]
+    assert [(it.number, it.word) for it in (*score.findings, *score.others)] == [(1, "not found"), (2, "found")]
     start = HANDBOOK[1].index("Hoses")
-    assert [place.label for place in right.evidence] == [f"contexts[1][{start}:{start + 17}]"]
+    assert [place.label for place in score.others[0].evidence] == [f"contexts[1][{start}:{start + 17}]"]
+
+
+def test_only_a_score_that_fell_short_has_certain_faults() -> None:
+    """Where the metric passes, what was not found is no fault for certain."""
+    for outcome, kind in (("failed", "missing"), ("passed", "missed"), ("measured", "missed")):
+        (view,) = build_sample_views([record(score=0.5, outcome=outcome, sample=SAMPLE, verdicts=[MISSING])])
+        assert verdicts_of(view)[0].kind == kind
+
+
+WORDS = [
+    verdict(word, ok=False, response=RESPONSE, reason="stands in no context") for word in ("says", "Hoses", "used")
+]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "judge", "words"),
+    [
+        (WORDS, None, ("says", "Hoses", "used")),
+        ([*WORDS, verdict("sheds", ok=True, evidence=FOUND.evidence)], None, ("says", "Hoses", "used")),
+        ([*WORDS, verdict("月曜", ok=False, reason="stands in no context")], None, ("says", "Hoses", "used", "月曜")),
+        ([*WORDS, WORDS[0]], None, ("says", "Hoses", "used")),
+        # A judge's verdict can be wrong, and a claim, another reason or a near miss has more to say than its words.
+        (WORDS, "openai:gpt-5-mini", ()),
+        ([*WORDS, replace(MISSING, reason=None, nearest=None)], None, ()),
+        ([*WORDS, verdict("need", ok=False, reason="another")], None, ()),
+        ([*WORDS, verdict("月曜日は休館です", ok=False), verdict("開館は九時から", ok=False)], None, ()),
+        ([*WORDS, replace(WORDS[0], nearest=NEAR)], None, ()),
+        ([*WORDS, replace(WORDS[0], kind="looks like a title")], None, ()),
+        ([*WORDS, replace(FOUND, kind="found", text="Hoses")], None, ()),
+        (WORDS[:2], None, ()),
+        ([], None, ()),
+    ],
+)
+def test_a_metric_that_judges_word_by_word_lists_words(
+    verdicts: list[Verdict], judge: str | None, words: tuple[str, ...]
+) -> None:
+    """Each once, marked where they stand, without numbers."""
+    made = record(score=0.5, outcome="failed", sample=SAMPLE, verdicts=verdicts, judge=judge)
+    view = build_sample_views([made])[0]
+    assert view.scores[0].words == words
+    assert bool(verdicts_of(view)) == (not words and bool(verdicts))
+    if words:
+        assert {(text, m.kind, m.number) for text, m in marks_of(view.response)} == {
+            (word, "missing", None) for word in ("says", "Hoses", "used")
+        }
+
+
+@pytest.mark.parametrize(
+    ("response", "missing", "shown"),
+    [
+        ("Short.", None, [("Short.", None)]),
+        ("word " * 60, None, [("word " * 31 + "word", None), (" …", None)]),
+        (
+            "word " * 60 + "false", "false",
+            [("… ", None), ("word " * 9, None), ("false", "missing")],
+        ),
+        (
+            "word false " + "word " * 60, "false",
+            [("word ", None), ("false", "missing"), (" " + "word " * 28 + "word", None), (" …", None)],
+        ),
+    ],
+)  # fmt: skip
+def test_the_list_shows_what_is_around_the_first_fault(
+    response: str, missing: str | None, shown: list[tuple[str, str | None]]
+) -> None:
+    """Else the beginning."""
+    verdicts = [verdict(missing, ok=False, response=response)] if missing else []
+    view = build_sample_views([record(score=0.5, outcome="failed", sample={"response": response}, verdicts=verdicts)])
+    found = list(preview_of(view[0]))
+    assert [(text[:160], look) for text, look in found] == shown
 
 
 @pytest.mark.parametrize(
@@ -160,8 +175,8 @@ def test_the_kind_of_a_quoted_span_is_said_in_words(
 ) -> None:
     """A span that is not counted is neither a find nor a fault, in the response and among the verdicts."""
     view = sample_of(verdict("Hoses may be used", response=RESPONSE, **found))
-    (shown,) = view.scores[0].verdicts
-    assert ([*view.marked_as], shown.kind, shown.reason) == ([look], look, reason)
+    (shown,) = verdicts_of(view)
+    assert ([mark.kind for _, mark in marks_of(view.response)], shown.kind, shown.reason) == ([look], look, reason)
     assert shown.word.startswith(word)
 
 
@@ -169,13 +184,13 @@ def test_what_a_fault_rests_on_counts_against_it() -> None:
     """A sentence that the response contradicts is no evidence for anything."""
     contradicted = verdict("Hoses", ok=False, evidence=[evidence("Hoses may be used", HANDBOOK, 1)])
     context = sample_of(contradicted, FOUND).sources[0][1][1]
-    assert context.verdicts == {"evidence": [2], "against": [1], "nearest": []}
-    assert [m.kind for segment in context.segments for m in segment.opens] == ["against", "evidence"]
+    assert context.touched == (0,)
+    assert sorted(mark.kind for _, mark in marks_of(context.stretches)) == ["against", "evidence"]
 
 
 def test_contexts_that_matter_are_open() -> None:
-    """A context nothing points to is closed, unless nothing points anywhere and the score is bad."""
-    assert [context.opened for context in sample_of(FOUND, MISSING).sources[0][1]] == [False, True, True]
+    """A context no fault points to is closed, unless nothing points anywhere and the score is bad."""
+    assert [context.opened for context in sample_of(FOUND, MISSING).sources[0][1]] == [False, False, True]
     assert [context.opened for context in sample_of(verdict("x", ok=False)).sources[0][1]] == [True, True, True]
     (passed,) = build_sample_views([record(sample=SAMPLE)])
     assert [context.opened for context in passed.sources[0][1]] == [False, False, False]
@@ -186,27 +201,37 @@ def test_a_range_that_does_not_read_as_it_says_is_listed_only() -> None:
     ranges = [(0, 0, 5), (9, 0, 5), (1, -5, 10**6)]
     wrong = [Evidence(context=context, start=start, end=end, text="Hoses") for context, start, end in ranges]
     view = sample_of(verdict("Hoses", ok=True, evidence=wrong), Verdict(text="x", ok=False, start=5, end=10_000))
-    assert [place.anchor for place in view.scores[0].verdicts[1].evidence] == [None] * 3
-    assert not view.marked_as
-    assert not any(s.mark for context in view.sources[0][1] for s in context.segments)
+    assert [place.anchor for place in view.scores[0].others[0].evidence] == [None] * 3
+    assert not marks_of(view.response)
+    assert not any(marks_of(context.stretches) for context in view.sources[0][1])
 
 
 def test_evidence_may_be_in_the_reference_contexts() -> None:
     """The field in which the range reads as it says is the one that is meant."""
     piece = Evidence(context=0, start=0, end=7, text="Nothing")
     view = sample_of(verdict("x", ok=True, evidence=[piece]), reference_contexts=["Nothing else."])
-    assert view.scores[0].verdicts[0].evidence[0].label == "reference_contexts[0][0:7]"
+    assert verdicts_of(view)[0].evidence[0].label == "reference_contexts[0][0:7]"
     title, (context,) = view.sources[1]
-    assert (title, context.label, context.verdicts["evidence"]) == ("Reference contexts", "reference_contexts[0]", [1])
+    assert (title, context.label, context.field) == (
+        "Reference contexts",
+        "reference_contexts[0]",
+        "reference_contexts",
+    )
+    assert [mark.kind for _, mark in marks_of(context.stretches)] == ["evidence"]
 
 
 def test_records_on_the_same_sample_are_shown_together() -> None:
-    """One response, numbers that run on, and all fields that any of the records knows; another sample is apart."""
+    """One response, the worst score first, and all fields that any of the records knows; another sample is apart."""
     again = {"response": RESPONSE, "user_input": "Why?"}
     other = record("answer_relevancy", sample=again, verdicts=[verdict("Why not?", ok=True)])
-    (view,) = build_sample_views([record(sample=SAMPLE, verdicts=[FOUND, MISSING]), other])
+    failed = record(score=0.5, outcome="failed", sample=SAMPLE, verdicts=[FOUND, MISSING])
+    (view,) = build_sample_views([other, failed])
     assert (view.question, len(view.sources)) == ("Why?", 1)
-    assert [found.number for found in view.scores[1].verdicts] == [3]
+    assert [(score.record.metric, score.number) for score in view.scores] == [
+        ("quoted_spans_alignment", 0),
+        ("answer_relevancy", 1),
+    ]
+    assert [found.id for found in verdicts_of(view, 1)] == ["1.1"]
     elsewhere = record(sample={"response": RESPONSE, "retrieved_contexts": ["Another."]})
     records = [record(sample=SAMPLE), elsewhere, record(sample={"response": "x"}), record(), record()]
     assert len(build_sample_views(records)) == 5
@@ -251,14 +276,14 @@ def test_a_near_miss_keeps_what_is_between_the_words(
 def test_a_reason_that_says_it_better_replaces_the_word() -> None:
     """Nobody is told twice that a span was found allowing for ellipsis."""
     reasons = "found allowing for ellipsis", "found " * 50
-    first, second = sample_of(*(replace(FOUND, reason=reason) for reason in reasons)).scores[0].verdicts
+    first, second = verdicts_of(sample_of(*(replace(FOUND, reason=reason) for reason in reasons)))
     assert (first.word, first.reason) == (reasons[0], None)
     assert (second.word, second.reason) == ("found", reasons[1])
 
 
 def test_verdicts_about_no_text_are_not_found_or_missing() -> None:
     """A generated question is ok or not; there is no text to find it in."""
-    verdicts = sample_of(verdict("Why?", ok=True), verdict("What?", ok=False)).scores[0].verdicts
+    verdicts = verdicts_of(sample_of(verdict("Why so?", ok=True), verdict("What so?", ok=False)))
     assert [found.word for found in verdicts] == ["not ok", "ok"]
 
 
@@ -288,7 +313,7 @@ def test_suspicion_says_what_to_check(claim: str, question: str | None, told: st
     """The numbers and names that the evidence and the question lack, or that it has other words."""
     cited = [evidence("Hoses may be used", HANDBOOK, 1)]
     view = sample_of(verdict(claim, ok=True, suspicious=True, evidence=cited), user_input=question)
-    assert view.scores[0].verdicts[0].suspicion == told
+    assert verdicts_of(view)[0].suspicion == told
 
 
 def test_ids_and_metadata_are_text() -> None:
@@ -304,6 +329,9 @@ def test_ids_and_metadata_are_text() -> None:
         ("who", "Mira"),
     )
     assert [context.source for context in view.sources[0][1]] == ["a", "2", None]
+    assert json.loads(view.values) == {
+        "id": "s1", "retrieved_context_ids": ["a", 2], "reference_context_ids": ["b", 3], "metadata": metadata,
+    }  # fmt: skip
 
 
 def test_votes_say_on_which_side_they_are() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pytest_ragmetrics import records as shapes
 from pytest_ragmetrics.report.figures import build_gate_view
 from pytest_ragmetrics.report.view import build_test_views
-from tests.documents import FILE, gate, record, row, usage, verdict
+from tests.documents import FILE, document, gate, record, row, usage, verdict
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.report.view import TestView
@@ -20,7 +20,7 @@ UNSCORED = record(score=None, outcome="unscored", reason="no claims")
 
 def only(test: shapes.TestRecord) -> TestView:
     """Return the view of a test."""
-    (view,) = build_test_views([test])
+    (view,) = build_test_views(document(test))
     return view
 
 
@@ -39,7 +39,7 @@ def test_the_worst_test_comes_first() -> None:
         row("xfailed", FAILED, outcome="xfailed"),
         row("measured", record(score=0.1, outcome="measured")),
     ]
-    assert [test.name for test in build_test_views(tests)] == [
+    assert [test.name for test in build_test_views(document(*tests))] == [
         "high", "far", "close", "error", "unscored", "xpassed", "xfailed", "edge", "passed", "measured", "skipped",
     ]  # fmt: skip
 
@@ -49,7 +49,7 @@ def test_links_are_the_ids_of_the_tests() -> None:
     alone = only(row("TestBot::test_refund[annual plan]"))
     assert alone.anchor == f"{FILE}::TestBot::test_refund[annual plan]"
     assert (alone.name, alone.file, alone.place) == ("TestBot::test_refund[annual plan]", FILE, f"{FILE}:12")
-    among = build_test_views([row("test_b"), row(alone.name), row(alone.name)])
+    among = build_test_views(document(row("test_b"), row(alone.name), row(alone.name)))
     assert [test.anchor for test in among] == [f"{FILE}::test_b", alone.anchor, f"{alone.anchor} (2)"]
     assert len({test.key for test in among}) == 3
 
