@@ -237,14 +237,13 @@ def read_history(folder: Path, *, last: int, branch: str | None = None, until: s
 
     Files that are no runs are left out by name. Raises :class:`HistoryError` where there is no run to show.
     """
-    try:
-        files = sorted((file for file in folder.iterdir() if not file.name.startswith(".")), reverse=True)
-    except OSError as error:
-        raise HistoryError(f"{folder}: {error.strerror}; give the folder of --rag-history") from error
     runs: list[HistoryRun] = []
     left_out: list[str] = []
     elsewhere = 0
-    for file in files:
+    for file in _latest_first(folder):
+        if branch is not None and _branch_of(file) not in (None, branch):
+            elsewhere += 1
+            continue
         try:
             run = _read(file)
         except (OSError, ValueError) as error:
@@ -266,6 +265,22 @@ def read_history(folder: Path, *, last: int, branch: str | None = None, until: s
         left_out.append(f"{counted(elsewhere, 'run')} of other branches left out; --branch=NAME shows another one")
     runs.sort(key=lambda run: run.time)
     return History(runs=tuple(runs), branch=branch or "", left_out=tuple(left_out))
+
+
+def _latest_first(folder: Path) -> list[Path]:
+    try:
+        return sorted((file for file in folder.iterdir() if not file.name.startswith(".")), reverse=True)
+    except OSError as error:
+        raise HistoryError(f"{folder}: {error.strerror}; give the folder of --rag-history") from error
+
+
+def _branch_of(file: Path) -> str | None:
+    """Return the branch in the first line of a file, which has all but the tests; ``None`` if it has another form."""
+    with suppress(OSError, ValueError, AttributeError):
+        with file.open("rb") as stream:
+            branch = json.loads(stream.readline() + b"]}").get("branch")
+        return branch if isinstance(branch, str) else None
+    return None
 
 
 def _read(file: Path) -> HistoryRun:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -138,6 +139,13 @@ def test_a_branch_and_the_last_runs_are_shown(tmp_path: Path) -> None:
     assert [run.time[8:10] for run in found.runs] == ["01", "02"]
     assert found.left_out == ("1 run of other branches left out; --branch=NAME shows another one",)
     assert [run.time[8:10] for run in read_history(tmp_path, last=1, branch="main").runs] == ["02"]
+    assert read_history(tmp_path, last=5).branch == "fix"
+    (cut,) = [file for file in tmp_path.iterdir() if file.name.startswith("20261003")]
+    lines = cut.read_text("utf-8").splitlines()
+    cut.write_text(f"{lines[0]}\n", "utf-8")
+    assert read_history(tmp_path, last=5, branch="main") == found
+    cut.write_text(json.dumps(json.loads("\n".join(lines)), indent=1), "utf-8")
+    assert read_history(tmp_path, last=5, branch="main") == found
     assert read_history(tmp_path, last=5).branch == "fix"
     with pytest.raises(HistoryError, match="no run of branch 'none'"):
         read_history(tmp_path, last=5, branch="none")
