@@ -19,6 +19,7 @@ from pytest_ragmetrics.explain.runs import (
 )
 from pytest_ragmetrics.records import TestOutcome as Outcome
 from pytest_ragmetrics.records import Threshold, held_to_bounds
+from pytest_ragmetrics.report.html import environment
 from pytest_ragmetrics.report.markdown import why
 from pytest_ragmetrics.report.merge import merge_documents
 from pytest_ragmetrics.report.outcomes import paired_tests
@@ -147,6 +148,7 @@ def test_a_test_that_broke_is_not_explained_by_what_it_did_not_assert() -> None:
     assert blamed(found) == []
     assert why(found) == "KeyError: 'topic'"
     (view,) = build_test_views(document(found))
+    assert "not reached, needs ≥ 0.50" in environment().get_template("test.html.jinja").module.body(view)  # type: ignore[attr-defined] # a macro
     assert (view.why, view.explained) == ("KeyError: 'topic'", True)
     assert [pair.cause for pair in paired_tests(document(found))] == ["error"]
 
