@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import pytest_ragmetrics
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.files import packaged_text
+from pytest_ragmetrics.metrics.registry import built_in_metrics
 
 Call = Callable[..., tuple[int, str]]
 
@@ -257,3 +259,13 @@ def test_the_skill_is_short() -> None:
     head = SKILL.split("---\n")[1]
     assert re.fullmatch(r"name: pytest-ragmetrics\ndescription: [^\n]{100,1000}\n", head)
     assert len(SKILL.splitlines()) < 150
+
+
+def test_the_skill_names_what_there_is() -> None:
+    """The metrics and helpers of its tables."""
+    names = {name for line in SKILL.splitlines() if line.startswith("| ") for name in re.findall(r"`(\w+)`", line)}
+    helpers = {name for name in names if name.startswith("assert_")}
+    assert all(hasattr(pytest_ragmetrics, name) for name in helpers)
+    known = {kind.name for kind in built_in_metrics()}
+    assert {name for name in names - helpers - known if "_" in name} == {"rag_respond"}
+    assert len(helpers) >= 8
