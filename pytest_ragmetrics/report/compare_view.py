@@ -53,6 +53,8 @@ Tone = Literal["bad", "good", "open", "same"]
 _NAME_LENGTH, _PREVIEW_LENGTH, _CLAIM_LENGTH = 80, 110, 120
 #: Verdicts that are this short on average are on single words: they are listed in a line.
 _WORD_LENGTH, _WORDS_SHOWN = 20, 30
+#: As many claims that are as before are listed.
+_FEW = 3
 _ROUNDING = 1e-9
 #: By test function and metric.
 Thresholds = Mapping[tuple[str, str], Threshold]
@@ -100,6 +102,11 @@ class VerdictsChange:
     changed: tuple[VerdictChange, ...] = ()
     kept: tuple[VerdictChange, ...] = ()
     lines: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def rows(self) -> tuple[VerdictChange, ...]:
+        """Those that are listed: what changed, and what did not if it is little."""
+        return (*self.changed, *self.kept) if len(self.kept) <= _FEW else self.changed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -378,11 +385,10 @@ class _SampleBuilder:
         """Return which claims each passage was evidence for, by its place."""
         found: dict[int, list[tuple[str, int]]] = {}
         for change in self._verdicts:
+            listed = change.rows if change.changed else ()
             for row in (*change.changed, *change.kept):
-                places = _evidence_of(row.old, olds) if row.old is not None and row.old.ok else ()
-                for place in places:
-                    number = row.number if change.changed else 0
-                    found.setdefault(place, []).append((change.noun, number))
+                for place in _evidence_of(row.old, olds) if row.old is not None and row.old.ok else ():
+                    found.setdefault(place, []).append((change.noun, row.number if row in listed else 0))
         return {place: _numbered(claims) for place, claims in found.items()}
 
 
@@ -397,15 +403,18 @@ def _evidence_of(verdict: Verdict, passages: Sequence[Text]) -> set[int]:
 
 
 def _numbered(claims: Iterable[tuple[str, int]]) -> str:
-    """Return the claims by noun and number, of those that are not shown how many there are."""
+    """Return the claims by noun and number, of those that are not listed how many there are."""
     by_noun: dict[str, list[int]] = {}
     for noun, number in claims:
         by_noun.setdefault(noun, []).append(number)
     parts = []
     for noun, numbers in by_noun.items():
         shown = sorted(filter(None, numbers))
+        more = f" and {numbers.count(0)} as before" if 0 in numbers else ""
         parts.append(
-            f"{noun}{'s'[: len(shown) > 1]} {', '.join(map(str, shown))}" if shown else counted(len(numbers), noun)
+            f"{noun}{'s'[: len(numbers) > 1]} {', '.join(map(str, shown))}{more}"
+            if shown
+            else counted(len(numbers), noun)
         )
     return " and ".join(parts)
 

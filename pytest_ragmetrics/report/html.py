@@ -24,7 +24,9 @@ from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.records import Document, Record
 from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines
 from pytest_ragmetrics.report.highlights import fold
+from pytest_ragmetrics.report.origin import build_origin
 from pytest_ragmetrics.report.outcomes import CAUSES
+from pytest_ragmetrics.report.overview import day_text
 from pytest_ragmetrics.report.sample_view import build_sample_views
 from pytest_ragmetrics.report.trends import build_trends
 from pytest_ragmetrics.report.view import TestView, build_report_view
@@ -45,6 +47,8 @@ _CHUNK = 250_000
 #: The characters of tests in full for readers without JavaScript.
 _READABLE = 300_000
 _RAW_DEFLATE = -15
+# The numbers of a chunk, and of a body in it.
+_Place = tuple[int, int]
 #: The rows on a page of columns.
 _ROWS = 1000
 _SCRIPTS = ("markup.js", "rows.js", "list.js", "pane.js", "marks.js", "address.js")
@@ -80,9 +84,16 @@ def render_html(document: Document, *, comparison: RunComparison | None = None, 
         styles=("report.css", "pictures.css", "overview.css", "compare.css"),
         scripts=_SCRIPTS,
         view=view,
-        listing=pack_tests(view.tests),
+        listing=pack_tests(view.tests, view.gone, _called(comparison) if comparison else None),
         started=document.run.started,
     )
+
+
+def _called(comparison: RunComparison) -> tuple[str, str]:
+    """Return what the baseline and the run are called: commit and time, as far as they are known."""
+    runs = comparison.baseline.run, comparison.document.run
+    then, now = (" ".join(filter(None, (build_origin(run).commit, day_text(run.started)))) for run in runs)
+    return then, now
 
 
 def render_calibration(calibration: Calibration, *, worst: int = 50) -> str:
@@ -258,18 +269,28 @@ class Listing:
     brief: tuple[TestView, ...]
 
 
-def pack_tests(tests: Sequence[TestView]) -> Listing:
-    """Return the list of these tests, in their order."""
+def pack_tests(
+    tests: Sequence[TestView], gone: Sequence[TestView] = (), runs: tuple[str, str] | None = None
+) -> Listing:
+    """Return the list of these tests, in their order, and of those that are ``gone``, which only a script shows.
+
+    ``runs`` are what the baseline and the run are called where they are compared.
+    """
     macros: Any = environment().get_template("test.html.jinja").module
+    compare: Any = environment().get_template("compare.html.jinja").module
+    rows = {id(test): macros.row(test) for test in (*tests, *gone)}
     bodies = {id(test): macros.body(test) for test in tests}
-    places, chunks = _chunks(tests, bodies)
-    index = []
+    changes = {
+        id(test): compare.body(test, runs) for test in (*tests, *gone) if test.compared and test.compared.samples
+    }
+    chunks: list[list[str]] = []
+    places, compared = _chunks(tests, bodies, chunks), _chunks([*tests, *gone], changes, chunks)
+    index = [_indexed(test, rows[id(test)], places.get(id(test)), compared.get(id(test))) for test in (*tests, *gone)]
     full: list[tuple[TestView, Markup, Markup]] = []
     brief: list[TestView] = []
     rest = _READABLE
     for test in tests:
-        row, body = macros.row(test), _unscripted(bodies[id(test)])
-        index.append(_indexed(test, row, places[id(test)]))
+        row, body = rows[id(test)], _unscripted(bodies[id(test)])
         # All tests after the first that does not fit are brief, so that both parts together keep the order.
         if brief or len(body) > rest:
             brief.append(test)
@@ -286,14 +307,11 @@ def _unscripted(body: Markup) -> Markup:
     return Markup(_UNMARKED.sub(r"\1", _DATA.sub("", body)))  # noqa: S704 - it was rendered
 
 
-def _chunks(
-    tests: Sequence[TestView], bodies: Mapping[int, str]
-) -> tuple[dict[int, tuple[int, int]], Sequence[Sequence[str]]]:
-    """Return where the body of each test is, and the bodies in chunks; those about the same passages are neighbours."""
-    places: dict[int, tuple[int, int]] = {}
-    chunks: list[list[str]] = []
+def _chunks(tests: Sequence[TestView], bodies: Mapping[int, str], chunks: list[list[str]]) -> dict[int, _Place]:
+    """Add the bodies to the chunks and return where they are; those about the same passages are neighbours."""
+    places: dict[int, _Place] = {}
     room = 0
-    for test in sorted(tests, key=_passages):
+    for test in sorted((test for test in tests if id(test) in bodies), key=_passages):
         body = bodies[id(test)]
         if len(body) > room:
             chunks.append([])
@@ -301,7 +319,7 @@ def _chunks(
         room -= len(body)
         chunks[-1].append(body)
         places[id(test)] = len(chunks) - 1, len(chunks[-1]) - 1
-    return places, chunks
+    return places
 
 
 def _passages(test: TestView) -> tuple[str, ...]:
@@ -309,9 +327,12 @@ def _passages(test: TestView) -> tuple[str, ...]:
     return tuple(sample.retrieved_contexts or ()) if sample else ()
 
 
-def _indexed(test: TestView, row: str, place: tuple[int, int]) -> dict[str, object]:
-    """Return what the script filters, sorts and shows a row by; ``body`` is where the rest of it is packed."""
-    outcome = test.outcome
+def _indexed(test: TestView, row: str, body: _Place | None, compared: _Place | None) -> dict[str, object]:
+    """Return what the script filters, sorts and shows a row by.
+
+    ``body`` is where the rest of it is packed, ``compare`` where its comparison with the baseline is.
+    """
+    outcome, change = test.outcome, test.compared
     return {
         "id": visible(test.anchor),
         "name": visible(test.name),
@@ -336,7 +357,10 @@ def _indexed(test: TestView, row: str, place: tuple[int, int]) -> dict[str, obje
         ],
         "change": min((change.change for change in test.changes if change.change is not None), default=None),
         "row": row,
-        "body": place,
+        "body": body or compared,
+        "compare": compared,
+        "tags": change and change.chips,
+        "size": change and change.size,
     }
 
 

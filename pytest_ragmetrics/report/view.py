@@ -33,12 +33,20 @@ from pytest_ragmetrics.records import (
     TestRecord,
     flips,
 )
+from pytest_ragmetrics.report.compare_view import (
+    Chip,
+    CompareView,
+    build_compare_view,
+    build_gone_view,
+    count_chips,
+    shared_thresholds,
+)
 from pytest_ragmetrics.report.figures import GateView, build_gate_view
 from pytest_ragmetrics.report.groups import grouping_keys, metadata_of
 from pytest_ragmetrics.report.highlights import HighlightKind
 from pytest_ragmetrics.report.history import History
 from pytest_ragmetrics.report.origin import place_link
-from pytest_ragmetrics.report.outcomes import TEST_KINDS, PairedTest, TestKind, paired_tests
+from pytest_ragmetrics.report.outcomes import TEST_KINDS, PairedTest, TestKind, gone_tests, paired_tests
 from pytest_ragmetrics.report.overview import OverviewView, anchor_of, build_overview
 from pytest_ragmetrics.report.sample_view import (
     ChangeNote,
@@ -102,7 +110,7 @@ class TestView:
     samples: tuple[SampleView, ...]
     outcome: PairedTest | None
     metadata: Mapping[str, str]
-    compared: None = None
+    compared: CompareView | None = None
 
     @property
     def preview(self) -> tuple[tuple[str, HighlightKind | None], ...]:
@@ -116,7 +124,8 @@ class ReportView:
     """Everything on the page: the first screen, the tests, the worst first, and the facts of the run.
 
     ``trends`` are of the history, of which this run is the last. ``statuses`` and ``kinds`` are those that occur, with
-    the number of tests, ``groups`` what these can be grouped by; ``gates`` are the tests that are gates.
+    the number of tests, ``groups`` what these can be grouped by. ``gone`` are the tests of the baseline only,
+    ``compare_chips`` what became of tests since then.
     """
 
     overview: OverviewView
@@ -128,7 +137,8 @@ class ReportView:
     files: tuple[str, ...]
     kinds: tuple[tuple[TestKind, int], ...]
     groups: tuple[str, ...]
-    compare_chips: tuple[tuple[str, str, int], ...] = ()
+    gone: tuple[TestView, ...]
+    compare_chips: tuple[tuple[Chip, str, int], ...]
 
 
 def build_report_view(
@@ -137,6 +147,7 @@ def build_report_view(
     """Return the view of a document, with what changed since a baseline and the history up to it if they are known."""
     trends = build_trends(history) if history else None
     tests = build_test_views(document, comparison, trends)
+    gone = _gone_views(comparison) if comparison else ()
     counts = Counter(test.status for test in tests if test.outcome)
     kinds = Counter(test.outcome.kind for test in tests if test.outcome)
     return ReportView(
@@ -149,6 +160,8 @@ def build_report_view(
         files=tuple(sorted({test.file for test in tests})),
         kinds=tuple((kind, kinds[kind]) for kind in TEST_KINDS if kinds[kind]),
         groups=grouping_keys(document.tests),
+        gone=gone,
+        compare_chips=count_chips(test.compared for test in (*tests, *gone)),
     )
 
 
@@ -159,6 +172,7 @@ def build_test_views(
     changes = comparison.by_record() if comparison else {}
     outcomes = {id(pair.test): pair for pair in paired_tests(document, comparison)}
     keys = grouping_keys(document.tests)
+    thresholds = shared_thresholds(comparison) if comparison else {}
     seen: Counter[str] = Counter()
     views = []
     for test in document.tests:
@@ -167,8 +181,19 @@ def build_test_views(
         metadata = {name: text for name, text in metadata_of(test).items() if name in keys}
         outcome, trend = outcomes.get(id(test)), trends.tests.get(test.id) if trends else None
         source = place_link(document.run, test)
-        views.append(replace(view, source=source, trend=trend, outcome=outcome, metadata=metadata))
+        compared = build_compare_view(outcome, comparison, thresholds) if outcome and comparison else None
+        views.append(replace(view, source=source, trend=trend, outcome=outcome, compared=compared, metadata=metadata))
     return tuple(sorted(views, key=_badness))
+
+
+def _gone_views(comparison: RunComparison) -> tuple[TestView, ...]:
+    """Return the tests that only the baseline has."""
+    seen = Counter(test.id for test in comparison.document.tests)
+    views = []
+    for test in gone_tests(comparison):
+        seen[test.id] += 1
+        views.append(replace(_test_view(test, seen[test.id], {}), compared=build_gone_view(test, comparison)))
+    return tuple(views)
 
 
 def _badness(view: TestView) -> tuple[int, int, float]:

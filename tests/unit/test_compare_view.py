@@ -212,7 +212,13 @@ def test_a_lost_passage_says_which_claims_it_carried() -> None:
     now = [carried("It is paid yearly", 0, ok=False), carried(CLAIM, 0, ok=False), replace(claims[0], evidence=())]
     found = sample_of(one(scored(0.3, verdicts=now, **LESS)), then)
     assert found.passages[0].carried == "claims 1, 2"
-    assert [it.number for it in (*found.verdicts[0].changed, *found.verdicts[0].kept)] == [1, 2, 3]
+    assert [it.number for it in found.verdicts[0].rows] == [1, 2, 3]
+    more = [carried(f"It is rent number {number} of the year", 0) for number in range(4)]
+    found = sample_of(
+        one(scored(0.3, verdicts=[*now, *(replace(it, evidence=()) for it in more)], **LESS)),
+        one(scored(verdicts=[*claims, *more])),
+    )
+    assert (found.passages[0].carried, len(found.verdicts[0].rows)) == ("claims 1, 2 and 4 as before", 2)
     found = sample_of(one(scored(1.0, verdicts=[replace(it, evidence=()) for it in claims], **LESS)), then)
     assert (found.verdicts, found.passages[0].carried) == ((), "2 claims")
     # A metric whose claims are as before takes no numbers; what was not ok then carried nothing.

@@ -37,6 +37,7 @@ const readAddress = () => {
   state.view = state.opened && !(rest && rowsById.get(decoded(rest)) === state.opened) ? "tests" : view ?? (query ? "tests" : "overview");
   if (state.view === "compare" && !byId("compare")) state.view = "tests";
   state.filters = withoutNonsense(given);
+  if (state.view === "compare" && !state.opened) state.filters.change ||= chips.find((chip) => chip.name === "change").value;
   state.page = (Number.parseInt(given.page, 10) || 1) - 1;
   state.show = given.show ?? "";
 };
@@ -126,7 +127,7 @@ const step = async (by) => {
 };
 
 const showDiff = async () => {
-  if (!showing?.compare) return;
+  if (!showing?.compare || !showing.kind) return;
   state.opened = showing;
   state.view = state.view === "compare" ? "tests" : "compare";
   const shown = render();

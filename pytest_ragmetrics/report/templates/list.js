@@ -25,6 +25,7 @@ const withoutNonsense = (filters) => {
 const showControls = () => {
   const { filters, view } = state;
   search.value = filters.search;
+  selects.sort.options[0].textContent = view === "compare" ? "Most changed" : "Worst first";
   const chosen = view === "compare" ? { change: filters.change } : { kind: filters.kind };
   const [[name, value]] = Object.entries(chosen);
   for (const chip of chips) {

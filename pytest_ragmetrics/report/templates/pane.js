@@ -63,7 +63,7 @@ const showTest = async (row) => {
   const place = compared || row?.body;
   showing = row ?? null;
   showPosition(row);
-  byId("to-diff").hidden = !row?.compare;
+  byId("to-diff").hidden = !row?.compare || !row.kind;
   byId("to-diff").textContent = compared ? "Back to the test" : "What changed";
   if (testOf.place === place) return;
   testOf.place = place;
@@ -147,6 +147,7 @@ const copies = {
 };
 
 const addCopies = (row) => {
+  if (!row.kind) return;
   const line = create("span", ' class="copies"');
   for (const [name, text] of Object.entries(copies)) {
     if (name.startsWith("sample") && !samplesOf().length) continue;

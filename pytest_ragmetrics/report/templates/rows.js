@@ -15,6 +15,8 @@ everyRow.forEach((row, position) => {
 });
 // Gates are no tests of an answer: they open by a link and are in no list.
 const rows = everyRow.filter((row) => row.kind);
+// Tests that changed since the baseline, those that only it has among them.
+const compared = everyRow.filter((row) => row.tags);
 
 let latestChunk = [-1, null];
 const bodyOf = async ([number, position]) => {
@@ -67,18 +69,20 @@ const orders = {
   lowest: (metric) => (a, b) => extreme(a, metric, Math.min, Infinity) - extreme(b, metric, Math.min, Infinity),
   highest: (metric) => (a, b) => extreme(b, metric, Math.max, -Infinity) - extreme(a, metric, Math.max, -Infinity),
   change: () => (a, b) => (a.change ?? Infinity) - (b.change ?? Infinity),
+  size: () => (a, b) => b.size[0] - a.size[0] || b.size[1] - a.size[1],
   name: () => (a, b) => collator.compare(a.name, b.name),
   slowest: () => (a, b) => b.duration - a.duration,
   dearest: () => (a, b) => b.cost - a.cost || b.tokens - a.tokens,
 };
 
 let ordered = { key: "", rows };
-const sorted = ({ sort, metric }) => {
-  const key = sort && `${sort} ${metric}`;
+const sorted = ({ sort, metric }, all, usual) => {
+  const order = sort || usual;
+  const key = `${all === compared} ${order} ${metric}`;
   if (key !== ordered.key) {
     // Infinity minus Infinity is NaN, which is no order: fall back on the first one.
-    const compare = orders[sort]?.(metric);
-    ordered = { key, rows: compare ? [...rows].sort((a, b) => compare(a, b) || a.position - b.position) : rows };
+    const compare = orders[order]?.(metric);
+    ordered = { key, rows: compare ? [...all].sort((a, b) => compare(a, b) || a.position - b.position) : all };
   }
   return ordered.rows;
 };
@@ -100,8 +104,10 @@ const grouped = (found, by) => {
 // Returns the tests that match in their order, and the groups they are in.
 const find = (filters, view) => {
   const words = folded(filters.search).split(/\s+/).filter(Boolean);
-  const checks = Object.entries(conditions).filter(([name]) => filters[name]);
-  const found = sorted(filters).filter((row) => (view !== "compare" || row.compare) &&
+  // Either view has chips of its own.
+  const [all, usual, other] = view === "compare" ? [compared, "size", "kind"] : [rows, "", "change"];
+  const checks = Object.entries(conditions).filter(([name]) => filters[name] && name !== other);
+  const found = sorted(filters, all, usual).filter((row) =>
     checks.every(([, holds]) => holds(row, filters)) && words.every((word) => row.words.includes(word)));
   const groups = filters.by && !filters.in ? grouped(found, filters.by) : [];
   return { groups, found: groups.length ? groups.flatMap(({ members }) => members) : found };

@@ -1,0 +1,144 @@
+"""The comparison of tests with their counterparts in the baseline, in a browser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.records import Document, TestRecord
+from pytest_ragmetrics.report.html import render_html
+from tests.browser.conftest import OpenReport, complaints, page_of
+from tests.documents import HOSTILE, document, evidence, record, row, verdict
+
+RENT, WATER, SHEDS = (
+    "The rent is 62 pounds a year.",
+    "Water is turned on in April.",
+    "Sheds need the committee's consent.",
+)
+
+
+def answered(
+    name: str, score: float, answer: str, contexts: list[str], *, claims: tuple[tuple[str, bool], ...] = ()
+) -> TestRecord:
+    """Return a test with one score; a claim that is ok has the first context as evidence."""
+    verdicts = [
+        verdict(text, ok=ok, evidence=[evidence(contexts[0], contexts, 0)] if ok else (), reason=None if ok else text)
+        for text, ok in claims
+    ]
+    sample = {"id": name, "user_input": f"What of {name}?", "response": answer, "retrieved_contexts": contexts}
+    outcome = "passed" if score >= 0.9 else "failed"
+    scored = replace(
+        record("faithfulness", score, sample=sample, outcome=outcome, noun="claim"), verdicts=tuple(verdicts)
+    )
+    return row(f"test_bot[{name}]", scored, outcome=outcome)
+
+
+def before() -> Document:
+    """Return the run before: with a test that is gone, and other answers, passages and scores."""
+    return document(
+        answered(
+            "rent",
+            1.0,
+            "The rent is 62 pounds, due in February.",
+            [RENT, WATER],
+            claims=(("The rent is 62 pounds", True),),
+        ),
+        answered("water", 0.5, "Water runs in April.", [WATER]),
+        answered("sheds", 0.95, "Sheds need consent.", [SHEDS]),
+        answered("pond", 1.0, "A pond is no deeper than a spade.", [SHEDS]),
+        answered("same", 1.0, "As ever.", [RENT]),
+        *(answered(f"hostile {n}", 1.0, f"{text} then", [text, WATER]) for n, text in enumerate(HOSTILE)),
+    )
+
+
+def now() -> Document:
+    """Return the run now: one test fails newly, one is fixed, one was judged otherwise, one is new."""
+    return document(
+        answered(
+            "rent",
+            0.5,
+            "The rent is 72 pounds, due in February.",
+            [WATER, SHEDS],
+            claims=(("The rent is 72 pounds", False),),
+        ),
+        answered("water", 1.0, "Water runs from April on.", [WATER]),
+        answered("sheds", 0.92, "Sheds need consent.", [SHEDS]),
+        answered("hedge", 1.0, "Hedges are trimmed in June.", [RENT]),
+        answered("same", 1.0, "As ever.", [RENT]),
+        *(answered(f"hostile {n}", 0.9, f"{text} now", [WATER, text]) for n, text in enumerate(HOSTILE)),
+    )
+
+
+def chips(report: Any) -> dict[str, int]:
+    """Return the chips that are shown, with their counts."""
+    texts = report.page.locator("#chips label:visible").all_inner_texts()
+    return {name: int(count) for name, _, count in (text.rpartition(" ") for text in texts)}
+
+
+def test_a_change_is_read_word_by_word(open_report: OpenReport, axe: Any) -> None:
+    """The most changed test is open; chips show as many rows as they say; d leads to the test and back."""
+    report = open_report(now, "#compare", baseline=before, color_scheme="dark", bypass_csp=True)
+    page, hostile = report.page, len(HOSTILE)
+    assert chips(report) == {
+        "Changed": 3 + hostile, "Worse": 2 + hostile, "Better": 1, "Other passages": 1 + hostile,
+        "Same answer, other score": 1, "New": 1, "Gone": 1,
+    }  # fmt: skip
+    assert report.shown()[:2] == ["test_bot[rent]", "test_bot[water]"]
+    pane = report.showing("rent")
+    assert pane.locator("del").all_inner_texts()[:1] == ["62"]
+    assert pane.locator("ins").all_inner_texts()[:1] == ["72"]
+    ranks = [cells.split("\t") for cells in pane.locator(".ranks tbody tr").all_inner_texts()]
+    assert [(then, rank, text.split()[0]) for then, rank, text in ranks] == [
+        ("1", "–", "lost"), ("2", "1", "Water"), ("–", "2", "new"),
+    ]  # fmt: skip
+    assert "carried claim 1" in ranks[0][2]
+    assert pane.locator(".scores tbody tr").inner_text().split("\t") == [
+        "faithfulness",
+        "1.00",
+        "0.50",
+        "≥ 0.90",
+        "newly fails",
+    ]
+    assert complaints(axe, page) == []
+    page.keyboard.press("d")
+    page.locator("#test .switch, #test .findings").first.wait_for()
+    assert page.url.endswith("#tests/tests/test_assistant.py::test_bot%5Brent%5D?change=changed")
+    page.keyboard.press("d")
+    pane.locator(".compared").wait_for()
+    page.keyboard.press("j")
+    report.showing("water")
+    for name, count in chips(report).items():
+        page.locator("#chips label:visible", has_text=name).first.click()
+        assert len(report.ids()) == count, name
+        assert page.locator("#chips input:checked").evaluate("chip => chip.parentElement.textContent").startswith(name)
+    report.showing("pond")
+    assert page.locator("#to-diff").is_hidden()
+    assert pane.locator(".tag, .copies").count() == 0
+    assert page.evaluate("window.pwned") is None
+
+
+def test_on_a_phone_nothing_overflows(open_report: OpenReport, axe: Any) -> None:
+    """List and comparison are two screens; hostile texts of both runs stay texts."""
+    report = open_report(now, "#compare", baseline=before, viewport={"width": 390, "height": 844}, bypass_csp=True)
+    page = report.page
+    for number, text in enumerate(HOSTILE):
+        page.evaluate(f"location.hash = '#compare/tests/test_assistant.py::test_bot[hostile {number}]'")
+        pane = report.showing(f"hostile {number}]")
+        report.unfold()
+        assert pane.locator("ins", has_text="now").count() == 1
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, text
+    assert complaints(axe, page) == []
+    page.go_back()
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("#test :is(script, img, iframe, a[href^='javascript'])").count() == 0
+
+
+@pytest.mark.parametrize("baseline", [None, now])
+def test_without_a_change_there_is_no_view(baseline: Any) -> None:
+    """Without a baseline, or with one that is the same run."""
+    page = page_of(now, baseline)
+    assert 'href="#compare"' not in page
+    assert 'href="#compare"' in page_of(now, before)
+    assert render_html(now()).count('<span id="compare"') == 0
