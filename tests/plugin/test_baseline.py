@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+import zlib
 from pathlib import Path
 
 import pytest
@@ -141,3 +144,16 @@ def test_a_baseline_that_is_none_fails_with_the_place(run: RunPytest, pytester: 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*DocumentError: main.json: rows must be a valid array, not 1"])
     result.stdout.no_fnmatch_line("*pydantic_core*")
+
+
+def test_the_answers_of_a_baseline_are_redacted(run: RunPytest, baseline: Path, pytester: pytest.Pytester) -> None:
+    """The page shows former answers; what the hook redacts today is in none of them, whatever the file says."""
+    word = "SECRET"
+    baseline.write_text(baseline.read_text("utf-8").replace('"response": "', f'"response": "{word} '), "utf-8")
+    hook = f"def pytest_ragmetrics_redact(text):\n    return text.replace({word!r}, '[name]')"
+    run("--rag-baseline=baseline.json", "--rag-report=a.html", conftest=hook, **AFTER)
+    page = (pytester.path / "a.html").read_text("utf-8")
+    packed = re.findall(r'<script type="application/octet-stream"[^>]*>([^<]*)</script>', page)
+    texts = [zlib.decompress(base64.b64decode(text), -15).decode() for text in packed]
+    assert any("[name]" in text for text in texts)
+    assert not [text for text in (page, *texts) if word in text]
