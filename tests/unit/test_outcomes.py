@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from pytest_ragmetrics.explain.runs import (
     tallies,
 )
 from pytest_ragmetrics.records import TestOutcome as Outcome
-from pytest_ragmetrics.records import Threshold, held_to_bounds
+from pytest_ragmetrics.records import Threshold, held_to_bounds, read_document, render_json
 from pytest_ragmetrics.report.html import environment
 from pytest_ragmetrics.report.markdown import why
 from pytest_ragmetrics.report.merge import merge_documents
@@ -127,6 +128,13 @@ def test_a_score_is_held_to_the_bound_of_its_function(
     assert found.records[:-1] == test.records[:-1]
     together = merge_documents([document(*others), document(test)])
     assert {each.id: each for each in together.tests}[test.id] == found
+
+
+def test_files_of_earlier_releases_are_held_to_it_too(tmp_path: Path) -> None:
+    """They have the comparisons that were made alone."""
+    (tmp_path / "run.json").write_text(render_json(document(WHOLE, ended(SHORT, scored("fit", 0.3)))))
+    *_, found = read_document(tmp_path / "run.json").tests
+    assert (found.records[1].outcome, found.records[1].asserted) == ("failed", False)
 
 
 def test_what_is_not_asserted_fell_short_and_failed_no_test() -> None:
