@@ -411,7 +411,7 @@ class Sample:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 whole = "; assert_sample(row, ...) takes a whole row" if isinstance(value, Mapping) else ""
-                texts = "; contexts are in the wrong place" if isinstance(value, (list, tuple)) else ""
+                texts = "; a list is for the contexts" if isinstance(value, (list, tuple)) else ""
                 raise TypeError(f"{name} must be a str, not {type(value).__name__}{advice(value)}{whole}{texts}")
         for name in ("retrieved_contexts", "reference_contexts"):
             if getattr(self, name) is not None:

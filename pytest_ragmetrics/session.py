@@ -443,7 +443,7 @@ class PytestSession:
         self, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the records of the running test on a report of it, and redact what the report says."""
-        if call.excinfo is not None and not self._config.getoption("fulltrace", False):
+        if call.excinfo is not None and not self._config.getoption("fulltrace", default=False):
             hide_own_frames(call.excinfo)
         report = yield
         if call.excinfo is not None and type(call.excinfo.value).__module__.startswith("pytest_ragmetrics."):

@@ -118,7 +118,7 @@ async def _rating(response: str, ask: Any) -> Any:
         (
             lambda: RAG.assert_faithful(["b"], "a"),
             TypeError,
-            "^response must be a str, not list; contexts are in the wrong",
+            "^response must be a str, not list; a list is for the con",
         ),
         (
             lambda: RAG.assert_metric(METRICS.Faithfulness, ROW, min=0.5),

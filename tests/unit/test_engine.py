@@ -275,9 +275,9 @@ def test_nothing_is_made_before_it_is_needed(tmp_path: Path) -> None:
 def test_a_missing_judge_comes_up_when_it_is_asked_for() -> None:
     """The error names the ways on."""
     engine = Engine()
-    with pytest.raises(JudgeNotConfiguredError, match="--rag-judge=local"):
+    with pytest.raises(JudgeNotConfiguredError, match='judge="local"'):
         engine.judge()
-    with pytest.raises(JudgeNotConfiguredError, match="--rag-embedder=local"):
+    with pytest.raises(JudgeNotConfiguredError, match='embedder="local"'):
         engine.embedder()
     engine.close()
 

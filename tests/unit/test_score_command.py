@@ -141,7 +141,9 @@ def test_parquet_has_flat_columns(call: Call) -> None:
     assert (first["quoted_spans_alignment_passed"], first["quoted_spans_alignment_cost"]) == (None, 0.0)
     assert [row["quoted_spans_alignment_vacuous"] for row in rows] == [False, False, True, True, None]
     assert last["faithfulness_score"] is None
-    assert last["faithfulness_unscored"] == "log.jsonl:5: field 'response': response must be a str, not list"
+    assert last["faithfulness_unscored"] == (
+        "log.jsonl:5: field 'response': response must be a str, not list; a list is for the contexts"
+    )
     assert table.schema.field("faithfulness_unscored").type == pa.string()
 
 
