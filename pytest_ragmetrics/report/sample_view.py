@@ -53,8 +53,11 @@ _WORST_FIRST: Mapping[RecordOutcome, int] = {"failed": 0, "unscored": 1, "passed
 
 
 def badness(record: Record) -> tuple[int, float]:
-    """Return the key that sorts records the worst first: by outcome, then by how far they are from the threshold."""
-    return _WORST_FIRST[record.outcome], margin(record)
+    """Return the key that sorts records the worst first: by outcome, then by how far they are from the threshold.
+
+    One that had nothing to check says less than any other of its outcome.
+    """
+    return _WORST_FIRST[record.outcome], math.inf if record.vacuous else margin(record)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

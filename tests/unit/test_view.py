@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_ragmetrics import records as shapes
 from pytest_ragmetrics.report.figures import build_gate_view
+from pytest_ragmetrics.report.html import environment
 from pytest_ragmetrics.report.view import build_test_views
+from pytest_ragmetrics.run_comparison import compare_documents
 from tests.documents import FILE, document, gate, record, row, usage, verdict
 
 if TYPE_CHECKING:
@@ -86,3 +88,19 @@ UNREASONED = record(score=0.5, outcome="failed", verdicts=[verdict("a", ok=True)
 def test_a_test_says_why(test: shapes.TestRecord, why: str, *, explained: bool) -> None:
     """The reason of the worst score; without a failing one pytest's words; the numbers of a gate."""
     assert (only(test).why, only(test).explained) == (why, explained)
+
+
+def test_a_row_leads_with_a_score_that_says_something() -> None:
+    """What had nothing to check comes last, and the former score stands beside the metric whose score it was."""
+    vacuous, other = record("quotations", 1.0, vacuous=True), record("faithfulness", 0.95)
+    baseline = document(row("test_a", vacuous, record("faithfulness", 0.5, outcome="failed")))
+    comparison = compare_documents(document(row("test_a", vacuous, other)), baseline)
+    (view,) = build_test_views(comparison.document, comparison)
+    assert [it.metric for it in view.records] == ["faithfulness", "quotations"]
+    macros: Any = environment().get_template("test.html.jinja").module
+    markup = macros.row(view)
+    assert 'faithfulness</bdi> <span class="change">was 0.50' in markup
+    both = document(row("test_a", record("faithfulness", 0.92), record("relevancy", 0.99)))
+    earlier = document(row("test_a", record("faithfulness", 0.92), record("relevancy", 0.91)))
+    (view,) = build_test_views(both, compare_documents(both, earlier))
+    assert "was" not in macros.row(view)
