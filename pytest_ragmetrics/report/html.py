@@ -45,7 +45,7 @@ _TEMPLATES = "templates"
 #: The characters of a chunk: enough to compress well, few enough to unpack without a delay.
 _CHUNK = 250_000
 #: The characters of tests in full for readers without JavaScript.
-_READABLE = 300_000
+_READABLE = 220_000
 _RAW_DEFLATE = -15
 # The numbers of a chunk, and of a body in it.
 _Place = tuple[int, int]

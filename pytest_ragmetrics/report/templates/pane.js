@@ -21,15 +21,16 @@ const choose = (sample, radio) => {
   for (const passages of sample.querySelectorAll(".passages")) arrange(passages, score);
 };
 
+const unclear = new WeakMap();
+
 // Passages that a finding points to are open, those without one are folded away together.
 const arrange = (passages, score) => {
   const contexts = Array.from(passages.querySelectorAll(".context"));
+  // What is open without a finding was opened because nothing points anywhere.
+  unclear.set(passages, unclear.get(passages) ?? contexts.filter((context) => context.open && !context.dataset.touched));
   const touched = contexts.filter((context) => context.dataset.touched.split(" ").includes(score));
-  const opened = touched.length ? touched : contexts.filter((context) => context.dataset.opened);
-  for (const context of contexts) {
-    context.dataset.opened ||= context.open && !touched.includes(context) && !context.dataset.touched ? "true" : "";
-    context.open = opened.includes(context);
-  }
+  const opened = touched.length ? touched : unclear.get(passages);
+  for (const context of contexts) context.open = opened.includes(context);
   passages.replaceChildren(...contexts);
   const rest = contexts.filter((context) => !opened.includes(context));
   if (!opened.length || rest.length < 2) return;

@@ -9,10 +9,8 @@ try {
   return;
 }
 const rowsById = new Map(everyRow.map((row) => [row.id, row]));
-everyRow.forEach((row, position) => {
-  row.position = position;
-  row.words = folded(`${row.name}\n${row.file}\n${wordsOf(row.row)}`);
-});
+everyRow.forEach((row, position) => { row.position = position; });
+const searched = (row) => (row.words ??= folded(`${row.name}\n${row.file}\n${wordsOf(row.row)}`));
 // Gates are no tests of an answer: they open by a link and are in no list.
 const rows = everyRow.filter((row) => row.kind);
 // Tests that changed since the baseline, those that only it has among them.
@@ -33,7 +31,7 @@ const readAll = () => {
     rows.forEach((row) => within[row.body[0]].push(row));
     for (const [number, chunk] of chunks.entries()) {
       const bodies = await unpack(chunk);
-      for (const row of within[number]) row.words += `\n${folded(wordsOf(bodies[row.body[1]]))}`;
+      for (const row of within[number]) row.words = `${searched(row)}\n${folded(wordsOf(bodies[row.body[1]]))}`;
     }
     allRead = true;
   })();
@@ -108,7 +106,7 @@ const find = (filters, view) => {
   const [all, usual, other] = view === "compare" ? [compared, "size", "kind"] : [rows, "", "change"];
   const checks = Object.entries(conditions).filter(([name]) => filters[name] && name !== other);
   const found = sorted(filters, all, usual).filter((row) =>
-    checks.every(([, holds]) => holds(row, filters)) && words.every((word) => row.words.includes(word)));
+    checks.every(([, holds]) => holds(row, filters)) && words.every((word) => searched(row).includes(word)));
   const groups = filters.by && !filters.in ? grouped(found, filters.by) : [];
   return { groups, found: groups.length ? groups.flatMap(({ members }) => members) : found };
 };
