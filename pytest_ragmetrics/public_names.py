@@ -217,7 +217,8 @@ def _mistyped(function: FunctionType, args: tuple[Any, ...], given: Mapping[str,
         annotation = str(form.parameters[name].annotation)
         kinds = [part.partition("[")[0] for part in re.split(r" \| (?![^\[]*\])", annotation)]
         known = all(kind in _TYPES for kind in kinds)
-        if known and name not in said and not any(isinstance(value, _TYPES[kind]) for kind in kinds):
+        is_said = re.search(rf"\b{name}\b", said)
+        if known and not is_said and not any(isinstance(value, _TYPES[kind]) for kind in kinds):
             return f"{function.__name__}(): {name} must be {annotation}, not {type(value).__name__}"
     return None
 
