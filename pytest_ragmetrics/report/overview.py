@@ -292,7 +292,8 @@ def _nothing_worse(counts: Mapping[TestKind, int], gates: Sequence[GateLine]) ->
     sides += [f"{fixed:,} {'is' if fixed == 1 else 'are'} fixed"] if fixed else []
     sides += [f"{before:,} {'fails' if before == 1 else 'fail'} as before"] if before else []
     still = [line for line in gates if _is_bad(line.view)]
-    sides += [f"{_gate_names(still)} {'does' if len(still) == 1 else 'do'} not hold, as before"] if still else []
+    if still and not sides:
+        sides = [f"{_gate_names(still)} {'does' if len(still) == 1 else 'do'} not hold, as before"]
     return f"Nothing got worse{': ' if sides else ''}{', '.join(sides)}"
 
 

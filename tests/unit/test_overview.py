@@ -66,9 +66,10 @@ RATE = gate(value=0.6, statistic="rate", min_score=0.8, outcome="failed")
         (
             [*GOOD, FELL],
             [*GOOD, FELL],
-            "Nothing got worse: all 2 that passed before pass, the gate on mean faithfulness does not hold, as before",
+            "Nothing got worse: all 2 that passed before pass",
             None,
         ),
+        ([FELL], [FELL], "Nothing got worse: the gate on mean faithfulness does not hold, as before", None),
         (
             [asked("a", 0.1), asked("b", 0.1), asked("c", 0.9)],
             [asked("a", 0.9), asked("b", 0.1), asked("c", 0.9)],
