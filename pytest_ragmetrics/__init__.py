@@ -20,9 +20,9 @@ values up; a module imports only from its own layer and those below:
 - ``engine``, ``evaluation``, ``dry_run``: judge, embedder and transports of a run; tables of samples; forecasts.
 - ``logged_answers``, ``score_files``: rows of any number scored one after the other, and the files of their scores.
   ``batch_scorer``, ``ray``: the same on the parts of a table, and by the actors of a cluster.
-- ``plugin``, ``settings``, ``session``, ``reporting``: the pytest side. ``gates``, ``gate_decisions``, ``gate_plugin``:
-  thresholds over data sets. ``prefetch``: rows answered and scored ahead of their tests. ``report``: page, terminal,
-  Markdown, junit.
+- ``plugin``, ``settings``, ``session``, ``reporting``, ``tracebacks``: the pytest side. ``gates``, ``gate_decisions``,
+  ``gate_plugin``: thresholds over data sets. ``prefetch``: rows answered and scored ahead of their tests. ``report``:
+  page, terminal, Markdown, junit. ``typed``: names of keyword arguments for type checkers.
 - ``cli``, ``commands``, ``generate``, ``probes``: the ``ragmetrics`` command. ``docs``: the documentation, in Markdown.
 """
 

@@ -24,7 +24,6 @@ from pytest_ragmetrics import running
 from pytest_ragmetrics.files import RUN_FOLDERS
 from pytest_ragmetrics.reporting import (
     Recorder,
-    hide_own_frames,
     records_as_json,
     records_from_json,
     redact_failure,
@@ -444,6 +443,8 @@ class PytestSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the records of the running test on a report of it, and redact what the report says."""
         if call.excinfo is not None and not self._config.getoption("fulltrace", default=False):
+            from pytest_ragmetrics.tracebacks import hide_own_frames  # not at start-up
+
             hide_own_frames(call.excinfo)
         report = yield
         if call.excinfo is not None and type(call.excinfo.value).__module__.startswith("pytest_ragmetrics."):

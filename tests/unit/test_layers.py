@@ -20,7 +20,7 @@ PACKAGE = Path(pytest_ragmetrics.__file__).parent
 #: From the top down; a module imports from its own layer and those below. A package stands for its other modules.
 LAYERS = (
     {"plugin", "__main__", "cli", "commands", "ray"},
-    {"session", "session_resources", "reporting", "gate_plugin", "prefetch", "hookspec"},
+    {"session", "session_resources", "reporting", "tracebacks", "gate_plugin", "prefetch", "hookspec"},
     {"settings", "report", "gates", "gate_decisions", "assertions", "suites", "generate", "probes", "calibration"}
     | {"logged_answers", "score_files", "batch_scorer"},
     {"evaluation", "scoring", "engine", "dry_run"},
@@ -50,6 +50,7 @@ PYTEST_SIDE = {
     "session",
     "session_resources",
     "reporting",
+    "tracebacks",
     "gate_plugin",
     "prefetch.dataset_tests",
     "prefetch.sharing",
