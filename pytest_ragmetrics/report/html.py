@@ -56,7 +56,7 @@ _SCRIPTS = ("markup.js", "rows.js", "list.js", "pane.js", "marks.js", "address.j
 _LONGEST = 50_000
 
 #: In a rendered body: what only the script reads, and a highlight of a score whose highlights are not shown.
-_DATA = re.compile(r' data-[a-z]+="[^"]*"')
+_DATA = re.compile(r' data-(?!m=)[a-z]+="[^"]*"')
 _UNMARKED = re.compile(r"<mark>([^<]*)</mark>")
 
 # Controls (HTML forbids some and swallows others), bidirectional embeddings, overrides and isolates (they reorder

@@ -389,7 +389,7 @@ def test_print_shows_no_controls(open_report: OpenReport) -> None:
     """On paper there is nothing to click, nothing is cut off, and what is open is printed."""
     report = open_report(showcase)
     report.page.emulate_media(media="print")
-    for control in ("#toolbar", "#filters", "#list", ".steps", ".judge", ".copies"):
+    for control in ("#toolbar", "#filters", "#list", ".steps", ".verdicts .judge", ".copies"):
         assert not report.page.locator(control).first.is_visible()
     assert report.page.locator("#test .body").is_visible()
     assert report.page.locator("#pane").evaluate("e => getComputedStyle(e).overflowY") == "visible"
