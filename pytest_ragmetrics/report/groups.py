@@ -100,12 +100,13 @@ def build_groupings(pairs: Sequence[PairedTest]) -> tuple[Grouping, ...]:
     """Return the groupings by each key that groups tests, first the one whose groups fail most unevenly."""
     known = [pair for pair in pairs if pair.kind != "skipped"]
     found: list[tuple[float, str, dict[str, list[PairedTest]]]] = []
-    for key in grouping_keys(pair.test for pair in known):
+    for key in grouping_keys(pair.test for pair in pairs):
         groups: dict[str, list[PairedTest]] = {}
         for pair in known:
             if (name := metadata_of(pair.test).get(key)) is not None:
                 groups.setdefault(name, []).append(pair)
-        found.append((_unevenness(groups), key, groups))
+        if len(groups) > 1:
+            found.append((_unevenness(groups), key, groups))
     figures = [_PASSING, *_metric_figures(pairs)]
     chosen = sorted(found, key=lambda it: (-it[0], it[1]))[:_KEYS]
     return tuple(

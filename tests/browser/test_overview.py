@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Literal
+
 from playwright.sync_api import expect
 
 from pytest_ragmetrics.records import Document
@@ -13,8 +16,12 @@ from tests.showcase import baseline, showcase
 def by_topic() -> Document:
     """Return a run whose tests have two keys in their metadata."""
     metadata = [{"topic": f"t{n % 3}", "language": "de" if n % 2 else "en"} for n in range(12)]
-    scores = [record(score=0.5 if n < 3 else 1.0, sample={"metadata": it}) for n, it in enumerate(metadata)]
-    return document(*(row(f"test_{n}", scored) for n, scored in enumerate(scores)))
+    outcomes: list[Literal["failed", "passed"]] = ["failed" if n % 3 == 0 else "passed" for n in range(12)]
+    rows = [
+        row(f"test_{n}", record(score=0.5, outcome=outcome, sample={"metadata": metadata[n]}), outcome=outcome)
+        for n, outcome in enumerate(outcomes)
+    ]
+    return document(*rows)
 
 
 def test_the_overview_says_what_changed(open_report: OpenReport) -> None:
@@ -27,6 +34,20 @@ def test_the_overview_says_what_changed(open_report: OpenReport) -> None:
     name = "mean faithfulness 0.750, between 0.480 and 0.940 (95 %), needs ≥ 0.70: 4 scores"
     assert gate.get_by_role("img").get_attribute("aria-label") == name
     assert gate.locator(".value").inner_text().split()[0] == "?"
+
+
+def test_a_number_opens_as_many_tests(open_report: OpenReport) -> None:
+    """Each count, cause and group, also on a phone, where nothing overflows and back returns to the overview."""
+    page = open_report(by_topic, "#overview", viewport={"width": 390, "height": 844}).page
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    links = page.locator(".counts a, .causes p a, .where table:visible a").all()
+    numbers = [(link, found[1]) for link in links if (found := re.match(r"(?:all )?(\d+)", link.inner_text()))]
+    assert len(numbers) > 4
+    for link, number in numbers:
+        link.click()
+        expect(page.locator("#count")).to_have_text(re.compile(rf"^{number}\b"))
+        page.go_back()
+        expect(page.locator("#overview")).to_be_visible()
 
 
 def test_the_choice_of_a_table_needs_no_script(open_report: OpenReport) -> None:
