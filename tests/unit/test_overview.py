@@ -12,9 +12,11 @@ from pytest_ragmetrics import records as shapes
 from pytest_ragmetrics.report.figures import Axis, build_distribution, build_gate_view
 from pytest_ragmetrics.report.outcomes import owners_of
 from pytest_ragmetrics.report.overview import OverviewView, build_overview
+from pytest_ragmetrics.report.trends import build_trends
 from pytest_ragmetrics.report.view import build_report_view
 from pytest_ragmetrics.run_comparison import compare_documents
 from tests.documents import FILE, document, evidence, gate, record, row, usage, verdict
+from tests.histories import month
 
 FAILED = record(score=0.4, outcome="failed", reason="Matched 2/5 quoted spans")
 UNSCORED = record(score=None, outcome="unscored", reason="no claims")
@@ -28,7 +30,12 @@ def overview_of(*tests: shapes.TestRecord, **fields: Any) -> OverviewView:
 def asked(name: str, score: float | None, *, answer: str = "Yes.", passages: Sequence[str] = (), **more: Any) -> Any:
     """Return the row of a question; ``more`` is its metadata."""
     outcome: Any = "unscored" if score is None else "passed" if score >= 0.8 else "failed"
-    sample = {"user_input": f"What of {name}?", "response": answer, "retrieved_contexts": [*passages], "id": name}
+    sample = {
+        "user_input": f"What of {name.partition('-')[0]}?",
+        "response": answer,
+        "retrieved_contexts": [*passages],
+        "id": name,
+    }
     scored = record("faithfulness", score, at_least=0.8, outcome=outcome, sample={**sample, "metadata": more})
     return row(f"test_bot[{name}]", scored, outcome="passed" if outcome == "passed" else "failed")
 
@@ -147,21 +154,25 @@ def lost(name: str, **more: Any) -> tuple[Any, Any]:
 
 def test_causes_come_with_examples_groups_and_owners() -> None:
     """The most frequent first, those of the run last; a row's own owner goes before that of the setting."""
-    pairs = [lost(f"l{n}", topic="pets") for n in range(3)]
+    pairs = [lost(name, topic="pets") for name in ("l-0", "l-1", "m-0")]
     pairs += [(asked(f"k{n}", 0.9, topic="rent"), asked(f"k{n}", 0.9, topic="rent")) for n in range(9)]
-    pairs += [(asked("v", 0.9), asked("v", 0.1, answer="No.", owner="@bo")), (asked("u", 0.9), asked("u", None))]
+    pairs += [
+        (asked("v", 0.9), asked("v", 0.1, answer="No.", owner="@bo")),
+        *((asked(u, 0.9), asked(u, None)) for u in "uw"),
+    ]
     before, after = zip(*pairs, strict=True)
     view = compared(before, after, owners="retrieval = @ana\nanswer = @raj")
     assert [(cause.title, cause.number, cause.owner) for cause in view.causes] == [
         ("A passage is no longer retrieved", 3, "@ana"),
         ("The answer is not borne out", 1, "@bo"),
-        ("There is no score", 1, ""),
+        ("There is no score", 2, ""),
     ]
     first = view.causes[0]
     assert [(it.anchor, it.question) for it in first.examples] == [
-        (f"{FILE}::test_bot[l{n}]", f"What of l{n}?") for n in range(2)
+        (f"{FILE}::test_bot[l-0]", "What of l?"),
+        (f"{FILE}::test_bot[m-0]", "What of m?"),
     ]
-    assert first.examples[0].detail == "Of l0 nobody knows."
+    assert first.examples[0].detail == "Of l-0 nobody knows."
     assert first.group is not None
     assert (first.group.number, dict(first.group.query)) == (3, {"cause": "retrieval", "by": "topic", "in": "pets"})
     assert dict(view.causes[2].query) == {"cause": "run"}
@@ -449,6 +460,16 @@ def test_a_metric_says_how_its_mean_changed() -> None:
     assert (line.change.text, line.change.kind) == ("0.100 worse over 2 scores", "worse")
     (line,) = build_overview(after, compare_documents(after, run(0.4, 0.8001))).metrics
     assert line.change is None
+
+
+def test_a_line_says_since_which_run_it_does_not_hold() -> None:
+    """A gate that is open holds no more than one that failed; the mean of a metric has no bound."""
+    trends = build_trends(month()).trends
+    (share,) = (trend for trend in trends if trend.share)
+    assert share.crossed == "2026-10-25 08:14 25c0ffe"
+    points = [*share.points[:-2], *(replace(point, outcome="inconclusive") for point in share.points[-2:])]
+    assert replace(share, points=tuple(points)).crossed == share.crossed
+    assert {trend.crossed for trend in trends if not trend.share} == {""}
 
 
 def test_what_is_to_be_looked_at_leads_to_its_tests() -> None:
