@@ -423,7 +423,7 @@ class RunReport:
         finally:
             junit: Any = session.config.pluginmanager.get_plugin("junitxml")
             xml = None if junit is None else session.config.stash.get(junit.xml_key, None)
-            if xml is not None and self.collector.has_scores:
+            if xml is not None and self.collector.has_scores and not self._settings.dry_run:
                 for name, value in run_properties(self.collector.document(0, {}, ())):
                     xml.add_global_property(name, value)
 

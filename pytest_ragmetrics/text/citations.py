@@ -194,6 +194,8 @@ class _PlainText:
         after = _GOES_ON.match(source, end)
         if self._last == "\n":
             if after and source[after.end()].islower():
+                self._lengths.append(anchor)
+                self._shifts.append(start - anchor)
                 self._keep(source[start:end])
                 anchor += 1
             elif after:

@@ -330,7 +330,7 @@ def test_a_proven_drop_fails_its_gate(lost: list[Run], how: int) -> None:
     summary, page, junit = (run.text(name) for name in ("out.md", "out.html", "out.xml"))
     assert few in summary
     assert few in page
-    assert "needs no proven drop against the baseline (alpha 0.05)" in page
+    assert "no proven drop (alpha 0.05)" in page
     found = {it.get("name"): it.get("value") for it in ET.fromstring(junit).iter("property")}  # noqa: S314 - our own
     assert [found[f"rag.points.regression{name}"] for name in ("", ".outcome")] == ["-0.5", "failed"]
     assert found["rag.clutter.regression.smallest_drop"] == "0.4"
