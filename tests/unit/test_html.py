@@ -281,6 +281,24 @@ def test_every_row_knows_where_its_body_is() -> None:
     assert [test for test, _, _ in listing.full] + list(listing.brief) == list(tests)
 
 
+def test_tests_about_the_same_passages_are_packed_together() -> None:
+    """Then their texts are packed once, whatever the order of the list."""
+    samples = [{"retrieved_contexts": [text]} for text in ("oak", "ash", "oak", "ash")]
+    run = document(*(row(f"test_{n}", record(sample=sample)) for n, sample in enumerate(samples)))
+    index = unpacked(pack_tests(build_test_views(run)).index)
+    assert [line["name"] for line in sorted(index, key=lambda line: line["body"])] == [
+        "test_1", "test_3", "test_0", "test_2",
+    ]  # fmt: skip
+
+
+def test_without_scripts_nothing_is_there_for_the_script() -> None:
+    """Neither its data nor the highlights of scores that are not shown."""
+    page = render_html(showcase())
+    plain = page[page.index("<noscript>") : page.index("</noscript>")]
+    assert "data-k" not in plain
+    assert "<mark>" not in plain
+
+
 def test_a_row_has_what_it_is_sorted_and_filtered_by() -> None:
     """Scores, marks, duration, cost, how it changed."""
     run = showcase()

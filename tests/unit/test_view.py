@@ -46,6 +46,15 @@ def test_the_worst_test_comes_first() -> None:
     ]  # fmt: skip
 
 
+def test_what_newly_fails_comes_before_what_failed_before() -> None:
+    """However far it is from its threshold."""
+    far, near = (record(score=score, outcome="failed") for score in (0.1, 0.8))
+    now = document(row("test_far", far, outcome="failed"), row("test_near", near, outcome="failed"))
+    before = document(row("test_far", far, outcome="failed"), row("test_near", record()))
+    tests = build_test_views(now, compare_documents(now, before))
+    assert [test.name for test in tests] == ["test_near", "test_far"]
+
+
 def test_links_are_the_ids_of_the_tests() -> None:
     """A link does not depend on what else ran; the same id twice is two links."""
     alone = only(row("TestBot::test_refund[annual plan]"))
