@@ -22,6 +22,7 @@ import json
 import re
 import runpy
 import shlex
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -103,6 +104,9 @@ class Play:
         assert file.resolve().is_relative_to(self.pytester.path.resolve()), f"{block.title} is outside of the folder"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(block.code, "utf-8")
+        # A module of this name that another test imported is another one.
+        if block.language == "python":
+            self.patch.delitem(sys.modules, file.stem, raising=False)
 
     def _python(self, block: Block) -> None:
         self._number += 1
