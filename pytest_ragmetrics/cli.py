@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from pytest_ragmetrics import __version__
 from pytest_ragmetrics.commands.cache import CACHE
@@ -35,6 +36,8 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "ragmetrics") -> int:
     A command that checks something returns 1 if the check fails, as its help says. Raises ``SystemExit`` with status 2
     for wrong arguments.
     """
+    if sys.stdout is None:  # closed by who started the command; its exit status is still wanted
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
     parser = argparse.ArgumentParser(prog=prog, description="Tend what pytest-ragmetrics keeps and compares.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     _add(parser, COMMANDS)

@@ -357,7 +357,8 @@ def folded(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).lower()
 
 
-_FOLDED = {folded(name): name for name in METRICS}
+#: The first of names that differ in case and separators: a class comes before the decorator that is called like it.
+_FOLDED = {folded(name): name for name in reversed(tuple(METRICS))}
 
 
 def equivalent_of(name: str) -> str | None:
@@ -369,7 +370,7 @@ def equivalent_of(name: str) -> str | None:
     'RAGAS Faithfulness' is of DeepEval: write "faithfulness" (ragmetrics docs from-deepeval)
     """
     wanted = folded(name)
-    known = _FOLDED.get(wanted) or _FOLDED.get(wanted + "metric")
+    known = name if name in METRICS else _FOLDED.get(wanted) or _FOLDED.get(wanted + "metric")
     if known is None:
         return None
     tool, write, differs, same = METRICS[known]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -214,6 +215,19 @@ def test_every_name_has_an_entry(what: str) -> None:
         ("Evaluation.mean", "#### `Evaluation.mean`"),
         ("report diff", "## `ragmetrics report diff`"),
         ("Three outcomes", "## Three outcomes"),
+        ("../explanation.md#calibration", "## Calibration"),
+        ("reference/metrics#faithfulness", "## Faithfulness"),
+        ("#azure", "## Azure"),
+        ("./how-to/ci", "# Run it in CI"),
+        ("@pytest.mark.rag_gate('faithfulness', mean=0.8)", "### `rag_gate`"),
+        ("pytest_ragmetrics.assert_faithful(answer)", "### `assert_faithful`"),
+        ("--rag-judge=openai:gpt-6-luna", "## `--rag-judge`"),
+        ("rag_cache = replay", "## `--rag-cache`"),
+        ("ndcg@10", "## NDCG"),
+        ("deepeval", "# Move a suite from DeepEval"),
+        ("notebook", "# Notebooks and scripts"),
+        ("cassette", "## Cassettes"),
+        ("timeout", "## `--rag-timeout`"),
     ],
 )
 def test_topics(topic: str, first: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,7 +248,22 @@ def test_an_entry_ends_where_the_next_begins() -> None:
     assert (page.title, page.summary) == ("T", "It is *short*.")
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+@pytest.mark.parametrize("folder", ["how-to", "reference/"])
+def test_a_folder_lists_its_pages(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of others are left out."""
+    assert cli.main(["docs", folder]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" ")[0] for line in lines[4:]] == [it.topic for it in pages() if it.topic.startswith(folder)]
+
+
+def test_closed_output_keeps_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a shell closes it by ``>&-``."""
+    monkeypatch.setattr("sys.stdout", None)
+    assert cli.main(["docs"]) == 0
+    sys.stdout.close()
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], [" "], ["index"]])
 def test_without_a_topic_all_pages_are_listed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """One line for each, as wide as the terminal."""
     assert cli.main(["docs", *arguments]) == 0
@@ -249,6 +278,9 @@ def test_a_word_leads_to_the_pages_that_mention_it(capsys: pytest.CaptureFixture
         cli.main(["docs", "Balanced", "Accuracy"])
     assert "no topic 'Balanced Accuracy': it is mentioned in tutorial, " in capsys.readouterr().err
     with pytest.raises(SystemExit):
+        cli.main(["docs", "GEval"])
+    assert "no topic 'GEval': 'GEval' is of DeepEval: write SimpleCriteria(" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
         cli.main(["docs", "xyzzyx"])
     assert "no topic 'xyzzyx': `ragmetrics docs` lists all of them" in capsys.readouterr().err
 
@@ -256,9 +288,9 @@ def test_a_word_leads_to_the_pages_that_mention_it(capsys: pytest.CaptureFixture
 def test_an_unknown_topic_leads_to_the_nearest_ones(capsys: pytest.CaptureFixture[str]) -> None:
     """It is an error of the arguments."""
     with pytest.raises(SystemExit) as caught:
-        cli.main(["docs", "--rag-max-costs"])
+        cli.main(["docs", "--rag-max-coast"])
     assert caught.value.code == 2
-    assert "no topic '--rag-max-costs': did you mean --rag-max-cost" in capsys.readouterr().err
+    assert "no topic '--rag-max-coast': did you mean --rag-max-cost" in capsys.readouterr().err
 
 
 def test_a_terminal_shows_a_page_at_a_time(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 from pytest_ragmetrics.commands.command import Command, terminal_width
 from pytest_ragmetrics.errors import ArgumentError
 from pytest_ragmetrics.explain.phrases import text_table
+from pytest_ragmetrics.other_tools import NAMES, equivalent_of
 from pytest_ragmetrics.text.characters import printable_lines
 
 FOLDER = Path(__file__).parents[1] / "docs"
@@ -22,6 +24,12 @@ _HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
 _FENCED = re.compile(r"^(`{3,}).*?^\1`*$", re.MULTILINE | re.DOTALL)
 #: The line of an entry with the other names it is found by.
 _ALSO = re.compile(r"\n\nAlso: (.+)")
+#: Topics that list pages, and what the topics of those begin with.
+_LISTS = {**dict.fromkeys(("", "-h", "--help", "index"), ""), "how-to": "how-to/", "reference": "reference/"}
+#: What a name may have around it where it is used: a way to a page, a decorator, a value or arguments, an ending.
+_AROUND = re.compile(r"^(?:[./]*/|@)|(?<=.)[=(].*$|\.md$", re.DOTALL)
+#: What a topic may leave out: how names of the plugin and pages on moving begin, and the last letter of a plural.
+_LEFT_OUT = re.compile(r"^(?:--)?(?:rag|from)[-_ ]|s$", re.IGNORECASE)
 #: How many pages with a word are named.
 _MENTIONED = 4
 _CODE = re.compile(r"`([^`]+)`")
@@ -35,6 +43,11 @@ class Page:
 
     topic: str
     text: str
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The topic, and its last part."""
+        return self.topic, self.topic.rpartition("/")[2]
 
     @property
     def title(self) -> str:
@@ -86,27 +99,40 @@ def topic_text(topic: str) -> str:
     >>> topic_text("--rag-max-cost").splitlines()[0]
     '## `--rag-max-cost`'
     """
-    wanted, every = _folded(topic.strip().removesuffix(".md")), pages()
-    for page in every:
-        if wanted in (_folded(page.topic), _folded(page.topic.rpartition("/")[2])):
-            return page.text.strip()
-    found: list[str] = []
-    names: dict[str, str] = {_folded(page.topic): page.topic for page in every}
-    for page in every:
-        for known, text in page.entries():
-            for name in known:
-                names.setdefault(_folded(name), name)
-            if wanted in map(_folded, known):
-                found.append(text)
+    every = pages()
+    place, _, anchor = (_AROUND.sub("", part.strip()) for part in topic.strip().partition("#"))
+    if anchor:
+        # The place may be unknown, as that of an anchor alone is.
+        beside = [page for page in every if _folded(place) in map(_folded, page.names)]
+        found = _entries(anchor, beside or every, _folded)
+    else:
+        last = re.sub(r"@\d+$", "@k", place.rpartition(".")[2])
+        asked = ((topic, _folded), (place, _folded), (last, _folded), (last, _shortened))
+        found = next(filter(None, (_page_or_entries(name, every, fold) for name, fold in asked)), [])
     if found:
         return "\n\n".join(found)
-    near = [names[name] for name in get_close_matches(wanted[:60], names, 3, cutoff=0.75)]
+    names: dict[str, str] = {_folded(page.topic): page.topic for page in every}
+    for name in (name for page in every for known, _ in page.entries() for name in known):
+        names.setdefault(_folded(name), name)
+    near = [names[name] for name in get_close_matches(_folded(topic)[:60], names, 3, cutoff=0.75)]
     often = {page.topic: page.text.casefold().count(topic.casefold()) for page in every}
     mentioned = [name for name in sorted(often, key=often.__getitem__, reverse=True) if often[name]][:_MENTIONED]
     hint = f"did you mean {' or '.join(near)}?" if near else "`ragmetrics docs` lists all of them"
     if mentioned:
         hint = f"it is mentioned in {', '.join(mentioned)}" + (f"; {hint}" if near else "")
+    hint = f"write {NAMES[topic]}" if topic in NAMES else equivalent_of(topic) or hint
     raise ArgumentError(f"there is no topic {topic!r}: {hint}")
+
+
+def _page_or_entries(name: str, every: Sequence[Page], fold: Callable[[str], str]) -> list[str]:
+    wanted = fold(name)
+    found = (page.text.strip() for page in every if wanted and wanted in map(fold, page.names))
+    return list(islice(found, 1)) or _entries(name, every, fold)
+
+
+def _entries(name: str, every: Sequence[Page], fold: Callable[[str], str]) -> list[str]:
+    wanted = fold(name)
+    return [text for page in every for known, text in page.entries() if wanted and wanted in map(fold, known)]
 
 
 def _folded(name: str) -> str:
@@ -114,18 +140,23 @@ def _folded(name: str) -> str:
     return re.sub(r"[-_` ]", "", name).casefold()
 
 
-def _listing() -> Iterator[str]:
+def _shortened(name: str) -> str:
+    return _folded(_LEFT_OUT.sub("", name))
+
+
+def _listing(start: str) -> Iterator[str]:
     yield "usage: ragmetrics docs [TOPIC]"
     yield "TOPIC is a page of this list, or the name of a metric, option, marker, fixture, hook, command or function."
     yield ""
-    rows = [(page.topic, page.summary.replace("`", "")) for page in pages()]
+    rows = [(page.topic, page.summary.replace("`", "")) for page in pages() if page.topic.startswith(start)]
     table = text_table([("topic", "what it says"), *rows], width=terminal_width(), left=2)
     yield from map(str.rstrip, table)
 
 
 def _docs(arguments: argparse.Namespace) -> Sequence[str]:
     topic = " ".join(arguments.topic)
-    lines = list(_listing()) if topic in ("", "-h", "--help") else topic_text(topic).splitlines()
+    start = _LISTS.get(topic.strip(" /"))
+    lines = topic_text(topic).splitlines() if start is None else list(_listing(start))
     if not sys.stdout.isatty():
         return lines
     from pydoc import pager

@@ -158,7 +158,7 @@ def missing_name(package: str, name: str) -> AttributeError | ImportError:
     AttributeError("module 'pytest_ragmetrics' has no attribute 'Faithfulness': write from pytest_ragmetrics.metrics \
 import Faithfulness")
     """
-    instead = f"write {NAMES[name]}" if name in NAMES else equivalent_of(name) or _import_of(name)
+    instead = f"write {NAMES[name]}" if name in NAMES else _import_of(name) or equivalent_of(name)
     near = get_close_matches(name, dir(sys.modules[package]), 1)
     instead = instead or (f"did you mean {near[0]}?" if near else None)
     hint = f": {instead}" if instead else ""
