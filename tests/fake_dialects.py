@@ -202,6 +202,16 @@ DIALECTS: Mapping[str, Dialect] = {
         unknown=_PYDANTIC,
         wraps=_thinking,
     ),
+    "openrouter": Dialect(
+        host=r"https://openrouter\.ai",
+        base="/api/v1",
+        model=r"[\w-]+/",
+        takes=_CHAT | {"provider"},
+        values={"provider": {"require_parameters": True, "order": ["deepinfra"], "allow_fallbacks": False}},
+        fault=lambda status, message, _: {"error": {"code": status, "message": message}},
+        unknown="No endpoints found that can handle the requested parameters.",
+        answer={"provider": "DeepInfra"},
+    ),
     "litellm": Dialect(
         host=r"http://localhost:4000",
         base="",

@@ -42,6 +42,7 @@ REFUSED = {
     "bedrock": (["json_schema", "json_object"], None),
     "claude on bedrock": ([], None),
     "mistral": ([], "json_schema"),
+    "openrouter": ([], "json_schema"),
     "litellm": (["temperature"], "json_schema"),
     "ollama": ([], "json_schema"),
     "vllm": ([], "json_schema"),
