@@ -26,6 +26,7 @@ from tests.fake_dialects import DIALECTS, DialectServer
 KEY = "sk-of-this-dialect-0123456789"
 CLAIMS = ListClaims(text="The lake is deep. Pike live in it.")
 MODELS = {
+    "openrouter": "qwen/qwen3-32b",
     "anthropic": "claude-haiku-5-5",
     "gemini": "gemini-2.5-flash",
     "vertex": "google/gemini-2.5-flash",
