@@ -102,8 +102,10 @@ def test_a_change_is_read_word_by_word(open_report: OpenReport, axe: Any) -> Non
         "newly fails",
     ]
     assert complaints(axe, page) == []
+    pane.locator("h2").focus()
     page.keyboard.press("d")
     page.locator("#test .switch, #test .findings").first.wait_for()
+    assert page.evaluate("document.activeElement.tagName") == "H2"
     assert page.url.endswith("#tests/tests/test_assistant.py::test_bot%5Brent%5D?change=changed")
     page.keyboard.press("d")
     pane.locator(".compared").wait_for()

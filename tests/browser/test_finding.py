@@ -224,6 +224,7 @@ def test_back_undoes_step_by_step(open_report: OpenReport) -> None:
     expect(page.locator("#count")).to_have_text("28 tests")
     page.go_back()
     expect(page.locator("#overview")).to_be_visible()
+    assert page.evaluate("document.activeElement.textContent") == "Tests 28"
     page.go_forward()
     page.go_forward()
     expect(page.locator("#count")).to_have_text("1 of 28 tests")

@@ -182,10 +182,15 @@ def test_everything_works_with_keys(open_report: OpenReport) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     assert page.locator("#keys p").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator("#keys p").is_visible()
+    page.keyboard.press("?")
     page.locator("#letters").uncheck()
     page.locator("#list .row").first.focus()
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.className") == "row"
+    report.go()
+    assert not page.locator("#letters").is_checked()
 
 
 def decoded(address: str) -> str:
@@ -381,15 +386,26 @@ def test_without_scripts_a_large_run_says_what_is_left_out(open_report: OpenRepo
     full, brief = page.locator(".test").count(), page.locator(".brief").count()
     assert full + brief == 10_000
     assert page.locator("noscript .warning, .warning").first.inner_text() == (
-        f"Without scripts, {full:,} of 10,000 tests are here in full, the worst first; of the others a line each."
+        f"{full:,} of 10,000 tests are here in full, the worst first; of the others a line each."
     )
     assert page.locator(".test").first.get_attribute("class") == "test failed"
     assert "answer_relevancy 0." in page.locator(".brief").last.inner_text()
 
 
 def test_print_shows_no_controls(open_report: OpenReport) -> None:
-    """On paper there is nothing to click, nothing is cut off, and what is open is printed."""
+    """On paper there is nothing to click, nothing is cut off; the opened test is printed, else those that went wrong."""
     report = open_report(showcase)
+    wrong = report.page.locator(".paper .test > .body")
+    for view in ("tests", "overview"):
+        report.page.evaluate(f"location.hash = '{view}'")
+        report.page.emulate_media(media="print")
+        expect(wrong).to_have_count(11)
+        assert all(body.is_visible() for body in [report.page.locator("#overview"), *wrong.all()])
+        assert not report.page.locator("#test").is_visible()
+        report.page.emulate_media(media="screen")
+        expect(wrong).to_have_count(0)
+    report.page.evaluate("location.hash = 'tests'")
+    report.opened("test_shed_size")
     report.page.emulate_media(media="print")
     for control in ("#toolbar", "#filters", "#list", ".steps", ".verdicts .judge", ".copies"):
         assert not report.page.locator(control).first.is_visible()

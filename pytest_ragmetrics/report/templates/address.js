@@ -137,6 +137,8 @@ const showDiff = async () => {
 
 // --- Mouse and keys -------------------------------------------------------------------------------------------------
 
+// The last link of the overview that was followed: the back key returns to it.
+let followed = null;
 document.addEventListener("click", async (event) => {
   const link = event.target.closest("a[href^='#']");
   if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
@@ -150,6 +152,7 @@ document.addEventListener("click", async (event) => {
     }
     (list.querySelector(".row[tabindex='0']") ?? search).focus();
   } else if (link.dataset.filter !== undefined) {
+    followed = link;
     state.view = link.dataset.view ?? "tests";
     await filterBy(Object.fromEntries(new URLSearchParams(link.dataset.filter)));
     (listed[0]?.link ?? search).focus({ preventScroll: true });
@@ -162,6 +165,7 @@ document.addEventListener("click", async (event) => {
     target.scrollIntoView();
     target.focus({ preventScroll: true });
   } else {
+    if (state.view === "overview") followed = link;
     history.pushState(null, "", link.hash);
     readAddress();
     await render();
@@ -202,9 +206,12 @@ document.addEventListener("keydown", async (event) => {
   const typing = target.matches("input:not([type='checkbox'], [type='radio']), select, textarea");
   const letters = byId("letters").checked && !typing && state.view !== "overview";
   const inList = target.matches("#list .row");
-  if (key === "Escape" && target === search) {
+  if (key === "Escape" && byId("keys").open) {
+    byId("keys").open = false;
+    byId("keys").querySelector("summary").focus();
+  } else if (key === "Escape" && target === search) {
     list.querySelector(".row[tabindex='0']")?.focus();
-  } else if (key === "Escape" && pane.contains(target)) {
+  } else if (key === "Escape" && (pane.contains(target) || (state.opened && target === document.body))) {
     await toList();
   } else if (inList && (key === "ArrowDown" || key === "ArrowUp")) {
     step(key === "ArrowDown" ? 1 : -1);
@@ -223,6 +230,20 @@ document.addEventListener("keydown", async (event) => {
     return;
   }
   event.preventDefault();
+});
+
+// Whoever speaks to the computer wants no letters as keys, in any report.
+try {
+  byId("letters").checked = localStorage.getItem("ragmetrics letters") !== "off";
+} catch {
+  // This browser keeps nothing.
+}
+byId("letters").addEventListener("change", ({ target }) => {
+  try {
+    localStorage.setItem("ragmetrics letters", target.checked ? "on" : "off");
+  } catch {
+    // As above.
+  }
 });
 
 let pending = 0;
@@ -260,9 +281,24 @@ addEventListener("popstate", async () => {
   const before = showing;
   readAddress();
   await render();
-  if (!state.opened && before?.element?.isConnected && pane.contains(document.activeElement)) before.link.focus();
+  if (state.view === "overview") followed?.focus();
+  else if (!state.opened && before?.element?.isConnected && pane.contains(document.activeElement)) before.link.focus();
 });
 wide.addEventListener("change", render);
+
+// Paper has the overview and the test that was opened, else the tests that went wrong as browsers without scripts show them.
+const paper = create("div", ' class="paper"');
+const layOut = () => {
+  paper.remove();
+  if (state.opened && state.view !== "overview") return;
+  paper.replaceChildren(build(document.querySelector("main noscript").textContent));
+  for (const element of paper.querySelectorAll("input, .list > :is(.passed, .skipped, .xfailed)")) element.remove();
+  for (const test of paper.querySelectorAll(".test")) test.open = true;
+  byId("tests").append(paper);
+};
+matchMedia("print").addEventListener("change", ({ matches }) => (matches ? layOut() : paper.remove()));
+addEventListener("beforeprint", layOut);
+addEventListener("afterprint", () => paper.remove());
 
 document.querySelector(".views").setAttribute("role", "tablist");
 for (const tab of tabs) {

@@ -75,7 +75,9 @@ const showTest = async (row) => {
   const body = build(await bodyOf(place));
   // Another test may have been opened while this one was unpacked.
   if (testOf.place !== place) return;
+  const focused = testOf.contains(document.activeElement);
   testOf.replaceChildren(body);
+  if (focused) testOf.querySelector("h2")?.focus({ preventScroll: true });
   addCopies(row);
   addMarks(row);
   chooseMetric(state.show || state.filters.metric);
@@ -83,6 +85,7 @@ const showTest = async (row) => {
   pane.scrollTop = 0;
 };
 
+const FIELDS = { user_input: "question", response: "answer", reference: "reference" };
 // What is tall is cut at first; a button, a link into it and the focus show all of it.
 const clamp = () => {
   for (const element of testOf.querySelectorAll(".clamps")) {
@@ -97,7 +100,7 @@ const clamp = () => {
     element.scrollTop = Math.floor(Math.max(0, above) / line) * line;
     const button = create("p", ' class="unclamp"').appendChild(document.createElement("button"));
     button.type = "button";
-    button.textContent = element.matches(".response") ? "Show the whole answer" : "Show all of the contexts";
+    button.textContent = element.matches(".sources") ? "Show all of the contexts" : `Show the whole ${FIELDS[element.dataset.field]}`;
     button.addEventListener("click", () => unclamp(element));
     element.after(button.parentElement);
   }
