@@ -393,7 +393,7 @@ def test_without_scripts_a_large_run_says_what_is_left_out(open_report: OpenRepo
 
 
 def test_print_shows_no_controls(open_report: OpenReport) -> None:
-    """On paper there is nothing to click, nothing is cut off; the opened test is printed, else those that went wrong."""
+    """On paper there is nothing to click, nothing is cut; the opened test is printed, else those that went wrong."""
     report = open_report(showcase)
     wrong = report.page.locator(".paper .test > .body")
     for view in ("tests", "overview"):
