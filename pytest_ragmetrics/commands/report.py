@@ -148,7 +148,7 @@ def _configure_comment(parser: argparse.ArgumentParser) -> None:
 
 def _configure_merge(parser: argparse.ArgumentParser) -> None:
     _take_files(parser)
-    parser.add_argument("-o", "--output", type=output(), metavar="OUT.json", help="write the merged run as JSON")
+    parser.add_argument("-o", "--output", type=output(".json"), metavar="OUT.json", help="write the merged run as JSON")
     parser.add_argument("--html", type=output(".html"), metavar="FILE.html", help="write it as a page")
     parser.add_argument("--markdown", type=output(), metavar="FILE", help="write it as a summary")
 

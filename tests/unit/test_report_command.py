@@ -165,6 +165,7 @@ def test_what_cannot_be_read_or_written_is_named(call: Call, tmp_path: Path, arg
         ["merge"],
         ["diff", "a.json"],
         ["html", "a.json", "-o", "page.pdf"],
+        ["merge", "a.json", "-o", "page.html"],
         ["html", "a.json", "-o", f"{__file__}/page.html"],
         ["merge", "a.json", "-o", f"{__file__}/merged.json"],
         ["markdown", "a.json", "-o", "."],
