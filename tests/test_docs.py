@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import sys
+import zipfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -234,6 +236,12 @@ def test_topics(topic: str, first: str, capsys: pytest.CaptureFixture[str]) -> N
     """A page by its path or its name, an entry by any of its names."""
     assert cli.main(["docs", *topic.split(" ")]) == 0
     assert capsys.readouterr().out.splitlines()[0] == first
+
+
+def test_pages_of_an_archive_are_read(tmp_path: Path) -> None:
+    """As those of a package that is imported from a zip file."""
+    archive = shutil.make_archive(str(tmp_path / "docs"), "zip", FOLDER)
+    assert pages(zipfile.Path(archive)) == pages()
 
 
 def test_an_entry_ends_where_the_next_begins() -> None:

@@ -8,14 +8,19 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.resources import files
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.commands.command import Command, terminal_width
 from pytest_ragmetrics.errors import ArgumentError
 from pytest_ragmetrics.explain.phrases import text_table
 from pytest_ragmetrics.other_tools import NAMES, equivalent_of
 from pytest_ragmetrics.text.characters import printable_lines
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 FOLDER = Path(__file__).parents[1] / "docs"
 #: The order of the topics; those in no folder of this list come last.
@@ -75,8 +80,8 @@ class Page:
             yield (heading[2].replace("`", ""), *_CODE.findall(named)), text
 
 
-def pages() -> tuple[Page, ...]:
-    """Return all pages, in the order in which they are listed.
+def pages(folder: Traversable | None = None) -> tuple[Page, ...]:
+    """Return all pages, in the order in which they are listed; by default those of this package, also in an archive.
 
     >>> "tutorial" in [page.topic for page in pages()]
     True
@@ -86,11 +91,17 @@ def pages() -> tuple[Page, ...]:
         known = (number for number, start in enumerate(_FOLDERS) if page.topic.startswith(start))
         return next(known, len(_FOLDERS)), page.topic
 
-    found = (
-        Page(topic=file.relative_to(FOLDER).with_suffix("").as_posix(), text=_COMMENT.sub("", file.read_text("utf-8")))
-        for file in FOLDER.rglob("*.md")
-    )
+    texts = _texts(folder or files("pytest_ragmetrics") / "docs")
+    found = (Page(topic=topic, text=_COMMENT.sub("", text)) for topic, text in texts)
     return tuple(sorted((page for page in found if page.topic != "index"), key=order))
+
+
+def _texts(folder: Traversable, place: str = "") -> Iterator[tuple[str, str]]:
+    for file in folder.iterdir():
+        if file.is_dir():
+            yield from _texts(file, f"{place}{file.name}/")
+        elif file.name.endswith(".md"):
+            yield f"{place}{file.name.removesuffix('.md')}", file.read_text("utf-8")
 
 
 def topic_text(topic: str) -> str:
