@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -256,9 +257,13 @@ class Distribution:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetricView:
-    """A metric over all tests; ``change`` is its mean against that of the baseline."""
+    """A metric over all tests; ``change`` is its mean against that of the baseline.
+
+    ``tests`` counts those with a score that is "failed", "unscored" or "vacuous": a test may hold several.
+    """
 
     tally: MetricTally
+    tests: Mapping[str, int]
     thresholds: tuple[Threshold, ...]
     lower: bool
     mean: str
@@ -271,16 +276,26 @@ def build_metric_views(document: Document, comparison: RunComparison | None = No
     """Return each metric, those that fell short first."""
     changes = {change.metric: change for change in comparison.metrics} if comparison else {}
     groups = by_metric(record for test in document.tests for record in test.records)
-    views = [_metric_view(it, groups[it.metric], changes.get(it.metric)) for it in tallies(document)]
+    tests = Counter(it for test in document.tests for it in {pair for made in test.records for pair in _states(made)})
+    views = [_metric_view(it, groups[it.metric], changes.get(it.metric), tests) for it in tallies(document)]
     return tuple(sorted(views, key=lambda view: (-view.tally.failing, -view.tally.unscored, view.tally.metric)))
 
 
-def _metric_view(totals: MetricTally, records: Sequence[Record], change: MetricChange | None) -> MetricView:
+def _states(record: Record) -> Iterator[tuple[str, str]]:
+    yield record.metric, record.outcome
+    if record.vacuous:
+        yield record.metric, "vacuous"
+
+
+def _metric_view(
+    totals: MetricTally, records: Sequence[Record], change: MetricChange | None, tests: Mapping[tuple[str, str], int]
+) -> MetricView:
     scores = [(r.score, r.outcome == "failed") for r in score_set(records).counted if r.score is not None]
     thresholds = {(t.bound, t.operator): t for record in records if (t := record.threshold)}
     lower = records[0].better == "lower"
     return MetricView(
         tally=totals,
+        tests={state: tests.get((totals.metric, state), 0) for state in ("failed", "unscored", "vacuous")},
         thresholds=tuple(threshold for _, threshold in sorted(thresholds.items())),
         lower=lower,
         mean=NO_VALUE if totals.mean is None else mean_text(totals.mean),

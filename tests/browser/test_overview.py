@@ -14,14 +14,15 @@ from tests.showcase import baseline, showcase
 
 
 def by_topic() -> Document:
-    """Return a run whose tests have two keys in their metadata."""
+    """Return a run whose tests have two keys in their metadata, and one with two scores and none."""
     metadata = [{"topic": f"t{n % 3}", "language": "de" if n % 2 else "en"} for n in range(12)]
     outcomes: list[Literal["failed", "passed"]] = ["failed" if n % 3 == 0 else "passed" for n in range(12)]
     rows = [
         row(f"test_{n}", record(score=0.5, outcome=outcome, sample={"metadata": metadata[n]}), outcome=outcome)
         for n, outcome in enumerate(outcomes)
     ]
-    return document(*rows)
+    twice = [record(score=0.5, outcome="failed", sample={"response": answer}) for answer in ("Yes.", "No.")]
+    return document(*rows, row("test_twice", *twice, outcome="failed"))
 
 
 def test_the_overview_says_what_changed(open_report: OpenReport) -> None:
@@ -40,9 +41,10 @@ def test_a_number_opens_as_many_tests(open_report: OpenReport) -> None:
     """Each count, cause and group, also on a phone, where nothing overflows and back returns to the overview."""
     page = open_report(by_topic, "#overview", viewport={"width": 390, "height": 844}).page
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    links = page.locator(".counts a, .causes p a, .where table:visible a").all()
+    links = page.locator(".counts a, .causes p a, .where table:visible a, .metrics td a").all()
     numbers = [(link, found[1]) for link in links if (found := re.match(r"(?:all )?(\d+)", link.inner_text()))]
     assert len(numbers) > 4
+    assert page.locator(".metrics .failed").inner_text().split() == ["6", "in", "5", "tests"]
     for link, number in numbers:
         link.click()
         expect(page.locator("#count")).to_have_text(re.compile(rf"^{number}\b"))
