@@ -103,6 +103,7 @@ const toList = async () => {
     return;
   }
   state.opened = null;
+  state.show = "";
   await render();
   saveAddress("pushState");
   row?.link?.focus();
@@ -282,7 +283,7 @@ addEventListener("popstate", async () => {
   readAddress();
   await render();
   if (state.view === "overview") followed?.focus();
-  else if (!state.opened && before?.element?.isConnected && pane.contains(document.activeElement)) before.link.focus();
+  else if (!state.opened && before?.element?.isConnected && (pane.contains(document.activeElement) || document.activeElement === document.body)) before.link.focus();
 });
 wide.addEventListener("change", render);
 
