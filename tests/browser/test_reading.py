@@ -179,6 +179,7 @@ def test_everything_works_with_keys(open_report: OpenReport) -> None:
     page.keyboard.type("j/k")
     assert page.locator("#search").input_value() == "j/k"
     page.locator("#search").fill("")
+    expect(page.locator("#list .row")).to_have_count(len(ids))
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     assert page.locator("#keys p").is_visible()
