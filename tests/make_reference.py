@@ -69,7 +69,8 @@ def _imports(tree: ast.AST, module: ModuleType) -> list[str]:
     for name in {node.id for node in names} - bound:
         if name in vars(module):
             public = (place for place in _PUBLIC if name in module_of_names(place))
-            own = getattr(vars(module)[name], "__module__", None) or module.__name__
+            # On Python 3.13 a path is from pathlib._local.
+            own = (getattr(vars(module)[name], "__module__", None) or module.__name__).split("._")[0]
             own = tasks.__name__ if own.startswith(tasks.__name__) else own
             places.setdefault(next(public, own), set()).add(name)
     return [f"from {place} import {', '.join(sorted(found))}" for place, found in sorted(places.items())]
