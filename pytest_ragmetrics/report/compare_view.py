@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from pytest_ragmetrics.comparison import gain_of, is_redefined
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, counted, named, score_text, threshold_text
-from pytest_ragmetrics.records import Record, TestRecord, Threshold, flips
+from pytest_ragmetrics.records import Record, TestRecord, flips
 from pytest_ragmetrics.report.judging import judging_changes
 from pytest_ragmetrics.report.outcomes import PairedTest
 from pytest_ragmetrics.report.text_changes import (
@@ -56,8 +56,6 @@ _WORD_LENGTH, _WORDS_SHOWN = 20, 30
 #: As many claims that are as before are listed.
 _FEW = 3
 _ROUNDING = 1e-9
-#: By test function and metric.
-Thresholds = Mapping[tuple[str, str], Threshold]
 _RecordPair = tuple[Record | None, Record | None]
 
 
@@ -149,13 +147,8 @@ class CompareView:
     samples: tuple[SampleChange, ...] = ()
 
 
-def build_compare_view(
-    paired: PairedTest, comparison: RunComparison, thresholds: Thresholds | None = None
-) -> CompareView | None:
-    """Return what changed of a test of a run with a baseline; ``None`` where nothing did.
-
-    ``thresholds`` are those of :func:`shared_thresholds`, for scores that an earlier assert kept from being asserted.
-    """
+def build_compare_view(paired: PairedTest, comparison: RunComparison) -> CompareView | None:
+    """Return what changed of a test of a run with a baseline; ``None`` where nothing did."""
     test, before = paired.test, paired.before
     flipping: list[Chip] = ["flips"] if any(flips(it.samples, it.threshold) for it in test.records) else []
     if before is None:
@@ -165,28 +158,13 @@ def build_compare_view(
     chips = tuple(chip for chip in CHIPS if chip in found)
     if "changed" not in found:
         return CompareView(chips=chips) if chips else None
-    usual = {metric: threshold for (name, metric), threshold in (thresholds or {}).items() if name == _function(test)}
-    builders = [_SampleBuilder(group, comparison, usual) for group in _samples(pairs)]
+    builders = [_SampleBuilder(group, comparison) for group in _samples(pairs)]
     rescored = max((abs(gain) for pair in pairs if (gain := _gain(*pair)) is not None), default=0.0)
     return CompareView(
         chips=chips,
         size=(rescored, max((builder.changed for builder in builders), default=0.0)),
         samples=tuple(builder.build() for builder in builders),
     )
-
-
-def shared_thresholds(comparison: RunComparison) -> Thresholds:
-    """Return the threshold of each metric in each test function, where all rows of both runs have one and the same."""
-    found: dict[tuple[str, str], set[Threshold]] = {}
-    for test in (*comparison.document.tests, *comparison.baseline.tests):
-        for record in test.records:
-            if record.threshold is not None:
-                found.setdefault((_function(test), record.metric), set()).add(record.threshold)
-    return {place: thresholds.pop() for place, thresholds in found.items() if len(thresholds) == 1}
-
-
-def _function(test: TestRecord) -> str:
-    return test.id.partition("[")[0]
 
 
 def build_gone_view(test: TestRecord, comparison: RunComparison) -> CompareView:
@@ -285,9 +263,8 @@ def _gain(before: Record | None, now: Record | None) -> float | None:
 class _SampleBuilder:
     """Builds what changed of one sample; of a test that is gone there is none now."""
 
-    def __init__(self, group: _Group, comparison: RunComparison, usual: Mapping[str, Threshold] | None = None) -> None:
+    def __init__(self, group: _Group, comparison: RunComparison) -> None:
         (self._pairs, self._before, self._now), self._comparison = group, comparison
-        self._usual = usual or {}
         self._answer = self._text_change("response")
         self._verdicts = tuple(self._verdict_changes())
         self._passages = self._passage_changes()
@@ -310,7 +287,7 @@ class _SampleBuilder:
             answer=self._answer,
             passages=self._passages if differ else (),
             passages_title=self._passages_title(),
-            scores=tuple(score_change(before, now, self._usual) for before, now in self._pairs),
+            scores=tuple(score_change(before, now) for before, now in self._pairs),
             verdicts=tuple(change for change in self._verdicts if change.changed or change.lines),
         )
 
@@ -524,15 +501,13 @@ def _verdict_change(number: int, old: Verdict | None, new: Verdict | None) -> Ve
     )
 
 
-def score_change(
-    before: Record | None, now: Record | None, usual: Mapping[str, Threshold] | None = None
-) -> ScoreChange:
-    """Return a score then and now, one of which may be missing; ``usual`` are thresholds by metric."""
+def score_change(before: Record | None, now: Record | None) -> ScoreChange:
+    """Return a score then and now, one of which may be missing."""
     record = now or before
     if record is None:
         raise ValueError("a score of neither run cannot be compared")
     then, needed = (None if it is None else it.threshold for it in (before, now))
-    bound = next((it for it in (needed, then, (usual or {}).get(record.metric)) if it is not None), None)
+    bound = needed or then
     needs = "" if bound is None else threshold_text(bound)
     if then is not None and needed is not None and then != needed:
         needs += f", was {threshold_text(then)}"

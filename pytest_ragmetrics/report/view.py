@@ -39,14 +39,13 @@ from pytest_ragmetrics.report.compare_view import (
     build_compare_view,
     build_gone_view,
     count_chips,
-    shared_thresholds,
 )
 from pytest_ragmetrics.report.figures import GateView, build_gate_view
 from pytest_ragmetrics.report.groups import grouping_keys, metadata_of
 from pytest_ragmetrics.report.highlights import HighlightKind
 from pytest_ragmetrics.report.history import History
 from pytest_ragmetrics.report.origin import place_link
-from pytest_ragmetrics.report.outcomes import TEST_KINDS, PairedTest, TestKind, gone_tests, paired_tests
+from pytest_ragmetrics.report.outcomes import KIND_LABELS, TEST_KINDS, PairedTest, TestKind, gone_tests, paired_tests
 from pytest_ragmetrics.report.overview import OverviewView, anchor_of, build_overview
 from pytest_ragmetrics.report.sample_view import (
     ChangeNote,
@@ -124,7 +123,7 @@ class ReportView:
     """Everything on the page: the first screen, the tests, the worst first, and the facts of the run.
 
     ``trends`` are of the history, of which this run is the last. ``statuses`` and ``kinds`` are those that occur, with
-    the number of tests, ``groups`` what these can be grouped by. ``gone`` are the tests of the baseline only,
+    label and number of tests, ``groups`` what these can be grouped by. ``gone`` are the tests of the baseline only,
     ``compare_chips`` what became of tests since then.
     """
 
@@ -135,7 +134,7 @@ class ReportView:
     statuses: tuple[tuple[Status, str, int], ...]
     flags: tuple[Flag, ...]
     files: tuple[str, ...]
-    kinds: tuple[tuple[TestKind, int], ...]
+    kinds: tuple[tuple[TestKind, str, int], ...]
     groups: tuple[str, ...]
     gone: tuple[TestView, ...]
     compare_chips: tuple[tuple[Chip, str, int], ...]
@@ -158,7 +157,7 @@ def build_report_view(
         statuses=tuple((status, WORDS[status], counts[status]) for status in STATUSES if counts[status]),
         flags=tuple(flag for flag in _FLAGS if any(flag in test.flags for test in tests)),
         files=tuple(sorted({test.file for test in tests})),
-        kinds=tuple((kind, kinds[kind]) for kind in TEST_KINDS if kinds[kind]),
+        kinds=tuple((kind, KIND_LABELS[kind][1].capitalize(), kinds[kind]) for kind in TEST_KINDS if kinds[kind]),
         groups=grouping_keys(document.tests),
         gone=gone,
         compare_chips=count_chips(test.compared for test in (*tests, *gone)),
@@ -172,7 +171,6 @@ def build_test_views(
     changes = comparison.by_record() if comparison else {}
     outcomes = {id(pair.test): pair for pair in paired_tests(document, comparison)}
     keys = grouping_keys(document.tests)
-    thresholds = shared_thresholds(comparison) if comparison else {}
     seen: Counter[str] = Counter()
     views = []
     for test in document.tests:
@@ -181,7 +179,7 @@ def build_test_views(
         metadata = {name: text for name, text in metadata_of(test).items() if name in keys}
         outcome, trend = outcomes.get(id(test)), trends.tests.get(test.id) if trends else None
         source = place_link(document.run, test)
-        compared = build_compare_view(outcome, comparison, thresholds) if outcome and comparison else None
+        compared = build_compare_view(outcome, comparison) if outcome and comparison else None
         views.append(replace(view, source=source, trend=trend, outcome=outcome, compared=compared, metadata=metadata))
     return tuple(sorted(views, key=_badness))
 

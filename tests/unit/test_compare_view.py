@@ -18,7 +18,6 @@ from pytest_ragmetrics.report.compare_view import (
     build_gone_view,
     count_chips,
     score_change,
-    shared_thresholds,
     verdicts_change,
 )
 from pytest_ragmetrics.report.html import environment
@@ -335,24 +334,6 @@ def test_thresholds_that_differ_are_both_named() -> None:
     assert score_change(scored(at_least=None), scored(at_least=None)).needs == ""
     with pytest.raises(ValueError, match="neither run"):
         score_change(None, None)
-
-
-def test_a_score_that_no_assert_reached_has_the_threshold_of_other_rows() -> None:
-    """Where all rows of a test function have one and the same; a row of another function says nothing."""
-    loose = scored(0.5, at_least=None)
-    others = [one(scored(0.9), name=f"test_bot[q{number}]") for number in (2, 3)]
-    strange = one(scored(0.9, at_least=0.7), name="test_other[q1]")
-
-    def needs(*rows: OneTest) -> tuple[str, str]:
-        comparison = compare_documents(document(one(loose), *rows), document(one(replace(loose, score=0.75))))
-        pair = paired_tests(comparison.document, comparison)[0]
-        view = build_compare_view(pair, comparison, shared_thresholds(comparison))
-        assert view is not None
-        return view.samples[0].scores[0].needs, view.samples[0].scores[0].word
-
-    assert needs(*others, strange) == ("≥ 0.80", "0.25 worse, not asserted now")
-    assert needs(strange) == ("", "0.25 worse")
-    assert needs(*others, one(scored(0.9, at_least=0.7), name="test_bot[q4]")) == ("", "0.25 worse")
 
 
 def facts(now: Record, before: Record, judging: Sequence[dict[str, Judging]] = ({}, {})) -> tuple[str, ...]:
