@@ -48,7 +48,13 @@ def merge_documents(documents: Sequence[Document], baseline: Document | None = N
     status = max((run.exit_status for run in runs), key=_badness)
     if any(test.outcome == "failed" for test in decided.values()):
         status = max(status, 1, key=_badness)
-    run = RunRecord(
+    notes = tuple(_notes(runs, merged, repeated, len(decided)))
+    return Document(run=_merged_run(runs, status, notes), tests=merged)
+
+
+def _merged_run(runs: Sequence[RunRecord], status: int, notes: tuple[str, ...]) -> RunRecord:
+    """Return what runs have in common, the earliest first; the exit status and the notes are of all together."""
+    return RunRecord(
         started=runs[0].started,
         duration=round(sum(run.duration for run in runs), 3),
         exit_status=status,
@@ -56,7 +62,7 @@ def merge_documents(documents: Sequence[Document], baseline: Document | None = N
         pytest=_joined(run.pytest for run in runs),
         ragmetrics=_joined(run.ragmetrics for run in runs),
         settings={name: _setting(name, runs) for run in runs for name in run.settings},
-        notes=tuple(_notes(runs, merged, repeated, len(decided))),
+        notes=notes,
         **{name: _only(getattr(run, name) for run in runs) for name in _ORIGIN},
         commit=_only(run.commit.removesuffix("+") for run in runs)
         + ("+" if any(run.commit.endswith("+") for run in runs) else ""),
@@ -65,7 +71,6 @@ def merge_documents(documents: Sequence[Document], baseline: Document | None = N
         skipped=_sums(run.skipped for run in runs),
         not_needed=_sums(run.not_needed for run in runs),
     )
-    return Document(run=run, tests=merged)
 
 
 def _is_undecided(test: TestRecord) -> bool:
