@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -40,7 +39,7 @@ def calibrate(
     aim: Aim = "balanced_accuracy",
     limit: int | None = None,
     base: Path | None = None,
-    cache_dir: str | os.PathLike[str] | None = None,
+    cache_dir: str | Path | None = None,
     concurrency: int = 32,
     confidence: float = 0.95,
     seed: int = 0,
@@ -74,13 +73,8 @@ def calibrate(
     read, alike = read_labels(dataset, scale)
     labelled = [row for row in read if row.label is not None and row.weight is not None]
     _check_labelled(labelled, dataset, scale, group_field)
-    table = evaluate(
-        [row.sample for row in labelled],
-        chosen,
-        cache_dir=None if cache_dir is None else Path(cache_dir),
-        concurrency=concurrency,
-        progress=progress,
-    )
+    samples = [row.sample for row in labelled]
+    table = evaluate(samples, chosen, cache_dir=cache_dir, concurrency=concurrency, progress=progress)
     scored, unscored = _scored(table, labelled, chosen.name, scale, group_field)
     found = score_set(scored, counts)
     if not found.counted:
@@ -199,17 +193,13 @@ def rag_calibrated(
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not -1.0 <= given <= 1.0:
         raise ValueError(f"min_kappa must be a number between -1 and 1, such as 0.6, not {given!r}")
     check_choice("by", by, get_args(DecidedBy))
-    ends: object = label_scale
-    if not isinstance(ends, (tuple, list)) or len(ends) != 2:  # noqa: PLR2004 - the worst and the best
-        raise ValueError(f"label_scale must be the worst and the best label, such as (0, 1), not {label_scale!r}")
-    low, high = label_scale
     found = calibrate(
         metric,
         labels,
         judge=judge,
         embedder=embedder,
         threshold=threshold,
-        label_scale=LabelScale(field=label_field, low=low, high=high, good_from=good_from),
+        label_scale=_label_scale(label_field, label_scale, good_from),
         group_field=group_field,
         base=base,
         limit=limit,
@@ -221,3 +211,9 @@ def rag_calibrated(
     if faults and found.decides:
         raise AssertionError("\n".join([*faults, *calibration_lines(found, worst=_WORST)]))
     return found
+
+
+def _label_scale(field: str, ends: Any, good_from: float | None) -> LabelScale:
+    if not isinstance(ends, (tuple, list)) or len(ends) != 2:  # noqa: PLR2004 - the worst and the best
+        raise ValueError(f"label_scale must be the worst and the best label, such as (0, 1), not {ends!r}")
+    return LabelScale(field=field, low=ends[0], high=ends[1], good_from=good_from)

@@ -54,13 +54,7 @@ def corrected_mean(
     if calibration is not None:
         if tpr is not None or tnr is not None:
             raise ValueError("give calibration=, or tpr= and tnr=, not both")
-        rates = _matching_rates(calibration, metric, better, judges_of(results), confidence)
-        if metric in REUSED and any(result.noun != rates.noun for result in results):
-            msg = f"the calibration is one of another metric, which was called {metric} before: calibrate again"
-            raise ValueError(msg)
-        if threshold not in (None, rates.threshold):
-            msg = f"the calibration is one at the threshold {rates.threshold:g}, not {threshold:g}; leave it out"
-            raise ValueError(msg)
+        rates = _matching_rates(calibration, metric, results, better=better, threshold=threshold, confidence=confidence)
         tpr, tnr, bound = rates.tpr, rates.tnr, rates.threshold
     if tpr is None or tnr is None or bound is None:
         msg = "to correct by rates give tpr=, tnr= and the threshold= that they were found at, or calibration="
@@ -72,22 +66,29 @@ def corrected_mean(
 def _matching_rates(
     calibration: Calibration | JudgeRates | str | Path,
     metric: str,
+    results: Sequence[MetricResult],
+    *,
     better: Direction,
-    judge: str | None,
+    threshold: float | None,
     confidence: float,
 ) -> JudgeRates:
-    """Return the rates of a calibration; raise ``ValueError`` if metric, judge or confidence differ."""
+    """Return the rates of a calibration; raise ``ValueError`` if metric, judge, threshold or confidence differ."""
     if isinstance(calibration, (str, Path)):
         calibration = read_rates(calibration)
     rates = calibration if isinstance(calibration, JudgeRates) else calibration.rates
     if (rates.metric, rates.better) != (metric, better):
         msg = f"the calibration is one of {rates.metric} ({rates.better} is better), not of {metric} ({better})"
         raise ValueError(msg)
-    if judge != rates.judge:
+    if (judge := judges_of(results)) != rates.judge:
         msg = f"the calibration is one of {rates.judge or 'no judge'}, and {judge or 'no judge'} scored this table"
         raise ValueError(msg)
     if rates.tpr.confidence != confidence:
         raise ValueError(f"the calibration has intervals of {rates.tpr.confidence * 100:g} %: ask for that confidence")
+    if metric in REUSED and any(result.noun != rates.noun for result in results):
+        raise ValueError(f"the calibration is one of another metric, which was called {metric} before: calibrate again")
+    if threshold not in (None, rates.threshold):
+        msg = f"the calibration is one at the threshold {rates.threshold:g}, not {threshold:g}; leave it out"
+        raise ValueError(msg)
     return rates
 
 

@@ -185,7 +185,6 @@ def build_overview(
     groupings = build_groupings(pairs)
     failing = [pair for pair in pairs if is_failing(pair)]
     gone = [printable(test.id) for test in gone_tests(comparison)] if comparison else []
-    usage = spent_text(paid_records(document.tests))
     return OverviewView(
         news=_news(counts, gates, pairs, run, compared=comparison is not None),
         title=_title(counts, gates, pairs, compared=comparison is not None),
@@ -209,7 +208,7 @@ def build_overview(
         gone_more=len(gone[_GONE:]),
         judges=tuple(judges_of(records)),
         verdicts=_verdicts(records),
-        bill=usage,
+        bill=spent_text(paid_records(document.tests)),
         took=duration_text(run.duration),
         warnings=tuple(_warnings(run)),
         heuristics=tuple(_heuristics(records)),
