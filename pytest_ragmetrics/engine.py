@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from pytest_ragmetrics.judges.specs import make_judge, panel_members
 from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Transport
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.batching.queue import BatchMode, BatchQueue
+    from pytest_ragmetrics.batching.queue import Batching, BatchQueue
     from pytest_ragmetrics.cache.remote import RemoteCache, RemoteMode
     from pytest_ragmetrics.dry_run import Forecast
 
@@ -45,11 +44,8 @@ class Engine:
     ``budget`` is what all requests together may take. With a ``forecast`` none is made, and nothing is stored.
     ``cache_url`` is a cache shared with other machines, behind that of ``cache_dir``, used as ``cache_url_mode`` says
     and signed with ``cache_secret``; a run with a cassette leaves it alone: its answers are those of the cassette.
-    ``batch`` has requests answered in batches, as :class:`~pytest_ragmetrics.batching.queue.BatchQueue` says, and
-    ``note_pending`` is told where a request is made whose reply is not there yet; ``batch_fallback`` and
-    ``batch_pause`` are its ``fallback`` and ``pause``.
-    The rest is as :class:`~pytest_ragmetrics.cache.transport.CachedTransport` has it. All clients live on the
-    background loop.
+    With ``batching`` requests are answered in batches. The rest is as
+    :class:`~pytest_ragmetrics.cache.transport.CachedTransport` has it. All clients live on the background loop.
     """
 
     def __init__(
@@ -76,11 +72,7 @@ class Engine:
         asker: Callable[[], str | None] = lambda: None,
         budget: Budget | None = None,
         forecast: Forecast | None = None,
-        batch: BatchMode | None = None,
-        batch_fallback: bool = False,
-        batch_pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        is_busy: Callable[[], bool] = lambda: False,
-        note_pending: Callable[[str], None] = lambda _: None,
+        batching: Batching | None = None,
     ) -> None:
         self._specs = judge, embedder
         self._attempts: dict[str, Any] = {"timeout": timeout, "retries": retries}
@@ -101,13 +93,11 @@ class Engine:
         self.remote: RemoteCache | None = None
         if cache_url is not None and cassette is None and cache != "off" and forecast is None:
             # A batch takes hours, for which nobody should wait.
-            self.remote = _remote(cache_url, cache_url_mode, cache_secret, leases=batch is None)
+            self.remote = _remote(cache_url, cache_url_mode, cache_secret, leases=batching is None)
         #: What holds requests back for batches, if they are wanted.
         self.queue: BatchQueue | None = None
-        if batch is not None and forecast is None and cache == "auto" and cache_dir is not None:
-            waiting: dict[str, Any] = {"fallback": batch_fallback, "pause": batch_pause}
-            waiting["is_busy"] = lambda: is_busy() or (self.remote is not None and self.remote.is_busy)
-            self.queue = _queue(self._batches, cache_dir, batch, salt, redact, budget=budget, **waiting)
+        if batching is not None and forecast is None and cache == "auto" and cache_dir is not None:
+            self.queue = self._queue(cache_dir, batching, salt, redact, budget)
         self.cache = CachedTransport(
             # In a batch nobody waits for another's answer.
             Repair(self.queue or Prefixes(self._batches, self.limiter)),
@@ -125,9 +115,9 @@ class Engine:
         #: Where requests are sent.
         self.transport: Transport = self.cache
         if forecast is not None:
-            self.transport = _dry_run(self.cache, forecast, batch)
-        elif self.queue is not None:
-            self.transport = _noting(self.cache, note_pending)
+            self.transport = _dry_run(self.cache, forecast, batched=batching is not None)
+        elif self.queue is not None and batching is not None:
+            self.transport = _noting(self.cache, batching.note)
 
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, or of the run; raise ``JudgeNotConfiguredError`` if there is none.
@@ -173,6 +163,25 @@ class Engine:
                 stack.push_async_callback(self.queue.aclose)
             await self.cache.settle()
 
+    def _queue(
+        self, folder: Path, batching: Batching, salt: str, redact: Redact | None, budget: Budget | None
+    ) -> BatchQueue:
+        from pytest_ragmetrics.batching.ledger import Ledger
+        from pytest_ragmetrics.batching.queue import BatchQueue
+
+        remote, is_busy = self.remote, batching.is_busy
+        if remote is not None:
+            batching = replace(batching, is_busy=lambda: is_busy() or remote.is_busy)
+        return BatchQueue(
+            self._batches,
+            Ledger(folder),
+            batching,
+            key_of=lambda request: key_of(request_row(request), salt=salt, plain=True),
+            redact=lambda reply: reply if redact is None else replace(reply, text=redacted_json(reply.text, redact)),
+            budget=budget,
+            anew=lambda: context.current().anew,
+        )
+
     def _made(self, made: dict[str, P], spec: str) -> P:
         with self._making:
             if spec not in made:
@@ -205,33 +214,16 @@ class Engine:
         return models.pop() if len(models) == 1 else spec
 
 
-def _dry_run(cache: CachedTransport, forecast: Forecast, batch: BatchMode | None) -> Transport:
+def _dry_run(cache: CachedTransport, forecast: Forecast, *, batched: bool) -> Transport:
     from pytest_ragmetrics.dry_run import DryRun
 
-    return DryRun(cache, forecast, batched=batch is not None)
+    return DryRun(cache, forecast, batched=batched)
 
 
 def _remote(url: str, mode: RemoteMode, secret: str, *, leases: bool) -> RemoteCache:
     from pytest_ragmetrics.cache.remote import open_remote
 
     return open_remote(url, mode=mode, secret=secret, leases=leases)
-
-
-def _queue(
-    following: Transport, folder: Path, mode: BatchMode, salt: str, redact: Redact | None, **options: Any
-) -> BatchQueue:
-    from pytest_ragmetrics.batching.ledger import Ledger
-    from pytest_ragmetrics.batching.queue import BatchQueue
-
-    return BatchQueue(
-        following,
-        Ledger(folder),
-        mode=mode,
-        key_of=lambda request: key_of(request_row(request), salt=salt, plain=True),
-        redact=lambda reply: reply if redact is None else replace(reply, text=redacted_json(reply.text, redact)),
-        anew=lambda: context.current().anew,
-        **options,
-    )
 
 
 def _noting(cache: CachedTransport, note: Callable[[str], None]) -> Transport:

@@ -33,6 +33,7 @@ from pytest_ragmetrics.session_resources import RunCassette, Selection, SessionB
 from pytest_ragmetrics.settings import Settings, judge_spec
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.batching.queue import Batching
     from pytest_ragmetrics.context import Scoring
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.engine import Engine
@@ -295,10 +296,21 @@ class PytestSession:
             asker=lambda: context.current().test or self.recorder.test,
             budget=self._budget.budget,
             forecast=self._budget.forecast,
-            batch=settings.batch,
-            batch_fallback=settings.batch_fallback,
+            batching=self._batching,
+        )
+
+    @property
+    def _batching(self) -> Batching | None:
+        if self.settings.batch is None:
+            return None
+        from pytest_ragmetrics import context
+        from pytest_ragmetrics.batching.queue import Batching
+
+        return Batching(
+            mode=self.settings.batch,
+            fallback=self.settings.batch_fallback,
             is_busy=lambda: self.answering > 0,
-            note_pending=lambda reason: self.waits(context.current().test or self.recorder.test, reason),
+            note=lambda reason: self.waits(context.current().test or self.recorder.test, reason),
         )
 
     # What the other parts of the plugin ask for.

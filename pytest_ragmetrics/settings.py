@@ -92,13 +92,6 @@ def _one_of(*words: str) -> Callable[[str, Path], str]:
     return parse
 
 
-def _batch_mode(text: str, _base: Path) -> str:
-    modes = ("wait", "submit", "collect")
-    if text.strip() not in modes:
-        raise ValueError(f"{text.strip()!r} is not one of {', '.join(modes)}")
-    return text.strip()
-
-
 def _owners(text: str, _base: Path) -> str:
     from pytest_ragmetrics.report.outcomes import owners_of
 
@@ -232,7 +225,7 @@ class Settings:
         _number(float, 0), None, "After how many US dollars the run stops asking.", metavar="DOLLARS"
     )
     batch: Literal["wait", "submit", "collect"] | None = _setting(
-        _batch_mode,
+        _one_of("wait", "submit", "collect"),
         None,
         "Ask in batches at half the price, answered within a day. wait: wait for them; submit: post them and skip the "
         "tests that need them; collect: run the tests on what is answered, and post what follows.",

@@ -38,6 +38,21 @@ _ATTEMPTS = 3
 _COMPLETION = 150
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Batching:
+    """How the requests of a run are answered in batches.
+
+    ``is_busy`` tells whether something else may still lead to requests. With ``fallback`` a request whose line failed
+    is sent on by itself. ``note`` is told what a request waits for, where it is made. ``pause`` waits for seconds.
+    """
+
+    mode: BatchMode
+    fallback: bool = False
+    is_busy: Callable[[], bool] = lambda: False
+    note: Callable[[str], None] = lambda _: None
+    pause: Pause = asyncio.sleep
+
+
 @dataclass(eq=False, kw_only=True, slots=True)
 class _Held:
     """A request that waits for a batch, and how many wait for it."""
@@ -57,37 +72,29 @@ class BatchQueue:
 
     ``key_of`` names a request, the same in every run; ``redact`` is applied to the replies that are kept. ``budget`` is
     charged with an estimate when a batch is posted, and with the difference when this run reads its replies.
-    ``is_busy`` tells whether something else may still lead to requests. Requests that are made ``anew`` cannot wait:
-    their replies are kept nowhere. With ``fallback`` a request whose line failed is sent on by itself. ``pause`` waits
-    for seconds. Belongs to one event loop.
+    Requests that are made ``anew`` cannot wait: their replies are kept nowhere. Belongs to one event loop.
     """
 
     def __init__(
         self,
         following: Transport,
         ledger: Ledger,
+        batching: Batching,
         *,
-        mode: BatchMode,
         key_of: Callable[[Request], str],
         redact: Callable[[Reply], Reply] = lambda reply: reply,
-        fallback: bool = False,
         budget: Budget | None = None,
-        is_busy: Callable[[], bool] = lambda: False,
         anew: Callable[[], bool] = lambda: False,
-        pause: Pause = asyncio.sleep,
     ) -> None:
         #: How far the batches are that are waited for, in words.
         self.state = ""
         self._following = following
         self._ledger = ledger
-        self._mode = mode
+        self._batching = batching
         self._key_of = key_of
         self._redact = redact
-        self._fallback = fallback
         self._budget = budget
-        self._is_busy = is_busy
         self._anew = anew
-        self._pause = pause
         self._held: dict[str, _Held] = {}
         #: What is posted at the end of the run, by key.
         self._wave: dict[str, _Held] = {}
@@ -108,7 +115,7 @@ class BatchQueue:
         if isinstance(answer, Reply):
             self._charge(key, request, answer)
             return answer
-        if self._fallback:
+        if self._batching.fallback:
             return await self._sent_on(request)
         raise JudgeError(f"{request.provider.name if request.provider else request.model}: {answer.reason}")
 
@@ -176,7 +183,7 @@ class BatchQueue:
             await self._quiet()
             wave, self._held = self._held, {}
             try:
-                await (self._waited(wave) if self._mode == "wait" else self._looked(wave))
+                await (self._waited(wave) if self._batching.mode == "wait" else self._looked(wave))
             except asyncio.CancelledError:
                 for held in wave.values():
                     held.future.cancel()
@@ -192,12 +199,12 @@ class BatchQueue:
         deadline = loop.time() + _STALLED
         while True:
             changes, start = self._changes, loop.time()
-            await self._pause(_QUIET)
+            await self._batching.pause(_QUIET)
             # On a loop that computes the pause takes longer than it should.
             is_idle = loop.time() - start < 2 * _QUIET and changes == self._changes and not self._live
             if changes != self._changes:
                 deadline = loop.time() + _STALLED
-            if is_idle and (not self._is_busy() or loop.time() >= deadline):
+            if is_idle and (not self._batching.is_busy() or loop.time() >= deadline):
                 return
 
     async def _waited(self, wave: dict[str, _Held]) -> None:
@@ -208,7 +215,7 @@ class BatchQueue:
             pauses = iter(_POLL)
             pause = 0.0
             while under_way := self._under_way(wave):
-                await self._pause(pause * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311 - no secret
+                await self._batching.pause(pause * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311 - no secret
                 pause = next(pauses, _POLL[-1])
                 for batch in under_way:
                     await self._look(batch, wave)
@@ -220,7 +227,7 @@ class BatchQueue:
     async def _looked(self, wave: dict[str, _Held]) -> None:
         """Answer what is there, and hold the rest back."""
         await self._settle(wave)
-        if self._mode == "collect":
+        if self._batching.mode == "collect":
             for batch in self._under_way(wave):
                 await self._look(batch, wave)
         self._deliver(wave)
@@ -249,7 +256,7 @@ class BatchQueue:
 
     def _judge_of(self, batch: Batch, wave: Mapping[str, _Held]) -> tuple[ApiJudge[Any], Routes]:
         judge = next(wave[key].judge for key in batch.keys if key in wave)
-        routes = routes_of(judge, self._pause)
+        routes = routes_of(judge, self._batching.pause)
         if routes is None:
             raise RagMetricsError(f"{judge.name} has no batches")
         return judge, routes
@@ -266,7 +273,7 @@ class BatchQueue:
         """Return a batch with the IDs that it may have, or forget it if the provider does not have it."""
         known = frozenset(identifier for other in self._ledger for identifier in other.ids)
         for pause in (0.0, _LISTED):
-            await self._pause(pause)
+            await self._batching.pause(pause)
             found = await routes.look(judge, batch, known)
             if found:
                 return self._ledger.write(replace(batch, ids=tuple(found)))
@@ -336,7 +343,7 @@ class BatchQueue:
             by_judge[held.judge][key] = held
         for judge, asked in by_judge.items():
             self._recall(judge)
-            routes = routes_of(judge, self._pause)
+            routes = routes_of(judge, self._batching.pause)
             bodies = {key: judge.wire(held.request) for key, held in self._affordable(asked)}
             if routes is None or not bodies:
                 continue

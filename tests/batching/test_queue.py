@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import loop
+from pytest_ragmetrics.batching.queue import Batching
 from pytest_ragmetrics.budget import Budget, Limits
 from pytest_ragmetrics.cache.entry import CacheError
 from pytest_ragmetrics.engine import Engine
@@ -63,9 +64,12 @@ class Run:
         self.pauses.append(seconds)
         await asyncio.sleep(min(seconds, 0.01))
 
-    def __call__(self, mode: Any, texts: tuple[str, ...] = TEXTS, **options: Any) -> list[Any]:
+    def __call__(
+        self, mode: Any, texts: tuple[str, ...] = TEXTS, *, fallback: bool = False, **options: Any
+    ) -> list[Any]:
         """Return the answers to the texts, or what was raised."""
-        engine = Engine(judge=self.spec, cache_dir=self.folder, batch=mode, batch_pause=self.pause, **options)
+        batching = Batching(mode=mode, fallback=fallback, pause=self.pause)
+        engine = Engine(judge=self.spec, cache_dir=self.folder, batching=batching, **options)
         try:
             judge, queue = engine.judge(), engine.queue
             assert queue is not None
@@ -112,7 +116,7 @@ def test_wait_answers_in_one_batch_at_half_the_price(server: FakeBatches, run: R
 
 def test_requests_that_trickle_in_are_one_batch(server: FakeBatches, run: Run) -> None:
     """It goes when there has been no further request for a while."""
-    engine = Engine(judge=run.spec, cache_dir=run.folder, batch="wait")
+    engine = Engine(judge=run.spec, cache_dir=run.folder, batching=Batching(mode="wait"))
 
     async def ask(number: int, text: str) -> object:
         await asyncio.sleep(0.03 * number)
@@ -237,7 +241,7 @@ def test_fallback_asks_a_failed_line_at_once(server: FakeBatches, run: Run, faul
     server.clock += DAY
     run("submit", TEXTS[:1])
     server.answer = answer_sensibly if "expires" in fault else server.answer
-    found = run("collect", batch_fallback=True)
+    found = run("collect", fallback=True)
     assert answered(found) == (6 if "expires" in fault else 5)
     assert sum(server.paid_singly.values()) == ("expires" in fault)
 
@@ -408,7 +412,7 @@ def test_replies_are_redacted_before_they_are_kept(server: FakeBatches, run: Run
     """No file of the ledger has what a hook takes out."""
     server.answer = _redactable
     run("submit", TEXTS[:1], redact=_without_names)
-    engine = Engine(judge=run.spec, cache_dir=run.folder, batch="collect", redact=_without_names)
+    engine = Engine(judge=run.spec, cache_dir=run.folder, batching=Batching(mode="collect"), redact=_without_names)
     loop.run(_asked(engine.judge(), engine, TEXTS[:1]))
     assert engine.queue is not None
     engine.close()
@@ -427,7 +431,7 @@ def _without_names(text: str) -> str:
 
 def test_one_run_at_a_time(server: FakeBatches, run: Run) -> None:
     """Two runs with one folder would post the same requests."""
-    engine = Engine(judge=run.spec, cache_dir=run.folder, batch="wait")
+    engine = Engine(judge=run.spec, cache_dir=run.folder, batching=Batching(mode="wait"))
     with pytest.raises(CacheError, match="another run submits or collects the batches"):
         run("wait")
     engine.close()

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from pytest_ragmetrics.batching.queue import Batching
 from pytest_ragmetrics.cache import remote as remote_module
 from pytest_ragmetrics.cache.entry import CacheEntry, CacheReadOnlyError, CacheUnavailableError, key_of
 from pytest_ragmetrics.cache.remote import Backend, RemoteCache, check_cache_url, open_remote, pack, shown_url, unpack
@@ -410,7 +411,7 @@ def test_which_runs_share(tmp_path: Path) -> None:
     """Not those with a cassette or without a cache; those with batches make nobody wait for hours."""
     url = tmp_path.as_uri()
     cases: tuple[dict[str, Any], ...] = (
-        *({}, {"batch": "wait"}, {"cassette": tmp_path / "c.jsonl"}),
+        *({}, {"batching": Batching(mode="wait")}, {"cassette": tmp_path / "c.jsonl"}),
         *({"cache": "off"}, {"cache": "replay"}),
     )
     shared = [Engine(cache_dir=tmp_path / "a", cache_url=url, **options).remote for options in cases]
