@@ -297,9 +297,9 @@ class Evaluation(TableNames):
 
     def failures(
         self,
-        min: float | Mapping[str, float] | None = None,  # noqa: A002 - as the helpers call it
+        min: float | Mapping[str, float] | None = None,
         *,
-        max: float | Mapping[str, float] | None = None,  # noqa: A002 - as above
+        max: float | Mapping[str, float] | None = None,
     ) -> tuple[Row, ...]:
         """Return the rows with a score below ``min`` or above ``max``, or without a score that one of them is for.
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -205,13 +205,13 @@ class GatePlugin:
         start = time.time()
         decision = self._decide(gate, gated.function)
         for when in ("setup", "call", "teardown"):
-            outcome, message = _outcome(decision, gated) if when == "call" else ("passed", None)
+            outcome, message = _outcome(decision if when == "call" else None, gated)
             stop = time.time()
             report = pytest.TestReport(
                 nodeid,
                 location,
                 {gated.name: 1},
-                outcome,  # type: ignore[arg-type] # one of the three that _outcome() returns
+                outcome,
                 message,
                 when,
                 duration=stop - start,
@@ -325,8 +325,10 @@ class _GateError(AssertionError):
     """A gate failed."""
 
 
-def _outcome(decision: GateDecision, gated: GatedSet) -> tuple[str, Any]:
+def _outcome(decision: GateDecision | None, gated: GatedSet) -> tuple[Literal["passed", "failed", "skipped"], Any]:
     """Return outcome and message of a gate as reports have them."""
+    if decision is None or decision.record.passes:
+        return "passed", None
     if decision.record.outcome == "skipped":
         return "skipped", (gated.file, (gated.line or 0) + 1, f"Skipped: {decision.text}")
-    return ("passed", None) if decision.record.passes else ("failed", decision.text)
+    return "failed", decision.text

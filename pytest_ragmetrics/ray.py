@@ -189,7 +189,8 @@ class _Pool:
 
     def used(self) -> BudgetUse:
         """Return what all actors used so far."""
-        return _ray().get(self._coordinator.used.remote())  # type: ignore[no-any-return] # Ray's are untyped
+        used: BudgetUse = _ray().get(self._coordinator.used.remote())
+        return used
 
     def check_answering(self) -> None:
         """Raise ``JudgeError`` where a provider was given up."""
@@ -271,9 +272,9 @@ class SharedBudget(Budget):
             spent, self._spent = self._spent, BudgetUse()
         return asdict(spent)
 
-    def _spend(self, **counts: float) -> None:
+    def _spend(self, **counts: Any) -> None:
         with self._changing:
-            self._spent += BudgetUse(**counts)  # type: ignore[arg-type] # costs are the only fractions
+            self._spent += BudgetUse(**counts)
 
     def _reserve(self) -> None:
         if not self._granted and not self._refusal:
@@ -317,10 +318,9 @@ class ScoringActor:
         answers: list[ScoredAnswer] = []
         for row in rows:
             key = f"{row.number} {hashlib.sha256(_text(row).encode()).hexdigest()}"
-            if await self._begin(key) >= _ATTEMPTS:
-                told = f"not scored: it was being scored when {_ATTEMPTS} workers were killed"
-                row = replace(row, error=told)  # noqa: PLW2901 - it is not scored as it was given
-            answers += await loop.arun(self._scorer.answers([row]))
+            is_given_up = await self._begin(key) >= _ATTEMPTS
+            reason = f"not scored: it was being scored when {_ATTEMPTS} workers were killed"
+            answers += await loop.arun(self._scorer.answers([replace(row, error=reason) if is_given_up else row]))
             await self._end(key)
         return answers
 

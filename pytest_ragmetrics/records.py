@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pytest_ragmetrics.codec import CodecError, dump, encodable, load, schema
 from pytest_ragmetrics.context import Exchange, Scoring
@@ -44,8 +44,6 @@ _LABELS = {"metric", "outcome", "better", "operator", "kind", "noun", "complaint
 
 # Types of values that are in JSON as they are.
 _PLAIN = frozenset({type(None), bool, int})
-
-V = TypeVar("V")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -404,7 +402,7 @@ def redacted(document: Document, redact: Callable[[str], str]) -> Document:
 def _shown(record: Record, redact: Callable[[str], str] | None) -> Record:
     """Return a record without what nobody may see."""
     if redact is None:
-        plain = _plain(record, lambda text: masked(encodable(text)))
+        plain: Record = _plain(record, lambda text: masked(encodable(text)))
     else:
         plain = _plain(record, lambda text: masked(encodable(redact(encodable(text)))))
     if plain.sample is record.sample and plain.verdicts is record.verdicts:
@@ -422,14 +420,14 @@ def _is_to_look_into(record: Record) -> bool:
     )
 
 
-def _plain(value: V, text: Callable[[str], str]) -> V:
+def _plain(value: Any, text: Callable[[str], str]) -> Any:
     """Return an equal value of the same type, of exact JSON builtins, its texts passed through ``text``."""
     changed: Any
     kind: Any = type(value)
-    if kind in _PLAIN or (kind is float and math.isfinite(value)):  # type: ignore[arg-type] # a float
+    if kind in _PLAIN or (kind is float and math.isfinite(value)):
         return value
     if kind is str:
-        changed = text(value)  # type: ignore[arg-type] # checked above
+        changed = text(value)
     elif names := _fields_of(kind):
         changes = {}
         for name in names:
@@ -442,14 +440,14 @@ def _plain(value: V, text: Callable[[str], str]) -> V:
                 continue
             if (plain := _plain(part, encodable if name in _LABELS else text)) is not part:
                 changes[name] = plain
-        changed = replace(value, **changes) if changes else value  # type: ignore[type-var] # it has fields
+        changed = replace(value, **changes) if changes else value
     elif isinstance(value, (list, tuple)):
         changed = tuple([_plain(item, text) for item in value])
         if kind is tuple and all(map(operator.is_, changed, value)):
             changed = value
     else:
         changed = dump(value, text=text)
-    return changed  # type: ignore[no-any-return] # of the type that it was made of
+    return changed
 
 
 @cache

@@ -135,7 +135,7 @@ def _setting(
 
 
 def _switch(help_: str, *, in_ini: bool = False) -> Any:
-    return _setting(_truth, False, help_, in_ini=in_ini, action="store_const", const="yes")  # noqa: FBT003 - the default
+    return _setting(_truth, default=False, help_=help_, in_ini=in_ini, action="store_const", const="yes")
 
 
 class Settings:

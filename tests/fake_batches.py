@@ -215,15 +215,15 @@ class FakeBatches:
         return Reply(text=made) if isinstance(made, str) else made
 
     def _upload(self, content: bytes, kind: str) -> Body:
-        parts = message_from_bytes(b"content-type: " + kind.encode() + b"\r\n\r\n" + content).get_payload()
-        fields = {part.get_param("name", header="content-disposition"): part for part in parts}  # type: ignore[union-attr] # a multipart message
-        if fields["purpose"].get_payload() != "batch":  # type: ignore[union-attr]
+        parts: Any = message_from_bytes(b"content-type: " + kind.encode() + b"\r\n\r\n" + content).get_payload()
+        fields = {part.get_param("name", header="content-disposition"): part for part in parts}
+        if fields["purpose"].get_payload() != "batch":
             raise RefusedError(400, "The purpose must be batch.")
         file = fields["file"]
-        if not str(file.get_filename()).endswith(".jsonl"):  # type: ignore[union-attr]
+        if not str(file.get_filename()).endswith(".jsonl"):
             raise RefusedError(400, "Must be .jsonl")
         name = f"file-{len(self.files)}"
-        self.files[name] = file.get_payload(decode=True)  # type: ignore[union-attr, assignment]
+        self.files[name] = file.get_payload(decode=True)
         return {"id": name, "object": "file", "bytes": len(content), "created_at": int(self.clock), "purpose": "batch"}
 
     def _create(self, body: Body, vendor: str) -> Body:
@@ -300,7 +300,7 @@ class FakeBatches:
                 batch.output.append({**(batch.output or [{}])[0], "custom_id": "f" * 64})
                 if batch.vendor == "anthropic":
                     batch.output[-1] = {"custom_id": "f" * 64, "result": {"type": "expired"}}
-            random.Random(7).shuffle(batch.output)  # noqa: S311 - no secret
+            random.Random(7).shuffle(batch.output)
             batch.state = "expired" if late else "completed"
 
     def _do(self, batch: Batch, key: str, body: Body, *, expired: bool) -> None:

@@ -209,10 +209,12 @@ def fixtures() -> dict[str, str]:
     """Return the docstring of each fixture by its name."""
     found = {}
     for node in ast.parse(Path(plugin.__file__).read_text("utf-8")).body:
-        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.fixture":
                 named = {word.arg: ast.literal_eval(word.value) for word in decorator.keywords}
-                found[named["name"]] = ast.get_docstring(node) or ""  # type: ignore[arg-type] # it is a function
+                found[named["name"]] = ast.get_docstring(node) or ""
     return found
 
 

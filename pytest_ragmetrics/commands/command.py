@@ -102,12 +102,12 @@ def number(low: float = -math.inf, high: float = math.inf) -> Callable[[str], fl
     return checked(read)
 
 
-def take_judge(parser: argparse.ArgumentParser, *, help: str = JUDGES, **options: Any) -> None:  # noqa: A002 - as argparse
+def take_judge(parser: argparse.ArgumentParser, *, help: str = JUDGES, **options: Any) -> None:
     """Add the option ``--judge``."""
     parser.add_argument("--judge", type=checked(check_spec), metavar="SPEC", help=help, **options)
 
 
-def take_embedder(parser: argparse.ArgumentParser, *, help: str, **options: Any) -> None:  # noqa: A002 - as argparse
+def take_embedder(parser: argparse.ArgumentParser, *, help: str, **options: Any) -> None:
     """Add the option ``--embedder``."""
     parser.add_argument("--embedder", type=checked(check_embedder_spec), metavar="SPEC", help=help, **options)
 

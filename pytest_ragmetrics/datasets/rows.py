@@ -85,7 +85,7 @@ _TABLE_LINE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|[-:| \t]*$", re.MULTILI
 def sample_of(
     row: Mapping[str, Any],
     *,
-    id: str | None = None,  # noqa: A002 - as the field is called
+    id: str | None = None,
     may_be_empty: bool = False,
 ) -> Sample:
     """Return the sample of a row; raise ``RowError`` naming the value at fault as it was written.

@@ -41,7 +41,7 @@ def ragas_score(results: Scores, *, vacuous: Vacuous = "skip") -> MetricResult:
     counted = {name: values for name, values in scores.items() if name not in _ASPECTS}
     _check_directions(kind for kind in built_in_metrics() if kind.name in counted)
     empty = [name for name, values in counted.items() if not values]
-    if empty or len(counted) < 2:  # noqa: PLR2004 - a mean of one is no mean
+    if empty or len(counted) <= 1:
         msg = f"{NAME}: {empty[0]} has no score" if empty else f"{NAME} needs two metrics or more, not {len(counted)}"
         raise ValueError(msg)
     checked = {name: _checked(name, values, vacuous) for name, values in counted.items()}
@@ -88,7 +88,7 @@ class RagasScore(Metric):
                 raise TypeError(f"{NAME} takes metrics, not {given!r:.40}: {right}")
         self.metrics = [metric for metric in listed if not isinstance(metric, AspectCritique)]
         _check_directions(self.metrics)
-        if len({metric.name for metric in self.metrics}) < 2:  # noqa: PLR2004 - a mean of one is no mean
+        if len({metric.name for metric in self.metrics}) <= 1:
             raise ValueError(f"{NAME} needs two metrics or more, not {len(self.metrics)}")
 
     def require(self, sample: Sample) -> None:

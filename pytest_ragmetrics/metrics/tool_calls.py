@@ -287,7 +287,8 @@ def best_assignment(gains: Sequence[Sequence[float]]) -> list[int]:
             least[~reached[:size]] -= step
         while column != size:
             owner[column], column = owner[before[column]], before[column]
-    return np.argsort(owner[:size]).tolist()  # type: ignore[no-any-return] # of whole numbers
+    columns: list[int] = np.argsort(owner[:size]).tolist()
+    return columns
 
 
 def _values(call: ToolCall) -> dict[str, str]:

@@ -429,7 +429,7 @@ def _gate_key(test: str, gate: GateRecord) -> tuple[object, ...]:
 
 def _history(trends: Trends | None) -> HistoryView | None:
     """Return the lines, first those of gates that do not hold; ``None`` of a single run."""
-    if trends is None or len(trends.runs) < 2 or not trends.trends:  # noqa: PLR2004 - a line has two ends
+    if trends is None or len(trends.runs) <= 1 or not trends.trends:
         return None
     ordered = sorted(trends.trends, key=lambda trend: (_OUTCOMES.index(trend.last.outcome), trend.last.bound is None))
     whole = [run.label for run in trends.runs if not run.partial]

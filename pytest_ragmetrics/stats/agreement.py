@@ -149,7 +149,7 @@ def check_labels(good: Sequence[bool], given: Sequence[object], clusters: Sequen
     for name, values in (("verdicts or scores", given), ("clusters", clusters)):
         if values is not None and len(values) != len(good):
             raise ValueError(f"{len(values)} {name} for {len(good)} labels; give one for each")
-    if len(set(map(bool, good))) < 2:  # noqa: PLR2004 - good and bad
+    if all(good) or not any(good):
         kind = "good" if any(good) else "bad"
         msg = f"people found all {len(good)} answers {kind}" if len(good) else "there are no labelled answers"
         msg += ": agreement shows only where some are good and some are bad"

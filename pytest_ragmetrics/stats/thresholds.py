@@ -129,7 +129,7 @@ def _folds(groups: npt.NDArray[np.int64], flags: npt.NDArray[np.bool_], seed: in
 
     count = int(groups.max()) + 1
     for kind, name in ((flags, "good"), (~flags, "bad")):
-        if len(set(groups[kind].tolist())) < 2:  # noqa: PLR2004 - one to choose on, one to try it on
+        if len(set(groups[kind].tolist())) <= 1:
             msg = f"all {name} answers are in one group, and a threshold must be tried on others than it was chosen on"
             raise ValueError(msg)
     order = np.random.default_rng(seed).permutation(count)

@@ -136,11 +136,10 @@ def clock(into: list[Clocked]) -> Iterator[None]:
 
 def load() -> None:
     """Import all that judging needs, and no more than that."""
-    import diskcache  # noqa: F401
-    import filelock  # noqa: F401
     import genai_prices
-    import numpy as np  # noqa: F401
-    import openai  # noqa: F401
+
+    for name in ("diskcache", "filelock", "numpy", "openai"):
+        import_module(name)
 
     genai_prices.calc_price(genai_prices.Usage(input_tokens=1), "gpt-5.4-mini", provider_id="openai")
     evaluate([sample(0)], METRICS, judge="local", embedder="local")

@@ -145,7 +145,7 @@ class Prose:
     """Generated text: words of a made-up language in sentences, frequent words as frequent as in real ones."""
 
     def __init__(self, style: Style) -> None:
-        self._random = random.Random(7)  # noqa: S311 - nothing to keep secret
+        self._random = random.Random(7)
         self._style = style
         syllables = [a + b for a in style.onsets for b in style.rimes]
         lengths = self._random.choices((1, 2, 2, 3), k=4000)

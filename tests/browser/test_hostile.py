@@ -184,7 +184,7 @@ def test_the_script_builds_nothing_but_the_elements_of_the_page(
 
     from pytest_ragmetrics.report import html
 
-    unescaped = Markup(packed)  # noqa: S704 - what the test is about
+    unescaped = Markup(packed)
     monkeypatch.setattr(
         html, "visible", lambda text: unescaped if text == "No quoted spans found in response" else text
     )

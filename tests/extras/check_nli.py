@@ -42,7 +42,7 @@ def save_tokenizer(folder: Path) -> None:
     parts: Any = import_module("tokenizers")
     library: Any = import_module("transformers")
     vocabulary = {word: number for number, word in enumerate(WORDS)}
-    tokenizer = parts.Tokenizer(parts.models.WordLevel(vocabulary, unk_token="[UNK]"))  # noqa: S106 - no password
+    tokenizer = parts.Tokenizer(parts.models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = parts.normalizers.Lowercase()
     tokenizer.pre_tokenizer = parts.pre_tokenizers.Whitespace()
     tokenizer.post_processor = parts.processors.TemplateProcessing(

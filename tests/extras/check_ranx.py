@@ -40,7 +40,7 @@ HAND_MADE: tuple[tuple[list[str], dict[str, int]], ...] = (
 
 def made_up(seed: int) -> tuple[list[str], dict[str, int]]:
     """Return a ranking and grades."""
-    dice = random.Random(seed)  # noqa: S311 - no secret
+    dice = random.Random(seed)
     ids = [f"d{number}" for number in range(dice.randint(1, 15))]
     ranking = dice.sample(ids, dice.randint(1, len(ids)))
     return ranking, {one: dice.randint(1, 3) for one in dice.sample(ids, dice.randint(1, len(ids)))}
@@ -80,7 +80,7 @@ def test_a_repeated_id_counts_at_its_first_rank(
     """There a run cannot hold one twice; here it may, and scores as it would without."""
     for seed in range(60):
         ranking, grades = made_up(seed)
-        dice = random.Random(seed)  # noqa: S311 - no secret
+        dice = random.Random(seed)
         repeated = list(ranking)
         for one in dice.sample(ranking, dice.randint(1, len(ranking))):
             repeated.insert(dice.randint(ranking.index(one) + 1, len(repeated)), one)

@@ -76,7 +76,7 @@ def test_many_at_once_wait_for_no_connection() -> None:
 
 @pytest.mark.parametrize("sdk", [openai, anthropic])
 @pytest.mark.parametrize(("url", "checked"), [("https://judge.test/v1", True), ("http://judge.test/v1", False)])
-def test_certificates_are_checked_where_there_are_some(sdk: Any, url: str, checked: bool) -> None:  # noqa: FBT001
+def test_certificates_are_checked_where_there_are_some(sdk: Any, url: str, checked: bool) -> None:
     """Loading them takes long."""
     transport = http_client(sdk, url)._transport
     context: ssl.SSLContext = getattr(transport, "ssl_context", None) or transport._pool._ssl_context
@@ -167,7 +167,7 @@ def test_a_password_in_the_address_is_sent() -> None:
 
 
 @pytest.mark.parametrize("closed", [True, False])
-def test_a_client_ends_with_the_loop(caplog: pytest.LogCaptureFixture, closed: bool) -> None:  # noqa: FBT001
+def test_a_client_ends_with_the_loop(caplog: pytest.LogCaptureFixture, closed: bool) -> None:
     """Nobody needs to close a judge that was asked there, and nothing keeps one that was closed."""
 
     async def use(judge: OpenAIJudge) -> None:

@@ -250,7 +250,7 @@ def test_a_server_that_cuts_prompts_is_noticed(
         ([(100, 5000), (100, 4400), (100, 7000)], False),
     ],
 )
-def test_a_window_is_told_by_the_longest_prompts(counts: list[tuple[int, int]], is_cut: bool) -> None:  # noqa: FBT001
+def test_a_window_is_told_by_the_longest_prompts(counts: list[tuple[int, int]], is_cut: bool) -> None:
     """By their number, and how they differ in length."""
     longest = _Longest()
     assert [longest.is_cut(*count) for count in counts][-1] is is_cut

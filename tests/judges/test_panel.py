@@ -76,7 +76,7 @@ def panel(server: FakeOpenAI, *models: str) -> Panel:
         ("nn", False, None),
     ],
 )
-def test_verdicts_go_by_majority(server: FakeOpenAI, words: str, ok: bool, disagreement: str | None) -> None:  # noqa: FBT001 - a row of the table
+def test_verdicts_go_by_majority(server: FakeOpenAI, words: str, ok: bool, disagreement: str | None) -> None:
     """With the reason of the first who agrees; who is outvoted is listed with a reason."""
     said = [says("yes" if word == "y" else "no", f"Not by {name}.") for name, word in zip("abcde", words, strict=False)]
     answered = ask_panel(server, CRITIQUE, *said)
@@ -345,7 +345,7 @@ class Fixed(Judge):
 
 def test_any_number_of_any_answers_is_merged_as_counting_and_sorting_would() -> None:
     """Against an implementation of its own, over 600 random panels of two to seven judges."""
-    chance = random.Random(7)  # noqa: S311 - no secret
+    chance = random.Random(7)
     for _ in range(300):
         steps = [chance.randrange(11) for _ in range(chance.randint(2, 7))]
         ratings = [tasks.Rating(value=step / 10, reason="", step=step) for step in steps]

@@ -20,7 +20,7 @@ from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
 
-PASSWORD = "hunt3r@two"  # noqa: S105 - of nobody
+PASSWORD = "hunt3r@two"
 QUOTED = "hunt3r%40two"
 IN_HEADER = base64.b64encode(f"joe:{PASSWORD}".encode()).decode()
 
@@ -104,7 +104,7 @@ def test_a_server_that_echoes(
 
 @pytest.mark.parametrize("status", [200, 400])
 @pytest.mark.parametrize(("key", "is_word"), [("Kaffee-Kanne-n7-x", False), ("gemma-3-it", True), ("k" * 16, True)])
-def test_a_server_that_echoes_the_key(status: int, key: str, is_word: bool) -> None:  # noqa: FBT001
+def test_a_server_that_echoes_the_key(status: int, key: str, is_word: bool) -> None:
     """A long key with a digit is shown nowhere; another one may be a word of a reply."""
     with echoing(status) as host:
         judge = OpenAIJudge("fake", base_url=f"http://{host}", api_key=key, retries=0)

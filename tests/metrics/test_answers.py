@@ -96,7 +96,7 @@ def test_the_same_direction_is_exactly_one() -> None:
         ("majority", 2, [1], False),
     ],
 )
-def test_a_noncommittal_response_scores_zero(rule: Any, count: int, evasive: list[int], zero: bool) -> None:  # noqa: FBT001
+def test_a_noncommittal_response_scores_zero(rule: Any, count: int, evasive: list[int], zero: bool) -> None:
     """Which flags make it noncommittal is the caller's rule; then nothing is embedded."""
     judge = ScriptedJudge(write_questions=written(*("same", "near", "far")[:count], evasive=evasive))
     embedder = ScriptedEmbedder(VECTORS)

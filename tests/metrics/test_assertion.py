@@ -69,7 +69,7 @@ def test_a_result_is_returned_and_what_falls_short_is_explained() -> None:
         ({"min": 0.6, "max": 0.7}, False),
     ],
 )
-def test_both_bounds_hold(bounds: dict[str, Any], holds: bool) -> None:  # noqa: FBT001
+def test_both_bounds_hold(bounds: dict[str, Any], holds: bool) -> None:
     """A score must be at least min and at most max, the bounds included."""
     with nullcontext() if holds else pytest.raises(AssertionError, match=r"^fixed 0\.50 [<>] "):
         assert assert_metric(Fixed(), Sample(response="0.5"), **bounds) == 0.5
@@ -154,7 +154,7 @@ CALLS: list[tuple[Any, tuple[Any, ...], dict[str, Entry], dict[str, Any]]] = [
     (rag.assert_context_recalled, (LAMP, ["Moths fly.", "Moths sing."]), LISTED, {}),
     (rag.assert_relevant, WHY, {"rate_relevance": rated(1, "It evades.")}, {"min": 0.5}),
     (rag.assert_correct, SO, {"rate_correctness": rated(1)}, {"min": 0.5}),
-    (rag.assert_contexts_precise, ("Why?", MOTHS), {"judge_contexts": relevant(True, False)}, {"min": 0.6}),  # noqa: FBT003
+    (rag.assert_contexts_precise, ("Why?", MOTHS), {"judge_contexts": relevant(True, False)}, {"min": 0.6}),  # noqa: FBT003 - two verdicts
     (rag.assert_context_precision, WHEN, {"judge_usefulness": USELESS}, {}),
     (rag.assert_context_utilization, WHEN, {"judge_usefulness": USELESS}, {}),
     (rag.assert_context_relevance, ("Why?", MOTHS), no_lamp("rate_contexts", "review_contexts"), {"min": 0.75}),

@@ -73,7 +73,7 @@ def test_f_scores(found: int, surplus: int, missing: int, beta: float) -> None:
 
 
 @pytest.mark.parametrize(("score", "bound", "is_refused"), [(0.5, 50, True), (0.5, 0.5, False), (3.0, 2.5, False)])
-def test_a_result_knows_the_scale_of_its_metric(score: float, bound: float, is_refused: bool) -> None:  # noqa: FBT001
+def test_a_result_knows_the_scale_of_its_metric(score: float, bound: float, is_refused: bool) -> None:
     """A plain comparison with a number outside of it is refused, unless the metric has left it by itself."""
     result = metric(name="mine")(lambda response: len(response) * score).score(response=".")
     with pytest.raises(ValueError, match=r"of mine, 0 to 1: write 0\.5,") if is_refused else nullcontext():

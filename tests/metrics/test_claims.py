@@ -192,7 +192,7 @@ def by_claims(said: int, wanted: int, supports: Callable[[bool, str], Row]) -> S
 def comparing(said: Row, wanted: Row) -> ScriptedJudge:
     """Return a judge by which these claims of the response, and these of the reference, are borne out."""
 
-    def supports(is_said: bool, prompt: str) -> Row:  # noqa: FBT001
+    def supports(is_said: bool, prompt: str) -> Row:
         assert ("The reference." in prompt) == is_said
         return said if is_said else wanted
 
@@ -214,9 +214,10 @@ def test_precision_recall_and_their_mean(
     said: list[bool], wanted: list[bool], precision: float, recall: float, f1: float
 ) -> None:
     """Each direction has its own true positives; only what a mode needs is asked, both sides at the same time."""
+    mode: Any
     for mode, value, count in (("precision", precision, 1), ("recall", recall, 1), ("f1", f1, 2)):
         judge = comparing(said, wanted)
-        assert FactualCorrectness(judge=judge, mode=mode).score(**PAIR) == pytest.approx(value)  # type: ignore[arg-type]
+        assert FactualCorrectness(judge=judge, mode=mode).score(**PAIR) == pytest.approx(value)
         assert (judge.tasks, judge.depth) == (["list_claims"] * count + ["verify_claims"] * count, 2)
     weighed = FactualCorrectness(judge=comparing(said, wanted), beta=2).score(**PAIR)
     assert weighed == pytest.approx(5 * precision * recall / (4 * precision + recall) if f1 else 0.0)
@@ -286,7 +287,7 @@ def test_parameters_are_checked(metric: Any, parameters: dict[str, Any], problem
 def table(correct: Row, said: Sequence[Row], wanted: Sequence[Row]) -> ScriptedJudge:
     """Return a judge by tables: which claims the reference supports, and which of either text each context does."""
 
-    def supports(is_first: bool, prompt: str) -> Row:  # noqa: FBT001
+    def supports(is_first: bool, prompt: str) -> Row:
         found = re.search(r"Source (\d+)\.", prompt)
         sides = (said, wanted) if is_first else (wanted, said)
         return [holds for side in sides for holds in side[int(found[1])]] if found else correct

@@ -172,7 +172,7 @@ PIKE = {"user_input": "What do pike eat?", "response": "Pike eat fish. Rain is w
         (metrics.AnswerRelevancy, {"user_input": "Who pays tax?", "response": "I do not know."}, 0.0, 1),
     ],
 )
-def test_a_judge_behind_a_server(  # noqa: PLR0917 - a row of the table and three fixtures
+def test_a_judge_behind_a_server(
     kind: type[Metric],
     fields: dict[str, Any],
     value: float,

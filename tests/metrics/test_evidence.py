@@ -348,7 +348,7 @@ FERRY = "The ferry leaves at nine. A return ticket costs 1,200 crowns. Bicycles 
         ("", 0, None, False),
     ],
 )
-def test_words_numbers_and_names_are_looked_up(claim: str, cited: int, question: str | None, suspicious: bool) -> None:  # noqa: FBT001
+def test_words_numbers_and_names_are_looked_up(claim: str, cited: int, question: str | None, suspicious: bool) -> None:
     """Too small a share of the words is suspicious, also when another sentence has far more of them."""
     sentences = [f"{sentence}." for sentence in FERRY.rstrip(".").split(". ")]
     check = EvidenceCheck([FERRY], question)
@@ -358,7 +358,7 @@ def test_words_numbers_and_names_are_looked_up(claim: str, cited: int, question:
 
 
 @pytest.mark.parametrize(("fish", "suspicious"), [("fish, bread and salt", True), ("fish and bread", False)])
-def test_a_name_that_stands_elsewhere_is_lacking_where_much_else_is(fish: str, suspicious: bool) -> None:  # noqa: FBT001
+def test_a_name_that_stands_elsewhere_is_lacking_where_much_else_is(fish: str, suspicious: bool) -> None:
     """Five words of eight are enough without a name, and too few with one that another sentence has with all eight."""
     claim, cited = f"The old ferry Orla brings mail, {fish}.", "The old ferry brings mail and bread."
     check = EvidenceCheck([cited, claim])
@@ -402,7 +402,7 @@ def test_looking_words_up_is_linear() -> None:
 
 
 @pytest.mark.parametrize(("cited", "suspicious"), [(1, True), (3, False)])
-def test_judge_that_cites_another_sentence_is_noticed(cited: int, suspicious: bool) -> None:  # noqa: FBT001
+def test_judge_that_cites_another_sentence_is_noticed(cited: int, suspicious: bool) -> None:
     """The metric marks the verdict; its score stays what the judge decided."""
     judge = ScriptedJudge(list_claims=claims("A bicycle is taken for free."), verify_claims=verdicts([cited]))
     result = Faithfulness(judge=judge).score(response="Bicycles are free.", retrieved_contexts=[FERRY])

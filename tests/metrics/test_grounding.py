@@ -146,7 +146,7 @@ def test_context_recall_looks_for_the_reference() -> None:
         ("0/0", "0.5", False),
     ],
 )
-def test_one_number_is_found_however_it_is_written(said: str, source: str, is_found: bool) -> None:  # noqa: FBT001
+def test_one_number_is_found_however_it_is_written(said: str, source: str, is_found: bool) -> None:
     """Marks, scale words, digits of other scripts, words and forms of dates do not matter; both days may be meant.
 
     Another value, unit, sign or day is another number, and a date never says more than its source.

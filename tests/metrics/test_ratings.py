@@ -34,7 +34,7 @@ FIELDS: dict[str, Any] = {
     ],
 )
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (0, 2), (1, 2), (2, 2)])
-def test_it_is_the_mean_of_two_ratings(  # noqa: PLR0917 - the columns of two tables
+def test_it_is_the_mean_of_two_ratings(
     metric: Any, first_task: str, second_task: str, best: int, rated_field: str, first: int, second: int
 ) -> None:
     """Three steps each, spread evenly over 0 to 1; the response, if it is what is rated, has its place."""

@@ -149,7 +149,7 @@ def test_bleu_and_chrf_are_those_of_sacrebleu(response: str, reference: str) -> 
     st.sampled_from(["rouge1", "rouge2", "rougeL", "rougeLsum"]),
     st.booleans(),
 )
-def test_rouge_is_that_of_rouge_score_for_english(response: str, reference: str, kind: Any, stem: bool) -> None:  # noqa: FBT001 - drawn
+def test_rouge_is_that_of_rouge_score_for_english(response: str, reference: str, kind: Any, stem: bool) -> None:
     """For letters from a to z the words are the same, stemmed or not."""
     peer = rouge_scorer.RougeScorer([kind], use_stemmer=stem).score(reference, response)[kind]
     for mode in ("fmeasure", "precision", "recall"):
@@ -216,13 +216,15 @@ def test_every_script_has_words(metric: Any) -> None:
 
 def test_the_tokenizer_of_bleu_can_be_chosen() -> None:
     """By itself it is char where the reference is written without spaces, else 13a."""
+    chosen: Any
+    other: Any
     for fields, chosen, other in (
         ({"response": "高い塔です", "reference": "高い山です"}, "char", "13a"),
         ({"response": SAID, "reference": WANTED}, "13a", "char"),
     ):
         auto = BleuScore().score(**fields).value
-        assert auto == BleuScore(tokenize=chosen).score(**fields).value  # type: ignore[arg-type]
-        assert auto != BleuScore(tokenize=other).score(**fields).value  # type: ignore[arg-type]
+        assert auto == BleuScore(tokenize=chosen).score(**fields).value
+        assert auto != BleuScore(tokenize=other).score(**fields).value
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import asyncio
 import pickle
 from collections.abc import Sequence
 from statistics import mean
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -205,9 +206,10 @@ def test_a_result_that_holds_says_what_it_is_the_mean_of() -> None:
 def test_the_argument_wins_over_the_session() -> None:
     """One call may have more votes, or fewer; a number that is none names the parameter."""
     judge = ratings(4, 0, 4, 4)
-    for votes in (0, True, 1.5, "3"):
+    wrong: list[Any] = [0, True, 1.5, "3"]
+    for votes in wrong:
         with pytest.raises(ValueError, match="votes must be a whole number from 1 on"):
-            assert_relevant(QUESTION, RESPONSE, min=1.0, votes=votes, judge=judge)  # type: ignore[arg-type]
+            assert_relevant(QUESTION, RESPONSE, min=1.0, votes=votes, judge=judge)
     with FakeSession(votes=5).running():
         assert assert_relevant(QUESTION, RESPONSE, min=1.0, votes=1, judge=judge).samples == ()
         assert context.current().wanted_votes() == 5
@@ -296,7 +298,7 @@ def test_a_vote_without_a_score_may_be_outvoted() -> None:
     """Two of three votes decide, however the third would have been; the first line says so, and a pickle keeps it."""
     result, _ = polled([1.0, None, 1.0], VotePlan(votes=3, least=0.5))
     assert isinstance(result, MetricResult)
-    for each in (result, pickle.loads(pickle.dumps(result))):  # noqa: S301 - just made
+    for each in (result, pickle.loads(pickle.dumps(result))):
         assert (each.value, each.samples, each.votes, each.unscored_votes) == (1.0, (1.0, 1.0), 3, 1)
     assert (result.reason or "").startswith(
         "mean of 2 votes (1.00, 1.00); 1 of 3 votes unscored, which cannot change it"

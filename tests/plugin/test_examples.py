@@ -159,7 +159,7 @@ def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, examp
         ),
     ],
 )
-def test_the_golden_set_shows_what_a_change_does(  # noqa: PLR0917 - fixtures, and a row of the table
+def test_the_golden_set_shows_what_a_change_does(
     pytester: pytest.Pytester,
     example: Path,
     no_provider: None,

@@ -179,7 +179,7 @@ def test_rows_with_nothing_to_check_pass_and_carry_no_gate(runs: list[Run]) -> N
 def test_a_gate_is_a_case_of_the_junit_file(runs: list[Run]) -> None:
     """It is there once, with its figures as properties."""
     for run in runs:
-        cases = list(ET.parse(run.folder / "out.xml").iter("testcase"))  # noqa: S314 - our own
+        cases = list(ET.parse(run.folder / "out.xml").iter("testcase"))
         assert len(cases) == 59
         (case,) = (case for case in cases if case.get("name") == MEAN.partition("::")[2])
         values = {found.get("name"): found.get("value") for found in case.iter("property")}
@@ -331,7 +331,7 @@ def test_a_proven_drop_fails_its_gate(lost: list[Run], how: int) -> None:
     assert few in summary
     assert few in page
     assert "no proven drop (alpha 0.05)" in page
-    found = {it.get("name"): it.get("value") for it in ET.fromstring(junit).iter("property")}  # noqa: S314 - our own
+    found = {it.get("name"): it.get("value") for it in ET.fromstring(junit).iter("property")}
     assert [found[f"rag.points.regression{name}"] for name in ("", ".outcome")] == ["-0.5", "failed"]
     assert found["rag.clutter.regression.smallest_drop"] == "0.4"
 

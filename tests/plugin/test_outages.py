@@ -89,7 +89,7 @@ def test_a_bad_answer_costs_one_score_and_is_not_kept(run: RunPytest, server: Fa
     ],
     ids=["busy", "no credit"],
 )
-def test_a_judge_that_answers_nothing_is_one_error(  # noqa: PLR0917 - fixtures, and a row of the table
+def test_a_judge_that_answers_nothing_is_one_error(
     run: RunPytest, server: FakeOpenAI, reply: Reply, option: str, reason: str, at_most: int
 ) -> None:
     """A judge that is too busy throughout is asked again; without credit it is neither retried nor asked for more."""

@@ -372,7 +372,7 @@ def test_anything_becomes_json(runs: list[Run]) -> None:
 def test_junit_has_each_score_once(runs: list[Run]) -> None:
     """The file carries rag.<metric> for each scoring, without characters that XML cannot have."""
     for run in runs:
-        cases = ET.parse(run.folder / "out.xml").iter("testcase")  # noqa: S314 - written just now
+        cases = ET.parse(run.folder / "out.xml").iter("testcase")
         found = {case.get("name"): [(p.get("name"), p.get("value")) for p in case.iter("property")] for case in cases}
         name = "rag.quoted_spans_alignment"
         assert found["test_row[0]"] == found["test_fails"] == [(name, "0.0")]
@@ -496,7 +496,7 @@ def test_reruns_start_over(run: RunPytest, scored: Scored, pytester: pytest.Pyte
     (row,) = scored().values()
     assert (row["outcome"], row["attempts"], [r["score"] for r in row["records"]]) == ("passed", 2, [1.0])
     result.stdout.fnmatch_lines(["quoted_spans_alignment * 1 *1.000 *1.000 *0 *0"])
-    cases = ET.parse(pytester.path / "out.xml").iter("testcase")  # noqa: S314 - written just now
+    cases = ET.parse(pytester.path / "out.xml").iter("testcase")
     assert [[found.get("value") for found in case.iter("property")] for case in cases] == [["0.0"], ["1.0"]]
     (seen,) = (pytester.path / "seen.jsonl").read_text("utf-8").splitlines()
     assert json.loads(seen)["record"]["outcome"] == "passed"

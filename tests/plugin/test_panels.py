@@ -99,7 +99,7 @@ def test_disagreements_are_in_every_output(first: Run) -> None:
 
 
 @pytest.mark.parametrize(("mode", "workers"), [("replay", SERIAL), ("auto", MANY)])
-def test_a_second_run_asks_nobody(  # noqa: PLR0917 - fixtures
+def test_a_second_run_asks_nobody(
     first: Run, run_once: RunOnce, shared_server: FakeOpenAI, tmp_path: Path, workers: list[str], mode: str
 ) -> None:
     """From the cache or the committed cassette alone, serially and with workers, it finds the same."""

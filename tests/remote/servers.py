@@ -92,7 +92,7 @@ def s3_server(folder: Path) -> Iterator[Server]:
             endpoint_url=environment["AWS_ENDPOINT_URL"],
             region_name="us-east-1",
             aws_access_key_id="key",
-            aws_secret_access_key="secret",  # noqa: S106 - moto takes any
+            aws_secret_access_key="secret",
         )
         client.create_bucket(Bucket="team")
         yield Server(port=port, url="s3://team/answers", process=process, environment=environment)

@@ -244,10 +244,10 @@ def test_forged_answers_are_refused_in_a_whole_run(servers: dict[str, Server], t
     """Signed ones are found by who has the secret, and refused and replaced where it differs."""
     server = servers["redis"]
     asyncio.run(_emptied(server.url))
-    assert result(start(tmp_path / "a", server, 10, secret="theirs"))["added"] == 10  # noqa: S106 - of this test
-    other = result(start(tmp_path / "b", server, 10, secret="ours"))  # noqa: S106 - of this test
+    assert result(start(tmp_path / "a", server, 10, secret="theirs"))["added"] == 10
+    other = result(start(tmp_path / "b", server, 10, secret="ours"))
     assert (other["asked"], other["refused"], other["added"]) == (10, 10, 10)
-    again = result(start(tmp_path / "c", server, 10, secret="ours"))  # noqa: S106 - of this test
+    again = result(start(tmp_path / "c", server, 10, secret="ours"))
     assert (again["asked"], again["found"], again["refused"]) == (0, 10, 0)
 
 

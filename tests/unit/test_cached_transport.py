@@ -718,8 +718,9 @@ def test_answers_of_another_host_are_said_once(store: Store) -> None:
     (entry,) = store
     assert (entry.host, CacheEntry.from_row(entry.to_row())) == ("here:1", entry)
     same = replace(request("one"), url="HTTP://Here:1")
+    mode: Any
     for mode, url in (("auto", here), ("auto", same), ("replay", there), ("auto", there), ("auto", request("one"))):
-        cache = CachedTransport(DIRECT, store=store, mode=mode, warn=told.append)  # type: ignore[arg-type] # a mode
+        cache = CachedTransport(DIRECT, store=store, mode=mode, warn=told.append)
         assert ask(cache, Provider(), url).cached
         assert ask(cache, Provider(), url).cached
     assert [text.partition(": ask anew")[0] for text in told] == [

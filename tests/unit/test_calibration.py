@@ -114,10 +114,10 @@ def test_a_grade_is_good_from_the_middle_on() -> None:
         ({"good_from": 1.5}, "not 1.5"),
     ],
 )
-def test_a_scale_has_a_length_and_bad_labels(scale: dict[str, float], said: str) -> None:
+def test_a_scale_has_a_length_and_bad_labels(scale: dict[str, Any], said: str) -> None:
     """Other scales are refused."""
     with pytest.raises(ValueError, match=said):
-        LabelScale(**scale)  # type: ignore[arg-type]
+        LabelScale(**scale)
 
 
 def test_a_group_is_named_by_the_rows() -> None:
@@ -273,7 +273,7 @@ def test_the_floor_is_compared_with_the_lower_end_of_kappa() -> None:
 
 
 @pytest.mark.parametrize(("labels", "passes"), [(1, False), (2, False), (10, True)])
-def test_few_labels_prove_little(labels: int, passes: bool) -> None:  # noqa: FBT001 - a case
+def test_few_labels_prove_little(labels: int, passes: bool) -> None:
     """However well a judge agrees with them."""
     rows = [{"response": "0.9", "label": 1}, {"response": "0.1", "label": 0}] * labels
     found = calibrate(Written(), rows, threshold=0.5)
@@ -431,7 +431,7 @@ def test_what_does_not_fit_is_refused(given: dict[str, Any], said: str) -> None:
 def test_a_calibration_of_the_metric_that_had_the_name_before_is_refused(
     tmp_path: Path,
     noun: str | None,
-    fits: bool,  # noqa: FBT001 - a case
+    fits: bool,
 ) -> None:
     """The aspect ``correctness`` is another metric than the rating of that name; a file of before has no noun."""
     data = json.loads(calibrate(Written(), CLEAR, threshold=0.5).to_json()) | {"metric": "correctness", "noun": noun}

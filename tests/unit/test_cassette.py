@@ -240,7 +240,7 @@ def test_git_merges_what_two_branches_recorded(tmp_path: Path) -> None:
     for name, extra in (("base", ()), ("ours", (left,)), ("theirs", (right,))):
         Cassette(files[name]).save(keyed(*common, *extra), complete=True)
     merged = subprocess.run(
-        ["git", "merge-file", "-p", *(str(files[name]) for name in ("ours", "base", "theirs"))],  # noqa: S607 - the user's own
+        ["git", "merge-file", "-p", *(str(files[name]) for name in ("ours", "base", "theirs"))],
         capture_output=True,
         check=True,
     )
@@ -348,7 +348,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("text", "is_secret"), [(text, text in SECRETS) for text in SECRETS + WORDS])
-def test_secrets_are_told_from_words(text: str, is_secret: bool) -> None:  # noqa: FBT001 - the table
+def test_secrets_are_told_from_words(text: str, is_secret: bool) -> None:
     """Of a secret only the first characters are shown; hyphenated words, digests and talk about keys are recorded."""
     found = find_credential(text)
     assert (found is not None) is is_secret

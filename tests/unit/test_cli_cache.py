@@ -226,7 +226,7 @@ def test_the_folder_is_found_from_below(folder: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs pipes that break and a disk that is full")
 @pytest.mark.parametrize("full", [True, False])
-def test_output_that_cannot_be_written(tmp_path: Path, full: bool) -> None:  # noqa: FBT001 - the table
+def test_output_that_cannot_be_written(tmp_path: Path, full: bool) -> None:
     """A full disk is named once; a reader that goes away, as in `ragmetrics metrics | head -1`, is not; status 1."""
     read, write = os.pipe()
     os.close(read)

@@ -223,7 +223,7 @@ def test_the_cache_is_described(call: Call, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "warned"), [("nfs4", True), ("cifs", True), ("ext4", False), (None, False)])
-def test_network_file_systems(tmp_path: Path, kind: str | None, warned: bool) -> None:  # noqa: FBT001 - a row of the table
+def test_network_file_systems(tmp_path: Path, kind: str | None, warned: bool) -> None:
     """The mount that the folder is on decides, not one above it; only Linux has a list of mounts."""
     mounts = tmp_path / "mounts"
     if kind is not None:
@@ -372,7 +372,7 @@ TWICE = f"loads {MODULE} by its module, a second time"
         ("", {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p ragmetrics"}, "", ()),
     ],
 )
-def test_the_plugin_is_loaded_once(  # noqa: PLR0917 - a row of the table
+def test_the_plugin_is_loaded_once(
     call: Call, monkeypatch: pytest.MonkeyPatch, addopts: str, variables: dict[str, str], conftest: str, said: list[str]
 ) -> None:
     """Settings, environment and a conftest.py may load it again, or not at all."""
@@ -422,7 +422,7 @@ def test_the_modules_of_the_current_folder(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     specs: tuple[str | None, ...],
-    is_found: bool,  # noqa: FBT001 - a row of the table
+    is_found: bool,
 ) -> None:
     """They can be imported only where one is asked for, and come behind every installed one."""
     monkeypatch.chdir(tmp_path)

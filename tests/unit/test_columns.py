@@ -237,7 +237,7 @@ def test_values_that_cannot_be_compared_are_refused(key: str, values: list[str],
         ([{"q": None}, {"q": 0.1}, {"q": None}], 0.0, False),
     ],
 )
-def test_a_loss_against_the_first_column_counts(scores: list[Scores], margin: float, worse: bool) -> None:  # noqa: FBT001
+def test_a_loss_against_the_first_column_counts(scores: list[Scores], margin: float, worse: bool) -> None:
     """A lost score is a loss of any size."""
     assert has_worse(compared(*scores), margin) == worse
     turned = [{key: None if score is None else 1 - score for key, score in column.items()} for column in scores]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from random import Random
 
 import numpy as np
 import pytest
@@ -124,9 +125,9 @@ def test_pairs_and_counts_that_are_none_are_refused() -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(PAIRS, st.randoms(use_true_random=False))
-def test_order_and_direction_change_no_figure(pairs: list[tuple[float, float]], random: object) -> None:
+def test_order_and_direction_change_no_figure(pairs: list[tuple[float, float]], random: Random) -> None:
     """Shuffled pairs have the same to the last digit; looking back the p-values are the same, the difference not."""
-    shuffled = sorted(pairs, key=lambda _: random.random())  # type: ignore[attr-defined]
+    shuffled = sorted(pairs, key=lambda _: random.random())
     before, after = (list(side) for side in zip(*pairs, strict=True))
     there, back = paired_difference(before, after), paired_difference(after, before)
     assert paired_difference(*map(list, zip(*shuffled, strict=True))) == there

@@ -166,7 +166,7 @@ def test_common_clusters_of_both_parts_widen_the_interval() -> None:
 
 @pytest.mark.parametrize("clustered", [False, True])
 def test_prediction_powered_intervals_contain_the_truth(
-    clustered: bool,  # noqa: FBT001 - of the simulation
+    clustered: bool,
 ) -> None:
     """Over simulated sets, with clusters over both parts and without, the interval of 95 % contains the mean."""
     random = np.random.default_rng(7)
@@ -264,10 +264,11 @@ def test_drawn_labels_cover_and_are_fewer() -> None:
         scores = random.beta(1.2, 0.3, 400)
         good = random.random(400) < scores
         rows, inverse = drawn(random, scores, 100)
-        labels, plain = ([None] * 400, [float(label) if row < 100 else None for row, label in enumerate(good)])
+        plain = [float(label) if row < 100 else None for row, label in enumerate(good)]
+        labels: list[float | None] = [None] * 400
         weights = [1.0] * 400
         for row, weight in zip(rows, inverse, strict=True):
-            labels[row], weights[row] = float(good[row]), weight  # type: ignore[call-overload]
+            labels[row], weights[row] = float(good[row]), weight
         found = drawn_mean(scores.tolist(), labels, weights)
         covered += found.low <= 0.8 <= found.high
         if turn < 20:  # the other interval takes long

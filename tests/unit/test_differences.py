@@ -128,7 +128,7 @@ def test_long_texts_are_compared_by_sentences_first(monkeypatch: pytest.MonkeyPa
         ("It rains on Monday.", "Nobody may fish here now.", "rewritten, 5 words added, 4 removed", True),
     ],
 )
-def test_a_change_is_counted_in_words(before: str, now: str, title: str, rewritten: bool) -> None:  # noqa: FBT001
+def test_a_change_is_counted_in_words(before: str, now: str, title: str, rewritten: bool) -> None:
     """A text of which little is left is two texts."""
     change = text_change(before, now)
     assert (change.title, change.rewritten) == (title, rewritten)

@@ -5,15 +5,24 @@ from __future__ import annotations
 import pytest
 
 from pytest_ragmetrics.explain.results import explain, explain_comparison, explain_row, headline, shortcoming
-from pytest_ragmetrics.result import MetricResult, Nearest, ThresholdCheck, Verdict, VerdictKind, WordChange
+from pytest_ragmetrics.result import (
+    ChangeKind,
+    MetricResult,
+    Nearest,
+    Operator,
+    ThresholdCheck,
+    Verdict,
+    VerdictKind,
+    WordChange,
+)
 from pytest_ragmetrics.sample import Sample
 
 UNCOUNTED: list[VerdictKind] = ["quotes the question", "looks like a title", "allowed", "quotes the question"]
 
 
-def held(bound: float, *, operator: str = ">=", outcome: bool = False) -> ThresholdCheck:
+def held(bound: float, *, operator: Operator = ">=", outcome: bool = False) -> ThresholdCheck:
     """Build a comparison that did not hold."""
-    return ThresholdCheck(operator=operator, bound=bound, held=outcome)  # type: ignore[arg-type]
+    return ThresholdCheck(operator=operator, bound=bound, held=outcome)
 
 
 def quotes(*verdicts: Verdict, value: float = 0.0) -> MetricResult:
@@ -52,12 +61,16 @@ def test_the_first_line_has_metric_score_threshold_and_counts(result: MetricResu
     [(">=", False, "<"), (">", False, "<="), ("<=", False, ">"), ("<", False, ">="), ("==", False, "!=")]
     + [(operator, True, operator) for operator in ("<", "<=", ">", ">=", "==")],
 )
-def test_the_operator_shown_is_the_one_that_is_true(operator: str, outcome: bool, shown: str) -> None:  # noqa: FBT001
+def test_the_operator_shown_is_the_one_that_is_true(operator: Operator, outcome: bool, shown: str) -> None:
     """A failed comparison is shown with the contrary operator, any other as it was written."""
     assert headline(MetricResult(0.5, metric="m"), held(0.5, operator=operator, outcome=outcome)).split()[2] == shown
 
 
-STEPS = [("same", "as the", "as the"), ("replaced", "sauce said", "source says"), ("added", "never", "")]
+STEPS: list[tuple[ChangeKind, str, str]] = [
+    ("same", "as the", "as the"),
+    ("replaced", "sauce said", "source says"),
+    ("added", "never", ""),
+]
 YEARS = [
     Verdict(text="1931", ok=False, reason="stands in no context"),
     Verdict(text="1932", ok=False, reason="stands in no context, but 1933 does"),
@@ -73,7 +86,7 @@ YEARS = [
                 missing(
                     "as the sauce said",
                     0.75,
-                    *(WordChange(kind=kind, said=said, source=source) for kind, said, source in STEPS),  # type: ignore[arg-type]
+                    *(WordChange(kind=kind, said=said, source=source) for kind, said, source in STEPS),
                     WordChange(kind="missing", said="", source="not"),
                 )
             ),

@@ -45,7 +45,7 @@ def replaced(data: bytes) -> Callable[[Path], object]:
 def overwrite(file: Path) -> None:
     """Write noise over the second half of the rows."""
     data = file.read_bytes()
-    file.write_bytes(data[: len(data) // 2] + Random(1).randbytes(len(data) - len(data) // 2))  # noqa: S311 - noise
+    file.write_bytes(data[: len(data) // 2] + Random(1).randbytes(len(data) - len(data) // 2))
 
 
 def in_its_place(make: Callable[[Path], object]) -> Callable[[Path], object]:
@@ -61,7 +61,7 @@ def in_its_place(make: Callable[[Path], object]) -> Callable[[Path], object]:
 #: What happens to a database, what is said of it, and the fewest of its answers that are kept.
 DAMAGES = {
     "empty": (replaced(b""), "it is empty", 0),
-    "random": (replaced(Random(2).randbytes(20_000)), "file is not a database", 0),  # noqa: S311 - noise
+    "random": (replaced(Random(2).randbytes(20_000)), "file is not a database", 0),
     "png": (replaced(b"\x89PNG\r\n\x1a\n" + bytes(9000)), "file is not a database", 0),
     "text": (replaced(b"{}"), "file is not a database", 0),
     "cut to a quarter": (cut(0.25), "malformed", 0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,8 @@ def test_a_tail_close_to_the_median_keeps_its_digits() -> None:
 
 def some_scores(n: int, *, seed: int = 1) -> list[float]:
     """Return scores that crowd at the top of the scale."""
-    return np.random.default_rng(seed).beta(6, 1.5, n).tolist()  # type: ignore[no-any-return]
+    scores: list[float] = np.random.default_rng(seed).beta(6, 1.5, n).tolist()
+    return scores
 
 
 @pytest.mark.parametrize(("n", "confidence"), [(2, 0.95), (10, 0.999), (200, 0.8)])
@@ -235,10 +237,10 @@ def test_a_clustered_rate_has_the_effective_size_of_its_error() -> None:
         ([0.5], {"confidence": True}, "not True"),
     ],
 )
-def test_wrong_arguments_are_named(scores: list[float], arguments: dict[str, object], message: str) -> None:
+def test_wrong_arguments_are_named(scores: list[float], arguments: dict[str, Any], message: str) -> None:
     """With what to write instead."""
     with pytest.raises(ValueError, match=message):
-        mean_interval(scores, **arguments)  # type: ignore[arg-type]
+        mean_interval(scores, **arguments)
 
 
 def test_rows_without_a_cluster_are_clusters() -> None:
@@ -270,11 +272,11 @@ def test_a_figure_moves_with_its_parts() -> None:
 
 @given(SCORES, st.floats(0.01, 0.999), st.sampled_from(BOUNDS), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_intervals_of_any_scores(
-    scores: list[float], confidence: float, bounds: tuple[float, float] | None, size: int, random: object
+    scores: list[float], confidence: float, bounds: tuple[float, float] | None, size: int, random: Random
 ) -> None:
     """They are around the mean and on the scale, wider for more confidence, and the order of the rows is no matter."""
     rows = [(score, index // size) for index, score in enumerate(scores)]
-    shuffled = sorted(rows, key=lambda _: random.random())  # type: ignore[attr-defined]
+    shuffled = sorted(rows, key=lambda _: random.random())
     found, again = (
         mean_interval([s for s, _ in some], clusters=[c for _, c in some], confidence=confidence, bounds=bounds)
         for some in (rows, shuffled)
@@ -334,7 +336,7 @@ def dependent(sizes: Sequence[int], *, within: float, seed: int) -> tuple[Scores
 
 
 @pytest.mark.parametrize(("n", "within", "crowds"), [(10, 0.0, True), (101, 0.4, False)])
-def test_intervals_of_clustered_means_contain_the_truth(n: int, within: float, crowds: bool) -> None:  # noqa: FBT001
+def test_intervals_of_clustered_means_contain_the_truth(n: int, within: float, crowds: bool) -> None:
     """By Student's t, whether the scores of a cluster have nothing in common or much, normal or crowded at the top."""
     normal, clusters = dependent(CLUSTERS[n], within=within, seed=n)
     grid = np.linspace(-6, 6, 4001)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,9 +45,9 @@ def run(scores: Sequence[float | None], metric: str = "faithfulness") -> Documen
     return document(*(row(f"test[{place}]", made) for place, made in enumerate(records)))
 
 
-def queue_of(scores: Sequence[float | None] = GRADED, **options: object) -> list[QueuedRow]:
+def queue_of(scores: Sequence[float | None] = GRADED, **options: Any) -> list[QueuedRow]:
     """Return the queue of such a run."""
-    return label_queue(run(scores), "faithfulness", **options)  # type: ignore[arg-type]
+    return label_queue(run(scores), "faithfulness", **options)
 
 
 def test_a_row_comes_earlier_where_its_label_says_more() -> None:
@@ -214,10 +215,10 @@ def _changed(text: str, **changes: object) -> str:
         (lambda text: f"{{\n{text}", "jsonl:1: "),
     ],
 )
-def test_lines_of_something_else_are_refused(tmp_path: Path, write: object, said: str) -> None:
+def test_lines_of_something_else_are_refused(tmp_path: Path, write: Callable[[str], str], said: str) -> None:
     """With file and line, and what to do."""
     queue, file = queue_of(), tmp_path / "labelled.jsonl"
-    text = write(line(1, queue[0].rest))  # type: ignore[operator]
+    text = write(line(1, queue[0].rest))
     file.write_text(f"{text}\n", encoding="utf-8")
     with pytest.raises(RagMetricsError, match=said) as raised, LabelFile(file, queue):
         pass

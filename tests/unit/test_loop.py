@@ -171,7 +171,7 @@ def test_cancelling_arun_cancels_the_coroutine() -> None:
 
 @pytest.mark.parametrize("error", [LookupError, SystemExit, KeyboardInterrupt])
 @pytest.mark.parametrize("nested", [False, True])
-def test_an_error_does_not_end_the_loop(error: type[BaseException], nested: bool) -> None:  # noqa: FBT001
+def test_an_error_does_not_end_the_loop(error: type[BaseException], nested: bool) -> None:
     """Even one that asks to exit goes to its caller, and the loop goes on for the others."""
 
     async def leave() -> None:
@@ -391,7 +391,7 @@ def test_a_loop_that_cannot_be_started_leaves_nothing_open(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("one_by_one", "wanted"), [(False, ["0", "1", "2", "0 sent", "1 sent", "2 sent"]), (True, ["0", "0 sent", "1"])]
 )
-def test_what_is_started_one_by_one_does_not_wait_for_the_others(one_by_one: bool, wanted: list[str]) -> None:  # noqa: FBT001
+def test_what_is_started_one_by_one_does_not_wait_for_the_others(one_by_one: bool, wanted: list[str]) -> None:
     """The first one goes on before the second begins."""
     steps: list[str] = []
 

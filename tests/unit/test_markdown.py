@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -205,9 +206,9 @@ def test_it_is_short_whatever_the_size(size: int) -> None:
 
 
 @pytest.mark.parametrize("make", [hostile, giant, showcase])
-def test_foreign_text_does_nothing(make: object) -> None:
+def test_foreign_text_does_nothing(make: Callable[[], Document]) -> None:
     """No HTML, no link, no image, no workflow command, no control character, and no line starts with foreign text."""
-    made: Document = make()  # type: ignore[operator]
+    made = make()
     whole = replace(made, run=replace(made.run, notes=("::error::pwned", "##[error]pwned", "\x1b[31m \u202e")))
     text = render_markdown(whole, comparison=compare_documents(whole, whole))
     assert len(text.encode()) < STEP_SUMMARY_LIMIT / 10

@@ -34,7 +34,7 @@ def shards(whole: Document, number: int, chance: random.Random) -> list[Document
 @given(st.integers(1, 5), st.integers())
 def test_shards_make_the_document_of_the_whole_run(number: int, seed: int) -> None:
     """However tests are dealt out and in whatever order they come, the merged rows are those of the one run."""
-    chance = random.Random(seed)  # noqa: S311 - no secret
+    chance = random.Random(seed)
     whole = crowd(20, contexts=1, length=80)
     whole = replace(whole, tests=tuple(sorted(whole.tests, key=position)))
     parts = shards(whole, number, chance)

@@ -477,7 +477,7 @@ SPOKEN = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content":
         ("Rain? " + json.dumps(SPOKEN), False),
     ],
 )
-def test_a_question_that_is_json_text_of_a_conversation(asked: str, is_read: bool) -> None:  # noqa: FBT001 - a case
+def test_a_question_that_is_json_text_of_a_conversation(asked: str, is_read: bool) -> None:
     """Where it is nothing else; JSON of another kind is a question. In rows under the names of other tools too."""
     for sample in (Sample(user_input=asked), Sample.from_mapping({"question": asked})):
         said = (sample.user_input, sample.response, "messages" in sample.metadata)

@@ -103,7 +103,7 @@ def test_every_answer_can_be_written() -> None:
         assert found.write or found.differs
         if found.write:
             names = {it: getattr(metrics, it) for it in dir(metrics)}
-            written = eval(found.write, names)  # noqa: S307 - a text of this package
+            written = eval(found.write, names)
             assert isinstance(metric_for(written), Metric)
 
 
@@ -265,7 +265,7 @@ def test_a_parameter_of_the_marker(given: dict[str, Any], message: str) -> None:
 def test_an_import_of_theirs(package: Any, name: str, message: str) -> None:
     """``import`` would drop the text of an ``AttributeError``, and ``hasattr`` needs one."""
     with pytest.raises(ImportError, match=f"^cannot import name '{name}' from '{package.__name__}'{message}"):
-        exec(f"from {package.__name__} import {name}")  # noqa: S102 - the statement itself is tested
+        exec(f"from {package.__name__} import {name}")
     with pytest.raises(AttributeError, match=f"^module '{package.__name__}' has no attribute '{name}'{message}"):
         getattr(package, name)
     assert not hasattr(package, name)
@@ -297,7 +297,7 @@ def test_methods_of_theirs() -> None:
     for loop in (lambda: table[0], lambda: list(table)):
         with pytest.raises(TypeError, match=r"^write table\.rows for the rows"):
             loop()
-    assert copy.copy(table) == pickle.loads(pickle.dumps(table)) == table  # noqa: S301 - its own bytes
+    assert copy.copy(table) == pickle.loads(pickle.dumps(table)) == table
 
 
 def test_a_test_case_of_theirs_where_a_sample_is_meant() -> None:

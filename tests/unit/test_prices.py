@@ -92,7 +92,10 @@ def test_a_cheaper_successor_is_known(kind: str, model: str, name: str, times: f
     """By the prices of the release that is installed, or of a later one, which may know a cheaper one still."""
     found = cheaper_successor(kind, model)
     assert found is not None
-    assert price(kind, found[0], 6, 1) <= price(kind, name, 6, 1)  # type: ignore[operator] # both are known
+    ours, theirs = price(kind, found[0], 6, 1), price(kind, name, 6, 1)
+    assert ours is not None
+    assert theirs is not None
+    assert ours <= theirs
     assert times - 0.01 <= found[1] <= 10.01
 
 

@@ -27,7 +27,7 @@ from pytest_ragmetrics.judges.transport import DIRECT, ChatMessage, Reply, Reque
 from tests import backend_contract
 
 T = TypeVar("T")
-SECRET = "a secret of the team"  # noqa: S105 - of this test
+SECRET = "a secret of the team"
 
 
 @dataclass

@@ -25,7 +25,7 @@ from pytest_ragmetrics.report.markdown import render_markdown
 from pytest_ragmetrics.run_comparison import compare_documents
 from tests.documents import HOSTILE, document, gate, hostile, record, row, usage
 
-TOKEN = "ghs_0123456789abcdefghijABCDEFGHIJ012345"  # noqa: S105 - of nobody
+TOKEN = "ghs_0123456789abcdefghijABCDEFGHIJ012345"
 ACTION = Path(__file__).parents[2] / ".github" / "actions" / "ragmetrics"
 
 

@@ -231,5 +231,5 @@ def test_the_order_of_the_tests_is_of_no_account() -> None:
     """The same rows in another order make the same comparison."""
     old = run(**{f"test_{n}": scored(0.5) for n in range(9)})
     new = run(**{f"test_{n}": scored(n / 10) for n in range(4, 13)})
-    shuffled = replace(new, tests=tuple(random.Random(7).sample(new.tests, 9)))  # noqa: S311 - no secret
+    shuffled = replace(new, tests=tuple(random.Random(7).sample(new.tests, 9)))
     assert compare_documents(shuffled, old).changes == compare_documents(new, old).changes

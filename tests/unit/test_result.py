@@ -8,6 +8,7 @@ import math
 import operator
 import pickle
 from statistics import fmean
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -80,7 +81,7 @@ def test_not_a_number_is_refused(value: float) -> None:
 
 def test_copies_keep_everything() -> None:
     """Copying and pickling keep the score and all that explains it; to JSON and statistics it is a number."""
-    for twin in (copy.copy(result()), copy.deepcopy(result()), pickle.loads(pickle.dumps(result()))):  # noqa: S301
+    for twin in (copy.copy(result()), copy.deepcopy(result()), pickle.loads(pickle.dumps(result()))):
         assert repr(twin) == "<m 0.5, vacuous: because>"
         assert all(getattr(twin, name) == getattr(result(), name) for name in MetricResult.__slots__)
     assert repr(MetricResult(1, metric="m")) == "<m 1>"
@@ -130,8 +131,8 @@ def test_every_error_is_ours(name: str) -> None:
         ({"field": "id"}, "field 'id': bad"),
     ],
 )
-def test_a_dataset_error_says_where(place: dict[str, object], text: str) -> None:
+def test_a_dataset_error_says_where(place: dict[str, Any], text: str) -> None:
     """The message starts with file, line and field, as far as they are known; they are attributes as well."""
-    error = DatasetError("bad", **place)  # type: ignore[arg-type]
+    error = DatasetError("bad", **place)
     assert str(error) == text
     assert (error.file, error.line, error.field) == tuple(place.get(name) for name in ("file", "line", "field"))

@@ -53,7 +53,7 @@ def test_failures_delay_a_decision() -> None:
 
 
 @pytest.mark.parametrize("is_rate", [True, False])
-def test_the_capital_is_that_of_the_paper(is_rate: bool) -> None:  # noqa: FBT001 - a case
+def test_the_capital_is_that_of_the_paper(is_rate: bool) -> None:
     """To nine digits, on both sides, for scores of 0 and 1 and for graded ones."""
     random = np.random.default_rng(3)
     scores = (random.random(60) < 0.8).astype(float) if is_rate else random.beta(5, 2, 60)

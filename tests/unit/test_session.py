@@ -40,7 +40,7 @@ def cassette(
         *(({name: ["*slow*"]}, False) for name in ("ignore", "ignore_glob")),
     ],
 )
-def test_a_run_had_all_tests(given: dict[str, Any], whole: bool) -> None:  # noqa: FBT001 - a row of the table
+def test_a_run_had_all_tests(given: dict[str, Any], whole: bool) -> None:
     """Only a run of the whole project, from its root and without a choice, knows what no test uses."""
     assert cassette(**given).had_all_tests() is whole
 
@@ -77,7 +77,7 @@ def test_a_skipped_test_is_left_out(when: str, outcome: str, extra: dict[str, st
     [({"used": None, "left_out": 0}, True), ({"used": None, "left_out": 2}, False), (None, False)],
     ids=["whole", "with deselected tests", "crashed"],
 )
-def test_every_worker_counts(row: dict[str, Any] | None, whole: bool) -> None:  # noqa: FBT001 - a row of the table
+def test_every_worker_counts(row: dict[str, Any] | None, whole: bool) -> None:
     """Tests that a worker left out are missing, and one that crashed may have used any entry."""
     assert cassette().had_all_tests([row and {"cassette": row}]) is whole
 
@@ -90,7 +90,7 @@ def test_every_worker_counts(row: dict[str, Any] | None, whole: bool) -> None:  
         ({"popen": False, "chdir": None}, True),
     ],
 )
-def test_the_entries_go_where_the_file_cannot_be_read(tmp_path: Path, spec: dict[str, Any], sent: bool) -> None:  # noqa: FBT001
+def test_the_entries_go_where_the_file_cannot_be_read(tmp_path: Path, spec: dict[str, Any], sent: bool) -> None:
     """A worker of this machine, in this folder, reads the file itself."""
     file = tmp_path / "answers.jsonl"
     file.write_text("", "utf-8")
@@ -171,7 +171,7 @@ def test_the_function_of_a_test() -> None:
         (1, "setup", True, "skipped"),
     ],
 )
-def test_a_dry_run_skips_what_scored(requests: int | None, when: str, failed: bool, outcome: str) -> None:  # noqa: FBT001
+def test_a_dry_run_skips_what_scored(requests: int | None, when: str, failed: bool, outcome: str) -> None:
     """A test that scored is skipped when it is called or fails; one that scored nothing keeps its outcome."""
     budget = SessionBudget(cast("Any", SimpleNamespace(dry_run=True)), workers=None, file=None)
     budget.__dict__["forecast"] = SimpleNamespace(requests_of=lambda _: requests)

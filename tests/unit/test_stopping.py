@@ -39,7 +39,8 @@ class Stars(Metric):
     scale = (1.0, 5.0)
     better = "lower"
 
-    def measure(self, sample: Sample) -> MetricResult:  # noqa: D102 - as in the base
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the number that is the response."""
         return MetricResult(float(sample.response or 0), metric=self.name)
 
 
@@ -261,12 +262,13 @@ def test_shards_stop_nothing_and_their_union_is_exact() -> None:
     """Each has a part of the set, so its gate is skipped; all rows together decide it."""
     shard = gated([], gate=MEAN, total=40, selected=(), draw=None).record
     assert shard.outcome == "skipped"
+    assert shard.stop is not None
     tests = [one_test(f"t[r{n}]", record("faithfulness", 0.9 if n else 0.2), file="t.py") for n in range(40)]
     undecided = one_test("t[gate-x]", file="t.py", gate=shard, outcome="skipped")
     merged = evaluate_merged_gate(undecided, tests)
     assert merged is not None
     assert merged.gate is not None
-    assert (merged.gate.outcome, merged.gate.stop, merged.gate.low) == ("passed", replace(shard.stop, asked=40), None)  # type: ignore[type-var]
+    assert (merged.gate.outcome, merged.gate.stop, merged.gate.low) == ("passed", replace(shard.stop, asked=40), None)
     assert evaluate_merged_gate(undecided, tests[1:]) is None
 
 

@@ -168,9 +168,10 @@ def test_a_row_that_asks_to_be_unpickled_or_names_a_file_is_refused(store: Store
     store.put(entry(1))
     ran = tmp_path / "ran"
     payload = f"cos\nmkdir\n(V{ran}\ntR.".encode()
-    assert pickle.loads(payload) is None  # noqa: S301 - the payload must work, or refusing it shows nothing
+    # It must work, or refusing it shows nothing.
+    assert pickle.loads(payload) is None
     ran.rmdir()
-    tamper(store, f"UPDATE Cache SET {change}", *[payload] * change.count("?"))  # noqa: S608 - written above
+    tamper(store, f"UPDATE Cache SET {change}", *[payload] * change.count("?"))
     with diskcache.Cache(str(store.folder), disk=text_disk()) as cache:
         opened: Any
         for opened in (store, cache):
@@ -207,7 +208,7 @@ def test_a_row_that_is_not_the_entry_of_its_key_is_refused(
 ) -> None:
     """Half an entry is not an answer, and an answer cannot be moved to another question."""
     store.put(entry(1))
-    tamper(store, f"UPDATE Cache SET {column} = ?", value)  # noqa: S608 - written above
+    tamper(store, f"UPDATE Cache SET {column} = ?", value)
     with pytest.raises(CacheError, match=message):
         store.get(entry(2 if column == "key" else 1).key)
 
@@ -336,7 +337,7 @@ def test_verifying_finds_and_removes_every_unsound_row(store: Store) -> None:
         *("value = replace(value, '\"number\": 3', '\"number\": 9')", "value = cast(x'22ff22' AS TEXT)"),
     )
     for number, change in enumerate(changes):
-        tamper(store, f"UPDATE Cache SET {change} WHERE key = ?", entry(number).key)  # noqa: S608 - written above
+        tamper(store, f"UPDATE Cache SET {change} WHERE key = ?", entry(number).key)
     faults = store.verify()
     assert {fault.key for fault in faults} == {entry(number).key for number in range(5)}
     assert "its key is not that of its request" in {fault.problem for fault in faults}

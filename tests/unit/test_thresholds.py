@@ -30,7 +30,7 @@ def _few_resamples() -> Iterator[None]:
 
 def noise(n: int, seed: int = 1) -> tuple[list[float], list[bool]]:
     """Return scores that have nothing to do with the labels."""
-    chance = random.Random(seed)  # noqa: S311 - no secret
+    chance = random.Random(seed)
     return [chance.random() for _ in range(n)], [index % 2 == 0 for index in range(n)]
 
 
@@ -85,7 +85,7 @@ def test_cross_validated_figures_are_those_of_further_answers() -> None:
     """Over simulated sets they are neither too high nor too low, and their intervals seldom miss."""
     claimed, true, hits, runs = 0.0, 0.0, 0, 40
     for seed in range(runs):
-        chance = random.Random(seed)  # noqa: S311 - no secret
+        chance = random.Random(seed)
         good = [chance.random() < 0.7 for _ in range(80)]
         found = suggest_threshold([chance.gauss(1.5 * flag, 1.0) for flag in good], good)
         reached = 1 - (NormalDist(1.5).cdf(found.threshold) + 1 - NormalDist().cdf(found.threshold)) / 2
