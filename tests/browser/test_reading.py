@@ -203,7 +203,7 @@ def decoded(address: str) -> str:
 
 def test_the_skip_link_is_first_and_leads_to_the_list(open_report: OpenReport) -> None:
     """One Tab and Enter from the top of any view; the views are one stop, with arrows between them."""
-    report = open_report(showcase, "")
+    report = open_report(showcase, "#overview")
     page = report.page
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")

@@ -152,11 +152,6 @@ document.addEventListener("click", async (event) => {
       saveAddress("pushState");
     }
     (list.querySelector(".row[tabindex='0']") ?? search).focus();
-  } else if (link.dataset.filter !== undefined) {
-    followed = link;
-    state.view = link.dataset.view ?? "tests";
-    await filterBy(Object.fromEntries(new URLSearchParams(link.dataset.filter)));
-    (listed[0]?.link ?? search).focus({ preventScroll: true });
   } else if (link.id === "to-list") {
     await toList();
   } else if (testOf.contains(target)) {
@@ -173,6 +168,7 @@ document.addEventListener("click", async (event) => {
     saveAddress("replaceState");
     // A click with the keyboard goes into the test; with the mouse the list keeps the focus.
     if (state.opened && (!event.detail || !wide.matches || !link.matches(".row"))) focusTest();
+    else if (!state.opened && !tabs.includes(link)) (listed[0]?.link ?? search).focus({ preventScroll: true });
   }
 });
 
@@ -309,4 +305,10 @@ for (const tab of tabs) {
 for (const chip of document.querySelectorAll("[data-script]")) chip.hidden = false;
 readAddress();
 await render();
+// With #overview in the address the first Tab would start behind the skip link.
+if (byId("overview").matches(":target")) {
+  document.body.tabIndex = -1;
+  document.body.focus({ preventScroll: true });
+  document.body.removeAttribute("tabindex");
+}
 document.documentElement.dataset.ready = "true";
