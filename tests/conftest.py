@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
+from importlib import import_module
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -56,6 +58,28 @@ def _no_uninvited_plugins() -> Iterator[None]:
         for variable in ("CI", "BUILD_NUMBER", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COVERAGE_PROCESS_CONFIG"):
             patch.delenv(variable, raising=False)
         yield
+
+
+@pytest.fixture(scope="session")
+def lasting_modules() -> None:
+    """Import what a request takes: a run inside a test forgets what it imports, and not all can be imported twice."""
+    import pytest_ragmetrics
+    from pytest_ragmetrics.judges.openai import OpenAIJudge
+    from pytest_ragmetrics.judges.tasks import ListClaims
+    from tests.fake_openai import FakeOpenAI
+
+    async def answered(judge: OpenAIJudge) -> None:
+        await judge.ask(ListClaims(text="It hums."))
+        await judge.aclose()
+
+    third_party = ("numpy", "diskcache", "filelock", "genai_prices", "sentencex", "rapidfuzz.process")
+    own = ("engine", "plugin", "session", "reporting", "settings", "report.files", "report.markdown", "report.terminal")
+    for module in (*third_party, *(f"pytest_ragmetrics.{name}" for name in own)):
+        import_module(module)
+    for name in dir(pytest_ragmetrics):
+        getattr(pytest_ragmetrics, name)
+    with FakeOpenAI() as server:
+        asyncio.run(answered(OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake")))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,7 +9,6 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -42,22 +41,13 @@ _LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
 
 
 @pytest.fixture(scope="module")
-def _lasting_modules() -> None:
-    """Import what a run inside a test imports, and would forget while the package still knows functions of it."""
-    for module in ("numpy", "diskcache", "openai", "pytest_ragmetrics.engine", "pytest_ragmetrics.judges.openai"):
-        import_module(module)
-    for name in dir(pytest_ragmetrics):
-        getattr(pytest_ragmetrics, name)
-
-
-@pytest.fixture(scope="module")
 def server() -> Iterator[FakeOpenAI]:
     """Return the provider of all pages."""
     with FakeOpenAI() as running:
         yield running
 
 
-@pytest.mark.usefixtures("_lasting_modules")
+@pytest.mark.usefixtures("lasting_modules")
 # The recipes for providers are played by themselves.
 @pytest.mark.parametrize("topic", [topic for topic in PAGES if topic != "how-to/providers"])
 def test_every_block_of_a_page_runs(
@@ -83,7 +73,7 @@ def block(code: str, language: str = "console") -> str:
     return f"# Page\n\n```{language}\n{code}\n```\n"
 
 
-@pytest.mark.usefixtures("_lasting_modules")
+@pytest.mark.usefixtures("lasting_modules")
 @pytest.mark.parametrize(
     ("page", "said"),
     [
@@ -115,7 +105,7 @@ def test_a_page_that_is_wrong_fails(
         Play(pytester=pytester, patch=monkeypatch, capsys=capsys).page(page)
 
 
-@pytest.mark.usefixtures("_lasting_modules")
+@pytest.mark.usefixtures("lasting_modules")
 def test_the_shell_commands_of_the_readme_run_pytest_as_they_say(pytester: pytest.Pytester) -> None:
     """The first command makes a report of the example that it names; the second runs this very suite."""
     first, second = (block.code.strip() for block in blocks_of(README) if block.language == "sh")

@@ -11,7 +11,6 @@ from textwrap import dedent
 
 import pytest
 
-import pytest_ragmetrics
 from pytest_ragmetrics.commands.docs import topic_text
 from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
 from tests.fake_dialects import DIALECTS, DialectServer
@@ -91,12 +90,9 @@ class Recipe(Play):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _lasting_modules() -> None:
-    """Import what a run inside a test imports, and would forget while the package still knows functions of it."""
-    for module in ("numpy", "diskcache", "openai", "anthropic", "pytest_ragmetrics.engine"):
-        import_module(module)
-    for name in dir(pytest_ragmetrics):
-        getattr(pytest_ragmetrics, name)
+def _lasting(lasting_modules: None) -> None:
+    """Claude is asked as well."""
+    import_module("anthropic")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -10,16 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.judges.openai import OpenAIJudge
-from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.metrics.registry import built_in_metrics
 from tests.fake_openai import FakeOpenAI
 
 RunPytest = Callable[..., pytest.RunResult]
@@ -41,21 +36,8 @@ _PROVIDERS = (
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _lasting_modules() -> None:
-    """Import what a request takes: a run inside a test forgets what it imports, and not all can be imported twice."""
-    third_party = ("numpy", "diskcache", "filelock", "genai_prices", "sentencex", "rapidfuzz.process")
-    own = ("engine", "plugin", "session", "reporting", "settings", "report.files", "report.markdown", "report.terminal")
-    for module in (*third_party, *(f"pytest_ragmetrics.{name}" for name in own)):
-        import_module(module)
-    built_in_metrics()
-    with FakeOpenAI() as server:
-        judge = OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake")
-        asyncio.run(_answered(judge))
-
-
-async def _answered(judge: OpenAIJudge) -> None:
-    await judge.ask(ListClaims(text="It hums."))
-    await judge.aclose()
+def _lasting(lasting_modules: None) -> None:
+    """All of these tests run pytest inside a test."""
 
 
 @pytest.fixture
