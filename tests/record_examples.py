@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -97,12 +98,16 @@ def _write_origin(folder: Path, by: str, text: str) -> None:
 def record(folder: Path) -> int:
     """Ask the fake provider everything that the suite in a folder asks; return the exit status of pytest."""
     with FakeOpenAI() as server, tempfile.TemporaryDirectory() as cache:
-        return subprocess.run(
+        status = subprocess.run(
             [sys.executable, "-m", "pytest", *_PYTEST, "--rag-cache=refresh", f"--rag-cache-dir={cache}"],
             check=False,
             cwd=folder,
             env={**os.environ, **_OFFLINE, "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-fake"},
         ).returncode
+    cassette = Cassette(folder / "judge.jsonl")
+    # Its port is another one each time, and the README says whose replies they are.
+    cassette.save({key: replace(entry, host="") for key, entry in cassette.entries.items()}, complete=True)
+    return status
 
 
 def record_baseline(folder: Path) -> int:
@@ -234,11 +239,11 @@ def _cells(name: str, found: Mapping[str, Any]) -> Sequence[str]:
     return (name, f"`{found['metric']}`", str(found["rows"]["scored"]), *shown)
 
 
-def _stand_in(*, replace: bool) -> int:
+def _stand_in(*, anew: bool) -> int:
     """Record with the stand-in, over a recording of a model only if it is to be replaced."""
     folder = EXAMPLES / "openai"
     if (by := origin(folder)) != STAND_IN:
-        if not replace:
+        if not anew:
             raise RecordingError(f"judge.jsonl is a recording of {by}, which was paid for: --stand-in replaces it")
         _write_origin(folder, STAND_IN, _OF_STAND_IN)
     return record(folder) or record_baseline(EXAMPLES / "golden_set")
@@ -257,7 +262,7 @@ def main(arguments: Sequence[str] | None = None, *, folder: Path = EXAMPLES / "o
     given = parser.parse_args(arguments)
     try:
         if not given.real:
-            return _stand_in(replace=given.stand_in)
+            return _stand_in(anew=given.stand_in)
         return record_real(folder, answers=given.answers, limit=given.limit, max_cost=given.max_cost, work=work)
     except RecordingError as error:
         print(f"not recorded: {error}", file=sys.stderr)

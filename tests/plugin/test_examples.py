@@ -90,6 +90,7 @@ def test_the_cassette_can_be_recorded_anew(
     Where a model recorded that one, the first requests are the same, and what follows from its replies is not.
     """
     committed = Cassette(example / "judge.jsonl").entries
+    assert {entry.host for entry in committed.values()} == {""}
     (example / "judge.jsonl").unlink()
     monkeypatch.chdir(example)
     result = pytester.runpytest_inprocess("-p", "ragmetrics", "--rag-cache=auto")
