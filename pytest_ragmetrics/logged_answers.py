@@ -300,10 +300,10 @@ class Journal:
     def _check_head(self, head: Any) -> None:
         if head != self._head:
             names = head.keys() | self._head.keys() if isinstance(head, dict) else ()
-            told = [
+            changed = [
                 f"{name} was {head.get(name)!r}" for name in sorted(names) if head.get(name) != self._head.get(name)
             ]
-            what = f"is of a run with other options ({', '.join(told)})" if told else "is of something else"
+            what = f"is of a run with other options ({', '.join(changed)})" if changed else "is of something else"
             raise ArgumentError(f"{self.path}: {what}; give the same, or remove it to start over")
 
     def _write(self, row: Mapping[str, Any]) -> None:

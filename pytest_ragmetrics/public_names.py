@@ -126,20 +126,20 @@ def _public(function: FunctionType) -> Callable[..., Any]:
         try:
             return function(*args, **given)
         except Exception as error:
-            told = _told(error, function, args, given)
-            if told is None:
+            clearer = _clearer(error, function, args, given)
+            if clearer is None:
                 raise
-            raise told from told.__cause__
+            raise clearer from clearer.__cause__
 
     async def run(args: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
         __tracebackhide__ = True
         try:
             return await function(*args, **given)
         except Exception as error:
-            told = _told(error, function, args, given)
-            if told is None:
+            clearer = _clearer(error, function, args, given)
+            if clearer is None:
                 raise
-            raise told from told.__cause__
+            raise clearer from clearer.__cause__
 
     @wraps(function)
     def awaited(*args: Any, **given: Any) -> Unawaited[Any]:
@@ -150,10 +150,10 @@ def _public(function: FunctionType) -> Callable[..., Any]:
     return made
 
 
-def _told(
+def _clearer(
     error: Exception, function: FunctionType, args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> Exception | None:
-    """Return what a caller is told of an error: what to write, or the error without frames; ``None`` for another's."""
+    """Return what to raise in place of an error: what to write, or it without frames; ``None`` for another's."""
     if isinstance(error, TypeError) and _is_of_call(function, error):
         complaint = _complaint(function, args, given)
         return None if complaint is None else TypeError(complaint)
@@ -193,7 +193,7 @@ def _complaint(function: FunctionType, args: tuple[Any, ...], given: Mapping[str
         theirs = None if near and unknown[0] in _BOUNDS else parameter_of_theirs(unknown[0], names)
         instead = theirs or (f"write {near}" if near else _form(parameters, names))
         return f"{function.__name__}() takes no {unknown[0]}=: {instead}"
-    return f"write {function.__name__}({', '.join(_written(it) for it in parameters if _is_told(it))})"
+    return f"write {function.__name__}({', '.join(_written(it) for it in parameters if _is_in_form(it))})"
 
 
 #: The types that an annotation may name; an argument of another one may be right.
@@ -228,7 +228,7 @@ def _form(parameters: Iterable[Parameter], names: Iterable[str]) -> str:
     return f"it takes {', '.join(name + '=' * (name in by_name) for name in names)}"
 
 
-def _is_told(parameter: Parameter) -> bool:
+def _is_in_form(parameter: Parameter) -> bool:
     """Tell whether a call is written with a parameter: it must be given, or comes before those that are named."""
     needed = parameter.default is Parameter.empty and parameter.kind is not Parameter.VAR_POSITIONAL
     return needed or parameter.name in ("min", "max") or parameter.kind is Parameter.VAR_KEYWORD

@@ -71,8 +71,8 @@ def logged_rows(raws: Iterable[Raw], file: str) -> Iterator[LoggedRow]:
                 raise raw.fault
             sample = sample_of(values, id=written_id(values))
         except RowError as error:
-            told = str(DatasetError(str(error), file=file, line=raw.line, field=error.field))
-            yield LoggedRow(file=file, number=number, line=raw.line, sample=None, error=told)
+            reason = str(DatasetError(str(error), file=file, line=raw.line, field=error.field))
+            yield LoggedRow(file=file, number=number, line=raw.line, sample=None, error=reason)
         else:
             yield LoggedRow(file=file, number=number, line=raw.line, sample=sample)
     if not number:

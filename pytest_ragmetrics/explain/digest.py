@@ -141,13 +141,13 @@ def _record_lines(record: Record) -> list[str]:
 
 def _verdict_text(verdict: Verdict, complaint: str) -> str:
     place = f" response[{verdict.start}:{verdict.end}]" if verdict.start is not None else ""
-    told = [" suspicious"] if verdict.suspicious else []
+    notes = [" suspicious"] if verdict.suspicious else []
     changes = [] if verdict.nearest is None else [it for it in verdict.nearest.changes if it.kind != "same"]
     if verdict.nearest is not None:
-        told.append(_nearest_text(verdict.nearest, changes))
+        notes.append(_nearest_text(verdict.nearest, changes))
     if verdict.reason and not changes and not verdict.reason.endswith(complaint):
-        told.append(f": {readable(verdict.reason, _REASON)}")
-    return f"{quoted(verdict.text)}{place}{''.join(told)}"
+        notes.append(f": {readable(verdict.reason, _REASON)}")
+    return f"{quoted(verdict.text)}{place}{''.join(notes)}"
 
 
 def _nearest_text(nearest: Nearest, changes: Sequence[WordChange]) -> str:

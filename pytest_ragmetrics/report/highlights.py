@@ -126,8 +126,8 @@ def fold(text: str, highlights: Iterable[Highlight] = (), *, near: int = 120, he
     [True, False, True]
     """
     marks = [mark for mark in highlights if fits(mark.start, mark.end, text)]
-    telling = [mark for mark in marks if mark.number is not None] or marks
-    hidden = list(_hidden(text, [mark for mark in telling if mark.kind in _WRONG] or telling, near, head))
+    counted = [mark for mark in marks if mark.number is not None] or marks
+    hidden = list(_hidden(text, [mark for mark in counted if mark.kind in _WRONG] or counted, near, head))
     edges = {0, len(text), *(edge for gap in hidden for edge in gap)}
     begins = {start for start, _ in hidden}
     stretches: list[Stretch] = []

@@ -415,11 +415,11 @@ def _gate_lines(document: Document, comparison: RunComparison | None) -> tuple[G
             lines.append(GateLine(view=view, anchor=anchors[id(test)], where=name))
     titles = Counter(line.view.title for line in lines)
     names = Counter((line.view.title, line.where) for line in lines)
-    told = [
+    named = [
         line if titles[line.view.title] > 1 and names[line.view.title, line.where] == 1 else replace(line, where="")
         for line in lines
     ]
-    return tuple(sorted(told, key=lambda line: (not line.view.newly, not _is_bad(line.view))))
+    return tuple(sorted(named, key=lambda line: (not line.view.newly, not _is_bad(line.view))))
 
 
 def _gate_key(test: str, gate: GateRecord) -> tuple[object, ...]:
