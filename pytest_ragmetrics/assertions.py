@@ -162,7 +162,7 @@ async def _scored(
     """Return the results or why a metric has none; raise other errors when all are done."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
     try:
-        with context.changed(private=session):
+        with context.changed(private=session, beside=[each.metric for each in held]):
             scores = [each.score(sample, votes, thread) for each in held]
             outcomes = await asyncio.gather(*scores, return_exceptions=True)
     finally:

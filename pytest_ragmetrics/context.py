@@ -112,6 +112,10 @@ class Session(ScoringRecorder, Protocol):
     def batched(self) -> bool:
         """Whether requests wait for others, so that all scores may be under way at once."""
 
+    @property
+    def asks_once(self) -> bool:
+        """Whether what several ask alike is asked once: where replies are kept nowhere, each asks by itself."""
+
     #: How many rows an application is answering, which may lead to requests.
     answering: int
 
@@ -149,6 +153,8 @@ class Context:
     #: The spec of the judge of metrics that were given none.
     judge: str | None = None
     votes: int | None = None
+    #: The metrics that score the sample at the same time, which may ask together.
+    beside: Sequence[Any] = ()
     #: The metric that the bounds ``least`` and ``most`` of its score are for.
     bounded: object = None
     least: float | None = None

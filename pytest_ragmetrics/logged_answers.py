@@ -129,7 +129,8 @@ class RowScorer:
 
     async def score(self, row: LoggedRow) -> ScoredAnswer:
         """Return the row with its scores."""
-        records = await loop.gather_or_cancel(self._record(row, each) for each in self._metrics)
+        with context.changed(beside=[each.metric for each in self._metrics]):
+            records = await loop.gather_or_cancel(self._record(row, each) for each in self._metrics)
         scores = tuple(replace(record, sample=_EMPTY) for record in records)
         # What looks like a key is masked there.
         sample = records[0].sample

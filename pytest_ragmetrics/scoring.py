@@ -114,6 +114,7 @@ class OwnSession:
         folder = None if cache_dir is None else Path(cache_dir)
         self.engine = Engine(cache_dir=folder, concurrency=concurrency, **options)
         self.transport, self.judge, self.embedder = self.engine.transport, self.engine.judge, self.engine.embedder
+        self.asks_once = self.engine.cache.mode != "off"
 
     def scored(self, scoring: context.Scoring) -> None:
         """Record nothing."""
@@ -156,7 +157,7 @@ async def score_table(
             if callable(progress):
                 progress(scorer.done, total)
 
-    with context.changed(private=session, breaker=breaker), voting(None, votes=votes):
+    with context.changed(private=session, breaker=breaker, beside=metrics), voting(None, votes=votes):
         try:
             # What waits for no place is known at the same time, so that the provider caches what several ask about.
             waits = total > _TOGETHER * session.concurrency

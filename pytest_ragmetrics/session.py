@@ -183,6 +183,8 @@ class PytestSession:
         self.dry_run = settings.dry_run
         #: Whether requests wait for others, and are answered in batches.
         self.batched = settings.batch is not None and not settings.dry_run and settings.cache == "auto"
+        #: Whether what several ask alike is asked once.
+        self.asks_once = settings.cache != "off"
         #: How many rows an application is answering.
         self.answering = 0
         #: What a test waits for, by its node id.

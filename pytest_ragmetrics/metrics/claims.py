@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
+from pytest_ragmetrics import context
+from pytest_ragmetrics.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListChosenClaims, ListClaims, VerifyClaims
 from pytest_ragmetrics.metrics.assertion import assert_metric
@@ -27,12 +31,72 @@ from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
 #: What is counted: claims that the judge lists, or sentences, which need no request.
 Unit: TypeAlias = Literal["claims", "sentences"]
 
+_NO_CONTEXT = "there is no context"
+# Claims of several metrics in one request: a long answer may be cut short, and all of them would be asked again.
+_MOST_TOGETHER = 60
 
-class Faithfulness(JudgedMetric):
+
+async def verify(claims: Sequence[str], contexts: Sequence[str], ask: Ask) -> Sequence[Judgement]:
+    """Return for each claim whether the contexts support it; if they have no sentence, none is, without a request."""
+    if not sentence_table(contexts):
+        return [Judgement(ok=False, reason=_NO_CONTEXT)] * len(claims)
+    return await ask(VerifyClaims(claims=tuple(claims), contexts=tuple(contexts)))
+
+
+class ContextClaimsMetric(JudgedMetric):
+    """A metric that verifies claims against the retrieved contexts; those of one sample ask in one request.
+
+    A request for each would show the contexts again: 4,100 tokens for eight of 2,000 characters. Each finds out the
+    claims of the others, which are asked for once, and sends the same request, which is answered once.
+    """
+
+    @abstractmethod
+    async def claims(self, sample: Sample, ask: Ask) -> Sequence[str]:
+        """Return the claims of a sample."""
+
+    async def verified(self, claims: Sequence[str], sample: Sample, ask: Ask) -> Sequence[Judgement]:
+        """Return for each claim whether the contexts support it."""
+        contexts = tuple(sample.retrieved_contexts or ())
+        by_metric = {self.name: claims}
+        for other in self._beside(sample, ask) if sentence_table(contexts) else ():
+            # Its own score says why there are none.
+            with suppress(UnscoredError, JudgeError):
+                by_metric[other.name] = await other.claims(sample, ask)
+        # The order of the metrics is no part of the request.
+        texts = [*dict.fromkeys(text for name in sorted(by_metric) for text in by_metric[name])]
+        if len(texts) > max(_MOST_TOGETHER, len(claims)):
+            texts = [*claims]
+        judgements = dict(zip(texts, await verify(texts, contexts, ask), strict=True))
+        return [judgements[claim] for claim in claims]
+
+    async def share_supported(
+        self,
+        claims: Sequence[str],
+        counted: str,
+        sample: Sample,
+        ask: Ask,
+        places: Sequence[Place | None] | None = None,
+    ) -> MetricResult:
+        """Return the share of the claims that the contexts support; ``places`` are those of claims in the response."""
+        contexts = tuple(sample.retrieved_contexts or ())
+        judgements = await self.verified(claims, sample, ask)
+        verdicts = supported_verdicts(claims, judgements, contexts, places, question=sample.user_input)
+        return ask.share(verdicts, counted if sentence_table(contexts) else f"{counted}: {_NO_CONTEXT}")
+
+    def _beside(self, sample: Sample, ask: Ask) -> Iterator[ContextClaimsMetric]:
+        for metric in context.current().beside:
+            if isinstance(metric, ContextClaimsMetric) and metric.name != self.name and metric.shares(ask):
+                with suppress(ValueError):
+                    metric.require(sample)
+                    yield metric
+
+
+class Faithfulness(ContextClaimsMetric):
     """The share of the response's claims that the contexts support.
 
     Takes ``response``, ``retrieved_contexts`` and, to resolve pronouns, ``user_input``. Two requests in a row: the
-    claims of the response; which of them are supported, by which context sentences. With ``unit="sentences"`` the
+    claims of the response; which of them are supported, by which context sentences. The second one is shared with
+    :class:`ContextRecall` where both score a sample together. With ``unit="sentences"`` the
     sentences of the response are judged instead, in one request. Without contexts every claim is unsupported: 0.0.
     Raises ``UnscoredError`` for a response without claims, such as a refusal, unless ``if_empty`` is its score.
     After Es et al., "RAGAS" (2023).
@@ -68,22 +132,23 @@ class Faithfulness(JudgedMetric):
         self.unit = check_choice("unit", unit, get_args(Unit))
         self.if_empty = check_if_empty(if_empty, self.scale)
 
+    async def claims(self, sample: Sample, ask: Ask) -> Sequence[str]:
+        """Return what the judge lists of the response, or its sentences."""
+        response = sample.response or ""
+        if self.unit == "sentences":
+            return [response[start:end] for start, end in split_sentences(response)]
+        contexts = tuple(sample.retrieved_contexts or ())
+        return await ask(ListClaims(text=response, **asked(sample)), then=VerifyClaims(claims=(), contexts=contexts))
+
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return supported claims / claims."""
-        response, contexts = sample.response or "", tuple(sample.retrieved_contexts or ())
-        if self.unit == "sentences":
-            sentences = split_sentences(response)
-            places: list[Place | None] = [*sentences]
-            claims = tuple(response[start:end] for start, end in sentences)
-        else:
-            claims = await ask(
-                ListClaims(text=response, **asked(sample)), then=VerifyClaims(claims=(), contexts=contexts)
-            )
-            places = [place_in(response, claim) for claim in claims]
+        response, claims = sample.response or "", await self.claims(sample, ask)
         if not claims:
             return ask.nothing(f"the response has no {self.unit}", if_empty=self.if_empty)
-        counted = f"{self.unit} supported"
-        return await share_supported(claims, contexts, ask, counted, places, question=sample.user_input)
+        places: list[Place | None] = [*split_sentences(response)]
+        if self.unit == "claims":
+            places = [place_in(response, claim) for claim in claims]
+        return await self.share_supported(claims, f"{self.unit} supported", sample, ask, places)
 
 
 def assert_faithful(
@@ -107,30 +172,6 @@ def assert_faithful(
     __tracebackhide__ = True
     sample = Sample(user_input=question, response=response, retrieved_contexts=as_contexts(contexts))
     return assert_metric(Faithfulness(unit=unit, if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
-
-
-_NO_CONTEXT = "there is no context"
-
-
-async def verify(claims: Sequence[str], contexts: Sequence[str], ask: Ask) -> Sequence[Judgement]:
-    """Return for each claim whether the contexts support it; if they have no sentence, none is, without a request."""
-    if not sentence_table(contexts):
-        return [Judgement(ok=False, reason=_NO_CONTEXT)] * len(claims)
-    return await ask(VerifyClaims(claims=tuple(claims), contexts=tuple(contexts)))
-
-
-async def share_supported(
-    claims: Sequence[str],
-    contexts: Sequence[str],
-    ask: Ask,
-    counted: str,
-    places: Sequence[Place | None] | None = None,
-    *,
-    question: str | None,
-) -> MetricResult:
-    """Return the share of the claims that the contexts support; ``places`` are those of the claims in the response."""
-    verdicts = supported_verdicts(claims, await verify(claims, contexts, ask), contexts, places, question=question)
-    return ask.share(verdicts, counted if sentence_table(contexts) else f"{counted}: {_NO_CONTEXT}")
 
 
 class Hallucination(JudgedMetric):

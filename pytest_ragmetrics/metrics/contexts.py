@@ -16,7 +16,7 @@ from pytest_ragmetrics.judges.tasks import (
 )
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, joined
-from pytest_ragmetrics.metrics.claims import Unit, share_supported
+from pytest_ragmetrics.metrics.claims import ContextClaimsMetric, Unit
 from pytest_ragmetrics.metrics.conversations import asked
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.retrieval import average_precision
@@ -146,13 +146,14 @@ def assert_context_utilization(
     return assert_metric(ContextUtilization(judge=judge), sample, min=min, votes=votes)
 
 
-class ContextRecall(JudgedMetric):
+class ContextRecall(ContextClaimsMetric):
     """The share of the reference's sentences that can be attributed to the contexts.
 
     Takes ``reference`` (a text, or a list of texts that are joined), ``retrieved_contexts`` and optionally
-    ``user_input``. One request; with ``unit="claims"`` two in a row, the first splits the reference into claims. Empty
-    contexts score 0.0 without a request. Raises ``UnscoredError`` for a reference without claims, unless ``if_empty``
-    is its score. After Es et al., "RAGAS" (2023).
+    ``user_input``. One request; with ``unit="claims"`` two in a row, the first splits the reference into claims. Where
+    :class:`Faithfulness` scores the sample too, both have one request in common. Empty contexts score 0.0 without one.
+    Raises ``UnscoredError`` for a reference without claims, unless ``if_empty`` is its score. After Es et al., "RAGAS"
+    (2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -187,20 +188,23 @@ class ContextRecall(JudgedMetric):
             inputs = {**inputs, "reference": joined(inputs["reference"])}
         return super().sample_of(inputs)
 
-    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-        """Return attributed sentences / sentences."""
+    async def claims(self, sample: Sample, ask: Ask) -> Sequence[str]:
+        """Return the sentences of the reference, or what the judge lists of it."""
         reference, contexts = sample.reference or "", tuple(sample.retrieved_contexts or ())
-        texts = tuple(reference[start:end] for start, end in split_sentences(reference))
-        if not sentence_table(contexts):
-            texts = texts or (reference,)
-        elif self.unit == "claims":
-            texts = await ask(
+        if self.unit == "claims" and sentence_table(contexts):
+            return await ask(
                 ListClaims(text=reference, **asked(sample)), then=VerifyClaims(claims=(), contexts=contexts)
             )
+        return [reference[start:end] for start, end in split_sentences(reference)]
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return attributed sentences / sentences."""
+        texts = await self.claims(sample, ask)
+        if not texts and not sentence_table(sample.retrieved_contexts or ()):
+            texts = [sample.reference or ""]
         if not texts:
             return ask.nothing(f"the reference has no {self.unit}", if_empty=self.if_empty)
-        counted = f"{self.unit} of the reference found in the contexts"
-        return await share_supported(texts, contexts, ask, counted, question=sample.user_input)
+        return await self.share_supported(texts, f"{self.unit} of the reference found in the contexts", sample, ask)
 
 
 def assert_context_recalled(

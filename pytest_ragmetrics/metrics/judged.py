@@ -18,7 +18,7 @@ from pytest_ragmetrics.context import Exchange, ScoringLog, Session
 from pytest_ragmetrics.embedders.embedder import Embedder, Embeds, as_embedder, cosines
 from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
-from pytest_ragmetrics.judges.judge import AnsweringJudge, Completes, Judge, as_judge
+from pytest_ragmetrics.judges.judge import AnsweringJudge, Completes, Judge, PromptedJudge, as_judge
 from pytest_ragmetrics.judges.specs import check_spec, make_judge
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Task
@@ -215,6 +215,10 @@ class JudgedMetric(Metric):
         signs = tuple(dict.fromkeys(found))
         return Ask(self.name, judge=self._judge, embedder=self._embedder, signs=signs, vote=vote, draws=self.draws)
 
+    def shares(self, ask: Ask) -> bool:
+        """Tell whether what it asks as well as the metric that ``ask`` belongs to is asked once."""
+        return ask.is_shared_by(self._judge)
+
     async def _judged(self, sample: Sample, ask: Ask) -> MetricResult:
         try:
             return await self.judged(sample, ask)
@@ -265,6 +269,9 @@ class Ask:
         self._disagreements: list[tuple[str, ...]] = []
         self._log = here.log or ScoringLog()
         self._transport = DIRECT if here.session is None else here.session.transport
+        # Votes end where they decide, at another number for each metric.
+        once = here.session is not None and here.session.asks_once and not here.anew
+        self._is_shared = once and here.wanted_votes() == 1
 
     @cached_property
     def _judge(self) -> Judge:
@@ -303,6 +310,11 @@ class Ask:
         self.usage += answered.usage
         self._disagreements.append(answered.disagreements)
         return answered.answer
+
+    def is_shared_by(self, other: Lazy[Judge]) -> bool:
+        """Tell whether what is asked of another judge here too is asked once, as both are the same."""
+        judge = self._judge
+        return self._is_shared and isinstance(judge, PromptedJudge) and judge.is_kept and judge is other.get()
 
     async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return the vectors of texts, shape (n, d)."""

@@ -9,7 +9,7 @@ from numbers import Real
 from statistics import fmean, harmonic_mean
 from typing import Any
 
-from pytest_ragmetrics import loop
+from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_metrics
@@ -102,7 +102,9 @@ class RagasScore(Metric):
 
     async def ameasure(self, sample: Sample) -> MetricResult:
         """Return the harmonic mean."""
-        return ragas_score(await asyncio.gather(*(metric.ascore_sample(sample) for metric in self.metrics)))
+        with context.changed(beside=self.metrics):
+            scores = asyncio.gather(*(metric.ascore_sample(sample) for metric in self.metrics))
+        return ragas_score(await scores)
 
 
 def assert_ragas_score(

@@ -363,6 +363,7 @@ class Prefetcher:
             recorder=recorder,
             judge=job.judge,
             votes=job.votes,
+            beside=job.metrics,
             anew=job.anew,
             breaker=self._breaker,
         )

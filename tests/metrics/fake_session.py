@@ -33,6 +33,7 @@ class FakeSession:
         self.concurrency = 8
         self.votes = votes
         self.batched = False
+        self.asks_once = False
         self.answering = 0
         self.dry_run = False
         self.metrics: Sequence[Metric | type[Metric]] = ()

@@ -243,21 +243,21 @@ BOUNDS |= {"answer_relevancy": 0.0, "summary_score": 0.0}
 def test_five_metrics_in_a_chain_of_two(
     server: FakeOpenAI, openai_judge: Any, openai_embedder: Any, *, is_asserted: bool
 ) -> None:
-    """Eight requests, the vectors among them, in a chain of two: nothing waits for what it does not need.
+    """Seven requests, the vectors among them, in a chain of two: nothing waits for what it does not need.
 
-    At first the claims, the questions, the recall, the precision, and the closed questions; then the verdicts on the
-    claims, the vectors, and the answers to the closed questions.
+    At first the claims, the questions, the precision, and the closed questions; then the verdicts on the claims and on
+    the sentences of the reference, the vectors, and the answers to the closed questions.
     """
-    server.waves = [5, 3]
+    server.waves = [4, 3]
     if is_asserted:
         results = assert_sample(SAMPLE, **BOUNDS, judge=openai_judge, embedder=openai_embedder)
-        assert sum(result.usage.calls for result in results.values()) == 7
+        assert sum(result.usage.calls for result in results.values()) == 6
     else:
         table = evaluate([SAMPLE], list(BOUNDS), judge=openai_judge, embedder=openai_embedder, progress=False)
         assert all(None not in table.scores(metric) for metric in BOUNDS)
         assert (table.mean("context_recall"), table.mean("context_precision")) == (1.0, 1.0)
     assert server.waves == []
-    assert (server.calls, server.answered, server.duplicates) == (8, 8, 0)
+    assert (server.calls, server.answered, server.duplicates) == (7, 7, 0)
 
 
 def test_metrics_share_what_they_ask_alike(server: FakeOpenAI, openai_judge: Any, openai_embedder: Any) -> None:

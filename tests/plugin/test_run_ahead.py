@@ -253,6 +253,14 @@ def test_all_rows_are_judged_at_once(run: RunPytest, server: FakeOpenAI, scored:
     assert {r["outcome"] for found in records.values() for r in found} == {"passed", "measured"}
 
 
+def test_metrics_of_a_row_verify_their_claims_together(run: RunPytest, server: FakeOpenAI) -> None:
+    """One request lists the claims of the response, one verifies them and the sentences of the reference."""
+    suite = GOLDEN.replace('"relevance"', '"faithfulness", "context_recall"', 1).replace('["relevance"] > 0', "")
+    suite = suite.replace('"answer":', '"contexts": ["Pools are blue."], "reference": "Blue.", "answer":')
+    run(*JUDGED, test_it=suite).assert_outcomes(passed=8)
+    assert server.calls == 16
+
+
 def test_concurrency_is_bounded_and_only_what_is_selected_is_judged(run: RunPytest, server: FakeOpenAI) -> None:
     """No more requests are in flight than the option allows; rows of tests that are not to run cost nothing."""
     server.latency = 0.05
