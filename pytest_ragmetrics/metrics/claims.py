@@ -86,9 +86,11 @@ class ContextClaimsMetric(JudgedMetric):
     def _beside(self, sample: Sample, ask: Ask) -> Iterator[ContextClaimsMetric]:
         for metric in context.current().beside:
             if isinstance(metric, ContextClaimsMetric) and metric.name != self.name and metric.shares(ask):
-                with suppress(ValueError):
+                try:
                     metric.require(sample)
-                    yield metric
+                except ValueError:
+                    continue
+                yield metric
 
 
 class Faithfulness(ContextClaimsMetric):
