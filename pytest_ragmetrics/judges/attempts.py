@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -27,6 +27,10 @@ MOST = 10_000_000
 _PORTS = {"https": 443, "http": 80}
 
 
+def _ignore(_: Any) -> None:
+    pass
+
+
 @dataclass(kw_only=True, slots=True)
 class Call:
     """What each attempt of a call may take, and how many there were.
@@ -35,12 +39,20 @@ class Call:
     is called with each response that is no success. A ``single`` call has one attempt.
     """
 
-    timeout: float | None
-    most: int | None
-    key: Callable[[], Awaitable[str]] | None
-    tell: Callable[[Any], None]
+    timeout: float | None = None
+    most: int | None = None
+    key: Callable[[], Awaitable[str]] | None = None
+    tell: Callable[[Any], None] = _ignore
     single: bool = False
     made: int = 0
+
+    async def put_key(self, headers: MutableMapping[str, str]) -> None:
+        """Put the key in its place in headers, where it is asked for."""
+        if self.key is not None:
+            key = await self.key()
+            for name, value in tuple(headers.items()):
+                if ASKED in value:
+                    headers[name] = value.replace(ASKED, key)
 
 
 class FinalError(BaseException):
@@ -55,20 +67,18 @@ class FinalError(BaseException):
 current: ContextVar[Call | None] = ContextVar("call", default=None)
 
 
-async def attempt(send: Callable[..., Awaitable[Any]], request: Any, options: dict[str, Any]) -> Any:
-    """Return the response to a request, read within the limits of the current call; raise ``FinalError`` beyond them.
+async def attempt(make: Callable[[Call], Awaitable[T]], request: Any) -> T:
+    """Return what ``make(call)`` does with a request of an HTTP library, within the limits of the current call.
 
-    ``send(request, **options)`` is that of an HTTP client.
+    Raises ``FinalError`` beyond them.
     """
-    call = current.get()
-    if call is None:
-        return await send(request, **options)
+    call = current.get() or Call()
     call.made += 1
     try:
-        return await within(call.timeout, _made(send, request, options, call))
+        return await within(call.timeout, make(call))
     except asyncio.TimeoutError:
         # One that the SDK knows, and tries again.
-        raise _http(request).ReadTimeout(f"no answer within {call.timeout:g} s", request=request) from None
+        raise library_of(request).ReadTimeout(f"no answer within {call.timeout:g} s", request=request) from None
     except Exception as error:
         if type(error).__name__ == "TooManyRedirects":
             raise FinalError(JudgeUnavailableError("redirects in a circle")) from None
@@ -120,59 +130,56 @@ def _origin(url: Any) -> tuple[str, int | None]:
     return url.host, url.port or _PORTS.get(url.scheme)
 
 
-def _http(request: Any) -> Any:
+def library_of(request: Any) -> Any:
+    """Return the HTTP library of a request."""
     return import_module(type(request).__module__.partition(".")[0])
 
 
-async def _made(send: Callable[..., Awaitable[Any]], request: Any, options: dict[str, Any], call: Call) -> Any:
-    if call.key is not None:
-        key = await call.key()
-        for name, value in request.headers.items():
-            if ASKED in value:
-                request.headers[name] = value.replace(ASKED, key)
+async def responded(send: Callable[..., Awaitable[Any]], request: Any, options: dict[str, Any], call: Call) -> Any:
+    """Return the response to a request, read; ``send(request, **options)`` is that of an HTTP client."""
+    await call.put_key(request.headers)
     if call.most is None or options.get("stream"):
         response = await send(request, **options)
     else:
-        response = await _read(await send(request, **{**options, "stream": True}), call.most)
+        response = await send(request, **{**options, "stream": True})
+        try:
+            content = await read(response.aiter_bytes(), response.headers, response.status_code, call.most)
+        finally:
+            await response.aclose()
+        # aread() would have read any size; what it keeps is private.
+        response = plain_response(request, response.status_code, response.headers.multi_items(), content)
     if not response.is_success:
         call.tell(response)
     return response
 
 
-async def _read(response: Any, most: int) -> Any:
-    """Return a response with its content; raise ``FinalError`` for one of more bytes, and where it breaks off."""
+async def read(parts: AsyncIterable[bytes], headers: Mapping[str, str], status: int, most: int | None) -> bytes:
+    """Return the content of an answer; raise ``FinalError`` for one of more bytes, and where it breaks off."""
     try:
-        stated = response.headers.get("content-length", "")
-        if stated.isdecimal() and int(stated) > most:
+        stated = headers.get("content-length", "")
+        if most is not None and stated.isdecimal() and int(stated) > most:
             _refuse(f"sent a reply of {int(stated):,} bytes, of which at most {most:,} are read")
-        if stated and "content-encoding" not in response.headers:
-            await response.aread()
-            return response
-        parts, size = [], 0
-        async for part in response.aiter_bytes():
-            parts.append(part)
+        found, size = [], 0
+        async for part in parts:
+            found.append(part)
             size += len(part)
-            if size > most:
+            if most is not None and size > most:
                 _refuse(f"sent a reply of more than {most:,} bytes, which was read no further")
     except Exception as error:
         # One that is paid for: not to be asked for as often as a server that answers nothing.
-        if response.status_code >= HTTPStatus.MULTIPLE_CHOICES or "Timeout" in type(error).__name__:
+        if status >= HTTPStatus.MULTIPLE_CHOICES or "Timeout" in type(error).__name__:
             raise
-        what = "cannot be decompressed" if type(error).__name__ == "DecodingError" else "broke off"
+        what = "cannot be decompressed" if type(error).__name__ in _UNDECODED else "broke off"
         raise FinalError(
             UnusableReplyError(f"sent a reply that {what} ({str(error) or type(error).__name__})")
         ) from None
-    finally:
-        await response.aclose()
-    headers = [pair for pair in response.headers.multi_items() if pair[0].lower() not in _OF_THE_STREAM]
-    # aread() would have read any size; what it keeps is private.
-    return type(response)(
-        response.status_code,
-        headers=headers,
-        content=b"".join(parts),
-        request=response.request,
-        extensions=response.extensions,
-    )
+    return b"".join(found)
+
+
+def plain_response(request: Any, status: int, headers: Iterable[tuple[str, str]], content: bytes) -> Any:
+    """Return the response of an HTTP library to its request, with content that is decompressed."""
+    kept = [pair for pair in headers if pair[0].lower() not in _OF_THE_STREAM]
+    return library_of(request).Response(status, headers=kept, content=content, request=request)
 
 
 def _refuse(said: str) -> NoReturn:
@@ -181,3 +188,5 @@ def _refuse(said: str) -> NoReturn:
 
 #: The headers that say how a content was sent.
 _OF_THE_STREAM = frozenset(("content-encoding", "content-length", "transfer-encoding"))
+# Of httpx and aiohttp.
+_UNDECODED = frozenset(("DecodingError", "ContentEncodingError"))

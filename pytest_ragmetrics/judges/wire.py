@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from importlib import import_module
 from typing import Any, NoReturn
 from urllib.request import getproxies
 
-from pytest_ragmetrics.judges.attempts import attempt, once, stay
+from pytest_ragmetrics.judges.attempts import Call, attempt, once, plain_response, read, responded, stay
 
 # Seconds that a connection is kept without a request, as between two slow tests.
 _IDLE = 60.0
@@ -46,9 +49,21 @@ def _answering(base: Any) -> Any:
 
         async def send(self, request: Any, **options: Any) -> Any:
             outcome = _outcome.get()
-            return outcome.pop()(request) if outcome else await attempt(super().send, request, options)
+            if outcome:
+                return outcome.pop()(request)
+            send = super().send
+            return await attempt(lambda call: responded(send, request, options, call), request)
 
     return HttpClient
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Head:
+    """The request to a path that the SDK has built, without a body, and what aiohttp takes of it, where it sends."""
+
+    request: Any
+    headers: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Wire:
@@ -56,14 +71,16 @@ class Wire:
 
     The SDK builds the first request to a path, and those that follow have the same head: URL, headers and timeouts. A
     reply of success in JSON is returned at once. Every other outcome becomes that of the SDK's own first attempt:
-    retries, pauses and errors are the SDK's. This takes half of the processor that the SDK takes for a request.
+    retries, pauses and errors are the SDK's. This takes half of the processor that the SDK takes for a request, and a
+    quarter where ``http`` sends over a session of aiohttp, to which requests are given past httpx.
     """
 
     def __init__(self, client: Any, http: Any) -> None:
         #: The SDK's, for all else.
         self.client = client
         self._http = http
-        self._heads: dict[str, Any] = {}
+        self._session, self._errors = _session_of(http)
+        self._heads: dict[str, _Head] = {}
         self._learning = asyncio.Lock()
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
@@ -74,15 +91,48 @@ class Wire:
         except TypeError:
             # The SDK knows how to write more types.
             return await self._sent(path, body)
-        same = {"headers": head.headers, "extensions": head.extensions, "cookies": self._http.cookies}
-        request = type(head)(head.method, head.url, content=content, **same)
         try:
-            response = await self._http.send(request)
+            answer = await self._answer(head, content)
         except Exception as error:  # noqa: BLE001 - which of them are tried again, the SDK says
             return await self._sent(path, body, _failing(error))
-        if response.is_success and response.headers.get("content-type", "").partition(";")[0].endswith("json"):
-            return response.json()
-        return await self._sent(path, body, lambda _: response)
+        if isinstance(answer, bytes):
+            return json.loads(answer)
+        if answer.is_success and _is_json(answer.headers):
+            return answer.json()
+        return await self._sent(path, body, lambda _: answer)
+
+    async def _answer(self, head: _Head, content: bytes) -> Any:
+        """Return the content of an answer of success in JSON, or the response of httpx."""
+        request = head.request
+        if self._session is not None:
+            answer = await attempt(lambda call: self._over_aiohttp(head, content, call), request)
+            if isinstance(answer, bytes) or not answer.has_redirect_location:
+                return answer
+            await stay(answer)
+            # httpx follows it, and those of all other requests.
+            self._session = None
+        same = {"headers": request.headers, "extensions": request.extensions, "cookies": self._http.cookies}
+        return await self._http.send(type(request)(request.method, request.url, content=content, **same))
+
+    async def _over_aiohttp(self, head: _Head, content: bytes, call: Call) -> Any:
+        headers, cookies = head.headers, self._http.cookies
+        if call.key is not None or cookies:
+            headers = headers.copy()
+            await call.put_key(headers)
+            own = type(head.request)(head.request.method, head.request.url, cookies=cookies).headers
+            headers.update({"cookie": own["cookie"]} if "cookie" in own else {})
+        with self._errors():
+            async with self._session.post(data=content, headers=headers, **head.options) as answer:
+                status, parts = answer.status, answer.content.iter_any()
+                said = await read(parts, answer.headers, status, call.most)
+        is_success = HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+        if is_success and _is_json(answer.headers) and "set-cookie" not in answer.headers:
+            return said
+        response = plain_response(head.request, status, answer.headers.items(), said)
+        cookies.extract_cookies(response)
+        if not is_success:
+            call.tell(response)
+        return response
 
     async def _sent(self, path: str, body: dict[str, Any], outcome: Callable[[Any], Any] | None = None) -> Any:
         """Return what the SDK makes of a body, whose first attempt is not sent where it has an outcome."""
@@ -99,8 +149,34 @@ class Wire:
                     await self._sent(path, {}, _stop)
                 except _Built as built:
                     del built.request.headers["content-length"]
-                    self._heads[path] = built.request
+                    head = _Head(request=built.request) if self._session is None else _for_aiohttp(built.request)
+                    self._heads[path] = head
         return self._heads[path]
+
+
+def _session_of(http: Any) -> tuple[Any, Any]:
+    """Return the session of aiohttp over which an HTTP client sends, and what makes httpx's errors of aiohttp's.
+
+    ``None`` where it sends otherwise, or with an account that httpx puts in.
+    """
+    transport: Any = getattr(http, "_transport", None)
+    errors = getattr(import_module(type(transport).__module__), "map_aiohttp_exceptions", None)
+    if errors is None or http.auth is not None:
+        return None, None
+    transport.client = transport.get_client()
+    return transport.client, errors
+
+
+def _for_aiohttp(request: Any) -> _Head:
+    aiohttp, multidict, yarl = map(import_module, ("aiohttp", "multidict", "yarl"))
+    limits = request.extensions["timeout"]
+    seconds = {"sock_connect": limits["connect"], "sock_read": limits["read"], "connect": limits["pool"]}
+    options = {"url": yarl.URL(str(request.url)), "timeout": aiohttp.ClientTimeout(**seconds), "allow_redirects": False}
+    return _Head(request=request, headers=multidict.CIMultiDict(request.headers.items()), options=options)
+
+
+def _is_json(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-type", "").partition(";")[0].endswith("json")
 
 
 class _Built(BaseException):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
+import logging
+import os
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timezone
 from typing import Any
@@ -71,6 +74,19 @@ def test_a_request_is_the_one_of_the_sdk(
     assert second == third
     assert (second[1].pop("cookie"), second[1]["x-team"]) == ("route=7", "lake")
     assert first == second
+
+
+@BOTH
+@pytest.mark.parametrize("encoding", [{}, {"content-encoding": "gzip"}], ids=["plain", "gzip"])
+def test_an_answer_of_success_passes_by_httpx(
+    sdk: Any, path: str, encoding: dict[str, str], server: FakeOpenAI, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where aiohttp sends: httpx logs each request that it is given."""
+    raw = gzip.compress(b'{"ok": true}') if encoding else b'{"ok": true}'
+    server.script(fake.Reply(raw=raw, headers=encoding))
+    with caplog.at_level(logging.INFO, logger="httpx2"):
+        assert post(sdk, server, lambda wire: wire.post(path, BODY)) == [{"ok": True}]
+    assert len(caplog.records) == ("http_proxy" in os.environ)
 
 
 @BOTH
