@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 
 from pytest_ragmetrics import running
-from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.judges.specs import is_factory, made_by, provider_advice
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.embedders.embedder import Embedder
 
 #: The choice of ``auto`` if a key or an address of an OpenAI server is set.
 DEFAULT_OPENAI = "openai:text-embedding-3-small"

@@ -1,4 +1,7 @@
-"""Specs of judges (``--rag-judge``): checks their text and makes the judge."""
+"""Specs of judges (``--rag-judge``): checks their text and makes the judge.
+
+A run whose options name a judge checks the text at its start, so that nothing is imported here that asks one.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_ragmetrics import running
 from pytest_ragmetrics.errors import JudgeNotConfiguredError, RagMetricsError
-from pytest_ragmetrics.judges.judge import Judge
-from pytest_ragmetrics.judges.rendering import PromptBook
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.judges.judge import Judge
+    from pytest_ragmetrics.judges.rendering import PromptBook
 
 T = TypeVar("T")
 

@@ -96,14 +96,27 @@ def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester, 
 #: What a suite that does not use the plugin loads of it.
 LIGHT = {"files", "hookspec", "plugin", "public_names", "reporting", "running", "settings"}
 LIGHT |= {"session", "session_resources"}
+#: What checks the options of one that names judge and embedder.
+CHECKS = {"errors", "judges", "judges.specs", "embedders", "embedders.specs"}
 
 
-def test_start_up_imports_nothing_heavy(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("options", "loaded"),
+    [
+        ((), LIGHT),
+        (("--rag-judge=openai:m", "--rag-embedder=openai:m", "--rag-cassette=judge.jsonl"), LIGHT | CHECKS),
+    ],
+    ids=["without options", "with a judge"],
+)
+def test_start_up_imports_nothing_heavy(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], loaded: set[str]
+) -> None:
     """A suite that does not use the plugin loads its own first modules and none of the libraries behind the metrics.
 
     Nor does the plugin print more than its header.
     """
     heavy = {"openai", "numpy", "diskcache", "jinja2", "rapidfuzz", "sentencex", "pydantic", "filelock", "genai_prices"}
+    heavy |= {"asyncio", "sqlite3"}
     # Without the folders of other runs, for which more is loaded to see whether they live.
     monkeypatch.setenv("TMPDIR", str(pytester.mkdir("temporary")))
     pytester.makepyfile(test_plain="def test_plain(): pass")
@@ -115,8 +128,8 @@ def test_start_up_imports_nothing_heavy(pytester: pytest.Pytester, monkeypatch: 
             print("OURS", *[name for name in sys.modules if name.startswith("pytest_ragmetrics.")])
         """
     )
-    result = pytester.run(sys.executable, "-m", "pytest", "-p", "ragmetrics", "-s")
+    result = pytester.run(sys.executable, "-m", "pytest", "-p", "ragmetrics", "-s", *options)
     result.stdout.fnmatch_lines(["*HEAVY [[]]"])
     result.stdout.no_fnmatch_line("*RAG*")
     (ours,) = (line for line in result.outlines if line.startswith("OURS"))
-    assert {name.removeprefix("pytest_ragmetrics.") for name in ours.split()[1:]} <= LIGHT
+    assert {name.removeprefix("pytest_ragmetrics.") for name in ours.split()[1:]} <= loaded
