@@ -405,10 +405,9 @@ def _shown(record: Record, redact: Callable[[str], str] | None) -> Record:
         plain: Record = _plain(record, lambda text: masked(encodable(text)))
     else:
         plain = _plain(record, lambda text: masked(encodable(redact(encodable(text)))))
-    if plain.sample is record.sample and plain.verdicts is record.verdicts:
-        return plain
     response = plain.sample.response or ""
-    return replace(plain, verdicts=tuple(_with_right_offsets(verdict, response) for verdict in plain.verdicts))
+    verdicts = tuple([_with_right_offsets(verdict, response) for verdict in plain.verdicts])
+    return plain if verdicts == plain.verdicts else replace(plain, verdicts=verdicts)
 
 
 def _is_to_look_into(record: Record) -> bool:
@@ -436,9 +435,9 @@ def _plain(value: Any, text: Callable[[str], str]) -> Any:
             # Most parts of a record are as they are, and a call takes longer than to see it.
             if kind_of_part in _PLAIN or (kind_of_part is tuple and not part):
                 continue
-            if kind_of_part is str and text is encodable and part.isascii():
-                continue
-            if (plain := _plain(part, encodable if name in _LABELS else text)) is not part:
+            shown = encodable if name in _LABELS else text
+            plain = shown(part) if kind_of_part is str else _plain(part, shown)
+            if plain is not part:
                 changes[name] = plain
         changed = replace(value, **changes) if changes else value
     elif isinstance(value, (list, tuple)):

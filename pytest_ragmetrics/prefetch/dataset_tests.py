@@ -380,8 +380,8 @@ class DatasetTests:
             result = score.outcome
             declared = bounds[name].check(result) if isinstance(result, MetricResult) else None
             for scoring in score.scorings:
-                is_own = scoring.outcome is result
-                self._session.scored(replace(scoring, declared=declared) if is_own else scoring)
+                is_declared = declared is not None and scoring.outcome is result
+                self._session.scored(replace(scoring, declared=declared) if is_declared else scoring)
         return outcome.sample
 
     def _skip(self, test: str, reason: str) -> NoReturn:

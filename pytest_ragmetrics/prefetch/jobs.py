@@ -162,7 +162,8 @@ class RowScore:
     def copy(self) -> RowScore:
         """Return a copy whose results have been compared with nothing: each attempt at a test gets its own."""
         outcomes = (self.outcome, *(scoring.outcome for scoring in self.scorings))
-        copies = {id(outcome): copy(outcome) for outcome in outcomes if isinstance(outcome, MetricResult)}
+        results = {id(outcome): outcome for outcome in outcomes if isinstance(outcome, MetricResult)}
+        copies = {key: copy(result) for key, result in results.items()}
         return RowScore(
             outcome=copies.get(id(self.outcome), self.outcome),
             scorings=tuple(replace(s, outcome=copies.get(id(s.outcome), s.outcome)) for s in self.scorings),
