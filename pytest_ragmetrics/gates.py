@@ -141,17 +141,13 @@ class GatedSet:
         return self.file, self.line, f"{self.scope}{self.name}[{gate.id}]"
 
 
-def gate_of(*given: Any, **named: Any) -> Gate:
-    """Return the gate that the arguments of a marker describe; raise ``ValueError`` saying what to write instead."""
-    return gate_among(None, given, named)
-
-
 def gate_among(
     listed: Sequence[Metric] | None, given: Sequence[Any], named: Mapping[str, Any], *, stops: bool = False
 ) -> Gate:
-    """Return the gate as :func:`gate_of` does; ``listed`` are the metrics of the data set, of which it must be one.
+    """Return the gate that the arguments of a marker describe; raise ``ValueError`` saying what to write instead.
 
-    With ``stops`` it stops when it is decided, where it can and does not say otherwise.
+    ``listed`` are the metrics of the data set, of which its own must be one. With ``stops`` it stops when it is
+    decided, where it can and does not say otherwise.
     """
     unknown = sorted(named.keys() - _TAKEN)
     metrics = [*given, *(named[name] for name in ("metric",) if name in named)]

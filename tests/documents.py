@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 from pytest_ragmetrics import records as shapes
 from pytest_ragmetrics.context import Exchange
+from pytest_ragmetrics.gates import Gate, gate_among
 from pytest_ragmetrics.result import Evidence, Nearest, Usage, Verdict, WordChange
 from pytest_ragmetrics.sample import Sample
 
@@ -117,6 +118,11 @@ def gate(
         total=n + unscored,
         outcome=outcome,
     )
+
+
+def gate_of(*given: Any, **named: Any) -> Gate:
+    """Return the gate of a marker, whatever the metrics of its data set."""
+    return gate_among(None, given, named)
 
 
 def exchange(

@@ -77,7 +77,7 @@ def _positional(helper: Callable[..., object]) -> list[str]:
     return [name for name, it in signature(helper).parameters.items() if it.kind is not it.KEYWORD_ONLY]
 
 
-def metrics_json(metrics: Iterable[type[Metric]] = ()) -> list[str]:
+def metrics_json() -> list[str]:
     """Return the lines of a JSON object on the metrics: its ``version``, and of each in ``metrics`` these fields.
 
     ``name``, ``aliases`` and ``class`` are its names in settings and code; ``needs`` the fields of a sample, ``takes``
@@ -101,7 +101,7 @@ def metrics_json(metrics: Iterable[type[Metric]] = ()) -> list[str]:
             "summary": _summary(kind),
             "blind_spots": kind.blind_spots,
         }
-        for kind in metrics or built_in_metrics()
+        for kind in built_in_metrics()
     )
     return as_json(metrics=list(described))
 

@@ -136,13 +136,13 @@ def similarity_text(similarity: float) -> str:
     return f"{similarity:.0%}" if similarity >= 1 else f"{min(round(similarity * 100), 99)}%"
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
+def counted(number: int, noun: str) -> str:
     """Return a number with its noun.
 
-    >>> counted(1, "test"), counted(1200, "reply", "replies")
-    ('1 test', '1,200 replies')
+    >>> counted(1, "test"), counted(1200, "test")
+    ('1 test', '1,200 tests')
     """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 def checked_text(checked: int, vacuous: int) -> str:

@@ -127,12 +127,6 @@ class ComparedColumns:
     rows: tuple[ComparedRow, ...]
     alone: tuple[int, ...]
 
-    def winners(self, metric: str | None = None) -> Counter[Winner]:
-        """Return how many rows each winner has, of one metric or of all together."""
-        if metric is None:
-            return Counter(row.winner for row in self.rows)
-        return Counter(score.winner for row in self.rows for score in row.scores if score.metric == metric)
-
 
 def columns_of_runs(runs: Sequence[tuple[str, Document]]) -> list[AnswerColumn]:
     """Return runs by name as columns, with rows by the ids of their samples, by their questions where no id is shared.
@@ -473,9 +467,9 @@ def winner_text(winner: Winner, names: Sequence[str]) -> str:
     return {"tie": "tie", "mixed": "mixed", "none": "not compared"}[winner]
 
 
-def winners_text(compared: ComparedColumns, metric: str | None = None) -> str:
+def winners_text(compared: ComparedColumns) -> str:
     """Return how many rows each column wins, and how many nobody does."""
-    counts = compared.winners(metric)
+    counts = Counter(row.winner for row in compared.rows)
     parts = [f"{named(name)} {counts[place]}" for place, name in enumerate(compared.names)]
     others: list[Winner] = ["tie", "mixed", "none"]
     parts += [f"{winner_text(it, compared.names)} {counts[it]}" for it in others if counts[it]]

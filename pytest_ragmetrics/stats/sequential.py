@@ -114,16 +114,6 @@ class SequentialTest:
             self.outcome = self._decide()
         return self.outcome
 
-    @property
-    def capital_for(self) -> float:
-        """The logarithm of the capital against a mean below the bound."""
-        return self._for.log
-
-    @property
-    def capital_against(self) -> float:
-        """The logarithm of the capital against a mean that reaches the bound."""
-        return self._against.log
-
     def _decide(self) -> Literal["passed", "failed"] | None:
         if self._low >= self._needed - _ROUNDING or self._for.best >= -math.log(self._alpha):
             return "passed"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -229,7 +228,6 @@ def test_a_line_that_was_edited_is_an_error_of_its_place(file: Path, old: str, n
     assert (count, str(error)) == (1, str(raised.value))
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_git_merges_what_two_branches_recorded(tmp_path: Path) -> None:
     """Two branches that recorded different answers merge without a hand, where their lines are not neighbours."""
     common = sorted((entry(f"common {n}") for n in range(20)), key=lambda each: each.key)

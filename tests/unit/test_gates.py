@@ -15,13 +15,13 @@ from pytest_ragmetrics import metric
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.explain.runs import confirmation_text
 from pytest_ragmetrics.gate_decisions import evaluate_gate, evaluate_merged_gate, rows_to_confirm
-from pytest_ragmetrics.gates import Gate, GatedSet, gate_among, gate_of
+from pytest_ragmetrics.gates import Gate, GatedSet, gate_among
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
 from pytest_ragmetrics.records import Document, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.intervals import mean_interval
 from pytest_ragmetrics.stats.regression import drop_p
-from tests.documents import document, record, row
+from tests.documents import document, gate_of, record, row
 
 
 def test_a_gate_knows_its_metric_by_any_name() -> None:

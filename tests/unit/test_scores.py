@@ -26,7 +26,7 @@ from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.explain.runs import checked_lines, gate_line, tallies
 from pytest_ragmetrics.gate_decisions import GateDecision, evaluate_gate, evaluate_merged_gate
-from pytest_ragmetrics.gates import Gate, GatedSet, gate_of
+from pytest_ragmetrics.gates import Gate, GatedSet
 from pytest_ragmetrics.prefetch.dataset_tests import Evaluate
 from pytest_ragmetrics.records import Record, render_json
 from pytest_ragmetrics.report.markdown import render_markdown
@@ -35,7 +35,7 @@ from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.scores import score_set
 from pytest_ragmetrics.suites import read_baseline
-from tests.documents import document, record, row
+from tests.documents import document, gate_of, record, row
 
 #: A score and whether it is vacuous.
 Scores = Sequence[tuple[float | None, bool]]

@@ -61,8 +61,8 @@ def test_the_capital_is_that_of_the_paper(is_rate: bool) -> None:
     for score in scores.tolist():
         test.add(Unit(low=score, high=score))
     refuted = 0.69 if is_rate else 0.7
-    assert math.exp(test.capital_for) == pytest.approx(capital(scores.tolist(), 100, refuted), rel=1e-9)
-    assert math.exp(test.capital_against) == pytest.approx(capital((1 - scores).tolist(), 100, 0.3), rel=1e-9)
+    assert math.exp(test._for.log) == pytest.approx(capital(scores.tolist(), 100, refuted), rel=1e-9)
+    assert math.exp(test._against.log) == pytest.approx(capital((1 - scores).tolist(), 100, 0.3), rel=1e-9)
 
 
 def test_at_the_last_row_the_decision_is_exact() -> None:
