@@ -66,7 +66,7 @@ class Gate:
     def id(self) -> str:
         """How the test of this gate is called.
 
-        >>> gate_of("faithfulness", rate=0.95, min=0.8).id
+        >>> gate_among(None, ["faithfulness"], {"rate": 0.95, "min": 0.8}).id
         'gate-faithfulness-rate-0.95-min-0.8'
         """
         parts = ["gate", self.metric, self.statistic, *([f"{self.bound:g}"] if self.alpha is None else [])]
