@@ -81,10 +81,14 @@ def writing_atomically(file: Path) -> Iterator[Path]:
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
+def absolute(path: Path) -> Path:
+    """Return the absolute path; links are kept: writing replaces a link, reading follows it."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links
+
+
 def a_path(text: str, base: Path) -> Path:
-    """Return the absolute path; links are kept."""
-    # abspath() and not resolve(): writing replaces a link, reading follows it.
-    return Path(os.path.abspath(base / Path(text.strip()).expanduser()))  # noqa: PTH100 - as above
+    """Return the absolute path that a text names, from a folder on."""
+    return absolute(base / Path(text.strip()).expanduser())
 
 
 def prompt_folder(text: str, base: Path) -> Path:

@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.commands.cache import answers_folder
 from pytest_ragmetrics.commands.command import (
-    JUDGES,
     Command,
     CommandResult,
     checked,
     count,
-    environment,
     fitted,
     number,
     output,
-    take_embedder,
-    take_judge,
-    take_run,
+    take_scoring,
     with_local_modules,
 )
 from pytest_ragmetrics.errors import ArgumentError
@@ -131,16 +127,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     group = "names what rows have in common, such as their source (default: group, else cluster)"
     add("--group-field", metavar="NAME", help=group)
     add("--metric", type=checked(_metric), required=True, metavar="NAME", help="see ragmetrics metrics")
-    take_judge(parser, default=environment("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)")
-    embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
-    take_embedder(parser, default=environment("EMBEDDER"), help=embedder)
-    take_run(
-        parser,
-        requests="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
-        cache="as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none",
-        seed="of the folds and resamples",
-        concurrency=environment("CONCURRENCY") or "32",
-    )
+    take_scoring(parser, seed="of the folds and resamples")
     add("--threshold", type=number(), metavar="T", help="the score at which an answer passes (default: the suggested)")
     aim = "what a threshold is suggested for (default: %(default)s)"
     add("--aim", choices=("balanced-accuracy", "kappa"), default="balanced-accuracy", help=aim)

@@ -122,11 +122,22 @@ def take_run(
         parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"{seed} (default: 0)")
 
 
-def environment(variable: str) -> str | None:
-    """Return the value of ``RAGMETRICS_<variable>``, ``None`` where there is none.
+def take_scoring(parser: argparse.ArgumentParser, *, seed: str | None = None) -> None:
+    """Add the options of a command that scores answers, by default what the variables of a test suite say."""
+    take_judge(parser, default=_environment("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)")
+    embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
+    take_embedder(parser, default=_environment("EMBEDDER"), help=embedder)
+    take_run(
+        parser,
+        requests="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
+        cache="as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none",
+        seed=seed,
+        concurrency=_environment("CONCURRENCY") or "32",
+    )
 
-    argparse reads a default that is a text as it reads an argument.
-    """
+
+def _environment(variable: str) -> str | None:
+    # argparse reads a default that is a text as it reads an argument.
     return os.environ.get(f"RAGMETRICS_{variable}", "").strip() or None
 
 

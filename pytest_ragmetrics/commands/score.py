@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.commands.cache import answers_folder
 from pytest_ragmetrics.commands.command import (
-    JUDGES,
     Command,
     CommandResult,
     checked,
     count,
-    environment,
     fitted,
     number,
     output,
-    take_embedder,
-    take_judge,
-    take_run,
+    take_scoring,
     with_local_modules,
 )
 from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
@@ -153,16 +149,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add("--metrics", type=checked(_metrics), required=True, metavar="NAME,...", help=metrics)
     out = "the scores; until all are there they are in OUT.part, from which the same command goes on"
     add("-o", "--output", type=checked(_output), required=True, metavar="OUT", help=f".jsonl or .parquet: {out}")
-    take_judge(parser, default=environment("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)")
-    embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
-    take_embedder(parser, default=environment("EMBEDDER"), help=embedder)
-    take_run(
-        parser,
-        requests="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
-        cache="as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none",
-        seed=None,
-        concurrency=environment("CONCURRENCY") or "32",
-    )
+    take_scoring(parser)
     add("--votes", type=count(), metavar="K", help="judgements that make a score (default: 1)")
     add("--limit", type=count(), metavar="N", help="take the first N rows")
     spent = "then rows that need more are unscored, and the exit status is 1"

@@ -17,6 +17,7 @@ from pytest_ragmetrics.datasets.csv import read_cells, read_csv
 from pytest_ragmetrics.datasets.json import read_json, read_jsonl
 from pytest_ragmetrics.datasets.rows import WRAPPERS, DatasetRow, Raw, RowError, identified, rows_of_mapping
 from pytest_ragmetrics.errors import DatasetError
+from pytest_ragmetrics.files import absolute
 from pytest_ragmetrics.sample import FIELDS, Sample, advice
 
 
@@ -300,6 +301,6 @@ def read_raws(source: Any, *, base: Path) -> tuple[Sequence[Raw], str | None]:
 
 def shown_path(path: Path) -> str:
     """Return how messages name a file: from the current folder where it is inside, else in full."""
-    whole = os.path.abspath(path)  # noqa: PTH100 - the folder as the user knows it, links and all
-    name = os.path.relpath(whole) if Path.cwd() in Path(whole).parents else whole
+    whole, here = absolute(path), Path.cwd()
+    name = str(whole.relative_to(here) if here in whole.parents else whole)
     return name if name.isprintable() and len(name) < _LONG else f"{name[:_LONG]!r}..."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_ragmetrics.errors import ArgumentError, DatasetError
+from pytest_ragmetrics.files import absolute
 from pytest_ragmetrics.text.characters import printable
 from pytest_ragmetrics.text.sentences import split_sentences
 
@@ -79,7 +79,7 @@ def find_documents(arguments: Iterable[Path], *, output: Path) -> tuple[dict[str
 def _files(argument: Path) -> Iterator[tuple[Path, str]]:
     # Rows are committed, and absolute paths mean nothing on another machine: a name is the path from the current
     # folder, else it begins with the last name of the argument.
-    whole = Path(os.path.abspath(argument))  # noqa: PTH100 - resolve() would follow links
+    whole = absolute(argument)
     here = Path.cwd()
     base = whole.relative_to(here) if whole.is_relative_to(here) else Path(whole.name)
     if argument.is_dir():

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.files import STEP_SUMMARY, write_atomically
+from pytest_ragmetrics.files import STEP_SUMMARY, a_path, write_atomically
 from pytest_ragmetrics.records import Document, GateRecord, render_json
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _problem(work: Callable[[], object]) -> str | None:
 def is_step_summary(path: Path) -> bool:
     """Tell whether a file is the step summary of GitHub Actions."""
     named = os.environ.get(STEP_SUMMARY, "").strip()
-    return bool(named) and os.path.abspath(named) == str(path)  # noqa: PTH100 - as the path of the setting was read
+    return bool(named) and a_path(named, Path()) == path
 
 
 def _append(path: Path, text: str) -> None:
