@@ -28,6 +28,7 @@ _CALL_TYPES = frozenset({"function_call", "tool_use", "tool_call", "custom_tool_
 _RESULT_TYPES = frozenset({"function_call_output", "tool_result", "custom_tool_call_output"})
 #: What a model thinks it does not say.
 _THOUGHT_TYPES = frozenset({"reasoning", "thinking", "redacted_thinking"})
+_NO_ATTACHMENTS = _CALL_TYPES | _RESULT_TYPES | _THOUGHT_TYPES
 #: Under which names a message has what it says and calls.
 _SAID = (
     *("content", "blocks", "parts", "text", "refusal", "audio", "tool_calls", "tools_called", "invalid_tool_calls"),
@@ -264,9 +265,7 @@ def _said(block: object) -> Any:
 def _attachment(block: object) -> str | None:
     """Return what kind of block it is if it is no text, such as an image."""
     kind = _kind(block)
-    if block is None or isinstance(block, str) or kind in (_CALL_TYPES | _RESULT_TYPES | _THOUGHT_TYPES):
-        return None
-    if isinstance(_said(block), str):
+    if block is None or isinstance(block, str) or isinstance(_said(block), str) or kind in _NO_ATTACHMENTS:
         return None
     return kind or (next(map(str, block), None) if isinstance(block, Mapping) else type(block).__name__)
 

@@ -1,5 +1,4 @@
 // The address, the views, the keys, and the start. The address says all that is shown: #VIEW/ID?FILTERS.
-const VIEWS = ["overview", "tests", "compare"];
 const tabs = Array.from(document.querySelectorAll(".views a"));
 const wide = matchMedia("(min-width: 1100px)");
 
