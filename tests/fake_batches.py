@@ -26,6 +26,7 @@ from tests.fake_answers import answer_sensibly
 from tests.fake_openai import Reply, _completion, _message
 
 if TYPE_CHECKING:
+    import pytest
     from typing_extensions import Self
 
 Body = dict[str, Any]
@@ -115,6 +116,13 @@ class FakeBatches:
     def anthropic_url(self) -> str:
         """The address to give to an Anthropic client."""
         return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def name_in(self, environment: pytest.MonkeyPatch) -> None:
+        """Have the environment name it as both providers."""
+        environment.setenv("OPENAI_BASE_URL", self.openai_url)
+        environment.setenv("ANTHROPIC_BASE_URL", self.anthropic_url)
+        for vendor in ("OPENAI", "ANTHROPIC"):
+            environment.setenv(f"{vendor}_API_KEY", "sk-fake")
 
     @property
     def twice(self) -> int:

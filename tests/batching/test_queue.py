@@ -36,10 +36,7 @@ TEXTS = tuple(f"Pump {number} hums." for number in range(6))
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBatches]:
     """Return a running provider of both kinds, named by the environment."""
     with FakeBatches() as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.openai_url)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.anthropic_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-fake")
+        running.name_in(monkeypatch)
         yield running
 
 

@@ -32,7 +32,7 @@ from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_named
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.sample import Sample
 from tests.benchmarks.judged import METRICS, sample
-from tests.fake_answers import answer_sensibly
+from tests.fake_answers import answer_sensibly, text_of
 from tests.fake_prompt_cache import PromptCache
 
 Count = Callable[[str], int]
@@ -73,7 +73,7 @@ class Meter(OpenAIJudge):
         answer = _written(json.loads(answer_sensibly(body)), terse=self.prompts.reasons == "negative")
         text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         schema = json.dumps(body["response_format"], separators=(",", ":"))
-        said = sum(self._count(_whole(message["content"])) + _FRAME for message in body["messages"])
+        said = sum(self._count(text_of(message["content"])) + _FRAME for message in body["messages"])
         prompt = said + _START + self._count(schema)
         usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": self._count(text)}
         if self._cache is not None:
@@ -88,10 +88,6 @@ class Meter(OpenAIJudge):
             "usage": usage,
             "service_tier": self._tier,
         }
-
-
-def _whole(content: Any) -> str:
-    return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
 def _written(answer: Any, *, terse: bool) -> Any:

@@ -54,10 +54,7 @@ SPECS = {"openai": "openai:gpt-5.4-mini", "anthropic": "anthropic:claude-haiku-4
 def server(no_provider: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBatches]:
     """Return a running provider of both kinds, which the environment names to every run inside the test."""
     with FakeBatches() as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.openai_url)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.anthropic_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-fake")
+        running.name_in(monkeypatch)
         yield running
 
 

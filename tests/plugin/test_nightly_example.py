@@ -22,8 +22,7 @@ def test_both_jobs(pytester: pytest.Pytester, no_provider: None, monkeypatch: py
     jobs: dict[str, Any] = yaml.safe_load((EXAMPLE / "nightly.yml").read_text("utf-8"))["jobs"]
     lines = {name: [s["run"] for s in job["steps"] if "pytest " in s.get("run", "")] for name, job in jobs.items()}
     with FakeBatches() as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
+        server.name_in(monkeypatch)
         for job, outcomes in (("submit", 0), ("collect", 0), ("collect", 5), ("collect", 5)):
             (command,) = (line for line in lines[job] if "--rag-batch" in line)
             result = pytester.runpytest_inprocess("-p", "ragmetrics", *shlex.split(command)[3:])
