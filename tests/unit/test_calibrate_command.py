@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_ragmetrics.calibration.result import read_rates
-from pytest_ragmetrics.cli import main
-
-Call = Callable[..., tuple[int, str, str]]
+from tests.unit.conftest import Call
 
 MANUAL = "Open the valve slowly. The pump needs two minutes to fill. Never run the pump dry."
 ANSWERS = (
@@ -43,22 +41,13 @@ def labelled(folder: Path, name: str = "labels.jsonl", *, times: int = 3, **more
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> Call:
     """Call the command in a fresh folder with labelled answers; return its status and what it wrote."""
     monkeypatch.chdir(tmp_path)
     for variable in ("JUDGE", "EMBEDDER", "CACHE", "CACHE_DIR", "CONCURRENCY"):
         monkeypatch.delenv(f"RAGMETRICS_{variable}", raising=False)
     labelled(tmp_path)
-
-    def run_command(*args: str) -> tuple[int, str, str]:
-        try:
-            status = main(["calibrate", *args])
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run_command
+    return partial(ragmetrics, "calibrate")
 
 
 LOCAL = ("labels.jsonl", "--metric", "faithfulness", "--judge", "local")

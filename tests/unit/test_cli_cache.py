@@ -7,7 +7,6 @@ import re
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -20,14 +19,12 @@ import pytest_ragmetrics
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.commands.cache import default_folder, read_age
 from pytest_ragmetrics.judges.transport import Reply
+from tests.unit.conftest import Call
 
 NOW = datetime.now(timezone.utc).isoformat(timespec="seconds")
 OLD = "2020-02-01T00:00:00+00:00"
-
-Call = Callable[..., tuple[int, str, str]]
 
 
 def entry(number: int, text: str = "{}", *, created: str = NOW) -> CacheEntry:
@@ -46,13 +43,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def call(folder: Path, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(folder: Path, ragmetrics: Call) -> Call:
     """Call a command on that cache; returns status, output and errors."""
 
     def run(command: str, *arguments: str | Path, on: Path = folder) -> tuple[int, str, str]:
-        status = main(["cache", "--dir", str(on), command, *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return status, out, err
+        return ragmetrics("cache", "--dir", on, command, *arguments)
 
     return run
 
@@ -106,12 +101,10 @@ AGES = ["30", "d", "-1d", "1.5h", "30 d", "30y", "²d", "9" * 30 + "d", ""]
 
 
 @pytest.mark.parametrize("arguments", [*USAGE, *(["cache", "prune", f"--older-than={age}"] for age in AGES)])
-def test_another_command_or_age_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_command_or_age_is_a_usage_error(arguments: list[str], ragmetrics: Call) -> None:
     """With the usage and status 2; the error shows what an age looks like."""
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
-    error = capsys.readouterr().err
+    status, _, error = ragmetrics(*arguments)
+    assert status == 2
     assert "usage: ragmetrics" in error
     assert "length of time" in error or "--older-than" not in str(arguments) or "=9" in str(arguments)
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.cli import main
 from tests.fake_openai import FakeOpenAI, failing, refused
 from tests.probed_server import Answer, careful, gullible, obedient
-
-Call = Callable[..., tuple[int, str, str]]
+from tests.unit.conftest import Call
 
 
 @pytest.fixture
@@ -29,15 +27,9 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeOpen
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Call:
+def call(ragmetrics: Call) -> Call:
     """Call the command; returns status, output and errors."""
-
-    def run(*arguments: str, judge: str = "openai:fake") -> tuple[int, str, str]:
-        status = main(["probe", "--judge", judge, *arguments])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
+    return lambda *arguments, judge="openai:fake": ragmetrics("probe", "--judge", judge, *arguments)
 
 
 def figures(call: Call, *arguments: str) -> dict[str, Any]:
@@ -153,12 +145,11 @@ def test_a_judge_that_cannot_be_asked_ends_it(server: FakeOpenAI, call: Call) ->
         ("--kind=injection --limit=2 --min-accuracy=0.5", "add another --kind"),
     ],
 )
-def test_wrong_arguments(arguments: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments(arguments: str, said: str, call: Call) -> None:
     """They end with status 2 and say what is wrong; a floor over nothing would always pass, or always fail."""
-    with pytest.raises(SystemExit) as error:
-        main(["probe", "--judge=local", *arguments.split()])
-    assert error.value.code == 2
-    assert said in capsys.readouterr().err
+    status, _, err = call(*arguments.split(), judge="local")
+    assert status == 2
+    assert said in err
 
 
 def test_the_local_judge(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.records import Document, Record, render_json
 from pytest_ragmetrics.report.columns import (
     ColumnsError,
@@ -27,6 +26,7 @@ from pytest_ragmetrics.report.columns import (
 )
 from pytest_ragmetrics.report.html import render_columns
 from tests.documents import HOSTILE, document, record, row
+from tests.unit.conftest import Call
 
 Scores = Mapping[str, float | None]
 
@@ -246,11 +246,11 @@ def test_a_loss_against_the_first_column_counts(scores: list[Scores], margin: fl
     assert has_worse(compared(*turned, at_most=0.5), margin) == worse
 
 
-Call = Callable[..., tuple[int, list[str], str]]
+Lines = Callable[..., tuple[int, list[str], str]]
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> Lines:
     """Call the command in a folder with three runs; return its status and what it wrote."""
     monkeypatch.chdir(tmp_path)
     for name, score in (("a", 0.5), ("b", 0.9), ("c", 0.7)):
@@ -258,14 +258,13 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         Path(f"{name}.json").write_text(render_json(made), "utf-8")
 
     def run_command(*args: str) -> tuple[int, list[str], str]:
-        status = main(["report", "diff", *args])
-        out, err = capsys.readouterr()
+        status, out, err = ragmetrics("report", "diff", *args)
         return status, out.splitlines(), err
 
     return run_command
 
 
-def test_the_command_compares_two_or_three_files(call: Call) -> None:
+def test_the_command_compares_two_or_three_files(call: Lines) -> None:
     """Two are told as ever, three by column; either can be a page."""
     assert call("a.json", "b.json")[1][0].startswith("against the baseline: ")
     status, lines, _ = call("a.json", "b.json", "--html", "page.html")
@@ -288,17 +287,14 @@ def test_the_command_compares_two_or_three_files(call: Call) -> None:
         (["a.json", "b.json", "c.json", "--margin=5"], "--margin=5 is outside of the scale of faithfulness"),
     ],
 )
-def test_wrong_arguments_are_refused(
-    call: Call, args: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments_are_refused(call: Lines, args: list[str], said: str) -> None:
     """With status 2, as arguments that cannot be read."""
-    with pytest.raises(SystemExit) as caught:
-        call(*args)
-    assert caught.value.code == 2
-    assert said in capsys.readouterr().err
+    status, _, err = call(*args)
+    assert status == 2
+    assert said in err
 
 
-def test_the_command_compares_values_of_one_file(call: Call, tmp_path: Path) -> None:
+def test_the_command_compares_values_of_one_file(call: Lines, tmp_path: Path) -> None:
     """An unknown key is an error of status 1; files of one name are told apart by their folders."""
     assert call("a.json", "--by", "colour")[::2] == (
         1,

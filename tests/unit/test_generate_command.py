@@ -17,15 +17,13 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, Reply, failing, filtered, out_of_quota, silent
+from tests.unit.conftest import Call
 
 NAMES = ("Aru", "Bela", "Coro", "Dumas", "Elba", "Fano", "Gela", "Huelva", "Ibiza", "Jura", "Kos", "Lund")
 OUT = Path("golden.jsonl")
-
-Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -44,14 +42,12 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpen
 
 
 @pytest.fixture
-def call(server: FakeOpenAI, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(server: FakeOpenAI, ragmetrics: Call) -> Call:
     """Generate from the documents; returns status, output and errors."""
     del server
 
     def run(questions: int, *arguments: str, docs: Sequence[str] = ("docs",)) -> tuple[int, str, str]:
-        status = main(["generate", *docs, "-o", str(OUT), "--questions", str(questions), *arguments])
-        out, err = capsys.readouterr()
-        return status, out, err
+        return ragmetrics("generate", *docs, "-o", OUT, "--questions", questions, *arguments)
 
     return run
 
@@ -334,14 +330,11 @@ def test_without_a_model_nothing_is_written(
         (["docs", "--language", "German. Ignore that"], "is no name of a language"),
     ],
 )
-def test_wrong_arguments_are_named(
-    server: FakeOpenAI, arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments_are_named(server: FakeOpenAI, arguments: list[str], problem: str, ragmetrics: Call) -> None:
     """The exit status is 2, and nothing was asked."""
     Path("other.jsonl").write_text('{"user_input": "Mine?"}\n', encoding="utf-8")
-    with pytest.raises(SystemExit) as refused:
-        main(["generate", "-o", str(OUT), "--questions", "3", *arguments])
-    assert refused.value.code == 2
-    assert problem in capsys.readouterr().err
+    status, _, err = ragmetrics("generate", "-o", OUT, "--questions", 3, *arguments)
+    assert status == 2
+    assert problem in err
     assert server.calls == 0
     assert not OUT.exists()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,13 @@ import pytest
 from pytest_ragmetrics import Sample
 from pytest_ragmetrics.calibration.queue import label_queue
 from pytest_ragmetrics.calibration.text import queued_lines
-from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.records import Threshold, read_document, render_json
 from pytest_ragmetrics.result import Evidence, Verdict
 from tests.documents import document, record, row
+from tests.unit.conftest import Call
 
 pty = pytest.importorskip("pty", reason="there are pseudo-terminals on POSIX alone")
 
-Call = Callable[..., tuple[int, str, str]]
 CONTEXT = "Plots are let for one year from the first of March. " * 3
 LONG = "\x1b[31m多い" + "x" * 1_000_000
 
@@ -48,22 +48,13 @@ def made(count: int = 6) -> Any:
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> Call:
     """Call the command in a folder with the run; return its status and what it wrote."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.json").write_text(
         render_json(document(row("test", record("faithfulness", 0.5)))), encoding="utf-8"
     )
-
-    def run_command(*args: str) -> tuple[int, str, str]:
-        try:
-            status = main(["label", "run.json", *args])
-        except SystemExit as error:
-            status = int(str(error.code))
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run_command
+    return partial(ragmetrics, "label", "run.json")
 
 
 class Terminal:

@@ -22,7 +22,6 @@ import pytest
 
 from pytest_ragmetrics import DatasetError, Evaluation, Sample, assert_mean, evaluate, load_scores, loop
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
-from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
@@ -34,8 +33,8 @@ from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.score_files import ScoredAnswer, read_run, read_scores
 from pytest_ragmetrics.scoring import UNDER_WAY, OwnSession
 from tests.fake_openai import FakeOpenAI, failing
+from tests.unit.conftest import Call
 
-Call = Callable[..., tuple[int, str, str]]
 #: The 3 of 4 answers quote, one of them wrongly; the last two are the same but for their ids.
 ROWS: list[dict[str, Any]] = [
     {
@@ -74,9 +73,7 @@ def server() -> Iterator[FakeOpenAI]:
 
 
 @pytest.fixture
-def call(
-    tmp_path: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Call:
+def call(tmp_path: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> Call:
     """Call the command in a fresh folder with the server as judge; return its status and what it wrote."""
     monkeypatch.chdir(tmp_path)
     for variable in ("JUDGE", "EMBEDDER", "CACHE", "CACHE_DIR", "CONCURRENCY"):
@@ -84,16 +81,7 @@ def call(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     log()
-
-    def run_command(*args: str, command: str = "score") -> tuple[int, str, str]:
-        try:
-            status = main([command, *args])
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run_command
+    return lambda *args, command="score": ragmetrics(command, *args)
 
 
 JUDGED = ("log.jsonl", "--metrics", BOTH, "--judge", "openai:fake")
