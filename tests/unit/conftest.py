@@ -1,12 +1,13 @@
-"""A short way to run a command of ``ragmetrics`` inside a test."""
+"""A short way to run a command of ``ragmetrics`` inside a test, and a provider that the environment names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from pytest_ragmetrics.cli import main
+from tests.fake_openai import FakeOpenAI
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -23,3 +24,11 @@ def ragmetrics(capsys: pytest.CaptureFixture[str]) -> Call:
         return (status, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+    """Run a server that the environment leads to."""
+    with FakeOpenAI() as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+        yield running

@@ -248,14 +248,6 @@ def _without_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     loop.stop()
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
-    """Run a server that the environment leads to."""
-    with FakeOpenAI() as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
-        yield running
-
-
 def ask(engine: Engine, text: str, judge: Any = None) -> Answered[tuple[str, ...]]:
     """Ask a judge of an engine."""
 

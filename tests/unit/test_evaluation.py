@@ -53,14 +53,6 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     loop.stop()
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
-    """Run a server that the environment leads to."""
-    with FakeOpenAI() as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
-        yield running
-
-
 class Length(Metric):
     """Scores a response by its length, and breaks on some of them."""
 
