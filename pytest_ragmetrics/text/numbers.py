@@ -57,6 +57,8 @@ _DIGITS = lazily(r"\d+")
 _LETTERS = lazily(r"[^\W\d_]+")
 _MONTHS_AS_WRITTEN = frozenset(of + name for of in ("", "of", "de", "del", "do", "di") for name in MONTH_NAMES)
 _LAST_MONTH, _LAST_DAY = 12, 31
+# What IGNORECASE takes for an i or an s, and casefold() for other letters: 5 APR\u0130L 2020.
+_LIKE_ASCII = {"\u0130": "I", "\u0131": "i", "\u017f": "s"}
 _SMALL = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
@@ -185,6 +187,8 @@ def find_numbers(text: str) -> tuple[Number | Date, ...]:
     [((2021, 3, 3),), ((2021, 8, 7), (2021, 7, 8))]
     """
     original, (text, at) = text, composed(_LINE_END.sub("\n", text))
+    for letter, plain in _LIKE_ASCII.items():
+        text = text.replace(letter, plain)
     words = frozenset(_LETTERS.findall(text.casefold()))
     dates, taken, digits = [], [], []
     if _DIGIT.search(text):

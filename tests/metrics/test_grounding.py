@@ -144,6 +144,10 @@ def test_context_recall_looks_for_the_reference() -> None:
         ("3/2", "0.15", False),
         ("4/5", "4 of 6", False),
         ("0/0", "0.5", False),
+        ("5 APR\u0130L 2020", "5 April 2020, 3 May 2021", True),
+        ("twenty-s\u0131x", "S\u0130X of 26", True),
+        ("3 m\u0131llion", "3,000,000", True),
+        ("twenty-\u017fix", "25", False),
     ],
 )
 def test_one_number_is_found_however_it_is_written(said: str, source: str, is_found: bool) -> None:
