@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
-from pytest_ragmetrics.text.characters import composed
+from pytest_ragmetrics.text.characters import composed, runs_of_letters
 from pytest_ragmetrics.text.patterns import lazily
 
 _MONTHS = (
@@ -49,12 +49,11 @@ _WITH_MONTH = rf"""
     | \b(?P<n4>{_MONTH})\b\.?,?\s+{_OF}(?P<y4>{_YEAR})
 """
 _DATE = lazily(f"{_IN_DIGITS} | {_WITH_MONTH}", re.VERBOSE | re.IGNORECASE)
-# The name of a month is looked for at every letter, so where there is none this is many times faster.
 _DATE_IN_DIGITS = lazily(_IN_DIGITS, re.VERBOSE)
 # What every number that is not in words has.
 _DIGIT = lazily("[\\d\u00bc-\u00be\u2150-\u215e]")
 _DIGITS = lazily(r"\d+")
-_LETTERS = lazily(r"[^\W\d_]+")
+_DIGITS_OF_YEAR = 4
 _MONTHS_AS_WRITTEN = frozenset(of + name for of in ("", "of", "de", "del", "do", "di") for name in MONTH_NAMES)
 _LAST_MONTH, _LAST_DAY = 12, 31
 # What IGNORECASE takes for an i or an s, and casefold() for other letters: 5 APR\u0130L 2020.
@@ -122,6 +121,10 @@ _NUMBER = lazily(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# What may stand before the first digit: a sign and a point, and before these a currency and nine blanks.
+_LEADING = " \u00a0-\u2212+."
+_CURRENCIES = (*"$€£¥₹", "usd", "eur", "gbp", "jpy", "cny", "inr")
+_FEW_BEFORE, _MOST_BEFORE = 2, 14
 _STEP = (
     r"(?:steps?|schritt|[ée]tape|paso|passo|passaggio|stap|steg|trin|krok|vaihe|adım|шаг|крок|βήμα|(?:ال)?خطوة|चरण|步骤|步驟|"
     r"ステップ|단계)\s?\d{1,2}|第\s?\d{1,2}\s?步|手順\s?\d{1,2}|\d{1,2}\s?단계"
@@ -136,6 +139,13 @@ _POINTER = lazily(
       (?:(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)\d{{1,2}})*\b""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
+# Where they begin, beside these words.
+_BEGINS_POINTER = lazily("[\n(\uff08\\[]")
+_POINTING = frozenset(
+    f"{word}{ending}"
+    for word in ("passage", "context", "document", "source", "excerpt", "chunk")
+    for ending in ("", "s")
+)
 _GROUPED = lazily(r"\d{1,3}(?:(?P<mark>[.,'])\d{3})(?:(?P=mark)\d{3})*|\d{1,2}(?:,\d{2})+,\d{3}")
 _FRACTION = lazily(r"(\d+)[/\u2044](\d+)")
 # As many as exact fractions of up to three digits need: 1/512.
@@ -144,6 +154,7 @@ _PLACES = 9
 _LISTED = lazily(r"\d+(?:,\d+){2,}")
 _PERCENT = lazily(r"\sper\s?cent\b", re.IGNORECASE)
 _MARKS = ".,'"
+_NO_MARKS = str.maketrans("", "", _MARKS)
 _ANY_UNIT = "any"
 _SAME_MARK = str.maketrans(
     {"\u066b": ".", "\u066c": ",", "\u2019": "'", " ": "", "\u00a0": "", "\u2009": "", "\u202f": ""}
@@ -189,14 +200,19 @@ def find_numbers(text: str) -> tuple[Number | Date, ...]:
     original, (text, at) = text, composed(_LINE_END.sub("\n", text))
     for letter, plain in _LIKE_ASCII.items():
         text = text.replace(letter, plain)
-    words = frozenset(_LETTERS.findall(text.casefold()))
+    # Small letters have the same places.
+    small = text.lower()
+    words = frozenset(runs_of_letters(small))
     dates, taken, digits = [], [], []
     if _DIGIT.search(text):
-        dates = list(_dates(text, words))
-        taken = sorted([*_places(dates), *((match.start(), match.end()) for match in _POINTER.finditer(text))])
+        dates = list(_dates(text, small, words))
+        marks = (match.start() + (match[0] == "\n") for match in _BEGINS_POINTER.finditer(text))
+        pointers = _matches(_POINTER, text, [0, *marks, *_starts(small, words & _POINTING)])
+        taken = sorted([*_places(dates), *(match.span() for match in pointers)])
         digits = [number for number in _digits(text) if not _overlaps(number, taken)]
         taken = sorted([*taken, *_places(digits)])
-    spelled = [] if words.isdisjoint(_NUMBER_WORDS) else [it for it in _number_words(text) if not _overlaps(it, taken)]
+    phrases = _matches(_PHRASE, text, _starts(small, words & _NUMBER_WORDS))
+    spelled = [number for number in _number_words(text, phrases) if not _overlaps(number, taken)]
     found: list[Number | Date] = sorted((*dates, *digits, *spelled), key=lambda number: number.start)
     if text is original:
         return tuple(found)
@@ -277,9 +293,34 @@ class NumbersIn:
         return (without_year, self._numbers[key]) if without_year else None
 
 
-def _dates(text: str, words: frozenset[str]) -> Iterator[Date]:
-    """Yield the dates of a text that say more than a year; ``words`` are its words in lower case."""
-    for match in (_DATE_IN_DIGITS if words.isdisjoint(_MONTHS_AS_WRITTEN) else _DATE).finditer(text):
+def _matches(pattern: re.Pattern[str], text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
+    """Yield the matches of a pattern that can begin nowhere else.
+
+    A search tries all alternatives at each character, and there are a hundred names of months and words for numbers.
+    """
+    end = 0
+    for start in sorted(starts):
+        if start >= end and (match := pattern.match(text, start)):
+            yield match
+            end = match.end()
+
+
+def _starts(text: str, words: Iterable[str]) -> Iterator[int]:
+    """Yield where some words are in a text, alone or in others."""
+    for word in words:
+        at = text.find(word)
+        while at >= 0:
+            yield at
+            at = text.find(word, at + len(word))
+
+
+def _dates(text: str, small: str, words: frozenset[str]) -> Iterator[Date]:
+    """Yield the dates of a text that say more than a year; ``words`` are those of ``small``, the text in lower case."""
+    starts = [*_starts(small, words & MONTH_NAMES)]
+    for run in _DIGITS.finditer(text):
+        starts += {run.start(), max(run.start(), run.end() - _DIGITS_OF_YEAR)}
+    pattern = _DATE_IN_DIGITS if words.isdisjoint(_MONTHS_AS_WRITTEN) else _DATE
+    for match in _matches(pattern, text, starts):
         readings = tuple(dict.fromkeys(_readings(match.groupdict())))
         if readings:
             yield Date(text=match.group(), start=match.start(), end=match.end(), readings=readings)
@@ -295,9 +336,9 @@ def _readings(found: dict[str, str | None]) -> Iterator[Parts]:
             yield number.get("y"), number.get(month), number.get(day)
 
 
-def _number_words(text: str) -> Iterator[Number]:
+def _number_words(text: str, phrases: Iterable[re.Match[str]]) -> Iterator[Number]:
     """Yield the numbers a text writes in English words: twenty-five, two hundred and six, nineteen eighty-four."""
-    for match in _PHRASE.finditer(text):
+    for match in phrases:
         parts = [part.casefold() for part in _PART.findall(match.group())]
         value = _evaluate(parts)
         if value is None:
@@ -336,8 +377,21 @@ def _evaluate(parts: list[str]) -> int | None:
     return total + group
 
 
+def _numerals(text: str) -> Iterator[re.Match[str]]:
+    # Near digits alone: a search takes as long at any other character.
+    end = 0
+    while digit := _DIGIT.search(text, end):
+        at = digit.start()
+        lead = text[max(at - _MOST_BEFORE, 0) : at].rstrip(_LEADING).lower()
+        match = _NUMBER.search(text, max(end, at - (_MOST_BEFORE if lead.endswith(_CURRENCIES) else _FEW_BEFORE)))
+        if match is None:
+            return
+        yield match
+        end = match.end()
+
+
 def _digits(text: str) -> Iterator[Number]:
-    for match in _NUMBER.finditer(text):
+    for match in _numerals(text):
         at = match.start("digits")
         before = text[at - 1 : at]
         # Digits that belong to a name such as B12; scripts without case have no such names.
@@ -368,6 +422,9 @@ def _listed(digits: str, start: int) -> Iterator[Number]:
 
 def _values(digits: str, power: int) -> Iterator[str]:
     """Yield what a row of digits and marks may mean, times a power of ten: a mark may group or divide."""
+    if digits.isascii() and digits.isdecimal():
+        yield _canonical(digits, "", power)
+        return
     if not digits.isdecimal() and (fraction := _FRACTION.fullmatch(unicodedata.normalize("NFKC", digits))):
         over, under = map(int, fraction.groups())
         yield f"{over}/{under}"
@@ -386,7 +443,7 @@ def _values(digits: str, power: int) -> Iterator[str]:
 
 
 def _bare(digits: str) -> str:
-    return re.sub(f"[{_MARKS}]", "", digits)
+    return digits.translate(_NO_MARKS)
 
 
 def _canonical(whole: str, fraction: str, power: int) -> str:
