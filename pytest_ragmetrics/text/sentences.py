@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import NamedTuple
 
 from pytest_ragmetrics.result import Evidence
-from pytest_ragmetrics.text.characters import composed
+from pytest_ragmetrics.text.characters import composed, runs_of_letters
 from pytest_ragmetrics.text.patterns import lazily
 
 #: Longer sentences are cut, between clauses where there are any.
@@ -78,7 +78,6 @@ _LANGUAGES_OF: dict[str, tuple[str, ...]] = {
     for word in " ".join(_FUNCTION_WORDS.values()).split()
 }
 _ENGLISH_RULES = frozenset({"fr"})
-_WORD = lazily(r"[^\W\d_]+")
 
 
 # A context is shown alone and with others.
@@ -166,12 +165,19 @@ def _continues(text: str, last: _TextLine, line: _TextLine) -> bool:
     return first.islower() and not _TERMINAL.search(text, max(last.start, last.end - 4), last.end)
 
 
+@cache
+def _segment() -> Callable[[str, str], list[str]]:
+    # By name, because it comes without types.
+    found: Callable[[str, str], list[str]] = import_module("sentencex").segment
+    return found
+
+
 def _pieces(text: str, start: int, end: int, language: str) -> Iterator[tuple[int, int]]:
     """Yield the sentences of a block as the splitter sees them, window by window, long ones cut."""
-    # By name, because it comes without types.
-    segment: Callable[[str, str], list[str]] = import_module("sentencex").segment
+    segment = _segment()
     while start < end:
-        window = _SURROGATE.sub("\ufffd", text[start : min(end, start + _WINDOW)])
+        window = text[start : min(end, start + _WINDOW)]
+        window = window if window.isascii() else _SURROGATE.sub("\ufffd", window)
         pieces = [piece for sentence in segment(language, window) for piece in _cut(sentence)]
         if start + len(window) < end:
             pieces.pop()  # the window may end inside it: it begins the next window
@@ -181,18 +187,19 @@ def _pieces(text: str, start: int, end: int, language: str) -> Iterator[tuple[in
             start += len(piece)
 
 
-def _cut(sentence: str) -> Iterator[str]:
+def _cut(sentence: str) -> list[str]:
     if len(sentence) <= MAX_SENTENCE and sentence.isascii() and sentence[-1:] != "\n":
-        yield sentence
-        return
+        return [sentence]
+    parts = []
     for part in _UNKNOWN_TERMINAL.findall(sentence):
         rest = part
         while len(rest) > MAX_SENTENCE:
             ends = [match.end() for match in _CLAUSE.finditer(rest, MAX_SENTENCE // 3, MAX_SENTENCE)]
             at = ends[-1] if ends else rest.rfind(" ", MAX_SENTENCE // 3, MAX_SENTENCE) + 1 or MAX_SENTENCE
-            yield rest[:at]
+            parts.append(rest[:at])
             rest = rest[at:]
-        yield rest
+        parts.append(rest)
+    return parts
 
 
 def _whole(text: str, sentences: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -201,7 +208,7 @@ def _whole(text: str, sentences: Iterable[tuple[int, int]]) -> Iterator[tuple[in
     for start, end in sentences:
         if held is None:
             held = start, end
-        elif _ENUMERATOR.fullmatch(text, *held) or not any(char.isalnum() for char in text[start:end]):
+        elif _ENUMERATOR.fullmatch(text, *held) or not any(map(str.isalnum, text[start:end])):
             held = held[0], end
         else:
             yield held
@@ -242,7 +249,7 @@ def _guess_latin(text: str) -> str:
 def _hits(text: str) -> Mapping[str, int]:
     """Count the words of a text that are among the commonest of a language, by language."""
     hits = dict.fromkeys(_FUNCTION_WORDS, 0)
-    for word, times in Counter(filter(_LANGUAGES_OF.__contains__, _WORD.findall(text.lower()))).items():
+    for word, times in Counter(filter(_LANGUAGES_OF.__contains__, runs_of_letters(text.lower()))).items():
         for language in _LANGUAGES_OF[word]:
             hits[language] += times
     return hits

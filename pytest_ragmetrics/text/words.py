@@ -172,17 +172,19 @@ class WordsIn:
         #: The length of the shortest key that begins so.
         self._beginnings: dict[str, int] = {}
         self._roots: set[str] = set()
-        for key in {key for _, _, key in _keys(composed(text)[0]) if not key[0].isdigit()}:
+        keys = {key for _, _, key in _keys(composed(text)[0]) if not key[0].isdigit()}
+        for key in sorted(keys, key=len, reverse=True):
             for end in range(min(_SHORTEST_ALIKE, len(key)), len(key) + 1):
-                if len(key) < self._beginnings.get(key[:end], _NO_KEY):
-                    self._beginnings[key[:end]] = len(key)
-            self._roots.update(_roots(key))
+                self._beginnings[key[:end]] = len(key)
+            if not key.isascii():
+                self._roots.update(_roots(key))
 
     def __contains__(self, word: ContentWord) -> bool:
         key = word.key
-        if self._beginnings.get(key) == len(key) or not self._roots.isdisjoint(_roots(key)):
+        if self._beginnings.get(key) == len(key) or (self._roots and not self._roots.isdisjoint(_roots(key))):
             return True
-        return any(
+        # The beginnings of a key that is alike are all there, the shortest too.
+        return key[:_SHORTEST_ALIKE] in self._beginnings and any(
             end >= _ALIKE * max(len(key), self._beginnings.get(key[:end], _NO_KEY))
             for end in range(_SHORTEST_ALIKE, len(key) + 1)
         )
