@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -141,11 +142,22 @@ def _phrases() -> dict[str, list[dict[str, str]]]:
     return {kind: [_USUAL | row for row in rows] for kind, rows in phrases.items()}
 
 
+# What a row of ``address_judge`` needs one of.
+_NEEDED = ("claim", "rate", "judge")
+
+
 @cache
 def _address_rows(in_ascii: bool) -> list[dict[str, str]]:  # noqa: FBT001 - as str.isascii() tells
     """Return the rows of ``address_judge`` in whose language a text may be."""
-    needed = ("claim", "rate", "judge")
-    return [row for row in _phrases()["address_judge"] if any(_alternatives(row[it], in_ascii) for it in needed)]
+    return [row for row in _phrases()["address_judge"] if any(_alternatives(row[it], in_ascii) for it in _NEEDED)]
+
+
+@cache
+def _phrase_needs(in_ascii: bool) -> tuple[str, ...]:  # noqa: FBT001 - as above
+    """Return what a phrase of any row has one of: 95 % of 4,857 English passages have none, and no row is tried."""
+    of_rows = (row[it] for row in _address_rows(in_ascii) for it in _NEEDED)
+    needs = {each for beginnings in (_ignore_verbs(), *of_rows) for each in _alternatives(beginnings, in_ascii)}
+    return tuple(each for each in needs if not any(other in each for other in needs - {each}))
 
 
 @cache
@@ -171,18 +183,23 @@ def _ignore_phrases() -> re.Pattern[str]:
     return _compiled("|".join(patterns))
 
 
-def _speaks_to_judge(folded: str) -> bool:
+def _speaks_to_judge(folded: str, *, may_have_phrases: bool) -> bool:
     for needed, pattern in _ENGLISH:
         if all(_has(each, folded) for each in needed) and _compiled(pattern).search(folded):
             return True
     is_dictated = _DICTATED.search(folded) is not None
-    return is_dictated or any(_addresses(row, folded) for row in _address_rows(folded.isascii()))
+    rows = _address_rows(folded.isascii()) if may_have_phrases else ()
+    return is_dictated or any(_addresses(row, folded) for row in rows)
 
 
 def _has(beginnings: str, folded: str) -> bool:
+    return _has_one(_alternatives(beginnings, folded.isascii()), folded)
+
+
+def _has_one(parts: Iterable[str], folded: str) -> bool:
     # A loop: any() with a generator takes twice the time, and this is most of the work for an ordinary text.
-    for each in _alternatives(beginnings, folded.isascii()):  # noqa: SIM110 - as above
-        if each in folded:
+    for part in parts:  # noqa: SIM110 - as above
+        if part in folded:
             return True
     return False
 
@@ -228,6 +245,9 @@ _ROLE = lazily(
     r"|^### ?(?:instruction|system|response):",
     re.MULTILINE,
 )
+# One of these it needs, and a verdict the name of a field: both are found in a tenth of the time.
+_ROLE_NAMES = ("|>", "sys>>", "inst]", "_of_turn>", "im_start>", "system", "assistant", "developer", "###")
+_FIELD = lazily(r"[\"']\s{0,20}:")
 _VERDICT = lazily(
     r"[{,]\s{0,20}[\"'](?:verdicts?|noncommittal|supported|faithful(?:ness)?|attributed|askable)[\"']\s{0,20}:"
     r"|[{,]\s{0,20}[\"'](?:claims|sentences)[\"']\s{0,20}:\s{0,20}\["
@@ -246,7 +266,7 @@ _OPENING = lazily(
 )
 _LONGEST_OPENING = 80
 # White space but single blanks.
-_SPACES = lazily(r"\s{2,}|[^\S ]")
+_SPACES = lazily(r"\s(?:\s+|(?<! ))")
 
 
 def suspicious_signs(text: str) -> tuple[str, ...]:
@@ -262,19 +282,21 @@ def suspicious_signs(text: str) -> tuple[str, ...]:
     folded = text.lower() if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).casefold()
     # A line break does not end a phrase, a blank line does.
     joined = _SPACES.sub(lambda run: "\n" if run.group().count("\n") > 1 else " ", folded)
+    may_have_phrases = _has_one(_phrase_needs(joined.isascii()), joined)
     found = {
-        "has no word": bool(folded.strip()) and not any(character.isalnum() for character in folded),
+        "has no word": bool(folded.strip()) and not any(map(str.isalnum, folded)),
         "only announces an answer": len(folded) <= _LONGEST_OPENING
         and ":" in folded
         and bool(_OPENING.fullmatch(folded)),
         "has invisible characters that spell text": not text.isascii()
         and (_TAGS.search(_FLAG.sub("", text)) is not None or _SELECTORS.search(text) is not None),
-        "has markers of a conversation's roles": any(mark in folded for mark in ":<[")
-        and _ROLE.search(folded) is not None,
-        "is shaped like a verdict": ":" in folded and _VERDICT.search(folded) is not None,
+        "has markers of a conversation's roles": _has_one(_ROLE_NAMES, folded) and _ROLE.search(folded) is not None,
+        "is shaped like a verdict": _FIELD.search(folded) is not None and _VERDICT.search(folded) is not None,
         "has a delimiter of a judge's prompt": (">>>" in folded or "<<<" in folded)
         and _DELIMITER.search(joined) is not None,
-        "asks to ignore instructions": _has(_ignore_verbs(), joined) and _ignore_phrases().search(joined) is not None,
-        "speaks to the judge": _speaks_to_judge(joined),
+        "asks to ignore instructions": may_have_phrases
+        and _has(_ignore_verbs(), joined)
+        and _ignore_phrases().search(joined) is not None,
+        "speaks to the judge": _speaks_to_judge(joined, may_have_phrases=may_have_phrases),
     }
     return tuple(sign for sign, is_there in found.items() if is_there)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
+from types import ModuleType
 from typing import NamedTuple
 
 from pytest_ragmetrics.result import Evidence
@@ -166,15 +167,14 @@ def _continues(text: str, last: _TextLine, line: _TextLine) -> bool:
 
 
 @cache
-def _segment() -> Callable[[str, str], list[str]]:
+def _sentencex() -> ModuleType:
     # By name, because it comes without types.
-    found: Callable[[str, str], list[str]] = import_module("sentencex").segment
-    return found
+    return import_module("sentencex")
 
 
 def _pieces(text: str, start: int, end: int, language: str) -> Iterator[tuple[int, int]]:
     """Yield the sentences of a block as the splitter sees them, window by window, long ones cut."""
-    segment = _segment()
+    segment: Callable[[str, str], list[str]] = _sentencex().segment
     while start < end:
         window = text[start : min(end, start + _WINDOW)]
         window = window if window.isascii() else _SURROGATE.sub("\ufffd", window)
