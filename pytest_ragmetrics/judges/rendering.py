@@ -105,7 +105,10 @@ def prompt_digest(task: str, prompts: PromptBook) -> str:
 
 def render_data(task: Task[Any]) -> str:
     """Return the texts under test without an instruction."""
-    blocks = tuple(Block(label=block.label, text=_encodable(block.text)) for block in task.blocks())
+    blocks = [
+        block if block.text.isascii() else Block(label=block.label, text=_encodable(block.text))
+        for block in task.blocks()
+    ]
     texts = [block.text for block in blocks]
     marked = ((block, digest(block, texts)) for block in blocks)
     return "\n\n".join(f"<<<{block.label} {mark}\n{block.text}\n{mark} {block.label}>>>" for block, mark in marked)
@@ -118,8 +121,11 @@ def digest(block: Block, texts: Sequence[str]) -> str:
     >>> digest(moths, [moths.text]) == digest(moths, [moths.text, "Bats do."])
     True
     """
-    digests = (_digest(series, block) for series in count())
-    return next(found for found in digests if not any(found in text for text in texts))
+    for series in count():
+        found = _digest(series, block)
+        if not any(found in text for text in texts):
+            break
+    return found
 
 
 # Several tasks show the contexts of the same sample.
@@ -134,11 +140,17 @@ def _digest(series: int, block: Block) -> str:
 def _instruction(task: Task[Any], prompts: PromptBook) -> str:
     values = task.fill()
     try:
-        return Template(prompts.text(task.prompt)).substitute(values)
+        return _filled(prompts.text(task.prompt), tuple(values.items()))
     except (KeyError, ValueError) as error:
         places = ", ".join(f"${name}" for name in values) or "no $name places"
         msg = f"prompt {task.prompt}.md: {error}; it may hold {places}, and a dollar sign is written $$"
         raise RagMetricsError(msg) from error
+
+
+# Most prompts have no places.
+@lru_cache(maxsize=64)
+def _filled(prompt: str, values: tuple[tuple[str, str], ...]) -> str:
+    return Template(prompt).substitute(dict(values))
 
 
 def _encodable(text: str) -> str:

@@ -35,8 +35,10 @@ def one_of(*values: str | int) -> Schema:
     return {"type": "integer" if isinstance(values[0], int) else "string", "enum": list(values)}
 
 
-def validate(data: Any, schema: Mapping[str, Any], place: str = "the answer") -> Any:
+def validate(data: Any, schema: Mapping[str, Any], place: tuple[str | int, ...] = ()) -> Any:
     """Return the answer if it has the form of the schema; raise :class:`InvalidAnswer` naming the place if not.
+
+    ``place`` are the names of fields and the numbers of items that lead to a part of an answer.
 
     >>> validate({"claims": ["Water is wet."]}, record(claims=list_of(TEXT)))
     {'claims': ['Water is wet.']}
@@ -45,26 +47,36 @@ def validate(data: Any, schema: Mapping[str, Any], place: str = "the answer") ->
     form = _TYPES[kind]
     # For Python a bool is an int; for a schema it is not.
     if type(data) is not form and (not isinstance(data, form) or isinstance(data, bool)):
-        raise InvalidAnswer(f"{place} must be {'an' if kind[0] in 'aio' else 'a'} {kind}")
+        raise InvalidAnswer(f"{_said(place)} must be {'an' if kind[0] in 'aio' else 'a'} {kind}")
     if "enum" in schema and data not in schema["enum"]:
-        raise InvalidAnswer(f"{place} must be one of {', '.join(map(str, schema['enum']))}")
+        raise InvalidAnswer(f"{_said(place)} must be one of {', '.join(map(str, schema['enum']))}")
     if kind == "object":
         _validate_fields(data, schema["properties"], place)
     elif kind == "array":
         for number, item in enumerate(data, start=1):
-            validate(item, schema["items"], f"{place}, item {number}")
+            validate(item, schema["items"], (*place, number))
     return data
 
 
-def _validate_fields(data: dict[str, Any], fields: Mapping[str, Schema], place: str) -> None:
-    missing = [name for name in fields if name not in data]
-    surplus = [name for name in data if name not in fields]
-    if missing or surplus:
+def _validate_fields(data: dict[str, Any], fields: Mapping[str, Schema], place: tuple[str | int, ...]) -> None:
+    if data.keys() != fields.keys():
+        missing = [name for name in fields if name not in data]
+        surplus = [name for name in data if name not in fields]
         # Names that the judge made up are counted, not repeated: they may come from the text under test.
         parts = ([f"lacks {named(missing)}"] if missing else []) + ([f"has {len(surplus)} too many"] if surplus else [])
-        raise InvalidAnswer(f"{place} must have the fields {named(list(fields))}: it {' and '.join(parts)}")
+        raise InvalidAnswer(f"{_said(place)} must have the fields {named(list(fields))}: it {' and '.join(parts)}")
     for name, schema in fields.items():
-        validate(data[name], schema, name if place == "the answer" else f"{name} of {place}")
+        validate(data[name], schema, (*place, name))
+
+
+def _said(place: tuple[str | int, ...]) -> str:
+    # Only where something is wrong: most of the time of a check went into places that were not said.
+    said = ""
+    for step in place:
+        said = (
+            f"{said or 'the answer'}, item {step}" if isinstance(step, int) else f"{step} of {said}" if said else step
+        )
+    return said or "the answer"
 
 
 def in_order(items: Iterable[Mapping[str, Any]], count: int, noun: str) -> list[Mapping[str, Any]]:

@@ -143,10 +143,10 @@ class Task(ABC, Generic[A]):
 
     def note(self) -> str:
         """Return what a prompt says of these texts besides the instruction: nothing, unless there is a conversation."""
-        labels = {block.label for block in self.blocks()}
-        if _LABELS["earlier"] in labels:
+        given = {name: getattr(self, name) for name in self.shown}
+        if given.get("earlier") is not None:
             return self.on_earlier
-        return _ON_TURNS if any(label.startswith("turn ") for label in labels) else ""
+        return _ON_TURNS if any(name.startswith("turn ") for name, _ in given.get("fields") or ()) else ""
 
     def fill(self) -> Mapping[str, str]:
         """Return the trusted values for the ``$name`` places of the prompt file."""
