@@ -73,9 +73,10 @@ def _said(place: tuple[str | int, ...]) -> str:
     # Only where something is wrong: most of the time of a check went into places that were not said.
     said = ""
     for step in place:
-        said = (
-            f"{said or 'the answer'}, item {step}" if isinstance(step, int) else f"{step} of {said}" if said else step
-        )
+        if isinstance(step, int):
+            said = f"{said or 'the answer'}, item {step}"
+        else:
+            said = f"{step} of {said}" if said else step
     return said or "the answer"
 
 
