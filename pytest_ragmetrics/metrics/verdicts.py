@@ -130,7 +130,7 @@ class EvidenceCheck:
     def shares_hardly_a_word(self, claim: str, cited: Sequence[str]) -> bool:
         """Tell whether a claim has hardly a word in common with the cited sentences, or far more with another one."""
         words = _words_of(claim)
-        if len(words) < _FEWEST or not may_be_in_language_of(claim, "\n".join(self._contexts)):
+        if len(words) < _FEWEST or not may_be_in_language_of(claim, self._text):
             return False
         share = words.shared_with(self._known_in(cited)) / len(words)
         if share < _HARDLY or share >= _MUCH:
@@ -146,8 +146,12 @@ class EvidenceCheck:
         return self._cited.setdefault(text, _Known(text))
 
     @cached_property
+    def _text(self) -> str:
+        return "\n".join(self._contexts)
+
+    @cached_property
     def _known(self) -> _Known:
-        return _Known("\n".join(self._contexts))
+        return _Known(self._text)
 
     @cached_property
     def _sentences(self) -> list[_Known]:
@@ -182,9 +186,8 @@ class _ClaimWords:
 
     def __init__(self, claim: str) -> None:
         self._numbers = _numbers_of(claim)
-        places = [(number.start, number.end) for number in self._numbers]
-        words = (word for word in content_words(claim) if not any(a <= word.start < b for a, b in places))
-        self._words = list({word.key: word for word in words}.values())
+        places = {at for number in self._numbers for at in range(number.start, number.end)}
+        self._words = list({word.key: word for word in content_words(claim) if word.start not in places}.values())
 
     def __len__(self) -> int:
         return len(self._words) + len(self._numbers)

@@ -78,7 +78,6 @@ _SCALE = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "bil
 _NUMBER_WORDS = frozenset((*_VALUE, *_SCALE, *(f"{word}th" for word in _SCALE)))
 _NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
 _PHRASE = lazily(rf"\b(?:{_NUMBER_WORD})(?:(?:\s+and\s+|\s+|-)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
-_PART = lazily(rf"\b(?:{_NUMBER_WORD})\b", re.IGNORECASE)
 _HUNDRED = 100
 _CENTURIES = range(11, 21)
 _LAST_PLAIN = 10
@@ -339,7 +338,7 @@ def _readings(found: dict[str, str | None]) -> Iterator[Parts]:
 def _number_words(text: str, phrases: Iterable[re.Match[str]]) -> Iterator[Number]:
     """Yield the numbers a text writes in English words: twenty-five, two hundred and six, nineteen eighty-four."""
     for match in phrases:
-        parts = [part.casefold() for part in _PART.findall(match.group())]
+        parts = [part for part in runs_of_letters(match[0].lower()) if part != "and"]
         value = _evaluate(parts)
         if value is None:
             continue
@@ -393,23 +392,24 @@ def _numerals(text: str) -> Iterator[re.Match[str]]:
 def _digits(text: str) -> Iterator[Number]:
     for match in _numerals(text):
         at = match.start("digits")
-        before = text[at - 1 : at]
+        left = text[at - 1 : at]
         # Digits that belong to a name such as B12; scripts without case have no such names.
-        if before == "_" or before.lower() != before.upper():
+        if left == "_" or left.lower() != left.upper():
             continue
-        if _LISTED.fullmatch(match["digits"]) and not _GROUPED.fullmatch(match["digits"]):
-            yield from _listed(match["digits"], at)
+        before, written, digits, letter, scale, sinic, behind = match.groups()
+        if "," in digits and _LISTED.fullmatch(digits) and not _GROUPED.fullmatch(digits):
+            yield from _listed(digits, at)
             continue
-        unit = (match["before"] or match["unit"] or "").strip().casefold()
-        power = _POWER_OF.get((match["letter"] or match["scale"] or match["sinic"] or "").casefold(), 0)
-        powers = {0, power} if match["letter"] else {power}
-        sign = "-" if match["sign"] in ("-", "\u2212") else ""
-        start = match.start("sign") if sign else match.start() if match["before"] else at
+        unit = (before or behind or "").strip().casefold()
+        power = _POWER_OF.get((letter or scale or sinic or "").casefold(), 0)
+        powers = (0, power) if letter else (power,)
+        sign = "-" if written in ("-", "\u2212") else ""
+        start = match.start("sign") if sign else match.start() if before else at
         yield Number(
             text=text[start : match.end()],
             start=start,
             end=match.end(),
-            readings=frozenset(f"{sign}{value}" for power in powers for value in _values(match["digits"], power)),
+            readings=frozenset([f"{sign}{value}" for power in powers for value in _values(digits, power)]),
             unit="%" if "cent" in unit or unit.startswith("por") else _UNIT_OF.get(unit),
         )
 

@@ -202,19 +202,15 @@ def _cut(sentence: str) -> list[str]:
     return parts
 
 
-def _whole(text: str, sentences: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _whole(text: str, sentences: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Join what is no sentence by itself: an item's number to what follows, stray marks to what went before."""
-    held: tuple[int, int] | None = None
+    whole: list[tuple[int, int]] = []
     for start, end in sentences:
-        if held is None:
-            held = start, end
-        elif _ENUMERATOR.fullmatch(text, *held) or not any(map(str.isalnum, text[start:end])):
-            held = held[0], end
+        if whole and (_ENUMERATOR.fullmatch(text, *whole[-1]) or not any(map(str.isalnum, text[start:end]))):
+            whole[-1] = whole[-1][0], end
         else:
-            yield held
-            held = start, end
-    if held is not None:
-        yield held
+            whole.append((start, end))
+    return whole
 
 
 def guess_language(text: str) -> str:
@@ -240,7 +236,7 @@ def _guess(text: str) -> str:
 
 def _guess_latin(text: str) -> str:
     hits = _hits(text)
-    best = max(hits, key=lambda language: hits[language])
+    best = max(hits, key=hits.__getitem__)
     return "en" if best in _ENGLISH_RULES else best
 
 
@@ -265,5 +261,6 @@ def may_be_in_language_of(sentence: str, text: str) -> bool:
     if not all(script in _FUNCTION_WORDS for script in scripts):
         return scripts[0] == scripts[1]
     hits, wanted = _hits(sentence[:_GLANCE]), _hits(text[:_GLANCE])
-    likely = {language for language, number in hits.items() if 2 * number > max(hits.values())}
-    return not likely or any(2 * wanted[language] >= max(wanted.values()) for language in likely)
+    most, most_wanted = max(hits.values()), max(wanted.values())
+    likely = [language for language, number in hits.items() if 2 * number > most]
+    return not likely or any(2 * wanted[language] >= most_wanted for language in likely)
