@@ -317,7 +317,9 @@ def _dates(text: str, small: str, words: frozenset[str]) -> Iterator[Date]:
     """Yield the dates of a text that say more than a year; ``words`` are those of ``small``, the text in lower case."""
     starts = [*_starts(small, words & MONTH_NAMES)]
     for run in _DIGITS.finditer(text):
-        starts += {run.start(), max(run.start(), run.end() - _DIGITS_OF_YEAR)}
+        starts.append(run.start())
+        if run.end() - run.start() > _DIGITS_OF_YEAR:
+            starts.append(run.end() - _DIGITS_OF_YEAR)
     pattern = _DATE_IN_DIGITS if words.isdisjoint(_MONTHS_AS_WRITTEN) else _DATE
     for match in _matches(pattern, text, starts):
         readings = tuple(dict.fromkeys(_readings(match.groupdict())))
