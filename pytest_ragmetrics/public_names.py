@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseException)
@@ -115,11 +115,12 @@ def public(found: T) -> T:
     A call that its parameters do not fit raises ``TypeError`` that says what to write, an error of this package has no
     frames of it, and the coroutine of an async function is an :class:`Unawaited`.
     """
-    return _public(found) if isinstance(found, FunctionType) else found  # type: ignore[return-value] # of its type
+    made: T = _public(found) if isinstance(found, FunctionType) else found
+    return made
 
 
 @cache  # so that a name is the same function each time, and can be pickled
-def _public(function: FunctionType) -> Callable[..., Any]:
+def _public(function: FunctionType) -> Any:
     @wraps(function)
     def call(*args: Any, **given: Any) -> Any:
         __tracebackhide__ = True

@@ -244,23 +244,23 @@ class MetricResult(float):
         return float(self)
 
     def __lt__(self, other: float) -> bool:
-        return self._compare("<", other, super().__lt__(other))
+        return self._compare("<", other, outcome=super().__lt__(other))
 
     def __le__(self, other: float) -> bool:
-        return self._compare("<=", other, super().__le__(other))
+        return self._compare("<=", other, outcome=super().__le__(other))
 
     def __gt__(self, other: float) -> bool:
-        return self._compare(">", other, super().__gt__(other))
+        return self._compare(">", other, outcome=super().__gt__(other))
 
     def __ge__(self, other: float) -> bool:
-        return self._compare(">=", other, super().__ge__(other))
+        return self._compare(">=", other, outcome=super().__ge__(other))
 
     def __eq__(self, other: object) -> bool:
-        return self._compare("==", other, super().__eq__(other))
+        return self._compare("==", other, outcome=super().__eq__(other))
 
     __hash__ = float.__hash__
 
-    def _compare(self, operator: Operator, other: object, outcome: bool) -> bool:  # noqa: FBT001 - what float answered
+    def _compare(self, operator: Operator, other: object, *, outcome: bool) -> bool:
         # Two results are compared with each other by sorting, which sets no threshold.
         if isinstance(other, (int, float)) and not isinstance(other, MetricResult):
             # Equality is no threshold, and infinity is where a search for the best one begins.
