@@ -1,11 +1,12 @@
-"""The errors this package raises on purpose, one class per cause, and its warnings."""
+"""The errors this package raises on purpose, one class per cause, its warnings, and imports of what extras install."""
 
 from __future__ import annotations
 
 import warnings
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.result import Usage
@@ -80,3 +81,12 @@ def warn_once(text: str) -> None:
     """Warn of something that makes a result less exact, once a text; where warnings are errors it goes unsaid."""
     with suppress(UserWarning):
         warnings.warn(text, stacklevel=2)
+
+
+def optional(module: str, user: str, extra: str, *, error: type[RagMetricsError] = RagMetricsError) -> Any:
+    """Return a module that an extra of this package installs; raise an error that says so where it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as missing:
+        name = module.partition(".")[0]
+        raise error(f'{user} needs {name}: pip install "pytest-ragmetrics[{extra}]"') from missing

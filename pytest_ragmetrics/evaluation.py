@@ -20,7 +20,7 @@ from pytest_ragmetrics.codec import json_builtins
 from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, cluster_of, compare_tables, key_of
 from pytest_ragmetrics.datasets.reading import read_object
 from pytest_ragmetrics.datasets.rows import Raw, RowError, sample_of, written_id
-from pytest_ragmetrics.errors import RagMetricsError, UnknownMetricError, UnscoredError
+from pytest_ragmetrics.errors import UnknownMetricError, UnscoredError, optional
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
 from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.metrics.assertion import check_bound
@@ -404,10 +404,7 @@ class Evaluation(TableNames):
 
         A score is missing where there is none, and where it is left out of figures.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise RagMetricsError('to_pandas() needs pandas: pip install "pytest-ragmetrics[pandas]"') from error
+        pd = optional("pandas", "to_pandas()", "pandas")
         columns = {
             name: [e.score if standing(e, self.vacuous) == "counted" else None for e in self._entries(name)]
             for name in self.metrics

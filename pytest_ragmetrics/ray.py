@@ -26,7 +26,7 @@ from pytest_ragmetrics.budget import Budget, BudgetUse, Limits, Receipt, reached
 from pytest_ragmetrics.circuit_breaker import RETRY_AFTER
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.datasets.streaming import LoggedRow
-from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, RagMetricsError
+from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, optional
 from pytest_ragmetrics.logged_answers import bounded_metrics
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
@@ -47,7 +47,6 @@ _ATTEMPTS = 2
 # Rows of a file that become one data set, whose actors take seconds to start.
 _ROWS_OF_DATASET = 20_000
 _ROWS_OF_BLOCK = 512
-_NEEDS_RAY = 'scoring on Ray needs ray: pip install "pytest-ragmetrics[ray]"'
 
 
 def score(
@@ -131,11 +130,7 @@ def score_rows_on_ray(
 
 
 def _ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise RagMetricsError(_NEEDS_RAY) from error
-    return ray
+    return optional("ray", "scoring on Ray", "ray")
 
 
 class _LineScorer(BatchScorer):

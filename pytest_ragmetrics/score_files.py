@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.codec import CodecError, dump, load
-from pytest_ragmetrics.datasets.streaming import NEEDS_PYARROW, PARQUET
-from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.datasets.streaming import PARQUET
+from pytest_ragmetrics.errors import optional
 from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.files import writing_atomically
 from pytest_ragmetrics.metrics.registry import scale_of
@@ -246,8 +246,4 @@ def check_output(path: Path) -> None:
 
 
 def _parquet(path: Path) -> Any:
-    try:
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise RagMetricsError(f"{path}: {NEEDS_PYARROW}") from error
-    return pq
+    return optional("pyarrow.parquet", f"{path}: Parquet", "parquet")

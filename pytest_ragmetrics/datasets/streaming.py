@@ -15,13 +15,12 @@ from pytest_ragmetrics.datasets.csv import iterate_csv
 from pytest_ragmetrics.datasets.json import iterate_jsonl
 from pytest_ragmetrics.datasets.reading import check_start, read_file, row_of_cells, shown_path
 from pytest_ragmetrics.datasets.rows import Raw, RowError, sample_of, written_id
-from pytest_ragmetrics.errors import DatasetError, RagMetricsError
+from pytest_ragmetrics.errors import DatasetError, optional
 from pytest_ragmetrics.sample import Sample
 
 PARQUET = ".parquet"
 #: The endings of files that are read row by row; ``.json`` is read whole.
 ENDINGS = (".jsonl", ".ndjson", ".csv", PARQUET, ".json")
-NEEDS_PYARROW = 'Parquet needs pyarrow: pip install "pytest-ragmetrics[parquet]"'
 _ROWS_OF_BATCH = 256
 
 
@@ -114,11 +113,9 @@ def _in_utf8(row: Raw) -> Raw:
 
 
 def _parquet(path: Path, file: str) -> Iterator[Raw]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise RagMetricsError(f"{file}: {NEEDS_PYARROW}") from error
+    pq = optional("pyarrow.parquet", f"{file}: Parquet", "parquet")
+    import pyarrow as pa
+
     try:
         with pq.ParquetFile(path, pre_buffer=False) as table:
             batches = table.iter_batches(batch_size=_ROWS_OF_BATCH, use_threads=False)

@@ -7,12 +7,11 @@ import threading
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.embedders.embedder import Embedder, as_vectors
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, optional
 from pytest_ragmetrics.text.words import telling_words
 
 if TYPE_CHECKING:
@@ -116,9 +115,6 @@ class SentenceTransformersEmbedder(Embedder):
     def _load(self) -> Any:
         if not self._folder.is_dir():
             raise JudgeNotConfiguredError(f"{self.name}: there is no such folder; save a model to it first")
-        try:
-            library = import_module("sentence_transformers")
-        except ImportError as error:
-            msg = f'{self.name} needs its library: pip install "pytest-ragmetrics[sentence-transformers]"'
-            raise JudgeNotConfiguredError(msg) from error
+        extra = "sentence-transformers"
+        library = optional("sentence_transformers", self.name, extra, error=JudgeNotConfiguredError)
         return library.SentenceTransformer(str(self._folder), device=self._device, local_files_only=True)

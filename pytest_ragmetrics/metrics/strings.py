@@ -9,11 +9,10 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import ModuleType
 from typing import Any, Literal, TypeAlias, get_args
 from unicodedata import normalize
 
-from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.errors import UnscoredError, optional
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag, check_number, f_of_counts
 from pytest_ragmetrics.metrics.verdicts import on_response
@@ -253,7 +252,7 @@ class BleuScore(ReferenceMetric):
         chosen = usual if self.tokenize == "auto" else self.tokenize
         options = {"use_effective_order": True, **self.kwargs, "tokenize": chosen}
         options["effective_order"] = options.pop("use_effective_order")
-        bleu = _library("sacrebleu.metrics", self.name).BLEU(**options)
+        bleu = optional("sacrebleu.metrics", self.name, "text").BLEU(**options)
         score = bleu.corpus_score([plain(response)], [[plain(reference)]])
         precisions = ", ".join(f"{precision / 100:.2f}" for precision in score.precisions)
         reason = f"precisions {precisions}; brevity penalty {score.bp:.2f}"
@@ -310,7 +309,7 @@ class CHRFScore(ReferenceMetric):
     def _compare(self, response: str, reference: str) -> MetricResult:
         options = {**self.kwargs}
         options["whitespace"] = not options.pop("remove_whitespace", True)
-        chrf = _library("sacrebleu.metrics", self.name).CHRF(**options)
+        chrf = optional("sacrebleu.metrics", self.name, "text").CHRF(**options)
         score = chrf.corpus_score([normalize("NFC", response)], [[normalize("NFC", reference)]])
         return MetricResult(_share(score.score), metric=self.name)
 
@@ -363,7 +362,7 @@ class RougeScore(ReferenceMetric):
         self.use_stemmer = check_flag("use_stemmer", use_stemmer)
 
     def _compare(self, response: str, reference: str) -> MetricResult:
-        library = _library("rouge_score.rouge_scorer", self.name)
+        library = optional("rouge_score.rouge_scorer", self.name, "text")
         run = int(self.rouge_type[-1]) if self.rouge_type[-1].isdigit() else 1
         if max(len(word_tokens(response)), len(word_tokens(reference))) < run:
             what = "a word" if run == 1 else f"a run of {run} words"
@@ -406,11 +405,3 @@ class _WordTokenizer:
 def _share(percent: float) -> float:
     """Return percent as a share; the same text must give 1.0, and logarithms round to slightly more or less."""
     return min(round(percent / 100, 12), 1.0)
-
-
-def _library(module: str, metric: str) -> ModuleType:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        msg = f'{metric} needs {module.partition(".")[0]}: pip install "pytest-ragmetrics[text]"'
-        raise RagMetricsError(msg) from error
