@@ -18,6 +18,7 @@ import shutil
 import sqlite3
 import sys
 import threading
+import time
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +26,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -60,6 +61,17 @@ _TIMEOUT = 60
 _LONGEST = 512 - len("/cache.db-journal")
 # How many entries an iteration keeps in memory.
 _PAGE = 200
+# How many rows one statement writes, as diskcache's set() would one by one: at the begin and the end of each statement
+# this thread and that of the loop hand the interpreter over, which takes longer than the statement.
+_AT_ONCE = 100
+_INSERT = (
+    "INSERT INTO Cache (key, value, tag, store_time, access_time, raw, mode, expire_time, access_count, size, filename)"
+)
+_VALUES = f"(?, ?, ?, ?, ?, 1, {_RAW}, NULL, 0, 0, NULL)"
+_OR_UPDATE = "ON CONFLICT (key, raw) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}"
+    for name in ("value", "tag", "store_time", "access_time", "mode", "expire_time", "access_count", "size", "filename")
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -401,8 +413,11 @@ class Store:
 
     def _write(self, rows: Sequence[tuple[str, str, str]]) -> None:
         def write(cache: diskcache.Cache) -> None:
-            for key, text, run in rows:
-                cache.set(key, text, tag=run)
+            now = time.time()
+            for first in range(0, len(rows), _AT_ONCE):
+                part = [(*row, now, now) for row in rows[first : first + _AT_ONCE]]
+                statement = f"{_INSERT} VALUES {', '.join([_VALUES] * len(part))} {_OR_UPDATE}"
+                cache._sql(statement, list(chain.from_iterable(part)))  # noqa: SLF001 - set() makes two for each row
 
         self._transact(write)
 
