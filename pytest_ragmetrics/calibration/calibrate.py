@@ -16,7 +16,7 @@ from pytest_ragmetrics.errors import DatasetError, UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, evaluate
 from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.metrics.assertion import check_bound
-from pytest_ragmetrics.metrics.base import Metric, check_choice
+from pytest_ragmetrics.metrics.base import Metric, check_choice, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.stats.intervals import whole_clusters
@@ -189,9 +189,7 @@ def rag_calibrated(
     1.0
     """
     __tracebackhide__ = True
-    given: object = min_kappa
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not -1.0 <= given <= 1.0:
-        raise ValueError(f"min_kappa must be a number between -1 and 1, such as 0.6, not {given!r}")
+    check_number("min_kappa", min_kappa, -1, 1)
     check_choice("by", by, get_args(DecidedBy))
     found = calibrate(
         metric,
