@@ -88,7 +88,7 @@ class Ledger:
             try:
                 row = read_json(file)
                 self._note(Batch(**{**row, "keys": tuple(row["keys"]), "ids": tuple(row["ids"])}))
-            except (OSError, ValueError, TypeError, KeyError) as error:  # noqa: PERF203 - it ends the loop
+            except (OSError, ValueError, TypeError, KeyError) as error:
                 self._lock.release()
                 msg = f"{file} cannot be read ({error}); it says which requests are paid for: restore it, or delete it"
                 raise CacheError(msg) from error

@@ -145,7 +145,7 @@ class OpenAIRoutes:
             for pause in _UPLOADING:
                 try:
                     return await client.post("/batches", body=body, cast_to=object, options=_ONCE)
-                except Exception as error:  # noqa: PERF203 - few attempts
+                except Exception as error:
                     is_early = getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST
                     if not is_early or "find file" not in said_by(error).lower():
                         raise
