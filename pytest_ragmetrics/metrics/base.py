@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import wraps
 from inspect import Parameter, signature
 from math import inf
 from numbers import Integral, Real
@@ -139,10 +140,31 @@ _OF_A_SAMPLE = "write score_sample(sample) for a Sample, score_sample(Sample.fro
 
 def _check_sample(sample: object, name: str) -> None:
     if not isinstance(sample, Sample):
-        from pytest_ragmetrics.other_tools import class_of_theirs
+        raise _no_sample(sample, name)
 
-        instead = "write score_sample(sample_from(it))" if class_of_theirs(sample) else _OF_A_SAMPLE
-        raise TypeError(f"{name} scores a Sample, not {type(sample).__name__}: {instead}")
+
+def _no_sample(given: object, name: str) -> TypeError:
+    from pytest_ragmetrics.other_tools import class_of_theirs
+
+    instead = "write score_sample(sample_from(it))" if class_of_theirs(given) else _OF_A_SAMPLE
+    return TypeError(f"{name} scores a Sample, not {type(given).__name__}: {instead}")
+
+
+def _of_samples(measure: Callable[..., MetricResult]) -> Callable[..., MetricResult]:
+    """Return ``measure`` with the error of :func:`_no_sample` for what lacks the fields of a sample."""
+
+    @wraps(measure)
+    def checked(self: Metric, *args: Any, **named: Any) -> MetricResult:
+        __tracebackhide__ = True
+        try:
+            return measure(self, *args, **named)
+        except AttributeError:
+            for given in (*args, *named.values()):
+                if not isinstance(given, Sample):
+                    raise _no_sample(given, self.name) from None
+            raise
+
+    return checked
 
 
 def parameters_of(kind: type[Any]) -> dict[str, Parameter]:
@@ -230,6 +252,13 @@ class Metric(_Parameters, ABC):
     def __init__(self, *, name: str | None = None) -> None:
         if name is not None:
             self.name = check_name(name)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # In DeepEval it takes a test case.
+        kind: Any = cls
+        if "measure" in vars(kind):
+            kind.measure = _of_samples(kind.measure)
 
     if not TYPE_CHECKING:  # it would let type checkers take any name
 
