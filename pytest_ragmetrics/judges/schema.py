@@ -53,8 +53,10 @@ def validate(data: Any, schema: Mapping[str, Any], place: tuple[str | int, ...] 
     if kind == "object":
         _validate_fields(data, schema["properties"], place)
     elif kind == "array":
+        items = schema["items"]
         for number, item in enumerate(data, start=1):
-            validate(item, schema["items"], (*place, number))
+            if not _fits_alone(item, items):
+                validate(item, items, (*place, number))
     return data
 
 
@@ -66,7 +68,13 @@ def _validate_fields(data: dict[str, Any], fields: Mapping[str, Schema], place: 
         parts = ([f"lacks {named(missing)}"] if missing else []) + ([f"has {len(surplus)} too many"] if surplus else [])
         raise InvalidAnswer(f"{_said(place)} must have the fields {named(list(fields))}: it {' and '.join(parts)}")
     for name, schema in fields.items():
-        validate(data[name], schema, (*place, name))
+        if not _fits_alone(data[name], schema):
+            validate(data[name], schema, (*place, name))
+
+
+def _fits_alone(data: Any, schema: Mapping[str, Any]) -> bool:
+    # Most of an answer are numbers and texts, of which a schema says nothing but the type.
+    return len(schema) == 1 and type(data) is _TYPES[schema["type"]]
 
 
 def _said(place: tuple[str | int, ...]) -> str:

@@ -67,7 +67,7 @@ class ContextPrecision(JudgedMetric):
         contexts = sample.retrieved_contexts or ()
         if not contexts:
             return ask.result(0.0, reason="there is no context")
-        shown = [index for index, context in enumerate(contexts) if sentence_table((context,))]
+        shown = [index for index, context in enumerate(contexts) if split_sentences(context)]
         judged = dict.fromkeys(range(len(contexts)), _NO_SENTENCE)
         if shown:
             asked_for = tuple(contexts[index] for index in shown)

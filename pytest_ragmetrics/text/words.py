@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.text.characters import (
@@ -104,8 +104,7 @@ def count_words(text: str) -> int:
     return len(_COUNTED.findall(spaced)) + unspaced // 2
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ContentWord:
+class ContentWord(NamedTuple):
     """A word and its place; words with the same ``key`` count as forms of one word."""
 
     text: str
