@@ -281,7 +281,9 @@ def suspicious_signs(text: str) -> tuple[str, ...]:
     """
     folded = text.lower() if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).casefold()
     # A line break does not end a phrase, a blank line does.
-    joined = _SPACES.sub(lambda run: "\n" if run.group().count("\n") > 1 else " ", folded)
+    joined = folded
+    if "  " in folded or not folded.isprintable():
+        joined = _SPACES.sub(lambda run: "\n" if run.group().count("\n") > 1 else " ", folded)
     may_have_phrases = _has_one(_phrase_needs(joined.isascii()), joined)
     found = {
         "has no word": bool(folded.strip()) and not any(map(str.isalnum, folded)),

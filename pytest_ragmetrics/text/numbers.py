@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -101,7 +101,15 @@ _UNITS = {
 }
 _UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in words.split()}
 _SIGNS = r"(?:us)?\$|[€£¥₹]|usd|eur|gbp|jpy|cny|inr"
-_UNIT_WORD = "|".join(sorted(filter(str.isalpha, _UNIT_OF), key=len, reverse=True))
+_SCALE_WORDS = [word for word in _POWER_OF if len(word) > 1]
+_UNIT_WORDS = sorted(filter(str.isalpha, _UNIT_OF), key=len, reverse=True)
+
+
+def _one_of(words: Sequence[str]) -> str:
+    # Mostly none of them is there, which their first letters tell in one step.
+    return f"(?=[{''.join(sorted({word[0] for word in words}))}])(?:{'|'.join(words)})"
+
+
 _NUMBER = lazily(
     rf"""
       (?P<before>(?:(?<![^\W\d_])(?:{_SIGNS})[ \u00a0]{{0,9}})?)
@@ -113,10 +121,10 @@ _NUMBER = lazily(
       )
       (?:
           (?P<letter>[kmbt])(?![^\W_])
-        | (?:\s{{0,9}}|-)(?P<scale>{"|".join(word for word in _POWER_OF if len(word) > 1)})\b\.?
+        | (?:\s{{0,9}}|-)(?P<scale>{_one_of(_SCALE_WORDS)})\b\.?
         | \s{{0,9}}(?P<sinic>[万萬亿億])
       )?
-      (?:\s{{0,9}}(?P<unit>[%\uff05٪円元]|(?<![\n\t])[$€£¥₹](?!\d)|(?:{_UNIT_WORD})\b|per\scent\b|pour\scent\b|por\sciento\b))?
+      (?:\s{{0,9}}(?P<unit>[%\uff05٪円元]|(?<![\n\t])[$€£¥₹](?!\d)|{_one_of(_UNIT_WORDS)}\b|per\scent\b|pour\scent\b|por\sciento\b))?
     """,
     re.VERBOSE | re.IGNORECASE,
 )
