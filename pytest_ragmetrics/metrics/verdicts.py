@@ -143,7 +143,9 @@ class EvidenceCheck:
 
     def _known_in(self, cited: Sequence[str]) -> _Known:
         text = "\n".join(cited)
-        return self._cited.setdefault(text, _Known(text))
+        if text not in self._cited:
+            self._cited[text] = _Known(text)
+        return self._cited[text]
 
     @cached_property
     def _text(self) -> str:

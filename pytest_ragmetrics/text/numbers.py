@@ -266,8 +266,9 @@ class NumbersIn:
 
     def _note(self, readings: Iterable[str], unit: str | None, place: tuple[int, int]) -> None:
         for value in readings:
-            self._has_fractions |= "/" in value
-            for said in dict.fromkeys((value, *value.split("/"))):
+            parts = value.split("/") if "/" in value else ()
+            self._has_fractions |= bool(parts)
+            for said in (value, *parts):
                 self._numbers.setdefault((said, unit), place)
                 self._numbers.setdefault((said, _ANY_UNIT), place)
 
@@ -284,8 +285,11 @@ class NumbersIn:
 
     def _locate_value(self, readings: Iterable[str], unit: str | None) -> tuple[int, int] | None:
         units = (_ANY_UNIT,) if unit is None else (unit, None)
-        keys = ((value, unit) for value in sorted(readings) for unit in units)
-        return next((self._numbers[key] for key in keys if key in self._numbers), None)
+        for value in sorted(readings):
+            for each in units:
+                if place := self._numbers.get((value, each)):
+                    return place
+        return None
 
     def _locate_date(self, parts: Parts) -> tuple[tuple[int, int], ...] | None:
         year, month, day = parts

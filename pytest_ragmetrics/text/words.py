@@ -129,9 +129,9 @@ def telling_words(text: str) -> Iterator[ContentWord]:
     ['3', 'moths']
     """
     original, (text, at) = text, composed(text)
-    for start, end, key in _keys(text):
-        place = at[start], at[end]
-        yield ContentWord(text=original[slice(*place)], start=place[0], end=place[1], key=key)
+    for first, last, key in _keys(text):
+        start, end = at[first], at[last]
+        yield ContentWord(original[start:end], start, end, key)
 
 
 def _keys(text: str) -> Iterator[tuple[int, int, str]]:
@@ -143,7 +143,7 @@ def _keys(text: str) -> Iterator[tuple[int, int, str]]:
                 if _FUNCTION_CHARACTERS.isdisjoint(pair):
                     yield start, start + 2, pair
         elif key := _key(match[0]):
-            yield match.start(), match.end(), key
+            yield *match.span(), key
 
 
 # The same words come again and again: most of the time of a comparison went into folding and stemming them.
@@ -173,8 +173,9 @@ class WordsIn:
         self._roots: set[str] = set()
         keys = {key for _, _, key in _keys(composed(text)[0]) if not key[0].isdigit()}
         for key in sorted(keys, key=len, reverse=True):
-            for end in range(min(_SHORTEST_ALIKE, len(key)), len(key) + 1):
-                self._beginnings[key[:end]] = len(key)
+            length = len(key)
+            for end in range(min(_SHORTEST_ALIKE, length), length + 1):
+                self._beginnings[key[:end]] = length
             if not key.isascii():
                 self._roots.update(_roots(key))
 
