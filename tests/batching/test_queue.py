@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
+import multiprocessing
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,6 @@ from tests.fake_batches import DAY, Body, FakeBatches
 from tests.fake_openai import Reply
 
 VENDORS = {"openai": "openai:gpt-5.4-mini", "anthropic": "anthropic:claude-haiku-4-5"}
-REPOSITORY = Path(__file__).parents[2]
 TEXTS = tuple(f"Pump {number} hums." for number in range(6))
 
 
@@ -305,21 +304,31 @@ def test_500_instead_of_acceptance(server: FakeBatches, run: Run) -> None:
     assert (5.0 in run.pauses) is run.spec.startswith("openai")
 
 
+#: What the process imports of which each run is a fork: a second a run.
+IMPORTED = (__name__, "anthropic.types.beta", "openai.resources.files", "aiohttp", "diskcache", "genai_prices")
 STEPS = {
     "openai": ("upload:before", "upload:after", "create:before", "create:after", "retrieve:after", "content:after"),
     "anthropic": ("create:before", "create:after", "retrieve:after", "content:after"),
 }
 
 
+def _wait(environment: dict[str, str], spec: str, folder: Path) -> None:
+    os.environ.update(environment)
+    Run(spec, folder)("wait")
+
+
 @pytest.mark.parametrize(("vendor", "step"), [(vendor, step) for vendor, steps in STEPS.items() for step in steps])
 def test_killed_at_every_step(server: FakeBatches, tmp_path: Path, vendor: str, step: str) -> None:
     """A run that is killed there is finished by the next, and each request is paid once."""
     server.answer, server.holds = _invalid_first, step
-    code = "import sys; from tests.batching import test_queue as t; t.Run(sys.argv[1], t.Path(sys.argv[2]))('wait')"
-    process = subprocess.Popen([sys.executable, "-c", code, VENDORS[vendor], str(tmp_path)], cwd=REPOSITORY)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*IMPORTED])
+    environment = {name: value for name, value in os.environ.items() if name.startswith(("OPENAI", "ANTHROPIC"))}
+    process = context.Process(target=_wait, args=(environment, VENDORS[vendor], tmp_path))
+    process.start()
     assert server.reached.wait(60)
     process.kill()
-    process.wait()
+    process.join()
     server.release()
     # What was sent before it was killed is accepted all the same.
     while step.partition(":")[0] not in server.log:
