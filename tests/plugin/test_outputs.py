@@ -246,7 +246,7 @@ def runs(run_once: RunOnce) -> list[Run]:
 def read(folder: Path, name: str = "out.json") -> Document:
     """Return a document as a run left it, which must fit the schema to the letter."""
     file = folder / name
-    jsonschema.validate(json.loads(file.read_text("utf-8")), _strict(document_schema()))
+    jsonschema.Draft202012Validator(_strict(document_schema())).validate(json.loads(file.read_text("utf-8")))
     return read_document(file)
 
 
