@@ -38,6 +38,7 @@ from pytest_ragmetrics.circuit_breaker import CircuitBreakers
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims, VerifyClaims
 from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Reply, Request, Transport
+from pytest_ragmetrics.judges.wire import http_client
 from pytest_ragmetrics.sample import Sample
 from tests.fake_openai import FakeOpenAI
 
@@ -138,9 +139,11 @@ def load() -> None:
     """Import all that judging needs, and no more than that."""
     import genai_prices
 
-    for name in ("diskcache", "filelock", "numpy", "openai"):
+    for name in ("diskcache", "filelock", "numpy", "openai", "pytest_ragmetrics.embedders.openai"):
         import_module(name)
 
+    # The first client of a process imports what makes connections.
+    http_client(import_module("openai"), "http://127.0.0.1")
     genai_prices.calc_price(genai_prices.Usage(input_tokens=1), "gpt-5.4-mini", provider_id="openai")
     evaluate([sample(0)], METRICS, judge="local", embedder="local")
 
