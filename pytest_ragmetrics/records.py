@@ -12,7 +12,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -401,10 +401,8 @@ def redacted(document: Document, redact: Callable[[str], str]) -> Document:
 
 def _shown(record: Record, redact: Callable[[str], str] | None) -> Record:
     """Return a record without what nobody may see."""
-    if redact is None:
-        plain: Record = _plain(record, lambda text: masked(encodable(text)))
-    else:
-        plain = _plain(record, lambda text: masked(encodable(redact(encodable(text)))))
+    text = _safe if redact is None else lambda text: _safe(redact(encodable(text)))
+    plain: Record = _plain(record, text)
     response = plain.sample.response or ""
     verdicts = tuple([_with_right_offsets(verdict, response) for verdict in plain.verdicts])
     return plain if verdicts == plain.verdicts else replace(plain, verdicts=verdicts)
@@ -419,6 +417,13 @@ def _is_to_look_into(record: Record) -> bool:
     )
 
 
+# The texts of a sample are in the records of all its metrics.
+@lru_cache(maxsize=256)
+def _safe(text: str) -> str:
+    """Return a text that can be encoded and holds no key."""
+    return masked(encodable(text))
+
+
 def _plain(value: Any, text: Callable[[str], str]) -> Any:
     """Return an equal value of the same type, of exact JSON builtins, its texts passed through ``text``."""
     changed: Any
@@ -427,17 +432,19 @@ def _plain(value: Any, text: Callable[[str], str]) -> Any:
         return value
     if kind is str:
         changed = text(value)
+        changed = value if changed == value else changed
     elif names := _fields_of(kind):
         changes = {}
         for name in names:
             part = getattr(value, name)
             kind_of_part = type(part)
             # Most parts of a record are as they are, and a call takes longer than to see it.
-            if kind_of_part in _PLAIN or (kind_of_part is tuple and not part):
+            if kind_of_part in _PLAIN or (kind_of_part in (tuple, dict) and not part):
                 continue
             shown = encodable if name in _LABELS else text
             plain = shown(part) if kind_of_part is str else _plain(part, shown)
-            if plain is not part:
+            # An equal text may be that of another record, from the cache.
+            if plain is not part and not (kind_of_part is str and plain == part):
                 changes[name] = plain
         changed = replace(value, **changes) if changes else value
     elif isinstance(value, (list, tuple)):

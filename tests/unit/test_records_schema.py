@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.codec import dump, load
-from pytest_ragmetrics.records import Document, DocumentError, document_schema, read_document, render_json
+from pytest_ragmetrics.context import Scoring
+from pytest_ragmetrics.records import Document, DocumentError, document_schema, read_document, record_of, render_json
 from pytest_ragmetrics.reporting import ATTRIBUTE, records_from_json
-from pytest_ragmetrics.result import VerdictKind
+from pytest_ragmetrics.result import MetricResult, VerdictKind
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.text.credentials import masked
 from tests.documents import crowd, document, hostile, record, row, verdict
@@ -53,6 +54,20 @@ def kinds() -> Document:
     """Return a document with a verdict of each kind."""
     verdicts = [verdict("x", ok=kind != "not found", kind=kind) for kind in get_args(VerdictKind)]
     return document(row("test_kinds", record(verdicts=verdicts)))
+
+
+@pytest.mark.parametrize(
+    ("response", "shown"),
+    [("The mill turns.", None), ("Die Mühle dreht sich.", None), ("\ud800", "\ufffd"), (f"sk-{'0a' * 9}", "***")],
+)
+def test_records_share_a_sample_that_is_shown_as_it_is(response: str, shown: str | None) -> None:
+    """The records of all metrics of a row hold its one sample; only texts that nobody may see make another."""
+    for sample in (Sample(response="".join(response), retrieved_contexts=["Nine".title()]) for _ in range(2)):
+        result = MetricResult(0.5, metric="m", judge="".join(response))
+        found = record_of(Scoring(metric="m", sample=sample, outcome=result))
+        assert (found.sample is sample) == (shown is None)
+        assert found.sample.response == found.judge == (shown or response)
+        assert found.sample.retrieved_contexts is sample.retrieved_contexts
 
 
 @pytest.mark.parametrize("make", [showcase, hostile, document, kinds, lambda: crowd(3)])
