@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
@@ -129,7 +129,6 @@ def test_bleu_by_hand() -> None:
     assert result.reason == "precisions 0.80, 0.50, 0.33, 0.25; brevity penalty 1.00"
 
 
-@settings(deadline=None, max_examples=50)  # the libraries load more when they are first used
 @given(WORDS, WORDS)
 def test_bleu_and_chrf_are_those_of_sacrebleu(response: str, reference: str) -> None:
     """Brought to [0, 1]; the whole text is one segment, even where it has several sentences."""
@@ -142,7 +141,6 @@ def test_bleu_and_chrf_are_those_of_sacrebleu(response: str, reference: str) -> 
         assert 0 <= score <= 1
 
 
-@settings(deadline=None, max_examples=50)  # as above
 @given(
     WORDS.filter(lambda text: " " in text),
     WORDS,

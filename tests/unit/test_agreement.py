@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 from statsmodels.stats.inter_rater import cohens_kappa
@@ -38,7 +38,6 @@ def test_figures_are_those_of_a_table_by_hand() -> None:
     assert found.kappa.estimate == pytest.approx((55 / 70 - 2750 / 4900) / (1 - 2750 / 4900))
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.tuples(*[st.integers(1, 60)] * 4))
 def test_kappa_is_that_of_statsmodels(counts: tuple[int, int, int, int]) -> None:
     """Cohen's kappa of any table is what statsmodels computes."""
@@ -49,7 +48,6 @@ def test_kappa_is_that_of_statsmodels(counts: tuple[int, int, int, int]) -> None
     assert -1.0 <= found.low <= found.estimate <= found.high <= 1.0
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60))
 def test_auroc_is_that_of_the_rank_sum(rows: list[tuple[int, bool]]) -> None:
     """The area is Mann and Whitney's U over the number of pairs, ties counted half."""

@@ -959,7 +959,6 @@ TEXTS = st.lists(st.tuples(LETTERS, SEPARATORS), max_size=30).map(lambda parts: 
 
 
 @given(context=TEXTS, start=st.integers(0, 60), length=st.integers(1, 60))
-@settings(max_examples=40, deadline=None)
 def test_what_is_found_stands_there(context: str, start: int, length: int) -> None:
     """Whatever slice of a text is asked for, a verdict never has evidence that is not a slice of the context."""
     span = context[start : start + length]
@@ -988,7 +987,6 @@ def test_a_foreign_word_is_never_found(words: list[str], place: int) -> None:
     upper=st.booleans(),
     bold=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
 def test_layout_and_case_never_matter(start: int, length: int, spaces: list[str], *, upper: bool, bold: bool) -> None:
     """Any run of words of the source is found verbatim however it is spaced, capitalised and emphasised."""
     words = FERRY.split()[start : start + length]
@@ -1006,7 +1004,6 @@ ANYTHING = st.text(
 
 
 @given(span=ANYTHING, context=ANYTHING, extra=ANYTHING)
-@settings(max_examples=60, deadline=None)
 def test_no_text_breaks_it(span: str, context: str, extra: str) -> None:
     """Any characters at all are aligned without an error."""
     for text in (span, extra + context + extra):

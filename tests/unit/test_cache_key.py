@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.cache.entry import canonical, embedding_row, key_of, request_row
@@ -42,7 +42,6 @@ def written_differently(value: Any) -> Any:
     return value
 
 
-@settings(max_examples=40, deadline=None)
 @given(PLAIN, PLAIN)
 def test_a_key_depends_on_the_value_alone(value: Any, other: Any) -> None:
     """Not on the order of fields nor on types of containers; canonical JSON loses nothing, so other values differ."""

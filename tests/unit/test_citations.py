@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.text.citations import cited_sentences, find_citations
@@ -146,7 +146,6 @@ def test_what_only_looks_like_a_list_of_sources(text: str, count: int) -> None:
 
 @given(st.text(alphabet="ab .\n[]1２,-–^¹²(）(`<sup>/!:水。", max_size=60))
 @example(" ² a")
-@settings(max_examples=60, deadline=None)
 def test_places_are_those_of_the_text(text: str) -> None:
     """Citations stand in order and do not overlap; sentences begin and end where they do in the text."""
     citations = find_citations(text)

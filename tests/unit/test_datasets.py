@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
@@ -491,7 +491,6 @@ def test_an_id_is_safe_in_the_name_of_a_test(written: str) -> None:
     assert row.sample.id == (written if written.strip() else row.id)
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.lists(
         st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -429,7 +429,7 @@ def test_reading_takes_time_in_proportion_to_the_size(read: Read, name: str, hea
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.fixed_dictionaries({"user_input": TEXT, "response": TEXT}), min_size=1, max_size=5))
 def test_every_kind_of_file_gives_back_what_was_written(tmp_path: Path, rows: list[dict[str, str]]) -> None:
     """JSON lines, a list of JSON and its objects read as the same samples."""
@@ -443,7 +443,7 @@ def test_every_kind_of_file_gives_back_what_was_written(tmp_path: Path, rows: li
     ]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(["rows.jsonl", "rows.json", "rows.csv", "rows.json.gz"]), st.binary() | TEXT.map(str.encode))
 def test_whatever_a_file_holds_is_rows_or_an_error_that_names_it(tmp_path: Path, name: str, data: bytes) -> None:
     """Nothing but a DatasetError gets out, and every row has a sample or an error."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import loop
@@ -133,7 +133,6 @@ def test_who_gives_up_passes_the_place_on(moment: str) -> None:
 GUEST = st.tuples(st.integers(0, 2), st.booleans(), st.none() | st.integers(0, 24), st.integers(0, 1))
 
 
-@settings(max_examples=60, deadline=None)
 @given(width=st.integers(1, 4), guests=st.lists(GUEST, max_size=25))
 def test_no_place_is_ever_lost_or_given_twice(width: int, guests: list[tuple[int, bool, int | None, int]]) -> None:
     """Whatever order they come, leave, are cancelled or fail in, in the end all places are free."""

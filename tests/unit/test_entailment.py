@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
@@ -90,7 +90,6 @@ def test_other_numbers_are_refused(logits: list[float]) -> None:
         Labels(count=2, entailment=1).read(logits)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     contexts=st.lists(st.text("ab .\n", max_size=200), max_size=4).map(tuple),
     claim=st.text("ab .", max_size=30),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.comparison import Column, ColumnEntry, compare_columns, key_of, sample_key
@@ -31,7 +31,6 @@ def column(
     return Column(metric="faithfulness", better=better, entries=entries, ambiguous=ambiguous)
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.floats(0, 1)),
     st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.floats(0, 1)),

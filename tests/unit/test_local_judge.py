@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.errors import JudgeError
@@ -249,7 +249,6 @@ def test_every_task_has_a_rule() -> None:
 TEXT = st.text(st.characters(exclude_categories=()), max_size=40)
 
 
-@settings(max_examples=50)
 @given(st.lists(TEXT, min_size=1, max_size=3), st.lists(TEXT, max_size=3), st.integers(1, 4))
 def test_answers_are_what_a_model_would_have_to_answer(claims: list[str], contexts: list[str], count: int) -> None:
     """Any text gets an answer of the right length and range, and the same one for each vote."""

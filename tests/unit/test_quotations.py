@@ -427,7 +427,6 @@ TEXTS = st.text(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @example(">\r0")
 @given(TEXTS)
 def test_a_quotation_is_a_trimmed_slice_of_its_text(text: str) -> None:

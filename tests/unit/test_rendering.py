@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pytest_ragmetrics
@@ -89,7 +89,6 @@ def test_a_block_cannot_close_another() -> None:
 TEXT = st.text(st.characters(exclude_categories=()))
 
 
-@settings(deadline=None, max_examples=50)
 @given(TEXT, st.none() | TEXT)
 def test_any_data_comes_out_as_it_went_in(text: str, question: str | None) -> None:
     """Read by its delimiters, a prompt contains exactly its data, without lone surrogates."""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_json, parse_json
@@ -86,7 +86,6 @@ def test_a_reply_made_to_exhaust_is_refused(text: str) -> None:
         extract_json(text)
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.dictionaries(TEXT, TEXT | st.integers() | st.lists(st.booleans())))
 def test_any_object_survives(value: dict[str, Any]) -> None:
     """An object comes out of prose as the value it was."""

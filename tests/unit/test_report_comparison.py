@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.comparison import Kind
@@ -211,7 +211,6 @@ def test_the_lines_name_the_worst_and_count_the_rest() -> None:
     ]
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["q1", "q2", None]), st.floats(0, 1)), max_size=12))
 def test_a_run_against_itself_has_not_changed(found: list[tuple[str, str | None, float]]) -> None:
     """Whatever a document holds, it is the same as itself; turned around, what was better is worse."""
