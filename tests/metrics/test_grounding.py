@@ -148,6 +148,11 @@ def test_context_recall_looks_for_the_reference() -> None:
         ("twenty-s\u0131x", "S\u0130X of 26", True),
         ("3 m\u0131llion", "3,000,000", True),
         ("twenty-\u017fix", "25", False),
+        ("usd         5", "$5, 5 \u20ac", True),
+        ("usd         5", "5 \u20ac", False),
+        ("INR 5", "5 \u20ac", False),
+        ("12020\u5e743\u67085\u65e5", "2020-03-05", True),
+        ("May 6, 2021", "May 5, 2020 and May 6, 2021", True),
     ],
 )
 def test_one_number_is_found_however_it_is_written(said: str, source: str, is_found: bool) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.judges import tasks
-from pytest_ragmetrics.judges.schema import in_order, list_of, one_of, record, validate
+from pytest_ragmetrics.judges.schema import TEXT, in_order, list_of, one_of, record, validate
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Judgement, Rating, Task
 from tests.every_task import CONTEXTS, EVERY_TASK, QUESTIONS, SELECT, VERIFY
 
@@ -250,3 +250,19 @@ def test_any_other_data_is_refused(data: object) -> None:
     """Data of any shape is refused in words."""
     with pytest.raises(InvalidAnswer, match="must"):
         validate(data, _FORM)
+
+
+@pytest.mark.parametrize(
+    ("data", "form", "place"),
+    [
+        ([], _FORM, "the answer"),
+        ({"flags": ["yes", 1], "rating": 1}, _FORM, "flags, item 2"),
+        ({"flags": [], "rating": True}, _FORM, "rating"),
+        ({"seen": [{"flag": "a"}, {"flag": 1}]}, record(seen=list_of(record(flag=TEXT))), "flag of seen, item 2"),
+        ([{"flag": "a"}, {"flag": 1}], list_of(record(flag=TEXT)), "flag of the answer, item 2"),
+    ],
+)
+def test_the_place_of_a_fault_is_named(data: object, form: dict[str, Any], place: str) -> None:
+    """By its field and the item it is in; a truth value is no number."""
+    with pytest.raises(InvalidAnswer, match=rf"^{place} must be "):
+        validate(data, form)
