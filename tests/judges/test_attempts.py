@@ -152,9 +152,9 @@ def test_another_host_gets_nothing(server: FakeOpenAI, kind: str, address: str) 
 @BOTH
 def test_the_same_host_is_followed(server: FakeOpenAI, kind: str) -> None:
     """But not in a circle."""
-    server.script(moved("../v1/messages" if kind == "anthropic" else "/v1/chat/completions"))
+    server.script(*[moved("../v1/messages" if kind == "anthropic" else "/v1/chat/completions")] * 2)
     assert ask(judge(server.base_url, kind), CLAIMS)[0].answer
-    assert server.calls == 2
+    assert server.calls == 3
     server.answer = lambda _: moved(server.requests[0].path)
     with pytest.raises(JudgeUnavailableError, match=r"redirects in a circle; check \w+_BASE_URL"):
         ask(judge(server.base_url, kind, retries=3), CLAIMS)

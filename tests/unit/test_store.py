@@ -190,8 +190,9 @@ def test_dropping_a_row_deletes_no_file(store: Store, tmp_path: Path) -> None:
     """A row that names a file outside of the folder cannot have it deleted by being overwritten or dropped."""
     (tmp_path / "precious.txt").write_text("keep me")
     store.put_many([entry(1), entry(2)])
-    tamper(store, "UPDATE Cache SET filename = '../precious.txt'")
+    tamper(store, "UPDATE Cache SET filename = '../precious.txt', mode = 4")
     store.put(entry(1))
+    assert store.get(entry(1).key) == entry(1)
     assert store.clear() == 2
     assert (tmp_path / "precious.txt").read_text() == "keep me"
 
