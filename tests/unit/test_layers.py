@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -57,12 +58,14 @@ PYTEST_SIDE = {
     "report.terminal",
 }
 
-TREES = {
-    ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip("."): ast.parse(
-        path.read_text("utf-8")
-    )
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Return what stands in each module of the package, by its name."""
+    names = {path: ".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in sorted(PACKAGE.rglob("*.py"))}
+    return {
+        name.removesuffix("__init__").rstrip("."): ast.parse(path.read_text("utf-8")) for path, name in names.items()
+    }
 
 
 def imports(tree: ast.AST, *, at_import: bool = False) -> Iterator[str]:
@@ -75,14 +78,14 @@ def imports(tree: ast.AST, *, at_import: bool = False) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
-                yield name if name.removeprefix("pytest_ragmetrics.") in TREES else node.module
+                yield name if name.removeprefix("pytest_ragmetrics.") in trees() else node.module
         elif not (at_import and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
             yield from imports(node, at_import=at_import)
 
 
 def own_imports(module: str) -> set[str]:
     """Return the modules of the package that a module imports, anywhere in it and for type checkers too."""
-    names = (name for name in imports(TREES[module]) if name.partition(".")[0] == "pytest_ragmetrics")
+    names = (name for name in imports(trees()[module]) if name.partition(".")[0] == "pytest_ragmetrics")
     return {name.partition(".")[2] for name in names} - {module}
 
 
@@ -94,7 +97,7 @@ def layer_of(module: str) -> int:
 
 def test_imports_point_down() -> None:
     """No module imports from a layer above its own or in a circle, not in functions and for type checkers either."""
-    graph = {module: own_imports(module) for module in TREES if module}
+    graph = {module: own_imports(module) for module in trees() if module}
     # Raises CycleError, which names the modules of a circle.
     TopologicalSorter(graph).prepare()
     upward = [
@@ -108,7 +111,7 @@ def test_imports_point_down() -> None:
 
 def test_every_module_keeps_to_its_side() -> None:
     """At the top only the standard library is imported, pytest on its side alone, and there is no bare assert."""
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         side = {"pytest"} if module in PYTEST_SIDE else set()
         tops = {name.split(".")[0] for name in imports(tree, at_import=True)}
         assert tops <= {"pytest_ragmetrics", *sys.stdlib_module_names} | side, module
