@@ -54,8 +54,8 @@ def page_of(make: Make, baseline: Make | None = None) -> str:
 
 
 def large() -> Document:
-    """Return a run of three thousand tests."""
-    return crowd(3_000, contexts=1, length=120)
+    """Return a run of ten thousand tests."""
+    return crowd(10_000, contexts=1, length=120)
 
 
 @dataclass(kw_only=True)

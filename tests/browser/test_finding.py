@@ -236,18 +236,18 @@ def test_a_large_run_is_a_list_of_pages(open_report: OpenReport) -> None:
     page = report.page
     rows = page.locator("#list .row")
     assert rows.count() == 100
-    assert page.locator("#count").inner_text() == "3,000 tests"
-    assert search(report, "plot-2876") == ["test_minutes[plot-2876]"]
-    assert "test_minutes[plot-1328]" in search(report, "numbered 1328")
-    assert "test_minutes[plot-1321]" not in search(report, "numbered 1321")
+    assert page.locator("#count").inner_text() == "10,000 tests"
+    assert search(report, "plot-9876") == ["test_minutes[plot-9876]"]
+    assert "test_minutes[plot-4328]" in search(report, "numbered 4328")
+    assert "test_minutes[plot-4321]" not in search(report, "numbered 4321")
     search(report, "")
     choose(report, "sort", "name")
     page.locator("#later").click()
     assert report.shown()[0] == "test_minutes[plot-100]"
-    assert page.locator("#span").inner_text() == "101 to 200 of 3,000"
+    assert page.locator("#span").inner_text() == "101 to 200 of 10,000"
     page.go_back()
-    expect(page.locator("#span")).to_have_text("1 to 100 of 3,000")
-    page.evaluate("location.hash = 'tests/test_assistant.py::test_minutes[plot-2777]'")
-    report.showing("plot-2777")
+    expect(page.locator("#span")).to_have_text("1 to 100 of 10,000")
+    page.evaluate("location.hash = 'tests/test_assistant.py::test_minutes[plot-7777]'")
+    report.showing("plot-7777")
     assert rows.count() == 100
-    assert page.locator("#position").inner_text().endswith(" of 3,000")
+    assert page.locator("#position").inner_text().endswith(" of 10,000")

@@ -226,13 +226,13 @@ def test_the_ends_of_a_page_lead_on(open_report: OpenReport) -> None:
     page, span = report.page, report.page.locator("#span")
     page.locator("#list .row").first.focus()
     page.keyboard.press("k")
-    assert span.inner_text() == "1 to 100 of 3,000"
+    assert span.inner_text() == "1 to 100 of 10,000"
     page.locator("#list .row").last.click()
     page.keyboard.press("j")
-    expect(span).to_have_text("101 to 200 of 3,000")
+    expect(span).to_have_text("101 to 200 of 10,000")
     page.keyboard.press("k")
-    expect(span).to_have_text("1 to 100 of 3,000")
-    assert page.locator("#position").inner_text() == "100 of 3,000"
+    expect(span).to_have_text("1 to 100 of 10,000")
+    assert page.locator("#position").inner_text() == "100 of 10,000"
 
 
 def test_a_judged_score_shows_votes_suspicion_and_exchanges(open_report: OpenReport) -> None:
@@ -385,9 +385,9 @@ def test_without_scripts_a_large_run_says_what_is_left_out(open_report: OpenRepo
     """The worst tests in full, each of the others in a line with outcome, scores and reason."""
     page = open_report(large, java_script_enabled=False).page
     full, brief = page.locator(".test").count(), page.locator(".brief").count()
-    assert full + brief == 3_000
+    assert full + brief == 10_000
     assert page.locator("noscript .warning, .warning").first.inner_text() == (
-        f"{full:,} of 3,000 tests are here in full, the worst first; of the others a line each."
+        f"{full:,} of 10,000 tests are here in full, the worst first; of the others a line each."
     )
     assert page.locator(".test").first.get_attribute("class") == "test failed"
     assert "answer_relevancy 0." in page.locator(".brief").last.inner_text()
