@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -34,7 +34,7 @@ from pytest_ragmetrics.cache.entry import (
 from pytest_ragmetrics.cache.nearest import Neighbours
 from pytest_ragmetrics.cache.single_flight import SingleFlight
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.errors import CacheMissError
+from pytest_ragmetrics.errors import CacheMissError, JudgeError, UnscoredError
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.transport import (
     AnyRequest,
@@ -249,6 +249,7 @@ class CacheTiers:
                 self._warn(f"{error}; this run goes on {kept}")
 
 
+E = TypeVar("E", bound=Exception)
 Row = Mapping[str, Any]
 #: Asks for the replies of some keys, and calls the function once that costs something.
 Fetch = Callable[[Sequence[str], Callable[[], None]], Awaitable[Mapping[str, Reply | str]]]
@@ -380,14 +381,22 @@ class CachedTransport:
     async def _judge(self, request: Request) -> Reply:
         row = request_row(request)
         key = key_of(row, salt=self._salt, plain=True)
+        pays = False
 
         async def fetch(_: Sequence[str], started: Callable[[], None]) -> dict[str, Reply | str]:
+            nonlocal pays
+            pays = True
             return {key: await self._counted(replace(request, started=started))}
 
         def fits(entry: CacheEntry) -> None:
             fitting(request, entry.answer())
 
-        entries, fetched = await self._entries({key: row}, fetch, self._judging, fits, _host(request))
+        try:
+            entries, fetched = await self._entries({key: row}, fetch, self._judging, fits, _host(request))
+        except (UnscoredError, JudgeError) as error:
+            if pays:
+                raise
+            raise _unpaid(error) from error.__cause__
         self._note_hosts(entries.values(), request)
         self.judged.cached += key not in fetched
         return entries[key].answer(cached=key not in fetched)
@@ -524,6 +533,13 @@ class CachedTransport:
             raise
         counts.calls += reply.calls
         return reply
+
+
+def _unpaid(error: E) -> E:
+    """Return the error of a request for another that waited for it: what it took is counted once."""
+    other: E = type(error).__new__(type(error), *error.args)
+    other.__dict__.update(vars(error), usage=None)
+    return other
 
 
 def _host(request: AnyRequest) -> str:

@@ -6,10 +6,10 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeGuard, get_args
 
 from pytest_ragmetrics import context
-from pytest_ragmetrics.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListChosenClaims, ListClaims, VerifyClaims
 from pytest_ragmetrics.metrics.assertion import assert_metric
@@ -60,8 +60,10 @@ class ContextClaimsMetric(JudgedMetric):
         by_metric = {self.name: claims}
         for other in self._beside(sample, ask) if sentence_table(contexts) else ():
             # Its own score says why there are none.
-            with suppress(UnscoredError, JudgeError):
+            with suppress(UnscoredError, JudgeError, CacheMissError):
                 by_metric[other.name] = await other.claims(sample, ask)
+        if len(by_metric) == 1:
+            return await verify(claims, contexts, ask)
         # The order of the metrics is no part of the request.
         texts = [*dict.fromkeys(text for name in sorted(by_metric) for text in by_metric[name])]
         if len(texts) > max(_MOST_TOGETHER, len(claims)):
@@ -84,13 +86,19 @@ class ContextClaimsMetric(JudgedMetric):
         return ask.share(verdicts, counted if sentence_table(contexts) else f"{counted}: {_NO_CONTEXT}")
 
     def _beside(self, sample: Sample, ask: Ask) -> Iterator[ContextClaimsMetric]:
-        for metric in context.current().beside:
-            if isinstance(metric, ContextClaimsMetric) and metric.name != self.name and metric.shares(ask):
-                try:
-                    metric.require(sample)
-                except ValueError:
-                    continue
-                yield metric
+        ours = {metric.name: metric for metric in context.current().beside if _is_ours(metric)}
+        # The others do not know of one that a metric beside them scores inside of it.
+        for metric in ours.values() if self.name in ours else ():
+            with suppress(ValueError, JudgeNotConfiguredError):
+                metric.require(sample)
+                if metric.name != self.name and metric.shares(ask):
+                    yield metric
+
+
+def _is_ours(metric: object) -> TypeGuard[ContextClaimsMetric]:
+    # A subclass may take its claims from another text than that of the sample.
+    is_built_in = type(metric).__module__.startswith("pytest_ragmetrics.")
+    return is_built_in and isinstance(metric, ContextClaimsMetric)
 
 
 class Faithfulness(ContextClaimsMetric):

@@ -304,7 +304,10 @@ class Ask:
         try:
             answered = await judge.ask(task, vote=vote, transport=_Logged(self._transport, self._log, vote, then))
         except (UnscoredError, JudgeError) as error:
-            self._log.usage += error.usage or Usage()
+            # Not all errors end the judgement, which has used it all the same.
+            spent, error.usage = error.usage or Usage(), None
+            self._log.usage += spent
+            self.usage += spent
             raise
         self._log.usage += answered.usage
         self.usage += answered.usage

@@ -102,7 +102,11 @@ class RagasScore(Metric):
 
     async def ameasure(self, sample: Sample) -> MetricResult:
         """Return the harmonic mean."""
-        with context.changed(beside=self.metrics):
+        around = context.current().beside
+        # Those of the row that it has as well do not know of its others.
+        names = {metric.name for metric in around}
+        beside = around if any(metric.name in names for metric in self.metrics) else self.metrics
+        with context.changed(beside=beside):
             scores = asyncio.gather(*(metric.ascore_sample(sample) for metric in self.metrics))
         return ragas_score(await scores)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +15,12 @@ from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.datasets.streaming import LoggedRow
 from pytest_ragmetrics.judges.tasks import VerifyClaims
 from pytest_ragmetrics.logged_answers import RowScorer, bounded_metrics
-from pytest_ragmetrics.metrics import ContextRecall
+from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, RagasScore
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.judged import Ask
+from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.scoring import OwnSession
+from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedJudge, claims, verdicts
 
 ROW: dict[str, Any] = {
@@ -36,7 +42,11 @@ def judge_of(**script: Any) -> ScriptedJudge:
         asked = re.findall(r"^\d+\. (.*)$", prompt.partition("<<<claims")[2], re.MULTILINE)
         return verdicts(*(None if "Perch" in claim else [2] for claim in asked))
 
-    return ScriptedJudge(verify_claims=verify, **{"list_claims": claims(*LISTED), **script})
+    return ScriptedJudge(**{"verify_claims": verify, "list_claims": claims(*LISTED), **script})
+
+
+SHARED = judge_of()
+RECALL = ContextRecall(judge=judge_of())
 
 
 def scored(judge: Any, *metrics: Any, row: dict[str, Any] = ROW, **options: Any) -> Evaluation:
@@ -47,6 +57,33 @@ def scored(judge: Any, *metrics: Any, row: dict[str, Any] = ROW, **options: Any)
 def verified(judge: ScriptedJudge) -> list[tuple[str, ...]]:
     """Return the claims of each request that had some verified, in order."""
     return sorted(request.asked.claims for request in judge.requests if isinstance(request.asked, VerifyClaims))
+
+
+class Shortened(Faithfulness):
+    """Judges another text than that of the sample."""
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return the score of the first sentence."""
+        return await super().judged(replace(sample, response=LISTED[0]), ask)
+
+
+class Unlisted(Faithfulness):
+    """Finds its claims in a way that fails."""
+
+    async def claims(self, sample: Sample, ask: Ask) -> Sequence[str]:
+        """Raise what is no error of a judge."""
+        raise KeyError(sample.response, ask)
+
+
+class Around(Metric):
+    """Scores by another metric inside of it."""
+
+    name = "around"
+    requires = ("response", "retrieved_contexts")
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the score of that metric."""
+        return Faithfulness(judge=SHARED).score_sample(sample)
 
 
 def test_one_request_for_both() -> None:
@@ -104,14 +141,27 @@ def test_the_order_of_metrics_changes_no_request() -> None:
         pytest.param(BOTH, {"response": None}, {}, id="no response"),
         pytest.param(("faithfulness", ContextRecall(judge=judge_of())), {}, {}, id="another judge"),
         pytest.param(BOTH, {"reference": " ".join(MANY)}, {}, id="many"),
+        pytest.param((Shortened(judge=SHARED), ContextRecall(judge=SHARED)), {}, {}, id="a subclass of another text"),
+        pytest.param((Unlisted(judge=SHARED), ContextRecall(judge=SHARED)), {}, {}, id="a subclass that fails"),
+        pytest.param((Around(), ContextRecall(judge=SHARED)), {}, {}, id="a metric inside of another"),
+        pytest.param(
+            (Faithfulness(judge=SHARED), RagasScore(metrics=[Faithfulness(judge=SHARED), ContextRecall(judge=SHARED)])),
+            {},
+            {},
+            id="one that a mean of several has as well",
+        ),
+        pytest.param(("context_recall",), {"reference": " ".join(OF_REFERENCE[1:] * 2)}, {}, id="said twice"),
     ],
 )
 def test_asked_apart(metrics: tuple[Any, ...], row: dict[str, Any], options: dict[str, Any]) -> None:
     """Where one request would cost more, or not be the same for both."""
     judge = judge_of()
+    SHARED.requests.clear()
     scored(judge, *metrics, row=ROW | row, **options)
-    assert verified(judge)
-    assert set(verified(judge)) <= {LISTED, OF_REFERENCE, MANY}
+    asked = verified(judge) + verified(SHARED)
+    assert asked
+    assert set(asked) <= {LISTED, LISTED[:1], OF_REFERENCE, OF_REFERENCE[1:] * 2, MANY}
+    assert (judge.tasks + SHARED.tasks).count("list_claims") <= (options.get("votes") or 1)
 
 
 def test_claims_that_cannot_be_listed() -> None:
@@ -119,6 +169,40 @@ def test_claims_that_cannot_be_listed() -> None:
     table = scored(judge_of(list_claims=JudgeError("no answer")))
     assert table.rows[0].results["context_recall"].value == 0.5
     assert "no answer" in table.rows[0].unscored["faithfulness"]
+
+
+@pytest.mark.parametrize("metrics", [BOTH, BOTH[::-1]], ids=" ".join)
+@pytest.mark.parametrize(
+    "script",
+    [
+        {},
+        {"verify_claims": claims()},
+        {"list_claims": verdicts()},
+        {"list_claims": lambda _: JudgeError("refused", usage=Usage(calls=1))},
+    ],
+    ids=["answered", "verified wrongly", "listed wrongly", "refused"],
+)
+def test_each_request_is_counted_once(metrics: Sequence[str], script: dict[str, Any]) -> None:
+    """Also one whose failure both metrics are told of, and one that a metric can do without."""
+    judge, recorder = judge_of(**script), FakeSession()
+    with context.changed(recorder=recorder):
+        scored(judge, *metrics)
+    assert sum(scoring.usage.calls for scoring in recorder.scorings) == len(judge.requests)
+
+
+def test_another_judge_that_is_not_configured() -> None:
+    """It is the fault of its own metric alone."""
+    with OwnSession(None, 4) as session, context.changed(private=session, beside=[Faithfulness(judge="auto"), RECALL]):
+        assert RECALL.score(**ROW).value == 0.5
+
+
+def test_replayed_without_the_claims_of_the_other(tmp_path: Path) -> None:
+    """What was recorded when these could not be listed is found."""
+    for mode, listed in (("auto", JudgeError("refused")), ("replay", claims(*LISTED))):
+        judge = judge_of(list_claims=listed)
+        with OwnSession(tmp_path, 4, cache=mode) as session, context.changed(private=session):
+            assert scored(judge).rows[0].results["context_recall"].value == 0.5
+        assert ("verify_claims" in judge.tasks) is (mode == "auto")
 
 
 @pytest.mark.parametrize(("kept", "cache"), [(True, "off"), (False, "auto")])
