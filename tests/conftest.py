@@ -72,13 +72,13 @@ def lasting_modules() -> None:
         await judge.ask(ListClaims(text="It hums."))
         await judge.aclose()
 
-    third_party = ("numpy", "diskcache", "filelock", "genai_prices", "sentencex", "rapidfuzz.process")
+    third_party = ("numpy", "diskcache", "filelock", "genai_prices", "openai.resources.files", "sentencex")
     own = (
         *("engine", "plugin", "session", "reporting", "settings", "report.files", "report.markdown", "report.terminal"),
         *("prefetch.dataset_tests", "prefetch.drawn", "gate_plugin", "stats.decisions", "dry_run", "tracebacks"),
         *("judges.local", "embedders.local", "embedders.openai", "batching.queue"),
     )
-    for module in (*third_party, *(f"pytest_ragmetrics.{name}" for name in own)):
+    for module in (*third_party, "rapidfuzz.process", *(f"pytest_ragmetrics.{name}" for name in own)):
         import_module(module)
     for name in dir(pytest_ragmetrics):
         getattr(pytest_ragmetrics, name)
