@@ -226,7 +226,7 @@ def test_a_table_and_a_harmonic_mean_are_counted_once(run: RunPytest, server: Fa
     )
     result.assert_outcomes(skipped=2)
     result.stdout.fnmatch_lines(
-        ["ragas_score           1         0 *", "relevance             3         3 *", "total * 5       1 *"]
+        ["ragas_score           1         0 *", "relevance             3         3 *", "total * 5       2 *"]
     )
     assert server.calls == 0
 
