@@ -88,17 +88,23 @@ class ContextClaimsMetric(JudgedMetric):
     def _beside(self, sample: Sample, ask: Ask) -> Iterator[ContextClaimsMetric]:
         ours = {metric.name: metric for metric in context.current().beside if _is_ours(metric)}
         # The others do not know of one that a metric beside them scores inside of it.
-        for metric in ours.values() if self.name in ours else ():
-            with suppress(ValueError, JudgeNotConfiguredError):
-                metric.require(sample)
-                if metric.name != self.name and metric.shares(ask):
-                    yield metric
+        if self.name in ours:
+            others = (metric for name, metric in ours.items() if name != self.name)
+            yield from (metric for metric in others if _can_share(metric, sample, ask))
 
 
 def _is_ours(metric: object) -> TypeGuard[ContextClaimsMetric]:
     # A subclass may take its claims from another text than that of the sample.
     is_built_in = type(metric).__module__.startswith("pytest_ragmetrics.")
     return is_built_in and isinstance(metric, ContextClaimsMetric)
+
+
+def _can_share(metric: ContextClaimsMetric, sample: Sample, ask: Ask) -> bool:
+    try:
+        metric.require(sample)
+        return metric.shares(ask)
+    except (ValueError, JudgeNotConfiguredError):
+        return False
 
 
 class Faithfulness(ContextClaimsMetric):
