@@ -117,7 +117,7 @@ def test_the_shell_commands_of_the_readme_run_pytest_as_they_say(pytester: pytes
     result = pytester.runpytest_inprocess(*args[2:], "-p", "no:cacheprovider")
     assert result.ret == 0
     assert (pytester.path / "rag-report.html").stat().st_size > 0
-    assert second.endswith("&& python -m pytest -p xdist -n 2")
+    assert second.endswith("&& python -m pytest -p xdist -n 3")
 
 
 def copy_tree(source: Path, target: Path) -> None:
@@ -130,8 +130,21 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 def test_the_readme_is_short() -> None:
-    """What it is, a failure, a table of metrics, a map, and what it works with."""
-    assert len(README.splitlines()) <= 145
+    """What it is, a failure, tables of metrics and of costs, a map, and what it works with."""
+    assert len(README.splitlines()) <= 165
+
+
+def test_the_readme_has_the_tokens_of_the_page_of_costs() -> None:
+    """What five metrics take, at two sizes."""
+    table = [
+        line.split("|")[1:]
+        for line in (ROOT / "pytest_ragmetrics/docs/how-to/costs.md").read_text("utf-8").splitlines()
+    ]
+    sizes = [[cell.strip() for cell in cells] for cells in table if cells and "contexts of" in cells[0]]
+    assert len(sizes) == 2
+    for size, tokens, *dollars, _ in sizes:
+        (line,) = [line for line in README.splitlines() if size in line]
+        assert [tokens, *(f"${cost}" for cost in dollars)] == re.findall(r"[\d,]+, \d+|\$[\d.]+\d", line)
 
 
 @pytest.mark.parametrize(
