@@ -379,7 +379,13 @@ class RemoteCache:
         """Return the backend of the running loop."""
         self._at_home()
         if self._backend is None:
-            self._backend = self._connect()
+            try:
+                self._backend = self._connect()
+            except CacheUnavailableError:
+                raise
+            except Exception as error:
+                # Whoever waits for an answer would wait for ever.
+                raise CacheUnavailableError(f"it cannot be used: {type(error).__name__}: {error}") from error
         return self._backend
 
     def _at_home(self) -> asyncio.AbstractEventLoop:

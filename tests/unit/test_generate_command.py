@@ -246,7 +246,8 @@ def test_a_file_that_can_no_longer_be_written_ends_the_run(server: FakeOpenAI, c
     server.answer = answer
     status, out, _ = call(8, "--concurrency", "2")
     assert status == 1
-    assert out.count("stopped: no row can be written: [Errno 21] Is a directory") == 1
+    # Errno 2 where a row is written between the move and the new folder, else 21.
+    assert len(re.findall(r"stopped: no row can be written: \[Errno (?:2|21)\] ", out)) == 1
     assert server.calls < 10
     assert json.loads(Path("moved.jsonl").read_text(encoding="utf-8").partition("\n")[0])
 

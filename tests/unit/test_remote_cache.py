@@ -545,6 +545,23 @@ def test_a_broken_place_costs_one_warning(
     run(main())
 
 
+def test_a_place_that_cannot_be_opened_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """Whatever is raised: a package may be missing or broken."""
+
+    def connect() -> Shelf:
+        raise ModuleNotFoundError("No module named 'obstore'")
+
+    async def main() -> None:
+        machine = Machine(tmp_path, connect)
+        (reply,) = await asyncio.wait_for(machine.ask("New?"), 60)
+        assert not reply.cached
+        await machine.end()
+        (warned,) = machine.warned
+        assert "it cannot be used: ModuleNotFoundError: No module named 'obstore'; this run goes on" in warned
+
+    run(main())
+
+
 def test_a_warning_that_is_an_error_fails_nothing(tmp_path: Path) -> None:
     """With -W error a warning raises where it is made; the summary has it all the same."""
 
