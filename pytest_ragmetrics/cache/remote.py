@@ -383,9 +383,10 @@ class RemoteCache:
                 self._backend = self._connect()
             except CacheUnavailableError:
                 raise
-            except Exception as error:
-                # Whoever waits for an answer would wait for ever.
-                raise CacheUnavailableError(f"it cannot be used: {type(error).__name__}: {error}") from error
+            except Exception as error:  # noqa: BLE001 - raised on, it would leave whoever waits for an answer waiting
+                # What other errors say may have the URL with its password.
+                said = f": {error}" if isinstance(error, ImportError) else ""
+                raise CacheUnavailableError(f"it cannot be used: {type(error).__name__}{said}") from None
         return self._backend
 
     def _at_home(self) -> asyncio.AbstractEventLoop:
