@@ -12,17 +12,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import groupby, islice, pairwise, takewhile
+from itertools import groupby, islice, pairwise
 from typing import Literal, NamedTuple
 
 from pytest_ragmetrics.result import Evidence, Nearest, Verdict, WordChange
 from pytest_ragmetrics.sample import as_contexts
-from pytest_ragmetrics.text.characters import check_text, is_word
+from pytest_ragmetrics.text.characters import check_text, is_word, printable
 from pytest_ragmetrics.text.closest import find_nearest, split_tokens
 from pytest_ragmetrics.text.editorial import OVERLAP, Match, PhraseSearch, goes_on, lost_at_edges, read_edits
-from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe
+from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe, gap_at
 from pytest_ragmetrics.text.markup import Readable, as_readable, have_notes
-from pytest_ragmetrics.text.search import Passage, SourceIndex, key_length
+from pytest_ragmetrics.text.search import Passage, SourceIndex
 from pytest_ragmetrics.text.words import begins_word, ends_word, stands_alone
 
 #: Whether an editor's changes are accepted, or only differences in case, typography and layout.
@@ -50,10 +50,12 @@ def align(span: str, contexts: object, *, casefold: bool = True, matching: Match
 
     ``contexts`` is a text, a document, or a list of them. ``verbatim`` matching overlooks case, typography and layout;
     ``editorial`` matching also what honest quoting may change: punctuation that changes no word and no number, ellipses
-    and brackets that leave out no negation and, behind an auxiliary, no few words at all, and a passage that runs over
-    adjoining chunks. Contexts are one text where they share 20 characters; they are chunks of one document where one
-    follows the other in the list, the first stops in mid-sentence and the next goes on with it. Raises ``ValueError``
-    for any other ``matching``.
+    and brackets, brackets that put a noun for a pronoun or change the form of a word among them, and a passage that
+    runs over adjoining chunks. Left out may be all but listed words that negate or reverse ("refused to"), hedges
+    beside what is kept ("may", "half of") and sentences that deny it ("That is a lie."). Where the source ends a
+    sentence or a block (a paragraph, an item, a cell, a heading), the span must have a mark or a line break. Contexts
+    are one text where they share 20 characters; they are chunks of one document where one follows the other, the first
+    stops in mid-sentence and the next goes on with it. Raises ``ValueError`` for any other ``matching``.
 
     >>> verdict = align("the tide [\u2026] turned at noon", ["We saw that the tide had, at last, turned at noon."])
     >>> verdict.ok, verdict.reason
@@ -88,12 +90,12 @@ class Sources:
         # What is quoted twice is looked for once.
         return [verdicts[span] if span in verdicts else verdicts.setdefault(span, self._align(span)) for span in spans]
 
-    def has(self, span: str) -> bool:
-        """Tell whether a span is found, in a small part of the time that the nearest passage to it takes."""
+    def find(self, span: str) -> Verdict | None:
+        """Return the verdict on a span that is found, in a small part of the time that the nearest passage takes."""
         if not span.strip() or self._is_empty:
-            return False
+            return None
         found = self._find(span, as_readable(span))
-        return found is not None and found.ok
+        return found if found and found.ok else None
 
     @cached_property
     def _is_empty(self) -> bool:
@@ -129,8 +131,6 @@ class Sources:
                 continue
             has_words = True
             for search in self._searches:
-                if search is not self._search and not self._search.may_have(reading, piece):
-                    break
                 if found := search.find(reading, piece):
                     return search.verdict(span, found, read)
         return None if has_words else self._find_signs(span)
@@ -168,6 +168,8 @@ class SpanSearch:
         self._comparison = PieceComparison(casefold=casefold, punctuation=editorial)
         # What the gaps of spans leave out that turns a statement round.
         self._lost: dict[str, str] = {}
+        # The words between which spans run on where a sentence or a block ends.
+        self._joins: dict[str, str] = {}
 
     @cached_property
     def sources(self) -> SourceIndex:
@@ -180,16 +182,17 @@ class SpanSearch:
 
     def find(self, span: str, piece: QuotePiece) -> Match | None:
         """Return where a span is; ``piece`` is the span, cut into core and surroundings."""
+        self._comparison.join = None
         if (found := self._find_whole(piece)) and not self._loses_at_edges(span, found):
             return found
         if self._editorial and (found := self._find_edited(span)):
             return found
         found = self._chunks.find(piece) if len(self._contexts) > 1 else None
-        return None if found is None or self._loses_at_edges(span, found) else found
-
-    def may_have(self, span: str, piece: QuotePiece) -> bool:
-        """Tell, without another index, whether a span may be found where note marks are left out."""
-        return (self._editorial and read_edits(span) is not None) or self.sources.may_have(piece.key)
+        if found and not self._loses_at_edges(span, found):
+            return found
+        if self._comparison.join:
+            self._joins[span] = self._comparison.join
+        return None
 
     def verdict(self, span: str, found: Match, read: int) -> Verdict:
         """Return the verdict on a span that was found, ``read`` being what was overlooked to read it."""
@@ -208,7 +211,9 @@ class SpanSearch:
         return tuple(evidence)
 
     def explain(self, span: str) -> str | None:
-        """Say why an edited span is not found, where that takes only a few look-ups."""
+        """Say why a span is not found, where that takes only a few look-ups."""
+        if join := self._joins.get(span):
+            return f'it has no mark where the source ends a sentence or a block: "{printable(join)}"'
         edited = read_edits(span) if self._editorial else None
         if edited is None:
             return None
@@ -291,10 +296,13 @@ class SpanSearch:
         return lost is not None
 
     def _find_edited(self, span: str) -> Match | None:
-        for swap_case in (False,) if self._casefold else (True, False):
-            edited = read_edits(span, swap_case=swap_case)
+        readings = [read_edits(span), read_edits(span, "changed")]
+        if not self._casefold:
+            readings.insert(0, read_edits(span, "swapped"))
+        # Most spans are read in one way only.
+        for edited in {id(edited): edited for edited in readings}.values():
             if edited is None or edited.problem:
-                return None
+                continue
             search = PhraseSearch(self.sources, self._comparison)
             if found := search.find(edited):
                 needed = found.needed | (Tolerance.ELLIPSIS if edited.has_ellipsis else Tolerance.EXACT)
@@ -396,9 +404,10 @@ class ChunkSearch:
                 if len(text[:start].strip()) < OVERLAP:
                     return None
             elif self._adjoining and part.context == last.context + 1 and goes_on(text_before, text):
-                is_parted, letter = _seam(piece.core, part.start)
+                gap_start, gap_end = gap_at(piece.core, part.start)
+                is_parted = any(map(str.isspace, piece.core[gap_start:gap_end]))
                 # A capital that the quotation does not have begins another text.
-                if letter.islower() and text[sources.passage(low, low + 1).start].isupper():
+                if piece.core[gap_end].islower() and text[sources.passage(low, low + 1).start].isupper():
                     return None
                 parts += (text_before[start:].rstrip(), " " if is_parted else "")
                 start = len(text) - len(text.lstrip())
@@ -432,16 +441,6 @@ def _follows(part: _Part, row: Sequence[_Part]) -> bool:
         # No text continues itself.
         and all(part.context != other.context for other in row)
     )
-
-
-def _seam(core: str, position: int) -> tuple[bool, str]:
-    """Return whether a quotation has white space before the letter at a position of its key, and that letter."""
-    offset = 0
-    while position > 0:
-        position -= key_length(core[offset])
-        offset += 1
-    gap = "".join(takewhile(lambda char: not key_length(char), core[offset:]))
-    return any(map(str.isspace, gap)), core[offset + len(gap)]
 
 
 class _Grams:

@@ -15,10 +15,12 @@ UNSPACED = (
     "\uf900-\ufaff\uff66-\uff9f\U00016ff0-\U00018aff\U0001aff0-\U0001b16f\U00020000-\U000323af"
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\ua9e0-\ua9ff\uaa60-\uaa7f"
 )
-#: Only their letters and the vowel signs on them; without Tibetan, whose syllables are parted by a mark.
+#: The letters and vowel signs of Thai, Lao, Burmese and Khmer; Tibetan parts its syllables by a mark.
+SOUTHEAST_ASIAN = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
+#: The same with Han and kana.
 UNSPACED_LETTERS = (
     "\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\U00020000-\U000323af\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
+    f"\U00020000-\U000323af{SOUTHEAST_ASIAN}"
 )
 UNSPACED_CHARACTER = lazily(f"[{UNSPACED}]")
 #: What is not seen or only steers others (category Cf, ignorable by default): soft hyphen, joiners, directions, tags.

@@ -13,24 +13,56 @@ from dataclasses import dataclass
 from pytest_ragmetrics.text.characters import is_unspaced
 from pytest_ragmetrics.text.markup import mask_markup
 from pytest_ragmetrics.text.sentences import split_sentences
+from pytest_ragmetrics.text.words import read_word_lists
 
 # A range over more numbers than this is an interval, not a citation.
 _WIDEST = 99
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _DIGITS = str.maketrans(_RAISED, "0123456789")
 _NUMBER = r"(?<!\d)\d{1,3}(?!\d)"
-_BETWEEN = r"\s{0,3}(?:[,;&、，；\-\u2010-\u2015~\uff5e]|and\b|to\b)\s{0,3}"
-_LABEL = r"(?:(?i:sources?|docs?|documents?|contexts?|passages?|chunks?|refs?|references?|citations?)[ :#]{0,2}|\^|\#)?"
-_LIST = rf"\s{{0,3}}{_LABEL}{_NUMBER}(?:{_BETWEEN}{_LABEL}{_NUMBER}){{0,30}}\s{{0,3}}"
-_MARKER = re.compile(
-    rf"""
-      \\?\[(?P<square>{_LIST})\\?\] | ［(?P<wide>{_LIST})］ | 【(?P<lens>{_LIST})】 | 〔(?P<shell>{_LIST})〕
-    | (?P<raised>[{_RAISED}]{{1,3}}(?:[,˒⸴⁻\u2013][{_RAISED}]{{1,3}}){{0,30}})(?![{_RAISED}⁺⁻])
-    """,
-    re.VERBOSE,
+# What answers call their sources.
+_WORDS = read_word_lists("fact_words.txt")["sources"].split()
+_UNSPACED_WORDS = r"[来來]源|文[档檔書件]|[资資]料|段落|片段|出典|情報源|출처|문서|แหล่งที่มา|เอกสาร"
+_WORD = rf"(?:(?<![^\W_])(?:{'|'.join(_WORDS)})|{_UNSPACED_WORDS})"
+_NO = r"(?:(?:no|nr|n)[.°º]\s?)?"
+# In brackets, unlike in a sentence, a number is one of a source with these or with nothing before it.
+_LABEL = rf"""(?:{_WORD}[\s:\#_.-]{{0,2}}{_NO}|(?:refs?|references?|citations?|cite|web|id)[\s:\#_.-]{{0,2}}
+    |(?-i:[SDPC])(?=\d)|[\^\#])?"""
+_AND = r"(?:and|or|und|oder|et|ou|y|e|o|en|och|og|i|oraz|и|или|та|ve|dan|và|와|과|と|和|及|и|و)(?![^\W\d_])"
+_DASH = r"[\-\u2010-\u2015~\uff5e⁻]"
+_BETWEEN = rf"\s{{0,3}}(?:[,;、，；]\s{{0,3}}(?:{_AND})?|[&]|{_DASH}|to\b|{_AND})\s{{0,3}}"
+_LIST = rf"{_LABEL}{_NUMBER}\^?(?:{_BETWEEN}{_LABEL}{_NUMBER}\^?){{0,30}}"
+# Where in a source: "p. 3", "step 7"; words before it: "see", "according to".
+_PLACE = r"\s{0,3}[,:;]\s{0,3}(?:[^\W\d_]{2,12}\.?|[pPsSl]\.?|§)\s{0,2}\d{1,4}(?:\s?[\-\u2013]\s?\d{1,4})?"
+_LEAD = r"(?:[^\W\d_]{1,20}[.:]?\s{1,2}){1,3}?"
+_INSIDE = re.compile(
+    rf"\s{{0,3}}(?:(?:{_LEAD})?(?P<named>(?={_WORD}){_LIST})|(?P<bare>{_LIST}))(?:{_PLACE})?\s{{0,3}}",
+    re.IGNORECASE | re.VERBOSE,
 )
-_RAISED_TAG = re.compile(rf"<sup>({_LIST})</sup>", re.IGNORECASE)
-_PIECE = re.compile(rf"({_NUMBER})(?:\s{{0,3}}(?:[\-\u2010-\u2015~\uff5e⁻]|to\b)\s{{0,3}}(?:{_LABEL})({_NUMBER}))?")
+_DAGGER = re.compile(r"(?:\d{1,3}:(?P<from_zero>\d{1,3})|(?P<number>\d{1,3}))†.*", re.DOTALL)
+_BRACKETS = r"\\?([\[［【〔(（])([^\[\]［］【】〔〕()（）\\]{1,160})\\?[\]］】〕)）]"
+_MARKER = re.compile(
+    rf"{_BRACKETS}|(?P<raised>[{_RAISED}]{{1,3}}(?:[,˒⸴⁻\u2013][{_RAISED}]{{1,3}}){{0,30}})(?![{_RAISED}⁺⁻])"
+)
+_TAG = re.compile(r"<(?:sup|(cite))>([^<>]{1,160})</(?:sup|cite)>", re.IGNORECASE)
+# A source named in the sentence: "Passage 2 says"; not "3 sources 4 people read", "Fragment 12 of the vase".
+_SHORT = r"(?<!\d)\d{1,2}(?![0-9A-Za-z%°]|[.,:/]\d|\sof\b)"
+_MENTION = re.compile(
+    rf"{_WORD}(?:(?<=[sn])\s{{0,2}}{_SHORT}(?:{_BETWEEN}{_SHORT}){{1,9}}|(?<!s)\s{{0,2}}{_NO}\#?{_SHORT}(?:{_DASH}{_SHORT})?)",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PIECE = re.compile(
+    rf"({_NUMBER})(?:\s{{0,3}}(?:{_DASH}|to\b)\s{{0,3}}{_LABEL}({_NUMBER}))?", re.IGNORECASE | re.VERBOSE
+)
+# A document by its name, which may be in a path and have a page behind it.
+_FILE = re.compile(
+    r"(?:[^\W_][^\n\"<>|*?]{0,150}?[\\/])?([^\W_][^\n\"<>|*?/\\]{0,150}?)\.(pdf|docx?|pptx?|xlsx?|odt|mdx?|rst|txt|html?|csv|jsonl?|epub"
+    r"|rtf|eml)(?![^\W_])",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    rf"(?:{_WORD}|refs?|cite|id)\s?:\s?|(?:{_WORD}|see|siehe|vgl\.?|cf\.?|voir|ver|vedi|см\.)\s", re.IGNORECASE
+)
 # What a raised number is the power of: a number, a sign, a variable; what a second or third power, a unit, a term.
 _POWER = re.compile(r"(?:[\d⁻⁺]|(?<![^\W_])[A-Za-z])$")
 _SQUARED = re.compile(r"(?:(?<![^\W_])[A-Za-z]{2}|\))$")
@@ -49,44 +81,59 @@ _HEADING = re.compile(r"[ \t]*(?:#{1,6}[ \t].*|[^.!?]{1,60}[:：][*_]{0,2}|\*\*.
 _DEFINES = re.compile(r"[ \t]*(?:[-*+•][ \t]+)?$")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Citation:
-    """A mark that cites sources: its place in the text, and the numbers as written, counted from 1."""
+    """A mark that cites sources: its place in the text, and the numbers of the contexts, counted from 1.
+
+    ``unknown`` are names that no id is, ``unchecked`` names of files where there are no ids of files.
+    """
 
     start: int
     end: int
     numbers: tuple[int, ...]
+    unknown: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CitedSentence:
-    """A sentence: its place in the text, what it says without marks, and the numbers it cites, each once."""
+    """A sentence: its place in the text, what it says without marks, and what it cites, each once.
+
+    ``names`` are those of sources that no id is.
+    """
 
     start: int
     end: int
     text: str
     numbers: tuple[int, ...]
+    names: tuple[str, ...] = ()
 
 
-def find_citations(text: str) -> tuple[Citation, ...]:
-    """Return the marks of a text that cite sources by number, in order.
+def find_citations(text: str, ids: Sequence[str | int] = ()) -> tuple[Citation, ...]:
+    """Return the marks of a text that cite sources, in order; ``ids`` are those of the contexts.
 
-    Read as such: [1], [1, 2], [1-3], ［1］, 【1】, [^1], [source 1], links [1](...), superscripts. Numbers have
-    at most three digits, so not years. Not citations: code, powers (m², 10³), indexes (a[0], to_do[1]), intervals
-    (lists with a zero, ranges over more than 99), definitions of links and notes, and a list of sources that ends the
-    text: lines that begin with ascending marks, one of which was cited before.
+    Read as such: [1], [1, 2, and 3], [1-3], [2, p. 3], ［1］, 【1】, [^1^], links [1](...), superscripts,
+    <cite>1</cite>, 【9†source】 (【3:0†source】 is the first context), and with a word for a source in many languages
+    [chunk_3], [ID:9], (Passage 3), (see Sources 1 and 3), "according to Passage 2". Files in square brackets
+    ([handbook.pdf]) or behind such a word, and in any brackets what is an id, or differs from one in its digits alone,
+    are looked up in ``ids``. Numbers have at most three digits, so not years. Not citations: code, powers (m², 10³),
+    indexes (a[0], to_do[1]), intervals (lists with a zero, ranges over more than 99), (Part 3), (3), definitions of
+    links and notes, and a list of sources that ends the text: lines that begin with ascending marks, one of which was
+    cited before.
 
-    >>> [citation.numbers for citation in find_citations("Otters float [1, 3]. They dive¹ for crabs[2][4-6].")]
-    [(1, 3), (1,), (2,), (4, 5, 6)]
+    >>> [citation.numbers for citation in find_citations("Otters float [1, 3]. They dive¹ for crabs (Passage 2).")]
+    [(1, 3), (1,), (2,)]
+    >>> find_citations("They sleep [b.pdf, p. 4].", ids=["a.pdf", "b.pdf"])[0].numbers
+    (2,)
     """
-    return _read(text)[1]
+    return _read(text, ids)[1]
 
 
-def cited_sentences(text: str) -> tuple[CitedSentence, ...]:
+def cited_sentences(text: str, ids: Sequence[str | int] = ()) -> tuple[CitedSentence, ...]:
     """Return the sentences of a text with what each of them cites; its list of sources is left out.
 
     A mark belongs to the sentence in which it is or which it follows, behind the full stop too; one that begins a
-    line belongs to what follows.
+    line belongs to what follows. See :func:`find_citations` for ``ids``.
 
     >>> for sentence in cited_sentences("Otters float. [1] They dive [1][2], often. Why?"):
     ...     print(sentence.text, sentence.numbers)
@@ -94,41 +141,110 @@ def cited_sentences(text: str) -> tuple[CitedSentence, ...]:
     They dive, often. (1, 2)
     Why? ()
     """
-    body, citations = _read(text)
+    body, citations = _read(text, ids)
     plain = _PlainText(body)
     anchors = [plain.leave_out(citation) for citation in citations]
     plain.finish()
     sentences = split_sentences(plain.text)
-    cited: list[dict[int, None]] = [{} for _ in sentences]
+    cited: list[dict[int | str, None]] = [{} for _ in sentences]
     for anchor, citation in zip(anchors, citations, strict=True):
         if sentences:
-            cited[_owner(anchor, sentences, plain.text)] |= dict.fromkeys(citation.numbers)
+            owner = cited[_owner(anchor, sentences, plain.text)]
+            owner |= dict.fromkeys(citation.numbers) | dict.fromkeys((*citation.unknown, *citation.unchecked))
     return tuple(
         CitedSentence(
             start=plain.origin(start),
             end=plain.origin(end - 1) + 1,
             text=_EMPTY.sub("", plain.text[start:end]),
-            numbers=tuple(numbers),
+            numbers=tuple(source for source in sources if isinstance(source, int)),
+            names=tuple(source for source in sources if isinstance(source, str)),
         )
-        for (start, end), numbers in zip(sentences, cited, strict=True)
+        for (start, end), sources in zip(sentences, cited, strict=True)
     )
 
 
-def _read(text: str) -> tuple[str, tuple[Citation, ...]]:
+def _read(text: str, ids: Sequence[str | int]) -> tuple[str, tuple[Citation, ...]]:
     """Return a text without the list of sources that ends it, and the citations in it."""
-    citations = tuple(_citations(text, mask_markup(text)))
+    citations = tuple(_citations(text, mask_markup(text), _Ids(ids)))
     end = _end_of_body(text, citations)
     return text[:end], tuple(citation for citation in citations if citation.start < end)
 
 
-def _citations(text: str, masked: str) -> Iterator[Citation]:
-    tags = _RAISED_TAG.finditer(text) if "<" in text else ()
-    for match in sorted((*_MARKER.finditer(masked), *tags), key=lambda match: match.start()):
-        numbers = _numbers(match[match.lastindex or 1].translate(_DIGITS))
+def _citations(text: str, masked: str, ids: _Ids) -> Iterator[Citation]:
+    tags = (tag for tag in _TAG.finditer(text) if masked.startswith(tag[2], tag.start(2))) if "<" in text else ()
+    matches = (*_MARKER.finditer(masked), *_MENTION.finditer(masked), *tags)
+    done = 0
+    for match in sorted(matches, key=lambda match: match.start()):
         before = masked[max(0, match.start() - _GLANCE) : match.start()]
-        if numbers and not _is_something_else(match, before, text[match.end() : match.end() + 1]):
-            target = _TARGET.match(text, match.end()) if match.lastgroup == "square" else None
-            yield Citation(start=match.start(), end=target.end() if target else match.end(), numbers=numbers)
+        if match.start() < done or _is_something_else(match, before, text[match.end() : match.end() + 1]):
+            continue
+        if sources := _sources(match, ids):
+            target = _TARGET.match(text, match.end()) if match[0].endswith("]") else None
+            done = target.end() if target else match.end()
+            yield Citation(match.start(), done, *sources)
+
+
+#: The numbers of contexts, the names that no id is, the names that nothing is known of.
+_Sources = tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]
+
+
+def _sources(match: re.Match[str], ids: _Ids) -> _Sources | None:
+    """Return what a mark cites, nothing where it is no citation."""
+    numbers: tuple[int, ...] = ()
+    if match.re is _MENTION or match.lastgroup:
+        numbers = _numbers(match[0].translate(_DIGITS))
+    elif dagger := _DAGGER.fullmatch(match[2]):
+        numbers = (int(dagger["number"] or int(dagger["from_zero"]) + 1),)
+    else:
+        is_round = match[0][0] in "(（"
+        if named := ids.read(match[2], files=not is_round):
+            return named
+        found = _INSIDE.fullmatch(match[2])
+        numbers = _numbers(found["named"] or ("" if is_round else found["bare"])) if found else ()
+    return (numbers, (), ()) if numbers else None
+
+
+class _Ids:
+    """The ids of contexts, to look up what an answer calls them."""
+
+    def __init__(self, ids: Sequence[str | int]) -> None:
+        self._numbers: dict[str, list[int]] = {}
+        self._files = False
+        for number, each in enumerate(map(str, ids), start=1):
+            file = _FILE.search(each)
+            self._files |= file is not None
+            for key in {_key(each), *([_key(file[1]), _key(f"{file[1]}.{file[2]}")] if file else [])}:
+                self._numbers.setdefault(key, []).append(number)
+        self._forms = {_form(key) for key in self._numbers if not key.isdigit()}
+
+    def read(self, inside: str, *, files: bool) -> _Sources | None:
+        """Return what the names between two brackets are, nothing if there are none; ``files`` need no word before."""
+        numbers: dict[int, None] = {}
+        unknown: list[str] = []
+        unchecked: list[str] = []
+        for piece in map(str.strip, re.split("[,;、，；]", inside)):
+            named = _NAMED.match(piece)
+            bare = piece[named.end() :] if named else piece
+            file = _FILE.match(bare)
+            # A number alone is a place; behind "ID:" it may be an id.
+            keys = [_key(each) for each in (piece, bare) if not each.isdigit() or piece[:1] in "iI"]
+            keys += [_key(f"{file[1]}.{file[2]}"), _key(file[1])] if file else []
+            known = next(filter(None, map(self._numbers.get, keys)), None)
+            if known and len(piece) > 1:
+                numbers |= dict.fromkeys(known)
+            elif file and (named or files):
+                (unknown if self._files else unchecked).append(bare)
+            elif len(piece) > 1 and any(map(str.isdigit, piece)) and _form(_key(piece)) in self._forms:
+                unknown.append(piece)
+        return (tuple(numbers), tuple(unknown), tuple(unchecked)) if numbers or unknown or unchecked else None
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s:_#-]+", "", name.casefold())
+
+
+def _form(key: str) -> str:
+    return re.sub(r"\d+", "0", key)
 
 
 def _numbers(written: str) -> tuple[int, ...]:
@@ -143,13 +259,15 @@ def _numbers(written: str) -> tuple[int, ...]:
 
 
 def _is_something_else(match: re.Match[str], before: str, after: str) -> bool:
-    if match.lastgroup in ("raised", None):
-        square = match[1 if match.lastgroup is None else match.lastgroup] in ("²", "³", "2", "3")
+    if match.lastgroup == "raised" or (match.re is _TAG and not match[1]):
+        square = match[match.lastgroup or 2] in ("²", "³", "2", "3")
         return after.isalpha() or bool(_POWER.search(before) or (square and _SQUARED.search(before)))
+    if match.re is not _MARKER or match[1] in "(（":
+        return False
     if after in (":", "：") and _DEFINES.match(before[before.rfind("\n") + 1 :]):
         return True
     image = after in ("(", "[") and _IMAGE.search(before)
-    return match.lastgroup == "square" and bool(image or _INDEXED.search(before))
+    return match[1] == "[" and bool(image or _INDEXED.search(before))
 
 
 def _end_of_body(text: str, citations: Sequence[Citation]) -> int:
@@ -188,6 +306,10 @@ class _PlainText:
     def leave_out(self, citation: Citation) -> int:
         """Leave a mark out, with the space before it; return the offset that decides which sentence it belongs to."""
         source, start, end = self._source, citation.start, citation.end
+        if source[start].isalpha():  # part of the sentence
+            self._keep(source[self._done : end])
+            self._done = end
+            return self._length
         before = source[self._done : start]
         self._keep("" if self._done and _JOINS.match(before) else before.rstrip(" \t"))
         anchor = self._length

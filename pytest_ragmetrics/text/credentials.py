@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from pytest_ragmetrics.text.patterns import lazily
 
 # A letter or digit before a pattern excludes it: "task-..." contains "sk-...".
@@ -24,6 +26,9 @@ _MARKS = (
     *("xox", "AKIA", "ASIA", "AIza", "pypi-", "eyJ", "-----BEGIN"),
 )
 _SHOWN = 6
+# Keys of other forms, unless they are words.
+_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+_LONG = 16
 
 
 def find_credential(text: str) -> str | None:
@@ -41,9 +46,11 @@ def find_credential(text: str) -> str | None:
 
 
 def masked(text: str) -> str:
-    """Return a text with ``***`` for each secret that it seems to contain, and one without any itself.
+    """Return a text with ``***`` for each secret that it seems to contain, the keys of the environment among them.
 
     >>> masked("authorise with sk-proj-0123456789abcdefghij please")
     'authorise with *** please'
     """
+    for key in map(os.environ.get, _VARIABLES):
+        text = text.replace(key, "***") if key and len(key) >= _LONG else text
     return _ANY.sub("***", text) if any(mark in text for mark in _MARKS) else text

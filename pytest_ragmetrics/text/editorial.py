@@ -1,7 +1,8 @@
 """Edited quotations: ellipses and brackets are read, and the phrases between them found in order in one context.
 
 :func:`read_edits` reads the signs of an editor; :class:`PhraseSearch` finds what they leave, its pieces close together.
-What an editor may insert or leave out is limited: no negation, no number.
+What an editor may insert or leave out is limited: no negation, no number. ``bracket_words.txt`` has the numbers and the
+pronouns, determiners and auxiliaries that a bracket may have.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 from pytest_ragmetrics.text.characters import is_unspaced, printable
-from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece
-from pytest_ragmetrics.text.negations import doubtful_words, lost_at_edge, lost_negation, turns_round
-from pytest_ragmetrics.text.search import Passage, SourceIndex
+from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, find_join, is_seen
+from pytest_ragmetrics.text.negations import lost_at_edge, lost_negation, turns_round
+from pytest_ragmetrics.text.search import Passage, SourceIndex, key_length
 from pytest_ragmetrics.text.sentences import guess_language
-from pytest_ragmetrics.text.words import count_words, read_word_lists, stands_alone
+from pytest_ragmetrics.text.words import WordsIn, content_words, count_words, read_word_lists, stands_alone
 
 # A part of a quotation with this many words is found by itself; one with fewer must be near the others.
 _TELLING_WORDS = 3
@@ -59,12 +60,19 @@ _NEW_BLOCK = re.compile(r"\s*(?:#{1,6}\s|[-*+\u2022\u2013\u2014]\s|\d{1,3}[.)]\s
 _PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n\s*$")
 # How much of a chunk is read where a quotation begins in the next one or ends in the one before.
 _GLANCE = 400
+_AT_WORD = re.compile(r"\w[\[\uff3b\u3014]|[\]\uff3d\u3015]\w")
+_LAST_LETTERS, _FIRST_LETTERS = re.compile(r"[^\W\d_]*$"), re.compile(r"^[^\W\d_]*")
+# Where a source breaks off, nothing is replaced by a bracket.
+_BREAKS_OFF = re.compile(r"[^\S\n]*[.!?;:\n|)\]\"\u00bb\u201d\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964]")
+_WITHOUT = re.compile("(?:less|los(?:e[nmrs]?)?|frei(?:e[nmrs]?)?|free|lös[at]?|løse?|loos)(?:ly|ness)?$")
 _LARGE_NOTE = re.compile(r"\s*\^?\d{3}\s*")
 
 
-#: What is between two pieces of a quotation: nothing but punctuation, a few words that a bracket replaces, or what an
-#: ellipsis left out beside a piece of only one or two words.
-Gap = Literal["closed", "bracket", "near"]
+#: How letters in brackets at a word are read: as part of it, so in the other case, or as another form of a word.
+Letters = Literal["kept", "swapped", "changed"]
+#: What is between two pieces of a quotation: "" for nothing but punctuation, the words of a bracket, or ``_NEAR`` for
+#: what an ellipsis left out beside a piece of only one or two words.
+_NEAR = "\u2026"
 _WIDEST_GAP = 160
 
 
@@ -73,32 +81,37 @@ class Phrase:
     """Pieces that are close to one another in the source: ``gaps[i]`` is between ``pieces[i]`` and the next."""
 
     pieces: list[QuotePiece] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
     words: int = 0
     #: Which piece is the longest.
     anchor: int = 0
-    _gap: Gap = "closed"
+    #: The gap before the first piece, and the one behind the last.
+    first_gap: str = ""
+    last_gap: str = ""
 
-    def add(self, text: str, gap: Gap = "closed") -> None:
+    def add(self, text: str, gap: str = "") -> None:
         """Add a piece; a gap follows it."""
         piece = cut_piece(text)
         if piece is None:
-            # Two gaps with nothing between them are one, as wide as the wider.
-            self._gap = gap if self._gap == "closed" else self._gap
+            # Two gaps with nothing between them are one.
+            self.last_gap = f"{self.last_gap} {gap}".strip()
             return
         if self.pieces:
-            self.gaps.append(self._gap)
+            self.gaps.append(self.last_gap)
+        else:
+            self.first_gap = self.last_gap
         if not self.pieces or len(piece.key) > len(self.pieces[self.anchor].key):
             self.anchor = len(self.pieces)
         self.pieces.append(piece)
         self.words += count_words(text)
-        self._gap = gap
+        self.last_gap = gap
 
     def join(self, other: Phrase) -> None:
         """Put another phrase behind this one, close to it."""
         if len(other.pieces[other.anchor].key) > len(self.pieces[self.anchor].key):
             self.anchor = len(self.pieces) + other.anchor
-        self.gaps += ["near", *other.gaps]
+        self.gaps += [_NEAR, *other.gaps]
+        self.last_gap = other.last_gap
         self.pieces += other.pieces
         self.words = max(self.words, other.words)
 
@@ -140,12 +153,48 @@ def _has_number(words: str) -> bool:
     if any(char.isdigit() for char in words):
         return True
     found = _words(words)
-    return not _number_words().isdisjoint(found) or any(map(_HAN_NUMBER.fullmatch, found))
+    return not _listed("numbers", "ordinals").isdisjoint(found) or any(map(_HAN_NUMBER.fullmatch, found))
 
 
-@lru_cache(maxsize=1)
-def _number_words() -> frozenset[str]:
-    return frozenset(_words(" ".join(read_word_lists("number_words.txt").values())))
+_bracket_words = lru_cache(maxsize=1)(partial(read_word_lists, "bracket_words.txt"))
+
+
+@lru_cache(maxsize=8)
+def _listed(*sections: str) -> frozenset[str]:
+    return frozenset(_words(" ".join(_bracket_words()[section] for section in sections)))
+
+
+def may_replace(words: str, replaced: str | None) -> bool:
+    """Tell whether a bracket with these words may stand for others; ``None`` where those are not known.
+
+    It may be inserted; it may replace pronouns, be a pronoun, a name or a noun phrase with its determiner, or have
+    other forms of the words that it replaces. One verb, adjective or lone noun never stands for another.
+
+    >>> [may_replace(words, "fell") for words in ("the mill", "Hull", "rose")], may_replace("falls", "fall")
+    ([True, True, False], True)
+    >>> may_replace("mill owners", "they"), may_replace("was", "is"), may_replace("by boat", "")
+    (True, True, True)
+    """
+    ours, theirs, nominal = _words(words), _words(replaced or ""), _listed("pronouns", "determiners")
+    if not ours or ours[0] in nominal:
+        return True
+    # A capital is that of a name, and no name begins with "All" or "Few".
+    if ours[0] not in _listed("quantifiers") and any(word[0].isupper() for word in _BETWEEN_WORDS.split(words) if word):
+        return True
+    if replaced is None or nominal.issuperset(theirs):
+        return replaced is not None
+    # Auxiliaries may be added to a form: "is closing" for "closed".
+    telling = [word for word in ours if word not in _listed("determiners", "forms")] or ours
+    return all(any(_is_form(word, other) for other in theirs) for word in telling)
+
+
+def _is_form(word: str, other: str) -> bool:
+    """Tell whether two words are forms of one: they begin alike, and not one alone has an ending that denies."""
+    if word == other or any({word, other}.issubset(_words(line)) for line in _bracket_words()["forms"].splitlines()):
+        return True
+    found = list(content_words(word))
+    denied = bool(_WITHOUT.search(word)) != bool(_WITHOUT.search(other))
+    return bool(found) and not denied and all(map(WordsIn(other).__contains__, found))
 
 
 def _words(text: str) -> list[str]:
@@ -155,15 +204,19 @@ def _words(text: str) -> list[str]:
     ]
 
 
-def read_edits(span: str, *, swap_case: bool = False) -> Edited | None:
+# The search and the reason of a failure read the same span.
+@lru_cache(maxsize=32)
+def read_edits(span: str, letters: Letters = "kept") -> Edited | None:
     """Read the ellipses and brackets of a quotation; ``None`` when it has none.
 
-    A letter in brackets at a word is read as part of the word, with ``swap_case`` in the other case.
+    A letter in brackets at a word is read as part of the word, or as ``letters`` says.
 
     >>> edited = read_edits("[W]e left \u2026 before the rain [of May] came")
     >>> [[piece.core for piece in phrase.pieces] for phrase in edited.phrases]
     [['We left', 'before the rain', 'came']]
     """
+    if letters != "kept" and not _AT_WORD.search(span):
+        return read_edits(span)
     may_have_signs = "[" in span or ".." in span or ". ." in span or "(" in span
     may_have_signs = may_have_signs or not (span.isascii() or _FOREIGN_SIGNS.isdisjoint(span))
     signs = list(_SIGNS.finditer(span)) if may_have_signs else []
@@ -175,12 +228,16 @@ def read_edits(span: str, *, swap_case: bool = False) -> Edited | None:
         text += span[done : sign.start()]
         done = sign.end()
         if words is not None and _is_inside_word(span, sign):
-            text += words.swapcase() if swap_case else words
-            continue
+            begins = _LAST_LETTERS.findall(text)[0] if letters == "changed" else ""
+            if not begins:
+                text += words.swapcase() if letters == "swapped" else words
+                continue
+            ends = _FIRST_LETTERS.findall(span[done:])[0]
+            text, words, done = text.removesuffix(begins), f"{begins}{words}{ends}", done + len(ends)
         if words is None or _is_remark(span, sign):
             phrases[-1].add(text)
         elif may_be_inserted(words):
-            phrases[-1].add(text, "bracket")
+            phrases[-1].add(text, words)
         else:
             return Edited([], problem="a bracket may not add a negation or a number")
         text = ""
@@ -227,11 +284,16 @@ def _assemble(phrases: list[Phrase], *, has_ellipsis: bool, has_bracket: bool) -
         problem = "its pieces are too short to tell where they are from"
         return Edited([], has_ellipsis=has_ellipsis, has_bracket=has_bracket, problem=problem)
     joined: list[Phrase] = []
+    # Beside an ellipsis the source does not show what these replace.
+    loose = [phrase.last_gap for phrase in phrases if not phrase.pieces]
     for phrase in phrases:
         if joined and phrase.pieces and min(phrase.words, joined[-1].words) < _TELLING_WORDS:
+            loose += (joined[-1].last_gap, phrase.first_gap)
             joined[-1].join(phrase)
         elif phrase.pieces:
             joined.append(phrase)
+    if not all(may_replace(words, None) for words in loose):
+        return Edited([], problem="a bracket beside an ellipsis may be a pronoun, a name or a noun with an article")
     return Edited(joined, has_ellipsis=has_ellipsis, has_bracket=has_bracket)
 
 
@@ -275,10 +337,9 @@ def _beside(sources: SourceIndex, context: int, *, before: bool) -> Iterator[tup
             yield other, f"{first[-_GLANCE:]} " if before else f" {second[:_GLANCE]}"
 
 
-def describe_lost(words: str, context: int, *, is_doubtful: bool = False) -> str:
+def describe_lost(words: str, context: int) -> str:
     """Return what is left out, and where."""
-    lost = f'"{printable(words)}" (contexts[{context}])'
-    return f"{lost}, which may turn it round" if is_doubtful else lost
+    return f'"{printable(words)}" (contexts[{context}]), which turns the statement round'
 
 
 class _Placed(NamedTuple):
@@ -288,6 +349,7 @@ class _Placed(NamedTuple):
     end: int
     passage: Passage
     needed: int
+    piece: QuotePiece
 
 
 class PhraseSearch:
@@ -297,7 +359,7 @@ class PhraseSearch:
         self._sources = sources
         self._comparison = comparison
         self._steps = 0
-        #: What was left out in the first place where everything else agreed, which turns the statement round or may.
+        #: What was left out in the first place where everything else agreed, which turns the statement round.
         self.lost: str | None = None
 
     def find(self, edited: Edited) -> Match | None:
@@ -352,17 +414,17 @@ class PhraseSearch:
             if before is None:
                 continue
             after = self._extend(((pieces[at], gaps[at - 1]) for at in range(anchor + 1, len(pieces))), here, end)
-            if after is not None:
-                return [*before[::-1], here, *after]
+            if after is not None and self._fits(phrase, placed := [*before[::-1], here, *after]):
+                return placed
         return []
 
     def _extend(
-        self, pieces: Iterable[tuple[QuotePiece, Gap]], here: _Placed, bound: int, *, left: bool = False
+        self, pieces: Iterable[tuple[QuotePiece, str]], here: _Placed, bound: int, *, left: bool = False
     ) -> list[_Placed] | None:
         """Place piece after piece to one side, each as near as it is found; ``None`` when one is not."""
         placed: list[_Placed] = []
         for piece, gap in pieces:
-            reach = len(piece.key) + (0 if gap == "closed" else _WIDEST_GAP)
+            reach = len(piece.key) + (_WIDEST_GAP if gap else 0)
             start, end = (
                 (max(here.start - reach, bound), here.start) if left else (here.end, min(here.end + reach, bound))
             )
@@ -387,15 +449,42 @@ class PhraseSearch:
         if not stands_alone(text, passage.start - piece.sign, passage.end, lead=piece.lead, trail=piece.trail):
             return None
         needed = self._comparison.part(piece, text, passage.start, passage.end)
-        return None if needed is None else _Placed(position, end, passage, needed)
+        return None if needed is None else _Placed(position, end, passage, needed, piece)
 
-    def _bridges(self, gap: Gap, left: _Placed, right: _Placed) -> bool:
-        if gap == "closed":
-            return True
-        if self._loses(left, right):
+    def _bridges(self, gap: str, left: _Placed, right: _Placed) -> bool:
+        if gap == _NEAR:
+            return not self._loses(left, right)
+        text, start, end = self._sources.text(left.passage.context), left.passage.end, right.passage.start
+        last = next(at for at in range(start - 1, -1, -1) if key_length(text[at]))
+        if not any(map(is_seen, left.piece.trail + right.piece.lead)) and find_join("", text, last, end + 1):
             return False
-        between = self._between(left, right)
-        return gap == "near" or (count_words(between) <= _MOST_WORDS_IN_BRACKET and not _has_number(between))
+        if not gap:
+            return True
+        between = text[start:end]
+        if self._loses(left, right) or count_words(between) > _MOST_WORDS_IN_BRACKET:
+            return False
+        if _has_number(between) or not may_replace(gap, between):
+            self.lost = self.lost or describe_lost(between.strip(), left.passage.context)
+            return False
+        return True
+
+    def _fits(self, phrase: Phrase, pieces: list[_Placed]) -> bool:
+        """Tell whether the brackets at the ends of a phrase may stand for what the source has there."""
+        for gap, piece, before in ((phrase.first_gap, pieces[0], True), (phrase.last_gap, pieces[-1], False)):
+            if not gap:
+                continue
+            context, start, end = piece.passage
+            text, far = self._sources.text(context), _WIDEST_GAP
+            near = text[max(start - far, 0) : start] if before else text[end : end + far]
+            words = near.split()
+            # How many of them are replaced is not said; at the end of a sentence nothing is.
+            rows = [words[-count:] if before else words[:count] for count in range(1, _MOST_WORDS_IN_BRACKET + 1)]
+            breaks_off = _BREAKS_OFF.match(near[::-1] if before else near)
+            if breaks_off or any(may_replace(gap, " ".join(row)) for row in rows):
+                continue
+            self.lost = self.lost or describe_lost(" ".join(rows[0]), context)
+            return False
+        return True
 
     def _loses(self, left: _Placed, right: _Placed) -> bool:
         """Tell whether what is between two pieces turns one of them round."""
@@ -404,10 +493,6 @@ class PhraseSearch:
         self._steps -= (end - start) // _GAP_A_STEP
         text = self._sources.text(left.passage.context)
         lost = lost_negation(text, start, end)
-        is_doubtful = lost is None and (lost := doubtful_words(text, start, end)) is not None
         if lost and self.lost is None:
-            self.lost = describe_lost(lost, left.passage.context, is_doubtful=is_doubtful)
+            self.lost = describe_lost(lost, left.passage.context)
         return lost is not None
-
-    def _between(self, left: _Placed, right: _Placed) -> str:
-        return self._sources.text(left.passage.context)[left.passage.end : right.passage.start]

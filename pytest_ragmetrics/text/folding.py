@@ -27,6 +27,8 @@ from pytest_ragmetrics.text.characters import (
 from pytest_ragmetrics.text.markup import as_readable
 from pytest_ragmetrics.text.patterns import lazily
 from pytest_ragmetrics.text.search import comparison_key, key_length
+from pytest_ragmetrics.text.sentences import split_sentences
+from pytest_ragmetrics.text.words import fold_word, is_function_word
 
 
 class Tolerance:
@@ -112,6 +114,21 @@ _EDITED = lazily(rf"{_ELLIPSIS.pattern}|[\[\]\uff3b\uff3d\u3014\u3015]")
 _SPACES = " \u00a0\u2009\u202f"
 # How far from the core its surroundings are looked for.
 _NEAR = 8
+# Where a sentence or a block may end: stops of all scripts, the border of a cell, what breaks a line.
+_STOPS = "\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362\u1367\u1368\u104b\u17d4\u17d5\u0f0d\u0f0e\u0e5b"
+_BREAK = lazily("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_MAY_PART = lazily(rf"{_BREAK.pattern}|[.!?;\u2026\u037e\uff0e|\t{_STOPS}]")
+# Emphasis, apostrophes and what has no width do not part two words for whoever reads a quotation.
+_UNPARTING = lazily(rf"[{INVISIBLE}*_~`{_APOSTROPHES}'\u2018\u2019]")
+_ENCLOSING = lazily(rf"[{_QUOTES}()\[\]*_~]|{_BREAK.pattern}")
+# What a line has before an item of a list, or a line before it at its end, and what a heading begins with.
+_NEW_BLOCK = lazily(r"[:\uff1a][^\n]*\n|\n[\s>]*[^\w\s>]{1,6}\s")
+_HEADING = lazily(r"[ \t>]*(?:#{1,6}|={1,6})[ \t]")
+# How far around a gap sentences and lines are read, and how long a line is that was broken to fit a page.
+_AROUND, _WRAPPED = 300, 40
+_UNIT = lazily(r"(?<=\d)[\s-]?([^\W\d_]{2,4})(?![^\W_])")
+# Two units, capitals first, that differ in one letter; not KG and kg, kw and kW, which people write either way.
+_OTHER_UNIT = lazily(r"M(\w*[A-Z\u03a9\u2126]\w*) m\1|([kKMGTPE])B(\w*) \2b\3|([munp\u00b5\u03bc])(?:S \4s|M \4m)")
 # Case comes first: folding it also resolves ligatures, which are typography.
 _FLAGS = (Tolerance.CASE, Tolerance.LAYOUT, Tolerance.TYPOGRAPHY)
 
@@ -389,12 +406,17 @@ class PieceComparison:
         self._casefold = casefold
         self._strict = FOLDS if casefold else FOLDS & ~Tolerance.CASE
         self._loose = self._strict | Tolerance.PUNCTUATION if punctuation else None
+        #: The words between which the last quotation ran on that was refused for joining sentences or blocks.
+        self.join: str | None = None
 
     def whole(self, piece: QuotePiece, text: str, start: int, end: int) -> int | None:
         """Return what must be overlooked for a whole quotation to be ``text[start:end]``; ``None`` if it is not.
 
         What is outside the core must be there in the text too, or be punctuation that an editor may change.
         """
+        return self._without_join(piece, text, start, end, self._whole(piece, text, start, end))
+
+    def _whole(self, piece: QuotePiece, text: str, start: int, end: int) -> int | None:
         start -= piece.sign
         passage = text[max(start, 0) : end]
         if text.startswith(piece.trail, end) and text.endswith(piece.lead, 0, max(start, 0)):
@@ -421,7 +443,17 @@ class PieceComparison:
         start -= piece.sign
         if not _has_sign(piece, text, start) or not _edges_may_differ(piece, text, start, end):
             return None
-        return self._core(piece.core, text[start:end])
+        return self._without_join(piece, text, start, end, self._core(piece.core, text[start:end]))
+
+    def _without_join(self, piece: QuotePiece, text: str, start: int, end: int, needed: int | None) -> int | None:
+        """Return what must be overlooked, ``None`` where the quotation joins sentences or blocks of the text."""
+        if needed is None or (needed & Tolerance.CASE and _has_other_unit(piece.core, text[max(start, 0) : end])):
+            return None
+        # With the case alone nothing else differs.
+        if not needed & ~Tolerance.CASE or not (join := find_join(piece.core, text, start, end)):
+            return needed
+        self.join = join
+        return None
 
     def equal(self, one: str, other: str) -> bool:
         """Tell whether two words with their punctuation may stand for each other."""
@@ -486,3 +518,98 @@ def _edges_may_differ(piece: QuotePiece, text: str, start: int, end: int) -> boo
 
 def _means_something(char: str) -> bool:
     return char in _MEANINGFUL or (category(char)[0] == "S" and not _ORNAMENT.match(char))
+
+
+def _has_other_unit(core: str, passage: str) -> bool:
+    """Tell whether a unit behind a number is another with its capitals: mW and MW, Mb and MB, mm and mM."""
+    pairs = zip(_UNIT.findall(core), _UNIT.findall(passage), strict=False)
+    return any(_OTHER_UNIT.fullmatch(" ".join(sorted(pair))) for pair in pairs)
+
+
+def find_join(core: str, text: str, start: int, end: int) -> str | None:
+    """Return the end of a sentence or a block inside ``text[start:end]`` that a quotation of it shows by nothing.
+
+    >>> find_join("it rained we left", "It rained. We left.", 0, 18), find_join("it rained; we", "It rained. We", 0, 13)
+    ('rained. We', None)
+    """
+    offset = position = high = 0
+    at = start
+    for found in _MAY_PART.finditer(text, start, end):
+        if found.start() < high:
+            continue
+        low, high = found.span()
+        while low > start and not key_length(text[low - 1]):
+            low -= 1
+        while high < end and not key_length(text[high]):
+            high += 1
+        position += len(comparison_key(text[at:low]))
+        at = low
+        shown = gap_at(core, position, offset)
+        position, offset = 0, shown[0]
+        if low > start and high < end and not any(map(is_seen, core[slice(*shown)])) and parts(text, low, high):
+            return f"{text[start:low].rsplit(maxsplit=1)[-1]}{text[low:high]}{text[high:end].split(maxsplit=1)[0]}"
+    return None
+
+
+def gap_at(core: str, position: int, start: int = 0) -> tuple[int, int]:
+    """Return from where to where a text has no letters at a position of the key of ``core[start:]``."""
+    while position > 0 and start < len(core):
+        position -= key_length(core[start])
+        start += 1
+    end = start
+    while end < len(core) and not key_length(core[end]):
+        end += 1
+    return start, end
+
+
+def is_seen(char: str) -> bool:
+    """Tell whether a character parts two words for whoever reads them: a mark, the end of a line, a tab."""
+    if char.isspace():
+        return char == "\t" or _BREAK.match(char) is not None
+    return not (is_mark(char) or _UNPARTING.match(char))
+
+
+def _is_small(char: str) -> bool:
+    # Georgian letters are lower case to Unicode, and begin sentences.
+    return char != char.title()
+
+
+def parts(text: str, start: int, end: int) -> bool:
+    r"""Tell whether a sentence or a block ends between two words, ``text[start:end]`` being what is between them.
+
+    >>> parts("by Dr. Ito", 5, 7), parts("by him. Why", 6, 8), parts("- him\n- her", 5, 8), parts("by\nhim", 2, 3)
+    (False, True, True, False)
+    """
+    around = text[max(start - _AROUND, 0) : start], text[start:end], text[end : end + _AROUND]
+    before, gap, after = (_BREAK.sub("\n", part) for part in around)
+    line = before.rpartition("\n")[2]
+    if "|" in gap or gap.count("\n") > 1 or not set(_STOPS).isdisjoint(gap):
+        return True
+    if "\n" in gap and (_NEW_BLOCK.search(gap) or _HEADING.match(line) or _is_last_line(before, after)):
+        return True
+    # The border of a cell, where words are parted by spaces.
+    if "\t" in gap and "\n" not in gap and (" " in line.strip() or is_unspaced(line[-1])):
+        return True
+    # The splitter takes three stops for the end of a sentence, and not the one character.
+    between = _ENCLOSING.sub("", gap).replace("\u2026", "...") + " " * ("\n" in gap)
+    if not between.strip():
+        return False
+    if _is_small(after[0]):
+        # In a text with capitals it follows an abbreviation, or what somebody cries.
+        if not (before.islower() and after.islower()):
+            return False
+        after = after.capitalize()
+    before = _ENCLOSING.sub(" ", before)
+    return any(0 <= last - len(before) <= len(between) for _, last in split_sentences(before + between + after))
+
+
+def _is_last_line(before: str, after: str) -> bool:
+    """Tell whether a line is the last of its block: the next word has no small letter, and would have fitted in it."""
+    *_, line = paragraph = before.rpartition("\n\n")[2].split("\n")
+    if _is_small(after[0]) or is_function_word(fold_word(line.split()[-1])):
+        return False
+    paragraph += after.partition("\n\n")[0].split("\n")
+    width = max(len(each.strip()) for each in paragraph)
+    word = 0 if is_unspaced(after[0]) else len(after.split(maxsplit=1)[0])
+    # Lines that were broken to fit a page are about as long as it is wide.
+    return len(line.strip()) + 1 + word <= (width - 2 if width < _WRAPPED else width * 3 // 5)

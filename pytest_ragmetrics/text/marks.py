@@ -48,7 +48,7 @@ _SPACED += r"\u10a0-\u10fa\u10fc-\u10ff\u1200-\u135f\u1369-\u177f\u1e00-\u1fff"
 _SPACED_LETTER = lazily(f"[{_SPACED}]")
 # What every text with a quotation has; a single mark behind a letter opens none.
 _ANY_MARK = lazily(
-    rf"[&<>`\\{_SINGLES}{_OTHERS}](?:(?<=[&`\\{_OTHERS}])|(?<![{_SPACED}].)(?<=[{_SINGLES}])|(?<=<)[qQ]|(?<![^\s>]>)(?<=>))"
+    rf"[&<>`\\{_SINGLES}{_OTHERS}](?:(?<=[&`\\{_OTHERS}])|(?<![{_SPACED}].)(?<=[{_SINGLES}])|(?<=<)(?:[qQ]|[bB][lL])|(?<![^\s>]>)(?<=>))"
 )
 # Turkish endings of what is quoted; no elision leaves these.
 _SUFFIX = r"(?:[dt][ae]n?|[dt][ae]ki|n[\u0131iu\u00fc]n|yl?[ae]|l[ae]r\w*|d[\u0131iu\u00fc]r)(?![^\W_])"
@@ -87,7 +87,7 @@ _SUFFIXED = lazily(_SUFFIX)
 _ELIDED = lazily(
     r"(?:[Tt](?:is|was|were|ill|would|isn|wasn|il|ween)|[Cc](?:os|uz|oz)|em|bout|neath|gainst|fraid|nuff|nough|nother|n|ere"
     r"|ed|ad|ave|aven|ow|ome|ouses?|orses?|ead|ear|eard|eart|ell|elp|alf|igh|imself|erself|usband|undred|appen|oo|e"
-    r"|s|t|d|m|ll|re|ve|nt|nen|nem|ner|[0-9]{2}(?:er|s)?)(?![^\W_])"
+    r"|s|t|d|m|ll|re|ve|nt|nen|nem|ner|r|k|[0-9]{2}(?:ern?|s)?)(?![^\W_])"
 )
 # The same for what may also be a word that begins a quotation.
 _PERHAPS_ELIDED = lazily(
@@ -99,8 +99,9 @@ _HEBREW_WORD = lazily(
     "(?![\u05d0-\u05ea]+['\"\u05f3\u05f4\u2019\u201d][\u05d0-\u05ea](?![\u05d0-\u05ea]))[\u05d0-\u05ea]{2}"
 )
 _HEBREW_ABBREVIATION = lazily("(?<![\u05d0-\u05ea])[\u05d0-\u05ea]{1,5}$")
-# Letters that an elision leaves at the end of a word: goin', an', o', th', ol', wi'.
-_ELIDING = frozenset("nohliNOHLI")
+# What an elision leaves of the end of a word: goin', an', o', th', un po'.
+_ELIDING = lazily(r"(?:[^\W_]in|(?<![^\W_])(?:an|i|lil|mo|o|ol|po|th|wi))$", re.IGNORECASE)
+_TOKENISED = lazily(r"[^\W\d_] [,.](?:\s|$)")
 _SIBILANTS = frozenset("sxzSXZ")
 # Words that do not follow a possessive: "the boys' and" closes, "the boys' tea" need not.
 _NOT_OWNED = lazily(
@@ -160,9 +161,10 @@ _COSTS: dict[str, tuple[Costs, ...]] = {
         *(Costs(0, NEVER), Costs(NEVER, 0), Costs(30, 30, 60)),
         *(Costs(50, 50, 35), Costs(10, 50, 90), Costs(50, 10, 90)),
     ),
+    # With a space or a stop behind it, it opens nothing: title: '', author: ''.
     LATEX_CLOSING: (
-        *(Costs(10, NEVER, 80), Costs(NEVER, 0, 80), Costs(60, 10, 60)),
-        *(Costs(60, 10, 60), Costs(10, 50, 60), Costs(50, 0, 80)),
+        *(Costs(10, NEVER, 80), Costs(NEVER, 0, 80), Costs(NEVER, 10, 60)),
+        *(Costs(60, 10, 60), Costs(10, 50, 60), Costs(NEVER, 0, 80)),
     ),
     LEFT_SINGLE: (
         *(Costs(0, 80, 80), Costs(80, 0, 60), Costs(20, 40, 60)),
@@ -209,8 +211,8 @@ def reading_costs(mark: Mark, text: str, guillemets: Guillemets) -> Costs:
         return _UNSPACED_COSTS[mark.glyph][_is_stop(mark.before) or mark.after in _QUOTATIVE]
     costs = _COSTS[mark.glyph][place]
     if mark.glyph in (LEFT_SINGLE, LATEX_SINGLE) and costs.opening == 0 and _ELIDED.match(text, mark.end):
-        # The apostrophe of an elision, turned round by an editor that knows no better.
-        return Costs(50, NEVER, 10)
+        # The apostrophe of an elision, turned round by an editor that knows no better, or a quotation that is closed.
+        return Costs(38, NEVER, 10)
     if mark.before.isdigit() and mark.glyph in (STRAIGHT, LATEX_CLOSING, "”"):
         # Inches and seconds, unless a quotation that ends in a number needs its mark.
         return Costs(NEVER, max(costs.closing, 15), 5)
@@ -271,7 +273,8 @@ def _hebrew_costs(mark: Mark, text: str) -> Costs:
 
 def _leading_apostrophe_costs(mark: Mark, text: str) -> Costs:
     if _ELIDED.match(text, mark.end):
-        return Costs(60, NEVER, 0)
+        # What closes a quotation and is no possessive costs 12 more to leave alone.
+        return Costs(28 if mark.glyph == SINGLE and not _is_tokenised(text) else 60, NEVER, 0)
     if _PERHAPS_ELIDED.match(text, mark.end):
         return Costs(30, NEVER, 15)
     # Elisions are rare at the beginning of a sentence.
@@ -281,22 +284,29 @@ def _leading_apostrophe_costs(mark: Mark, text: str) -> Costs:
     return Costs(30, NEVER, 30 if capital else 10)
 
 
+@lru_cache(maxsize=8)
+def _is_tokenised(text: str) -> bool:
+    """Tell whether a text parts words and commas by spaces, as in "it 's late , he said"."""
+    return _TOKENISED.search(text) is not None
+
+
 def _trailing_apostrophe_costs(mark: Mark, text: str) -> Costs:
     before = mark.before
     if not is_word(before):
         return Costs(NEVER, 0, 90)
-    if before.isdigit():
+    if before.isdigit() and not text[max(mark.left - 3, 0) : mark.left + 1].isdecimal():
         return Costs(NEVER, 15, 5)
     if before.isascii() and not text[mark.left - 1 : mark.left].isalnum():
         # A prime: f'(x), or the point A'.
         return Costs(NEVER, 60, 0) if mark.after == "(" else Costs(NEVER, 10, 15)
+    elided = _ELIDING.search(text, max(mark.left - _NEAR, 0), mark.left + 1) is not None
     if not mark.after.isspace() or mark.after == "\n":
-        return Costs(NEVER, 10, 30 if before in _SIBILANTS or before in _ELIDING else 40)
+        return Costs(NEVER, 10, 45 if before in _SIBILANTS else 30 if elided else 40)
     if _HEBREW_ABBREVIATION.search(text, max(mark.left - _NEAR, 0), mark.left + 1):
         return Costs(NEVER, 20, 15)
     if before in _SIBILANTS:
-        return Costs(NEVER, 5, 40) if _NOT_OWNED.match(text, mark.end) else Costs(NEVER, 30, 10)
-    return Costs(NEVER, 20, 15) if before in _ELIDING else Costs(NEVER, 5, 40)
+        return Costs(NEVER, 10, 35) if _NOT_OWNED.match(text, mark.end) else Costs(NEVER, 30, 10)
+    return Costs(NEVER, 20, 15) if elided else Costs(NEVER, 5, 40)
 
 
 @lru_cache(maxsize=4096)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from pytest_ragmetrics.text.characters import IGNORABLE
 from pytest_ragmetrics.text.marks import character_of
 from pytest_ragmetrics.text.patterns import lazily
+from pytest_ragmetrics.text.words import read_word_lists
 
 # What is written over markup: a letter, a character without width, a line break.
 _WORD = "x"
@@ -65,24 +66,43 @@ _SPACE_ENTITY = lazily(r"&(?:nbsp|#160|#8239|#[xX]0*[aA]0|#[xX]202[fF]);")
 _BLOCK_QUOTE = lazily(r"^[ \t]*(?:(?:[-*+]|[0-9]{1,3}[.)])[ \t]+)?>[^\n]*(?:\n[ \t]*>[^\n]*)*", re.MULTILINE)
 _QUOTED_LINE = lazily(r"^([^>\n]*>[> \t]*)([^\n]*)", re.MULTILINE)
 _DASHED = lazily(r"[*_]*(?:[—\u2013―]|--|[-~] )\s*\S")
-_ALERT = lazily(r"\[![A-Za-z]+\]")
+_QUOTE_TAG = lazily(r"<(/?)blockquote\s*>", re.IGNORECASE)
+_LINE = lazily(r"()([^\n]+)")
+_BLANK = f" \t\r{_NOTHING}"
+# What says that a block is a remark of the writer: [!NOTE], a symbol, or a label in bold, which has a colon, is alone
+# on its line, or is one of these words.
+_CALLOUT = lazily(
+    r"\[![\w -]+\]|[*_]*(?::[a-z_]+:|[\u2139\u231a-\u23ff\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001faff])"
+    r"|(\*\*|__|[*_])(?=[^\s*_])(?:[^*_\n:\uff1a]{1,30}(?:[:\uff1a]\s?\1|\1\s?[:\uff1a])|\w+(?: \w+)?[!.]?\1\s*$"
+    rf"|(?:{'|'.join(read_word_lists('fact_words.txt')['remarks'].split())})[!.]?\1)",
+    re.IGNORECASE,
+)
 # Each is tried behind one of the characters that begin markup; a class in front of them all makes the search fast.
 _ENTITY = r"(?<=&)(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 _BLOCK_NAMES = "blockquote|br|dd|div|dt|h[1-6]|hr|li|ol|p|pre|table|tbody|td|th|tr|ul"
 _TAG_NAMES = rf"""a|abbr|b|big|cite|del|dfn|em|font|i|ins|mark|q|s|small|span|strike|strong|sub|sup|u|var|wbr
     |{_BLOCK_NAMES}"""
 # Small letters first: to compare without case takes a quarter longer.
-_KNOWN_TAG = rf"(?<=<)/?(?:{_TAG_NAMES}|(?i:{_TAG_NAMES}))(?:\s[^<>]{{0,400}})?/?>"
-_BLOCK_TAG = lazily(rf"</?(?:{_BLOCK_NAMES})[\s/>]", re.IGNORECASE)
+_KNOWN_TAG = rf"""(?<=<)(?:(?i:br)(?:\s[^<>]{{0,400}})?/?>(?:\r?\n)?
+    |/?(?:{_TAG_NAMES}|(?i:{_TAG_NAMES}))(?:\s[^<>]{{0,400}})?/?>)"""
+_BLOCK_TAG = lazily(rf"</?(?:(br)|{_BLOCK_NAMES})[\s/>]", re.IGNORECASE)
 _RAISING_TAG = lazily(r"<sup[\s/>]", re.IGNORECASE)
 _TARGET = r"\((?:https?://|www\.|mailto:|[#/.])[^()\s]{0,500}\)"
 _LINK = rf"(?:(?<=\[)|(?<=!)\[)(?=[^\[\]\n]{{1,300}}\]{_TARGET})|(?<=\]){_TARGET}"
+# What readers of an encyclopedia ask for, in brackets behind a word.
+_DEMANDS = r"""(?i:[a-z\s]{3,30}\sneeded|(?:who|when|where|which|why|how|by\swhom|according\sto\swhom|bron|zdroj)\??
+    |vague|dubious[^\[\]]{0,20}|failed\sverification|unreliable\ssource\??|original\sresearch\??|not\sin\scitation\sgiven
+    |r\u00e9f\.\sn\u00e9cessaire|cita\srequerida|senza\sfonte|carece\sde\sfontes|k\u00e4lla\sbeh\u00f6vs|Beleg\sfehlt|potrzebny\sprzypis
+    |kaynak\sbelirtilmeli|\u0438\u0441\u0442\u043e\u0447\u043d\u0438\u043a[^\[\]]{0,40}|\u8981\u51fa\u5178|[\u4f86\u6765]\u6e90[\u8acb\u8bf7]\u6c42|\ucd9c\ucc98\s\ud544\uc694)"""
 _RAISED = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079"
 # In brackets anywhere; raised behind a word or a stop.
 _NOTE = rf"""(?:
-      (?<=\[) \d{{1,3}}(?:\s?[,;\u2013-]\s?\d{{1,3}}){{0,9}} \](?:{_TARGET})?
+      (?<=\[)(?: \^[^\[\]\s]{{1,40}} | \d{{1,3}}(?:\s?[,;\u2013-]\s?\d{{1,3}}){{0,9}}
+        | (?<=[^\s(\[{{]\[)(?: [a-rt-z\u03b1-\u03c9] | [^\W\d_]{{1,12}}(?:-[a-z]{{1,8}})?\.?\s?\d{{1,3}} | {_DEMANDS} )
+          (?!\][a-z\u00c0-\u052f]) )
+      \](?:{_TARGET})?
     | (?:(?<=[^\W\d_]{{3}}[<{_RAISED}])|(?<=[.,;:!?)"\u2019\u201d\u00bb][<{_RAISED}]))
-      (?:(?<=<)(?i:sup)(?:\s[^<>]{{0,400}})?>(?:<a\s[^<>]{{0,400}}>)?\[?\d{{1,3}}\]?(?:</a>)?</(?i:sup)>
+      (?:(?<=<)(?i:sup)(?:\s[^<>]{{0,400}})?>(?:<a\s[^<>]{{0,400}}>)?\[?(?:\d{{1,3}}|[a-rt-z])\]?(?:</a>)?</(?i:sup)>
         |(?<!<)[{_RAISED}]{{0,2}}(?![{_RAISED}\u207a\u207b]))
       (?![^\W_]))"""
 # What a raised number is the power of, and not a note on: a unit, a function, a Greek letter.
@@ -223,8 +243,9 @@ def _shown(markup: str) -> str:
     """Return what is shown for an entity, a tag, the mark of a note or what a link has around its text."""
     if markup[0] == "&":
         return html.unescape(markup) if markup[1] == "#" else html5.get(markup[1:], markup)
-    if _BLOCK_TAG.match(markup):
-        return "\n"
+    if block := _BLOCK_TAG.match(markup):
+        # What a block ends with parts more than the end of a line does.
+        return "\n" if block[1] else "\n\n"
     # A power is not the number that its digits would make; the mark of a note is two tags.
     return "^" if _RAISING_TAG.match(markup) and "<" not in markup[1:] else ""
 
@@ -293,26 +314,43 @@ def mask_markup(text: str) -> str:
 
 
 def lift_block_quotes(text: str) -> tuple[str, list[BlockQuote]]:
-    """Find the Markdown block quotes of a masked text; return it without their markers, and where they are.
+    """Find the block quotes of a masked text, in Markdown and HTML; return it without their markers, and their places.
 
-    A last line that starts with a dash is the attribution and belongs to the lines, not to what is quoted.
+    A last line that starts with a dash is the attribution and belongs to the lines, not to what is quoted. A block that
+    begins with [!NOTE], a symbol (⚠️) or a label (**Note:**) is a remark and none.
     """
     if ">" not in text:
         return text, []
-    blocks: list[BlockQuote] = []
+    found: list[BlockQuote | None] = []
     markers: list[_Patch] = []
     for block in _BLOCK_QUOTE.finditer(text):
-        lines = list(_QUOTED_LINE.finditer(text, block.start(), block.end()))
+        lines = list(_QUOTED_LINE.finditer(text, *block.span()))
         markers += ((*line.span(1), " ") for line in lines)
-        lines = [line for line in lines if line[2].strip()]
-        if not lines or _ALERT.match(lines[0][2]):
-            continue
-        if len(lines) > 1 and [line for line in lines if _DASHED.match(line[2])] == lines[-1:]:
-            del lines[-1]
-        last = lines[-1].start(2) + len(lines[-1][2].rstrip())
-        first = lines[0].end(2) - len(lines[0][2].lstrip())
-        blocks.append(BlockQuote(block.start(), block.end(), first, last))
-    return _overwrite(text, markers), blocks
+        found.append(_block_quote(*block.span(), lines))
+    opened: list[re.Match[str]] = []
+    for tag in _QUOTE_TAG.finditer(text):
+        markers.append((*tag.span(), _BREAK))
+        if not tag[1]:
+            opened.append(tag)
+        elif opened:
+            outer = opened.pop()
+            if not opened:
+                found.append(_block_quote(outer.start(), tag.end(), _LINE.finditer(text, outer.end(), tag.start())))
+    blocks: list[BlockQuote] = []
+    for quote in sorted(filter(None, found)):
+        if not blocks or quote.start >= blocks[-1].end:
+            blocks.append(quote)
+    return _overwrite(text, sorted(markers)), blocks
+
+
+def _block_quote(start: int, end: int, lines: Iterable[re.Match[str]]) -> BlockQuote | None:
+    lines = [line for line in lines if line[2].strip(_BLANK)]
+    if not lines or _CALLOUT.match(lines[0][2].lstrip(_BLANK)):
+        return None
+    if len(lines) > 1 and [line for line in lines if _DASHED.match(line[2].lstrip(_BLANK))] == lines[-1:]:
+        del lines[-1]
+    last = lines[-1].start(2) + len(lines[-1][2].rstrip(_BLANK))
+    return BlockQuote(start, end, lines[0].end(2) - len(lines[0][2].lstrip(_BLANK)), last)
 
 
 def _overwrite(text: str, patches: Iterable[_Patch]) -> str:
@@ -469,7 +507,7 @@ def _tags(text: str) -> Iterator[_Patch]:
     missing: set[str] = set()
     while (tag := _TAG.search(text, position)) is not None:
         start, position = tag.span()
-        if tag[1] in ("q", "Q"):
+        if tag[1] and tag[1].lower() in ("q", "blockquote"):
             # A quotation mark itself.
             yield tag.end(1), position - 1, " "
             continue

@@ -18,7 +18,7 @@ from pytest_ragmetrics.text.markup import drop_unseen
 from pytest_ragmetrics.text.numbers import MONTH_NAMES
 from pytest_ragmetrics.text.patterns import lazily
 from pytest_ragmetrics.text.sentences import guess_language, split_sentences
-from pytest_ragmetrics.text.words import fold_word, is_function_word
+from pytest_ragmetrics.text.words import fold_word, is_function_word, read_word_lists
 
 # With what joins the parts of one word: O'Neill, Jean-Luc, AT&T, U.S.
 # Letters may be decomposed.
@@ -34,6 +34,9 @@ _NO_NAMES = frozenset(
         *("passage", "passages", "context", "contexts", "document", "documents", "source", "sources"),
     )
 )
+# What is written in short and in full: the first of these is compared.
+_SAME = map(str.split, read_word_lists("fact_words.txt")["in short and in full"].splitlines())
+_SHORT = {word: short for short, *words in _SAME for word in words}
 # Names although the same letters are a function word.
 _ACRONYMS = frozenset(("WHO", "US"))
 _CLITIC = lazily(r"['\u2019](?:s|m|d|t|ll|ve|re)?$", re.IGNORECASE)
@@ -41,7 +44,9 @@ _CLITIC = lazily(r"['\u2019](?:s|m|d|t|ll|ve|re)?$", re.IGNORECASE)
 _ELISION = lazily(r"^(?:[a-z\u00df-\u024f]+|[LD]|Qu|Un|(?:A|Da|De|Ne|Su)ll)['\u2019](?=[A-Z\u00c0-\u024f])")
 _APOSTROPHE_ENDING = lazily(r"(?<=[A-Za-z\u00c0-\u024f]{3})['\u2019]([a-z\u00df-\u024f]+)$")
 _PLURAL = lazily(r"(?<=[^\W_a-z]{2})s$")
-_JOIN = lazily(r"[-.'\u2019]")
+_JOIN = lazily(r"[-.'\u2019]|&(?=[^\W_]{3})")
+# AT&T is one word, Marks&Spencer are two.
+_PARTS = lazily(r"-|(?<=[^\W_]{3})&(?=[^\W_]{3})")
 _SPACED_INITIALS = lazily(rf"\b(?:[^\W\d_{UNSPACED_LETTERS}]\.\s?){{2,}}")
 _UNSPACED = lazily(f"[{UNSPACED_LETTERS}]")
 # A capital after one of these says only that something begins.
@@ -180,6 +185,7 @@ def _token(match: re.Match[str], sentence: int, language: str) -> _Token:
 
 def _is_capital(word: str, language: str) -> bool:
     folded = fold_word(_CLITIC.sub("", word))
+    folded = _SHORT.get(folded, folded)
     if word in _ACRONYMS:
         return True
     if len(folded) < _SHORTEST_NAME or folded.isdigit() or folded in _NO_NAMES or word.islower():
@@ -265,7 +271,7 @@ def _rows(text: str, tokens: Sequence[_Token]) -> Iterator[list[_Token]]:
 
 def _keys(word: str) -> Iterator[str]:
     """Yield the parts of a word, without the small ones before and behind a name: EU-wide, d'Einstein, CEOs."""
-    parts = _CLITIC.sub("", word).split("-")
+    parts = _PARTS.split(_CLITIC.sub("", word))
     named = [part for part in parts if part[0].isupper() or part != part.lower()]
     whole = any(len(part) >= (_SHORTEST_NAME if part.isupper() else _SHORTEST_STEM) for part in named)
     for part in named if whole else parts:
@@ -273,6 +279,7 @@ def _keys(word: str) -> Iterator[str]:
         # Turkish parts an ending with an apostrophe, which is a letter in other names (Qur'an): both are looked up.
         ending = _APOSTROPHE_ENDING.search(bare)
         key = fold_word(re.sub("[.&'\u2019]", "", bare[: ending.start()] if ending else bare))
+        key = _SHORT.get(key, key)
         if key:
             yield f"{key}'{fold_word(ending[1])}" if ending else key
 

@@ -16,22 +16,10 @@ from itertools import product
 
 from pytest_ragmetrics.text.characters import composed, runs_of_letters
 from pytest_ragmetrics.text.patterns import lazily
+from pytest_ragmetrics.text.words import read_word_lists
 
-_MONTHS = (
-    "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari ocak января январь يناير",
-    "february feb februar février févr febrero febbraio fevereiro fev februari февраля февраль فبراير",
-    "march mar märz mrz mars marzo março maart mart марта март مارس",
-    "april apr avril avr abril abr aprile апреля апрель أبريل ابريل",
-    "may mai mayo maggio mag maio mei мая май مايو",
-    "june jun juni juin junio giugno giu junho июня июнь يونيو",
-    "july jul juli juillet juil julio luglio lug julho июля июль يوليو",
-    "august aug août agosto ago augustus августа август أغسطس اغسطس",
-    "september sept sep septembre septiembre settembre setembro сентября сентябрь سبتمبر",
-    "october oct oktober okt octobre octubre ottobre ott outubro out октября октябрь أكتوبر اكتوبر",
-    "november nov novembre noviembre novembro ноября ноябрь نوفمبر",
-    "december dec dezember dez décembre déc diciembre dic dicembre dezembro декабря декабрь ديسمبر",
-)
-_MONTH_OF = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
+_LISTS = {heading: body.splitlines() for heading, body in read_word_lists("fact_words.txt").items()}
+_MONTH_OF = {name: number for number, names in enumerate(_LISTS["months"], start=1) for name in names.split()}
 #: What months are called, in lower case.
 MONTH_NAMES = frozenset(_MONTH_OF)
 _MONTH = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
@@ -58,22 +46,8 @@ _MONTHS_AS_WRITTEN = frozenset(of + name for of in ("", "of", "de", "del", "do",
 _LAST_MONTH, _LAST_DAY = 12, 31
 # What IGNORECASE takes for an i or an s, and casefold() for other letters: 5 APR\u0130L 2020.
 _LIKE_ASCII = {"\u0130": "I", "\u0131": "i", "\u017f": "s"}
-_SMALL = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_IRREGULAR = {"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12}
-_ORDINALS = {
-    **{f"{word}th": value for value, word in enumerate(_SMALL) if value not in _IRREGULAR.values()},
-    **{f"{word[:-1]}ieth": 10 * value for value, word in enumerate(_TENS, start=2)},
-    **_IRREGULAR,
-}
-_VALUE = {
-    **{word: value for value, word in enumerate(_SMALL)},
-    **{word: 10 * value for value, word in enumerate(_TENS, start=2)},
-    **_ORDINALS,
-}
+_ORDINALS = {word: int(value) for value, word in map(str.split, _LISTS["ordinals"])}
+_VALUE = {word: int(value) for value, word in map(str.split, _LISTS["numbers"])} | _ORDINALS
 _SCALE = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _NUMBER_WORDS = frozenset((*_VALUE, *_SCALE, *(f"{word}th" for word in _SCALE)))
 _NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
@@ -82,24 +56,14 @@ _HUNDRED = 100
 _CENTURIES = range(11, 21)
 _LAST_PLAIN = 10
 _FIRST_DECADE = 10
-_POWERS = {
-    3: "thousand k tausend tsd mil mille",
-    6: "million millions millionen mio millones milioni mn m",
-    9: "billion billions bn b milliarden milliarde mrd milliard milliards",
-    12: "trillion trillions billionen t",
-    4: "万 萬",
-    8: "亿 億",
-}
-_POWER_OF = {word: power for power, words in _POWERS.items() for word in words.split()}
-_UNITS = {
-    "%": "% \uff05 ٪ percent pct prozent procent procento percento",
-    "$": "$ us$ usd dollar dollars",
-    "€": "€ eur euro euros",
-    "£": "£ gbp",
-    "¥": "¥ jpy yen 円 元 yuan cny rmb",
-    "₹": "₹ inr rupee rupees",
-}
-_UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in words.split()}
+_POWER_OF = {word: int(power) for power, *words in map(str.split, _LISTS["powers of ten"]) for word in words}
+_HALVES = frozenset(" ".join(_LISTS["half"]).split())
+_HALF = lazily(
+    rf"(?:пол|\w+[\s-](?:of\s)?(?:an?[\s-])?)({'|'.join(sorted({*_SCALE, *_POWER_OF}, key=len, reverse=True))})\b",
+    re.IGNORECASE,
+)
+_AND_A = lazily(r"(\w+)\s+and\s+an?\s+$")
+_UNIT_OF = {word: unit for unit, *words in map(str.split, _LISTS["units"]) for word in (unit, *words)}
 _SIGNS = r"(?:us)?\$|[€£¥₹]|usd|eur|gbp|jpy|cny|inr"
 _SCALE_WORDS = [word for word in _POWER_OF if len(word) > 1]
 _UNIT_WORDS = sorted(filter(str.isalpha, _UNIT_OF), key=len, reverse=True)
@@ -128,7 +92,34 @@ _NUMBER = lazily(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-# What may stand before the first digit: a sign and a point, and before these a currency and nine blanks.
+# What makes a number negative; "al menos" and "au moins" mean something else.
+_MINUS = lazily(
+    r"(?<!\d\s)(?<![^\W_])(?:minus|negative|минус|мінус|eksi|(?<![ou]\s)(?<!al\s)(?<!le\s)(?:moins|menos|meno))\s$"
+    r"|(?:[负負]|マイナス|零下|영하\s?)$",
+    re.IGNORECASE,
+)
+# Two digits that are a year or a decade, and the rest of a range of years.
+_DECADE_BEFORE = lazily(r"(?:(?<![^\W_])['\u2019\u2018]|\b(?:années|años|anos|anni|jaren|lata)\s)$", re.IGNORECASE)
+_DECADE_AFTER = lazily(r"['\u2019]?s\b|ern?\b|-?[ех]\b|\s?年代|\s?년대|-tal")
+_YEAR_BEFORE = lazily(r"(?<!\d)(1\d|20)(\d\d)\s?[-/\u2013\u2014]\s?$")
+_DECADES = {f"{word[:-1]}ies": str(value) for word, value in _VALUE.items() if word[-2:] == "ty"}
+_LAST_SHORT_YEAR = 30
+# The hour of a day, and the second half of one; "14.30" is one only with a word beside it.
+_TIME = lazily(
+    r"""(?<![\d.,:/-])(?P<hour>[01]?\d|2[0-4])
+      (?: (?P<mark>[:\uff1a.]|\s?(?:h|uhr|[時时点點시ч])\s?) (?P<minute>[0-5]\d) (?!\d|[:.,/]\d) (?:\s?[分분])?
+        | \s? (?P<clock>o['\u2019]clock|uhr\b|h\b|[時时点點시](?!間|间)) | (?=\s?[ap]\.?[ ]?m(?![^\W_])) )
+      (?: \s?(?P<half>[ap])\.?[ ]?m(?![^\W_])\.? | \s?(?P<word>uhr|hrs?|h)\b )?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_HALF_OF_DAY = lazily(r"(?:(?P<am>午前|上午|早上|오전)|(?P<pm>午後|下午|晚上|오후)|\bkl\.?)\s?$", re.IGNORECASE)
+_TIME_IN_POINTS = lazily(r"([01]?\d|2[0-4])\.([0-5]\d)")
+_NOON, _DAY_HOURS = 12, 24
+# How far before a number is looked for what makes it another one.
+_NEAR, _FAR = 12, 24
+#: The unit of a time of the day, whose readings are hours and minutes.
+_TIME_OF_DAY = "time"
+# What may be before the first digit: a sign and a point, and before these a currency and nine blanks.
 _LEADING = " \u00a0-\u2212+."
 _CURRENCIES = (*"$€£¥₹", "usd", "eur", "gbp", "jpy", "cny", "inr")
 _FEW_BEFORE, _MOST_BEFORE = 2, 14
@@ -145,13 +136,6 @@ _POINTER = lazily(
     | \b(?:passages?|contexts?|documents?|sources?|excerpts?|chunks?)\s*\#?\d{{1,2}}
       (?:(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)\d{{1,2}})*\b""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
-)
-# Where they begin, beside these words.
-_BEGINS_POINTER = lazily("[\n(\uff08\\[]")
-_POINTING = frozenset(
-    f"{word}{ending}"
-    for word in ("passage", "context", "document", "source", "excerpt", "chunk")
-    for ending in ("", "s")
 )
 _GROUPED = lazily(r"\d{1,3}(?:(?P<mark>[.,'])\d{3})(?:(?P=mark)\d{3})*|\d{1,2}(?:,\d{2})+,\d{3}")
 _FRACTION = lazily(r"(\d+)[/\u2044](\d+)")
@@ -210,12 +194,11 @@ def find_numbers(text: str) -> tuple[Number | Date, ...]:
     # Small letters have the same places.
     small = text.lower()
     words = frozenset(runs_of_letters(small))
-    dates, taken, digits = [], [], []
+    dates: list[Number | Date] = list(_spoken(text, small, words))
+    taken, digits = sorted(_places(dates)), []
     if _DIGIT.search(text):
-        dates = list(_dates(text, small, words))
-        marks = (match.start() + (match[0] == "\n") for match in _BEGINS_POINTER.finditer(text))
-        pointers = _matches(_POINTER, text, [0, *marks, *_starts(small, words & _POINTING)])
-        taken = sorted([*_places(dates), *(match.span() for match in pointers)])
+        dates += (*_dates(text, small, words), *_times(text))
+        taken = sorted([*_places(dates), *(match.span() for match in _POINTER.finditer(text))])
         digits = [number for number in _digits(text) if not _overlaps(number, taken)]
         taken = sorted([*taken, *_places(digits)])
     phrases = _matches(_PHRASE, text, _starts(small, words & _NUMBER_WORDS))
@@ -254,6 +237,8 @@ class NumbersIn:
             place = found.start, found.end
             if isinstance(found, Number):
                 self._note(found.readings, found.unit, place)
+                if found.unit == _TIME_OF_DAY:
+                    self._note(_as_written(found.text), "as written", place)
                 continue
             for parts in found.readings:
                 # The date is also any date that says less: without the year, the month or the day.
@@ -278,8 +263,10 @@ class NumbersIn:
             return next((places for parts in said.readings if (places := self._locate_date(parts))), None)
         if place := self._locate_value(said.readings, said.unit):
             return (place,)
-        # 4/5 is "4 of 5" where nothing is written as a fraction.
-        parts = next((value.split("/") for value in said.readings if "/" in value and not self._has_fractions), ())
+        # 4/5 is "4 of 5" where nothing is written as a fraction, and 9 am may be the first hour of "9-11 am".
+        parts = next((value.split("/") for value in said.readings if "/" in value and not self._has_fractions), [])
+        if said.unit == _TIME_OF_DAY:
+            parts = [part for part in _as_written(said.text)[2:] if part != "0"]
         found = tuple(place for part in parts if (place := self._locate_value((part,), said.unit)))
         return found if found and len(found) == len(parts) else None
 
@@ -349,6 +336,58 @@ def _readings(found: dict[str, str | None]) -> Iterator[Parts]:
             yield number.get("y"), number.get(month), number.get(day)
 
 
+def _spoken(text: str, small: str, words: frozenset[str]) -> Iterator[Number]:
+    """Yield half a million, two and a half million, half a dozen; and decades, which may be an age: the nineties."""
+    for match in _matches(_HALF, text, _starts(small, words & _HALVES)):
+        scale = match[1].lower()
+        whole = _AND_A.search(text, max(0, match.start() - _FAR), match.start())
+        word = whole[1].lower() if whole else "0"
+        halves = 2 * (int(word) if word.isdecimal() else _VALUE.get(word, 0)) + 1
+        value = halves * (_SCALE.get(scale) or 10 ** _POWER_OF[scale]) // 2
+        start = whole.start() if whole else match.start()
+        yield _number(text, start, match.end(), (str(value),))
+    for word in words & _DECADES.keys():
+        for start in _starts(small, (word,)):
+            yield _number(text, start, start + len(word), _years(_DECADES[word]), plain=True)
+
+
+def _number(
+    text: str, start: int, end: int, readings: Iterable[str], unit: str | None = None, *, plain: bool = False
+) -> Number:
+    return Number(text=text[start:end], start=start, end=end, readings=frozenset(readings), unit=unit, plain=plain)
+
+
+def _years(digits: str) -> Iterator[str]:
+    """Yield what two digits that are a year or a decade may mean."""
+    yield _canonical(digits, "", 0)
+    if digits != "00":
+        yield f"19{digits}"
+    if int(digits) <= _LAST_SHORT_YEAR:
+        yield f"20{digits}"
+
+
+def _times(text: str) -> Iterator[Number]:
+    """Yield the times of the day; with a colon and without a word for the half of the day both may be meant."""
+    for match in _matches(_TIME, text, (run.start() for run in _DIGITS.finditer(text))):
+        written, mark, minute, clock, half, word = match.groups()
+        before = _HALF_OF_DAY.search(text, max(0, match.start() - _NEAR), match.start())
+        if mark == "." and not (half or word or before):
+            continue
+        hour, late = int(written), (half or "").lower() == "p" or bool(before and before["pm"])
+        hours = [hour % _DAY_HOURS]
+        if hour <= _NOON and (half or (before and before.lastgroup)):
+            hours = [hour % _NOON + _NOON * late]
+        elif 0 < hour <= _NOON and written[0] != "0" and (mark in (":", "：") or (clock or "").startswith("o")):
+            hours = [hour, (hour + _NOON) % _DAY_HOURS]
+        yield _number(text, *match.span(), (f"{each}:{minute or '00'}" for each in hours), _TIME_OF_DAY)
+
+
+def _as_written(time: str) -> tuple[str, ...]:
+    """Return a time as the numbers it is written with: 2:30, 2.3, 2, 30."""
+    parts = [str(int(part)) for part in _DIGITS.findall(time)]
+    return (f"{parts[0]}:{parts[-1]:>02}", _canonical(parts[0], f"{parts[-1]:>02}", 0), *parts)
+
+
 def _number_words(text: str, phrases: Iterable[re.Match[str]]) -> Iterator[Number]:
     """Yield the numbers a text writes in English words: twenty-five, two hundred and six, nineteen eighty-four."""
     for match in phrases:
@@ -358,15 +397,10 @@ def _number_words(text: str, phrases: Iterable[re.Match[str]]) -> Iterator[Numbe
             continue
         plain = len(parts) == 1 and (parts[0] in _ORDINALS or value <= _LAST_PLAIN or parts[0] in _SCALE)
         percent = _PERCENT.match(text, match.end())
-        end = (percent or match).end()
-        yield Number(
-            text=text[match.start() : end],
-            start=match.start(),
-            end=end,
-            readings=frozenset((str(value),)),
-            unit="%" if percent else None,
-            plain=plain and not percent,
-        )
+        minus = _MINUS.search(text, max(0, match.start() - _FAR), match.start())
+        start, end = (minus or match).start(), (percent or match).end()
+        signed, unit = f"{'-' if minus else ''}{value}", "%" if percent else None
+        yield _number(text, start, end, (signed,), unit, plain=plain and not percent and not minus)
 
 
 def _evaluate(parts: list[str]) -> int | None:
@@ -412,26 +446,31 @@ def _digits(text: str) -> Iterator[Number]:
             continue
         before, written, digits, letter, scale, sinic, behind = match.groups()
         if "," in digits and _LISTED.fullmatch(digits) and not _GROUPED.fullmatch(digits):
-            yield from _listed(digits, at)
+            for part in _DIGITS.finditer(text, *match.span("digits")):
+                yield _number(text, *part.span(), _values(part[0], 0))
             continue
         unit = (before or behind or "").strip().casefold()
         power = _POWER_OF.get((letter or scale or sinic or "").casefold(), 0)
         powers = (0, power) if letter else (power,)
-        sign = "-" if written in ("-", "\u2212") else ""
-        start = match.start("sign") if sign else match.start() if before else at
-        yield Number(
-            text=text[start : match.end()],
-            start=start,
-            end=match.end(),
-            readings=frozenset([f"{sign}{value}" for power in powers for value in _values(digits, power)]),
-            unit="%" if "cent" in unit or unit.startswith("por") else _UNIT_OF.get(unit),
-        )
+        minus = _MINUS.search(text, max(0, match.start() - _FAR), match.start())
+        sign = "-" if minus or written in ("-", "\u2212") else ""
+        start = minus.start() if minus else match.start("sign") if sign else match.start() if before else at
+        readings = {f"{sign}{value}" for power in powers for value in _values(digits, power)}
+        if not (unit or power or sign):
+            readings.update(_other_readings(text, at, digits))
+        unit = "%" if "cent" in unit or unit.startswith("por") else unit
+        yield _number(text, start, match.end(), readings, _UNIT_OF.get(unit))
 
 
-def _listed(digits: str, start: int) -> Iterator[Number]:
-    for match in _DIGITS.finditer(digits):
-        place = start + match.start(), start + match.end()
-        yield Number(text=match[0], start=place[0], end=place[1], readings=frozenset(_values(match[0], 0)))
+def _other_readings(text: str, at: int, digits: str) -> Iterator[str]:
+    """Yield what two digits may mean as a year or a decade ('90s, 1914-18), and 14.30 as a time."""
+    if digits.isdecimal() and len(digits) == len("90"):
+        if _DECADE_BEFORE.search(text, max(0, at - _NEAR), at) or _DECADE_AFTER.match(text, at + len(digits)):
+            yield from _years(digits)
+        elif (first := _YEAR_BEFORE.search(text, max(0, at - _NEAR), at)) and int(digits) > int(first[2]):
+            yield first[1] + digits
+    elif (time := _TIME_IN_POINTS.fullmatch(digits)) is not None:
+        yield f"{int(time[1])}:{time[2]}"
 
 
 def _values(digits: str, power: int) -> Iterator[str]:

@@ -61,7 +61,7 @@ class Quotation:
     """What is between an opening mark and its closing mark; offsets are code points of the text.
 
     ``text`` is ``response[start:end]`` with no white space at either end; ``marks`` are the opening and
-    closing mark as they are written, ``(">", "")`` for a Markdown block quote; ``words`` is its length.
+    closing mark as they are written, ``(">", "")`` for a block quote; ``words`` is its length.
     """
 
     text: str

@@ -8,7 +8,6 @@ have the same key, so what is not found here need not be compared. Alignment use
 
 from __future__ import annotations
 
-import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -29,23 +28,18 @@ if TYPE_CHECKING:
 _SEPARATOR = "\x1e"
 _DROPPED = bytes(code for code in range(128) if not chr(code).isalnum() and chr(code) != _SEPARATOR)
 _LOWERED = bytes(range(256)).lower()
-_DIGITS, _NUMBER_IN_KEY = b"0123456789", re.compile(r"\d+")
 # Added to a code point that stands for several letters; Hangul syllables do, and are many.
 _SEVERAL, _NEW = 1 << 21, 1 << 22
-_SYLLABLE, _SYLLABLES = 0xAC00, 11172
 # The letters of Hangul, 67 in three rows, in bytes that no letter has: to search three times three takes much longer.
 _FREE = [*range(0x01, 0x1E), *range(0x21, 0x30), *range(0x3A, 0x51)]
-_LEADS, _VOWELS, _FINALS = _FREE[:19], _FREE[19:40], _FREE[40:67]
 _HANGUL = (*range(0x1100, 0x1113), *range(0x1161, 0x1176), *range(0x11A8, 0x11C3))
 _JAMO = dict(zip(map(chr, _HANGUL), map(chr, _FREE), strict=True))
-# With more than one of those to so many characters, syllables are computed instead of replaced one after the other.
+# With more than one of those to so many characters, the text is read character by character.
 _CROWDED = 16
 # Shorter texts are read character by character: German of 120 in 3 us, with arrays in 8 us, of 500 in 15 and 10 us.
 _SHORT = 160
 # Characters whose key is made at a time, so that the memory needed does not grow with the text.
 _BATCH = 32_768
-# Replacing one character after the other is faster than str.translate up to about this many.
-_FEW = 160
 # Letters to Unicode, and apostrophes, primes or mere lengthening to whoever quotes.
 _NO_LETTERS = frozenset(
     "\u115f\u1160\u02b9\u02ba\u02bb\u02bc\u02bd\u02be\u02bf\u02c8\u02ca\u02cb\u02ee\u0640\u07fa\ua78c"
@@ -69,8 +63,6 @@ _STEP = 16
 _PASSES = 48
 _INDEXED = 65_536
 _MOST_MARKS = 32
-# Quotations that are looked for by their letters; for more of them it takes less to build another index.
-_MOST_CHECKS = 4
 # Pieces of a text that are looked up to find its place, and how often each is followed.
 _MOST_PIECES = 64
 _MOST_REPEATS = 4
@@ -113,43 +105,15 @@ def _in_letters(text: str) -> str:
     if largest >= _SEVERAL:
         # Numbers of places: an array of truth values takes ten times longer to read and write with.
         places = (letters >= _SEVERAL).nonzero()[0]
-        letters[places] = chars = codes[places]
         if places.size * _CROWDED > codes.size:
-            # What is before the syllables wraps round to large numbers.
-            others = chars - np.uint32(_SYLLABLE) >= _SYLLABLES
-            if (chars.size - np.count_nonzero(others)) * _CROWDED > codes.size:
-                letters, chars = _split_syllables(letters), chars[others]
-        changes = {char: _SHORT_LETTERS[ord(char)] for char in map(chr, set(chars.tolist()))}
+            return text.translate(_SHORT_LETTERS)
+        letters[places] = codes[places]
+        changes = {char: _SHORT_LETTERS[ord(char)] for char in map(chr, set(codes[places].tolist()))}
     letters = letters.compress(letters != ord(" "))
     found = "".join(letters.view(f"<U{letters.size or 1}").tolist())
-    if len(changes) > _FEW:
-        return found.translate({ord(char): key for char, key in changes.items()})
     for char, key in changes.items():
         found = found.replace(char, key)
     return found
-
-
-def _split_syllables(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Return code points with the letters of Hangul syllables in their place, and spaces."""
-    import numpy as np
-
-    index = np.minimum(codes - np.uint32(_SYLLABLE), _SYLLABLES)
-    # Looking rows up takes a fifth of the time of computing them.
-    parts: npt.NDArray[np.uint32] = _syllable_table().take(index, axis=0)
-    others = (index == _SYLLABLES).nonzero()[0]
-    parts[others, 0] = codes[others]
-    return parts.reshape(-1)
-
-
-@lru_cache(maxsize=1)
-def _syllable_table() -> npt.NDArray[np.uint32]:
-    """Return three letters for each Hangul syllable (Unicode, section 3.12), and a row of spaces."""
-    import numpy as np
-
-    table = np.full((_SYLLABLES + 1, 3), ord(" "), np.uint32)
-    rows = np.array(_LEADS), np.array(_VOWELS), np.array([ord(" "), *_FINALS])
-    table[:-1] = np.stack(np.meshgrid(*rows, indexing="ij"), axis=-1).reshape(-1, 3)
-    return table
 
 
 @lru_cache(maxsize=1)
@@ -307,7 +271,7 @@ class SourceIndex:
         #: From where to where in ``key`` each context goes.
         self.bounds = [(start, end - 1) for start, end in pairwise((*self._starts, len(self.key) + 1))]
         self._block_starts: dict[int, list[int]] = {}
-        self._searched = self._checks = 0
+        self._searched = 0
 
     def text(self, context: int) -> str:
         """Return a context as a reader sees it."""
@@ -348,25 +312,6 @@ class SourceIndex:
                     yield place
                     start = place + 1
         self._searched += end - start
-
-    def may_have(self, needle: bytes) -> bool:
-        """Tell whether a key, or the two parts of it that two contexts have, would be found but for some numbers."""
-        self._checks += 1
-        if self._checks > _MOST_CHECKS:
-            return True
-        letters, needle = self._letters, _without_numbers(needle)
-        if len(needle) >= min(map(len, letters.split(_SEPARATOR.encode()))):
-            return True
-        # The longest beginning that is found: if the rest of it is not, it is in no two contexts.
-        low, high = 0, len(needle) + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if needle[:middle] in letters else (low, middle)
-        return needle[low:] in letters
-
-    @cached_property
-    def _letters(self) -> bytes:
-        return _without_numbers(self.key)
 
     def likely_starts(self, key: bytes) -> list[int]:
         """Return where a text would start, judging by the pieces of its key that occur."""
@@ -439,10 +384,6 @@ class SourceIndex:
     @cached_property
     def _index(self) -> GramIndex:
         return GramIndex(self.key)
-
-
-def _without_numbers(key: bytes) -> bytes:
-    return key.translate(None, _DIGITS) if key.isascii() else _NUMBER_IN_KEY.sub("", key.decode()).encode()
 
 
 def _character_with(text: str, low: int, high: int, position: int, total: int) -> tuple[int, int]:

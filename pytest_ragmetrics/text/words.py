@@ -16,6 +16,7 @@ from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.text.characters import (
     DASHES,
     INVISIBLE,
+    SOUTHEAST_ASIAN,
     UNSPACED,
     UNSPACED_CHARACTER,
     UNSPACED_LETTERS,
@@ -32,10 +33,17 @@ _COUNTED = lazily(r"[^\W_]\S*")
 #: Vowel signs and joiners, which are no letters to a regular expression, and belong into words all the same.
 MARKS = "\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
 MARKS += "\u0f18-\u0fbc\u1712-\u1714\u200c\u200d"
-_RUN = lazily(f"(?P<unspaced>[{UNSPACED_LETTERS}]+)|[^\\W_{UNSPACED_LETTERS}](?:[{MARKS}]|[^\\W_{UNSPACED_LETTERS}])*")
+# Where Thai, Lao, Khmer and Burmese have a space, seen or not, is a matter of taste.
+_RUN = lazily(
+    f"(?P<letters>[{SOUTHEAST_ASIAN}](?:[ {INVISIBLE}]{{0,2}}[{SOUTHEAST_ASIAN}])*)|(?P<unspaced>[{UNSPACED_LETTERS}]+)"
+    f"|[^\\W_{UNSPACED_LETTERS}](?:[{MARKS}]|[^\\W_{UNSPACED_LETTERS}])*"
+)
 _ASCII_RUN = lazily("[0-9A-Za-z]+")
 _DROPPED = lazily("[\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u200c\u200d]")
-# In scripts without spaces, a pair of characters with one of these carries no content.
+# Most pairs of the letters of an alphabet are in any text of 2,000 characters; Burmese writes more of them for a word.
+_IN_A_ROW, _IN_BURMESE = 3, 4
+_LETTER = lazily(f"[{SOUTHEAST_ASIAN}]")
+# In Han and kana, a pair of characters with one of these carries no content.
 _FUNCTION_CHARACTERS = frozenset(
     "的了是在和有不也就都而及与或把被让给从到对于之其这那个们吗呢吧啊着很はがをにへとでもやのからまですだったいるなれ"
 )
@@ -113,32 +121,41 @@ class ContentWord(NamedTuple):
     key: str
 
 
-def content_words(text: str) -> Iterator[ContentWord]:
-    """Yield the content words of a text: no function words, no numbers; in unspaced scripts pairs of characters.
+def content_words(text: str, *, longer: int = 0) -> Iterator[ContentWord]:
+    """Yield the content words of a text: no function words, no numbers.
+
+    In Han and kana these are all pairs of characters, in Thai, Lao and Khmer all rows of three, in Burmese of four;
+    with ``longer=1`` of one more, which texts of 10,000 characters take.
 
     >>> [(word.text, word.key) for word in content_words("The 3 moths' feelers were trembling.")]
     [('moths', 'moth'), ('feelers', 'feeler'), ('trembling', 'trembl')]
     """
-    return (word for word in telling_words(text) if not word.key[0].isdigit())
+    return (word for word in telling_words(text, longer=longer) if not word.key[0].isdigit())
 
 
-def telling_words(text: str) -> Iterator[ContentWord]:
+def telling_words(text: str, *, longer: int = 0) -> Iterator[ContentWord]:
     """Yield the content words of a text and its numbers, digits as they are written.
 
     >>> [word.text for word in telling_words("The 3 moths")]
     ['3', 'moths']
     """
     original, (text, at) = text, composed(text)
-    for first, last, key in _keys(text):
+    for first, last, key in _keys(text, longer):
         start, end = at[first], at[last]
         yield ContentWord(original[start:end], start, end, key)
 
 
-def _keys(text: str) -> Iterator[tuple[int, int, str]]:
+def _keys(text: str, longer: int = 0) -> Iterator[tuple[int, int, str]]:
     """Yield begin, end and key of the content words and numbers of a text in composed characters."""
     in_ascii = text.isascii()
     for match in (_ASCII_RUN if in_ascii else _RUN).finditer(text):
-        if not in_ascii and (run := match["unspaced"]):
+        if not in_ascii and (run := match["letters"]):
+            places = [letter.start() for letter in _LETTER.finditer(text, *match.span())]
+            letters = "".join(map(text.__getitem__, places))
+            size = longer + (_IN_BURMESE if "\u1000" <= run[0] <= "\u108f" else _IN_A_ROW)
+            for at, end in enumerate(places[size - 1 :] or places[-1:]):
+                yield places[at], end + 1, letters[at : at + size]
+        elif not in_ascii and (run := match["unspaced"]):
             for start, pair in enumerate(map("".join, pairwise(run)), start=match.start()):
                 if _FUNCTION_CHARACTERS.isdisjoint(pair):
                     yield start, start + 2, pair
@@ -183,6 +200,8 @@ class WordsIn:
         key = word.key
         if self._beginnings.get(key) == len(key) or (self._roots and not self._roots.isdisjoint(_roots(key))):
             return True
+        if _LETTER.match(key):
+            return False
         # The beginnings of a key that is alike are all there, the shortest too.
         return key[:_SHORTEST_ALIKE] in self._beginnings and any(
             end >= _ALIKE * max(len(key), self._beginnings.get(key[:end], _NO_KEY))
@@ -213,6 +232,7 @@ def _function_words() -> Mapping[str | None, frozenset[str]]:
     return {**words, None: frozenset().union(*words.values())}
 
 
+@lru_cache(maxsize=8)
 def read_word_lists(name: str) -> dict[str, str]:
     """Return the sections of a word list of this package by their headings (``# heading``)."""
     text = packaged_text(f"text/{name}")

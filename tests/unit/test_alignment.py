@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.text.alignment import Matching, Sources, align
+from pytest_ragmetrics.text.characters import is_unspaced
 
 MATCHINGS: tuple[Matching, ...] = ("editorial", "verbatim")
 FERRY = "The night ferry left the harbour at ten, and nobody on board expected the storm."
@@ -253,7 +254,7 @@ DRUG = {
     ("The drug is", "safe for small children"): (
         "not|not yet|no longer|not at all|by no means|hardly ever|far from|never|neither|without a doctor|allegedly"
         "|in no way|, it is a myth,|anything but|unable to be|, unless diluted,|, except in water,|isn't|can\u2019t be"
-        "|denied to be|only rarely|nearly|\u274c"
+        "|denied to be|only rarely|\u274c"
     ),
     (
         "Das Mittel ist",
@@ -284,10 +285,10 @@ DRUG = {
     ("هذا الدواء دائما", "آمن للأطفال الصغار"): "لا|لَيْسَ|غير|لم يكن|، دون وصفة،",
     ("התרופה הזאת תמיד", "בטוחה לילדים קטנים"): "לא|לֹא|אינה|כמעט|, בלי מרשם,",
     ("این دارو همیشه", "برای کودکان ایمن است"): "نه|هرگز|نمی\u200cتواند|بدون نسخه",
-    ("यह दवा हमेशा", "छोटे बच्चों के लिए सुरक्षित है"): "नहीं|न|बिना पर्ची|केवल",
+    ("यह दवा हमेशा", "छोटे बच्चों के लिए सुरक्षित है"): "नहीं|न|बिना पर्ची",
     ("এই ওষুধ সব", "ছোট শিশুদের জন্য নিরাপদ"): "না|নয়|করেনি",
     ("இந்த மருந்து எல்லா", "சிறு குழந்தைகளுக்கு பாதுகாப்பானது"): "இல்லை|செய்யவில்லை|இல்லாமல்",
-    ("ยานี้เป็นยาที่", "ปลอดภัยสำหรับเด็กเล็กทุกคน"): "ไม่|มิ|ห้าม",
+    ("ยานี้เป็นยาที่", "ปลอดภัยสำหรับเด็กเล็กทุกคน"): "ไม่|มิได้|ห้าม",
     ("这种药对五岁以下的", "儿童来说是很安全的"): "不|没有|绝不|勿给|除了病人以外的",
     ("この薬は五歳未満の", "子供にとって安全な薬である"): "使わない|使いません|使えず|決して|以外の",
     ("이 약은 어린", "아이들에게 매우 안전하다"): "않은|안|못|없는",
@@ -295,6 +296,10 @@ DRUG = {
 LOST = [(first, last, words) for (first, last), row in DRUG.items() for words in row.split("|")]
 #: Sentences in which the words between bars say that what is around them is not so, or not always.
 REVERSED = [
+    "The old clerk |forgot how he| opened the iron gate",
+    "Les vieux du village |de moins en moins| vont au marché",
+    "El juez de la ciudad |en modo alguno| aprobó la venta",
+    "Primarul din Cluj |a uitat că| a semnat cererea",
     "The ministry of the north |withdrew| its offer to the miners",
     "The new tunnel |has yet to| open to the traffic",
     "Das alte Gerät |versagte und| misst den Druck im Kessel",
@@ -338,7 +343,6 @@ REVERSED = [
     "The drug is |\u2260| safe for small children",
     "Das Mittel ist |dem Namen nach| sicher für kleine Kinder",
     "The drug is |, in theory,| safe for small children",
-    "The mayor of Hull |questioned| the claim that the mill is safe",
     "Фірма цього міста |рідко| лагодить міст узимку чи навесні",
     "Фирмата на този град |забрави| да поправи моста тази година",
     "Tvrtka iz ovoga grada |rijetko| popravlja most ljeti ili zimi",
@@ -353,68 +357,148 @@ REVERSED = [
     "یہ دوا پانچ سال کے |بمشکل| بچوں کے لیے محفوظ ہے",
     "Այս քաղաքի ընկերությունը հաճախ |հազիվ| նորոգում է հին կամուրջը",
     "ამ ქალაქის დიდი კომპანია |იშვიათად| აკეთებს ძველ დიდ ხიდს",
-    "이 도시의 회사는 올해 |아직| 다리를 고친다고 발표했다",
     "Công ty của thành phố |quên| sửa cây cầu trong năm nay",
 ]
 LOST += [(first.strip(), last.strip(), words.strip()) for first, words, last in (row.split("|") for row in REVERSED)]
 
 
-# What is left out may turn the statement round although none of its words is listed.
-DOUBTFUL = [
-    "The drug is |laughably| safe for small children.",
-    "The old mayor has |on a whim| signed the sale of the mill.",
-    "The ferry can |once a century| carry 40 cars.",
-    "Das Mittel ist |seltenst| sicher für kleine Kinder.",
-    "Le vin rouge est |risiblement| bon marché dans cette région.",
-    "El vino tinto es |ridículamente| barato en esta región.",
-    "Il vino rosso è |asseritamente| buono in questa regione.",
-    "Het middel is |lachwekkend| veilig voor kleine kinderen.",
-    "Ten most jest |śmiesznie| bezpieczny dla samochodów.",
-    "Этот мост будет |смехотворно| безопасен для машин.",
-    "Η γέφυρα είναι |γελοία| ασφαλής για όλους.",
-    "The firm in Hull |broke its promise that it| had sold the mill.",
-    "The firm in Hull |was asked over dinner whether| it had sold the mill.",
-    "Der Verein |bildet sich ein, dass er| die Mühle besitzt.",
-    "La firme de la ville |rêvait la nuit qu'elle| vendait le moulin.",
-    "La empresa de la ciudad |soñaba por la noche que| vendía el molino.",
-    "Het bedrijf in de stad |droomde ervan dat het| de molen heeft verkocht.",
-    "Firma z tego miasta |śniła w nocy, że| sprzedała stary młyn.",
-    "Фирма из этого города |мечтала о том, что| продала старую мельницу.",
-    "A cég a városban |azzal dicsekszik, hogy| eladta a régi malmot.",
-    "شرکت این شهر |در خواب دید که| آسیاب را فروخت.",
-]
+# What may be left out: phrases of time, place and manner, also behind an auxiliary, and words that look like negations.
 HARMLESS = [
-    "The old mayor |of the town| signed the sale of the mill.",
+    "The mill had something to do |with politics| and mines, and with shares.",
+    "The old mayor has |on a whim| signed the sale of the mill.",
+    "The mill is |after years of work| open to the public again.",
+    "The mill was sold |by his daughter| to the town of Hull.",
+    "The show drew |the wider public| and many schools.",
+    "The mill was built |by Protestant settlers| on the hill.",
+    "He said |over dinner that| the mill was sold in May.",
+    "The ferry can |in a non-stop trip| carry 40 cars.",
     "The town had built 40 |sturdy| mills by the river.",
-    "The mayor |quickly| signed the sale of the mill.",
-    "The mayor said |that| the sale of the mill was signed.",
-    "The old mayor |of the town that year| signed the sale of the mill.",
     "The old mayor was, |he said,| glad of the sale of the mill.",
     "The old mayor |resented it. He| signed the sale of the mill.",
-    "The old mayor was in the town on Monday and |signed the| sale of the mill.",
-    "It was late |in the year. The| mayor signed the sale of the mill.",
     "Der Verkauf der Mühle |am 4. Mai 1921| ging schnell.",
+    "Das Haus ist |seit einigen Jahren| im Besitz der Stadt.",
+    "Die Kinder haben |in der Mitte des Hofes| einen Baum gepflanzt.",
+    "La maison est |depuis quelques années| ouverte au public.",
+    "Le maire a |le 4 mai au matin| signé la vente du moulin.",
+    "La casa está |desde hace unos años| abierta al público.",
+    "A ponte fica |no centro da cidade| e tem duas faixas.",
+    "Il sindaco ha |nei giorni di festa| firmato la vendita.",
+    "De raad heeft |na een lang debat| de begroting goedgekeurd.",
+    "Rådet sålde |sin gamla kvarn nu| till en firma i staden.",
+    "Byrådet har |efter en lang debat| solgt den gamle mølle.",
+    "Kaupunki myi |kesällä kun satoi| vanhan myllyn yhtiölle.",
     "Wielki drewniany most |miejski| zbudowano w 1750 roku.",
+    "Rada miasta |po długiej debacie| przyjęła nowy budżet.",
+    "Městská rada |po dlouhé debatě| schválila nový rozpočet.",
+    "Ei au vândut |din motive de sănătate| moara veche a orașului.",
+    "A tanács |ez év tavaszán| eladta a régi malmot.",
+    "Совет города |после долгих споров| принял новый бюджет.",
+    "Міська рада |після довгих дебатів| схвалила новий бюджет.",
+    "Το συμβούλιο |μετά από συζήτηση| ενέκρινε τον προϋπολογισμό.",
+    "Belediye meclisi |uzun bir görüşmeden sonra| yeni bütçeyi onayladı.",
+    "وافق المجلس |بعد نقاش طويل| على الميزانية الجديدة.",
+    "המועצה |אחרי דיון ארוך| אישרה את התקציב החדש.",
+    "नगर परिषद ने |लंबी बहस के बाद| नया बजट पारित किया.",
+    "Hội đồng |sau một cuộc tranh luận| đã thông qua ngân sách.",
+    "O conselho |no terceiro dia| entregou as chaves da casa por um ano.",
+    "Dewan kota |tak lama kemudian| menjual rumah itu untuk tahun ini.",
+    "镇议会|不久之后|卖掉了旧磨坊和桥。",
+    "町の議会は|まもなく|古い水車小屋を売りました。",
+    "Dewan kota |setelah debat panjang| menyetujui anggaran baru.",
+    "시의회는 |긴 논의 끝에| 새 예산안을 승인했다.",
     "大磨坊的出售|在昨天的会上|由市长签署。",
     "老いた市長は|町の人々に|水車小屋の売却を語った。",
 ]
-
-
-@pytest.mark.parametrize("row", DOUBTFUL)
-def test_gap_in_doubt_is_not_found(row: str) -> None:
-    """A few words behind an auxiliary, and what governs a clause, are in doubt; the verdict names them and where."""
-    first, words, last = row.split("|")
-    verdict = align(f"{first}\u2026{last}", ["It rained.", f"{first}{words}{last}"])
-    assert not verdict.ok
-    assert f'leaves out "{words}" (contexts[1]), which may turn it round' in str(verdict.reason)
+# Words that count only next to what is kept.
+BESIDE = [
+    "The drug is |said to be| safe for small children.",
+    "The drug |may have| helped the small children.",
+    "The drug |might one day| help the small children.",
+    "The firms |claim to have| built a safe bridge.",
+    "It was |a minority of| the council that agreed to it.",
+    "It pays |up to| 40 per cent of the cost of the mill.",
+    "It pays |half of| the cost of the old mill.",
+    "In May |critics of| the mayor agreed to the sale.",
+    "In May |the former| mayor agreed to the sale.",
+    "In May |almost| all of the mills were sold.",
+    "Der Rat hat |scheinbar| dem Verkauf zugestimmt.",
+    "Im Mai hat |eine Minderheit der| Räte dem Verkauf zugestimmt.",
+    "En mai |l'ancien| maire a signé la vente.",
+    "En mayo |la mitad de| los vecinos firmó la venta.",
+    "W maju |prawdopodobnie| sprzedano stary młyn.",
+    "В мае |бывший| мэр подписал продажу мельницы.",
+]
+# A word of one language that means something else in another, first where it negates.
+SHARED = [
+    ("El consejo |no| aprobó el presupuesto de la ciudad", "O conselho |no ano| aprovou o orçamento da cidade"),
+    ("La mujer salió |sin| abrigo en el invierno", "Kvinnan tog |sin| kappa på vintern och gick"),
+    ("Il ponte è |mai| stato chiuso per la neve", "Le pont est |en mai| fermé à cause des crues"),
+    ("Orașul |nu| a vândut moara și podul", "Staden har |nu| sålt den gamla kvarnen"),
+    ("Byen har |kun| solgt den gamle mølle og en bro", "Kaupunki myi |kun| satoi vanhan myllyn ja sillan"),
+    ("Die Brücke ist |fast| sicher und das Tor offen", "The boats are |fast| and safe in the harbour"),
+    ("Yeni ilaç çocuklar için |pek| güvenli bir çözüm", "The walk up the |pek| and the ridge is open"),
+]
 
 
 @pytest.mark.parametrize("row", HARMLESS)
-def test_gap_elsewhere_is_found(row: str) -> None:
-    """Other words that no list has may be left out, and a clause or a sentence anywhere."""
+def test_words_that_turn_nothing_round_may_be_left_out(row: str) -> None:
+    """A phrase in any place of a clause may be left out, whatever its words look like in other languages."""
     first, words, last = row.split("|")
-    verdict = align(f"{first}\u2026{last}", [f"{first}{words}{last}"])
-    assert verdict.ok, verdict.reason
+    assert align(f"{first}\u2026{last}", [f"{first}{words}{last}"]).reason == "found allowing for ellipsis"
+
+
+@pytest.mark.parametrize("row", BESIDE)
+def test_a_hedge_is_missed_beside_what_is_kept(row: str) -> None:
+    """What weakens the words behind it may not be left out; within a longer phrase it bears on others."""
+    first, words, last = row.split("|")
+    verdict = align(f"{first}\u2026{last}", ["It rained.", f"{first}{words}{last}"])
+    assert (verdict.ok, "(contexts[1]), which turns the statement round" in str(verdict.reason)) == (False, True)
+    far = f"{first}after a nopo rito {words} nopo rito nopo rito{last}"
+    assert align(f"{first}\u2026{last}", [far]).ok
+
+
+@pytest.mark.parametrize(("negating", "harmless"), SHARED)
+def test_a_word_of_two_languages_counts_where_the_text_around_is_in_the_one(negating: str, harmless: str) -> None:
+    """Words that mean something else in another language count beside words or letters of their own."""
+    for row, expected in ((negating, False), (harmless, True)):
+        first, words, last = row.split("|")
+        assert align(f"{first}\u2026{last}", [f"{first}{words}{last}."]).ok is expected, row
+
+
+# First a sentence that says something of its own, then one that denies its neighbours.
+SENTENCES = [
+    ("The dam is safe for us.|The town paid for it.", "Nobody knows who built it.", "That is not true."),
+    ("The dam is safe for us.|The town paid for it.", "No boat came for a year.", "This was a lie."),
+    ("The dam is safe for us.|The town paid for it.", "It never rained in May.", "Nothing of this happened."),
+    ("The dam was built in 1890.|The town paid for it.", "It was not painted.", "He later denied it."),
+    ("The dam was built in 1890.|The town paid for it.", "There is no other.", "It was a joke."),
+    ("Dammen är säker vid ån.|Rådet ska betala allt.", "Ingen bor där sedan maj.", "Det var en lögn."),
+    ("El muelle es seguro.|El consejo lo pagará todo.", "No se ve el mar.", "Es falso."),
+    ("The dam is safe for us.|The town paid for it.", "Nobody sat in the sun.", "This is untrue."),
+    ("Der Damm ist sicher.|Der Rat will zahlen.", "Niemand hatte ihn erwartet.", "Das stimmt nicht."),
+    ("Le pont fut bâti en 1890.|Il porte deux voies.", "Il n'est jamais repeint.", "C'était un mensonge."),
+    ("La presa es segura.|El consejo lo pagará todo.", "Nadie vive cerca.", "Eso no es cierto."),
+    ("A barragem é segura.|O conselho pagará tudo.", "Ninguém mora perto.", "Isso não é verdade."),
+    ("La diga è sicura per noi.|Il consiglio pagherà.", "Nessuno vive vicino.", "Non è vero."),
+    ("De dam is veilig voor ons.|De raad betaalt alles.", "Niemand woont er.", "Dat is niet waar."),
+    ("Dammen är säker för oss.|Rådet ska betala allt.", "Ingen bor där.", "Det är inte sant."),
+    ("Tama jest bezpieczna.|Rada za wszystko zapłaci.", "Nikt tam nie mieszka.", "To nieprawda."),
+    ("Плотина безопасна для нас.|Совет заплатит за всё.", "Там никто не живёт.", "Это неправда."),
+    ("Baraj halk için güvenli.|Meclis her şeyi ödeyecek.", "Orada kimse oturmuyor.", "Bu doğru değil."),
+    ("السد آمن للمدينة كلها.|المجلس سيدفع كل شيء.", "لا يسكن هناك أحد.", "هذا غير صحيح."),
+    ("大坝对全城是安全的。|议会同意支付全部费用。", "那里没有人居住。", "这不是真的。"),
+    ("ダムは町にとって安全です。|議会はすべてを払う。", "船は来ませんでした。", "それは嘘です。"),
+]
+
+
+@pytest.mark.parametrize(("around", "own", "denying"), SENTENCES)
+def test_a_whole_sentence_counts_if_it_denies_its_neighbour(around: str, own: str, denying: str) -> None:
+    """A sentence with a negation of its own may be left out between two others, alone and among others."""
+    first, last = around.split("|")
+    space = "" if first[-1] == "。" else " "
+    for left_out, expected in ((own, True), (denying, False), (space.join((own, denying)), False)):
+        verdict = align(f"{first} \u2026 {last}", [space.join((first, left_out, last))])
+        assert verdict.ok is expected, verdict.reason
 
 
 @pytest.mark.parametrize(("first", "last", "words"), LOST)
@@ -480,15 +564,9 @@ def test_negation_is_never_lost_in_a_gap(first: str, last: str, words: str) -> N
             "Köprü kamyonlar için güvenli değil.",
             "değil",
         ),
-        ("\u2026 the works will close", "Contrary to what was said, the works will close.", "Contrary"),
+        ("\u2026 the works will close", "Contrary to what was said, the works will close.", "Contrary to"),
         ("[The crew] saw the captain leave the ship", "Nobody saw the captain leave the ship.", "Nobody"),
-        # Letters of another script, of another form, composed or not; other apostrophes.
-        ("They did \u2026 approve the loan", "They did n\u043et approve the loan.", "n\u043et"),
-        (
-            "Они \u2026 одобрили заём для порта",
-            "Они нe одобрили заём для порта.",
-            "нe",
-        ),
+        # Letters of another form, composed or not; other apostrophes.
         (
             "They did \u2026 approve the loan",
             "They did \U0001d40d\U0001d40e\U0001d413 approve the loan.",
@@ -508,7 +586,7 @@ def test_negation_is_never_lost_in_a_gap(first: str, last: str, words: str) -> N
         (
             "Le conseil \u2026 la construction du pont",
             "Le conseil s’est opposé à la construction du pont.",
-            "s’est opposé",
+            "opposé",
         ),
         ("Valtuusto \u2026 uuden sillan rakentamista", "Valtuusto vastusti uuden sillan rakentamista.", "vastusti"),
         ("委员会……新桥的建设计划", "委员会反对新桥的建设计划", "反对"),
@@ -562,6 +640,271 @@ def test_wording_of_the_source_is_found(case: str) -> None:
     assert all(context[piece.start : piece.end] == piece.text for piece in verdict.evidence)
     folding = not any(word in tolerance for word in ("punctuation", "ellipsis", "bracket"))
     assert align(span, [context], matching="verbatim").ok is folding
+
+
+#: Two sentences without their stops, the stop, and two pieces of them that say the opposite when joined.
+JOINED = {
+    "en": ("Adults must not take the drug", "Children may take it with milk", ". "),
+    "de": ("Erwachsene dürfen das Mittel nicht nehmen", "Kinder dürfen es mit Milch nehmen", "! "),
+    "fr": ("Les adultes ne doivent pas prendre le remède", "Les enfants peuvent le prendre", " ! "),
+    "es": ("Los adultos no deben tomar el remedio", "Los niños pueden tomarlo con leche", ". "),
+    "pl": ("Dorośli z gorączką nie mogą brać leku", "Dzieci mogą brać go z mlekiem", ". "),
+    "tr": ("Yetişkinler ilacı almamalıdır", "Çocuklar onu sütle alabilir", ". "),
+    "vi": ("Người lớn bị sốt không được dùng thuốc", "Trẻ em có thể uống với sữa", "? "),
+    "ru": ("Взрослым нельзя принимать лекарство", "Детям можно принимать его", ". "),
+    "el": ("Οι ενήλικες δεν παίρνουν το φάρμακο", "Τα παιδιά μπορούν να το πάρουν", "; "),
+    "ar": ("لا يجوز للكبار تناول الدواء", "يجوز للأطفال تناوله مع الحليب", "؟ "),
+    "ur": ("بڑوں کو دوا نہیں لینی چاہیے", "بچے اسے دودھ کے ساتھ لے سکتے ہیں", "۔ "),
+    "he": ("אסור למבוגרים לקחת את התרופה", "מותר לילדים לקחת אותה עם חלב", ". "),
+    "hi": ("बड़ों को दवा नहीं लेनी चाहिए", "बच्चे इसे दूध के साथ ले सकते हैं", "। "),
+    "bn": ("বড়দের ওষুধ খাওয়া উচিত নয়", "শিশুরা দুধের সাথে খেতে পারে", "। "),
+    "ko": ("어른은 이 약을 먹으면 안 된다", "아이는 우유와 함께 먹어도 된다", ". "),
+    "hy": ("Մեծերը չպետք է խմեն դեղը", "Երեխաները կարող են խմել կաթով", "։ "),
+    "ka": ("ზრდასრულებმა წამალი არ უნდა მიიღონ", "ბავშვებს შეუძლიათ რძით მიღება", ". "),
+    "am": ("አዋቂዎች መድኃኒቱን መውሰድ የለባቸውም", "ልጆች ከወተት ጋር መውሰድ ይችላሉ", "። "),
+    "zh": ("发烧的成年人不可以服用这种药", "五岁以下的儿童可以和牛奶一起服用", "。"),
+    "ja": ("熱のある大人はこの薬を飲んではいけない", "五歳未満の子供は牛乳と一緒に飲んでもよい", "！"),
+    "th": ("ผู้ใหญ่ที่มีไข้ห้ามกินยานี้", "เด็กอายุต่ำกว่าห้าขวบกินกับนมได้", ". "),
+    "my": ("လူကြီးများ ဆေးမသောက်ရ", "ကလေးများ နို့နှင့်သောက်နိုင်သည်", "။ "),
+    "km": ("មនុស្សធំមានគ្រុនក្តៅមិនត្រូវលេបថ្នាំ", "កុមារអាចលេបជាមួយទឹកដោះគោ", "។"),
+}
+#: How the two may stand in a source: {0} and {1} with the stop {2}.
+BORDERS = {
+    "sentences": "{0}{2}{1}{2}",
+    "sentences on two lines": "{0}{2}\n{1}{2}",
+    "speech": "“{0}{2}” {1}{2}",
+    "sentences in parentheses": "So ({0}{2}{1}{2})",
+    "sentence in bold type": "**{0}{2}** {1}{2}",
+    "sentence with a note": "{0}{2}[3] {1}{2}",
+    "paragraphs": "{0}\n\n{1}",
+    "paragraphs with other line ends": "{0}\r\n \t\r\n{1}",
+    "quoted paragraphs": "> {0}\n>\n> {1}",
+    "items": "- {0}\n- {1}",
+    "items with bullets": "• {0}\n• {1}",
+    "item in an item": "* {0}\n    * {1}",
+    "items with pictures": "❌ {0}\n✅ {1}",
+    "cells": "| {0} | {1} |\n|---|---|",
+    "rows": "| {0} |\n| {1} |",
+    "heading": "## {0}\n{1}",
+    "heading and paragraph": "## {0}\n\n{1}",
+    "closed heading": "## {0} ##\n{1}",
+    "underlined heading": "{0}\n====\n{1}",
+    "text before a heading": "{0}\n### {1}\n",
+    "rule": "{0}\n***\n{1}",
+    "line that announces": "{0}:\n{1}",
+    "definition": "{0}\n: {1}",
+    "heading without marks": "{0}\n{1} {1} {1} {1}",
+    "HTML paragraphs": "<p>{0}</p><p>{1}</p>",
+    "HTML heading": "<h2>{0}</h2>{1}",
+    "HTML items": "<ul><li>{0}<li>{1}</ul>",
+    "HTML cells": "<tr><td>{0}</td><td>{1}</td></tr>",
+    "HTML definition": "<dl><dt>{0}</dt><dd>{1}</dd></dl>",
+    "HTML blocks": "<DIV class='x'>{0}</DIV>{1}",
+    "two line breaks": "{0}<br>\n<br>\n{1}",
+    "cells with a tab": "{0}\t{1}",
+    "cases": "small {0}{2}{1}",
+}
+
+
+def across(first: str, second: str, between: str = " ") -> str:
+    """Return the end of a text and the beginning of another, all of them where words have no spaces between them."""
+    if is_unspaced(second[0]):
+        return f"{first}{between}{second}"
+    return f"{' '.join(first.split()[-3:])}{between}{' '.join(second.split()[:3])}"
+
+
+@pytest.mark.parametrize("border", BORDERS)
+def test_sentences_and_blocks_are_not_joined(border: str) -> None:
+    """A span that runs on where the source ends a sentence or a block is not found, in any script and matching."""
+    for language, (first, second, stop) in JOINED.items():
+        text = BORDERS[border].format(first, second, stop)
+        context = text.lower() if border == "cases" else text
+        for span in (across(first, second), across(first, second).lower()):
+            for matching in MATCHINGS:
+                assert not align(span, [context], matching=matching).ok, (language, span, context)
+        # The signs of a heading are no punctuation.
+        assert re.search(r"[#=]\n|\n#", context) or align(across(first, second, "\n"), [context]).ok, (
+            language,
+            context,
+        )
+
+
+@pytest.mark.parametrize("mark", [". ", "; ", ", ", " — ", "! ", "… ", ": ", " | ", "\n", ".” ", "\t"])
+def test_span_over_sentences_and_blocks_is_found_with_any_mark_there(mark: str) -> None:
+    """A quotation may end a sentence, or go to the next cell or item, with another mark than the source."""
+    for language, (first, second, stop) in JOINED.items():
+        for border in ("sentences", "items", "cells", "heading and paragraph"):
+            context = BORDERS[border].format(first, second, stop)
+            assert align(across(first, second, mark), [context]).ok, (language, context)
+
+
+@pytest.mark.parametrize("width", [24, 31, 38, 52, 72])
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\n> ", "\n    ", "<br>\n", "<br/>"])
+def test_lines_broken_to_fit_a_page_are_joined(width: int, line_break: str) -> None:
+    """A line break inside a paragraph parts nothing, at any width and before capitals too."""
+    for language, (first, second, stop) in JOINED.items():
+        text = f"{first}{stop}{second}{stop}{first}{stop}"
+        unspaced = is_unspaced(text[0])
+        if unspaced and language not in ("zh", "ja"):
+            continue
+        lines = [text[at : at + width] for at in range(0, len(text), width)] if unspaced else textwrap.wrap(text, width)
+        for matching in MATCHINGS:
+            assert align(first, [line_break.join(lines)], matching=matching).ok, (language, lines)
+            assert align(second, [line_break.join(lines)], matching=matching).ok, (language, lines)
+
+
+@pytest.mark.parametrize(
+    ("span", "context"),
+    [
+        ("Dr Smith met us", "We saw that Dr. Smith met us there."),
+        ("the US Army came", "So the U.S. Army came."),
+        ("by J R R Tolkien in May", "It was by J. R. R. Tolkien in May."),
+        ("Mr and Mrs Jones left", "So Mr. and Mrs. Jones left."),
+        ("see No 5 there", "Please see No. 5 there."),
+        ("about approx five of them", "It is about approx. five of them."),
+        ("eg this case of it", "We saw e.g. this case of it."),
+        ("zB Katzen und Hunde", "Tiere, z.B. Katzen und Hunde."),
+        ("am 3. Mai kam er", "Man sagt, am 3. Mai kam er nicht zu der Frau."),
+        ("M Dupont est là", "Oui, M. Dupont est là."),
+        ("г Москва стоит на реке", "Это г. Москва стоит на реке."),
+        ("Help he cried at once", "“Help!” he cried at once."),
+        ("a value of 3.5 mg", "We saw a value of 3.5 mg."),
+        ("über den Fluss nach Haus", "Die alte Fahrt führte über den\nFluss nach Haus und weiter bis zum Wald."),
+        ("the drug is safe", "The\tdrug\tis\tsafe."),
+    ],
+)
+def test_stop_of_an_abbreviation_ends_no_sentence(span: str, context: str) -> None:
+    """Stops behind abbreviations, initials and days may be left out, and so may a line break inside a phrase."""
+    assert align(span, [context]).ok
+
+
+def test_bracket_joins_no_sentences() -> None:
+    """A note mark or a bracket in place of the end of a sentence is no mark; the mark beside it is one."""
+    context = "Adults must not take the drug. Children may take it."
+    assert not align("must not take the drug[1] children may take it", [context]).ok
+    assert not align("must not take the drug [and] children may take it", [context]).ok
+    assert align("must not take the drug.[1] Children may take it", [context]).ok
+    assert align("must not take the drug. [The] children may take it", [context]).ok
+    assert not align("बड़ों को दवा नहीं लेनी चाहिए[1] बच्चे इसे दूध के साथ", ["बड़ों को दवा नहीं लेनी चाहिए। बच्चे इसे दूध के साथ"]).ok
+
+
+#: What a bracket says, and the source, which says something else.
+OPPOSITE = """
+Over the year net profits [rose] by a tenth | Over the year net profits fell by a tenth.
+the net profits of it [rose] | In May the net profits of it fell sharply.
+[rising] prices hurt the town | They say falling prices hurt the town most.
+in the [fourth] week of the trial | It was in the first week of the trial.
+[the fourth] week of the trial | It was in the first week of the trial.
+the drug is [safe] for small children | The drug is dangerous for small children.
+a [harmless] dose was given to them | There a harmful dose was given to them.
+children [may] take this with milk | We think children must take this with milk.
+take it [after] the evening meal | You should take it before the evening meal.
+tea [or] milk with every meal | They had tea and milk with every meal.
+sales [increased] in the third week | It says sales decreased in the third week.
+the [northern] half of the town | We saw the southern half of the town.
+careful[less] driving in the town | We saw careful driving in the town.
+the hope[less] case of the old firm | It was the hopeful case of the old firm.
+the firm [hired] … for years in Hull | The firm fired all the men for years in Hull.
+Der Gewinn der Firma [stieg] im Mai | Der Gewinn der Firma sank im Mai.
+im [vierten] Jahr der Reise kamen sie | Erst im ersten Jahr der Reise kamen sie.
+la porte était [ouverte] la nuit | On dit que la porte était fermée la nuit.
+los precios [subieron] en mayo | Dicen que los precios bajaron en mayo.
+i prezzi sono [saliti] a maggio | Si dice che i prezzi sono scesi a maggio.
+os preços [subiram] muito em maio | Dizem que os preços caíram muito em maio.
+de prijzen [stegen] in mei weer | Men zegt: de prijzen daalden in mei weer.
+цены в городе [выросли] в мае | Говорят, цены в городе упали в мае.
+ceny w mieście [wzrosły] w maju | Mówią, że ceny w mieście spadły w maju.
+fiyatlar mayısta yine [yükseldi] dediler | O yıl fiyatlar mayısta yine düştü dediler.
+公司的利润在五月［上升］了很多 | 公司的利润在五月下降了很多。
+会社の利益は五月に［上がった］そうだ | 会社の利益は五月に下がったそうだ。
+"""
+#: What an editor may put in brackets.
+BRACKETED = """
+[the company] sold the mill in May | They say it sold the mill in May.
+[Acme] sold the mill in May | The company sold the mill in May.
+He said [the mayor] was asleep | Then he said he was asleep.
+the old mill [of Hull] stood there | So the old mill stood there.
+they [keepers] left at dawn | In the end they left at dawn.
+[keepers] left the lamp burning | Then they left the lamp burning.
+profit[s] rose in the third year | The profit rose in the third year.
+the compan[ies] sold it in May | Then the company sold it in May.
+they walk[ing] home that night | They walked home that night.
+the mill [was] open all night | They say the mill is open all night.
+the rule [applies] to all boats | They say the rule applied to all boats.
+the firm [is closing] the old mill | In May the firm closed the old mill.
+gave [her brother] the old keys | They gave him the old keys.
+the mill [and] the bridge were sold | In May the mill, the bridge were sold.
+the mill was sold [in Hull]. | So the mill was sold.
+[Der Minister] kam am Abend nach Hause | Er kam am Abend nach Hause.
+[la société] a vendu le moulin | Elle a vendu le moulin.
+dijo que [el alcalde] dormía ya | Ayer dijo que él dormía ya.
+[la società] ha venduto il mulino | Essa ha venduto il mulino.
+[a empresa] vendeu o moinho em maio | Ela vendeu o moinho em maio.
+[компания] продала мельницу в мае | Она продала мельницу в мае.
+[firma] sprzedała młyn w maju | Ona sprzedała młyn w maju.
+[şirket] değirmeni mayısta sattı | O değirmeni mayısta sattı.
+[الشركة] باعت المطحنة في مايو | هي باعت المطحنة في مايو.
+［会社］は五月に水車小屋を売った | それは五月に水車小屋を売った。
+［公司］在五月卖掉了磨坊 | 它在五月卖掉了磨坊。
+"""
+
+
+@pytest.mark.parametrize("row", OPPOSITE.strip().splitlines())
+def test_bracket_never_puts_one_word_for_another(row: str) -> None:
+    """A bracket replaces no verb, adjective or number by another, whatever the language."""
+    span, _, context = row.partition(" | ")
+    assert not align(span, [context]).ok
+
+
+@pytest.mark.parametrize("row", BRACKETED.strip().splitlines())
+def test_bracket_puts_a_noun_for_a_pronoun_or_another_form(row: str) -> None:
+    """A bracket may explain, replace a pronoun, be a name or a noun phrase, or change the form of a word."""
+    span, _, context = row.partition(" | ")
+    assert str(align(span, [context]).reason).endswith("bracket")
+
+
+NOTES = (
+    "[1] [1, 2] [^1] [^note] [a] [e] [a][b] [note 1] [citation needed] [clarification needed] [by whom?] [when?] [N 1]"
+    " [nb 2] [fn3] [†] [*] [lower-alpha 1] [Anm. 2] [nota 1] [réf. nécessaire] [cita requerida] [прим. 1] [注 1]"
+    " [要出典] [來源請求] [출처 필요] <sup>a</sup>"
+)
+
+
+@pytest.mark.parametrize("note", re.findall(r"(?:\[[^]]+\])+|<sup>.*?</sup>", NOTES))
+def test_mark_of_a_note_in_the_source_is_overlooked(note: str) -> None:
+    """Note marks of encyclopedias and Markdown are no part of a sentence; what an editor put in brackets is."""
+    context = f"They say the ferry{note} sank at noon.{note} Nobody{note} was on board,{note} it seems."
+    assert align("the ferry sank at noon. Nobody was on board, it seems", [context]).ok
+    if note[0] == "[":
+        assert align("渡船在十点离开了港口", [f"夜里的渡船{note}在十点离开了{note}港口。"]).ok
+    assert not align("the ferry sank at noon. Nobody", [context], matching="verbatim").ok
+
+
+@pytest.mark.parametrize("bracket", ["[not]", "[a] ", " [Boat 7]", "[un]"])
+def test_other_brackets_in_the_source_are_words(bracket: str) -> None:
+    """Words that a source has in brackets are part of it."""
+    assert (
+        not align("they did leave the island", [f"In May they did{bracket} leave the island."]).ok or bracket == "[a] "
+    )
+    assert not align("the crew was happy", [f"There the crew was {bracket.strip()} happy."]).ok
+
+
+UNITS = (
+    "mW MW|Mb MB|Gb/s GB/s|Mbps MBps|mHz MHz|mV MV|mA MA|mPa MPa|mΩ MΩ|mJ MJ|mM mm|nM nm|mS ms|kb kB|mAh MAh|mSv MSv"
+)
+SPELLINGS = (
+    "KG kg|AM am|Pm pm|kw kW|ghz GHz|KB kB|MG mg|mL ml|dB db|Mg mg|KWh kWh|MHZ MHz|TVs TVS|Men men|MPH mph|GB gb|G g"
+)
+
+
+@pytest.mark.parametrize("pair", [*UNITS.split("|"), *SPELLINGS.split("|")])
+def test_case_of_a_unit_counts_where_it_is_another_unit(pair: str) -> None:
+    """Milli is not mega and a bit is no byte; units that people write either way are the same."""
+    one, other = pair.split()
+    for said, source in ((one, other), (other, one)):
+        for space in ("", " ", "\u00a0"):
+            verdict = align(f"it gave 5{space}{said} of it", [f"We know it gave 5{space}{source} of it all."])
+            assert verdict.ok is (pair in SPELLINGS.split("|")), (said, source)
 
 
 @pytest.mark.parametrize("case", NOT_FOUND)
@@ -855,6 +1198,12 @@ def test_nearest_passage_of_a_changed_word() -> None:
         ("a survey began \u2026 found in June", ["A survey began.", "It was found in June."], "in different contexts"),
         ("found in June \u2026 a survey began", ["A survey began, was found in June."], "in another order"),
         ("a b \u2026 c d", ["A b, c d."], "too short"),
+        (
+            "the storm Nobody slept",
+            ["They saw the storm.\n\nNobody slept."],
+            'ends a sentence or a block: "storm. Nobody"',
+        ),
+        ("net profits [rose] in May", ["The net profits fell in May."], 'the bracket leaves out "fell" (contexts[0])'),
         ("purple elephants sing quietly", [FERRY], "not found in any context"),
     ],
 )
@@ -932,7 +1281,7 @@ def test_whether_a_span_is_found_takes_no_nearest_passage(
     sources = Sources(contexts, matching=matching)
     ok = sources.align([span])[0].ok
     monkeypatch.setattr("pytest_ragmetrics.text.alignment.find_nearest", None)
-    assert sources.has(span) is ok
+    assert (sources.find(span) is not None) is ok
 
 
 def test_chunks_are_looked_at_in_their_order() -> None:
@@ -1017,7 +1366,7 @@ def test_no_text_breaks_it(span: str, context: str, extra: str) -> None:
         ("[…] sicher für Kinder unter fünf", ["Es ist keineswegs", "ganz sicher für Kinder unter fünf."], "keineswegs"),
         ("… безопасно для детей дома", ["Это средство не", "безопасно для детей дома."], "не"),
         ("… Kindern unter fünf Jahren zu geben", ["Es ist nie", "Kindern unter fünf Jahren zu geben."], "nie"),
-        ("safe for children under five …", ["It is safe for children under five", "only with a doctor."], "only"),
+        ("safe for children under five …", ["It is safe for children under five", "only with a doctor."], "only with"),
         # Chunks that share 20 characters, wherever they are.
         (
             "… safe for children under five",

@@ -66,8 +66,15 @@ def test_citations_are_found(text: str, numbers: list[tuple[int, ...]]) -> None:
         "[1]: https://example.org",
         "[^1]: A note.",
         '{"pages": [1, 2]}',
-        "【4:0†source】",
         "Array[1.5] and [-1].",
+        "It rained (2019), see (Part 3), (Figure 2), (Chapter 4), (Step 2), (3), (a) and (v. 2).",
+        "Of [3 of 5] and [12 x 3] and (12 and 3) and [Figure 2, Table 3].",
+        "It takes 5 sources 3 hours, and 3 documents 4 people. Fragment 12 of the vase. See doc 5 of the series.",
+        "Open the source of 2019, or version 3 of the document; 3 sources and 4 documents.",
+        "Document 3.2, context 3%, passage 12th, source 4a, documentation 2, resources 3, datasource 2",
+        "Edit (config.json) or (README.md), e.g. (see below), or the handbook.pdf.",
+        "`(Passage 3)` and `<cite>9</cite>` and `[handbook.pdf]`",
+        "[handbook.pdf]: https://example.org",
     ],
 )
 def test_what_is_no_citation(text: str) -> None:
@@ -104,6 +111,113 @@ def test_what_is_no_citation(text: str) -> None:
 def test_sentences_with_what_they_cite(text: str, cited: list[tuple[str, tuple[int, ...]]]) -> None:
     """The text is that without marks, the numbers stand there once, in order."""
     assert [(sentence.text, sentence.numbers) for sentence in cited_sentences(text)] == cited
+
+
+@pytest.mark.parametrize(
+    ("mark", "numbers"),
+    [
+        *(
+            ("(Passage 3)", (3,)),
+            ("( passage 3)", (3,)),
+            ("(Passage 2, step 7)", (2,)),
+            ("(Passage 2, p. 3-5)", (2,)),
+        ),
+        *(
+            ("(Passage 1, Passage 3)", (1, 3)),
+            ("(see Passages 1 and 3)", (1, 3)),
+            ("(as said in Passage 2)", (2,)),
+        ),
+        *(("(Source 9)", (9,)), ("(Source: 9)", (9,)), ("(Document 1, 2)", (1, 2)), ("(Context 2; Context 3)", (2, 3))),
+        *(("[1, 2, and 3]", (1, 2, 3)), ("[1 und 2]", (1, 2)), ("[1 et 2]", (1, 2)), ("[1, 2 y 4]", (1, 2, 4))),
+        *(("[2, p. 3]", (2,)), ("[2, pp. 3-5]", (2,)), ("[2, S. 12]", (2,)), ("[1, 2, § 4]", (1, 2))),
+        *(("[chunk_3]", (3,)), ("[doc-2]", (2,)), ("[Doc 3]", (3,)), ("[ID:9]", (9,)), ("[S1]", (1,)), ("[^9^]", (9,))),
+        *(("[source: 2]", (2,)), ("[cite: 1, 2]", (1, 2)), ("[web:1]", (1,)), ("[Document no. 3]", (3,))),
+        *(("【9†source】", (9,)), ("【3:0†source】", (1,)), ("【4:2†handbook.pdf】", (3,)), ("【7†L1-L5】", (7,))),
+        *(("<cite>9</cite>", (9,)), ("<cite>Passage 2</cite>", (2,)), ("<cite>1, 2</cite>", (1, 2))),
+        *(
+            ("(Quelle 2)", (2,)),
+            ("(vgl. Quellen 1 und 2)", (1, 2)),
+            ("(source 3)", (3,)),
+            ("(voir document n° 3)", (3,)),
+        ),
+        *(
+            ("(Fuente 1)", (1,)),
+            ("(fuentes 1 y 3)", (1, 3)),
+            ("(Fonte 2)", (2,)),
+            ("(trecho 2)", (2,)),
+            ("(Bron 1 en 2)", (1, 2)),
+        ),
+        *(("(Źródło 2)", (2,)), ("(Zdroj 2)", (2,)), ("(Källa 2)", (2,)), ("(Kilde 2)", (2,)), ("(Lähde 2)", (2,))),
+        *(("(Kaynak 2)", (2,)), ("(Источник 2)", (2,)), ("(см. источники 1 и 2)", (1, 2)), ("(Джерело 3)", (3,))),
+        *(("(Πηγή 2)", (2,)), ("(المصدر 2)", (2,)), ("(מקור 2)", (2,)), ("(स्रोत 2)", (2,)), ("(Nguồn 1)", (1,))),
+        *(
+            ("【来源2】", (2,)),
+            ("（来源2、3）", (2, 3)),
+            ("（資料２）", (2,)),
+            ("(출처 2)", (2,)),
+            ("(แหล่งที่มา 2)", (2,)),
+        ),
+    ],
+)
+def test_citations_as_people_write_them(mark: str, numbers: tuple[int, ...]) -> None:
+    """With a word for a source in any brackets, in any language; the whole mark is left out of the sentence."""
+    (citation,) = find_citations(f"Otters float {mark}.")
+    assert citation.numbers == numbers
+    assert [sentence.text for sentence in cited_sentences(f"Otters float {mark}.")] == ["Otters float."]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("According to Passage 2, otters float.", (2,)),
+        ("Passages 1, 2 and 3 say that otters float.", (1, 2, 3)),
+        ("In passage 1, 2 otters float.", (1,)),
+        ("Passage 2 and 15 minutes of patience.", (2,)),
+        ("Laut Quelle 3 schwimmen Otter.", (3,)),
+        ("Selon la source 2, les loutres flottent.", (2,)),
+        ("Согласно источнику 2, выдры плавают.", (2,)),
+        ("根据来源2，水獭浮在水上。", (2,)),
+        ("資料3によると、ラッコは浮く。", (3,)),
+    ],
+)
+def test_a_source_that_a_sentence_names_is_cited(text: str, numbers: tuple[int, ...]) -> None:
+    """It is a part of the sentence, which keeps it."""
+    assert [(sentence.text, sentence.numbers) for sentence in cited_sentences(text)] == [(text, numbers)]
+
+
+IDS = ["docs/handbook.pdf", "faq.md#2", "chunk_7", "kb-12", "docs/handbook.pdf"]
+
+
+@pytest.mark.parametrize(
+    ("mark", "numbers", "unknown"),
+    [
+        ("[handbook.pdf]", (1, 5), ()),
+        ("[Handbook.pdf, p. 3]", (1, 5), ()),
+        ("【faq.md】", (2,), ()),
+        ("(Source: faq.md)", (2,), ()),
+        ("(see faq.md)", (2,), ()),
+        ("[faq.md](https://example.org/faq)", (2,), ()),
+        ("[chunk_7, kb-12]", (3, 4), ()),
+        ("(chunk 7)", (3,), ()),
+        ("[other.pdf]", (), ("other.pdf",)),
+        ("(Quelle: other.pdf)", (), ("other.pdf",)),
+        ("[kb-13]", (), ("kb-13",)),
+        ("[chunk_2; kb-12]", (4,), ("chunk_2",)),
+        ("[2]", (2,), ()),
+    ],
+)
+def test_names_are_looked_up_in_the_ids(mark: str, numbers: tuple[int, ...], unknown: tuple[str, ...]) -> None:
+    """A file without its path, an id however it is punctuated, all contexts of one file; numbers are places."""
+    (citation,) = find_citations(f"Otters float {mark}.", IDS)
+    assert (citation.numbers, citation.unknown, citation.unchecked) == (numbers, unknown, ())
+
+
+@pytest.mark.parametrize("ids", [(), (7, 12), ("kb-12",)])
+def test_a_file_is_not_compared_with_what_is_no_file(ids: tuple[str | int, ...]) -> None:
+    """Whether it is one of the contexts is not known; a number behind ID: is an id where there is one."""
+    (citation,) = find_citations("Otters float [handbook.pdf].", ids)
+    assert (citation.numbers, citation.unknown, citation.unchecked) == ((), (), ("handbook.pdf",))
+    assert [citation.numbers for citation in find_citations("[ID:12] [12]", [7, 12])] == [(2,), (12,)]
 
 
 SOURCES = "\n\n## Sources\n[1] The handbook.\n\n[2] The manual, p. 3."
@@ -144,7 +258,7 @@ def test_what_only_looks_like_a_list_of_sources(text: str, count: int) -> None:
     assert len(find_citations(text)) == count
 
 
-@given(st.text(alphabet="ab .\n[]1２,-–^¹²(）(`<sup>/!:水。", max_size=60))
+@given(st.text(alphabet="ab .\n[]1２,-–^¹²(）(`<sup>/!:水。来源S†", max_size=60))
 @example(" ² a")
 def test_places_are_those_of_the_text(text: str) -> None:
     """Citations stand in order and do not overlap; sentences begin and end where they do in the text."""
@@ -162,6 +276,7 @@ def test_places_are_those_of_the_text(text: str) -> None:
 
 
 HOSTILE = ["[", "[1", "[1](", "[1]", "[1, ", "\n[1] x", "[1-99]", "<sup>", "<sup>1</sup>", "¹", "[source 1, ", "_[1]"]
+HOSTILE += ["(", "(Passage 1", "Passage 1, ", "(a a a ", "<cite>", "[a.pdf, ", "【1:", "[1, p. ", "1 and ", "a.", "a/a"]
 
 
 @pytest.mark.parametrize("piece", [*HOSTILE, "a [1].\n"])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from pytest_ragmetrics.metrics import QuotedSpansAlignment
 from pytest_ragmetrics.text.alignment import Sources, align
 from pytest_ragmetrics.text.quotations import find_quotations
 from tests.growth import is_linear
@@ -91,6 +92,8 @@ PAIRS: dict[str, Callable[[int], tuple[str, object]]] = {
     "pieces and chunks": lambda n: ("the of to [1] " * n, ["the of to [1]"] * n),
     "one long word in a gap": lambda n: ("a b c \u2026 q r s", "a b c " + "xy" * 8 * n + " q r s"),
     "a word of two scripts in a gap": lambda n: ("a b c \u2026 q r s", "a b c " + "x\u0436" * 8 * n + " q r s"),
+    "words without spaces in a gap": lambda n: ("a b c \u2026 q r s", "a b c " + "山川" * 8 * n + " q r s"),
+    "words of another language in a gap": lambda n: ("a b c \u2026 q r s", "a b c " + "no meu " * n + " q r s"),
     "chunks": lambda n: ("abcd " * 40 + "e", ["abcd abcd abcd"] * n),
 }
 
@@ -107,6 +110,29 @@ def test_time_grows_with_the_text_and_not_with_its_square(shape: str, function: 
 def test_time_grows_with_span_and_contexts_only(case: str) -> None:
     """Spans and contexts made to be slow together are not."""
     assert is_linear(lambda size: align(*PAIRS[case](size)), short=500, long=4000)
+
+
+#: Invented quotations, and the words beside them by which they are told from titles and from the question.
+INVENTED = {
+    "small letters": 'it says "the zebra {0} of lake {0} sank" there. ',
+    "titles": 'In "The Zebra of Lake {0} and Moor" it is. ',
+    "works": 'the song "zebra {0} of the lake" is his. ',
+    "edited": 'it says "the boats … were {0} lost [by] them". ',
+    "Chinese": "他说“那只斑马{0}在湖里沉了下去了”。",
+}
+
+
+@pytest.mark.parametrize("shape", INVENTED)
+def test_time_grows_with_the_number_of_invented_quotations(shape: str) -> None:
+    """What a metric says of a span takes no longer in a longer answer."""
+    contexts = ["The tide turned at noon, and all boats came home to the old harbour. " * 20] * 3
+
+    def score(count: int) -> None:
+        response = "".join(INVENTED[shape].format(number) for number in range(count))
+        metric = QuotedSpansAlignment(allowed=[f"the lake {number} is allowed" for number in range(count // 3)])
+        metric.score(response=response, retrieved_contexts=contexts, user_input="Which zebra?")
+
+    assert is_linear(score, short=400, long=3200)
 
 
 #: Sentences of large contexts; the numbers in them make each different.

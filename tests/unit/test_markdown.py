@@ -36,7 +36,9 @@ GATE = GateRecord(
     total=42,
     outcome="failed",
 )
-DROP = RegressionRecord(alpha=0.05, before=0.9, after=0.83, changed=9, p=0.01, adjusted_p=0.02, smallest=0.16)
+DROP = RegressionRecord(
+    alpha=0.05, before=0.9, after=0.83, changed=8, p=0.01, adjusted_p=0.02, smallest=0.16, worse=7, better=1
+)
 
 
 def gated(gate: GateRecord, name: str = "test_gate") -> Row:
@@ -134,7 +136,10 @@ def test_gates_stand_before_the_tests() -> None:
         ),
         (
             {"confidence": 0.95, "low": 0.8, "high": 0.9, "outcome": "inconclusive", "unscored": 0},
-            "mean faithfulness 0.830, needed >= 0.85: inconclusive (n 40, 95% interval 0.800 to 0.900)",
+            (
+                "mean faithfulness 0.830, needed >= 0.85: inconclusive: too few rows to tell "
+                "(n 40, 95% interval 0.800 to 0.900)"
+            ),
         ),
         (
             {"value": None, "outcome": "skipped", "n": 4, "unscored": 0, "vacuous": 29, "total": 40},
@@ -144,30 +149,70 @@ def test_gates_stand_before_the_tests() -> None:
             {"regression": DROP, "unscored": 0},
             (
                 "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: failed (n 40; "
-                "the scores dropped (p=0.010, of all metrics together p=0.020))"
+                "7 of 40 rows got worse, 1 better; if nothing had changed, so large a drop in one of the metrics "
+                "comes in 2 % of runs (limit 5 %))"
             ),
         ),
         (
             {"regression": replace(DROP, new=3, gone=1), "better": "lower", "vacuous": 2},
             (
                 "faithfulness (lower is better) against the baseline 0.900 -> 0.830, needed no proven drop: failed "
-                "(n 40, 2 unscored, 3 new, 1 gone, 2 with nothing to check; the scores dropped (p=0.010, of all "
-                "metrics together p=0.020))"
+                "(n 40, 2 unscored, 3 new, 1 gone, 2 with nothing to check; 7 of 40 rows got worse, 1 better; if "
+                "nothing had changed, so large a drop in one of the metrics comes in 2 % of runs (limit 5 %))"
             ),
         ),
         (
             {"regression": replace(DROP, adjusted_p=1.0), "outcome": "passed", "unscored": 0, "counts_vacuous": True},
             (
                 "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: passed (n 40, vacuous scores "
-                "count; no drop is shown (p=0.010, of all metrics together p=1.000); 40 rows like these show one of "
-                "0.16 or more in at least 80 % of runs)"
+                "count; 7 of 40 rows got worse, 1 better; in one of several metrics that proves nothing; 40 rows like "
+                "these show a drop of 0.16 or more in at least 8 of 10 runs)"
             ),
         ),
         (
             {"regression": replace(DROP, p=0.25, adjusted_p=1.0, smallest=None), "outcome": "passed", "unscored": 0},
             (
-                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: passed (n 40; no drop is "
-                "shown (p=0.250); 40 rows like these can hardly show one)"
+                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: passed (n 40; 7 of 40 rows "
+                "got worse, 1 better; if nothing had changed, so large a drop comes in 25 % of runs (limit 5 %); 40 "
+                "rows like these can hardly show a drop)"
+            ),
+        ),
+        (
+            {"regression": replace(DROP, worse=0, better=0, adjusted_p=0.01), "unscored": 0},
+            (
+                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: failed (n 40; 8 of 40 rows "
+                "changed; if nothing had changed, so large a drop comes in 1 % of runs (limit 5 %))"
+            ),
+        ),
+        (
+            {
+                "regression": replace(DROP, doubts=("3 rows are compared, and 5 are the least",)),
+                "outcome": "inconclusive",
+                "n": 3,
+                "unscored": 0,
+            },
+            (
+                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: inconclusive: 3 rows are "
+                "compared, and 5 are the least (n 3)"
+            ),
+        ),
+        (
+            {
+                "regression": replace(DROP, silence="39 of 40 had nothing to check; the baseline had 0"),
+                "n": 1,
+                "unscored": 0,
+                "vacuous": 39,
+            },
+            (
+                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: failed (n 1; "
+                "39 of 40 had nothing to check; the baseline had 0)"
+            ),
+        ),
+        (
+            {"vacuous": 39, "vacuous_before": 0, "n": 1, "unscored": 0, "outcome": "passed"},
+            (
+                "mean faithfulness 0.830, needed >= 0.85: passed "
+                "(n 1, 39 of 40 had nothing to check; the baseline had 0)"
             ),
         ),
         (
@@ -188,7 +233,7 @@ def test_what_changed_since_the_baseline_stands_in_it() -> None:
     text = render_markdown(new, comparison=compare_documents(new, old))
     assert "### Against the baseline\n\n0 better, 1 worse\n" in text
     assert "- worse: tests/test_assistant.py&#58;&#58;test_a: faithfulness 0.900 -&#62; 0.200" in text
-    assert "- not compared: 1 of relevancy, by openai&#58;one, in the baseline by openai&#58;two" in text
+    assert "- not compared: 1 of relevancy: judged by openai&#58;one now, by openai&#58;two in the baseline" in text
     assert "baseline" not in render_markdown(new)
 
 

@@ -389,6 +389,115 @@ RULES = {
 }
 
 
+CLOSED = """
+He wrote ‘⟦50 men were lost there⟧’. | He wrote '⟦50 men were lost there⟧'.
+'⟦50 men were lost⟧', he wrote. | The report says ‘⟦90 percent of the staff left⟧’ and more.
+It says '⟦20 of them came back⟧' today. | ‘⟦80s music only tonight⟧’
+1. ‘⟦50 men of the ’90s crew were lost in 1942⟧’ | It says '⟦20 of them lost their boats⟧'.
+Scrive ‘⟦e la barca tornò al porto⟧’. | Scrive '⟦e la barca tornò al porto⟧'.
+Escreve '⟦e o barco voltou⟧' e pronto. | Metinde '⟦ve tekne limana döndü⟧' yazıyor.
+Metinde ‘⟦ve tekne limana döndü⟧’ yazıyor. | Píše '⟦s radostí se vrátili⟧' a dost.
+It says '⟦d is the distance in metres⟧'. | It says '⟦re is a prefix of many verbs⟧'.
+Es steht '⟦er kam nie zurück⟧' da. | It says ‘⟦n is the number of trials⟧’.
+It says '⟦em is a unit of type⟧' there. | It says '⟦ad hoc groups were formed⟧' too.
+The notice says '⟦have your ticket ready at the gate⟧'.
+Hij schrijft '⟦t is een mooie dag⟧' in het boek. | In '63 he wrote '⟦we are closed now⟧' to all.
+Tell 'em '⟦we are closed now⟧' in the '90s.
+"""
+APOSTROPHES = """
+the ’90s were the best of times, the dogs’ owners said
+the '90s were the best of times, the dogs' owners said | In the ‘90s the players’ union grew.
+In the '60s and '70s, students' and teachers' unions grew. | 'Tis the boys' favourite.
+Rock 'n' roll was king in the '50s, the critics' choice. | Tell 'em it is the dogs' dinner.
+Ho un po' di '68 in me. | Hij kwam 's avonds en 's morgens, de jongens' fiets.
+Dit is 'n huis, die kinders' skool. | Ze hebben 'r gezien, Hans' moeder.
+Born in '45, she left in '63 with her parents' help. | Das war in den '80ern Hans' Wagen.
+goin' home, '45 in hand, nothin' more
+It 's late , he said , and the boys ' tea is cold . They 've gone to the ' old ' house , there 's nobody ' here .
+"""
+EMPTY = """
+title: ''; labels: '⟦x⟧' | title: '' / labels: '⟦one two three⟧' / more: ''
+key: '', other: '', third: '⟦one two three⟧', last: '' | field: '' other '⟦one two⟧' and '' last
+Pass '' twice: '' and ''. | write title: '' (none) or labels: '' here, then it's done
+title: "", labels: "⟦one two three⟧" | “” and “⟦one two three⟧” | ‘’ and ‘⟦one two three⟧’
+«» and «⟦one two three⟧» | f('', '⟦a⟧') | ''⟦one two three⟧'' and '' | ``⟦one two three⟧'' and ''
+"""
+LABELS: tuple[str, ...] = (
+    "**Note:**",
+    "**Note**:",
+    "__Note:__",
+    "*Tip:*",
+    "⚠️",
+    "💡 Tip:",
+    "📝 **Note**:",
+    "**⚠️ Warning:**",
+    ":warning:",
+    "[!NOTE]",
+)
+LABELS += (
+    "**Warning**",
+    "**Important!**",
+    "**Pro tip:**",
+    "**Zu beachten:**",
+    "**Hinweis**",
+    "**Remarque :**",
+    "**Nota**",
+)
+LABELS += (
+    "**注意**",
+    "**注意：**",
+    "**참고**",
+    "**Внимание!**",
+    "**Примечание:**",
+    "**Uwaga:**",
+    "**Let op:**",
+    "**ملاحظة:**",
+)
+BLOCKS = [
+    "> **Warning**\n> the valve must be closed",
+    "> [!TIP]- Folded\n> the valve must be closed",
+    '> **Note:** it has "⟦the valve must⟧" in it',
+    *(
+        f"> ⟦{start} the valve must be closed.⟧"
+        for start in ("...", "[The]", "[1]", "§ 5", "Note that", "*Close*", "50")
+    ),
+    *(
+        f"> ⟦{start} the valve must be closed.⟧"
+        for start in ("**The pump** and", "**Never** open", "**Noteworthy** is")
+    ),
+    "> ⟦**DO NOT OPEN THE VALVE**⟧",
+    "<blockquote>⟦the valve must be closed⟧</blockquote>",
+    'It says:\n<blockquote cite="x y">\n<p>⟦the valve</p>\n\n<p>must be closed⟧</p>\n</blockquote>\nSo "⟦it is⟧".',
+    "<blockquote>⟦the valve must be closed⟧\n— Moe</blockquote>",
+    "<BLOCKQUOTE>“⟦the valve must be closed⟧”</BLOCKQUOTE>",
+    "<blockquote>⟦the <blockquote>valve</blockquote> closed⟧</blockquote>",
+    "<blockquote>**Note:** the valve must be closed</blockquote>",
+    "> ⟦one two three⟧\n\n<blockquote>⟦four five six⟧</blockquote>\n\n> ⟦seven⟧",
+    "<blockquote>the valve must be closed",
+    "`<blockquote>the valve</blockquote>` and\n\n```\n<blockquote>the valve</blockquote>\n```",
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            text.strip()
+            for lines in (CLOSED, APOSTROPHES, EMPTY)
+            for line in lines.split("\n")
+            for text in line.split("|")
+        ),
+        "title: ''\nlabels: ''",
+        "title: ''\n- labels: ''\n- name: '⟦one two three⟧'",
+        *(f"> {label} the valve must be closed first." for label in LABELS),
+        *BLOCKS,
+    ],
+)
+def test_what_is_a_quotation_and_what_only_looks_like_one(text: str) -> None:
+    """Single marks before what may be an elision, empty pairs, remarks set as block quotes, block quotes in HTML."""
+    assert_found(text)
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_holds(rule: str) -> None:
     """Each kind of mark, neighbour and markup is read by its rule; the name of the case says which."""
