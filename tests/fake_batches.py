@@ -66,8 +66,8 @@ class FakeBatches:
     which are not done within a day. ``fails_after`` counts creations that are accepted and answered with 500,
     ``fails_before`` those that are not accepted, ``rejects`` those that are refused, ``early`` those that do not find
     their file yet, ``cut`` results that end in the middle of a line, ``polls_fail`` looks at a batch that fail,
-    ``slow_polls`` those that find it under way. ``foreign`` lines are in every result. ``refuses`` are parameters that
-    no model takes. ``most`` is the limit of requests.
+    ``slow_polls`` those that find it under way. ``foreign`` lines are in every result, and ``spoil`` makes the lines of
+    a row. ``refuses`` are parameters that no model takes. ``most`` is the limit of requests.
     """
 
     answer: Callable[[Body], str | Reply] = answer_sensibly
@@ -85,6 +85,7 @@ class FakeBatches:
     has_batches: bool = True
     empty_error_file: bool = False
     foreign: bool = True
+    spoil: Callable[[Body], list[str]] = lambda row: [json.dumps(row)]
     refuses: frozenset[str] = frozenset()
     holds: str | None = None
     clock: float = 1_800_000_000.0
@@ -367,7 +368,7 @@ class FakeBatches:
         name = path.split("/")[-2]
         batch = self._known(name.removeprefix("out-").removeprefix("err-"))
         rows = batch.errors if name.startswith("err-") else batch.output
-        data = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+        data = "".join(f"{line}\n" for row in rows for line in self.spoil(row)).encode()
         if self.cut:
             self.cut -= 1
             return data[:-20]

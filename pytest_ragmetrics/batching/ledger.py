@@ -37,6 +37,8 @@ class Batch:
     keys: tuple[str, ...]
     ids: tuple[str, ...] = ()
     ended: bool = False
+    #: Whether the IDs were looked for, so that a batch may be somebody else's.
+    found: bool = False
     #: What the server was known to accept when it was posted, as :func:`~pytest_ragmetrics.codec.dump` has it.
     terms: Any = None
 
@@ -114,7 +116,8 @@ class Ledger:
     def end(self, batch: Batch, answers: Mapping[str, BatchAnswer]) -> Batch:
         """Keep what a batch says about its requests; those that it says nothing about are in no batch any more."""
         rows = ({"key": key, **_row(answer)} for key, answer in answers.items())
-        text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        # ASCII only: UTF-8 has no lone surrogates.
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
         write_atomically(self._file(batch), text)
         self._answers[batch.name] = dict(answers)
         self._forget_keys(batch)

@@ -18,7 +18,9 @@ from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.errors import BatchPendingError, JudgeError, RagMetricsError
 from pytest_ragmetrics.judges.api import ApiJudge, said_by
 from pytest_ragmetrics.judges.transport import AnyRequest, JudgeOutageError, Reply, Request, Transport
+from pytest_ragmetrics.loop import in_child
 from pytest_ragmetrics.prices import estimated_tokens, price
+from pytest_ragmetrics.text.characters import printable
 
 #: ``wait`` polls until replies are there; ``submit`` posts and ends; ``collect`` looks once, and posts what follows.
 BatchMode = Literal["wait", "submit", "collect"]
@@ -72,7 +74,7 @@ class BatchQueue:
 
     ``key_of`` names a request, the same in every run; ``redact`` is applied to the replies that are kept. ``budget`` is
     charged with an estimate when a batch is posted, and with the difference when this run reads its replies.
-    Requests that are made ``anew`` cannot wait: their replies are kept nowhere. Belongs to one event loop.
+    Belongs to one event loop.
     """
 
     def __init__(
@@ -84,7 +86,6 @@ class BatchQueue:
         key_of: Callable[[Request], str],
         redact: Callable[[Reply], Reply] = lambda reply: reply,
         budget: Budget | None = None,
-        anew: Callable[[], bool] = lambda: False,
     ) -> None:
         #: How far the batches are that are waited for, in words.
         self.state = ""
@@ -94,7 +95,6 @@ class BatchQueue:
         self._key_of = key_of
         self._redact = redact
         self._budget = budget
-        self._anew = anew
         self._held: dict[str, _Held] = {}
         #: What is posted at the end of the run, by key.
         self._wave: dict[str, _Held] = {}
@@ -105,10 +105,11 @@ class BatchQueue:
         self._seen: dict[str, str] = {}
         #: The tokens and dollars that the budget was charged with when a request was posted.
         self._charged: dict[str, tuple[int, float]] = {}
+        in_child(self, _held=dict, _wave=dict, _driver=lambda: None, _live=int)
 
     async def send(self, request: AnyRequest) -> Reply:
         """Return the reply; raise ``BatchPendingError`` where it is not there, and why a line of a batch failed."""
-        if not isinstance(request, Request) or routes_of(request.provider) is None or self._anew():
+        if not isinstance(request, Request) or routes_of(request.provider) is None:
             return await self._sent_on(request)
         key = self._key_of(request)
         answer = self._ledger.answer(key) or await self._answer(key, request)
@@ -276,7 +277,7 @@ class BatchQueue:
             await self._batching.pause(pause)
             found = await routes.look(judge, batch, known)
             if found:
-                return self._ledger.write(replace(batch, ids=tuple(found)))
+                return self._ledger.write(replace(batch, ids=tuple(found), found=True))
         self._ledger.remove(batch)
         return None
 
@@ -298,11 +299,11 @@ class BatchQueue:
             if not progress.ended:
                 continue
             lines = [] if progress.failure else await routes.lines(judge, identifier)
-            own = frozenset(batch.keys)
-            if len(batch.ids) > 1 and not any(line[0] in own for line in lines):
+            named = frozenset(key for key, _, _ in lines if key)
+            if len(batch.ids) > 1 and named.isdisjoint(batch.keys):
                 self._ledger.write(replace(batch, ids=tuple(other for other in batch.ids if other != identifier)))
                 return
-            if not progress.failure and lines and not any(line[0] in own for line in lines):
+            if batch.found and named and named.isdisjoint(batch.keys):
                 # Found by its size and time, it was somebody else's: ours was never accepted.
                 self._ledger.remove(batch)
                 return
@@ -313,27 +314,29 @@ class BatchQueue:
         self, batch: Batch, identifier: str, progress: BatchProgress, lines: Sequence[Line], wave: Mapping[str, _Held]
     ) -> dict[str, BatchAnswer]:
         """Return what a batch says about its requests, without those that are refused for an optional parameter."""
-        missing = progress.failure or f"there is no line for it, and the batch is {progress.state}"
+        nameless = sum(not key for key, _, _ in lines)
+        lost = f"; {nameless:,} of its {len(lines):,} lines name no request" if nameless else ""
+        missing = progress.failure or f"there is no line for it, and the batch is {progress.state}{lost}"
         answers: dict[str, BatchAnswer] = dict.fromkeys(batch.keys, Failed(reason=f"batch {identifier}: {missing}"))
         sample = next(wave[key] for key in batch.keys if key in wave)
-        terms = sample.judge.terms
+        terms, again = sample.judge.terms, set()
         for key, body, error in lines:
             if key not in answers or isinstance(answers[key], Reply):
                 continue
             if error is None:
                 answers[key] = self._reply(wave.get(key, sample), body, identifier)
             elif sample.judge.concede(wave.get(key, sample).request, as_error(error), terms):
-                del answers[key]
+                again.add(key)
             else:
-                said = said_by(as_error(error))
+                said = printable(said_by(as_error(error)))
                 answers[key] = Failed(reason=f"batch {identifier}: {said:.400}")
-        return answers
+        return {key: it for key, it in answers.items() if key not in again or isinstance(it, Reply)}
 
     def _reply(self, held: _Held, body: Any, identifier: str) -> BatchAnswer:
         try:
             return self._redact(replace(held.judge.read(body, held.request), tier="batch"))
         except JudgeError as error:
-            return Failed(reason=f"batch {identifier}: {error}")
+            return Failed(reason=f"batch {identifier}: {printable(str(error))}")
 
     async def _post(self, wave: Mapping[str, _Held]) -> list[Exception]:
         """Post requests in as few batches as the provider takes; return why some could not be posted."""

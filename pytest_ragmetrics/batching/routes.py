@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from http import HTTPStatus
@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from pytest_ragmetrics.batching.ledger import Batch
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI, ApiJudge, Vendor, said_by
+from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI, ApiJudge, Vendor, field_of, said_by
 from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError, Provider
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class BatchProgress:
     failure: str | None = None
 
 
-#: The body of a reply, or the error in its place with the fields ``body`` and ``param`` of an error of the SDK.
+#: The key of a request, and the body of its reply, or the error in its place. A line that names no request has no key.
 Line = tuple[str, Any, Any]
 
 
@@ -90,17 +90,31 @@ def _gone(identifier: str) -> str:
 
 
 async def _text(judge: ApiJudge[Any], path: str, identifier: str, wait: Pause) -> list[Any]:
-    """Return the objects of a file of JSON lines; one that is cut off is fetched again."""
+    """Return what is in a file of JSON lines, of a line that is no JSON the line; one cut off is fetched again."""
     for pause in (*_FETCHING, None):
         text = await _get(judge, path, f"the results of batch {identifier} are not there", cast_to=str)
-        try:
-            return [json.loads(line) for line in text.split("\n") if line.strip()]
-        except ValueError as error:
-            if pause is None:
-                msg = f"{judge.name}: the results of batch {identifier} are cut off ({error}); collect them again later"
-                raise JudgeOutageError(msg) from error
-            await wait(pause)
-    raise AssertionError
+        rows = [_read_line(line) for line in text.split("\n") if line.strip()]
+        if text.endswith("\n") or not rows or not isinstance(rows[-1], str):
+            break
+        if pause is None:
+            msg = f"{judge.name}: the results of batch {identifier} are cut off; collect them again later"
+            raise JudgeOutageError(msg)
+        await wait(pause)
+    return rows
+
+
+def _read_line(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+
+
+def _keyed(rows: Sequence[Any], read: Callable[[Any], tuple[Any, Any]]) -> list[Line]:
+    """Return lines of results; ``read`` returns the body of a row, or ``None`` and an error."""
+    keys = [field_of(row, "custom_id") for row in rows]
+    nameless = (None, {"message": "a line of the results names no request"})
+    return [(key, *read(row)) if isinstance(key, str) else ("", *nameless) for key, row in zip(keys, rows, strict=True)]
 
 
 async def _pages(judge: ApiJudge[Any], path: str, after: str) -> Any:
@@ -184,17 +198,15 @@ class OpenAIRoutes:
         batch = await _get(judge, f"/batches/{identifier}", _gone(identifier))
         # One is null where all lines failed or none did, and may be empty.
         files = [file for file in (batch.get("output_file_id"), batch.get("error_file_id")) if file]
-        found: list[Line] = []
-        for file in files:
-            for line in await _text(judge, f"/files/{file}/content", identifier, self._pause):
-                response, error = line.get("response") or {}, line.get("error")
-                body = response.get("body")
-                if response.get("status_code") == HTTPStatus.OK and isinstance(body, dict):
-                    found.append((line["custom_id"], body, None))
-                else:
-                    said = error or body or {"message": "no reply and no reason"}
-                    found.append((line["custom_id"], None, said))
-        return found
+        rows = [row for file in files for row in await _text(judge, f"/files/{file}/content", identifier, self._pause)]
+        return _keyed(rows, self._read)
+
+    def _read(self, row: Any) -> tuple[Any, Any]:
+        response = field_of(row, "response")
+        body = field_of(response, "body")
+        if field_of(response, "status_code") == HTTPStatus.OK and isinstance(body, dict):
+            return body, None
+        return None, field_of(row, "error") or body or {"message": "no reply and no reason"}
 
 
 class AnthropicRoutes:
@@ -239,16 +251,14 @@ class AnthropicRoutes:
     async def lines(self, judge: ApiJudge[Any], identifier: str) -> list[Line]:
         """Return what a batch that has ended says."""
         batch = await _get(judge, f"/v1/messages/batches/{identifier}", _gone(identifier))
-        return list(self._read(await _text(judge, batch["results_url"], identifier, self._pause)))
+        return _keyed(await _text(judge, batch["results_url"], identifier, self._pause), self._read)
 
-    def _read(self, rows: Sequence[Any]) -> Iterator[Line]:
-        for row in rows:
-            result = row["result"]
-            if result["type"] == "succeeded":
-                yield row["custom_id"], result["message"], None
-            else:
-                error = (result.get("error") or {}).get("error")
-                yield row["custom_id"], None, error or {"message": f"the request is {result['type']}"}
+    def _read(self, row: Any) -> tuple[Any, Any]:
+        result = field_of(row, "result")
+        if field_of(result, "type") == "succeeded":
+            return field_of(result, "message"), None
+        error = field_of(field_of(result, "error"), "error")
+        return None, error or {"message": f"the request is {field_of(result, 'type') or 'without a result'}"}
 
 
 def _identifier(judge: ApiJudge[Any], made: Any) -> str:

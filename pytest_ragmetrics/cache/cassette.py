@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -109,10 +109,15 @@ class Cassette:
         errors = []
         for number, line in enumerate(_data(self.file).removeprefix(_BOM).split(b"\n"), start=1):
             try:
-                keys |= {_read_line(line, self.file, number).key} if line.strip() else set()
+                keys |= {_read_line(line, self.file, number, strict=True).key} if line.strip() else set()
             except CassetteError as error:
                 errors.append(error)
         return len(keys), errors
+
+    def place(self, key: str) -> str:
+        """Return the file and, where it is read here, the last line of a key."""
+        lines = self.entries
+        return f"{self.file}:{lines.places[key][-1][0]}" if isinstance(lines, _Lines) else str(self.file)
 
     def pick(
         self, keys: Iterable[str], asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
@@ -155,7 +160,8 @@ class Cassette:
 
 def line_of(entry: CacheEntry) -> str:
     """Return an entry as one line of readable JSON, without its line break."""
-    text = json.dumps(entry.to_row(), ensure_ascii=False, allow_nan=False)
+    digested = entry if entry.digest else replace(entry, digest=entry.digested())
+    text = json.dumps(digested.to_row(), ensure_ascii=False, allow_nan=False)
     return _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
@@ -170,7 +176,7 @@ class _Lines(Mapping[str, CacheEntry]):
         #: Whether the file is as it would be written: each entry on one line, sorted by key.
         self.is_in_order = data.endswith(b"\n") and not data.startswith(_BOM)
         self._file = file
-        self._places: dict[str, list[_Place]] = {}
+        self.places: dict[str, list[_Place]] = {}
         self._entries: dict[str, CacheEntry] = {}
         last, number, start = "", 0, len(_BOM) if data.startswith(_BOM) else 0
         while start < len(data):
@@ -178,7 +184,7 @@ class _Lines(Mapping[str, CacheEntry]):
             end = len(data) if end < 0 else end
             number += 1
             if key := self._key(number, start, end):
-                self._places.setdefault(key, []).append((number, start, end))
+                self.places.setdefault(key, []).append((number, start, end))
                 self.is_in_order = self.is_in_order and key > last
                 last = key
             start = end + 1
@@ -195,20 +201,20 @@ class _Lines(Mapping[str, CacheEntry]):
     def entry(self, key: str, asked: Mapping[str, Any] | None = None) -> CacheEntry:
         """Return the entry of a key, ``asked`` being the request that the key is known to be of."""
         if key not in self._entries:
-            entries = [self._parsed(*place, asked) for place in self._places[key]]
+            entries = [self._parsed(*place, asked) for place in self.places[key]]
             # Equal times are ordered by text, so that both sides of a merge agree.
             latest = max(entries, key=lambda entry: (entry.made_at, line_of(entry))) if entries[1:] else entries[0]
             self._entries[key] = latest
         return self._entries[key]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._places
+        return key in self.places
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self.places)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.places)
 
     def _key(self, number: int, start: int, end: int) -> str:
         """Return the key of the entry on a line, empty for a blank line."""
@@ -232,7 +238,9 @@ def _data(file: Path) -> bytes:
         raise CassetteError(error.strerror or str(error), file=file) from error
 
 
-def _read_line(line: bytes, file: Path, number: int, asked: Mapping[str, Any] | None = None) -> CacheEntry:
+def _read_line(
+    line: bytes, file: Path, number: int, asked: Mapping[str, Any] | None = None, *, strict: bool = False
+) -> CacheEntry:
     try:
         text = line.decode("utf-8").strip()
         if _CONFLICT.match(text):
@@ -241,9 +249,10 @@ def _read_line(line: bytes, file: Path, number: int, asked: Mapping[str, Any] | 
         entry = CacheEntry.from_row(_DECODER.decode(text))
     except (ValueError, RecursionError) as error:
         raise CassetteError(f"not an entry of a cassette: {error}", file=file, line=number) from error
-    if problem := entry.problem(asked):
-        msg = f"the entry was changed, {problem}: take the line as it was recorded, or delete it to record it anew"
-        raise CassetteError(msg, file=file, line=number)
+    # Whether a redacted request is the one asked depends on how this run redacts.
+    if problem := entry.problem(None if entry.redacted else asked, strict=strict):
+        to_do = "take the line as it was recorded, or delete it to record it anew"
+        raise CassetteError(f"entry {entry.key[:8]} was changed, {problem}: {to_do}", file=file, line=number)
     return entry
 
 

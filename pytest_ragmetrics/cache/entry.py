@@ -14,7 +14,7 @@ import re
 import sys
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -134,8 +134,8 @@ def _number(value: float, place: str) -> float:
 Redact = Callable[[str], str]
 
 _KEY = re.compile("[0-9a-f]{64}")
-_FIELDS = frozenset(("key", "created", "salt", "redacted", "host", "request", "reply"))
-_NEEDED = _FIELDS - {"salt", "redacted", "host"}
+_NEEDED = frozenset(("key", "created", "request", "reply"))
+_FIELDS = _NEEDED | {"salt", "redacted", "host", "digest"}
 _COUNTS = ("prompt_tokens", "completion_tokens", "calls")
 # What is written only where there is something: most servers report nothing of it, and files of before have none.
 _DETAILS = ("cached_prompt_tokens", "cache_write_tokens", "cache_write_1h_tokens", "tier", "billed")
@@ -160,8 +160,9 @@ class CacheEntry:
 
     ``request`` is what :func:`request_row` or :func:`embedding_row` makes of it; ``reply`` is ``text`` with the tokens
     and calls it took, or ``vector`` as base64. ``created`` is a UTC time in ISO 8601. ``redacted`` says that the
-    request here is not word for word the one that was sent, so that the key cannot be computed from it. ``host`` is the
-    server that made the reply where it is not the provider's own; entries of earlier versions have none.
+    request here is not word for word the one that was sent, so that the key cannot be computed from it: it is the
+    SHA-256 of both, or ``True`` in entries of earlier versions. ``host`` is the server that made the reply where it is
+    not the provider's own; entries of earlier versions have none. ``digest`` is that of a line in a cassette.
     """
 
     key: str
@@ -169,8 +170,9 @@ class CacheEntry:
     reply: Mapping[str, Any]
     created: str
     salt: str = ""
-    redacted: bool = False
+    redacted: bool | str = False
     host: str = ""
+    digest: str = field(default="", compare=False)
 
     @property
     def task(self) -> str:
@@ -193,9 +195,11 @@ class CacheEntry:
         if self.salt:
             row["salt"] = self.salt
         if self.redacted:
-            row["redacted"] = True
+            row["redacted"] = self.redacted
         if self.host:
             row["host"] = self.host
+        if self.digest:
+            row["digest"] = self.digest
         return {**row, "request": dict(self.request), "reply": dict(self.reply)}
 
     @classmethod
@@ -206,20 +210,40 @@ class CacheEntry:
             raise ValueError(problem)
         return cls(**row)  # type: ignore[arg-type] # checked above
 
-    def problem(self, asked: Mapping[str, Any] | None = None) -> str | None:
-        """Say what an edit by hand broke: the key is not that of the request, or the vector has no numbers.
+    def digested(self) -> str:
+        """Return the SHA-256 of the reply with its key, and with the request where the key is not computed from it."""
+        return key_of({"key": self.key, "reply": self.reply, "request": self.request if self.redacted else None})
 
-        ``asked`` is a request that has the key, if one is known: comparing takes far less than computing the key.
+    @property
+    def is_edited(self) -> bool:
+        """Whether the digest is that of another reply; entries of earlier versions have none."""
+        return self.digest not in ("", self.digested())
+
+    def is_of(self, asked: Mapping[str, Any] | None = None, redact: Redact | None = None) -> bool:
+        """Tell whether the request here is the one that the key is of.
+
+        ``asked`` is a request that has the key, if one is known: comparing takes far less than computing the key, and
+        of a redacted request nothing else tells. ``redact`` is this run's: entries of earlier versions need the same.
         """
         try:
-            # Most are as a function above made them: the first is a third of the work of the second.
-            if not (self.redacted or self.request == asked) and not any(
-                key_of(self.request, salt=self.salt, plain=plain) == self.key for plain in (True, False)
-            ):
-                return "its key is not that of its request"
-        except (TypeError, ValueError) as error:
-            return f"its request is not one: {error}"
-        return None if self.task != EMBEDDING else vector_problem(self.reply["vector"])
+            if self.request == asked:
+                return True
+            if not self.redacted:
+                # Most are as a function above made them: the first is a third of the work of the second.
+                return any(key_of(self.request, salt=self.salt, plain=plain) == self.key for plain in (True, False))
+            if asked is None or self.redacted == key_of({"asked": asked, "kept": self.request}):
+                return bool(canonical(self.request))
+            return redact is not None and self.request == redacted_request(asked, redact)
+        except (TypeError, ValueError, RecursionError):
+            return False
+
+    def problem(self, asked: Mapping[str, Any] | None = None, *, strict: bool = False) -> str | None:
+        """Say what an edit by hand broke: key, vector and, if ``strict``, the reply, which is used all the same."""
+        if not self.is_of(asked):
+            return "its key is not that of its request"
+        wrong = vector_problem(self.reply["vector"]) if self.task == EMBEDDING else None
+        edited = "its reply is not that of its digest (without a digest an edit is kept)"
+        return wrong or (edited if strict and self.is_edited else None)
 
 
 def vector_problem(text: str) -> str | None:
@@ -263,7 +287,8 @@ def redacted_entry(entry: CacheEntry, redact: Redact) -> CacheEntry:
     shown, reply = redacted_request(entry.request, redact), dict(entry.reply)
     if "text" in reply:
         reply["text"] = redacted_json(reply["text"], redact)
-    return replace(entry, request=shown, reply=reply, redacted=entry.redacted or shown != entry.request)
+    redacted = entry.redacted or (shown != entry.request and key_of({"asked": entry.request, "kept": shown}))
+    return replace(entry, request=shown, reply=reply, redacted=redacted)
 
 
 def _counts(reply: Reply) -> dict[str, Any]:
@@ -310,10 +335,11 @@ def _problem(row: object) -> str | None:
     request, reply, created = row["request"], row["reply"], row["created"]
     if not isinstance(row["key"], str) or not _KEY.fullmatch(row["key"]):
         return "the key is not a SHA-256"
-    if not isinstance(row.get("salt", ""), str) or not isinstance(row.get("redacted", False), bool):
-        return "the salt must be a text, and redacted true or false"
-    if not isinstance(row.get("host", ""), str):
-        return "the host must be a text"
+    if not isinstance(row.get("redacted", False), (bool, str)):
+        return "redacted must be a text, true or false"
+    for name in ("salt", "host", "digest"):
+        if not isinstance(row.get(name, ""), str):
+            return f"the {name} must be a text"
     if not isinstance(request, Mapping) or not isinstance(request.get("task"), str):
         return "the request names no task"
     if not isinstance(reply, Mapping) or not _is_reply(reply, request["task"]):

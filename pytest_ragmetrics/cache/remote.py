@@ -13,7 +13,6 @@ import hmac
 import json
 import random
 import re
-import time
 import uuid
 import warnings
 import zlib
@@ -50,10 +49,12 @@ _UNSIGNED = b"-"
 _WORTH_PACKING = 4_096
 _LARGEST = 32 * 2**20
 
-# Seconds that one operation may take, that slow ones may take together, and that count as slow.
-_DEADLINE = 5.0
-_SLOW_LIMIT = 5.0
-_SLOW = 1.0
+# Seconds between two looks at an operation, and after how many looks it is slow and is given up. Looks are counted, not
+# seconds: while this process waits for its own processor there is only one.
+_LOOK, _SLOW, _DEADLINE = 0.5, 2, 10
+# After how many slow operations in a row the cache is not asked, one given up being two, and for how many seconds.
+_SLOW_IN_A_ROW = 5
+_REST = 60.0
 # Seconds that writing may take at the end of a run.
 _FLUSH = 5.0
 # Seconds until a lease expires whose holder was killed; a living one renews it three times in that time.
@@ -244,13 +245,18 @@ def counts_line(url: str, rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return [f"shared cache {shown_url(url)}: {found:,} answers found, {added:,} added{doubtful}{problem}"]
 
 
+class _NoAnswerError(CacheUnavailableError):
+    """One operation has no answer, which says nothing of the next one."""
+
+
 class RemoteCache:
     """The shared cache as a run uses it, on one event loop at a time.
 
     ``connect`` makes the backend when it is first needed, ``shown`` is its name in messages. Without ``writes`` nothing
     is put there, without ``leases`` two machines may pay for the same answer. ``secret`` signs what is written, and
-    what is read must be signed with it. ``warn`` is called at most once. ``ttl`` is the time to live of a lease,
-    ``slow_limit`` how long slow operations may take together, both in seconds.
+    what is read must be signed with it. ``warn`` is called at most once. ``ttl`` is the time to live of a lease in
+    seconds. A place is not asked for a minute where an operation fails, five in a row take longer than a second, or
+    three longer than five.
     """
 
     def __init__(
@@ -263,21 +269,19 @@ class RemoteCache:
         secret: str = "",
         warn: Callable[[str], None] = warnings.warn,
         ttl: float = _TTL,
-        slow_limit: float = _SLOW_LIMIT,
     ) -> None:
         self.counts = RemoteCounts()
         self.shown = shown
         self._connect = connect
-        self._reads = True
         self._writes = writes
         self._leases = leases
         self._secret = secret
         self._warn = warn
         self._ttl = ttl
-        self._slow_limit = slow_limit
         self._nonce = uuid.uuid4().hex
-        self._lost = 0.0
-        self._slow_until = 0.0
+        #: Slow operations in a row, when the last of them ended, and when the place is asked again.
+        self._slow = 0
+        self._slow_until = self._rests_until = 0.0
         #: Keys whose parcel was refused, and of these those whose parcel is replaced.
         self._refused: set[str] = set()
         self._bad: set[str] = set()
@@ -316,10 +320,11 @@ class RemoteCache:
         """
         entries: dict[str, CacheEntry] = {}
         held: set[str] = set()
-        deadline, pauses, pause = time.monotonic() + _LONGEST_WAIT, iter(_PAUSES), 0.0
+        clock, pauses = asyncio.get_running_loop().time, iter(_PAUSES)
+        deadline = clock() + _LONGEST_WAIT
         try:
             while rest := [key for key in keys if key not in entries]:
-                is_late = time.monotonic() > deadline
+                is_late = clock() > deadline
                 free = rest if is_late else await self._taken(rest, held)
                 if not free:
                     pause = next(pauses, _PAUSES[-1])
@@ -373,7 +378,7 @@ class RemoteCache:
         await asyncio.gather(*tasks, return_exceptions=True)
         if backend is not None:
             with suppress(CacheUnavailableError, TimeoutError, asyncio.TimeoutError):
-                await asyncio.wait_for(backend.aclose(), _DEADLINE)
+                await asyncio.wait_for(backend.aclose(), _FLUSH)
 
     def _place(self) -> Backend:
         """Return the backend of the running loop."""
@@ -400,31 +405,46 @@ class RemoteCache:
     async def _bounded(self, work: Callable[[Backend], Coroutine[Any, Any, T]]) -> T:
         """Return the result of an operation; raise :class:`CacheUnavailableError` for what fails or takes too long."""
         async with self._turn:
-            start = time.monotonic()
+            if self._rests:
+                raise _NoAnswerError("it is not asked for now")
+            clock, looks = asyncio.get_running_loop().time, 0
+            start, operation = clock(), asyncio.ensure_future(work(self._place()))
             try:
-                return await asyncio.wait_for(work(self._place()), _DEADLINE)
-            except (TimeoutError, asyncio.TimeoutError) as error:
-                raise CacheUnavailableError(f"no answer within {_DEADLINE:g} s") from error
+                while looks < _DEADLINE and not operation.done():
+                    await asyncio.wait((operation,), timeout=_LOOK)
+                    looks += not operation.done()
+                late = f"no answer within {_DEADLINE * _LOOK:g} s" if looks == _DEADLINE else ""
+                if looks < _SLOW:
+                    self._slow = 0
+                elif start >= self._slow_until:  # of several at the same time one counts
+                    self._slow, self._slow_until = self._slow + 1 + bool(late), clock()
+                if self._slow >= _SLOW_IN_A_ROW:
+                    # The first that is slow after the rest begins another.
+                    self._slow = _SLOW_IN_A_ROW - 1
+                    self._failed(CacheUnavailableError(late or "too slow: again and again longer than 1 s"))
+                if late:
+                    raise _NoAnswerError(late)
+                return operation.result()
             finally:
-                self._account(start)
+                operation.cancel()
+                await asyncio.gather(operation, return_exceptions=True)
 
-    def _account(self, start: float) -> None:
-        """Add the time that a slow operation took, once if several ran at the same time."""
-        end = time.monotonic()
-        if end - start > _SLOW:
-            self._lost += end - max(start, self._slow_until)
-            self._slow_until = end
-            if self._lost > self._slow_limit and self._reads:
-                self._failed(CacheUnavailableError(f"too slow: {self._lost:.0f} s were spent waiting"))
+    @property
+    def _rests(self) -> bool:
+        return asyncio.get_running_loop().time() < self._rests_until
 
     def _failed(self, error: CacheUnavailableError) -> None:
-        """Write there no more, read on if that may still succeed, and say so the first time."""
-        self._writes = False
-        self._reads = self._reads and isinstance(error, CacheReadOnlyError)
+        """Write there no more, or do not ask it for a while if reading may fail too; say so the first time."""
+        if isinstance(error, _NoAnswerError):
+            return
+        rest = f"with the local cache alone and asks it again after {_REST:g} s"
+        if isinstance(error, CacheReadOnlyError):
+            self._writes, rest = False, "and adds nothing to it"
+        else:
+            self._rests_until = asyncio.get_running_loop().time() + _REST
         if self.counts.problem:
             return
-        rest = "and adds nothing to it" if self._reads else "with the local cache alone"
-        self.counts.problem = f"{error}; the run went on {rest}"
+        self.counts.problem = f"{error}; the run went on {rest.replace('asks', 'asked')}"
         # Where warnings are errors this one must not fail the test that happens to ask.
         with suppress(Warning):
             self._warn(f"shared cache {self.shown}: {error}; this run goes on {rest}")
@@ -432,9 +452,9 @@ class RemoteCache:
     # Reading: what is asked for at the same time is read together.
 
     async def _parcels(self, keys: Sequence[str]) -> dict[str, bytes]:
-        if not self._reads:
-            return {}
         running = self._at_home()
+        if self._rests:
+            return {}
         ready = {key: self._ahead.pop(key) for key in keys if key in self._ahead}
         if len(ready) == len(keys):
             return ready
@@ -481,8 +501,7 @@ class RemoteCache:
     async def _read_many(self, keys: Sequence[str]) -> None:
         parcels: dict[str, bytes] = {}
         try:
-            if self._reads:
-                parcels = await self._bounded(lambda backend: backend.get(keys))
+            parcels = await self._bounded(lambda backend: backend.get(keys))
         except CacheUnavailableError as error:
             self._failed(error)
         finally:

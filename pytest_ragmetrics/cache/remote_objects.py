@@ -24,9 +24,10 @@ _STATUS = re.compile(r"status code: (\d+ [A-Za-z ]+)")
 _CAUSE = re.compile(r"(?:<Code>|message: \")(\w[\w ]*)")
 # A server that answers so to a put, or a disk, takes no more; it can still be read.
 _REFUSED = re.compile(r"status code: (4\d\d|507)|No space left|Read-only file system")
-# Without these a refused connection takes minutes. A plain endpoint is plain because somebody said so.
+# Without these a refused connection takes minutes; the timeout is beyond that of whoever asks, who does not count the
+# time for which a process waits for its processor. A plain endpoint is plain because somebody said so.
 _OPTIONS: dict[str, Any] = {
-    "client_options": {"timeout": "4s", "connect_timeout": "2s", "allow_http": True},
+    "client_options": {"timeout": "30s", "connect_timeout": "2s", "allow_http": True},
     "retry_config": {
         "max_retries": 2,
         "retry_timeout": timedelta(seconds=4),

@@ -16,8 +16,9 @@ _ANSWER, _LEASE = "ragmetrics:1:answer:", "ragmetrics:1:lease:"
 _RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 _RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
 _CONNECTIONS = 16
-# Seconds; the retries and timeouts of redis-py's own take longer than a run should wait.
-_TIMEOUT = 2.0
+# Seconds: to connect, as a run should not wait longer for a server that is away, and for a reply, beyond the time that
+# whoever asks waits, who does not count the time for which a process waits for its processor.
+_CONNECTING, _TIMEOUT = 2.0, 30.0
 
 
 class RedisBackend:
@@ -37,7 +38,7 @@ class RedisBackend:
                 max_connections=_CONNECTIONS,
                 timeout=_TIMEOUT,
                 socket_timeout=_TIMEOUT,
-                socket_connect_timeout=_TIMEOUT / 2,
+                socket_connect_timeout=_CONNECTING,
                 retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 2),
             )
         self._redis: Any = Redis.from_pool(pool)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 import time
 from asyncio import AbstractEventLoop
 from collections import defaultdict
@@ -86,7 +85,6 @@ class SingleFlight(Generic[V]):
         self._width = width
         self._lease = lease
         self._states: WeakKeyDictionary[AbstractEventLoop, _LoopState[V]] = WeakKeyDictionary()
-        self._changing = threading.Lock()
 
     async def share(self, keys: Sequence[str], look: Look[V], fetch: Fetch[V]) -> tuple[dict[str, V], frozenset[str]]:
         """Return the values of all keys, and which of them this caller fetched: those neither stored nor in flight.
@@ -128,11 +126,7 @@ class SingleFlight(Generic[V]):
 
     def _state(self) -> _LoopState[V]:
         running = asyncio.get_running_loop()
-        with self._changing:
-            state = self._states.get(running)
-            if state is None:
-                state = self._states[running] = _LoopState(self._width)
-            return state
+        return self._states.get(running) or self._states.setdefault(running, _LoopState(self._width))
 
     def _start(self, state: _LoopState[V], keys: tuple[str, ...], look: Look[V], fetch: Fetch[V]) -> _InFlight[V]:
         flight: _InFlight[V] = _InFlight(keys=keys)

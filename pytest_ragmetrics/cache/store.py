@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
+from pytest_ragmetrics import loop
 from pytest_ragmetrics.cache.damage import (
     COLUMNS,
     damage,
@@ -145,6 +146,7 @@ class Store:
         self._lock = threading.RLock()
         self._queue: deque[_Writes] = deque()
         _stores.add(self)
+        _watch_forks()
 
     def __enter__(self) -> Self:
         return self
@@ -452,6 +454,8 @@ _forking = threading.Lock()
 def _pause_all() -> None:
     """Close all stores, and keep other threads from opening them until the fork is made."""
     _forking.acquire()
+    # First: it may be about to take the lock of a store.
+    loop.pause()
     for store in tuple(_stores):
         store._lock.acquire()  # noqa: SLF001 - of this module
         _paused.append(store)
@@ -464,9 +468,14 @@ def _resume_all() -> None:
     _forking.release()
 
 
-if hasattr(os, "register_at_fork"):
-    # A forked child inherits SQLite's idea of its file locks, which is wrong there: both would overwrite each other.
-    os.register_at_fork(before=_pause_all, after_in_parent=_resume_all, after_in_child=_resume_all)
+@functools.cache
+def _watch_forks() -> None:
+    """Close stores before a fork: a child inherits SQLite's idea of its file locks, and would overwrite the parent."""
+    # Its hook runs after this one then, and the thread that writes is not kept waiting.
+    import filelock  # noqa: F401
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_pause_all, after_in_parent=_resume_all, after_in_child=_resume_all)
 
 
 def _row(entry: CacheEntry, run: str) -> tuple[str, str, str]:
@@ -493,7 +502,7 @@ def _fault(key: object, raw: object, mode: object, filename: object, value: obje
     if problem is not None:
         return problem
     try:
-        return _entry(str(key), mode, filename, value).problem()
+        return _entry(str(key), mode, filename, value).problem(strict=True)
     except CacheError as error:
         return str(error.__cause__ or "it is stored under another key")
 

@@ -46,6 +46,7 @@ from pytest_ragmetrics.judges.transport import (
     fitting,
     together,
 )
+from pytest_ragmetrics.loop import in_child
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,7 +177,14 @@ class CacheTiers:
     """
 
     def __init__(
-        self, *, store: Store | None, cassette: Cassette | None, mode: Mode, run: str, warn: Callable[[str], None]
+        self,
+        *,
+        store: Store | None,
+        cassette: Cassette | None,
+        mode: Mode,
+        run: str,
+        warn: Callable[[str], None],
+        redact: Redact | None = None,
     ) -> None:
         self.cassette = cassette
         #: What could be put into no store.
@@ -186,27 +194,50 @@ class CacheTiers:
         self._mode = mode
         self._run = run
         self._warn = warn
+        self._redact = redact
+        #: Keys of which a request was kept that is another than the one asked.
+        self._refused: set[str] = set()
         self._neighbours: dict[str, Neighbours] = {}
         self._writes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Writes] = WeakKeyDictionary()
 
     def look(self, keys: Sequence[str], asked: Mapping[str, Row] = MappingProxyType({})) -> dict[str, CacheEntry]:
         """Return the entries of those keys that have one; when refreshing, only those this run made.
 
-        ``asked`` are the requests of keys, where they are known.
+        ``asked`` are the requests of keys, where they are known: what was kept of another one is passed over, which is
+        said once, and is an error in replay.
         """
         refreshing = self._mode == "refresh"
-        found = {} if self.cassette is None or refreshing else self.cassette.pick(keys, asked)
+        found: dict[str, CacheEntry] = {}
+        if self.cassette is not None and not refreshing:
+            kept = self.cassette.pick([key for key in keys if key not in self._refused], asked)
+            found = self._own(kept, asked, self.cassette.place)
         found |= {key: self.loose[key] for key in keys if key in self.loose}
         rest = [key for key in keys if key not in found]
         if rest and self._store is not None:
+            place = str(self._store.database)
             try:
-                found |= self._store.get_many(rest, run=self._run if refreshing else None)
+                kept = self._store.get_many(rest, run=self._run if refreshing else None)
+                found |= self._own(kept, asked, lambda _: place)
             except CacheUnavailableError as error:
                 if self._mode == "replay":
                     raise
                 self._store = None
                 self._stop_writing(error)
         return found
+
+    def _own(
+        self, kept: Mapping[str, CacheEntry], asked: Mapping[str, Row], place: Callable[[str], str]
+    ) -> dict[str, CacheEntry]:
+        """Return the entries that are of the requests asked."""
+        others = {key for key, entry in kept.items() if key in asked and not entry.is_of(asked[key], self._redact)}
+        for key in sorted(others):
+            msg = f"{place(key)}: entry {key[:8]} is of another request than its key says"
+            if self._mode == "replay":
+                raise CacheError(f"{msg}; without --rag-cache=replay it is asked for anew")
+            if not self._refused:
+                self._say(f"{msg}; it is asked for anew, as all such entries are")
+            self._refused.add(key)
+        return {key: entry for key, entry in kept.items() if key not in others}
 
     async def keep(self, entries: Sequence[CacheEntry]) -> None:
         """Keep entries, overwriting those of their keys."""
@@ -244,9 +275,12 @@ class CacheTiers:
             self._is_writable = False
             is_read = self._store is not None and self._store.exists()
             kept = "and adds nothing to the local cache" if is_read else "without a local cache"
-            # Where warnings are errors, no test must fail and no answer be lost for it.
-            with suppress(Warning):
-                self._warn(f"{error}; this run goes on {kept}")
+            self._say(f"{error}; this run goes on {kept}")
+
+    def _say(self, text: str) -> None:
+        # Where warnings are errors, no test must fail and no answer be lost for it.
+        with suppress(Warning):
+            self._warn(text)
 
 
 E = TypeVar("E", bound=Exception)
@@ -269,10 +303,9 @@ class CachedTransport:
     let through at once, ``None`` where they hold them back until there are no more: then no lock is held meanwhile,
     for which other runs would wait. ``run`` names the run, the same in all its processes, so that what one of them
     refreshed is fresh to all. ``redact`` is applied to what is stored, and what is stored is what is returned: a
-    redacted answer leads to the same next question live as in replay. ``asker`` names the test that asks, ``anew``
-    tells whether it asks for replies that are made anew: these are kept nowhere, so that the next run finds the first
-    ones. ``warn`` is called once for a store that cannot be used. ``remote`` is the tier behind the store, which is
-    shared with other machines. Neither is closed here.
+    redacted answer leads to the same next question live as in replay. ``asker`` names the test that asks. ``warn`` is
+    called once for a store that cannot be used. ``remote`` is the tier behind the store, which is shared with other
+    machines. Neither is closed here.
     """
 
     def __init__(
@@ -287,7 +320,6 @@ class CachedTransport:
         redact: Redact | None = None,
         run: str | None = None,
         asker: Callable[[], str | None] = lambda: None,
-        anew: Callable[[], bool] = lambda: False,
         warn: Callable[[str], None] = warnings.warn,
         remote: RemoteCache | None = None,
     ) -> None:
@@ -296,7 +328,8 @@ class CachedTransport:
         self.embedded = Counts()
         self._following = following
         self._salt = salt
-        self._tiers = CacheTiers(store=store, cassette=cassette, mode=mode, run=run or uuid.uuid4().hex, warn=warn)
+        run = run or uuid.uuid4().hex
+        self._tiers = CacheTiers(store=store, cassette=cassette, mode=mode, run=run, warn=warn, redact=redact)
         locks = None if store is None or width is None else store.locks
         width = _UNBOUNDED if width is None else width
         # Texts to embed wait for one another in batches, and must not keep a judge from being asked meanwhile.
@@ -304,11 +337,12 @@ class CachedTransport:
         self._embedding: SingleFlight[CacheEntry] = SingleFlight(locks and locks / "vectors", width=_EMBEDDED * width)
         self._redact = redact
         self._asker = asker
-        self._anew = anew
         self._remote = remote
         self._tests: dict[str, str] = {}
         self._warn = warn
         self._noted_hosts = False
+        # The threads of its libraries are not there.
+        in_child(self, _remote=lambda: None)
 
     async def send(self, request: AnyRequest) -> Reply:
         """Return the reply; raise what the links below raise, ``CacheMissError`` in replay, ``CacheError``.
@@ -316,8 +350,6 @@ class CachedTransport:
         Of texts to embed, those whose vectors are stored nowhere are sent on together.
         """
         if self.mode == "off" or (request.provider is not None and not request.provider.is_kept):
-            return await self._counted(request)
-        if self._anew() and self.mode != "replay":
             return await self._counted(request)
         return await (self._embed(request) if isinstance(request, EmbeddingRequest) else self._judge(request))
 
@@ -360,12 +392,18 @@ class CachedTransport:
         fresh = {key: entry for key, entry in entries.items() if recorded.get(key) != entry}
         return Used(tests=self._tests, loose=fresh)
 
+    def edited(self, others: Iterable[Used] = ()) -> list[str]:
+        """Return the keys of edited replies in the cassette that this process and ``others`` used."""
+        cassette = self._tiers.cassette
+        keys = () if cassette is None else {key for used in (self.used, *others) for key in used.tests}
+        return sorted(key for key, entry in cassette.pick(keys).items() if entry.is_edited) if cassette and keys else []
+
     def save(self, *, complete: bool, keep: bool = False, others: Iterable[Used] = ()) -> Saved | None:
         """Write the cassette, if there is one: what this process and ``others`` used; see ``Cassette.save``.
 
-        Called once a run, by the process that reports, and not when replaying, which has nothing to add.
+        Called once a run, by the process that reports; replaying has nothing to add.
         """
-        if self._tiers.cassette is None or self.mode == "off":
+        if self._tiers.cassette is None or self.mode in ("off", "replay"):
             return None
         used = self.used
         for part in others:
@@ -486,7 +524,8 @@ class CachedTransport:
 
             return await self._paid(keys, checks, pay, made)
 
-        new, fetched = await flight.share(missing, self._tiers.look, stored) if missing else ({}, frozenset())
+        look = partial(self._tiers.look, asked=rows)
+        new, fetched = await flight.share(missing, look, stored) if missing else ({}, frozenset())
         return found | new, fetched & made
 
     async def _paid(

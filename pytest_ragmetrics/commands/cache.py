@@ -79,7 +79,9 @@ def _verify(store: Store, arguments: Namespace) -> list[str]:
     faults = store.verify()
     lines = [f"{printable(fault.key)}: {fault.problem}" for fault in faults]
     if not faults:
-        return [f"{store.folder}: {_entries(store.count())}, all sound"]
+        redacted = sum(bool(entry.redacted) for entry in store)
+        unseen = f"; {redacted:,} redacted, which are checked where they are used" if redacted else ""
+        return [f"{store.folder}: {_entries(store.count())}, all sound{unseen}"]
     if arguments.remove:
         store.remove(faults)
         return [*lines, f"{store.folder}: removed {_entries(len(faults))}"]
@@ -96,8 +98,11 @@ def _prune(store: Store, arguments: Namespace) -> list[str]:
 
 
 def _export(store: Store, arguments: Namespace) -> list[str]:
-    file = arguments.file
-    saved = Cassette(file).save({entry.key: entry for entry in store}, complete=True)
+    file, entries = arguments.file, {entry.key: entry for entry in store}
+    if faults := [f"{key}: {problem}" for key, entry in entries.items() if (problem := entry.problem())]:
+        to_do = "`ragmetrics cache verify --remove` drops what is unsound"
+        raise CacheError("\n".join([*faults, f"{file}: NOT written; {to_do}"]))
+    saved = Cassette(file).save(entries, complete=True)
     if saved.refused:
         msg = "\n".join([*map(str, saved.refused), f"{file}: written without them, {_entries(saved.entries)}"])
         raise CacheError(msg)
@@ -125,7 +130,9 @@ def _verify_cassette(file: Path) -> list[str]:
     if faults:
         to_do = "take the file as it was committed, or delete these lines: they are recorded again"
         raise CacheError("\n".join([*map(str, faults), f"{file}: {len(faults)} unsound; {to_do}"]))
-    return [f"{file}: {_entries(count)}, all sound"]
+    bare = sum(not entry.digest for entry in Cassette(file).entries.values())
+    unseen = f"; {bare:,} without a digest: of these an edited reply is not seen" if bare else ""
+    return [f"{file}: {_entries(count)}, all sound{unseen}"]
 
 
 def _warn(text: str) -> None:

@@ -6,8 +6,9 @@ import asyncio
 import json
 import multiprocessing
 import os
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +271,89 @@ def test_results_that_stay_cut_off_are_not_lost(server: FakeBatches, run: Run) -
     assert answered(run("collect")) == 0
     assert answered(run("collect")) == len(TEXTS)
     assert (len(server.batches), server.twice) == (1, 0)
+
+
+#: Lines in the place of one, of which its key and its row are known.
+SPOILT: dict[str, Callable[[str, Body], list[str]]] = {
+    "null": lambda *_: ["null"],
+    "list": lambda *_: ["[]"],
+    "list of it": lambda _, row: [json.dumps([row])],
+    "number": lambda *_: ["7"],
+    "text": lambda *_: ['"custom_id"'],
+    "empty object": lambda *_: ["{}"],
+    "no JSON": lambda *_: ["<html>502 Bad Gateway</html>"],
+    "half": lambda _, row: [json.dumps(row)[:40]],
+    "two in one": lambda _, row: [json.dumps(row) * 2],
+    "missing": lambda *_: [],
+    "blank": lambda *_: [" "],
+    "no id": lambda _, row: [json.dumps({**row, "custom_id": None})],
+    "id of nobody": lambda _, row: [json.dumps({**row, "custom_id": "nobody"})],
+    "id of a list": lambda key, row: [json.dumps({**row, "custom_id": [key]})],
+    "id of an object": lambda key, row: [json.dumps({**row, "custom_id": {"id": key}})],
+    "id of a number": lambda _, row: [json.dumps({**row, "custom_id": 10**30})],
+    "id of a surrogate": lambda _, row: [json.dumps({**row, "custom_id": "\ud800"})],
+    "deep": lambda *_: ["[" * 100_000],
+    "long number": lambda *_: ["9" * 10_000],
+    "id alone": lambda key, _: [json.dumps({"custom_id": key})],
+    "texts": lambda key, _: [json.dumps({"custom_id": key, "response": "r", "result": "r", "error": "\ud800"})],
+    "lists": lambda key, _: [json.dumps({"custom_id": key, "response": [], "result": [], "error": [1]})],
+    "numbers": lambda key, _: [json.dumps({"custom_id": key, "response": 1, "result": 1, "error": 1})],
+    "no body": lambda key, _: [_with(key, None)],
+    "body of a list": lambda key, _: [_with(key, [])],
+    "body of NaN": lambda key, _: [_with(key, {"choices": float("nan"), "content": float("nan")})],
+    "error of an object": lambda key, _: [
+        json.dumps(
+            {"custom_id": key, "error": {"param": []}, "result": {"type": [], "error": {"error": {"error": []}}}}
+        )
+    ],
+}
+#: The same, with which nothing is lost.
+HARMLESS: dict[str, Callable[[str, Body], list[str]]] = {
+    "twice": lambda _, row: [json.dumps(row)] * 2,
+    "failed before": lambda key, row: [json.dumps({"custom_id": key}), json.dumps(row)],
+    "failed behind": lambda key, row: [json.dumps(row), json.dumps({"custom_id": key})],
+    "blank": lambda _, row: ["", json.dumps(row), "\r"],
+    "others": lambda _, row: ["null", json.dumps(row), "[]"],
+}
+
+
+def _with(key: str, body: object) -> str:
+    response, result = {"status_code": 200, "body": body}, {"type": "succeeded", "message": body}
+    return json.dumps({"custom_id": key, "response": response, "result": result})
+
+
+def test_a_line_that_is_no_result_is_lost_alone(server: FakeBatches, run: Run) -> None:
+    """Whatever is in it: the others are answered, its request says what is missing, and is the only one asked again."""
+    kinds = [*SPOILT.values(), *HARMLESS.values()]
+    texts = tuple(f"Pump {number:03} hums." for number in range(len(kinds)))
+
+    def spoil(row: Body) -> list[str]:
+        key, (batch,) = row["custom_id"], server.batches.values()
+        asked = json.dumps(dict(batch.requests).get(key))
+        return next((kind(key, row) for kind, text in zip(kinds, texts, strict=True) if text in asked), ["{}"])
+
+    server.spoil = spoil
+    run("submit", texts)
+    found = run("collect", texts)
+    assert [isinstance(each, Answered) for each in found] == [number >= len(SPOILT) for number in range(len(kinds))]
+    assert answered(found) == len(kinds) - len(SPOILT)
+    assert all(str(error).encode("utf-8").isascii() for error in found[: len(SPOILT)])
+    assert re.search("there is no line for it, and the batch is .*; 1[0-9] of its [0-9]+ lines name no", str(found[0]))
+    server.spoil = lambda row: [json.dumps(row)]
+    assert answered(run("wait", texts)) == len(texts)
+    assert [len(batch.requests) for batch in server.batches.values()] == [len(texts), len(SPOILT)]
+    assert run.ledger == []
+
+
+@pytest.mark.parametrize("line", ["null", "{}", '{"custom_id": "nobody"}', "<html>"])
+def test_a_batch_of_such_lines_is_not_posted_again_in_the_same_run(server: FakeBatches, run: Run, line: str) -> None:
+    """It was paid for once; the next run asks again."""
+    server.spoil = lambda _: [line]
+    assert answered(run("wait")) == 0
+    assert len(server.batches) == 1
+    server.spoil = lambda row: [json.dumps(row)]
+    assert answered(run("wait")) == len(TEXTS)
+    assert len(server.batches) == 2
 
 
 def test_500_after_acceptance_is_not_posted_again(server: FakeBatches, run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -73,6 +74,40 @@ def test_replay_needs_neither_key_nor_judge_nor_folder(
     assert not (pytester.path / "elsewhere").exists()
 
 
+@pytest.mark.parametrize("workers", [SERIAL, ["-p", "xdist", "-n1"]])
+def test_a_complete_cassette_is_enough_for_auto(
+    run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, server: FakeOpenAI, workers: list[str]
+) -> None:
+    """Without a key the judge that ``auto`` means is the one of the cassette, also where nothing says replay."""
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    result = run("-o", "rag_cassette=answers.jsonl", "-o", "rag_judge=auto", *workers)
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["*4 saved by the cache*", "judged by: openai:gpt-mine"])
+    assert server.calls == 0
+
+
+@pytest.mark.parametrize("option", [["--rag-cassette=answer.jsonl"], ["-o", "rag_cassette=answer.jsonl"]])
+def test_replay_names_a_cassette_that_is_not_there(run: RunPytest, recorded: Path, option: list[str]) -> None:
+    """Before any test runs; a run that records writes one."""
+    result = run(*option, "--rag-cache=replay")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: rag_cassette: */answer.jsonl does not exist, and a replay records nothing: *"])
+    run(*option).assert_outcomes(passed=4)
+
+
+def test_auto_without_a_key_asks_nobody_for_what_a_cassette_lacks(
+    run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names the model of the cassette, and the key that it needs."""
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("THINGS", "pump wheel")
+    result = run("-o", "rag_cassette=answers.jsonl")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["E*openai:gpt-mine needs a key: set OPENAI_API_KEY*"])
+
+
 def test_the_controller_writes_what_one_process_would(run: RunPytest, recorded: Path) -> None:
     """With two workers the file is the same byte for byte, made of what each of them used."""
     recorded.unlink()
@@ -124,6 +159,33 @@ def test_an_unresolved_merge_is_named(run: RunPytest, recorded: Path) -> None:
     result.assert_outcomes(failed=4)
     result.stdout.fnmatch_lines(["E *answers.jsonl:1: a merge was left unresolved*", "*answers.jsonl: NOT written, *"])
     assert recorded.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("args", "exists"), [(REPLAYING, 4), (RECORDING, 4), ((*REPLAYING, *MANY), 4), ((*RECORDING, *MANY), 5)]
+)
+def test_an_edited_reply_is_named_in_the_summary(
+    run: RunPytest,
+    recorded: Path,
+    server: FakeOpenAI,
+    monkeypatch: pytest.MonkeyPatch,
+    args: tuple[str, ...],
+    exists: int,
+) -> None:
+    """Where it is used, by whichever process; the file that a run writes on names it in the next run too."""
+    lines = recorded.read_text("utf-8").splitlines()
+    first, second = (json.loads(line)["key"][:8] for line in lines[:2])
+    lines[:2] = [line.replace("By the words they share.", "So it is.") for line in lines[:2]]
+    recorded.write_text("\n".join([*lines, ""]), "utf-8")
+    monkeypatch.setenv("THINGS", "pump valve hose seal" + " lamp" * (exists - 4))
+    for _ in range(2):
+        result = run(*args)
+        result.assert_outcomes(passed=exists)
+        edited = f"*answers.jsonl: edited replies used: 2 ({first}, {second})"
+        result.stdout.fnmatch_lines([edited])
+    assert server.calls == exists - 4
+    recorded.write_text(re.sub('"digest": "[0-9a-f]*", ', "", recorded.read_text("utf-8")), "utf-8")
+    run(*args).stdout.no_fnmatch_line("*edited replies*")
 
 
 def test_a_key_is_never_written(run: RunPytest, recorded: Path) -> None:

@@ -128,6 +128,8 @@ class SlowLine:
 
     def __init__(self, target: int, delay: float) -> None:
         self.port = 0
+        #: How often each connection has asked.
+        self.asked: list[int] = []
         self._target = target
         self._delay = delay
         self._loop = asyncio.new_event_loop()
@@ -158,11 +160,17 @@ class SlowLine:
     async def _joined(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             there = await asyncio.open_connection("127.0.0.1", self._target)
-            await asyncio.gather(self._passed_on(reader, there[1]), self._passed_on(there[0], writer))
+            self.asked.append(0)
+            number = len(self.asked) - 1
+            await asyncio.gather(self._passed_on(reader, there[1], number), self._passed_on(there[0], writer))
 
-    async def _passed_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _passed_on(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int | None = None
+    ) -> None:
         loop = asyncio.get_running_loop()
         while data := await reader.read(65_536):
+            if number is not None:
+                self.asked[number] += 1
             loop.call_later(self._delay, writer.write, data)
         loop.call_later(self._delay, writer.close)
 

@@ -228,6 +228,52 @@ def test_a_line_that_was_edited_is_an_error_of_its_place(file: Path, old: str, n
     assert (count, str(error)) == (1, str(raised.value))
 
 
+@pytest.mark.parametrize(
+    "text", ['{"claims": ["It froze."]}', "1.0", "水は濡れ\u2028ている", "\ud800 half", "", "𝔘" * 5000]
+)
+@pytest.mark.parametrize(
+    ("edit", "is_named"),
+    [
+        (lambda row: row["reply"].update(text="It was edited."), True),
+        (lambda row: row["reply"].update(prompt_tokens=10**30), True),
+        (lambda row: row["reply"].update(billed=0.5), True),
+        (lambda row: row.update(redacted=True), True),
+        (lambda row: row.update(digest="0" * 64), True),
+        (lambda row: row.update(digest="0"), True),
+        (lambda row: row.update(digest=""), False),
+        (lambda row: row.pop("digest"), False),
+        (lambda row: row.update(created="2027-01-01T00:00:00+00:00", host="other"), False),
+        (lambda row: None, False),
+    ],
+)
+def test_an_edited_reply_is_used_and_named(
+    file: Path, text: str, edit: Callable[[dict[str, Any]], object], is_named: bool
+) -> None:
+    """By verify with its line, however its digest was changed; without one it is believed, as in earlier versions."""
+    row = json.loads(line_of(entry("ice", text)))
+    edit(row)
+    write(file, line_of(entry("Ponds dry up.")), json.dumps(row))
+    assert Cassette(file).pick([row["key"]])[row["key"]].reply == row["reply"]
+    count, errors = Cassette(file).verify()
+    assert (count, [error.line for error in errors]) == (2 - is_named, [2] * is_named)
+    said = f"entry {row['key'][:8]} was changed, its reply is not that of its digest"
+    assert all(said in str(error) for error in errors)
+
+
+def test_a_file_that_is_written_has_digests_and_keeps_those_of_edited_replies(file: Path) -> None:
+    """Lines of earlier versions get one; an edit stays named until the reply is recorded anew."""
+    rows = [json.loads(line_of(entry(text))) for text in ("edited", "old")]
+    rows[0]["reply"]["text"] = "It was edited."
+    del rows[1]["digest"]
+    write(file, *map(json.dumps, rows))
+    used = Cassette(file).pick([row["key"] for row in rows])
+    assert Cassette(file).save(used | keyed(entry("new")), complete=True).written
+    assert all(len(json.loads(line)["digest"]) == 64 for line in file.read_text("utf-8").splitlines())
+    assert [error.line is not None for error in Cassette(file).verify()[1]] == [True]
+    assert Cassette(file).save(keyed(entry("edited")), complete=False).written
+    assert Cassette(file).verify() == (3, [])
+
+
 def test_git_merges_what_two_branches_recorded(tmp_path: Path) -> None:
     """Two branches that recorded different answers merge without a hand, where their lines are not neighbours."""
     common = sorted((entry(f"common {n}") for n in range(20)), key=lambda each: each.key)

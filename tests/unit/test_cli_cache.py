@@ -203,6 +203,34 @@ def test_a_cassette_is_verified(call: Call, tmp_path: Path) -> None:
     assert (status, out) == (1, "")
     places = [line.partition(" ")[0] for line in err.removeprefix("ragmetrics: ").splitlines()]
     assert places == [f"{file}:1:", f"{file}:3:", f"{file}:"]
+    edited = second.replace('"text": "{}"', '"text": "[]"')
+    file.write_text(f"{first}\n{edited}\n{third}\n")
+    assert f"{file}:2: entry " in call("verify", file)[2]
+    # An edit stays named where it is taken over.
+    other = tmp_path / "other"
+    assert call("import", file, on=other)[0] == call("export", tmp_path / "d.jsonl", on=other)[0] == 0
+    for verified in (call("verify", file), call("verify", tmp_path / "d.jsonl"), call("verify", on=other)):
+        assert "its reply is not that of its digest" in verified[2]
+    bare = re.sub('"digest": "[0-9a-f]*", ', "", f"{edited}\n{third}")
+    file.write_text(f"{first}\n{bare}\n")
+    unseen = "; 2 without a digest: of these an edited reply is not seen"
+    assert call("verify", file) == (0, f"{file}: 3 entries, all sound{unseen}\n", "")
+
+
+def test_a_row_of_another_request_is_unsound(call: Call, folder: Path, tmp_path: Path) -> None:
+    """Verifying finds it, and no cassette is made of it; what verifying cannot see of redacted ones, it says."""
+    with Store(folder) as store:
+        store.put(replace(entry(1), key=entry(2).key))
+    assert f"{entry(2).key}: its key is not that of its request" in call("verify")[2]
+    status, _, err = call("export", tmp_path / "c.jsonl")
+    assert (status, (tmp_path / "c.jsonl").exists()) == (1, False)
+    assert f"{entry(2).key}: its key is not that of its request" in err
+    assert f"{tmp_path / 'c.jsonl'}: NOT written" in err
+    assert "removed 1 entry" in call("verify", "--remove")[1]
+    with Store(folder) as store:
+        store.put(replace(entry(1), key=entry(2).key, redacted=True))
+    unseen = "; 1 redacted, which are checked where they are used"
+    assert call("verify") == (0, f"{folder}: 2 entries, all sound{unseen}\n", "")
 
 
 def test_the_folder_is_found_from_below(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
+from pytest_ragmetrics import loop
 from pytest_ragmetrics.batching.queue import Batching
 from pytest_ragmetrics.cache import remote as remote_module
 from pytest_ragmetrics.cache.entry import CacheEntry, CacheReadOnlyError, CacheUnavailableError, key_of
@@ -25,9 +27,11 @@ from pytest_ragmetrics.errors import CacheMissError, JudgeError
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import DIRECT, ChatMessage, Reply, Request
 from tests import backend_contract
+from tests.virtual_time import Clock, virtual_time
 
 T = TypeVar("T")
 SECRET = "a secret of the team"
+DEAD = CacheUnavailableError("it cannot be reached")
 
 
 @dataclass
@@ -508,16 +512,16 @@ def test_what_is_shared_is_redacted(tmp_path: Path) -> None:
     run(main())
 
 
-DEAD = CacheUnavailableError("it cannot be reached")
+ALONE = "this run goes on with the local cache alone and asks it again after 60 s"
 SHUT = CacheReadOnlyError("writing is forbidden")
 
 
 @pytest.mark.parametrize(
     ("errors", "said", "asked_next"),
     [
-        ({"get": DEAD}, "it cannot be reached; this run goes on with the local cache alone", 3),
-        ({"lease": DEAD}, "it cannot be reached; this run goes on with the local cache alone", 3),
-        ({"put": DEAD, "release": DEAD}, "it cannot be reached; this run goes on with the local cache alone", 3),
+        ({"get": DEAD}, f"it cannot be reached; {ALONE}", 3),
+        ({"lease": DEAD}, f"it cannot be reached; {ALONE}", 3),
+        ({"put": DEAD, "release": DEAD}, f"it cannot be reached; {ALONE}", 3),
         ({"lease": SHUT}, "writing is forbidden; this run goes on and adds nothing to it", 1),
         ({"put": SHUT}, "writing is forbidden; this run goes on and adds nothing to it", 1),
         ({"release": SHUT}, "writing is forbidden; this run goes on and adds nothing to it", 1),
@@ -563,8 +567,7 @@ def test_a_place_that_cannot_be_opened_keeps_nobody_waiting(tmp_path: Path, erro
         (reply,) = await asyncio.wait_for(machine.ask("New?"), 60)
         assert not reply.cached
         await machine.end()
-        rest = "this run goes on with the local cache alone"
-        assert machine.warned == [f"shared cache redis://cache: it cannot be used: {said}; {rest}"]
+        assert machine.warned == [f"shared cache redis://cache: it cannot be used: {said}; {ALONE}"]
 
     run(main())
 
@@ -583,30 +586,122 @@ def test_a_warning_that_is_an_error_fails_nothing(tmp_path: Path) -> None:
         (line,) = remote_module.counts_line("redis://u:p@cache/0", [asdict(machine.remote.counts)])
         assert line == (
             "shared cache redis://cache/0: 0 answers found, 0 added; "
-            "it cannot be reached; the run went on with the local cache alone"
+            "it cannot be reached; the run went on with the local cache alone and asked it again after 60 s"
         )
 
     run(main())
 
 
-def test_a_slow_place_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that hangs is left after a deadline, one that dawdles after some seconds in all, however much is asked."""
-    monkeypatch.setattr(remote_module, "_DEADLINE", 0.3)
-    hanging = asked_once(tmp_path / "a", Shelf(delay=60), *map(str, range(50)))
-    assert "no answer within 0.3 s" in hanging.warned[0]
-    monkeypatch.setattr(remote_module, "_SLOW", 0.05)
-    shelf = Shelf(delay=0.1)
+class Line(Shelf):
+    """A place that takes for its operations what is given, one after another, or keeps our processor for so long."""
+
+    def __init__(self, clock: Clock, seconds: Iterable[float | Exception], *, is_ours: bool = False) -> None:
+        super().__init__()
+        self.clock = clock
+        self.seconds = iter(seconds)
+        self.is_ours = is_ours
+        #: When it was asked.
+        self.times: list[float] = []
+
+    async def _do(self, name: str, count: int = 1) -> None:
+        self.times.append(self.clock.now)
+        took = next(self.seconds, 0.01)
+        if isinstance(took, Exception):
+            raise took
+        self.clock.now += took * self.is_ours
+        await asyncio.sleep(0.01 if self.is_ours else took)
+
+
+def looked(
+    seconds: Iterable[float | Exception], count: int, *, wide: int = 1, **options: Any
+) -> tuple[Line, list[str]]:
+    """Return a place that was asked so often, so many times at once, and what was warned of."""
+    warned: list[str] = []
 
     async def main() -> None:
-        machine = Machine(tmp_path / "b", lambda: shelf, slow_limit=0.25)
-        for number in range(10):
-            await machine.ask(f"{number}a?", f"{number}b?")
-        await machine.end()
-        assert "too slow: " in machine.warned[0]
-        assert len(machine.judge.asked) == 20
-        assert shelf.count("get") < 5
+        remote = RemoteCache(lambda: line, shown="redis://cache", warn=warned.append)
+        line.many = 1
+        for number in range(count):
+            keys = [f"{number * wide + each:064x}" for each in range(wide)]
+            await remote.look(keys, {})
+            # What the tests do between two questions.
+            await asyncio.sleep(0.1)
+        await remote.aclose()
 
-    run(main())
+    with virtual_time() as clock:
+        line = Line(clock, seconds, **options)
+        loop.run(main())
+    return line, warned
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        [1.2 if number % 500 == 0 else 0.01 for number in range(2_745)],
+        [4.9 if number % 5 else 0.01 for number in range(500)],
+        [1.2] * 4,
+        [60.0 if number % 3 == 0 else 0.01 for number in range(200)],
+        [60.0, 60.0],
+        [0.99] * 2_000,
+        [0.01] * 2_000,
+    ],
+    ids=[
+        "five of 2,745",
+        "four of five",
+        "four in a row",
+        "one of three without end",
+        "two without end",
+        "just in time",
+        "quick",
+    ],
+)
+def test_a_place_that_is_slow_now_and_then_is_kept(seconds: list[float]) -> None:
+    """However often in all, and however long the run."""
+    line, warned = looked(seconds, len(seconds))
+    assert (warned, len(line.times)) == ([], len(seconds))
+
+
+@pytest.mark.parametrize("seconds", [1.2, 4.0, 6.0, 60.0])
+def test_a_processor_that_is_busy_is_no_slow_place(seconds: float) -> None:
+    """The time for which our own loop does not run is not the place's, also where it is beyond the deadline."""
+    line, warned = looked([seconds] * 100, 100, is_ours=True)
+    assert (warned, len(line.times)) == ([], 100)
+
+
+def test_operations_at_the_same_time_are_slow_once() -> None:
+    """Many that wait for the same hiccup are one."""
+    line, warned = looked([1.2] * 16, 20, wide=16)
+    assert (warned, len(line.times)) == ([], 320)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "tries", "said"),
+    [
+        ([1.2] * 50, 5, "too slow: again and again longer than 1 s"),
+        ([4.9] * 50, 5, "too slow: again and again longer than 1 s"),
+        ([60.0] * 50, 3, "no answer within 5 s"),
+        ([1.2, 60.0] * 50, 4, "no answer within 5 s"),
+        ([DEAD] * 50, 1, "it cannot be reached"),
+        ([0.01, 0.01, *[1.2] * 50], 7, "too slow: again and again longer than 1 s"),
+    ],
+)
+def test_a_place_that_stays_slow_or_away_is_asked_once_a_minute(
+    seconds: list[float | Exception], tries: int, said: str
+) -> None:
+    """One warning in all; in between nothing is asked, so that it takes no more than a twelfth of the time."""
+    line, warned = looked(seconds, 3_000)
+    assert warned == [f"shared cache redis://cache: {said}; {ALONE}"]
+    after = [later - earlier for earlier, later in itertools.pairwise(line.times[tries - 1 :])]
+    assert len(after) >= 4
+    assert all(60 <= pause < 67 for pause in after)
+
+
+@pytest.mark.parametrize("seconds", [[1.2] * 7, [60.0] * 3, [DEAD], [DEAD] * 3, [DEAD, 1.2, 1.2]])
+def test_a_place_that_is_well_again_is_used_again(seconds: list[float | Exception]) -> None:
+    """After the rest that it is given, and no test fails meanwhile."""
+    line, warned = looked(seconds, 3_000)
+    assert len(warned) == 1
+    assert len(line.times) > 500
 
 
 def test_writing_ends_with_the_run(tmp_path: Path) -> None:
