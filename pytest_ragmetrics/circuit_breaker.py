@@ -10,6 +10,7 @@ from typing import Protocol
 
 from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges.transport import AnyRequest, JudgeOutageError, JudgeUnavailableError, Reply, Transport
+from pytest_ragmetrics.loop import in_child
 
 # With few requests in flight, a few questions that take too long are not yet an outage.
 _FEWEST = 3
@@ -103,6 +104,7 @@ class ProbingBreaker:
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._providers: defaultdict[tuple[str, str, str | None], _Provider] = defaultdict(_Provider)
+        in_child(self, _providers=lambda: defaultdict(_Provider))
 
     async def send(self, request: AnyRequest, following: Transport) -> Reply:
         """Pass a request on; raise what it raises, or ``JudgeOutageError`` with the time of the last answer."""

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
 Close = Callable[[], Awaitable[object]]
@@ -98,8 +99,11 @@ class _Call(Generic[T]):
 
 _lock = threading.Lock()
 _background: _Background | None = None
-# A forked child has the loop of its parent but not the thread; closing it here would take it away from the parent.
-_inherited: list[_Background] = []
+#: What a forked child makes anew: attributes by their owner.
+_made_anew: WeakKeyDictionary[object, dict[str, Callable[[], object]]] = WeakKeyDictionary()
+# A forked child shares sockets and selector with its parent; what it closes of them, the parent loses.
+_inherited: list[object] = []
+_pauses: list[threading.Event] = []
 
 
 def run(coro: Coroutine[Any, Any, T]) -> T:
@@ -222,15 +226,54 @@ def _is_own_thread() -> bool:
     return _background is not None and _background.thread is threading.current_thread()
 
 
+def in_child(owner: object, **attributes: Callable[[], object]) -> None:
+    """Have a forked child give its copy of an object new attributes, for those of the parent's loop and threads.
+
+    Each is what the call of its value returns. The parent keeps its own.
+    """
+    _made_anew[owner] = attributes
+
+
+def pause() -> None:
+    """Have the loop wait between two turns until a fork is made: a lock that it held would stay locked in the child."""
+    background = _background
+    if background is None or _pauses or _is_own_thread() or not background.thread.is_alive():
+        return
+    reached, go_on = threading.Event(), threading.Event()
+    _pauses.append(go_on)
+
+    def wait() -> None:
+        reached.set()
+        go_on.wait()
+
+    # One that is stopped meanwhile is closed.
+    with suppress(RuntimeError):
+        background.loop.call_soon_threadsafe(wait)
+        reached.wait(_JOIN_TIMEOUT)
+
+
+def _resume() -> None:
+    while _pauses:
+        _pauses.pop().set()
+
+
 def _forget() -> None:
     """Start afresh in a forked child."""
     global _background, _lock  # noqa: PLW0603 - as above
     _lock = threading.Lock()
+    _pauses.clear()
     if _background is not None:
         _inherited.append(_background)
-        _background = None
+        inherited, _background = _background.loop, None
+        inherited.set_exception_handler(lambda *_: None)
+        # Finalisers of connections take them from the selector of a loop that is not closed, and close() does too.
+        with suppress(AttributeError):  # uvloop's has none to set
+            inherited.is_closed = lambda: True  # type: ignore[method-assign]
+    for owner, attributes in _made_anew.items():
+        _inherited.extend(vars(owner)[name] for name in attributes)
+        vars(owner).update({name: make() for name, make in attributes.items()})
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(before=pause, after_in_parent=_resume, after_in_child=_forget)
 atexit.register(stop)

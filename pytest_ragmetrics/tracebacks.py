@@ -16,22 +16,34 @@ _OWN = f"{Path(__file__).parent}{os.sep}"
 # What this package calls, until it calls code of the user again.
 _LIBRARIES = f"{Path(os.__file__).parent}{os.sep}"
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
-_RUNNERS = re.compile(r"[/\\](?:_pytest|pluggy)[/\\]")
+_RUNNERS = re.compile(r"[/\\](?:_pytest|pluggy|(?:site|dist)-packages[/\\]pytest_\w+)[/\\]")
 
 
 def hide_own_frames(found: pytest.ExceptionInfo[BaseException]) -> None:
     """Take the frames of this package out of the tracebacks that pytest shows, where others of the test are left.
 
-    The message says what to write; ``--full-trace`` shows them.
+    An error that has none of the test, such as that of a row, is shown with those of its cause in code of the user. The
+    message says what to write; ``--full-trace`` shows them.
     """
-    kept = _without_own(found.tb)
-    if not kept or _RUNNERS.search(kept[-1].tb_frame.f_code.co_filename):
-        return
+    error, kept = found.value, _of_user(found.tb)
+    if not kept:
+        cause = error.__cause__
+        kept = [] if cause is None else _of_user(cause.__traceback__)
+        if cause is None or not kept:
+            return
+        error.__cause__, error.__context__ = cause.__cause__, cause.__context__
+        error.__suppress_context__ = cause.__suppress_context__
     found.traceback = type(found.traceback)(_chained(kept) or found.tb)
     cause = found.value.__cause__
     while cause is not None:
         cause.__traceback__ = _chained(_without_own(cause.__traceback__))
         cause = cause.__cause__
+
+
+def _of_user(traceback: TracebackType | None) -> list[TracebackType]:
+    """Return the frames that are not of this package, none where the last is not of the user."""
+    kept = _without_own(traceback)
+    return [] if not kept or _RUNNERS.search(kept[-1].tb_frame.f_code.co_filename) else kept
 
 
 def _without_own(traceback: TracebackType | None) -> list[TracebackType]:

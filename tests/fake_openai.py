@@ -138,6 +138,16 @@ class FakeOpenAI:
         self.answer, self.latency, self.refuses, self.key = answer_sensibly, 0.0, frozenset(), None
         self.in_flight_max, self.waves = 0, []
 
+    def release(self) -> None:
+        """Answer all that a round holds back, and hold back nothing more."""
+
+        def let_go() -> None:
+            self.waves.clear()
+            for each in self._waiting:
+                each.set()
+
+        self._loop.call_soon_threadsafe(let_go)
+
     @property
     def base_url(self) -> str:
         """The address to give to an OpenAI client."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from pytest_ragmetrics.judges.transport import AnyRequest, EmbeddingRequest, Reply, Transport
+from pytest_ragmetrics.loop import in_child
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +33,7 @@ class Batches:
     def __init__(self, following: Transport) -> None:
         self._following = following
         self._collectors: WeakKeyDictionary[Any, _BatchCollector] = WeakKeyDictionary()
+        in_child(self, _collectors=WeakKeyDictionary)
 
     async def send(self, request: AnyRequest) -> Reply:
         """Return the reply; errors of a batch are raised in all callers that wait for one of its texts."""

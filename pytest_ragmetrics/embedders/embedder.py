@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
-from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply, failures_of
+from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply, failures_of, full_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,8 +132,8 @@ class CustomEmbedder(Embedder):
 
 
 def as_embedder(target: Any, *, name: str | None = None) -> Embedder:
-    """Return an embedder, or the embedder made of an object; raise ``TypeError`` for another object."""
-    return target if isinstance(target, Embedder) else CustomEmbedder(target, name=name)
+    """Return an embedder, or the one made of an object, known by a ``name`` and its own; ``TypeError`` for another."""
+    return target if isinstance(target, Embedder) else CustomEmbedder(target, name=full_name(name, target))
 
 
 # Float sums depend on their order: rounded, so that the similarity of a vector to itself is 1.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.embedders.embedder import Embedder, as_vectors
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, optional
+from pytest_ragmetrics.loop import in_child
 from pytest_ragmetrics.text.words import telling_words
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class SentenceTransformersEmbedder(Embedder):
         self._encoder: Any = None
         # The models of the library are not thread-safe.
         self._alone = threading.Lock()
+        in_child(self, _alone=threading.Lock)
 
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector of length 1 a text; raise ``JudgeError`` if the model cannot be used."""

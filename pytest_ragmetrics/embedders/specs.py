@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ragmetrics import running
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
-from pytest_ragmetrics.judges.specs import is_factory, made_by, provider_advice
+from pytest_ragmetrics.judges.specs import is_factory, made_by, no_spec, provider_advice
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.embedders.embedder import Embedder
@@ -32,8 +32,7 @@ def check_embedder_spec(spec: str) -> str:
     if provider not in ("openai", "anthropic") and is_factory(spec):
         return spec
     hint = "Anthropic has no embeddings" if provider == "anthropic" else provider_advice(spec)
-    msg = f"{spec!r} is not one of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY"
-    raise ValueError(f"{msg}; {hint}" if hint else msg)
+    raise ValueError(no_spec(spec, "auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY", hint))
 
 
 def make_embedder(spec: str, *, timeout: float = 60, retries: int = 5) -> Embedder:

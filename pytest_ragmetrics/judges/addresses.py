@@ -12,8 +12,8 @@ T = TypeVar("T")
 
 # The account before the host. A colon that no port follows begins a password that should have been quoted.
 _ACCOUNT = re.compile(r"^(\w[\w+.-]*://)?([^/?#]*@|[^/?#:@]*:(?!\d*(?:[/?#]|$)).*@)", re.DOTALL)
-# A shorter one would be replaced in ordinary words.
-_SHORTEST = 4
+# A shorter one is no password; one that is not long may be an ordinary word, and is replaced where it stands alone.
+_SHORTEST, _LONG = 4, 8
 
 
 def split_account(url: str) -> tuple[str, tuple[str, str] | None]:
@@ -53,7 +53,7 @@ def secrets_of(urls: Iterable[str]) -> list[str]:
 
 
 def without(said: T, secrets: Sequence[str]) -> T:
-    """Return JSON builtins with ``***`` for each of the secrets in their values.
+    """Return JSON builtins with ``***`` for each of the secrets in their values, of short ones as words of their own.
 
     >>> without({"sent": ["Basic am9lOnBhc3M=", 7]}, ["am9lOnBhc3M="])
     {'sent': ['Basic ***', 7]}
@@ -61,7 +61,8 @@ def without(said: T, secrets: Sequence[str]) -> T:
     if isinstance(said, str):
         text: str = said
         for secret in secrets:
-            text = text.replace(secret, "***")
+            alone = "" if len(secret) >= _LONG else r"(?<!\w){}(?!\w)"
+            text = re.sub(alone.format(re.escape(secret)), "***", text) if alone else text.replace(secret, "***")
         return text  # type: ignore[return-value] # a text for a text
     if isinstance(said, list):
         return [without(part, secrets) for part in said]  # type: ignore[return-value]

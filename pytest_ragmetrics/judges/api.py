@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import platform
 import re
 from abc import abstractmethod
 from collections import deque
@@ -156,6 +157,7 @@ class Connection(Generic[Terms]):
         self._retries = retries
         self._deadline = (timeout + _PAUSE) * (retries + 1) if deadline is None else deadline
         self._wire: Wire | None = None
+        loop.in_child(self, _wire=lambda: None)
 
     def __repr__(self) -> str:
         return f"<Connection {self._vendor.label} {self._model}>"
@@ -268,6 +270,8 @@ class Connection(Generic[Terms]):
             variable = self._vendor.url_variable
             msg = f"{self._who}: {variable} must begin with http:// or https://, not {self._shown_url!r}"
             raise JudgeNotConfiguredError(msg)
+        # The SDK asks for it in a thread; a fork meanwhile would leave a lock of Python's behind.
+        platform.platform()
         options: dict[str, Any] = {"timeout": self._timeout, "max_retries": self._retries}
         make = getattr(sdk, f"Async{self._vendor.label}")
         try:

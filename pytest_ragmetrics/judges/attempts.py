@@ -12,8 +12,8 @@ from http import HTTPStatus
 from importlib import import_module
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
-from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.judges.transport import JudgeUnavailableError, UnusableReplyError
+from pytest_ragmetrics.errors import JudgeError, RagMetricsError
+from pytest_ragmetrics.judges.transport import JudgeUnavailableError, UnusableReplyError, check_running
 
 T = TypeVar("T")
 #: A key, or what is asked for one before every attempt; one that is not asynchronous in a thread.
@@ -73,6 +73,10 @@ async def attempt(make: Callable[[Call], Awaitable[T]], request: Any) -> T:
     Raises ``FinalError`` beyond them.
     """
     call = current.get() or Call()
+    try:
+        check_running.get()()
+    except JudgeError as error:
+        raise FinalError(error) from None
     call.made += 1
     try:
         return await within(call.timeout, make(call))

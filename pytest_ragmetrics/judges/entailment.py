@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.judges.local import keys, sentences_of
+from pytest_ragmetrics.loop import in_child
 from pytest_ragmetrics.text.sentences import sentence_table
 
 T = TypeVar("T")
@@ -60,6 +61,7 @@ class BatchingScorer:
         self._loaded: Future[EntailmentScorer] = Future()
         self._waiting: deque[tuple[Sequence[Pair], Future[list[Logits]]]] = deque()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="nli")
+        in_child(self, _waiting=deque, _thread=lambda: ThreadPoolExecutor(1))
 
     async def run(self, function: Callable[[EntailmentScorer], T]) -> T:
         """Call a function with the scorer in its thread; raises what loading raises."""

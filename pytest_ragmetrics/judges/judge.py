@@ -22,6 +22,7 @@ from pytest_ragmetrics.judges.transport import (
     Request,
     Transport,
     failures_of,
+    full_name,
     shown,
 )
 
@@ -167,7 +168,8 @@ class CustomJudge(PromptedJudge):
 
     A callable is run in a thread, unless it is asynchronous. ``name``, or the target's own attribute ``name``, is
     shown in results and determines, with the prompt, which recorded reply is used: change it when the model behind it
-    changes. Without a name two judges cannot be distinguished, so replies are not recorded.
+    changes. One that a ``MODULE:FACTORY`` or a hook makes is known by its spec and its own name. Without a name two
+    judges cannot be distinguished, so replies are not recorded.
 
     >>> import asyncio
     >>> from pytest_ragmetrics.judges.tasks import ListClaims
@@ -224,8 +226,8 @@ class CustomJudge(PromptedJudge):
 
 
 def as_judge(target: Any, *, name: str | None = None, prompts: PromptBook | None = None) -> Judge:
-    """Return a judge, or the judge made of an object; raise ``TypeError`` for another object."""
-    return target if isinstance(target, Judge) else CustomJudge(target, name=name, prompts=prompts)
+    """Return a judge, or the one made of an object, known by a ``name`` and its own; ``TypeError`` for another."""
+    return target if isinstance(target, Judge) else CustomJudge(target, name=full_name(name, target), prompts=prompts)
 
 
 def _as_prompt(request: Request) -> str:

@@ -26,6 +26,7 @@ from pytest_ragmetrics.judges.transport import (
     Request,
     Transport,
 )
+from pytest_ragmetrics.loop import in_child
 from pytest_ragmetrics.prices import estimated_tokens
 
 # Seconds after which a beginning counts as forgotten: Anthropic keeps it for 300 after it was last read.
@@ -88,6 +89,7 @@ class Prefixes:
         self._numbers = 0
         #: How many requests that lead to others have no place yet.
         self._leads = 0
+        in_child(self, _known=dict, _accounts=WeakKeyDictionary, _leads=int)
 
     async def send(self, request: AnyRequest) -> Reply:
         """Return the reply; a request whose beginning is being written is sent after others that have no place yet."""

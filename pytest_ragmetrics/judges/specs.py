@@ -126,8 +126,14 @@ def check_spec(spec: str) -> str:
     if not spec.startswith(_KINDS) and is_factory(spec):
         return spec
     forms = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY, panel:SPEC,SPEC,SPEC"
-    advice = provider_advice(spec)
-    raise ValueError(f"{spec!r} is not one of {forms}" + (f"; {advice}" if advice else ""))
+    raise ValueError(no_spec(spec, forms, provider_advice(spec)))
+
+
+def no_spec(spec: str, forms: str, advice: str | None) -> str:
+    """Return the message for a text that is no spec, in which a key in its place is masked."""
+    from pytest_ragmetrics.text.credentials import masked  # not at start-up
+
+    return masked(f"{spec!r} is not one of {forms}" + (f"; {advice}" if advice else ""))
 
 
 def panel_members(spec: str, check: Callable[[str], str] = check_spec) -> list[str]:

@@ -13,11 +13,13 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object
+from pytest_ragmetrics.loop import in_child
 from pytest_ragmetrics.prices import price
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.characters import printable
@@ -390,6 +392,10 @@ def shown(reply: str) -> str:
 DIRECT: Transport = Repair(Providers())
 
 
+#: Raises ``JudgeError`` once the run that a request is for has ended: no further attempt is made at it.
+check_running: ContextVar[Callable[[], None]] = ContextVar("check_running", default=_nothing)
+
+
 class Limiter:
     """Bounds the requests in flight; narrows when a provider answers "too many requests", and widens again later.
 
@@ -406,19 +412,28 @@ class Limiter:
         self._full = width
         #: The number of requests that may be in flight now.
         self.width = width
+        #: Whether requests are sent; set to False in any thread, it lets those in flight end and sends no other.
+        self.is_open = True
         self._busy = 0
         self._waiting: dict[asyncio.Future[None], Callable[[], bool]] = {}
         self._clock = clock
         self._narrowed = -math.inf
+        in_child(self, _busy=int, _waiting=dict)
 
     async def send(self, request: AnyRequest) -> Reply:
         """Send a request when fewer than ``width`` are in flight."""
         async with self.place(request.waits if isinstance(request, Request) else bool):
+            self._check_open()
+            check_running.set(self._check_open)
             request.started()
             reply = await self._following.send(replace(request, rate_limited=self.narrow))
             # Before the place is given to another.
             request.replied()
             return reply
+
+    def _check_open(self) -> None:
+        if not self.is_open:
+            raise JudgeError("the run has ended, and nothing more is asked")
 
     def narrow(self) -> None:
         """Halve the width, at most once a second."""
@@ -474,3 +489,9 @@ class Limiter:
             if not turn.done():
                 self._busy += 1
                 turn.set_result(None)
+
+
+def full_name(spec: str | None, made: object) -> str | None:
+    """Return what the replies of an object are kept under: its spec, with the ``name`` of its own if it has one."""
+    own = getattr(made, "name", None)
+    return f"{spec}:{own}" if spec and own and own != spec else spec

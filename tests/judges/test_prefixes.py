@@ -347,15 +347,9 @@ def test_the_bill_of_a_table(rule: str, width: int, most: float) -> None:
 @pytest.mark.parametrize("rule", ["implicit", "explicit", "automatic"])
 def test_no_bill_rises(rule: str, metrics: Sequence[str]) -> None:
     """Whatever the number of metrics, of votes, of contexts and of places."""
-    for contexts, width, votes, anew in (
-        (1, 9, 1, False),
-        (4, 1, 1, False),
-        (13, 3, 1, True),
-        (13, 2, 3, False),
-        (13, 99, 2, False),
-    ):
+    for contexts, width, votes in ((1, 9, 1), (4, 1, 1), (13, 3, 1), (13, 2, 3), (13, 99, 2)):
         rows = [replace(row, retrieved_contexts=(row.retrieved_contexts or ())[:contexts]) for row in ROWS[:3]]
-        with context.changed(votes=votes, anew=anew):
+        with context.changed(votes=votes):
             (before, _), (after, _) = (billed(rule, rows, metrics, width=width, caching=each) for each in (False, True))
         assert after.bill <= before.bill * 1.001, (contexts, width, votes)
 

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.judges.addresses import secrets_of, shown_address, split_account
+from pytest_ragmetrics.judges.addresses import secrets_of, shown_address, split_account, without
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
@@ -144,3 +144,21 @@ def test_the_forms_of_a_password() -> None:
     """As it is, quoted, and in a header; a short one would be found in words."""
     assert {PASSWORD, QUOTED, IN_HEADER} <= set(secrets_of([f"http://joe:{QUOTED}@host"]))
     assert secrets_of(["http://host", "http://joe:of@host"]) == [base64.b64encode(b"joe:of").decode()]
+
+
+@pytest.mark.parametrize(
+    ("key", "said", "shown"),
+    [
+        ("x", "extra text: max 8 exits, fix it", "extra text: max 8 exits, fix it"),
+        ("x", "the key x is wrong", "the key *** is wrong"),
+        ("ollama", "ollamas run; wrong key: ollama.", "ollamas run; wrong key: ***."),
+        ("none", "nonetheless none", "nonetheless ***"),
+        ("k\u00f6", "K\u00f6ln k\u00f6nnte; key=k\u00f6", "K\u00f6ln k\u00f6nnte; key=***"),
+        ("a.b", "aXb a.b", "aXb ***"),
+        ("sk-0123456789abcdef", "Bearersk-0123456789abcdefX", "Bearer***X"),
+        ("token-123456", "token-1234567 and mytoken-123456", "***7 and my***"),
+    ],
+)
+def test_a_short_key_is_masked_as_a_word_of_its_own(key: str, said: str, shown: str) -> None:
+    """A word that it is a part of stays; a long one is masked wherever it is."""
+    assert without({"said": [said]}, [key]) == {"said": [shown]}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import running
+from pytest_ragmetrics.embedders.embedder import CustomEmbedder
 from pytest_ragmetrics.embedders.local import LocalEmbedder, SentenceTransformersEmbedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
@@ -42,7 +43,8 @@ def _house(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("house.judges")
     shelf = type("Shelf", (), {"make": lambda: OWN})
     names = {"make": lambda: OWN, "simple": lambda: str.lower, "Shelf": shelf, "three": lambda: 3, "NUMBER": 3}
-    vars(module).update(names, needy=needy, unready=unready)
+    named = type("Versioned", (), {"name": "large-2", "__call__": needy})
+    vars(module).update(names, versioned=named, needy=needy, unready=unready)
     monkeypatch.setitem(sys.modules, "house", ModuleType("house"))
     monkeypatch.setitem(sys.modules, "house.judges", module)
 
@@ -54,7 +56,10 @@ def _house(monkeypatch: pytest.MonkeyPatch) -> None:
         (make_judge, "anthropic:claude-haiku-5-5", AnthropicJudge, "anthropic:claude-haiku-5-5"),
         (make_judge, "local", LocalJudge, "local (heuristic)"),
         (make_judge, "house.judges:simple", CustomJudge, "house.judges:simple"),
+        (make_judge, "house.judges:versioned", CustomJudge, "house.judges:versioned:large-2"),
         (make_judge, "house.judges:Shelf.make", OpenAIJudge, "openai:m"),
+        (make_embedder, "house.judges:simple", CustomEmbedder, "house.judges:simple"),
+        (make_embedder, "house.judges:versioned", CustomEmbedder, "house.judges:versioned:large-2"),
         (make_embedder, " local ", LocalEmbedder, "local (heuristic)"),
         (make_embedder, "openai:m", OpenAIEmbedder, "openai:m"),
         (make_embedder, "sentence-transformers:a b/m", SentenceTransformersEmbedder, "sentence-transformers:a b/m"),

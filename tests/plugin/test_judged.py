@@ -257,7 +257,13 @@ EVERYWHERE = """
 def test_metrics_are_asked_from_anywhere(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
     """Plain tests, threads and tests of both asynchronous plugins score, and leave nothing open at the end."""
     server.latency = 0.05
-    pytester.makeconftest("import pytest\n@pytest.fixture\ndef anyio_backend(): return 'asyncio'")
+    # In development mode asyncio logs each step of a task that takes a tenth of a second, as on a busy machine.
+    pytester.makeconftest("""
+        import logging, pytest
+        logging.getLogger("asyncio").setLevel(logging.ERROR)
+        @pytest.fixture
+        def anyio_backend(): return 'asyncio'
+    """)
     pytester.makepyfile(**{f"test_{plugin}": EVERYWHERE.replace("MARKED", plugin) for plugin in ("asyncio", "anyio")})
     plugins = ["-p", "ragmetrics", "-p", "anyio", "-p", "asyncio", "-o", "asyncio_default_fixture_loop_scope=function"]
     result = subprocess.run(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.plugin.conftest import RunPytest
@@ -72,4 +74,75 @@ def test_frames_of_this_package_are_hidden(run: RunPytest) -> None:
         assert "pytest_ragmetrics/" not in section
         assert "concurrent" not in section
         assert len(section.splitlines()) < 25
-    assert "public_names.py" in run("--rag-judge=openai:m", "--full-trace", "-k", "test_evaluate").stdout.str()
+    assert (
+        "pytest_ragmetrics/evaluation.py"
+        in run("--rag-judge=openai:m", "--full-trace", "-k", "test_evaluate").stdout.str()
+    )
+
+
+APPLICATION = """
+    import json
+    import pytest
+
+    class Lookup:
+        def find(self, sample):
+            {body}
+
+    @pytest.fixture(scope="session")
+    def rag_respond():
+        {kind}def respond(sample):
+            return Lookup().find(sample)
+        return respond
+
+    @pytest.mark.rag_dataset([{{"id": "a", "question": "Why?"}}], metrics={{"lexical_grounding": 0.5}})
+    def test_row(rag_sample):
+        pass
+"""
+NO_TEXT = "; a Sample is no text: its question is sample.user_input"
+
+
+@pytest.mark.parametrize("kind", ["", "async "])
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("raise ConnectionError('database not reachable')", "ConnectionError: database not reachable"),
+        ("return {}['answer']", "KeyError: 'answer'"),
+        (
+            "return sample.lower()",
+            "AttributeError: a Sample has no attribute 'lower'; its texts are sample.user_input*",
+        ),
+        ("return sample + '!'", f"TypeError: unsupported operand *{NO_TEXT}"),
+        ("return 'Q: ' + sample", f"TypeError: can only concatenate str *{NO_TEXT}"),
+        ("return len(sample)", f"TypeError: object of type 'Sample' has no len(){NO_TEXT}"),
+        ("return 'why' in sample", f"TypeError: argument of type 'Sample' *{NO_TEXT}"),
+        ("return sample[0]", f"TypeError: 'Sample' object is not subscriptable{NO_TEXT}"),
+        ("return ' '.join([sample])", f"TypeError: sequence item 0: *{NO_TEXT}"),
+        ("return json.dumps({'q': sample})", f"TypeError: Object of type Sample is not JSON serializable{NO_TEXT}"),
+        ("return len(7)", "TypeError: object of type 'int' has no len()"),
+    ],
+)
+def test_an_error_of_an_application_shows_its_own_lines_alone(run: RunPytest, kind: str, body: str, said: str) -> None:
+    """One traceback, that of the user, with the row and the error in one line; and a Sample is no text."""
+    result = run(test_it=APPLICATION.format(body=body, kind=kind))
+    result.assert_outcomes(errors=1)
+    shown = result.stdout.str().partition("= ERRORS =")[2].partition("short test summary")[0]
+    result.stdout.fnmatch_lines(
+        [f"E   *pytest_ragmetrics.UnscoredError: row 'a': rag_respond raised {said.replace('[', '[[]')}"]
+    )
+    assert re.search(rf"^>? +{re.escape(body)}$", shown, re.MULTILINE)
+    assert "direct cause" not in shown
+    assert "_called" not in shown
+    assert "pytest_fixture_setup" not in shown
+    result.stdout.fnmatch_lines(["ERROR test_it.py::test_row[[]a[]] - pytest_ragmetrics.UnscoredError: row*"])
+
+
+def test_an_error_with_a_cause_of_the_user_shows_both(run: RunPytest) -> None:
+    """What the user chained stays chained."""
+    lines = ("try:", "    1 / 0", "except ZeroDivisionError as error:", "    raise OSError('late') from error")
+    body = "\n            ".join(lines)
+    result = run(test_it=APPLICATION.format(body=body, kind=""))
+    shown = result.stdout.str()
+    assert (shown.count("direct cause"), shown.count("1 / 0")) == (1, 2)
+    result.stdout.fnmatch_lines(
+        ["E   *ZeroDivisionError: division by zero", "E   *UnscoredError: row 'a': *OSError: late"]
+    )

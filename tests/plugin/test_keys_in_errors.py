@@ -1,0 +1,172 @@
+"""No message of this package has a key that another error said: on the terminal, in junit, in files and warnings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics import MetricResult, Sample, evaluate
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.embedders.specs import check_embedder_spec
+from pytest_ragmetrics.errors import DatasetError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.judges.specs import check_spec
+from pytest_ragmetrics.metrics import Metric
+from tests.plugin.conftest import MANY, SERIAL, RunPytest
+
+# Made up; none is a key of anything. The last has no form of its own, and is that of the environment.
+KEYS = (
+    "sk-proj-Zq0123456789abcdefghij",
+    "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+    "Bearer abcdef0123456789abcdef",
+    "AKIA0123456789ABCDEF",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+)
+SAID = " and ".join(KEYS)
+SOURCES = {
+    "test_application": """
+        @pytest.fixture(scope="session")
+        def rag_respond():
+            def respond(sample):
+                raise KeyError(SAID)
+            return respond
+        @pytest.mark.rag_dataset([{"user_input": "?"}], metrics=["token_f1"])
+        def test_it(rag_sample): pass
+    """,
+    "test_metric": """
+        class Own(Metric):
+            name = "own"
+            def measure(self, sample): raise ValueError(SAID)
+        @pytest.mark.rag_dataset([{"user_input": "?", "response": "a"}], metrics=[Own()])
+        def test_it(rag_sample): pass
+    """,
+    "test_judge": """
+        def judge(prompt): raise RuntimeError(SAID)
+        def test_it(): assert_faithful("Ivy climbs.", ["Ivy climbs."], judge=judge)
+    """,
+    "test_judge_of_ours": """
+        def judge(prompt): raise JudgeError(SAID)
+        def test_it(): Faithfulness(judge=judge).score(response="Ivy climbs.", contexts=["Ivy climbs."])
+    """,
+    "test_factory": """
+        def made(): raise OSError(SAID)
+        def test_it(): assert_faithful("Ivy climbs.", ["Ivy climbs."], judge=__name__ + ":made")
+    """,
+    "test_embedder": """
+        def embed(texts): raise RuntimeError(SAID)
+        def test_it(): SemanticSimilarity(embedder=embed).score(response="a", reference="b")
+    """,
+    "test_table": """
+        def judge(prompt): raise RuntimeError(SAID)
+        def test_it(rag_evaluate):
+            table = rag_evaluate([{"response": "Ivy.", "contexts": ["Ivy."]}] * 2, [Faithfulness(judge=judge)])
+    """,
+    "test_choice": """
+        def where(sample): raise RuntimeError(SAID)
+        @pytest.mark.rag_dataset([{"user_input": "?"}], metrics=["token_f1"], where=where)
+        def test_it(rag_sample): pass
+    """,
+    "test_row": """
+        @pytest.mark.rag_dataset([{"user_input": "?", "response": ["a", SAID]}, {SAID: 1}], metrics=["token_f1"])
+        def test_it(rag_sample): pass
+    """,
+}
+HEAD = """
+import pytest
+from pytest_ragmetrics import JudgeError, MetricResult, assert_faithful
+from pytest_ragmetrics.metrics import Faithfulness, Metric, SemanticSimilarity, TokenF1
+SAID = "".join(map(chr, {codes}))
+"""
+
+
+@pytest.fixture
+def suite(no_provider: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Return test files in which the keys are in no line that pytest could show."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEYS[-1])
+    from textwrap import dedent
+
+    return {name: HEAD.format(codes=[*map(ord, SAID)]) + dedent(text) for name, text in SOURCES.items()}
+
+
+def shown_in(text: str) -> list[str]:
+    """Return the keys that a text shows."""
+    return [key for key in KEYS if key in text]
+
+
+@pytest.mark.parametrize("workers", [SERIAL, MANY], ids=["one process", "workers"])
+def test_no_message_has_a_key(
+    run: RunPytest, suite: dict[str, str], workers: list[str], pytester: pytest.Pytester
+) -> None:
+    """Whatever raised the error: application, metric, judge, factory, embedder, predicate or row."""
+    pytester.makeconftest(
+        HEAD.format(codes=[*map(ord, SAID)])
+        + "def pytest_ragmetrics_result(item, record):\n    raise ValueError(SAID)\n"
+    )
+    suite["test_observed"] = HEAD + "def test_it(): TokenF1().score(response='a', reference='a')\n"
+    suite["test_observed"] = suite["test_observed"].format(codes="[97]")
+    files = ("--junitxml=junit.xml", "--rag-json=run.json", "--rag-report=page.html", "--rag-markdown=table.md")
+    result = run(*workers, *files, "-rA", "--tb=long", "--continue-on-collection-errors", **suite)
+    assert "***" in result.stdout.str()
+    written = {name: (pytester.path / name).read_text("utf-8") for name in ("junit.xml", "run.json", "page.html")}
+    written |= {"out": result.stdout.str(), "err": result.stderr.str()}
+    assert {name: shown_in(text) for name, text in written.items()} == {name: [] for name in written}
+    outcomes = result.parseoutcomes()
+    assert outcomes["passed"] == 1
+    assert outcomes["failed"] + outcomes["errors"] >= len(SOURCES) - 1
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_errors_show_no_key(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither as a text nor in their representation; the rest of a message stays."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEYS[-1])
+    for error in (RagMetricsError(f"a {key} b"), UnscoredError(f"a {key} b"), DatasetError(f"a {key} b", file=key)):
+        assert not shown_in(f"{error} {error!r}")
+        assert "a *** b" in str(error)
+
+
+@pytest.mark.parametrize("check", [check_spec, check_embedder_spec])
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_in_the_place_of_a_spec_is_not_shown(
+    key: str, check: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message says what to write, as for any other text."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEYS[-1])
+    with pytest.raises(ValueError, match=r"\*\*\*.* is not one of auto, local, openai:MODEL") as caught:
+        check(key)
+    assert not shown_in(str(caught.value))
+
+
+@pytest.mark.parametrize("text", ["a risk-based, task-oriented approach", "an ollama key", "sk-learn", "€ş你"])
+def test_words_stay(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no key is shown, a short key of a local server as well."""
+    monkeypatch.setenv("OPENAI_API_KEY", "ollama")
+    assert str(RagMetricsError(text)) == text
+
+
+def test_tables_and_commands_show_no_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reasons of a table, and what a command says on standard error."""
+
+    class Own(Metric):
+        name = "own"
+
+        def measure(self, sample: Sample) -> MetricResult:
+            raise ValueError(SAID)
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEYS[-1])
+    rows = [{"response": "first", "contexts": ["Ivy."]}]
+    table = evaluate(rows, [Own()])
+    assert "***" in str(table.rows[0].unscored)
+    assert not shown_in(f"{table} {table.to_json()} {[row.unscored for row in table.rows]}")
+    (tmp_path / "factory.py").write_text(f"def made():\n    raise ValueError({SAID!r})\n", "utf-8")
+    (tmp_path / "rows.jsonl").write_text(json.dumps(rows[0]) + "\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    judged = ["--metrics=faithfulness", "--judge=factory:made", f"--output={tmp_path / 'scores.jsonl'}"]
+    assert main(["score", str(tmp_path / "rows.jsonl"), *judged]) == 1
+    out, err = capsys.readouterr()
+    assert "***" in err
+    assert not shown_in(out + err)
