@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.codec import json_builtins
 from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, cluster_of, compare_tables, key_of
-from pytest_ragmetrics.datasets.reading import read_object
-from pytest_ragmetrics.datasets.rows import Raw, RowError, sample_of, written_id
+from pytest_ragmetrics.datasets.reading import read_dataset, read_object
+from pytest_ragmetrics.datasets.rows import Columns, DatasetRow, Raw, RowError, sample_of, written_id
 from pytest_ragmetrics.errors import UnknownMetricError, UnscoredError, optional
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
 from pytest_ragmetrics.explain.results import explain_vacuous
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 _SHOWN = 10
 _NARROWEST = 20
 _IN_HTML = 100
+# What is not in a mean, by the name of its count in Stats.
+_LEFT_OUT = {"unscored": "unscored", NOTHING_TO_CHECK: "vacuous"}
 # Spreadsheets run what begins like this, some also in full width.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -110,42 +113,59 @@ class Evaluation(TableNames):
         """
         found = self._score_set(metric, vacuous)
         if not found.counted and not found.vacuous:
-            reasons = [row.unscored[metric] for row in self.rows if metric in row.unscored]
-            first = f"; the first: {reasons[0]}" if reasons else ""
-            raise UnscoredError(f"{metric}: none of {len(self.rows)} rows has a score{first}")
+            raise UnscoredError(f"{metric}: none of {len(self.rows)} rows has a score{self._first_reason(metric)}")
         if found.unscored and not skip_unscored:
-            missing = f"{len(found.unscored)} of {len(self.rows)} rows are unscored"
+            missing = f"{len(found.unscored)} of {len(self.rows)} rows are unscored{self._first_reason(metric)}"
             raise UnscoredError(f"{metric}: {missing}; skip_unscored=True leaves them out")
         if not found.counted:
             raise UnscoredError(explain_vacuous(metric, len(found.vacuous)))
         return fmean(found.scores)
 
     def __repr__(self) -> str:
-        """Return the means: the rows with their texts would fill a terminal."""
-        means = (f"{name} {'-' if found.mean is None else f'{found.mean:.3g}'}" for name, found in self.stats().items())
+        """Return the means and what is not in them: the rows with their texts would fill a terminal."""
+        means = []
+        for name, found in self.stats().items():
+            sides = [f"{number} {word}" for word, field in _LEFT_OUT.items() if (number := getattr(found, field))]
+            mean = "-" if found.mean is None else f"{found.mean:.3g}"
+            means.append(f"{name} {mean}" + (f" ({', '.join(sides)})" if sides else ""))
         return f"<Evaluation of {counted(len(self.rows), 'row')}: {', '.join(means)}>"
 
     def __str__(self) -> str:
-        """Return the means and the worst rows as a table that is cut to the width of the terminal."""
+        """Return the means and the worst rows, cut to the width of the terminal, and why the first is unscored."""
         columns = get_terminal_size().columns
         widths = [max(map(len, column)) for column in zip(*(row[1:] for row in self._cells(0)), strict=True)]
         lines = text_table(self._cells(max(columns - sum(widths) - 2 * len(widths), _NARROWEST)))
-        return "\n".join(shortened(line, columns) for line in lines)
+        return "\n".join([*(shortened(line, columns) for line in lines), *self._reasons()])
 
     def _repr_html_(self) -> str:
         """Return the same table for a notebook."""
         head, *rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._cells(_IN_HTML))
         body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><thead><tr>{head.replace('td>', 'th>')}</tr></thead><tbody>{body}</tbody></table>"
+        below = "".join(f"<p>{escape(line)}</p>" for line in self._reasons())
+        return f"<table><thead><tr>{head.replace('td>', 'th>')}</tr></thead><tbody>{body}</tbody></table>{below}"
 
     def _cells(self, width: int) -> list[list[str]]:
         """Return the cells of a table: the means, and the worst rows with so many characters of id and question."""
-        means = ("-" if found.mean is None else score_text(found.mean) for found in self.stats().values())
+        stats = [*self.stats().values()]
+        means = ["-" if found.mean is None else score_text(found.mean) for found in stats]
+        left_out = [(word, [getattr(found, field) for found in stats]) for word, field in _LEFT_OUT.items()]
+        counts = [[word, *map(str, numbers)] for word, numbers in left_out if any(numbers)]
         shown = [(row, [_entry(row, metric) for metric in self.metrics]) for row in self.worst(_SHOWN)]
         rows = [[readable(_title(row.sample), width), *map(self._cell, entries)] for row, entries in shown]
         more = [[line, *("" for _ in self.metrics)] for line in and_more(len(self.rows), shown=_SHOWN, indent="")]
         count = counted(len(self.rows), "row")
-        return [["", *self.metrics], [f"mean of {count}", *means], *rows, *more]
+        if counts:
+            counts.insert(0, ["in the mean", *(f"{it.n - it.unscored - it.vacuous} of {it.n}" for it in stats)])
+        return [["", *self.metrics], ["mean" if counts else f"mean of {count}", *means], *counts, *rows, *more]
+
+    def _first_reason(self, metric: str) -> str:
+        """Return why the first row without a score has none, as the end of a sentence."""
+        reasons = (row.unscored[metric] for row in self.rows if row.unscored.get(metric))
+        return next((f"; the first: {reason.removeprefix(f'{metric}: ')}" for reason in reasons), "")
+
+    def _reasons(self) -> list[str]:
+        found = self.stats().items()
+        return [readable(f"{name}: unscored{self._first_reason(name)}") for name, it in found if it.unscored]
 
     def _cell(self, entry: ColumnEntry) -> str:
         state = standing(entry, self.vacuous)
@@ -333,7 +353,7 @@ class Evaluation(TableNames):
         ...             for name, score in scores.items()]
         ...     return Evaluation(metrics=("brevity",), rows=tuple(rows))
         >>> print(table(a=1.0, b=0.5, c=1.0).compare(table(c=0.5, b=0.5, a=1.0)))
-        brevity 0.67 -> 0.83: +0.167 (95 % interval -0.67..+0.77, n=3, t test p=0.423, sign flips p=1.000)
+        brevity 0.67 -> 0.83: +0.167 (95 % interval -0.67..+0.77, n=3)
           regressed: 0
           improved: 1
             +0.50  0.50 -> 1.00  c
@@ -461,6 +481,7 @@ def _entry(row: Row, metric: str) -> ColumnEntry:
         judge=None if result is None else result.judge,
         cluster=cluster_of(row.sample),
         vacuous=result is not None and result.vacuous,
+        question=row.sample.user_input,
     )
 
 
@@ -476,7 +497,7 @@ def _written(text: str, file: str | Path | None) -> str:
 
 
 def evaluate(
-    samples: Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
+    samples: str | os.PathLike[str] | Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
     metrics: Iterable[Metric | str] | Metric,
     *,
     judge: JudgeLike | None = None,
@@ -486,11 +507,14 @@ def evaluate(
     votes: int | None = None,
     progress: bool | ProgressCall = True,
     vacuous: Vacuous = "skip",
+    columns: Mapping[str, str] | None = None,
 ) -> Evaluation:
     """Score samples by metrics, many at a time, and return the table in the order of the samples.
 
-    ``samples`` are samples, rows that :meth:`Sample.from_mapping` takes, a data frame, or a data set of another tool,
-    as the marker ``rag_dataset`` takes them; ``metrics`` are metrics or their names; those named get ``judge`` and
+    ``samples`` are samples, rows that :meth:`Sample.from_mapping` takes, a data frame, a data set of another tool, or
+    the path of a file, relative to the current folder, as the marker ``rag_dataset`` takes them. ``columns`` maps
+    fields to the columns that stand for them: ``{"question": "query", "contexts": "passages"}`` (in a pytest session by
+    default those of ``rag_columns``). ``metrics`` are metrics or their names; those named get ``judge`` and
     ``embedder``. Inside a pytest session its judge, cache and concurrency are used;
     elsewhere answers are kept in ``cache_dir``, or not at all, and ``concurrency`` bounds the requests in flight.
     Each score is the mean of ``votes`` independent judgements, unless given as many as the session says. ``progress``
@@ -500,7 +524,8 @@ def evaluate(
     whether or not a loop runs there.
 
     A row that cannot be scored keeps the reason; the others are scored. Raises ``ValueError`` for an unknown metric or
-    two of one name, ``JudgeNotConfiguredError``, ``BudgetExceededError``, and ``JudgeError`` as soon as no further
+    two of one name and for columns of no field, ``DatasetError`` for a file that cannot be read and a column that no
+    row has, ``JudgeNotConfiguredError``, ``BudgetExceededError``, and ``JudgeError`` as soon as no further
     request can succeed (no credit, wrong key) or when the judge answered nothing at all. An interrupt waits for the
     requests in flight; what was answered is in the cache then, as after an error.
 
@@ -509,7 +534,7 @@ def evaluate(
     >>> evaluate(rows, ["quoted_spans_alignment"]).mean("quoted_spans_alignment")
     0.0
     """
-    rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
+    rows, chosen = _rows(samples, columns), _chosen(metrics, judge, embedder)
     counts = check_vacuous(vacuous)
     with scoring_session(cache_dir, concurrency) as session:
         table = loop.run(_evaluated(rows, chosen, session, votes=votes, progress=progress))
@@ -517,7 +542,7 @@ def evaluate(
 
 
 async def aevaluate(
-    samples: Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
+    samples: str | os.PathLike[str] | Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
     metrics: Iterable[Metric | str] | Metric,
     *,
     judge: JudgeLike | None = None,
@@ -527,20 +552,35 @@ async def aevaluate(
     votes: int | None = None,
     progress: bool | ProgressCall = True,
     vacuous: Vacuous = "skip",
+    columns: Mapping[str, str] | None = None,
 ) -> Evaluation:
     """Score like :func:`evaluate`, awaitable from any event loop."""
-    rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
+    rows, chosen = _rows(samples, columns), _chosen(metrics, judge, embedder)
     counts = check_vacuous(vacuous)
     async with scoring_session(cache_dir, concurrency) as session:
         table = await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress))
     return replace(table, vacuous=counts)
 
 
-def _rows(samples: Any) -> tuple[Sample, ...]:
-    if isinstance(samples, (Sample, Mapping, str, Awaitable)):
+def _rows(samples: Any, columns: Mapping[str, str] | None) -> Sequence[DatasetRow]:
+    """Return the rows to score; those of a file may be without a sample."""
+    if isinstance(samples, tuple) and samples and isinstance(samples[0], DatasetRow):
+        return samples  # of rag_evaluate
+    if isinstance(samples, (str, os.PathLike)):
+        return read_dataset(samples, base=Path.cwd(), columns=chosen_columns(columns))
+    if isinstance(samples, (Sample, Mapping, Awaitable)):
         what = "a coroutine: await it first" if isinstance(samples, Awaitable) else f"one {type(samples).__name__}"
         raise TypeError(f"samples must be a list of samples or rows, not {what}")
-    return tuple(_row(index, raw) for index, raw in enumerate(read_object(samples)))
+    raws = enumerate(read_object(samples, chosen_columns(columns)))
+    return [DatasetRow(sample=_row(index, raw), id="") for index, raw in raws]
+
+
+def chosen_columns(given: Mapping[str, str] | Columns | None) -> Columns:
+    """Return the columns that are given, else those of the session, which a data set need not have."""
+    session = context.current().session
+    if given is None:
+        return Columns.of("" if session is None else session.columns, required=False)
+    return given if isinstance(given, Columns) else Columns.of(given)
 
 
 def _row(index: int, raw: Raw) -> Sample:
@@ -575,18 +615,25 @@ def _chosen(
 
 
 async def _evaluated(
-    samples: Sequence[Sample],
+    rows: Sequence[DatasetRow],
     metrics: Sequence[Metric],
     session: context.Session,
     *,
     votes: int | None,
     progress: bool | ProgressCall,
 ) -> Evaluation:
+    samples = [row.sample for row in rows if row.sample is not None]
     found = await score_table(samples, metrics, session, votes=votes, progress=progress)
-    rows = zip(samples, found.results, found.unscored, strict=True)
+    names = tuple(metric.name for metric in metrics)
+    results, reasons = iter(found.results), iter(found.unscored)
     return Evaluation(
-        metrics=tuple(metric.name for metric in metrics),
-        rows=tuple(Row(sample=sample, results=scores, unscored=reasons) for sample, scores, reasons in rows),
+        metrics=names,
+        rows=tuple(
+            Row(sample=Sample(id=row.id), unscored=dict.fromkeys(names, str(row.error)))
+            if row.sample is None
+            else Row(sample=row.sample, results=next(results), unscored=next(reasons))
+            for row in rows
+        ),
         better={metric.name: metric.better for metric in metrics},
         scales={metric.name: metric.scale for metric in metrics},
         durations={name: end - start for name, (start, end) in found.spans.items()},

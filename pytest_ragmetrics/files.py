@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
+
+from pytest_ragmetrics.running import innermost
 
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
 #: What the names of the folders that the processes of a run share begin with, among the temporary files.
 RUN_FOLDERS = "pytest-ragmetrics-run-"
+#: The megabytes of a file of data that are read unless an option says otherwise.
+MAX_FILE = 500
 
 
 def read_json(file: Path) -> Any:
@@ -25,6 +31,46 @@ def read_json(file: Path) -> Any:
         return json.loads(file.read_bytes().decode("utf-8-sig"), parse_constant=refuse_constant)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def largest() -> int:
+    """Return how many bytes are read of one file of data, or of one line where lines are read one by one."""
+    settings = getattr(innermost(), "settings", None)
+    given = os.environ.get("RAGMETRICS_MAX_FILE", "").strip()
+    return 10**6 * (settings.max_file if settings else int(given) if given.isdecimal() else MAX_FILE)
+
+
+def _too_large(what: str) -> OSError:
+    to_do = "raise --rag-max-file, or RAGMETRICS_MAX_FILE outside of pytest"
+    return OSError(errno.EFBIG, f"{what} more than {largest() // 10**6} MB: {to_do}")
+
+
+def read_data(file: Path, *, packed: bool = False) -> bytes:
+    """Return the content of a file of data, unpacked by gzip where it is ``packed``.
+
+    Raises ``OSError``, also for a device or a pipe, which may have no end, and one of more than :func:`largest`.
+    """
+    import gzip  # not at start-up
+
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise OSError(errno.EINVAL, "it is a device or a pipe: name a file")
+    parts, size, most = [], 0, largest()
+    with gzip.open(file) if packed else file.open("rb") as stream:
+        while part := stream.read(2**20):
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise _too_large("it has")
+    return b"".join(parts)
+
+
+def lines_of(stream: Any) -> Iterator[Any]:
+    """Yield the lines of a stream; raise ``OSError`` for one of more than :func:`largest`."""
+    most = largest()
+    while line := stream.readline(most + 1):
+        if len(line) > most:
+            raise _too_large("it has a line of")
+        yield line
 
 
 def refuse_constant(name: str) -> NoReturn:
@@ -55,6 +101,33 @@ def write_atomically(file: Path, text: str) -> None:
         return
     with writing_atomically(file) as part, part.open("x", encoding="utf-8", newline="\n") as stream:
         stream.write(text)
+
+
+# Left to what else a process opens: modules, the files of tests, reports.
+_SPARE_FILES = 64
+# The lock files of the cache that are held at once, and those for each request in flight.
+_LOCKS, _LOCKS_EACH = 256, 4
+
+
+def affordable(requests: int) -> int:
+    """Return how many requests in flight the limit of open files allows, at most this many; warns of fewer, once."""
+    if not find_spec("resource"):
+        return requests
+    import resource
+
+    from pytest_ragmetrics.errors import warn_once  # not at start-up
+
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    with suppress(OSError):
+        free = limit - _SPARE_FILES - len(os.listdir("/dev/fd"))  # noqa: PTH208 - names alone
+        most = max(1, free // (1 + _LOCKS_EACH), free - _LOCKS)
+        if limit >= 0 and most < requests:
+            warn_once(
+                f"{most} requests are in flight at once, not {requests}: this process may have {limit} files open; "
+                "raise that with ulimit -n, or lower --rag-concurrency"
+            )
+            return most
+    return requests
 
 
 @contextmanager
@@ -92,10 +165,19 @@ def a_path(text: str, base: Path) -> Path:
 
 
 def prompt_folder(text: str, base: Path) -> Path:
-    """Return the path of an existing folder."""
+    """Return the path of an existing folder, in which each text but a README is the prompt of a task."""
     path = a_path(text, base)
     if not path.is_dir():
         raise ValueError(f"{text.strip()!r} is not a folder: name one with TASK.md files")
+    from difflib import get_close_matches  # not at start-up
+    from importlib.resources import files
+
+    tasks = [prompt.name for prompt in (files("pytest_ragmetrics") / "prompts").iterdir()]
+    for file in sorted(path.iterdir()):
+        if file.suffix.lower() in (".md", ".txt") and file.name not in tasks and file.stem.lower() != "readme":
+            near = get_close_matches(f"{file.stem.lower()}.md", tasks, 1)
+            hint = f"did you mean {near[0]}?" if near else "see ragmetrics docs tasks"
+            raise ValueError(f"{file} is the prompt of no task; {hint}")
     return path
 
 
@@ -131,7 +213,7 @@ def existing_file(text: str, base: Path) -> Path:
     path = a_file(text, base)
     if not path.exists():
         raise ValueError(f"{text.strip()!r} does not exist: write it first, with --rag-json={text.strip()}")
-    return path
+    return lasting_file(text, base)
 
 
 def writable_file(text: str, base: Path) -> Path:

@@ -312,7 +312,7 @@ def _get(item: object, *names: str) -> Any:
 
 #: Names of the fields in other tools; a field's own name takes precedence.
 ALIASES: Mapping[str, tuple[str, ...]] = {
-    "user_input": ("question", "input"),
+    "user_input": ("question", "input", "query"),
     "response": ("answer", "actual_output"),
     "retrieved_contexts": ("contexts", "retrieval_context", "context"),
     "reference": ("ground_truth", "expected_output", "expected_outcome"),
@@ -402,6 +402,14 @@ class Sample:
             raise TypeError(f"Sample takes no {name}=; {hint}")
         return object.__new__(cls)
 
+    if not TYPE_CHECKING:  # to mypy every name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise ``AttributeError`` saying where its texts are, or which field is meant."""
+            meant = None if hasattr(str, name) or name.startswith("_") else meant_field(name)
+            hint = f"did you mean sample.{meant}?" if meant else "its texts are sample.user_input and sample.response"
+            raise AttributeError(f"a Sample has no attribute {name!r}; {hint}")
+
     def __post_init__(self) -> None:
         if not isinstance(self.metadata, Mapping):
             raise TypeError(f"metadata must be a mapping, not {type(self.metadata).__name__}")
@@ -453,7 +461,7 @@ class Sample:
     def from_mapping(cls, row: Mapping[str, Any]) -> Sample:
         """Build a sample from a row of another tool; unknown keys go into ``metadata``.
 
-        Takes the names of this class and the aliases question/input, answer/actual_output,
+        Takes the names of this class and the aliases question/input/query, answer/actual_output,
         contexts/context/retrieval_context, ground_truth/expected_output/expected_outcome and relevant_contexts (for
         ``reference_contexts``). In a row with a ``retrieval_context``, with ``input`` and ``source_file``, or with
         ``turns`` and no question, as DeepEval writes it, ``context`` is the ideal one: ``reference_contexts``; names
@@ -513,18 +521,49 @@ def meant_field(name: str, *others: str) -> str | None:
 
     meant = {name: name for name in (*FIELDS, *others)}
     meant.update((alias, field) for field, aliases in ALIASES.items() for alias in aliases)
-    near = get_close_matches(name[:40].lower(), meant, 1, cutoff=0.75)
+    if name in meant:
+        return meant[name]
+    snake = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name[:40]).lower()
+    about = _ABOUT.findall(snake)
+    found = [] if about else [field for field, looks in _LOOKS.items() if re.search(looks, snake)]
+    if found:
+        return "reference_contexts" if {"retrieved_contexts", "reference"} <= {*found} else found[0]
+    near = get_close_matches(snake, [known for known in meant if _ABOUT.findall(known) == about], 1, cutoff=0.75)
     return meant[near[0]] if near else None
+
+
+#: What names of columns contain by the field that is meant, the strongest first.
+_LOOKS = {
+    "retrieved_contexts": "context|ctx|passage|chunk|doc|snippet|paragraph|evidence|node",
+    "reference": "reference|gold|true|truth|expected|target|ideal|correct|(?<![a-z])ref(?![a-z])",
+    "response": "answer|response|output|completion|predict|reply|generat",
+    "user_input": "question|query|prompt|input|utterance",
+}
+#: The words of names of what is about a field.
+_ABOUT = re.compile(
+    "(?<![a-z])(?:(?:u?id|uuid|type|kind|count|number|num|n|length|len|token|score|grade|rating|rank|index|date|time|url|"
+    "link|path|file|title|name|lang|language|category|topic|version|embedding|hash|label|size|content|author)s?|"
+    "is|has|quality|similarity|accuracy|precision|recall|relevanc[ey]|correctness|latency|cost|status|difficulty)"
+    "(?![a-z])"
+)
 
 
 def written_for(name: str, metadata: Mapping[str, Any]) -> str:
     """Return the question whether a name in the metadata was written for a field; nothing where none seems to be.
 
     >>> written_for("response", {"lang": "en", "answr": "So."})
-    "; did you write 'answr' for it?"
+    "; did you write 'answr' for response? In a data set columns={'response': 'answr'} says so"
     """
-    written = next((key for key in metadata if meant_field(str(key)) == name), None)
-    return "" if written is None else f"; did you write {written!r} for it?"
+    texts = (str(key) for key, value in metadata.items() if isinstance(value, (str, list, tuple)))
+    hint = fields_written([key for key in texts if meant_field(key) == name][:1])
+    return f"; {hint}" if hint else ""
+
+
+def fields_written(names: Iterable[str]) -> str:
+    """Return the question which names of columns were written for fields, "" where none seems to be."""
+    meant = {found: name for name in islice(names, 50) if (found := meant_field(name)) not in (None, name)}
+    pairs = ", ".join(f"{name!r} for {found}" for found, name in meant.items())
+    return f"did you write {pairs}? In a data set columns={meant!r} says so" if meant else ""
 
 
 def is_conversation(value: Any) -> TypeGuard[Collection[Any]]:

@@ -7,15 +7,14 @@ import csv
 import io
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any, TextIO
 
-from pytest_ragmetrics.datasets.rows import CONVERSATION, KNOWN, Raw, RowError
+from pytest_ragmetrics.datasets.rows import CONVERSATION, KNOWN, Columns, Raw, RowError
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import ALIASES, TALKS, is_spoken
+from pytest_ragmetrics.files import largest, lines_of
+from pytest_ragmetrics.sample import ALIASES, TALKS, fields_written, is_spoken
 
 _DELIMITERS = (",", ";", "\t")
 # Characters in which a header ends.
@@ -34,24 +33,24 @@ _INSTEAD: Mapping[type, str] = {
 _LIST_BEGINS = re.compile(r"""\s*\[\s*(?:["'{]|[A-Za-z_]\w*\(\w+=)""")
 
 
-def read_csv(text: str, file: str) -> Sequence[Raw]:
+def read_csv(text: str, file: str, columns: Columns) -> Sequence[Raw]:
     """Return the rows of a text with a header and ``,``, ``;`` or tabs between the cells, in quotes where needed.
 
     A list is written as JSON in its cell; a text in the cell of a list of contexts, also one such as ``[1] Moths fly``,
     is one context, and a question may be a list of messages. An empty cell is a missing value, and numbers stay text.
     """
-    return list(iterate_csv(io.StringIO(text, newline=""), file))
+    return list(iterate_csv(io.StringIO(text, newline=""), file, columns))
 
 
-def iterate_csv(stream: TextIO, file: str) -> Iterator[Raw]:
+def iterate_csv(stream: TextIO, file: str, columns: Columns) -> Iterator[Raw]:
     """Yield the rows of a stream that can be read twice, as :func:`read_csv`.
 
     A byte that is not UTF-8 and was read as a lone surrogate is a fault of its row.
     """
     with _any_length():
-        header, delimiter, first = _header(stream.read(_HEAD), file)
+        header, delimiter, first = _header(stream.read(_HEAD), file, columns)
         stream.seek(0)
-        reader = csv.reader(stream, delimiter=delimiter, strict=True)
+        reader = csv.reader(lines_of(stream), delimiter=delimiter, strict=True)
         yield from _rows(reader, header, file, first)
 
 
@@ -140,10 +139,11 @@ def _python_literal(cell: str) -> Any:
     return value if repr(value) == cell else None
 
 
-def _header(text: str, file: str) -> tuple[Sequence[str], str, int]:
+def _header(text: str, file: str, columns: Columns) -> tuple[Sequence[str], str, int]:
     """Return the names of the columns, the delimiter that shows them, and the line where they end."""
     lines = {delimiter: _first_line(text, delimiter) for delimiter in _DELIMITERS}
-    known = {delimiter: len(KNOWN.intersection(names)) for delimiter, (names, _) in lines.items()}
+    names_known = KNOWN.union(columns.fields)
+    known = {delimiter: len(names_known.intersection(names)) for delimiter, (names, _) in lines.items()}
     most = max(known.values())
     if not any(names for names, _ in lines.values()):
         if text.strip():
@@ -165,8 +165,7 @@ def _header(text: str, file: str) -> tuple[Sequence[str], str, int]:
 
 
 def _no_header(names: Sequence[str]) -> str:
-    close = next((match for name in names for match in get_close_matches(name.lower()[:40], KNOWN, 1)), None)
-    hint = f"; did you mean {close!r}?" if close else ""
+    hint = f"; {found}" if (found := fields_written(names)) else ""
     return f"the first line is no header with names of fields such as user_input, response, retrieved_contexts{hint}"
 
 
@@ -182,7 +181,7 @@ def _first_line(text: str, delimiter: str) -> tuple[list[str], int]:
 @contextmanager
 def _any_length() -> Iterator[None]:
     """Let a cell be as long as it is; the limit belongs to the whole process and is put back."""
-    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    before = csv.field_size_limit(min(largest(), 2**31 - 1))
     try:
         yield
     finally:

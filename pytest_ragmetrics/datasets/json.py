@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from pytest_ragmetrics.datasets.rows import WRAPPERS, Raw, RowError, rows_of_mapping
+from pytest_ragmetrics.datasets.rows import WRAPPERS, Columns, Raw, RowError, rows_of_mapping
 from pytest_ragmetrics.errors import DatasetError
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -20,7 +20,7 @@ _BLANK = " \t\r\n\ufeff"
 _TOO_DEEP = "nested too deeply"
 
 
-def read_jsonl(text: str, file: str) -> Sequence[Raw]:
+def read_jsonl(text: str, file: str, _: Columns) -> Sequence[Raw]:
     """Return the rows of a text with one JSON object a line; blank lines do not count."""
     # Only \n ends a line: a JSON string may contain the other characters at which str.splitlines() splits.
     lines = ((number, line.strip(_BLANK)) for number, line in enumerate(text.split("\n"), 1))
@@ -60,9 +60,9 @@ def _check_first(rows: Sequence[Raw], file: str) -> None:
         raise DatasetError(msg, file=file, line=rows[0].line)
 
 
-def read_json(text: str, file: str) -> Sequence[Raw]:
+def read_json(text: str, file: str, columns: Columns) -> Sequence[Raw]:
     """Return the rows of a JSON list, of an object with one under a usual name, or of an object of columns."""
-    return _JsonReader(text, file).rows()
+    return _JsonReader(text, file, columns).rows()
 
 
 def _row_of_line(decoder: _Decoder, line: str, number: int) -> Raw:
@@ -130,7 +130,8 @@ class _Decoder(json.JSONDecoder):
 class _JsonReader:
     """Walks over the outer list or object, so that the line of each row is known and a fault is that of one row."""
 
-    def __init__(self, text: str, file: str) -> None:
+    def __init__(self, text: str, file: str, columns: Columns) -> None:
+        self._columns = columns
         self._text = text
         self._file = file
         self._at = 0
@@ -174,7 +175,8 @@ class _JsonReader:
             values[name] = self._elements() if name in WRAPPERS and self._takes("[") else self._member()
         self._end("there is more behind the first object: name it .jsonl, or write one list of rows [{...}, {...}]")
         try:
-            return [row if isinstance(row, Raw) else Raw(values=row) for row in rows_of_mapping(values)]
+            rows = rows_of_mapping(values, self._columns)
+            return [row if isinstance(row, Raw) else Raw(values=row) for row in rows]
         except RowError as error:
             raise DatasetError(str(error), file=self._file, field=error.field) from error
 

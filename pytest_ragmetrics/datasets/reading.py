@@ -7,28 +7,59 @@ import gzip
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from inspect import iscoroutinefunction
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from pytest_ragmetrics.datasets.csv import read_cells, read_csv
 from pytest_ragmetrics.datasets.json import read_json, read_jsonl
-from pytest_ragmetrics.datasets.rows import WRAPPERS, DatasetRow, Raw, RowError, identified, rows_of_mapping
+from pytest_ragmetrics.datasets.rows import (
+    NO_COLUMNS,
+    WRAPPERS,
+    Columns,
+    DatasetRow,
+    Raw,
+    RowError,
+    identified,
+    rows_of_mapping,
+)
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.files import absolute
+from pytest_ragmetrics.files import absolute, read_data
 from pytest_ragmetrics.sample import FIELDS, Sample, advice
+from pytest_ragmetrics.text.credentials import masked
+
+# Rows in which a column is looked for: of a large file no more are read ahead.
+_FIRST = 256
 
 
-def read_object(source: Any) -> Sequence[Raw]:
+def read_object(source: Any, columns: Columns = NO_COLUMNS) -> Sequence[Raw]:
     """Return the rows of an object; raise ``DatasetError`` for another kind of object."""
-    return [_row(row) for row in _listed(source)]
+    return [*renamed(map(_row, _listed(source, columns)), columns, None)]
 
 
-def _listed(source: Any) -> Iterable[Any]:
+def renamed(raws: Iterable[Raw], columns: Columns, file: str | None) -> Iterator[Raw]:
+    """Yield rows with their columns under the names of fields; raise ``DatasetError`` for one that none has."""
+    rows = iter(raws)
+    first = list(islice(rows, _FIRST if columns.fields and columns.required else 0))
+    names = dict.fromkeys(name for raw in first if isinstance(raw.values, Mapping) for name in raw.values)
+    if missing := [column for column in columns.fields if names and column not in names]:
+        there = ", ".join(map(repr, names))[:200]
+        raise DatasetError(f"columns names {missing[0]!r}, which no row has; there are {there}", file=file)
+    for raw in chain(first, rows):
+        if columns.fields and isinstance(raw.values, Mapping):
+            values = columns.renamed(raw.values)
+            read, fault = read_cells({name: values[name] for name in columns.fields.values() if name in values})
+            yield replace(raw, values={**values, **read}, fault=raw.fault or fault)
+        else:
+            yield raw
+
+
+def _listed(source: Any, columns: Columns) -> Iterable[Any]:
     if isinstance(source, Mapping):
-        return _of_mapping(source)
+        return _of_mapping(source, columns)
     if isinstance(source, (list, tuple)):
         return source
     if isinstance(source, (Sample, bytes, bytearray, type)):
@@ -47,9 +78,9 @@ def _refused(source: Any) -> DatasetError:
     return DatasetError(f"a data set is the path of a file or a list of samples or rows, not a {kind}")
 
 
-def _of_mapping(source: Mapping[str, Any]) -> Iterable[Any]:
+def _of_mapping(source: Mapping[str, Any], columns: Columns) -> Iterable[Any]:
     try:
-        return rows_of_mapping({name: _plain(column) for name, column in source.items()})
+        return rows_of_mapping({name: _plain(column) for name, column in source.items()}, columns)
     except RowError as error:
         raise DatasetError(str(error), field=error.field) from error
 
@@ -177,7 +208,7 @@ def _accepts(where: Callable[[Sample], bool], row: DatasetRow, sample: Sample) -
     try:
         return bool(where(sample))
     except Exception as error:
-        msg = f"row {row.id}: where raised {type(error).__name__}: {str(error)[:200]!r}"
+        msg = f"row {row.id}: where raised {type(error).__name__}: {masked(str(error))[:200]!r}"
         raise DatasetError(msg, file=row.file, line=row.line) from error
 
 
@@ -193,7 +224,7 @@ def _instead(where: Where, rows: Sequence[DatasetRow]) -> str:
     return f"; {'; '.join(parts)}"
 
 
-KINDS: Mapping[str, Callable[[str, str], Sequence[Raw]]] = {
+KINDS: Mapping[str, Callable[[str, str, Columns], Sequence[Raw]]] = {
     ".jsonl": read_jsonl,
     ".ndjson": read_jsonl,
     ".json": read_json,
@@ -202,32 +233,26 @@ KINDS: Mapping[str, Callable[[str, str], Sequence[Raw]]] = {
 _GZIP = b"\x1f\x8b"
 
 
-def read_file(path: Path, file: str) -> Sequence[Raw]:
+def read_file(path: Path, file: str, columns: Columns) -> Sequence[Raw]:
     """Return the rows of a file, which messages call ``file``; raise ``DatasetError`` when it cannot be read."""
     name = path.name.lower()
     packed = name.endswith(".gz")
     kind = KINDS.get(Path(name.removesuffix(".gz")).suffix)
     if kind is None:
         raise DatasetError(f"a data set is a file that ends in {', '.join(KINDS)} (or these with .gz)", file=file)
-    data = _bytes(path, file)
-    return kind(_text(_unpacked(data, file) if packed else data, file), file)
+    return [*renamed(kind(_text(_bytes(path, file, packed=packed), file), file, columns), columns, file)]
 
 
-def _bytes(path: Path, file: str) -> bytes:
+def _bytes(path: Path, file: str, *, packed: bool) -> bytes:
     try:
-        return path.read_bytes()
+        return read_data(path, packed=packed)
     except FileNotFoundError as error:
-        msg = "there is no such file; in a test a relative path starts at the folder of the test file"
+        msg = "there is no such file; in rag_dataset and rag_evaluate a path starts at the folder of the test file"
         raise DatasetError(msg, file=file) from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DatasetError(f"ends in .gz and cannot be unpacked: {error}", file=file) from error
     except (OSError, ValueError) as error:
         raise DatasetError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=file) from error
-
-
-def _unpacked(data: bytes, file: str) -> bytes:
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DatasetError(f"ends in .gz and cannot be unpacked: {error}", file=file) from error
 
 
 def check_start(data: bytes, file: str) -> None:
@@ -253,14 +278,14 @@ _LONG = 500
 
 
 def read_dataset(
-    source: Any, *, base: Path, limit: int | None = None, where: Where | None = None
+    source: Any, *, base: Path, limit: int | None = None, where: Where | None = None, columns: Columns = NO_COLUMNS
 ) -> tuple[DatasetRow, ...]:
     """Return the rows of a data set in their order: those that ``where`` takes, the first ``limit`` of them.
 
     ``source`` is the path of a file, relative to the folder ``base`` (``.jsonl``, ``.ndjson``, ``.json`` or ``.csv``,
     UTF-8, also with ``.gz``), a list of samples or of rows, a mapping of columns, a data frame, or a data set of
     another tool (what has ``to_list()``, ``samples``, ``test_cases``, ``goldens`` or ``to_pandas()``). Rows have the
-    names of :class:`Sample` or those of ragas, DeepEval and eval-ruby.
+    names of :class:`Sample` or those of ragas, DeepEval and eval-ruby, unless ``columns`` names others.
 
     ``where`` is a predicate on the sample, or a mapping from fields of the sample or its metadata to the value they
     must have; a list, tuple or set matches any of its values. A broken row is always taken, with its ``error``.
@@ -276,7 +301,7 @@ def read_dataset(
     field 'answer': row 2: response must be a str, not int
     """
     check_limit(limit)
-    raws, file = read_raws(source, base=base)
+    raws, file = read_raws(source, base=base, columns=columns)
     return selected(identified(raws, file), where=where, limit=limit)
 
 
@@ -286,14 +311,14 @@ def check_limit(limit: int | None) -> None:
         raise DatasetError(f"limit is {limit!r}: give the number of rows to take, at least 1")
 
 
-def read_raws(source: Any, *, base: Path) -> tuple[Sequence[Raw], str | None]:
+def read_raws(source: Any, *, base: Path, columns: Columns = NO_COLUMNS) -> tuple[Sequence[Raw], str | None]:
     """Return the rows of a data set as they are written, and what messages call its file; at least one row."""
     file: str | None = None
     if isinstance(source, (str, os.PathLike)):
         file = shown_path(base / source)
-        raws = read_file(base / source, file)
+        raws = read_file(base / source, file, columns)
     else:
-        raws = read_object(source)
+        raws = read_object(source, columns)
     if not raws:
         raise DatasetError("there are no rows: give at least one", file=file)
     return raws, file

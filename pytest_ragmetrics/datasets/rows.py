@@ -12,8 +12,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
-from itertools import islice
 from typing import Any
 
 from pytest_ragmetrics.errors import DatasetError
@@ -21,6 +19,7 @@ from pytest_ragmetrics.sample import (
     ALIASES,
     CAMEL_CASE,
     Sample,
+    fields_written,
     is_conversation_row,
     is_deepeval_row,
     row_of_theirs,
@@ -72,14 +71,54 @@ CONVERSATION = ("messages", "turns", "tool_calls", "tools_called", "reference_to
 KNOWN = frozenset(
     [*_CONTENT, _REFERENCES, *CONVERSATION, *(alias for aliases in ALIASES.values() for alias in aliases), *CAMEL_CASE]
 )
-# How many unknown names are compared with the known ones for a suggestion.
-_GUESSED = 5
 # Python refuses to write integers of more than about 14,000 bits in decimal.
 _BITS = 1000
 _NAMED_FIRST = re.compile(r"[a-z_]+")
 _SOURCE = re.compile(r"\Adeepeval_source=.*?,deepeval_context=")
 # What separates the header of a Markdown table from its body.
 _TABLE_LINE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|[-:| \t]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Columns:
+    """Which fields columns stand for, by column; some row has each, where they are ``required``."""
+
+    fields: Mapping[str, str] = field(default_factory=dict)
+    required: bool = True
+
+    @classmethod
+    def of(cls, given: object, *, required: bool = True) -> Columns:
+        """Return what a mapping from fields to columns says, or a text of ``FIELD=COLUMN`` between commas or lines.
+
+        Raises ``ValueError`` for an unknown field, and for a field or a column that is there twice.
+
+        >>> Columns.of("question = query, contexts = passages").fields
+        {'query': 'user_input', 'passages': 'retrieved_contexts'}
+        """
+        fields: dict[str, str] = {}
+        if isinstance(given, str):
+            pairs = [part.partition("=")[::2] for part in re.split(r"[,\n]", given) if part.strip()]
+        else:
+            pairs = [*given.items()] if isinstance(given, Mapping) else [(given, "")]
+        for name, column in ((str(name).strip(), str(column).strip()) for name, column in pairs):
+            if name not in (*KNOWN, "id", "metadata") or not column:
+                known = ", ".join(_CONTENT[:4])
+                raise ValueError(f"columns: give a field such as {known} its column, not {name!r:.80}: {column!r:.80}")
+            meant = next((known for known, aliases in ALIASES.items() if name in aliases), name)
+            if column in fields or meant in fields.values():
+                raise ValueError(f"columns: {name}={column} is the second for its field or its column: keep one")
+            fields[column] = meant
+        return cls(fields=fields, required=required)
+
+    def renamed(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row with columns under the names of their fields, which no other column is read for."""
+        found = {name: row[column] for column, name in self.fields.items() if column in row}
+        taken = {*self.fields.values()} if self.required else {*found}
+        taken.update(alias for name in tuple(taken) for alias in ALIASES.get(name, ()))
+        return {**{name: value for name, value in row.items() if name not in {*taken, *self.fields}}, **found}
+
+
+NO_COLUMNS = Columns()
 
 
 def sample_of(
@@ -127,9 +166,9 @@ def written_id(row: Mapping[str, Any]) -> str | None:
 
 
 def _nothing_known(names: Iterable[str]) -> str:
+    names = [*names]
     listed = ", ".join(map(repr, names)) or "nothing"
-    near = [match for name in islice(names, _GUESSED) for match in get_close_matches(name[:40], KNOWN, 1)]
-    hint = f"did you mean {near[0]!r}?" if near else f"give at least one of {', '.join(_CONTENT)}"
+    hint = fields_written(names) or f"give at least one of {', '.join(_CONTENT)}"
     return f"has no field to score, only {listed[:200]}; {hint}"
 
 
@@ -185,7 +224,7 @@ def _field(message: str, values: Mapping[str, Any]) -> str | None:
 WRAPPERS = ("samples", "rows", "data", "test_cases", "goldens", "testCases", "conversationalTestCases")
 
 
-def rows_of_mapping(values: Mapping[str, Any]) -> Sequence[Any]:
+def rows_of_mapping(values: Mapping[str, Any], columns: Columns) -> Sequence[Any]:
     """Return the rows of ``{"samples": [...]}``, or of the columns ``{"question": [...], "answer": [...]}``.
 
     Raises ``RowError`` naming the column at fault.
@@ -197,7 +236,9 @@ def rows_of_mapping(values: Mapping[str, Any]) -> Sequence[Any]:
     if lists:
         rows: Sequence[Any] = lists[filled[0]] if filled else []
         return rows
-    if not KNOWN.intersection(values) or not any(isinstance(column, (list, tuple)) for column in values.values()):
+    if not KNOWN.intersection(columns.renamed(values)) or not any(
+        isinstance(column, (list, tuple)) for column in values.values()
+    ):
         raise RowError(f"no list of rows: write [{{...}}, {{...}}], or the list as one of {', '.join(WRAPPERS)}")
     length: int | None = None
     for name, column in values.items():

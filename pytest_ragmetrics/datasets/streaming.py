@@ -13,9 +13,10 @@ from typing import Any
 
 from pytest_ragmetrics.datasets.csv import iterate_csv
 from pytest_ragmetrics.datasets.json import iterate_jsonl
-from pytest_ragmetrics.datasets.reading import check_start, read_file, row_of_cells, shown_path
-from pytest_ragmetrics.datasets.rows import Raw, RowError, sample_of, written_id
+from pytest_ragmetrics.datasets.reading import check_start, read_file, renamed, row_of_cells, shown_path
+from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns, Raw, RowError, sample_of, written_id
 from pytest_ragmetrics.errors import DatasetError, optional
+from pytest_ragmetrics.files import lines_of
 from pytest_ragmetrics.sample import Sample
 
 PARQUET = ".parquet"
@@ -38,7 +39,9 @@ class LoggedRow:
     error: str | None = None
 
 
-def stream_rows(files: Sequence[Path], *, limit: int | None = None) -> Iterator[LoggedRow]:
+def stream_rows(
+    files: Sequence[Path], *, limit: int | None = None, columns: Columns = NO_COLUMNS
+) -> Iterator[LoggedRow]:
     """Return the rows of files one after the other, the first ``limit`` of all; each file is opened in its turn.
 
     Takes JSON lines, CSV (both also with ``.gz``) and Parquet, in constant memory, and JSON, which is read whole.
@@ -50,9 +53,10 @@ def stream_rows(files: Sequence[Path], *, limit: int | None = None) -> Iterator[
             msg = f"rows are read from files that end in {', '.join(ENDINGS)} (or, but for Parquet, these with .gz)"
             raise DatasetError(msg, file=shown_path(file))
         if not file.is_file():
-            raise DatasetError("there is no such file", file=shown_path(file))
+            why = "is a device or a pipe: name a file" if file.exists() else "there is no such file"
+            raise DatasetError(why, file=shown_path(file))
     names = ((file, shown_path(file)) for file in files)
-    return islice((row for file, name in names for row in logged_rows(_raws(file, name), name)), limit)
+    return islice((row for file, name in names for row in logged_rows(_raws(file, name, columns), name)), limit)
 
 
 def _ending(file: Path) -> str:
@@ -78,17 +82,15 @@ def logged_rows(raws: Iterable[Raw], file: str) -> Iterator[LoggedRow]:
         raise DatasetError("there are no rows: give at least one", file=file)
 
 
-def _raws(path: Path, file: str) -> Iterator[Raw]:
+def _raws(path: Path, file: str, columns: Columns) -> Iterable[Raw]:
     ending = _ending(path)
-    if ending == PARQUET:
-        yield from _parquet(path, file)
-    elif ending == ".json":
-        yield from read_file(path, file)
-    else:
-        yield from _text_rows(path, file, ending)
+    if ending == ".json":
+        return read_file(path, file, columns)
+    rows = _parquet(path, file) if ending == PARQUET else _text_rows(path, file, ending, columns)
+    return renamed(rows, columns, file)
 
 
-def _text_rows(path: Path, file: str, ending: str) -> Iterator[Raw]:
+def _text_rows(path: Path, file: str, ending: str, columns: Columns) -> Iterator[Raw]:
     """Yield the rows of JSON lines or CSV."""
     try:
         with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as stream:
@@ -97,9 +99,9 @@ def _text_rows(path: Path, file: str, ending: str) -> Iterator[Raw]:
             if ending == ".csv":
                 # Bytes that are not UTF-8 become lone surrogates, which are a fault of their row alone.
                 text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-                yield from map(_in_utf8, iterate_csv(text, file))
+                yield from map(_in_utf8, iterate_csv(text, file, columns))
             else:
-                yield from iterate_jsonl(stream, file)
+                yield from iterate_jsonl(lines_of(stream), file)
     except (OSError, EOFError, zlib.error) as error:
         raise DatasetError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=file) from error
 

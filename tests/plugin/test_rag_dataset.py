@@ -393,3 +393,63 @@ def test_rows_are_listed_without_being_scored(run: RunPytest, server: FakeOpenAI
     result = run(*JUDGED, "--collect-only", "-q", test_it=GOLDEN.replace('"golden.jsonl"', repr(ROWS[:3])))
     result.stdout.fnmatch_lines([f"test_it.py::test_golden[[]r{number}[]]" for number in range(3)])
     assert server.calls == 0
+
+
+OWN_COLUMNS = """
+import pytest
+from pytest_ragmetrics import evaluate
+
+{columns}
+
+@pytest.mark.rag_dataset("own.csv", metrics={{"lexical_grounding": 1.0}}{given})
+def test_row(rag_sample):
+    assert rag_sample.user_input == "How long?"
+
+def test_tables(rag_evaluate):
+    tables = [rag_evaluate("own.csv", ["lexical_grounding"]{given}), evaluate("own.csv", "lexical_grounding"{given})]
+    assert [table.scores("lexical_grounding") for table in tables] == [[1.0], [1.0]]
+
+@pytest.mark.rag_dataset([{{"answer": "a", "contexts": ["b"]}}])
+def test_of_our_names(rag_sample):
+    assert (rag_sample.response, rag_sample.user_input) == ("a", None)
+"""
+COLUMNS = '{"question": "Ask", "response": "Said", "contexts": "passages"}'
+
+
+@pytest.mark.parametrize(
+    ("columns", "ini", "said"),
+    [
+        (COLUMNS, "", ""),
+        ("", "question = Ask\n    contexts = passages\n    response = Said", ""),
+        ("", "question = Ask, contexts = passages, response = Said, reference = nowhere", ""),
+        (
+            "",
+            "qestion = Ask",
+            "ERROR: ini option rag_columns: columns: give a field such as user_input, *'qestion': 'Ask'",
+        ),
+        (
+            '{"qestion": "Ask"}',
+            "",
+            "*marker rag_dataset: columns: give a field such as user_input, *, not 'qestion': 'Ask'",
+        ),
+        (
+            COLUMNS.replace("Ask", "ask"),
+            "",
+            "*marker rag_dataset: own.csv: columns names 'ask', which no row has; there *",
+        ),
+        ("", "", "*own.csv:1: the first line is no header *; did you write 'passages' for *"),
+    ],
+)
+def test_columns_of_other_names(run: RunPytest, pytester: pytest.Pytester, columns: str, ini: str, said: str) -> None:
+    """The marker, ``rag_evaluate`` and ``evaluate`` take ``columns=``, else those of the ini, which sets may lack."""
+    pytester.makeini(f"[pytest]\nrag_columns = {ini}")
+    pytester.path.joinpath("own.csv").write_text(
+        'Ask,Said,passages\nHow long?,Two minutes.,"[""Two minutes.""]"\n', "utf-8"
+    )
+    given = ", columns=COLUMNS" if columns else ""
+    result = run(test_it=OWN_COLUMNS.format(columns=f"COLUMNS = {columns or None}", given=given))
+    if said:
+        assert result.ret != 0
+        (result.stderr if said.startswith("ERROR") else result.stdout).fnmatch_lines([said])
+    else:
+        result.assert_outcomes(passed=3)

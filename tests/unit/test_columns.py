@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.records import Document, Record, render_json
+from pytest_ragmetrics import Evaluation, MetricResult, Sample, assert_no_regression
+from pytest_ragmetrics.codec import dump, load
+from pytest_ragmetrics.context import Scoring
+from pytest_ragmetrics.evaluation import Row
+from pytest_ragmetrics.explain.phrases import format_interval
+from pytest_ragmetrics.gate_decisions import evaluate_gate
+from pytest_ragmetrics.gates import GatedSet
+from pytest_ragmetrics.records import Document, Record, record_of, render_json
 from pytest_ragmetrics.report.columns import (
     ColumnsError,
     ComparedColumns,
@@ -25,7 +34,8 @@ from pytest_ragmetrics.report.columns import (
     winners_text,
 )
 from pytest_ragmetrics.report.html import render_columns
-from tests.documents import HOSTILE, document, record, row
+from pytest_ragmetrics.result import Direction
+from tests.documents import HOSTILE, document, gate_of, record, row
 from tests.unit.conftest import Call
 
 Scores = Mapping[str, float | None]
@@ -316,3 +326,40 @@ def test_a_page_of_columns_is_text_only() -> None:
     assert "<img" not in page
     assert "script-src &#39;sha256-" in page
     assert "require-trusted-types-for" in page
+
+
+@pytest.mark.parametrize("scale", [(0.0, 1.0), (-1.0, 1.0), (1.0, 5.0), (0, 100), (0.0, math.inf), (0.7, 0.7), None])
+@pytest.mark.parametrize("better", ["higher", "lower"])
+@pytest.mark.parametrize("clusters", ["", "aabbccddee"])
+def test_every_comparer_has_one_interval(
+    scale: tuple[float, float] | None, better: Direction, clusters: str, tmp_path: Path
+) -> None:
+    """Of an own metric: tables, gates, files and columns take the scale that is recorded with the score."""
+    low, high = scale if scale is not None and scale in ((-1.0, 1.0), (1.0, 5.0), (0, 100)) else (0.0, 1.0)
+    shares = [[0.5, 0.7, 0.2, 0.9, 0.4, 0.6, 0.8, 0.3, 0.5, 0.1], [0.3, 0.7, 0.1, 0.5, 0.5, 0.2, 0.6, 0.3, 0.4, 0.0]]
+    tables, runs = [], []
+    for column in shares:
+        rows, records = [], []
+        for number, share in enumerate(column):
+            metadata = {"cluster": clusters[number]} if clusters else {}
+            sample = Sample(id=f"q{number}", response="So.", metadata=metadata)
+            result = MetricResult(low + share * (high - low), metric="own", scale=scale)
+            rows.append(Row(sample=sample, results={"own": result}))
+            records.append(record_of(Scoring(metric="own", sample=sample, outcome=result, better=better)))
+        scales = {} if scale is None else {"own": scale}
+        tables.append(Evaluation(metrics=("own",), rows=tuple(rows), better={"own": better}, scales=scales))
+        scored = (replace(row("t", it), id=f"t.py::test_own[{n}]") for n, it in enumerate(records))
+        runs.append(load(Document, dump(document(*scored))))
+    before, after = runs
+    (tmp_path / "main.json").write_text(render_json(before), "utf-8")
+    tests = {test.id: test for test in after.tests}
+    gate = gate_of("own", regression=True)
+    gated = GatedSet(function="t.py::test_own", name="test_own", file="t.py", line=1, scope="", gates=(gate,),
+                     total=10, selected=tuple(tests))  # fmt: skip
+    decided = evaluate_gate(gate, gated, tests.get, skipped=(), ran=tests, baseline=before, verbose=True)
+    found = tables[1].compare(tables[0])["own"].difference
+    assert found is not None
+    (pair,) = compare_answers(columns_of_runs([("a", before), ("b", after)])).metrics[0].pairs
+    from_file = assert_no_regression(tables[1], tmp_path / "main.json", alpha=1e-9)["own"].difference
+    assert found == pair.difference == from_file
+    assert format_interval(found.interval, sign="+") in decided.text

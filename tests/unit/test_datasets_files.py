@@ -143,7 +143,7 @@ def test_what_python_alone_reads_is_refused_by_row(read: Read, name: str, value:
         ('"answer": "a", "metadata": "x"', "field 'metadata': row b: must be an object (a mapping), not str"),
         ('"ground_truths": [1]', "field 'ground_truths': row b: must be a list of texts"),
         ('"ground_truths": {}', "field 'ground_truths': row b: must be a list of texts"),
-        ('"qestion": "Why?"', "row b: has no field to score, only 'id', 'qestion'; did you mean 'question'?"),
+        ('"qestion": "Why?"', "row b: has no field to score, only 'id', 'qestion'; did you write 'qestion' for "),
     ],
 )
 def test_a_wrong_type_names_the_field_as_it_was_written(read: Read, values: str, expected: str) -> None:
@@ -250,7 +250,7 @@ def test_a_file_that_holds_no_rows_says_what_to_write(read: Read, name: str, tex
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inside the current folder the name is short, elsewhere it is whole; a folder is no file."""
     with pytest.raises(
-        DatasetError, match=r"^.*/none\.jsonl: there is no such file; in a test a relative path starts at the fold"
+        DatasetError, match=r"^.*/none\.jsonl: there is no such file; in rag_dataset and rag_evaluate a path starts"
     ):
         read_dataset("none.jsonl", base=tmp_path)
     (tmp_path / "folder.json").mkdir()

@@ -128,7 +128,7 @@ def test_rows_of_a_cluster_count_as_dependent() -> None:
 def test_a_comparison_prints_all_of_it() -> None:
     """Figures first, then the rows, the largest change first, and every row that was not compared."""
     assert str(table(AFTER).compare(table(BEFORE))) == (
-        "faithfulness 0.67 -> 0.50: -0.167 (95 % interval -0.80..+0.68, n=3, t test p=0.635, sign flips p=1.000)\n"
+        "faithfulness 0.67 -> 0.50: -0.167 (95 % interval -0.80..+0.68, n=3)\n"
         "  judge: openai:small\n"
         "  regressed: 1\n"
         "    -0.75  1.00 -> 0.25  b\n"
@@ -150,8 +150,7 @@ def test_a_long_comparison_is_cut_short_and_safe_to_print() -> None:
     )
     there = table(dict.fromkeys(names, 1.0), better="lower")
     lines = str(here.compare(there)).splitlines()
-    assert lines[0].startswith("faithfulness (lower is better) 1.00 -> 0.00: -1.000 (95 % interval -1.00..-0.56, n=15,")
-    assert "McNemar p<0.001" in lines[0]
+    assert lines[0].startswith("faithfulness (lower is better) 1.00 -> 0.00: -1.000 (95 % interval -1.00..-0.56, n=15)")
     assert lines[2:4] == ["  regressed: 0", "  improved: 15"]
     assert "    ... and 5 more" in lines
     assert "  only here: 12 (new0[2J, new1[2J," in "\n".join(lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from dataclasses import FrozenInstanceError
 from types import SimpleNamespace
 from typing import Any
@@ -158,3 +160,27 @@ def test_a_row_that_was_not_awaited() -> None:
     with pytest.raises(TypeError, match="not coroutine; await it first"):
         Sample.from_mapping(row)
     row.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        *(
+            (name, "its texts are sample.user_input and sample.response")
+            for name in ("lower", "split", "strip", "encode")
+        ),
+        ("question", "did you mean sample.user_input?"),
+        ("answer", "did you mean sample.response?"),
+        ("contexts", "did you mean sample.retrieved_contexts?"),
+        ("respnse", "did you mean sample.response?"),
+        ("colour", "its texts are sample.user_input and sample.response"),
+    ],
+)
+def test_an_attribute_that_a_sample_lacks_says_where_its_texts_are(name: str, hint: str) -> None:
+    """For functions that take it for a text; it stays a plain object to copy, pickle and those that look for names."""
+    sample = Sample(user_input="Why?", metadata={"lang": "en"})
+    with pytest.raises(AttributeError) as raised:
+        getattr(sample, name)
+    assert str(raised.value) == f"a Sample has no attribute {name!r}; {hint}"
+    assert not hasattr(sample, name)
+    assert copy.deepcopy(sample) == copy.copy(sample) == pickle.loads(pickle.dumps(sample)) == sample

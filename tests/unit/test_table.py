@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -52,7 +53,9 @@ def test_a_mean_needs_a_score_of_every_row(table: Evaluation) -> None:
     """Unscored rows are left out only where the call says so, and a mean of nothing says why."""
     assert table.scores("faithfulness") == [1.0, 0.5, None, 0.75]
     assert table.mean("relevance") == 0.5625
-    with pytest.raises(UnscoredError, match="faithfulness: 1 of 4 rows are unscored; skip_unscored=True leaves them"):
+    with pytest.raises(
+        UnscoredError, match="1 of 4 rows are unscored; the first: no claims; skip_unscored=True leaves"
+    ):
         table.mean("faithfulness")
     assert table.mean("faithfulness", skip_unscored=True) == 0.75
     with pytest.raises(UnscoredError, match="relevance: none of 0 rows has a score"):
@@ -248,8 +251,8 @@ def test_its_repr_is_one_line_of_means() -> None:
         Row(sample=Sample(response="x" * 9_000), results={"fit": MetricResult(n / 3, metric="fit")}) for n in (1, 2)
     ]
     table = Evaluation(metrics=("fit", "more"), rows=tuple(rows))
-    assert repr(table) == "<Evaluation of 2 rows: fit 0.5, more ->"
-    assert repr(replace(table, rows=table.rows[:1])) == "<Evaluation of 1 row: fit 0.333, more ->"
+    assert repr(table) == "<Evaluation of 2 rows: fit 0.5, more - (2 unscored)>"
+    assert repr(replace(table, rows=table.rows[:1])) == "<Evaluation of 1 row: fit 0.333, more - (1 unscored)>"
     assert repr(replace(table, rows=())) == "<Evaluation of 0 rows: fit -, more ->"
 
 
@@ -257,12 +260,15 @@ def test_it_prints_as_a_table(table: Evaluation, monkeypatch: pytest.MonkeyPatch
     """Means, then the worst rows, those without a score first; cut to the width of the terminal."""
     monkeypatch.setenv("COLUMNS", "60")
     assert str(table).splitlines() == [
-        "                faithfulness  relevance",
-        "mean of 4 rows          0.75       0.56",
-        "c                   unscored       1.00",
-        "d                       0.75       0.00",
-        "b                       0.50       0.75",
-        "a                       1.00       0.50",
+        "             faithfulness  relevance",
+        "mean                 0.75       0.56",
+        "in the mean        3 of 4     4 of 4",
+        "unscored                1          0",
+        "c                unscored       1.00",
+        "d                    0.75       0.00",
+        "b                    0.50       0.75",
+        "a                    1.00       0.50",
+        "faithfulness: unscored; the first: no claims",
     ]
     nothing = Row(sample=Sample(), results={"fit": MetricResult(1.0, metric="fit", vacuous=True)})
     asked = Row(
@@ -275,7 +281,7 @@ def test_it_prints_as_a_table(table: Evaluation, monkeypatch: pytest.MonkeyPatch
     assert "\x1b" not in long
     assert "0.50" in long
     monkeypatch.setenv("COLUMNS", "12")
-    assert max(map(len, str(table).splitlines())) <= 12
+    assert max(map(len, str(table).splitlines()[:-1])) <= 12
     assert len(str(NOTHING).splitlines()) == 2
 
 
@@ -286,3 +292,42 @@ def test_a_notebook_shows_the_same_table(table: Evaluation) -> None:
     assert page.startswith("<table><thead><tr><th></th><th>faithfulness</th><th>relevance</th></tr></thead><tbody>")
     assert "<tr><td>c</td><td>unscored</td><td>1.00</td></tr>" in page
     assert "<td>&lt;img src=x&gt;</td>" in page
+    assert page.endswith("</table><p>faithfulness: unscored; the first: no claims</p>")
+
+
+@pytest.mark.parametrize(
+    ("rows", "counts", "told"),
+    [
+        ([{}, {}], ["mean of 2 rows 1.00"], "fit 1"),
+        ([{}, None], ["mean 1.00", "in the mean 1 of 2", "unscored 1"], "fit 1 (1 unscored)"),
+        ([None, None], ["mean -", "in the mean 0 of 2", "unscored 2"], "fit - (2 unscored)"),
+        (
+            [{}, {"vacuous": True}],
+            ["mean 1.00", "in the mean 1 of 2", "nothing to check 1"],
+            "fit 1 (1 nothing to check)",
+        ),
+        (
+            [{"vacuous": True}, None, {}],
+            ["mean 1.00", "in the mean 1 of 3", "unscored 1", "nothing to check 1"],
+            "fit 1 (1 unscored, 1 nothing to check)",
+        ),
+    ],
+)
+def test_it_says_how_many_rows_are_in_a_mean(rows: list[dict[str, Any] | None], counts: list[str], told: str) -> None:
+    """In print, in a notebook and in its repr; the reason of the first row without a score is below the table."""
+    made = [
+        Row(sample=Sample(), unscored={"fit": "fit: <no> reply\nat all"})
+        if fields is None
+        else Row(sample=Sample(), results={"fit": MetricResult(1.0, metric="fit", **fields)})
+        for fields in rows
+    ]
+    found = Evaluation(metrics=("fit",), rows=tuple(made))
+    head, *lines = (" ".join(line.split()) for line in str(found).splitlines())
+    assert (head, lines[: len(counts)]) == ("fit", counts)
+    assert repr(found) == f"<Evaluation of {len(rows)} rows: {told}>"
+    page = found._repr_html_()
+    for line in counts[1:]:
+        word, number = re.findall(r"(.*?) (\d.*)", line)[0]
+        assert f"<td>{word}</td><td>{number}</td>" in page
+    assert ("fit: unscored; the first: <no> reply at all" == lines[-1]) is (None in rows)
+    assert ("<p>fit: unscored; the first: &lt;no&gt; reply at all</p>" in page) is (None in rows)

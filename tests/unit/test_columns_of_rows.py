@@ -1,0 +1,240 @@
+"""Data sets whose columns have names of their own: ``columns=``, and the columns that look like fields."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from pytest_ragmetrics import Sample, aevaluate, evaluate, rag_calibrated
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.datasets import read_dataset
+from pytest_ragmetrics.datasets.rows import Columns
+from pytest_ragmetrics.errors import DatasetError
+from pytest_ragmetrics.sample import meant_field
+
+MAPPED = {"question": "ask", "contexts": "passages", "response": "said", "reference": "answer"}
+ROWS: list[dict[str, Any]] = [
+    {"ask": "How long?", "passages": ["Two minutes.", "[1] Open it."], "said": "Two minutes.", "answer": "2"},
+    {"ask": "Why?", "passages": ["Sand."], "said": "Moss grows.", "answer": None},
+]
+SAMPLES = [
+    Sample(user_input=row["ask"], retrieved_contexts=row["passages"], response=row["said"], reference=row["answer"])
+    for row in ROWS
+]
+
+
+def cells() -> pd.DataFrame:
+    """Return the rows as a table whose lists are JSON in a cell."""
+    return pd.DataFrame([{**row, "passages": json.dumps(row["passages"])} for row in ROWS])
+
+
+def lines() -> str:
+    """Return the rows as lines of JSON."""
+    return "".join(f"{json.dumps(row)}\n" for row in ROWS)
+
+
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "a.csv": lambda path: cells().to_csv(path, index=False),
+    "b.csv": lambda path: cells().to_csv(path, index=False, sep=";"),
+    "a.csv.gz": lambda path: cells().to_csv(path, index=False),
+    "a.jsonl": lambda path: path.write_text(lines(), "utf-8"),
+    "a.ndjson.gz": lambda path: path.write_bytes(gzip.compress(lines().encode())),
+    "a.json": lambda path: path.write_text(json.dumps(ROWS), "utf-8"),
+    "rows.json": lambda path: path.write_text(json.dumps({"samples": ROWS}), "utf-8"),
+    "columns.json": lambda path: path.write_text(json.dumps({name: [it[name] for it in ROWS] for name in ROWS[0]})),
+}
+OBJECTS: dict[str, Callable[[], Any]] = {
+    "list": lambda: ROWS,
+    "frame": lambda: pd.DataFrame(ROWS),
+    "frame of cells": cells,
+    "generator": lambda: (row for row in ROWS),
+}
+
+
+def without_id(samples: Any) -> list[Sample]:
+    """Return samples without the id that a row of a file gets."""
+    return [Sample(**{**sample.to_mapping(), "id": None}) for sample in samples]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("as_text", [True, False])
+def test_evaluate_reads_a_file_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, as_text: bool
+) -> None:
+    """A path or its text, with columns of names of its own."""
+    WRITERS[name](tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    table = evaluate(name if as_text else Path(name), "lexical_grounding", columns=MAPPED)
+    assert without_id(row.sample for row in table.rows) == SAMPLES
+    assert table.scores("lexical_grounding") == [1.0, 0.0]
+    found = asyncio.run(aevaluate(tmp_path / name, ["exact_match"], columns=MAPPED))
+    assert [row.unscored.keys() for row in found.rows] == [set(), {"exact_match"}]
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_objects_are_read_by_columns(kind: str) -> None:
+    """Lists, frames with lists or with cells, and iterators."""
+    table = evaluate(OBJECTS[kind](), ["lexical_grounding"], columns=MAPPED)
+    assert without_id(row.sample for row in table.rows) == SAMPLES
+
+
+def test_a_broken_row_of_a_file_has_no_score(tmp_path: Path) -> None:
+    """The others have one; without columns the file says what it is about."""
+    (tmp_path / "a.jsonl").write_text('{"said": "A.", "passages": ["A."]}\n{"said": 4}\n', "utf-8")
+    columns = {"response": "said", "contexts": "passages"}
+    table = evaluate(tmp_path / "a.jsonl", ["lexical_grounding"], columns=columns)
+    assert table.scores("lexical_grounding") == [1.0, None]
+    assert "response must be a str, not int" in table.rows[1].unscored["lexical_grounding"]
+
+
+ONE = {"question": "Q?", "answer": "gold", "llm": "A.", "docs": "D.", "response": "old"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "expected"),
+    [
+        ({"response": "llm"}, ONE, {"response": "A.", "user_input": "Q?"}),
+        ({"answer": "llm", "reference": "answer"}, ONE, {"response": "A.", "reference": "gold"}),
+        ({"response": "llm"}, {**ONE, "llm": None}, {"response": None}),
+        ({"response": "reference", "reference": "response"}, {"response": "r", "reference": "s"}, {"response": "s"}),
+        ({"actual_output": "llm"}, {"llm": "A.", "answer": "gold"}, {"response": "A."}),
+        ({"retrieval_context": "docs"}, ONE, {"retrieved_contexts": ("D.",)}),
+        ({"context": "docs"}, {"docs": '["a", "b"]'}, {"retrieved_contexts": ("a", "b")}),
+        ({"id": "nr"}, {"nr": 7, "question": "Q?"}, {"id": "7"}),
+        ({"messages": "talk"}, {"talk": [{"role": "user", "content": "Q?"}]}, {"user_input": "Q?"}),
+        ({"retrieved_context_ids": "hits"}, {"hits": ["a", 2], "question": "Q?"}, {"retrieved_context_ids": ("a", 2)}),
+        ({"question": "question"}, ONE, {"user_input": "Q?", "response": "old"}),
+        ({}, {"query": "Q?"}, {"user_input": "Q?"}),
+        ({}, {"query": "rewritten", "question": "Q?"}, {"user_input": "Q?", "metadata": {"query": "rewritten"}}),
+    ],
+)
+def test_a_field_is_read_from_its_column_alone(
+    columns: Mapping[str, str], row: Mapping[str, Any], expected: Mapping[str, Any]
+) -> None:
+    """Not from another column that would mean it, also where its own has no value."""
+    [read] = read_dataset([row], base=Path(), columns=Columns.of(columns))
+    assert read.sample is not None
+    assert {name: getattr(read.sample, name) for name in expected} == expected
+
+
+WRONG: list[tuple[Any, str]] = [
+    ({"qestion": "ask"}, r"give a field such as user_input, .*, not 'qestion': 'ask'"),
+    ({"ask": "question"}, "not 'ask': 'question'"),
+    ({"question": ""}, "not 'question': ''"),
+    ({"": "ask"}, "not '': 'ask'"),
+    ({"question": "ask", "input": "answer"}, "input=answer is the second for its field or its column: keep one"),
+    ({"question": "ask", "response": "ask"}, "response=ask is the second"),
+    (["question"], r"not \"\['question'\]\": ''"),
+    ("question", "not 'question': ''"),
+    (5, "not '5': ''"),
+]
+
+
+@pytest.mark.parametrize(("columns", "said"), WRONG)
+def test_a_mapping_that_says_nothing_is_refused(columns: Any, said: str) -> None:
+    """An unknown field, no column, two columns for a field, two fields for a column."""
+    with pytest.raises(ValueError, match=said):
+        evaluate(ROWS, ["exact_match"], columns=columns)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_column_that_no_row_has_is_named(tmp_path: Path, name: str) -> None:
+    """With those that there are."""
+    WRITERS[name](tmp_path / name)
+    said = r"columns names 'pasages', which no row has; there are 'ask', 'passages', 'said', 'answer'"
+    with pytest.raises(DatasetError, match=said):
+        evaluate(tmp_path / name, ["exact_match"], columns={"question": "ask", "contexts": "pasages"})
+
+
+def test_the_commands_take_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``ragmetrics score`` and ``calibrate``; what they cannot take is an error of their arguments."""
+    rows, scores = tmp_path / "a.csv", tmp_path / "scores.jsonl"
+    cells().assign(label=[1, 0]).to_csv(rows, index=False)
+    columns = "--columns=response=said, contexts=passages"
+    assert main(["score", str(rows), "--metrics=lexical_grounding", "-o", str(scores), columns]) == 0
+    assert [json.loads(line)["scores"][0]["score"] for line in scores.read_text("utf-8").splitlines()] == [1.0, 0.0]
+    options = ["--metric=lexical_grounding", "--threshold=0.5"]
+    assert main(["calibrate", str(rows), *options, columns]) == 0
+    assert "against 2 human labels" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["score", str(rows), "--metrics=exact_match", "-o", str(scores), "--columns=passages=contexts"])
+    assert "--columns: columns: give a field such as user_input" in capsys.readouterr().err
+    assert main(["score", str(rows), "--metrics=exact_match", "-o", str(tmp_path / "b.jsonl"), "--columns=id=nr"]) != 0
+    assert "columns names 'nr', which no row has" in capsys.readouterr().err
+
+
+def test_labelled_answers_have_columns() -> None:
+    """Those of ``rag_calibrated``."""
+    rows = [{"said": "Moss.", "docs": "Moss.", "label": 1}, {"said": "Sand.", "docs": "Moss.", "label": 0}] * 10
+    columns = {"response": "said", "contexts": "docs"}
+    assert len(rag_calibrated("lexical_grounding", rows, 0.5, threshold=0.4, columns=columns).rows) == 20
+
+
+LOOK = {
+    "retrieved_contexts": "passages ctx ctxs docs documents chunks retrieved_docs source_documents retrievedChunks "
+    "Contexts text_chunks top_k_passages search_context doc_texts snippets kb_paragraphs contexts_v1 evidence_texts",
+    "user_input": "Question_Text query_text user_question Prompt userQuery QUESTION customer_question input_text "
+    "questions utterance rewritten_query question_body NL_question",
+    "response": "answer_text model_answer llm_output output completion prediction generatedAnswer bot_reply AnswerText "
+    "assistant_response predicted_answer model_response system_output final_answer candidate_answer answr",
+    "reference": "gold gold_answer expected_answer target_text correct_answer ideal_answer ground_truth_answer "
+    "expectedAnswer GoldAnswer true_answer ref_answer gold_standard",
+    "reference_contexts": "gold_context gold_passages reference_docs expected_contexts ground_truth_chunks",
+}
+ABOUT = (
+    "question_id doc_ids answer_length question_type context_count answer_relevancy context_precision lang topic "
+    "source url created_at model latency_ms prompt_tokens score is_correct label split user_id n_contexts doc_title "
+    "cluster answer_correctness group notes chunk_size content chunk_id response_time promptTokens answerId golden_id "
+    "reviewer expected_score intent prompt_version has_context is_answered query_embedding answer_url question_lang"
+)
+
+
+@pytest.mark.parametrize(("field", "name"), [(field, name) for field, names in LOOK.items() for name in names.split()])
+def test_a_column_that_looks_like_a_field_is_named(field: str, name: str) -> None:
+    """By its words or its spelling, where the field is missing."""
+    assert meant_field(name) == field
+
+
+@pytest.mark.parametrize("name", ABOUT.split())
+def test_a_column_about_a_field_is_not_taken_for_it(name: str) -> None:
+    """Its id, its length, its score."""
+    assert meant_field(name) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "metric", "said"),
+    [
+        (
+            [{"question": "Q?", "answer": "A.", "passages": ["A."]}],
+            "lexical_grounding",
+            "did you write 'passages' for retrieved_contexts? In a data set columns={'retrieved_contexts': 'passages'}",
+        ),
+        ([{"question": "Q?", "answer_text": "A."}], "exact_match", "did you write 'answer_text' for response?"),
+        ([{"answer": "A.", "gold": "A."}], "exact_match", "did you write 'gold' for reference?"),
+    ],
+)
+def test_a_missing_field_names_the_column_that_looks_like_it(rows: Any, metric: str, said: str) -> None:
+    """In the reason of the row without a score; numbers are taken for no text."""
+    [row] = evaluate(rows, [metric]).rows
+    assert said in row.unscored[metric]
+    field = said.partition("for ")[2].partition("?")[0]
+    numbers = [{name: 0.5 if meant_field(name) == field else value for name, value in it.items()} for it in rows]
+    [row] = evaluate(numbers, [metric]).rows
+    assert "did you write" not in row.unscored[metric]
+
+
+def test_a_header_of_unknown_names_says_what_to_write(tmp_path: Path) -> None:
+    """All columns that look like fields at once."""
+    (tmp_path / "a.csv").write_text("Question_Text,ctx,Answer_Text,lang\nQ?,C.,A.,en\n", "utf-8")
+    columns = "{'user_input': 'Question_Text', 'retrieved_contexts': 'ctx', 'response': 'Answer_Text'}"
+    with pytest.raises(DatasetError) as raised:
+        evaluate(tmp_path / "a.csv", ["lexical_grounding"])
+    assert f"In a data set columns={columns} says so" in str(raised.value)
+    assert evaluate(tmp_path / "a.csv", ["lexical_grounding"], columns=eval(columns)).rows[0].sample.user_input == "Q?"
