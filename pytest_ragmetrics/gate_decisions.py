@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from statistics import fmean
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import Any
 
 from pytest_ragmetrics.comparison import (
+    ANEW,
+    LEAST_SHARE,
     NO_PAIR,
     Column,
     MetricComparison,
@@ -20,10 +22,11 @@ from pytest_ragmetrics.comparison import (
     cluster_of,
     columns_of,
     compare_columns,
+    drop_outcome,
     find_drops,
-    key_of,
+    rule_changes,
 )
-from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK
+from pytest_ragmetrics.explain.phrases import counted
 from pytest_ragmetrics.explain.results import (
     explain_stop,
     explain_threshold,
@@ -31,14 +34,14 @@ from pytest_ragmetrics.explain.results import (
     explain_vacuous,
     shortcoming,
 )
-from pytest_ragmetrics.explain.runs import confirmation_text, gist
+from pytest_ragmetrics.explain.runs import gist
 from pytest_ragmetrics.gates import ALPHA, Gate, GatedSet
 from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.records import (
-    ConfirmationRecord,
     Document,
     GateOutcome,
     GateRecord,
+    Judging,
     Record,
     RegressionRecord,
     StopRecord,
@@ -52,7 +55,7 @@ from pytest_ragmetrics.stats.decisions import (
 )
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.regression import Drop
-from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, score_set, standing
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, score_set
 from pytest_ragmetrics.stats.stopping import DrawnSet
 from pytest_ragmetrics.text.characters import printable
 
@@ -77,15 +80,19 @@ def evaluate_gate(
     skipped: Collection[str],
     ran: Collection[str],
     baseline: Document | None = None,
+    judging: Mapping[str, Judging] = MappingProxyType({}),
     spared: Collection[str] = (),
+    verbose: bool = False,
 ) -> GateDecision:
     """Decide a gate by the records of the tests of its set.
 
-    ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped, and
-    those that ran to their end. ``spared`` are those that were not needed any more. A set that did not run whole
+    ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped,
+    and those that ran to their end. ``spared`` are those that were not needed any more. A set that did not run whole
     decides nothing; one with unscored rows fails, and so does one in which there was nothing to check. A regression
-    gate compares with the ``baseline``; without one it is skipped, and where the two are not comparable it fails. One
-    that stops when it is decided is exact over a whole set, and else decided by the first rows of the drawn order.
+    gate compares with the ``baseline``; without one it is skipped, where the two are not comparable it fails, and
+    where too little of them is, or the ``judging`` of its metric changed, it is inconclusive. One that stops when it
+    is decided is exact over a whole set, and else decided by the first rows of the drawn order. ``verbose`` adds
+    other figures.
     """
     rows, better, omitted = _rows(gate, gated, find, skipped=skipped, ran=ran, spared=spared)
     found = score_set(rows, gate.vacuous)
@@ -97,11 +104,15 @@ def evaluate_gate(
         decided = _bounded(gate, better, found)
     elif gate.alpha is not None and baseline is not None and not omitted:
         tests = [test for test in map(find, gated.selected) if test is not None and test.id in ran]
-        decided = _compared(gate, gated, tests, baseline)
+        decided = _compared(gate, gated, tests, baseline, judging, verbose=verbose)
     outcome, text = _outcome(gate, gated, found, decided, omitted=omitted, is_compared=baseline is not None)
     record = replace(
         _record(gate, gated, better, found), outcome=outcome, **({} if decided is None else decided.figures)
     )
+    if gate.alpha is None and baseline is not None:
+        tests = [test for test in baseline.tests if gated.has(test.id)]
+        before = score_set((it for test in tests for it in test.records if it.metric == gate.metric), gate.vacuous)
+        record = replace(record, vacuous_before=len(before.vacuous) if before.counted or before.vacuous else None)
     return GateDecision(record=record, text=text)
 
 
@@ -149,7 +160,7 @@ def _record(gate: Gate, gated: GatedSet, better: Direction, found: ScoreSet[Scor
         vacuous=len(found.vacuous),
         counts_vacuous=gate.vacuous == "count",
         inconclusive=gate.inconclusive,
-        regression=None if gate.alpha is None else RegressionRecord(alpha=gate.alpha, confirm=gate.confirm),
+        regression=None if gate.alpha is None else RegressionRecord(alpha=gate.alpha),
         stop=StopRecord(seed=None if gated.draw is None else gated.draw.seed) if gate.stop_when_decided else None,
     )
 
@@ -229,136 +240,63 @@ def _with_stop(result: ThresholdResult, stop: StopRecord, rows: ScoreSet[ScoredR
     return _Decided(outcome=result.outcome, text=text, figures=figures)
 
 
-def _compared(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Document) -> _Decided:
+def _compared(
+    gate: Gate,
+    gated: GatedSet,
+    tests: Sequence[TestRecord],
+    baseline: Document,
+    judging: Mapping[str, Judging],
+    *,
+    verbose: bool,
+) -> _Decided:
     """Compare a set with the baseline.
 
     The regression gates of one function share ``alpha``, as metrics of one table do. Gates of other functions do not:
-    what a gate decides must not depend on the files and shards that run beside it. A drop that further answers can
-    confirm is one only if the same test shows it of the means of all answers too: so these add no false alarm.
+    what a gate decides must not depend on the files and shards that run beside it.
     """
     try:
         own = _pairs(gate, gated, tests, baseline)
+    except _OtherQuestionsError as error:
+        regression = RegressionRecord(alpha=gate.alpha or ALPHA, doubts=error.args[1:])
+        return _Decided(outcome="inconclusive", text=error.args[0], figures={"n": 0, "regression": regression})
     except ValueError as error:
         return _Decided(outcome="failed", text=str(error), figures={"n": 0})
+    if (then := baseline.run.judging.get(gate.metric)) and (now := judging.get(gate.metric)):
+        changed = (f"{it} since the baseline" for it in rule_changes(then, now))
+        own = replace(own, doubts=tuple(dict.fromkeys([*own.doubts, *changed])))
     family = {gate.id: own}
     for other in gated.gates:
         if other.alpha is not None and other.id not in family:
             with suppress(ValueError):  # one that cannot be compared raises no false alarm
                 family[other.id] = _pairs(other, gated, tests, baseline)
     drop = find_drops(TableComparison(metrics=family), alpha=gate.alpha or ALPHA)[gate.id]
-    confirmation = None
-    if drop.shown and gate.confirm:
-        # Beside the first answers of the other gates: what clears one of them is no word on this one.
-        again = _pairs(gate, gated, [_averaged(gate, test, own.changed) for test in tests], baseline)
-        confirmation = _confirmation(gate, tests, drop, own, again)
-        own, drop = again, find_drops(TableComparison(metrics=family | {gate.id: again}), alpha=drop.alpha)[gate.id]
-    regression = _regression(own, drop, confirm=gate.confirm, confirmation=confirmation)
-    lines = str(TableComparison(metrics={gate.metric: own}, drops={gate.metric: drop})).splitlines()
-    if confirmation is not None:
-        # Below the figures and what they show.
-        lines.insert(2, f"  {confirmation_text(regression)}")
+    lines = [*own.lines(drop), *([f"  {own.figures()}"] if verbose else [])]
     return _Decided(
-        outcome="failed" if drop.shown else "passed",
+        outcome=drop_outcome(own, drop),
         text="\n".join(lines),
         figures={
             "value": None if own.difference is None else own.difference.interval.estimate,
             "n": drop.n,
             "vacuous": len({*own.vacuous_here, *own.vacuous_there}),
-            "regression": regression,
+            "regression": _regression(own, drop),
         },
     )
 
 
-def _confirmation(
-    gate: Gate, tests: Sequence[TestRecord], drop: Drop, first: MetricComparison, again: MetricComparison
-) -> ConfirmationRecord:
-    """Return what further answers made of a drop; the comparisons are those by the first answers and by all."""
-    changed = first.changed
-    before = {row.id: row.change for row in first.rows if row.id in changed}
-    after = [row.change for row in again.rows if row.id in before]
-    sign = 1.0 if first.better == "lower" else -1.0
-    missing = (it for test in tests for it in test.again if it.metric == gate.metric and not _counts(it, gate))
-    return ConfirmationRecord(
-        answers=gate.confirm,
-        rows=len(before),
-        confirmed=len(before.keys() & {key for test in tests for key in _further(gate, test)}),
-        first_drop=sign * fmean(before.values()),
-        drop=sign * fmean(after),
-        p=drop.p,
-        adjusted_p=drop.adjusted_p,
-        reason=next((it.reason or NOTHING_TO_CHECK for it in missing), None),
-    )
+class _OtherQuestionsError(ValueError):
+    """All rows of a set ask other questions than in the baseline; with a text, and why that decides nothing."""
 
 
-def _averaged(gate: Gate, test: TestRecord, changed: Collection[str]) -> TestRecord:
-    """Return a test whose row, if it changed, counts with the mean of its answers, if it has all of them."""
-    further = {key: scores for key, scores in _further(gate, test).items() if key in changed}
-    records = (
-        replace(it, score=fmean([it.score, *further[key_of(it.sample)]]))
-        if it.metric == gate.metric and it.score is not None and key_of(it.sample) in further
-        else it
-        for it in test.records
-    )
-    return replace(test, records=tuple(records))
-
-
-def _further(gate: Gate, test: TestRecord) -> dict[str, list[float]]:
-    """Return the scores of further answers by the key of their sample, where all that were asked for have one."""
-    found: dict[str, list[float]] = {}
-    for record in test.again:
-        if record.metric == gate.metric and record.score is not None and _counts(record, gate):
-            found.setdefault(key_of(record.sample), []).append(record.score)
-    return {key: scores[: gate.confirm] for key, scores in found.items() if len(scores) >= gate.confirm}
-
-
-def _counts(record: Record, gate: Gate) -> bool:
-    return standing(record, gate.vacuous) == "counted"
-
-
-def rows_to_confirm(
-    gated: GatedSet, find: Callable[[str], TestRecord | None], baseline: Document
-) -> dict[str, set[str]]:
-    """Return the tests whose rows are to be answered again, each with the metrics that are to be scored.
-
-    They are the rows that changed, in either direction, of every gate with a ``confirm`` that would fail. What gates
-    over a part of their set would do is not known: of these they are all rows that changed.
-    """
-    tests = [test for test in map(find, gated.selected) if test is not None]
-    found: dict[str, set[str]] = {}
-    for gate in (gate for gate in gated.gates if gate.confirm):
-        if gated.total == len(gated.selected):
-            decision = evaluate_gate(gate, gated, find, skipped=(), ran=gated.selected, baseline=baseline)
-            regression = decision.record.regression
-            # One that fails for want of a score or of a pair cannot be confirmed.
-            if regression is None or regression.confirmation is None or decision.record.unscored:
-                continue
-        try:
-            pairs = _pairs(gate, gated, tests, baseline)
-        except ValueError:
-            continue
-        changed = pairs.changed
-        for test in tests:
-            if any(it.metric == gate.metric and key_of(it.sample) in changed for it in test.records):
-                found.setdefault(test.id, set()).add(gate.metric)
-    return found
-
-
-def _regression(
-    own: MetricComparison, drop: Drop, *, confirm: int, confirmation: ConfirmationRecord | None
-) -> RegressionRecord:
+def _regression(own: MetricComparison, drop: Drop) -> RegressionRecord:
     found = own.difference
     return RegressionRecord(
-        alpha=drop.alpha,
+        **{each.name: getattr(drop, each.name) for each in fields(drop) if each.name != "n"},
         before=None if found is None else found.before,
         after=None if found is None else found.after,
-        changed=drop.changed,
-        p=drop.p,
-        adjusted_p=drop.adjusted_p,
-        smallest=drop.smallest,
         new=len(own.only_here),
         gone=len(own.only_there),
-        confirm=confirm,
-        confirmation=confirmation,
+        rewritten=len(own.rewritten),
+        doubts=own.doubts,
     )
 
 
@@ -369,11 +307,14 @@ def _pairs(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: D
     after a move, these count.
     """
     known = [test for test in baseline.tests if gated.has(test.id)]
-    here, there = _column(gate, tests), _column(gate, known or baseline.tests)
+    partial = _missing(gate, known) if any(test.gate for test in known) else baseline.run.partial
+    here, there = _column(gate, tests), _column(gate, known or baseline.tests, partial)
     if here is None or there is None:
         msg = f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json"
         raise ValueError(msg)
-    compared = compare_columns(replace(here, scale=scale_of(gate.metric)), there, vacuous=gate.vacuous)
+    compared = compare_columns(replace(here, scale=here.scale or scale_of(gate.metric)), there, vacuous=gate.vacuous)
+    if compared.rewritten and compared.difference is None:
+        raise _OtherQuestionsError(f"{compared}\n{ANEW}", *compared.doubts)
     if compared.difference is None:
         hint = "" if compared.vacuous_here or compared.vacuous_there else f"\n{NO_PAIR}"
         msg = f"{compared}{hint}"
@@ -381,9 +322,18 @@ def _pairs(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: D
     return compared
 
 
-def _column(gate: Gate, tests: Iterable[TestRecord]) -> Column | None:
-    records = (record for test in tests for record in test.records if record.metric == gate.metric)
-    return columns_of(records).get(gate.metric)
+def _column(gate: Gate, tests: Iterable[TestRecord], partial: str = "") -> Column | None:
+    records = ((test.id, record) for test in tests for record in test.records if record.metric == gate.metric)
+    return columns_of(records, partial=partial).get(gate.metric)
+
+
+def _missing(gate: Gate, tests: Sequence[TestRecord]) -> str:
+    """Return why a set is not whole in the run of its gates, "" where it is; the run itself may be a shard."""
+    total = max(test.gate.total for test in tests if test.gate)
+    ran = sum(test.gate is None for test in tests)
+    scored = sum(any(it.metric == gate.metric for it in test.records) for test in tests)
+    is_whole = ran >= total and scored >= LEAST_SHARE * total
+    return "" if is_whole else f"{scored} of {counted(total, 'test')} of the set were scored"
 
 
 def _rows(
@@ -466,7 +416,10 @@ def _why_unscored(row: TestRecord | None, *, ran: bool) -> str:
 
 
 def evaluate_merged_gate(
-    row: TestRecord, tests: Sequence[TestRecord], baseline: Document | None = None
+    row: TestRecord,
+    tests: Sequence[TestRecord],
+    baseline: Document | None = None,
+    judging: Mapping[str, Judging] = MappingProxyType({}),
 ) -> TestRecord | None:
     """Return the record of a skipped gate as one run over all ``tests``, gates among them, would have left it.
 
@@ -492,7 +445,9 @@ def evaluate_merged_gate(
     beside = (_gate_again(test.gate) for test in tests if test.gate is not None and gated.has(test.id))
     gated = replace(gated, selected=tuple(members), gates=tuple(beside))
     # Tests that were skipped without a record are in no document.
-    decision = evaluate_gate(_gate_again(gate), gated, members.get, skipped=(), ran=members.keys(), baseline=baseline)
+    decision = evaluate_gate(
+        _gate_again(gate), gated, members.get, skipped=(), ran=members.keys(), baseline=baseline, judging=judging
+    )
     if decision.record.outcome == "skipped":
         return None
     passed = decision.record.passes
@@ -514,6 +469,5 @@ def _gate_again(record: GateRecord) -> Gate:
         inconclusive=record.inconclusive,
         vacuous="count" if record.counts_vacuous else "skip",
         alpha=None if record.regression is None else record.regression.alpha,
-        confirm=0 if record.regression is None else record.regression.confirm,
         stop_when_decided=record.stop is not None,
     )

@@ -3,9 +3,6 @@
 One process runs a gate after the last test of its set. A worker of xdist cannot see the tests of the others: it makes
 no tests of gates and sends them to the controller, which decides them when all workers have ended and reports each
 like a test.
-
-Where a gate confirms a drop, the process that runs the last test of the set answers the rows that changed again, before
-the fixtures of that test end, and puts their records on its report.
 """
 
 from __future__ import annotations
@@ -13,28 +10,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pytest
 
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.comparison import cluster_of
-from pytest_ragmetrics.context import Scoring
-from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.gate_decisions import GateDecision, evaluate_gate, rows_to_confirm
+from pytest_ragmetrics.gate_decisions import GateDecision, evaluate_gate
 from pytest_ragmetrics.gates import Gate, GatedSet, gate_among
-from pytest_ragmetrics.records import GateRecord, Record, TestRecord, record_of
-from pytest_ragmetrics.reporting import AGAIN, GATE, Collector, RunReport, gate_properties, read_baseline
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.records import GateRecord
+from pytest_ragmetrics.reporting import GATE, Collector, RunReport, gate_properties
 from pytest_ragmetrics.session import PytestSession, function_of
 from pytest_ragmetrics.stats.stopping import draw
 
-if TYPE_CHECKING:
-    from pytest_ragmetrics.prefetch.dataset_tests import DatasetTests
-
 _RECORD = pytest.StashKey[GateRecord]()
-_AGAIN = pytest.StashKey[dict[str, tuple[Record, ...]]]()
 
 
 class GatePlugin:
@@ -45,6 +34,8 @@ class GatePlugin:
         self._asked = {argument.rpartition("::")[2] for argument in config.args}
         self._collector = Collector() if report is None else report.collector
         self._baseline = None if report is None else report.baseline
+        self._report_of_run = report
+        self._is_verbose = config.getoption("verbose", 0) > 0
         self._sets: dict[str, GatedSet] = {}
 
     def found(self, tests: list[Any]) -> None:
@@ -124,65 +115,7 @@ class GatePlugin:
                 # pytest.skip() names the line of this package that calls it, not that of the gate.
                 file, line, _ = item.location
                 report.longrepr = (file, (line or 0) + 1, report.longrepr[2])
-        if report.when == "teardown" and item.stash.get(_AGAIN, None):
-            setattr(report, AGAIN, item.stash[_AGAIN])
         return report
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Confirm what gates of a set would say after its last test, while the application is there."""
-        try:
-            self._confirm(item)
-        finally:
-            torn_down = yield
-        return torn_down
-
-    def _confirm(self, item: pytest.Item) -> None:
-        gated = self._sets.get(function_of(item))
-        rows: DatasetTests | None = item.config.pluginmanager.get_plugin("ragmetrics-rows")
-        if gated is None or rows is None or item.nodeid not in gated.selected[-1:] or not gated.confirm:
-            return
-        settings, session = self._session.settings, item.session
-        is_part = len(gated.selected) < gated.total
-        # Gates over a part are decided by a merge, if at all.
-        if settings.dry_run or session.shouldstop or session.shouldfail or (is_part and settings.json is None):
-            return
-        try:
-            if rows.is_alone:
-                item.stash[_AGAIN] = _unanswered(gated, item.nodeid, "the workers share no rows")
-                return
-            baseline = self._baseline or read_baseline(settings.baseline)
-        except pytest.UsageError as error:
-            item.stash[_AGAIN] = _unanswered(gated, item.nodeid, str(error))
-            return
-        # The last of several attempts at a test finds what an earlier one asked for.
-        if baseline is None or item.stash.get(_AGAIN, None):
-            return
-        wanted = rows_to_confirm(gated, partial(self._find, rows, item.nodeid), baseline)
-        if settings.cache == "replay" and wanted:
-            item.stash[_AGAIN] = _unanswered(gated, item.nodeid, "a replay asks nothing anew")
-        else:
-            item.stash[_AGAIN] = rows.answer_again(wanted, gated.confirm)
-
-    def _find(self, rows: DatasetTests, running: str, test: str) -> TestRecord | None:
-        """Return the record of a test of a set; a worker knows those of others by the rows that workers share.
-
-        The test that is ``running`` may be reported after its last attempt only.
-        """
-        records = rows.records(test) if self._session.is_worker or test == running else None
-        if records is None:
-            return None if self._session.is_worker else self._collector.test(test)
-        return TestRecord(
-            id=test,
-            file="",
-            line=None,
-            outcome="passed",
-            duration=0.0,
-            attempts=1,
-            message=None,
-            records=records,
-            gate=None,
-        )
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Send the gates of a worker to the controller."""
@@ -235,7 +168,9 @@ class GatePlugin:
             skipped=tests.skipped,
             ran=tests.ran,
             baseline=self._baseline,
+            judging={} if self._report_of_run is None else self._report_of_run.rules,
             spared=tests.spared,
+            verbose=self._is_verbose,
         )
 
     def _items(self, gated: GatedSet, parent: Any) -> list[GateItem]:
@@ -260,14 +195,11 @@ def _gated_set(tests: Sequence[pytest.Function], *, stops: bool) -> GatedSet:
         if gates.setdefault(gate.id, gate) != gate:
             msg = f"two gates {gate.id!r} differ in stop_when_decided= alone; leave out one of them"
             raise ValueError(msg)
-    regressions = [gate for gate in gates.values() if gate.alpha is not None]
-    for name in ("alpha", "confirm"):
-        if len(found := {getattr(gate, name) for gate in regressions}) > 1:
-            values = " and ".join(f"{value:g}" for value in sorted(found))
-            msg = (
-                f"the regression gates of a function share one {name}=, and here it is {values}; write the same in each"
-            )
-            raise ValueError(msg)
+    alphas = sorted({gate.alpha for gate in gates.values() if gate.alpha is not None})
+    if len(alphas) > 1:
+        values = " and ".join(f"{alpha:g}" for alpha in alphas)
+        msg = f"the regression gates of a function share one alpha=, and here it is {values}; write the same in each"
+        raise ValueError(msg)
     file, line, place = first.location
     return GatedSet(
         function=function_of(first),
@@ -280,13 +212,6 @@ def _gated_set(tests: Sequence[pytest.Function], *, stops: bool) -> GatedSet:
         total=len(tests),
         metrics=len(metrics),
     )
-
-
-def _unanswered(gated: GatedSet, test: str, reason: str) -> dict[str, tuple[Record, ...]]:
-    """Return records on a test that say why no row of its set was answered again."""
-    metrics = dict.fromkeys(gate.metric for gate in gated.gates if gate.confirm)
-    scorings = (Scoring(metric=metric, sample=Sample(), outcome=UnscoredError(reason)) for metric in metrics)
-    return {test: tuple(map(record_of, scorings))}
 
 
 class GateItem(pytest.Item):

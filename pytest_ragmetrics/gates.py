@@ -27,12 +27,10 @@ from pytest_ragmetrics.stats.stopping import Draw, Rule
 
 _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
 _REGRESSION = '@pytest.mark.rag_gate("faithfulness", regression=True)'
-_CONFIRM = '@pytest.mark.rag_gate("faithfulness", regression=True, confirm=2)'
-_ROWS = '@pytest.mark.rag_dataset("golden.jsonl", metrics=["faithfulness"]) on the same function'
 #: Which scores a bound of single scores calls good.
 _BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"))
 _FIGURES = ("mean", "rate", "min", "max", "confidence")
-_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "confirm", "stop_when_decided"}
+_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "stop_when_decided"}
 ALPHA = 0.05
 #: Of gates without one that stop because --rag-stop-when-decided says so.
 _CONFIDENCE = 0.95
@@ -43,9 +41,8 @@ class Gate:
     """A bound for the mean of a metric, for the rate of scores that reach ``score_bound``, or against a regression.
 
     ``better`` is the direction of good scores, ``None`` where only the results of the metric have it. ``inconclusive``
-    says whether an interval with the bound in it fails, ``vacuous`` whether scores with nothing to check are left out.
-    A regression gate alone has an ``alpha``: how often all those of a function together fail where nothing has changed,
-    and ``confirm``: how many more answers of the rows that changed a drop takes, the same for all those of a function.
+    says whether what decides nothing fails, ``vacuous`` whether scores with nothing to check are left out.
+    A regression gate alone has an ``alpha``: how often all those of a function together fail where nothing has changed.
     One that stops when it is decided needs the ``scale`` of the metric.
     """
 
@@ -58,7 +55,6 @@ class Gate:
     inconclusive: Inconclusive = "fail"
     vacuous: Vacuous = "skip"
     alpha: float | None = None
-    confirm: int = 0
     stop_when_decided: bool = False
     scale: tuple[float, float] = (0.0, 1.0)
 
@@ -72,8 +68,6 @@ class Gate:
         parts = ["gate", self.metric, self.statistic, *([f"{self.bound:g}"] if self.alpha is None else [])]
         if self.alpha not in (None, ALPHA):
             parts += ["alpha", f"{self.alpha:g}"]
-        if self.confirm:
-            parts += ["confirm", f"{self.confirm}"]
         if self.score_bound is not None:
             parts += ["max" if self.better == "lower" else "min", f"{self.score_bound:g}"]
         if self.confidence is not None:
@@ -131,11 +125,6 @@ class GatedSet:
         """Tell whether a test is one of the function, or was in an earlier run."""
         return test == self.function or test.startswith(f"{self.function}[")
 
-    @property
-    def confirm(self) -> int:
-        """How many more answers of rows that changed its regression gates ask for."""
-        return max((gate.confirm for gate in self.gates), default=0)
-
     def location(self, gate: Gate) -> tuple[str, int | None, str]:
         """Return file, line and name of the test of a gate, as reports have them."""
         return self.file, self.line, f"{self.scope}{self.name}[{gate.id}]"
@@ -155,7 +144,7 @@ def gate_among(
         problem = f"it knows no {', '.join(unknown)}" if unknown else "it takes the name of one metric"
         msg = f"{problem}; write {_EXAMPLES}"
         raise ValueError(msg)
-    alpha, confirm = _alpha(named), _confirm(named, listed)
+    alpha = _alpha(named)
     figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
     vacuous: Vacuous = "skip" if named.get("vacuous") is None else check_vacuous(named["vacuous"])
     name, better, scale = _known(metrics[0].strip(), listed)
@@ -168,7 +157,7 @@ def gate_among(
             better=better,
             vacuous=vacuous,
             alpha=alpha,
-            confirm=confirm,
+            inconclusive=check_inconclusive(named.get("inconclusive") or "fail", alpha),
         )
     if mistake := _mistake(name, better, figures):
         raise ValueError(mistake)
@@ -222,26 +211,10 @@ def _alpha(named: Mapping[str, Any]) -> float | None:
         raise ValueError(msg)
     if not regression:
         return None
-    if others := [name for name in (*_FIGURES, "inconclusive") if named.get(name) is not None]:
+    if others := [name for name in _FIGURES if named.get(name) is not None]:
         msg = f"regression=True has no bound but the baseline, and takes no {others[0]}=; write {_REGRESSION}"
         raise ValueError(msg)
     return check_confidence(ALPHA if alpha is None else alpha, name="alpha", example=ALPHA)
-
-
-def _confirm(named: Mapping[str, Any], listed: Sequence[Metric] | None) -> int:
-    """Return how many more answers confirm a drop; a bound of scores has no row that changed."""
-    confirm = named.get("confirm")
-    if confirm is None:
-        return 0
-    if type(confirm) is not int or confirm < 1:
-        msg = f"confirm={confirm!r} is no whole number from 1 on; write confirm=2"
-    elif not named.get("regression"):
-        msg = f"confirm= goes with regression=True; write {_CONFIRM}"
-    elif not listed:
-        msg = f"confirm= takes rows that can be answered anew; write {_ROWS}"
-    else:
-        return confirm
-    raise ValueError(msg)
 
 
 def _mistake(metric: str, better: Direction | None, figures: Mapping[str, float]) -> str | None:
@@ -279,7 +252,7 @@ def _known(name: str, listed: Sequence[Metric] | None) -> tuple[str, Direction |
         known = metric_named(name)
     if not listed:
         return (name, None, None) if known is None else (known.name, known.better, known.scale)
-    scored = {metric.name: metric for each in listed for metric in (each, *parts_of(each))}
+    scored = {metric.name: metric for each in listed for metric in (each, *_parts(each))}
     wanted = name if known is None or name in scored else known.name
     if wanted not in scored:
         near = get_close_matches(name, scored, 1)
@@ -289,6 +262,6 @@ def _known(name: str, listed: Sequence[Metric] | None) -> tuple[str, Direction |
     return wanted, scored[wanted].better, scored[wanted].scale
 
 
-def parts_of(metric: Metric) -> Sequence[Metric]:
+def _parts(metric: Metric) -> Sequence[Metric]:
     """Return the metrics that a metric scores beside itself."""
     return metric.metrics if isinstance(metric, RagasScore) else ()

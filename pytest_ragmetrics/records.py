@@ -11,6 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -62,7 +63,10 @@ class Record:
     have to look into the scoring: a failure, no score, a suspicious verdict, votes or judges that differ. ``noun`` is
     what one verdict is about, ``complaint`` what is wrong with one that is not ok. ``disagreements`` are those of the
     judges of a panel, in words. It is not ``asserted`` where the test ended before it compared the score with its
-    threshold, which :func:`held_to_bounds` found in other rows.
+    threshold, which :func:`held_to_bounds` found in other rows. It is ``used`` without a threshold of its own where it
+    is part of a table, of an asserted set or of another score, or was compared with another score. ``scale`` is the
+    lowest and the highest score of the metric, ``None`` where the score is beyond it and in files of early versions.
+    ``rule`` has the digests of the metric's own code and of its parameters, ``None`` in files of early versions.
     """
 
     metric: str
@@ -82,25 +86,9 @@ class Record:
     complaint: str = COMPLAINT
     disagreements: tuple[str, ...] = ()
     asserted: bool = True
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConfirmationRecord:
-    """What further answers of the rows that changed made of a drop that the first answers showed.
-
-    Of ``rows`` that changed ``confirmed`` have all of the ``answers`` that were asked for besides the first, and count
-    with the mean of all; the others keep their first score, ``reason`` says why. ``first_drop`` and ``drop`` are how
-    much worse the rows became on average by their first answers and by all; ``p`` and ``adjusted_p`` are of the first.
-    """
-
-    answers: int
-    rows: int
-    confirmed: int
-    first_drop: float
-    drop: float
-    p: float
-    adjusted_p: float
-    reason: str | None = None
+    scale: tuple[float, float] | None = None
+    used: bool = True
+    rule: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,9 +97,9 @@ class RegressionRecord:
 
     ``before`` and ``after`` are the means of the pairs, of which ``changed`` rows (clusters) changed; ``p`` and
     ``adjusted_p`` (of all regression gates of the set) are one-sided. ``smallest`` is the smallest drop that such rows
-    show in at least 80 % of runs, ``None`` if there is none. ``new`` and ``gone`` count the rows of one run only.
-    ``confirm`` is how many further answers of rows that changed a drop takes; ``confirmation`` is what they made of it,
-    and then all figures are with them.
+    show in at least 80 % of runs, ``None`` if there is none. ``new`` and ``gone`` count the rows of one run only,
+    ``rewritten`` those that ask another question, ``worse`` and ``better`` those that changed. ``silence`` says how
+    many have nothing to check where that is a regression, ``doubts`` why nothing is decided.
     """
 
     alpha: float
@@ -123,8 +111,11 @@ class RegressionRecord:
     smallest: float | None = None
     new: int = 0
     gone: int = 0
-    confirm: int = 0
-    confirmation: ConfirmationRecord | None = None
+    worse: int = 0
+    better: int = 0
+    rewritten: int = 0
+    silence: str = ""
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -153,7 +144,8 @@ class GateRecord:
     ``value`` is ``None`` where nothing was scored. ``low`` and ``high`` are the interval at ``confidence``, where one
     was asked for: then ``low`` is what is compared with ``bound``, or ``high`` where lower scores are better. ``total``
     counts the tests of the set, ``n`` the scores that count, ``unscored`` the scorings without one, and ``vacuous`` the
-    scores that were left out because there was nothing to check, unless ``counts_vacuous``. ``inconclusive`` says what
+    scores that were left out because there was nothing to check, unless ``counts_vacuous``; ``vacuous_before`` is how
+    many there were in the baseline, of a gate that does not compare with it otherwise. ``inconclusive`` says what
     an interval with the bound in it makes of the test, and ``more`` how many further samples would settle it (``None``
     where that cannot be told). Of a gate that may ``stop`` before all rows are asked, figures are of the rows that
     decided it, and the interval is for the whole set.
@@ -178,6 +170,7 @@ class GateRecord:
     more: int | None = None
     regression: RegressionRecord | None = None
     stop: StopRecord | None = None
+    vacuous_before: int | None = None
 
     @property
     def passes(self) -> bool:
@@ -189,8 +182,8 @@ class GateRecord:
 class TestRecord:
     """One test and its records; ``message`` is what pytest said of a failure, a skip or an expected failure.
 
-    ``gate`` is what a test over a whole set found, which has no records of its own. ``again`` are the records of
-    further answers of its row, which confirm a regression gate and count nowhere else.
+    ``gate`` is what a test over a whole set found, which has no records of its own. ``calibration`` are the records of
+    labelled answers that a judge is held to, which count nowhere else.
     """
 
     __test__ = False  # for pytest, where a test module imports it
@@ -204,7 +197,7 @@ class TestRecord:
     message: str | None
     records: tuple[Record, ...]
     gate: GateRecord | None
-    again: tuple[Record, ...] = ()
+    calibration: tuple[Record, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -339,7 +332,7 @@ def flips(samples: Sequence[float], threshold: Threshold | None) -> bool:
 
 
 def result_of(record: Record, *, scale: tuple[float, float] | None = None) -> MetricResult:
-    """Return the result that a scored record was made of, without what no record keeps; ``scale`` is its metric's."""
+    """Return the result that a scored record was made of; ``scale`` is that of its metric, if the record has none."""
     return MetricResult(
         record.score or 0.0,
         metric=record.metric,
@@ -353,7 +346,7 @@ def result_of(record: Record, *, scale: tuple[float, float] | None = None) -> Me
         votes=max(1, len(record.samples)),
         noun=record.noun,
         complaint=record.complaint,
-        scale=scale,
+        scale=record.scale or scale,
     )
 
 
@@ -383,6 +376,9 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
         noun=NOUN if result is None else result.noun,
         complaint=COMPLAINT if result is None else result.complaint,
         disagreements=() if result is None else result.disagreements,
+        scale=None if result is None else known_scale(result.scale),
+        used=scoring.part or (result is not None and result.used),
+        rule=scoring.rule,
     )
     if _is_to_look_into(record):
         # The order in which they ended is chance.
@@ -391,10 +387,18 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
     return _shown(record, redact)
 
 
+def known_scale(scale: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return a scale with two ends, ``None`` for another one: JSON has no infinity."""
+    with suppress(TypeError):
+        return scale if scale is not None and -math.inf < scale[0] < scale[1] < math.inf else None
+    return None
+
+
 def redacted(document: Document, redact: Callable[[str], str]) -> Document:
     """Return a document with the texts of its records as :func:`record_of` would have redacted them."""
     tests = (
-        replace(test, records=tuple(_shown(it, redact) for it in test.records), again=()) for test in document.tests
+        replace(test, records=tuple(_shown(it, redact) for it in test.records), calibration=())
+        for test in document.tests
     )
     return replace(document, tests=tuple(tests))
 

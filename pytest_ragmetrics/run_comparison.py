@@ -10,7 +10,17 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from pytest_ragmetrics.comparison import KINDS, Kind, gain_of, is_redefined, kind_of
+from pytest_ragmetrics.comparison import (
+    KINDS,
+    Kind,
+    asks_else,
+    definition_changes,
+    gain_of,
+    is_redefined,
+    kind_of,
+    rule_changes,
+)
+from pytest_ragmetrics.explain.phrases import named
 from pytest_ragmetrics.records import Document, Record
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.scores import standing
@@ -70,16 +80,11 @@ class MetricChange:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Incomparable:
-    """Scores of one metric that were not compared, ``pairs`` of them, because different judges gave them.
-
-    ``None`` is a score that no judge gave. Scores of a metric that was ``redefined`` are not compared either.
-    """
+    """Scores of one metric that were not compared, ``pairs`` of them, and why: different judges gave them, for one."""
 
     metric: str
-    judge: str | None
-    baseline_judge: str | None
     pairs: int
-    redefined: bool = False
+    why: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,18 +136,28 @@ def compare_documents(document: Document, baseline: Document) -> RunComparison:
     """Return what changed from the baseline to the document; the same documents give the same comparison.
 
     Scores are paired by test, metric and sample id (by their order where one test scores the same more than once);
-    where tests moved or were renamed, by sample id alone. Scores by different judges, and of a metric that was
-    redefined in between, are not compared.
+    where tests moved or were renamed, by sample id alone. Scores by different judges, of a metric that was redefined or
+    has other prompts, code or another embedder, and of other questions are not compared.
     """
     pairs, gone, new = _pairs(_scored_in(baseline), _scored_in(document))
     changes = [*(_change(record, record, gone=True) for record in gone), *(_change(None, record) for record in new)]
-    foreign: Counter[tuple[str, str | None, str | None, bool]] = Counter()
+    foreign: Counter[tuple[str, str]] = Counter()
+    rules = {
+        metric: " and ".join(rule_changes(old, document.run.judging[metric]))
+        for metric, old in baseline.run.judging.items()
+        if metric in document.run.judging
+    }
     for before, after in pairs:
         old, this = before.record, after.record
-        redefined = is_redefined(this, old)
+        why = "it is another metric in the baseline" if is_redefined(this, old) else rules.get(this.metric, "")
+        why = why or " and ".join(definition_changes(old.rule, this.rule))
+        why = why or ("they ask another question" if asks_else(this.sample.user_input, old.sample.user_input) else "")
+        if not why and old.judge != this.judge:
+            then, now = (named(record.judge or "no judge") for record in (old, this))
+            why = f"judged by {now} now, by {then} in the baseline"
         # An unscored record has no judge to compare.
-        if old.score is not None and this.score is not None and (redefined or old.judge != this.judge):
-            foreign[this.metric, this.judge, old.judge, redefined] += 1
+        if why and old.score is not None and this.score is not None:
+            foreign[this.metric, why] += 1
         else:
             changes.append(_change(before, after))
     return RunComparison(
@@ -151,8 +166,7 @@ def compare_documents(document: Document, baseline: Document) -> RunComparison:
         changes=tuple(sorted(changes, key=lambda it: (_RANKS[it.kind], it.change or 0.0, it.id, it.number, it.metric))),
         metrics=tuple(_metric_change(name, changes) for name in sorted({change.metric for change in changes})),
         incomparable=tuple(
-            Incomparable(metric=metric, judge=judge, baseline_judge=there, pairs=count, redefined=redefined)
-            for (metric, judge, there, redefined), count in sorted(foreign.items(), key=lambda item: str(item[0]))
+            Incomparable(metric=metric, pairs=count, why=why) for (metric, why), count in sorted(foreign.items())
         ),
     )
 

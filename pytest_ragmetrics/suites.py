@@ -16,6 +16,7 @@ from typing import Any
 from pytest_ragmetrics import context
 from pytest_ragmetrics.codec import CodecError, load
 from pytest_ragmetrics.comparison import (
+    ANEW,
     NO_PAIR,
     Column,
     ColumnEntry,
@@ -25,6 +26,7 @@ from pytest_ragmetrics.comparison import (
     column_of,
     columns_of,
     compare_tables,
+    drop_outcome,
     find_drops,
     key_of,
     sample_key,
@@ -160,6 +162,7 @@ def assert_no_regression(
     metrics: Iterable[str] | str | None = None,
     alpha: float = 0.05,
     skip_unscored: bool = False,
+    inconclusive: Inconclusive = "fail",
     vacuous: Vacuous | None = None,
 ) -> TableComparison:
     """Assert that no metric, or none of those named, has become worse than in an earlier run.
@@ -167,8 +170,11 @@ def assert_no_regression(
     It fails only on proof: if nothing has changed but by chance, it fails with a probability of at most ``alpha`` over
     all metrics together, provided the baseline is a run like any other and not the best of several. The test flips the
     signs of the paired differences, of whole clusters where samples have a ``metadata["cluster"]`` (for scores of 0 and
-    1 this is McNemar's exact test), with Holm's correction for several metrics. Where no drop is shown the comparison
-    says the smallest that such rows would have shown.
+    1 this is McNemar's exact test), with Holm's correction for several metrics; whether rows have nothing to check any
+    more is tested beside them. Where no drop is shown the comparison says the smallest that such rows would have shown.
+
+    With fewer than 5 rows, less than 80 % of those of the baseline, or a baseline of a part of its tests it is
+    inconclusive, and fails unless ``inconclusive="pass"``. A set may grow.
 
     ``results``, ``baseline``, ``vacuous``, the pairing, what is returned and the other errors are as in
     :func:`assert_not_worse`. Raises ``AssertionError`` with the rows that regressed, ``ValueError`` for an ``alpha``
@@ -180,7 +186,9 @@ def assert_no_regression(
     comparison = _against(table, baseline, wanted, skip_unscored=skip_unscored, vacuous=vacuous)
     found = find_drops(comparison, alpha=alpha)
     comparison = replace(comparison, drops=found)
-    worse = {metric: compared for metric, compared in comparison.metrics.items() if found[metric].shown}
+    passing = _passing(check_inconclusive(inconclusive, alpha))
+    compared = comparison.metrics.items()
+    worse = {metric: each for metric, each in compared if drop_outcome(each, found[metric]) not in passing}
     if worse and _decides(table):
         raise AssertionError(str(TableComparison(metrics=worse, drops=found)))
     return comparison
@@ -199,13 +207,14 @@ def assert_not_worse(
 ) -> TableComparison:
     """Assert that it is proven that no metric, or the one named, is worse than in an earlier run by more than a margin.
 
-    ``baseline`` is a file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote, or an evaluation; unless it is given
-    it is the file of ``--rag-baseline``. Rows are paired by the id of their sample, else by its question, else by its
-    content. This is a test of non-inferiority: the whole interval of the mean paired difference must be above
-    ``-margin`` (below ``margin`` if lower scores are better), the loss that you accept; without one only a proven gain
-    passes. With ``inconclusive="pass"`` it fails only where the whole interval is beyond. A margin of 0.02 takes 183
-    rows or more even where none changes, one of 0.05 takes 72; :func:`assert_no_regression` asks the opposite question
-    and needs no margin. Rows with nothing to check in one of the runs are not compared, unless ``vacuous="count"``
+    ``baseline`` is a file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote, or an evaluation; unless it is
+    given it is the file of ``--rag-baseline``. Rows are paired by the id of their sample, else by its question,
+    else by its content. This is a test of non-inferiority: the whole interval of the mean paired difference must be
+    above ``-margin`` (below ``margin`` if lower scores are better), the loss that you accept; without one only a
+    proven gain passes. It is inconclusive, and fails, where :func:`assert_no_regression` is, too. With
+    ``inconclusive="pass"`` it fails only where the whole interval is beyond. A margin of 0.02 takes 183 rows or
+    more even where none changes, one of 0.05 takes 72; :func:`assert_no_regression` asks the opposite question and
+    needs no margin. Rows with nothing to check in one of the runs are not compared, unless ``vacuous="count"``
     takes their scores as they are.
 
     Returns the comparison, which lists the rows that are not compared: those that only one run has, that are unscored
@@ -257,7 +266,7 @@ def _against(
         if compared.difference is None and (compared.vacuous_here or compared.vacuous_there):
             raise UnscoredError(str(compared))
         if compared.difference is None:
-            raise ValueError(f"{compared}\n{NO_PAIR}")
+            raise ValueError(f"{compared}\n{ANEW if compared.rewritten else NO_PAIR}")
     return comparison
 
 
@@ -321,7 +330,7 @@ def _loss(compared: MetricComparison, margin: float, inconclusive: Inconclusive)
     if found is None:
         return []
     bound = margin if compared.better == "lower" else -margin
-    outcome = verdict(found.interval, bound, compared.better)
+    outcome = "inconclusive" if compared.doubts else verdict(found.interval, bound, compared.better)
     if outcome in _passing(inconclusive):
         return []
     more = samples_to_settle(
@@ -331,7 +340,7 @@ def _loss(compared: MetricComparison, margin: float, inconclusive: Inconclusive)
         clusters=whole_clusters(row.cluster for row in compared.rows),
         bounds=found.bounds,
     )
-    return explain_not_worse(compared, margin=margin, outcome=outcome, more=more)
+    return explain_not_worse(compared, margin=margin, outcome=outcome, more=more, anew=ANEW)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -399,7 +408,9 @@ def _scored_set(
         rows = [replace(row, cluster=cluster) for row, cluster in zip(rows, named, strict=True)]
     found = score_set(rows, given.vacuous if vacuous is None else vacuous)
     if not found.counted and not found.vacuous:
-        raise UnscoredError(f"{name}: none of {len(rows)} rows has a score" if rows else f"{name}: there are no rows")
+        first = next((f"; the first: {row.reason}" for row in rows if row.reason), "")
+        msg = f"none of {len(rows)} rows has a score{first}" if rows else "there are no rows"
+        raise UnscoredError(f"{name}: {msg}")
     if found.unscored and not skip_unscored:
         unscored = [(row.name, row.reason or "") for row in found.unscored]
         raise UnscoredError("\n".join(explain_unscored(name, len(rows), unscored)))
@@ -475,6 +486,7 @@ def _of_score(name: str, item: object, missing: str = "it is None") -> ScoredRow
             raise ValueError(f"{name} is {float(item)}, not a finite number; give None for a row without a score")
         if not isinstance(item, MetricResult):
             return ScoredRow(name=name, score=float(item))
+        item.used = True
         return ScoredRow(name=name, score=item.value, reason=shortcoming(item), vacuous=item.vacuous)
     if hasattr(item, "item") and not isinstance(item, (Mapping, Sequence)):
         return _of_score(name, item.item())  # a numpy scalar
@@ -510,7 +522,9 @@ def _read(path: Path, _changed: int, _size: int) -> Mapping[str, Column]:
         except CodecError as error:
             raise DocumentError(str(error), file=path) from None  # it names the place; pydantic's frames add nothing
     if isinstance(data, dict) and "tests" in data:
-        return columns_of(record for test in read_document(path).tests for record in test.records)
+        document = read_document(path)
+        records = ((test.id, record) for test in document.tests for record in test.records)
+        return columns_of(records, partial=document.run.partial)
     msg = "neither the result of a run nor a table; give a file that --rag-json or Evaluation.to_json wrote"
     raise DocumentError(msg, file=path)
 
@@ -542,11 +556,16 @@ def _columns_of_table(data: object) -> dict[str, Column]:
             metric,
             table.better.get(metric, "higher"),
             [(sample_key(row.sample), _entry(row, metric)) for row in table.rows],
-            table.nouns.get(metric, NOUN),
+            noun=table.nouns.get(metric, NOUN),
         )
         for metric in table.metrics
     }
 
 
 def _entry(row: _TableRow, metric: str) -> ColumnEntry:
-    return ColumnEntry(score=row.scores.get(metric), judge=row.judges.get(metric), vacuous=metric in row.vacuous)
+    return ColumnEntry(
+        score=row.scores.get(metric),
+        judge=row.judges.get(metric),
+        vacuous=metric in row.vacuous,
+        question=row.sample.get("user_input"),
+    )

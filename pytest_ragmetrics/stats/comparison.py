@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.stats.intervals import Interval, mean_error, mean_interval, t_tail, totals_by_cluster
@@ -147,9 +146,13 @@ def mcnemar_p(gained: int, lost: int) -> float:
     """
     if gained < 0 or lost < 0:
         raise ValueError(f"gained and lost are counts, not {gained} and {lost}")
-    n, fewer = gained + lost, min(gained, lost)
+    return min(1.0, 2.0 * binomial_tail(gained + lost, max(gained, lost)))
+
+
+def binomial_tail(n: int, least: int) -> float:
+    """Return the probability of at least so many heads among ``n`` tosses of a fair coin."""
     if n > _WHOLE_UP_TO:
-        logs = (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(fewer + 1))
-        return min(1.0, 2.0 * math.fsum(math.exp(log - n * math.log(2.0)) for log in logs))
-    terms = accumulate(range(fewer), lambda term, k: term * (n - k) // (k + 1), initial=1)
-    return min(1.0, 2 * sum(terms) / (1 << n))
+        logs = (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(least, n + 1))
+        return min(1.0, math.fsum(math.exp(log - n * math.log(2.0)) for log in logs))
+    ways: int = sum(math.comb(n, k) for k in range(least, n + 1))
+    return ways / (1 << n)

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 
-from pytest_ragmetrics.stats.comparison import changed_sums, flipped_sums
+from pytest_ragmetrics.stats.comparison import binomial_tail, changed_sums, flipped_sums
 from pytest_ragmetrics.stats.intervals import check_confidence, mean_error, t_quantile
 
 #: The probability with which the smallest drop that a set could have shown would have been found.
 POWER = 0.8
 # Sums of the same numbers in another order differ by less.
 _ROUNDING = 1e-9
-_WHOLE_UP_TO = 1_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drop:
     """What the pairs of one metric show of a drop: ``n`` rows, of which ``changed`` rows (clusters) changed.
 
+    ``worse`` and ``better`` count rows.
     ``p`` is the one-sided p-value, ``adjusted_p`` that of several metrics together; a drop is ``shown`` where it is at
     most ``alpha``. ``smallest`` is the smallest drop that such pairs show in at least 80 % of runs, ``None`` where
-    there is none.
+    there is none. ``silence`` says how many rows have nothing to check any more, where that is as unlikely.
     """
 
     n: int
@@ -33,11 +33,14 @@ class Drop:
     adjusted_p: float
     alpha: float
     smallest: float | None
+    worse: int = 0
+    better: int = 0
+    silence: str = ""
 
     @property
     def shown(self) -> bool:
-        """Whether the scores dropped, as far as these pairs can tell."""
-        return self.adjusted_p <= self.alpha
+        """Whether the scores dropped or fell silent, as far as these pairs can tell."""
+        return self.adjusted_p <= self.alpha or bool(self.silence)
 
 
 def drops(
@@ -72,6 +75,8 @@ def drops(
             adjusted_p=adjusted[metric],
             alpha=alpha,
             smallest=smallest_drop(pairs, alpha=alpha, clusters=clusters[metric], span=(spans or {}).get(metric, 1.0)),
+            worse=sum(change < -_ROUNDING for change in pairs),
+            better=sum(change > _ROUNDING for change in pairs),
         )
         for metric, pairs in changes.items()
     }
@@ -92,19 +97,10 @@ def drop_p(changes: Sequence[float], *, clusters: Sequence[Hashable] | None = No
         return 1.0
     sizes = sorted(map(abs, sums))
     if sizes[-1] - sizes[0] <= _ROUNDING:
-        return _binomial_tail(len(sums), sum(total < 0.0 for total in sums))
+        return binomial_tail(len(sums), sum(total < 0.0 for total in sums))
     flipped, drawn = flipped_sums(sizes)
     low = int((flipped <= math.fsum(sums) + _ROUNDING).sum())
     return (low + 1) / (len(flipped) + 1) if drawn else low / len(flipped)
-
-
-def _binomial_tail(n: int, least: int) -> float:
-    """Return the probability of at least so many heads among ``n`` tosses of a fair coin."""
-    if n > _WHOLE_UP_TO:
-        logs = (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(least, n + 1))
-        return min(1.0, math.fsum(math.exp(log - n * math.log(2.0)) for log in logs))
-    ways: int = sum(math.comb(n, k) for k in range(least, n + 1))
-    return ways / (1 << n)
 
 
 def adjusted_p(p: Mapping[str, float], changed: Mapping[str, int], *, alpha: float = 0.05) -> dict[str, float]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ragmetrics.reporting import read_baseline
-from tests.plugin.conftest import RunPytest
+from tests.plugin.conftest import MANY, SERIAL, RunPytest
 
 SUITE = """
     import pytest
@@ -120,8 +120,7 @@ def test_a_run_is_held_against_the_file_of_an_earlier_one(run: RunPytest, pytest
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "E*AssertionError: quoted_spans_alignment 1.00 -> 0.29: -0.714 (95 % interval *n=7*)",
-            "E*the scores dropped (p=0.031)",
+            "E*AssertionError: quoted_spans_alignment 1.00 -> 0.29: 5 of 7 rows got worse, 0 better; *(limit 5 %)",
             "E*regressed: 5",
             "E*-1.00  1.00 -> 0.00  q1",
         ]
@@ -157,3 +156,162 @@ def test_the_answers_of_a_baseline_are_redacted(run: RunPytest, baseline: Path, 
     texts = [zlib.decompress(base64.b64decode(text), -15).decode() for text in packed]
     assert any("[name]" in text for text in texts)
     assert not [text for text in (page, *texts) if word in text]
+
+
+#: A metric of one's own, a judge with a model that the environment names, and gates over six rows.
+GATED = """
+    import pytest
+    @pytest.fixture(scope="session")
+    def rag_respond():
+        return lambda sample: {"response": "Moss grows.", "contexts": ["Moss grows."]}
+    @pytest.mark.rag_gate("length", regression=True)
+    @pytest.mark.rag_gate("relevance", regression=True)
+    @pytest.mark.rag_dataset([{"id": f"q{n}", "question": f"What is {n}?"} for n in range(6)],
+                             metrics=["length", "relevance"])
+    def test_golden(rag_sample):
+        pass
+    @pytest.mark.rag_gate("relevance", regression=True, inconclusive="pass")
+    @pytest.mark.rag_dataset([{"id": f"p{n}", "question": f"What is {n}?"} for n in range(6)], metrics=["relevance"])
+    def test_lenient(rag_sample):
+        pass
+"""
+OWN = """
+    from pytest_ragmetrics import MetricResult
+    from pytest_ragmetrics.metrics import Metric
+    class Length(Metric):
+        name = "length"
+        scale = (0.0, 4.0)
+        def measure(self, sample):
+            return MetricResult(2.0, metric=self.name)
+    def pytest_ragmetrics_register_metrics():
+        return [Length]
+"""
+HOUSE = """
+    import os
+    class House:
+        async def complete(self, messages, schema):
+            with open("asked.txt", "a") as file:
+                file.write("x")
+            return '{"reason": "So.", "rating": 4}'
+    def make():
+        made = House()
+        if "MODEL" in os.environ:
+            made.name = os.environ["MODEL"]
+        return made
+"""
+JUDGE = "--rag-judge=house:make"
+
+
+@pytest.fixture
+def main(run: RunPytest) -> Path:
+    """Write a whole baseline."""
+    run(JUDGE, "--rag-json=main.json", test_gated=GATED, conftest=OWN, house=HOUSE).assert_outcomes(
+        passed=12, skipped=3
+    )
+    return Path("main.json")
+
+
+def test_a_changed_prompt_or_metric_is_named(run: RunPytest, main: Path, pytester: pytest.Pytester) -> None:
+    """By its gate, which is inconclusive, by the summary and by the page; a gate that may be so passes."""
+    against = (JUDGE, f"--rag-baseline={main}")
+    run(*against).assert_outcomes(passed=15)
+    folder = pytester.mkdir("prompts")
+    (folder / "rate_relevance.md").write_text("Rate it from 0 to 4. {}", "utf-8")
+    result = run(*against, "-o", "rag_prompts=prompts", "--rag-report=out.html", "--junitxml=out.xml")
+    result.assert_outcomes(passed=14, failed=1)
+    why = "the prompt of rate_relevance changed"
+    result.stdout.fnmatch_lines(
+        [
+            f"relevance 1.00 -> 1.00: inconclusive: {why} since the baseline",
+            "  write the baseline anew (--rag-json=FILE), in a run of the whole set as it is now, of 5 rows or more",
+            f"gate: relevance against the baseline *: inconclusive: {why} since the baseline (n 6), *",
+            "against the baseline: 0 better, 0 worse, 6 the same",
+            f"  not compared: 12 of relevance: {why}",
+        ]
+    )
+    page = (pytester.path / "out.html").read_text("utf-8")
+    assert f"12 scores of relevance not compared: {why}" in page
+    assert f"inconclusive: {why} since the baseline" in page
+    result = run(*against, conftest=OWN.replace("MetricResult(2.0", "MetricResult(1.0 + 1.0"))
+    result.assert_outcomes(passed=14, failed=1)
+    result.stdout.fnmatch_lines(["length 2.00 -> 2.00: inconclusive: its code changed since the baseline"])
+
+
+RULES = """
+    import pytest
+    from pytest_ragmetrics import metric
+    from pytest_ragmetrics.metrics import QuotedSpansAlignment
+    ROWS = [{"id": f"q{n}", "answer": "'moths fly at night'", "contexts": ["moths fly at night"]} for n in range(6)]
+    @metric
+    def brevity(response):
+        return len(response) < 80
+    @pytest.mark.rag_gate("brevity", regression=True)
+    @pytest.mark.rag_gate("spans", regression=True)
+    @pytest.mark.rag_dataset(ROWS, metrics=["brevity", QuotedSpansAlignment(name="spans", min_span_words=3)])
+    def test_rules(rag_scores):
+        pass
+"""
+
+
+@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["serial", "workers"])
+def test_a_changed_function_or_parameter_of_a_test_module_is_named(run: RunPytest, how: list[str]) -> None:
+    """A metric that no hook registers, and an instance: what their scores are made by stands beside each of them."""
+    run(*how, "--rag-json=rules.json", test_rules=RULES).assert_outcomes(passed=6, skipped=2)
+    against = (*how, "--rag-baseline=rules.json")
+    run(*against).assert_outcomes(passed=8)
+    result = run(*against, test_rules=RULES.replace("< 80", "< 70").replace("_words=3", "_words=2"))
+    result.assert_outcomes(passed=6, failed=2)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*brevity 1.00 -> 1.00: inconclusive: its code changed since the baseline",
+            "*spans 1.00 -> 1.00: inconclusive: its parameters changed since the baseline",
+            "  not compared: 6 of brevity: its code changed",
+            "  not compared: 6 of spans: its parameters changed",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        (["-k", "q1 or q2"], "2 of 6 tests of the set were scored"),
+        (["test_gated.py::test_golden[q1]"], "1 of 6 tests of the set were scored"),
+        (["-x", "--maxfail=1"], "the run stopped early"),
+    ],
+)
+def test_a_baseline_of_a_part_decides_nothing(
+    run: RunPytest, pytester: pytest.Pytester, part: list[str], said: str
+) -> None:
+    """However it came to be a part; -v shows the figures that do not decide."""
+    stops = GATED.replace(
+        "pass\n    @", "assert 'part' not in __import__('os').environ or rag_sample.id != 'q1'\n    @", 1
+    )
+    pytester.makepyfile(test_gated=stops, conftest=OWN, house=HOUSE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("part", "1")
+        run(JUDGE, "--rag-json=part.json", *part)
+    result = run(JUDGE, "--rag-baseline=part.json", "-v", "-k", "golden")
+    result.stdout.fnmatch_lines(
+        [
+            f"length 2.00 -> 2.00: inconclusive: the baseline is not whole ({said})*",
+            "  mean change +0.000, 95 % interval -*, sign flips p=1.000",
+        ]
+    )
+    result.assert_outcomes(passed=6, failed=2, deselected=6)
+
+
+def test_the_name_of_a_judge_of_ones_own_is_a_part_of_what_it_is_asked(
+    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another model is asked anew; without a name replies are known by the factory alone, as they always were."""
+    asked = pytester.path / "asked.txt"
+    files = {"test_gated": GATED, "conftest": OWN, "house": HOUSE}
+    for model, name, number in (
+        (None, "house:make", 6), ("small", "house:make:small", 12), ("large", "house:make:large", 18),
+        ("small", "house:make:small", 18), (None, "house:make", 18),
+    ):  # fmt: skip
+        monkeypatch.delenv("MODEL", raising=False) if model is None else monkeypatch.setenv("MODEL", model)
+        run(JUDGE, "--rag-json=out.json", **files)
+        tests = json.loads((pytester.path / "out.json").read_text("utf-8"))["tests"]
+        assert {it["judge"] for test in tests for it in test["records"] if it["metric"] == "relevance"} == {name}
+        assert len(asked.read_text("utf-8")) == number

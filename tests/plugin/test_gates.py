@@ -155,7 +155,7 @@ def test_a_failed_gate_says_which_rows_are_the_worst(runs: list[Run]) -> None:
                 "faithfulness: 1 of 1 rows is unscored; a gate is over all of them",
                 "  *: its test passed without scoring it",
                 "  broken: its test was in error: *response must be a str, not int",
-                "numbers_aligned pass rate 0.75 >= 0.70 (90 % interval *): inconclusive",
+                "numbers_aligned pass rate 0.75 >= 0.70 (90 % interval *): inconclusive: too few rows to tell",
             ]
         )
 
@@ -317,14 +317,14 @@ def test_a_proven_drop_fails_its_gate(lost: list[Run], how: int) -> None:
     """Five rows that changed are none while ten changed in another metric; every output says what could be shown."""
     run = lost[how]
     run.result.assert_outcomes(passed=21, failed=1)
-    few = "20 rows like these show one of 0.4 or more in at least 80 % of runs"
+    few = "20 rows like these show a drop of 0.4 or more in at least 8 of 10 runs"
+    proof = "10 of 20 rows got worse, 0 better; if nothing had changed, so large a drop comes in 0.0977 %*"
     run.result.stdout.fnmatch_lines(
         [
-            "points 1.00 -> 0.50: -0.500 (95 % interval *",
-            "  the scores dropped (p<0.001)",
+            f"points 1.00 -> 0.50: {proof}",
             "    -1.00  1.00 -> 0.00  0",
-            f"gate: clutter (lower is better) against the baseline 0.000 -> 0.250, *: passed (n 20; no drop *{few}), *",
-            "gate: points against the baseline 1.000 -> 0.500, needed no proven drop: failed (n 20; the scores *",
+            f"gate: clutter (lower is better) against the baseline 0.000 -> 0.250, *: passed (n 20; 5 of 20 *{few}), *",
+            f"gate: points against the baseline 1.000 -> 0.500, needed no proven drop: failed (n 20; {proof}",
         ]
     )
     summary, page, junit = (run.text(name) for name in ("out.md", "out.html", "out.xml"))
@@ -365,11 +365,28 @@ def test_workers_and_shards_decide_as_one_process(
     assert json.loads(capsys.readouterr().out)["tests"] == document["tests"]
 
 
+def test_a_lost_shard_fails_the_merge_with_a_baseline(
+    lost: list[Run], first: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its regression gates cannot be decided, and a green command would say that nothing got worse."""
+    shard = lost[2]
+    against = ["--baseline", str(first.folder / "out.json"), "--markdown", str(shard.folder / "out.md")]
+    for files in ([shard], [shard, shard]):
+        assert main(["report", "merge", *(str(each.folder / "out.json") for each in files), *against]) == 1
+        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("FAILED ")]
+        waiting = [test["id"] for test in drops(shard.tests)]
+        why = "tests of its set are in no file: merge the files of all shards"
+        assert sorted(lines) == sorted(f"FAILED {name} - {why}" for name in waiting)
+        assert waiting
+    document = json.loads((shard.folder / "out.json").read_text("utf-8"))
+    document["run"]["skipped"] = {"test_drop.py::test_drop": 1}
+    (shard.folder / "skipping.json").write_text(json.dumps(document), "utf-8")
+    assert main(["report", "merge", str(shard.folder / "skipping.json"), *against]) == 0
+
+
 def test_the_regression_gates_of_a_function_share_one_alpha(run: RunPytest) -> None:
     """Two are refused before anything is asked."""
     suite = DROP.replace('"points", regression=True', '"points", regression=True, alpha=0.01')
     result = run(test_drop=suite)
     assert result.ret != 0
     assert "share one alpha=, and here it is 0.01 and 0.05; write the same in each" in result.stdout.str()
-    result = run(test_drop=DROP.replace('"points", regression=True', '"points", regression=True, confirm=2'))
-    assert "share one confirm=, and here it is 0 and 2; write the same in each" in result.stdout.str()

@@ -7,6 +7,7 @@ import math
 import re
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
@@ -18,12 +19,20 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.context import Scoring
-from pytest_ragmetrics.records import Document, DocumentError, document_schema, read_document, record_of, render_json
+from pytest_ragmetrics.records import (
+    Document,
+    DocumentError,
+    RegressionRecord,
+    document_schema,
+    read_document,
+    record_of,
+    render_json,
+)
 from pytest_ragmetrics.reporting import ATTRIBUTE, records_from_json
 from pytest_ragmetrics.result import MetricResult, VerdictKind
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.text.credentials import masked
-from tests.documents import crowd, document, hostile, record, row, verdict
+from tests.documents import crowd, document, gate, hostile, record, row, verdict
 from tests.growth import is_linear
 from tests.showcase import showcase
 
@@ -218,15 +227,29 @@ def test_a_file_of_an_earlier_release_is_read() -> None:
     assert {"project", "branch", "commit", "ci", "repository", "judging"} < unknown.keys()
     assert not any(unknown.values())
     for test in found["tests"]:
-        assert test.pop("again") == []
+        assert test.pop("calibration") == []
         for scored in test["records"]:
             assert (scored.pop("noun"), scored.pop("complaint")) == ("verdict", "not ok")
             assert (scored.pop("disagreements"), scored.pop("asserted")) == ([], True)
+            assert (scored.pop("used"), scored.pop("scale"), scored.pop("rule")) == (True, None, None)
             tokens = ("cached_prompt_tokens", "cache_write_tokens", "embedding_tokens")
             assert [scored["usage"].pop(name) for name in tokens] == [0, 0, 0]
             assert {exchange.pop("judge") for exchange in scored["exchanges"]} <= {None}
             assert {verdict.pop("kind") for verdict in scored["verdicts"]} <= {None}
     assert found == written
+
+
+def test_fields_that_are_no_more_are_read_over(file: Path) -> None:
+    """Files with further answers of a row, and with what these made of a drop, give the other facts."""
+    dropped = RegressionRecord(alpha=0.05, before=1.0, after=0.5, changed=6, worse=6)
+    kept = document(row("test_a", record(), gate=replace(gate(), regression=dropped)))
+    data = dump(kept)
+    (test,) = data["tests"]
+    test["again"] = [*test["records"]] * 2
+    made = {"answers": 2, "rows": 6, "confirmed": 6, "first_drop": 1.0, "drop": 0.5, "p": 0.1, "adjusted_p": 0.1}
+    test["gate"]["regression"] |= {"confirm": 2, "confirmation": made | {"reason": None}}
+    file.write_text(json.dumps(data), encoding="utf-8")
+    assert read_document(file) == kept
 
 
 def test_records_of_a_worker_that_cannot_be_read_are_named_and_left_out() -> None:
