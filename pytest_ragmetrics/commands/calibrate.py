@@ -47,7 +47,7 @@ def _marked(arguments: argparse.Namespace) -> list[str] | None:
     from pytest_ragmetrics.calibration.result import CalibrationError
     from pytest_ragmetrics.calibration.text import mark_lines
 
-    answers, marks = read_labelled(arguments.file, base=Path.cwd())
+    answers, marks = read_labelled(arguments.file, base=Path.cwd(), columns=arguments.columns)
     if answers:
         return None
     for option in ("min_kappa", "json", "html"):
@@ -84,6 +84,7 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
             group_field=arguments.group_field,
             aim=arguments.aim.replace("-", "_"),
             limit=arguments.limit,
+            columns=arguments.columns,
             cache_dir=cache_dir,
             concurrency=arguments.concurrency,
             seed=arguments.seed,

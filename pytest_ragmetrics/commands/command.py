@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeVar
 
 from pytest_ragmetrics import files as paths
+from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns
 from pytest_ragmetrics.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.judges.specs import check_spec, names_module
 from pytest_ragmetrics.text.characters import printable_lines
@@ -133,6 +134,10 @@ def take_scoring(parser: argparse.ArgumentParser, *, seed: str | None = None) ->
         cache="as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none",
         seed=seed,
         concurrency=_environment("CONCURRENCY") or "32",
+    )
+    named = "the columns of the rows that stand for fields, such as question=query,contexts=passages"
+    parser.add_argument(
+        "--columns", type=checked(Columns.of), default=NO_COLUMNS, metavar="FIELD=COLUMN,...", help=named
     )
 
 

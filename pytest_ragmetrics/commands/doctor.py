@@ -34,15 +34,16 @@ from pytest_ragmetrics.commands.ini_file import find_ini_file
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.judges.addresses import shown_address
+from pytest_ragmetrics.judges.addresses import shown_address, without
 from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook, is_current
 from pytest_ragmetrics.judges.schema import extract_json, parse_json
 from pytest_ragmetrics.judges.specs import DEFAULT_REASON, make_judge, meant_by, panel_members, untiered
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, JudgeRefusal
+from pytest_ragmetrics.judges.transport import shown
 from pytest_ragmetrics.prices import cheaper_successor
-from pytest_ragmetrics.text.characters import printable, shortened
+from pytest_ragmetrics.text.characters import printable
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.settings import Option
@@ -55,8 +56,6 @@ _SWITCHED_OFF = re.compile(rf"-p[ =]?no:{PLUGIN}\b")
 _NAMED = re.compile(rf"-p[ =]?{PLUGIN}\b")
 _IN_CONFTEST = re.compile(rf"^pytest_plugins\b[^\n]*(?:\n[^\n\]\)]*)*?[\"']{re.escape(MODULE)}[\"']", re.MULTILINE)
 
-# A shorter key would be replaced in ordinary words.
-_SHORTEST_KEY = 4
 _ACCOUNT = re.compile(r"//[^/\s]+@")
 _QUERY = re.compile(r"(https?://[^\s?]*\?)[^\s,;)]+")
 
@@ -97,7 +96,7 @@ class Check(NamedTuple):
 def _safe(text: str) -> str:
     for vendor in (OPENAI, ANTHROPIC):
         key = os.environ.get(vendor.key_variable, "").strip()
-        text = text.replace(key, "***") if len(key) >= _SHORTEST_KEY else text
+        text = without(text, [key] if key else [])
     return printable(_QUERY.sub(r"\1***", _ACCOUNT.sub("//***@", text)))
 
 
@@ -321,7 +320,7 @@ async def _examined(judge: Judge, name: str) -> tuple[str, str]:
         _TASK.read(parse_json(found))
     except InvalidAnswer as error:
         return (
-            f"{name} answers, but not in the form asked for: {error}; {shortened(reply.text, _SHOWN)!r}",
+            f"{name} answers, but not in the form asked for: {error}; {shown(reply.text)}",
             "name a model that writes JSON, or switch on structured output in its server",
         )
     from pytest_ragmetrics.judges.openai import OpenAIJudge
@@ -416,10 +415,9 @@ def shared_checks(project: Project) -> Iterator[Check]:
     signed = "set" if secret else "not set, so that whoever can write there decides what tests read"
     text = f"{name}: {'readwrite' if writes else 'read'}, {latency * 1000:.1f} ms a request, secret {signed}"
     damaged = f"; {refused:,} of {seen:,} answers looked at are refused" if refused else f"; {seen:,} answers looked at"
-    to_do = (
-        "set the same RAGMETRICS_CACHE_SECRET wherever it is written; what is refused is asked for anew and replaced"
-    )
-    yield Check("shared", text + damaged, to_do if refused else "")
+    to_do = "set the same RAGMETRICS_CACHE_SECRET wherever it is written"
+    rest = "; what is refused is asked for anew and replaced" if refused else ", or set rag_cache_url_mode = read"
+    yield Check("shared", text + damaged, to_do + rest if refused or (writes and not secret) else "")
     if project.path("cassette") is not None:
         yield Check("shared", "it is not used, as there is a cassette")
 

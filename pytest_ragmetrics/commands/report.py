@@ -14,7 +14,7 @@ from pytest_ragmetrics.commands.command import (
     output,
     terminal_width,
 )
-from pytest_ragmetrics.commands.comment import NOT_ALLOWED, comment, take_comment
+from pytest_ragmetrics.commands.comment import comment, take_comment
 from pytest_ragmetrics.commands.diff import configure_diff, diff
 from pytest_ragmetrics.errors import ArgumentError
 from pytest_ragmetrics.files import write_atomically
@@ -40,17 +40,22 @@ def _markdown(arguments: argparse.Namespace) -> list[str]:
 
 def _merge(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics.explain.runs import gist
-    from pytest_ragmetrics.records import render_json
+    from pytest_ragmetrics.records import function_name, render_json
+    from pytest_ragmetrics.report.merge import waiting_gates
 
     document, comparison = _compared(arguments)
     outputs = {"json": arguments.output, "report": arguments.html, "markdown": arguments.markdown}
     wanted = {name: path for name, path in outputs.items() if path is not None}
-    # Only here is a gate over tests of several shards decided: no other status says that it failed.
-    failed = [test for test in document.tests if test.gate is not None and test.outcome == "failed"]
+    # No other status says that a gate over several shards failed; one with a skipped test is skipped everywhere.
+    found = {test.id: gist(test.message) for test in document.tests if test.gate and test.outcome == "failed"}
+    if arguments.baseline:
+        waiting = {name for name, then in waiting_gates(document.tests).items() if then == "fail"}
+        lost = sorted(name for name in waiting if function_name(name) not in document.run.skipped)
+        found.update(dict.fromkeys(lost, "tests of its set are in no file: merge the files of all shards"))
     if not wanted:
-        return CommandResult(lines=render_json(document).splitlines(), status=int(bool(failed)))
-    lines = [f"FAILED {printable(test.id)} - {gist(test.message)}" for test in failed]
-    return CommandResult(lines=[*_write(document, comparison, wanted), *lines], status=int(bool(failed)))
+        return CommandResult(lines=render_json(document).splitlines(), status=int(bool(found)))
+    lines = [f"FAILED {printable(name)} - {why}" for name, why in found.items()]
+    return CommandResult(lines=[*_write(document, comparison, wanted), *lines], status=int(bool(found)))
 
 
 def _html(arguments: argparse.Namespace) -> list[str]:
@@ -142,7 +147,7 @@ def _configure_markdown(parser: argparse.ArgumentParser) -> None:
 
 
 def _configure_comment(parser: argparse.ArgumentParser) -> None:
-    _take_files(parser)
+    _configure_markdown(parser)
     take_comment(parser)
 
 
@@ -166,8 +171,8 @@ REPORT = Command(
         Command(name="markdown", help="Write a summary in Markdown.", configure=_configure_markdown, run=_markdown),
         Command(
             name="comment",
-            help="Keep one comment on a pull request of GitHub or a merge request of GitLab. "
-            f"Exits with status {NOT_ALLOWED} if the token may not comment, as in pull requests from forks.",
+            help="Write the comment on a pull request in Markdown, for gh or curl to post. Its first line is an HTML "
+            "comment, the same for all runs of one --rag-report-title.",
             configure=_configure_comment,
             run=lambda arguments: comment(arguments, *_compared(arguments)),
         ),

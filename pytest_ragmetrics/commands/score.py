@@ -38,11 +38,12 @@ def _score(arguments: argparse.Namespace) -> CommandResult:
     check_output(arguments.output)
     if arguments.output.exists() and any(arguments.output.samefile(file) for file in arguments.rows if file.exists()):
         raise ArgumentError(f"{arguments.output} would replace the rows: name another file")
-    rows = stream_rows(arguments.rows, limit=arguments.limit)
+    rows = stream_rows(arguments.rows, limit=arguments.limit, columns=arguments.columns)
     limits = Limits(calls=arguments.max_calls, tokens=arguments.max_tokens, cost=arguments.max_cost)
     budget = Budget(limits, options="--max-")
     # What the scores depend on.
     settings = {name: getattr(arguments, name) for name in ("metrics", "judge", "embedder", "votes")}
+    settings |= {"columns": arguments.columns.fields} if arguments.columns.fields else {}
     try:
         with Journal(arguments.output, list(arguments.metrics), settings) as journal:
             used = _fill(journal, journal.take_up(rows), arguments, budget)

@@ -228,7 +228,7 @@ def test_each_answer_is_paid_once(call: Call, tmp_path: Path, monkeypatch: pytes
     first = call(*command)
     assert first == call(*command)
     assert (first[0], first[2]) == (0, "")
-    assert "by calibrated_house:make against 24 human labels" in first[1]
+    assert "by calibrated_house:make:counting against 24 human labels" in first[1]
     asked = tmp_path / "asked.txt"
     assert len(asked.read_text("utf-8").splitlines()) == len(ANSWERS)
     monkeypatch.setenv("RAGMETRICS_CACHE", "off")

@@ -119,7 +119,7 @@ def test_runs_that_cannot_be_compared_do_not_pass(call: Call, tmp_path: Path) ->
     status, out, err = call("diff", "old.json", "new.json", "--fail-on-worse")
     assert (status, out) == (1, "")
     assert err.splitlines()[0] == "ragmetrics: old.json and new.json have no scores that can be compared"
-    assert "not compared: 1 of faithfulness, by openai:two, in the baseline by openai:one" in err
+    assert "not compared: 1 of faithfulness: judged by openai:two now, by openai:one in the baseline" in err
     assert call("diff", "old.json", "new.json")[0] == 0
 
 

@@ -90,7 +90,7 @@ PLAIN = ("log.jsonl", "--metrics", "quoted_spans_alignment")
 
 def shown(table: Evaluation) -> list[Any]:
     """Return all that a table says of its rows."""
-    names = [name for name in MetricResult.__slots__ if name not in ("comparison", "decides", "usage")]
+    names = [name for name in MetricResult.__slots__ if name not in ("comparison", "decides", "usage", "used")]
     results = [{m: (r.value, [getattr(r, n) for n in names]) for m, r in row.results.items()} for row in table.rows]
     return [table.metrics, table.better, table.scales, results, [dict(row.unscored) for row in table.rows]]
 
