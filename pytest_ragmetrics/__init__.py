@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from pytest_ragmetrics.public_names import is_module, module_of_names, public
+from pytest_ragmetrics.public_names import is_module, module_of_names
 
 _MODULE_OF = module_of_names(__name__)
 __all__ = list(_MODULE_OF)
@@ -38,7 +38,7 @@ __all__ = list(_MODULE_OF)
 
 def __getattr__(name: str) -> object:
     if name in _MODULE_OF:
-        return public(getattr(import_module(_MODULE_OF[name]), name))
+        return getattr(import_module(_MODULE_OF[name]), name)
     if name == "__version__":
         from importlib.metadata import version
 
@@ -48,7 +48,7 @@ def __getattr__(name: str) -> object:
 
         helper = helper_named(name)
         if helper is not None:
-            return public(helper)
+            return helper
     if is_module(__name__, name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pytest_ragmetrics.metrics.registry import missing_name

@@ -16,7 +16,6 @@ from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike, lazy_embedder, lazy_judge
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
 from pytest_ragmetrics.metrics.votes import voting
-from pytest_ragmetrics.other_tools import KEYWORDS, PARAMETERS
 from pytest_ragmetrics.result import MetricResult, ThresholdCheck
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import measured, scoring_session
@@ -28,24 +27,32 @@ if TYPE_CHECKING:
 
 _CONCURRENCY = 32
 _EXAMPLE = "assert_sample(sample, faithfulness=0.8, noise_sensitivity=0.2)"
+#: Keywords of other calls, and what to write: every other name is that of a metric.
+_KEYWORDS = {
+    **dict.fromkeys(("min", "max", "threshold"), _EXAMPLE),
+    **dict.fromkeys(("llm", "model"), "judge="),
+    "embeddings": "embedder=",
+}
 
 
 def assert_sample(
     sample: Sample | Mapping[str, Any],
-    metrics: Mapping[str, float] | None = None,
+    metrics: Mapping[Any, float] | None = None,
     *,
     judge: JudgeLike | None = None,
     embedder: EmbedderLike | None = None,
     votes: int | None = None,
     **bounds: Unpack[Bounds],
 ) -> dict[str, MetricResult]:
-    """Assert that several metrics, given by name, score a sample well enough; return their results by these names.
+    """Assert that several metrics score a sample well enough; return their results by the names given.
 
-    Names are keywords, which type checkers know, or the keys of ``metrics``.
+    Names are keywords, which type checkers know, or the keys of ``metrics``; a key may be a metric itself, whose result
+    has its name.
 
     ``sample`` is a :class:`Sample` or a mapping that :meth:`Sample.from_mapping` takes. A bound is the least score, or
     the greatest where lower is better; a name is any that a metric is known by: an alias, a predefined aspect, a metric
-    of your own that the hook registers. All of them are scored at the same time and share what they ask alike.
+    of your own that the hook registers or the module of the test has. All of them are scored at the same time and share
+    what they ask alike. ``judge`` and ``embedder`` are for those given by name.
 
     Raises ``AssertionError`` that explains every metric that fell short, in the order given, and names those that are
     unscored; ``UnscoredError`` where nothing fell short and not all have a score; and before anything is asked
@@ -65,7 +72,8 @@ def assert_sample(
     if missing:
         raise ValueError("\n".join(missing))
     with scoring_session(None, _CONCURRENCY) as session:
-        outcomes = dict(zip(named, loop.run(_scored(held, given, session, votes)), strict=True))
+        names = [key.name if isinstance(key, Metric) else key for key in named]
+        outcomes = dict(zip(names, loop.run(_scored(held, given, session, votes)), strict=True))
     raise_shortfall(outcomes, held)
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, MetricResult)}
 
@@ -112,46 +120,50 @@ class BoundedMetric:
             return await measured(self.metric, sample, thread)
 
 
-def _named(metrics: object, bounds: Mapping[str, Any]) -> dict[str, float]:
-    """Return the bounds by the names of the metrics, of a mapping and of keywords."""
+def _named(metrics: object, bounds: Mapping[str, Any]) -> dict[str | Metric, float]:
+    """Return the bounds by the metrics or their names, of a mapping and of keywords."""
     __tracebackhide__ = True
     if metrics is not None and not isinstance(metrics, Mapping):
-        raise TypeError(f"metrics must map names to bounds, not be of type {type(metrics).__name__}; write {_EXAMPLE}")
+        raise TypeError(f"metrics must be a mapping to bounds, not {type(metrics).__name__}; write {_EXAMPLE}")
     named = dict(metrics or {})
     if twice := sorted(named.keys() & bounds.keys()):
         raise ValueError(f"two bounds for one metric: {', '.join(twice)}")
     return {**named, **bounds}
 
 
-def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: EmbedderLike | None) -> list[BoundedMetric]:
+def _held(
+    bounds: Mapping[str | Metric, float], judge: JudgeLike | None, embedder: EmbedderLike | None
+) -> list[BoundedMetric]:
     __tracebackhide__ = True
     if not bounds:
         raise ValueError(f"give at least one metric with its bound; write {_EXAMPLE}")
     # A wrong spec is an error of its own, and not one of making a metric.
     lazy_judge(judge)
     lazy_embedder(embedder)
-    held = [_held_metric(name, bound, judge, embedder) for name, bound in bounds.items()]
+    held = [_held_metric(key, bound, judge, embedder) for key, bound in bounds.items()]
     names = [each.metric.name for each in held]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"two bounds for one metric: {', '.join(twice)}")
+        raise ValueError(f"two bounds for one metric: {', '.join(twice)}; name= tells two metrics of one class apart")
     return held
 
 
-def _held_metric(name: str, bound: float, judge: JudgeLike | None, embedder: EmbedderLike | None) -> BoundedMetric:
+def _held_metric(
+    name: str | Metric, bound: float, judge: JudgeLike | None, embedder: EmbedderLike | None
+) -> BoundedMetric:
     __tracebackhide__ = True
+    if not isinstance(name, str):
+        return BoundedMetric.of(metric_for(name), bound, name=name.name)
     try:
         metric_named(name)
     except ValueError:
-        if name not in {*PARAMETERS, *KEYWORDS, "min", "max"}:
+        if name not in _KEYWORDS:
             raise
-        ours, _ = PARAMETERS.get(name, ("", ""))
-        instead = f"{ours}=" if ours in ("judge", "embedder") else _EXAMPLE
-        raise TypeError(f"assert_sample() takes no {name}=: write {instead}") from None
+        raise TypeError(f"assert_sample() takes no {name}=: write {_KEYWORDS[name]}") from None
     try:
         metric = metric_for(name, judge=judge, embedder=embedder)
     except (TypeError, ValueError) as error:
-        msg = f"{name} cannot be made by its name alone: {error}; make one yourself and use assert_metric()"
+        msg = f"{name} cannot be made by its name alone: {error}; make one yourself and write it in place of its name"
         raise ValueError(msg) from error
     return BoundedMetric.of(metric, bound, name=name)
 

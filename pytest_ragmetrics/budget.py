@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.judges.transport import AnyRequest, Reply, Transport
 from pytest_ragmetrics.locks import SharedFolder
+from pytest_ragmetrics.loop import in_child
 from pytest_ragmetrics.prices import estimated_tokens, price
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Budget:
     >>> with budget.request("mine", kind="custom", model="mine") as receipt:
     ...     receipt.took(100, 20)
     Traceback (most recent call last):
-    pytest_ragmetrics.errors.BudgetExceededError: --rag-max-calls=1 is reached (1 of 1 calls, 120 tokens used): \
+    pytest_ragmetrics.BudgetExceededError: --rag-max-calls=1 is reached (1 of 1 calls, 120 tokens used): \
 nothing more is asked, and the answers paid for are kept
     >>> budget.close()
     """
@@ -122,6 +123,9 @@ nothing more is asked, and the answers paid for are kept
         self._folder: SharedFolder | None = None
         self._turn = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        # A connection to memory goes on in the child with what was counted before.
+        own = {} if file is None else {"_connection": lambda: None, "_folder": lambda: None}
+        in_child(self, _turn=threading.Lock, **own)
 
     @classmethod
     def shared(cls, limits: Limits) -> Self:

@@ -7,7 +7,7 @@ threads of ``asyncio.to_thread`` inherit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -57,6 +57,12 @@ class Scoring:
     exchanges: tuple[Exchange, ...] = ()
     #: Without that of the scorings inside of it; ``None`` where the outcome has it.
     own_usage: Usage | None = None
+    #: Whether the sample is a labelled one that the judge is held to, and none of the application.
+    calibration: bool = False
+    #: Whether it is a part of another score.
+    part: bool = False
+    #: What makes a score of the metric besides its judge, as :func:`~pytest_ragmetrics.metrics.base.rule_of` says it.
+    rule: str | None = None
 
     @property
     def usage(self) -> Usage:
@@ -79,6 +85,7 @@ class ScoringLog:
     usage: Usage = field(default_factory=Usage)
     exchanges: list[Exchange] = field(default_factory=list)
     is_composite: bool = False
+    is_part: bool = False
 
     def own_usage(self, total: Usage | None) -> Usage:
         """Return the usage of the scoring itself; the ``total`` of its outcome may include that of its parts."""
@@ -132,8 +139,16 @@ class Session(ScoringRecorder, Protocol):
         """The metrics that plugins registered, instances or classes; of two of one name the last counts."""
 
     @property
+    def module(self) -> Mapping[str, Any]:
+        """The names in the module of the running test, among which may be metrics of its own."""
+
+    @property
     def baseline(self) -> Path | None:
         """The file with the scores of an earlier run to compare this one with."""
+
+    @property
+    def columns(self) -> str:
+        """Which columns stand for which fields in data sets that do not say so themselves."""
 
     @property
     def transport(self) -> Transport:
@@ -159,8 +174,8 @@ class Context:
     bounded: object = None
     least: float | None = None
     most: float | None = None
-    #: Whether replies are made anew, and kept nowhere.
-    anew: bool = False
+    #: Whether the samples are labelled ones that the judge is held to, and none of the application.
+    calibration: bool = False
     #: Stops asking providers that do not answer while many rows wait.
     breaker: CircuitBreaker | None = None
     log: ScoringLog | None = None
@@ -180,7 +195,8 @@ class Context:
         """Pass a scoring on to the recorder or the session, if there is one."""
         recorder = self.recorder or self.session
         if recorder is not None:
-            recorder.scored(scoring)
+            part = self.log is not None and self.log.is_part
+            recorder.scored(replace(scoring, calibration=self.calibration, part=part))
 
 
 _NOTHING = Context()
@@ -209,7 +225,7 @@ def scoring() -> Iterator[ScoringLog]:
     context = _context.get()
     if context.log is not None:
         context.log.is_composite = True
-    log = ScoringLog()
+    log = ScoringLog(is_part=context.log is not None)
     token = _context.set(replace(context, log=log))
     try:
         yield log

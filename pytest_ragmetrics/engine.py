@@ -82,6 +82,7 @@ class Engine:
         self._embedders: dict[str, Embedder] = {}
         # Two that ask for the same judge at once must get the same one, with one client.
         self._making = threading.Lock()
+        loop.in_child(self, _making=threading.Lock)
         self._store = None if cache_dir is None or cache == "off" else Store(cache_dir)
         self._cassette = Cassette(cassette) if isinstance(cassette, Path) else cassette
         self._is_forecast = forecast is not None
@@ -109,7 +110,6 @@ class Engine:
             redact=redact,
             run=run,
             asker=asker,
-            anew=lambda: context.current().anew,
             remote=self.remote,
         )
         #: Where requests are sent.
@@ -122,7 +122,7 @@ class Engine:
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, or of the run; raise ``JudgeNotConfiguredError`` if there is none.
 
-        Replaying a cassette, ``auto`` is the model that it was recorded with, which needs no key. A judge that is given
+        Replaying a cassette, or without a key, ``auto`` is the model that it was recorded with. A judge that is given
         is asked within the limits of the run, and not closed at its end. It is the one returned, unless it has an
         ``ask`` of its own that costs money: then it is one that sends what it is asked over the transport. The judges
         of a panel are those of their specs.
@@ -146,6 +146,7 @@ class Engine:
 
     async def aclose(self) -> None:
         """Do as :meth:`close`, on the background loop."""
+        self.limiter.is_open = False
         judges, self._judges = self._judges, {}
         embedders, self._embedders = self._embedders, {}
         # The others are to be closed even if one of them fails.
@@ -161,6 +162,7 @@ class Engine:
             stack.push_async_callback(self._batches.aclose)
             if self.queue is not None:
                 stack.push_async_callback(self.queue.aclose)
+            stack.callback(setattr, self.limiter, "is_open", True)  # noqa: FBT003 - of setattr
             await self.cache.settle()
 
     def _queue(
@@ -179,7 +181,6 @@ class Engine:
             key_of=lambda request: key_of(request_row(request), salt=salt, plain=True),
             redact=lambda reply: reply if redact is None else replace(reply, text=redacted_json(reply.text, redact)),
             budget=budget,
-            anew=lambda: context.current().anew,
         )
 
     def _made(self, made: dict[str, P], spec: str) -> P:
@@ -197,17 +198,19 @@ class Engine:
         if offered is not None:
             return adapt(offered, name=spec, **options)
         try:
-            meant = self._as_recorded(spec, embedding=embedding)
+            meant = self._as_recorded(spec, embedding=embedding) if self.cache.mode == "replay" else spec
             return make(meant, **self._attempts, **options)
         except JudgeNotConfiguredError:
+            if (recorded := self._as_recorded(spec, embedding=embedding)) != spec:
+                return make(recorded, **self._attempts, **options)
             if not self._is_forecast:
                 raise
             # What it would be asked is counted all the same.
             return adapt(_never, name=spec, **options)
 
     def _as_recorded(self, spec: str, *, embedding: bool) -> str:
-        """Return what ``auto`` means in a replay, if the answers in the cassette are of one model alone."""
-        if spec != "auto" or self.cache.mode != "replay" or self._cassette is None:
+        """Return what ``auto`` means to a cassette, if the answers in it are of one model alone."""
+        if spec != "auto" or self.cache.mode not in ("replay", "auto") or self._cassette is None:
             return spec
         requests = [e.request for e in self._cassette.entries.values() if (e.task == EMBEDDING) is embedding]
         models = {f"{request['kind']}:{request['model']}" for request in requests}

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 
 class RagMetricsError(Exception):
-    """The base class of them all."""
+    """The base class of them all; what looks like a key in a message, as another error said it, is masked."""
+
+    def __init__(self, *said: object) -> None:
+        from pytest_ragmetrics.text.credentials import masked  # not at start-up
+
+        super().__init__(*(masked(each) if isinstance(each, str) else each for each in said))
 
 
 class UnscoredError(RagMetricsError):
@@ -70,6 +75,12 @@ class DatasetError(RagMetricsError):
         if field is not None:
             place = f"{place}: field {field!r}" if place else f"field {field!r}"
         super().__init__(f"{place}: {message}" if place else message)
+
+
+# What pytest and pickle call those that users import.
+for _kind in (RagMetricsError, UnscoredError, JudgeError, JudgeNotConfiguredError, CacheMissError, DatasetError):
+    _kind.__module__ = "pytest_ragmetrics"
+BudgetExceededError.__module__ = "pytest_ragmetrics"
 
 
 class ArgumentError(RagMetricsError):

@@ -11,7 +11,6 @@ from pytest_ragmetrics.sample import ALIASES, Sample, advice, read_messages
 
 #: What the fields of a sample are called in results, besides their aliases; a name of the sample or an alias wins.
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    "user_input": ("query",),
     "response": ("result", "generation", "output", "replies"),
     "retrieved_contexts": ("source_documents", "source_nodes", "documents"),
 }

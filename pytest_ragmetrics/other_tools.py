@@ -7,8 +7,8 @@ the same are aliases of it (see :mod:`~pytest_ragmetrics.metrics.registry`) and 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from collections.abc import Mapping
+from typing import NamedTuple, NoReturn
 
 
 class Equivalent(NamedTuple):
@@ -271,80 +271,12 @@ NAMES: Mapping[str, str] = {
     ),
 }
 
-_FIRST = "give the rows first: evaluate(rows, metrics)"
-_BOUND = (
-    'a bound is no part of a scoring: write assert_sample(row, faithfulness=0.8), metrics={"faithfulness": 0.8} in '
-    "rag_dataset(...), or table.failures(0.8)"
-)
-_LEFT = "leave it out: "
-
-#: Their parameters of ``evaluate``, with what to write.
-KEYWORDS: Mapping[str, str] = {
-    **dict.fromkeys(("dataset", "test_cases", "goldens", "data", "rows"), _FIRST),
-    **dict.fromkeys(("threshold", "thresholds", "min_score", "strict_mode"), _BOUND),
-    **dict.fromkeys(
-        ("batch_size", "max_workers", "max_concurrent", "throttle_value", "async_config"), "write concurrency="
-    ),
-    "run_config": "write concurrency=, or run pytest with " + _LIMITS,
-    **dict.fromkeys(("is_async", "run_async"), _LEFT + "rows are scored concurrently; aevaluate() is awaitable"),
-    **dict.fromkeys(("show_progress", "show_indicator"), "write progress="),
-    **dict.fromkeys(("print_results", "display_config", "verbose_mode"), _LEFT + "print the table that it returns"),
-    **dict.fromkeys(
-        ("raise_exceptions", "ignore_errors", "error_config", "skip_on_missing_params"),
-        _LEFT + "a row without a score keeps the reason, table.mean(metric) raises on it unless skip_unscored=True",
-    ),
-    **dict.fromkeys(("use_cache", "write_cache", "cache_config"), "write cache_dir="),
-    "column_map": 'rename the fields of the rows: {"response": row["output"], ...}',
-    **dict.fromkeys(
-        ("callbacks", "hyperparameters", "identifier", "experiment_name", "metric_collection", "official"),
-        _LEFT + "table.to_json(FILE) keeps a run, and the hook pytest_ragmetrics_result(item, record) observes one",
-    ),
-    "token_usage_parser": _LEFT + "each score has its usage",
-    **dict.fromkeys(
-        ("in_ci", "allow_nest_asyncio", "return_executor", "include_reason", "async_mode"),
-        _LEFT + "there is no such choice",
-    ),
-}
-
 #: Parameters of theirs that the marker ``rag_dataset`` has no name for, with what to write.
 OF_MARKER: Mapping[str, str] = {
     **dict.fromkeys(("dataset", "test_cases", "goldens", "samples", "rows"), "the rows come first, without a name"),
     **dict.fromkeys(("threshold", "thresholds"), 'a bound stands in metrics={"faithfulness": 0.8}'),
     **dict.fromkeys(("llm", "model", "judge"), '@pytest.mark.rag_judge("openai:MODEL") names the judge'),
     **dict.fromkeys(("embeddings", "embedder"), "--rag-embedder=openai:MODEL names the embedder"),
-}
-
-#: Their parameters of metrics: the name here, and why a metric that has no such parameter does without.
-PARAMETERS: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(("llm", "model", "evaluation_model"), ("judge", "it asks no judge")),
-    **dict.fromkeys(("embeddings", "embedding_model"), ("embedder", "it compares no vectors")),
-    "agreement_metric": ("agreement", "it compares no samples of a judge"),
-    "distance_measure": ("measure", "it measures no distance"),
-    "arg_comparison_metric": ("arg_comparison", "it compares no arguments"),
-    **dict.fromkeys(("rubrics", "rubric"), ("steps", "Rubric takes the steps of a scale")),
-    **dict.fromkeys(("criteria", "evaluation_steps"), ("definition", "SimpleCriteria takes a definition")),
-    "evaluation_params": ("", "a judge is shown the fields that the sample has"),
-    "with_reference": ("", "a reference is judged where the sample has one"),
-    "max_retries": ("", "the judge repeats requests, as --rag-retries says"),
-    "allowed_values": ("", "its scale is fixed"),
-    "prompt": ("", "prompts are files, which those in the folder of the ini option rag_prompts replace"),
-    "evaluation_template": ("", "prompts are files, which those in the folder of the ini option rag_prompts replace"),
-    "threshold": ("", 'a bound stands in the assertion: min=0.8, or metrics={"faithfulness": 0.8} in rag_dataset(...)'),
-    "strict_mode": ("", "a bound of 1 in the assertion says the same"),
-    **dict.fromkeys(("include_reason", "verbose_mode"), ("", "every result has its reason and verdicts")),
-    **dict.fromkeys(("async_mode", "show_indicator"), ("", "ascore() is awaitable, and sets are scored concurrently")),
-    "truths_extraction_limit": ("", "claims are held to the contexts themselves"),
-    "penalize_ambiguous_claims": ("", "a claim that no context supports always counts against the answer"),
-}
-
-#: Their methods of metrics and tables, with what to write.
-METHODS: Mapping[str, str] = {
-    **dict.fromkeys(("single_turn_score", "multi_turn_score"), "score_sample(sample)"),
-    **dict.fromkeys(("single_turn_ascore", "multi_turn_ascore", "a_measure"), "await ascore_sample(sample)"),
-    "batch_score": "evaluate(rows, [metric])",
-    "abatch_score": "await aevaluate(rows, [metric])",
-    "is_successful": "assert metric.score_sample(sample) >= 0.8",
-    "test_results": "table.rows",
 }
 
 
@@ -398,20 +330,6 @@ def class_of_theirs(thing: object) -> tuple[str, str] | None:
     return None
 
 
-def parameter_of_theirs(name: str, taken: Collection[str]) -> str | None:
-    """Return what to write for a parameter of Ragas or DeepEval in a call that takes others, ``None`` for any other.
-
-    >>> parameter_of_theirs("llm", ("response", "judge"))
-    'write judge='
-    """
-    ours, otherwise = PARAMETERS.get(name, ("", ""))
-    if ours and ours in taken:
-        return f"write {ours}="
-    if "samples" in taken:
-        return KEYWORDS.get(name)
-    return f"leave it out, {otherwise}" if otherwise else None
-
-
 class TableNames:
     """What a table of scores answers to names of Ragas and DeepEval."""
 
@@ -422,12 +340,3 @@ class TableNames:
         if not isinstance(metric, str):
             raise TypeError("write table.rows for the rows, each with its sample and results")
         raise TypeError(f"write table.mean({metric!r}), or table.scores({metric!r}) for the score of every row")
-
-    if not TYPE_CHECKING:  # it would let type checkers take any name
-
-        def __getattr__(self, name: str) -> object:
-            """Raise ``AttributeError`` that says what to write."""
-            instead = f": write {METHODS[name]}" if name in METHODS else ""
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self
-            )

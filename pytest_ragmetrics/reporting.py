@@ -14,18 +14,20 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from pytest_ragmetrics.files import portable
+from pytest_ragmetrics.settings import unread_options
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.context import Scoring
     from pytest_ragmetrics.explain.digest import Failure
-    from pytest_ragmetrics.records import Document, GateRecord, Record, Setting, TestOutcome, TestRecord
+    from pytest_ragmetrics.records import Document, GateRecord, Judging, Record, Setting, TestOutcome, TestRecord
     from pytest_ragmetrics.report.history import History
     from pytest_ragmetrics.run_comparison import RunComparison
     from pytest_ragmetrics.session_resources import Selection
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
 
 #: The attribute of a test report that carries its records; serialised by pytest like any other.
 ATTRIBUTE = "rag_records"
-#: The attribute of a test report that carries the records of further answers, by the test of their row.
-AGAIN = "rag_again"
+#: The attribute of a test report that carries the records of labelled answers that a judge was held to.
+CALIBRATION = "rag_calibration"
 #: The attribute of a test report that carries the record of a gate.
 GATE = "rag_gate"
 #: The attribute of the report of a test that was skipped because its set was decided without it.
@@ -59,24 +61,32 @@ class Recorder:
         self._scorings: list[Scoring] = []
         #: The records of the last attempt at the test that ran last, complete once it is torn down.
         self.records: tuple[Record, ...] = ()
+        self._calibration: list[Record] = []
         self._made: dict[int, tuple[object, Record]] = {}
         self._explained: set[int] = set()
 
     def scored(self, scoring: Scoring) -> None:
-        """Add a scoring."""
-        self._scorings.append(scoring)
+        """Add a scoring; one of a labelled answer is no score of the application, and nothing compares it later."""
+        if not scoring.calibration:
+            self._scorings.append(scoring)
+            return
+        from pytest_ragmetrics.records import record_of
+
+        self._calibration.append(record_of(scoring, redact=self.redact))
 
     def begin(self, test: str) -> None:
         """Start one attempt at a test; scorings of an earlier attempt, or of code outside any test, are dropped."""
         if test != self.test:
             self.records = ()
         self.test = test
-        self._scorings = []
+        self._scorings, self._calibration = [], []
         self._made = {}
         self._explained = set()
 
     def attach(self, report: pytest.TestReport) -> None:
         """Put all records of this attempt on a report of it, and the explanations if it failed."""
+        if self._calibration and report.when == "teardown":
+            setattr(report, CALIBRATION, tuple(self._calibration))
         if (not self._scorings and not self.records) or (report.when == "setup" and report.passed):
             return  # the call may still compare what a passed setup scored
         records = tuple(self._record(scoring) for scoring in self._scorings)
@@ -117,19 +127,23 @@ class Recorder:
                     report.sections.append((SECTION, text))
 
 
+def load_reporting() -> None:
+    """Import what reports a failure: where a process has as many files open as it may, no module can be read."""
+    for module in ("tracebacks", "text.characters", "text.credentials", "records", "explain.results", "codec"):
+        import_module(f"pytest_ragmetrics.{module}")
+
+
 def records_as_json(data: dict[str, Any]) -> dict[str, Any]:
     """Return the data of a serialised report with its records as JSON builtins."""
     from pytest_ragmetrics.codec import dump
 
-    return {**data, **{name: dump(data[name]) for name in (ATTRIBUTE, AGAIN) if name in data}}
+    return {**data, **{name: dump(data[name]) for name in (ATTRIBUTE, CALIBRATION) if name in data}}
 
 
 def records_from_json(data: dict[str, Any]) -> None:
     """Read the records in the data of a serialised report; what a metric filled with values of a wrong type is lost."""
-    if ATTRIBUTE in data:
-        data[ATTRIBUTE] = _records(data[ATTRIBUTE], data.get("nodeid"))
-    if AGAIN in data:
-        data[AGAIN] = {test: _records(records, test) for test, records in data[AGAIN].items()}
+    for name in {ATTRIBUTE, CALIBRATION} & data.keys():
+        data[name] = _records(data[name], data.get("nodeid"))
 
 
 def _records(data: Any, test: str | None) -> tuple[Record, ...]:
@@ -166,8 +180,6 @@ def gate_properties(gate: GateRecord) -> list[tuple[str, object]]:
     found: list[tuple[str, object]] = [(name, value), (f"{name}.bound", gate.bound), (f"{name}.outcome", gate.outcome)]
     if gate.regression is not None:
         shown = {"p": gate.regression.adjusted_p, "smallest_drop": gate.regression.smallest}
-        if (confirmation := gate.regression.confirmation) is not None:
-            shown |= {"first_p": confirmation.adjusted_p, "confirmed": confirmation.confirmed}
         found += [(f"{name}.{figure}", number) for figure, number in shown.items() if number is not None]
     return found
 
@@ -236,8 +248,6 @@ class Collector:
 
     def __init__(self) -> None:
         self._tests: dict[str, _Test] = {}
-        #: Further answers, which may be there before the test of their row.
-        self._again: dict[str, tuple[Record, ...]] = {}
         self._unfinished: set[str] = set()
         #: The tests without a record that were skipped or failed as expected, and all tests that were torn down.
         self.skipped: set[str] = set()
@@ -258,8 +268,8 @@ class Collector:
             test.attempts += 1
             self._unfinished.add(report.nodeid)
         test.records = getattr(report, ATTRIBUTE, test.records)
+        test.calibration = getattr(report, CALIBRATION, test.calibration)
         test.gate = getattr(report, GATE, test.gate)
-        self._again.update(getattr(report, AGAIN, {}))
         test.duration = round(test.duration + report.duration, 6)
         if hasattr(report, SPARED):
             self.spared.add(report.nodeid)
@@ -279,12 +289,12 @@ class Collector:
     @property
     def has_scores(self) -> bool:
         """Whether a test has a record or is a gate."""
-        return any(test.records or test.gate for test in self._tests.values())
+        return any(test.records or test.gate or test.calibration for test in self._tests.values())
 
     def test(self, nodeid: str) -> TestRecord | None:
         """Return the record of a test, if it scored or failed."""
         test = self._tests.get(nodeid)
-        return None if test is None else test.record(self._again.get(nodeid, ()))
+        return None if test is None else test.record()
 
     def document(self, exit_status: int, settings: Mapping[str, Setting], notes: Sequence[str]) -> Document:
         """Return the document of all tests so far, in the order of the files.
@@ -309,7 +319,7 @@ class Collector:
             not_needed=self._by_function(self.spared),
         )
         tests = [test for name, test in self._tests.items() if name not in self._unfinished or test.is_kept]
-        records = (test.record(self._again.get(test.id, ())) for test in tests)
+        records = (test.record() for test in tests)
         return Document(run=run, tests=tuple(sorted(held_to_bounds(records), key=position)))
 
     def _by_function(self, tests: Iterable[str]) -> dict[str, int]:
@@ -334,17 +344,18 @@ class _Test:
         self.message: str | None = None
         self.records: tuple[Record, ...] = ()
         self.gate: GateRecord | None = None
+        self.calibration: tuple[Record, ...] = ()
 
     @property
     def is_kept(self) -> bool:
         """Whether there is anything to report: a score, a gate or a failure."""
-        return bool(self.records or self.gate) or self.outcome in ("failed", "error")
+        return bool(self.records or self.gate or self.calibration) or self.outcome in ("failed", "error")
 
-    def record(self, again: tuple[Record, ...]) -> TestRecord:
-        """Return it as it is now, with the further answers of its row."""
+    def record(self) -> TestRecord:
+        """Return it as it is now."""
         from pytest_ragmetrics.records import TestRecord
 
-        return TestRecord(**vars(self), again=again)
+        return TestRecord(**vars(self))
 
 
 def _outcome(report: pytest.TestReport) -> TestOutcome:
@@ -452,7 +463,7 @@ class RunReport:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Show the table of metrics, what changed since the baseline, and where the files are."""
         self._unshown = ()
-        lines = [*self._notes, *self._lines]
+        lines = [*self._notes, *self._lines, *unread_options(terminalreporter.config, self.collector.ran)]
         if not lines and not self.collector.has_scores:
             return
         from pytest_ragmetrics.report.terminal import write_summary
@@ -476,6 +487,20 @@ class RunReport:
         run = replace(document.run, **origin, selection=chosen.paths, partial=chosen.partial, judging=judging)
         return replace(document, run=run)
 
+    @cached_property
+    def rules(self) -> dict[str, Judging]:
+        """What decides the scores of the metrics of the baseline in this run."""
+        from importlib.metadata import version
+
+        from pytest_ragmetrics.report.judging import judging_of
+
+        if self.baseline is None:
+            return {}
+        run = replace(self.baseline.run, settings=self._shown(), ragmetrics=version("pytest-ragmetrics"))
+        records = (record for test in self.baseline.tests for record in test.records)
+        tasks = {metric: judging.prompts for metric, judging in run.judging.items()}
+        return judging_of(run, records, tasks, prompts=self._settings.prompts)
+
     def _compare(self, document: Document) -> RunComparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""
         if self._comparison is None and self.baseline is not None:
@@ -484,22 +509,24 @@ class RunReport:
 
             # It may be of a time when other texts were redacted, and the page shows its answers.
             baseline = redacted(self.baseline, self._redact) if self._redacts() else self.baseline
+            document = replace(document, run=replace(document.run, judging=document.run.judging or self.rules))
             self._comparison = compare_documents(document, baseline)
         return self._comparison
 
     def _document(self, exit_status: int) -> Document:
         """Return the document of the run, the same on every machine: it names no folders outside of the project."""
-        given = vars(self._settings)
         notes = list(self._notes)
-        for path in given.values():
+        for path in vars(self._settings).values():
             if isinstance(path, Path):
                 notes = [note.replace(str(path), portable(path, self._root)) for note in notes]
-        shown = {
+        return self.collector.document(exit_status, self._shown(), notes)
+
+    def _shown(self) -> dict[str, Setting]:
+        return {
             name: portable(value, self._root) if isinstance(value, (str, Path)) else value
-            for name, value in given.items()
+            for name, value in vars(self._settings).items()
             if name not in _PRIVATE
         }
-        return self.collector.document(exit_status, shown, notes)
 
 
 def _history(folder: Path, document: Document) -> History:

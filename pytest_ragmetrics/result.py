@@ -168,6 +168,7 @@ class MetricResult(float):
         "scale",
         "unscored_votes",
         "usage",
+        "used",
         "vacuous",
         "verdicts",
         "votes",
@@ -189,6 +190,8 @@ class MetricResult(float):
     scale: tuple[float, float] | None
     #: False for the placeholder of a score in a dry run: every comparison of it with a number is true.
     decides: bool
+    #: Whether it was compared with another result, or is part of a set that is asserted or of another score.
+    used: bool
     #: The last comparison with a plain number, which reports show as the threshold.
     comparison: ThresholdCheck | None
 
@@ -234,7 +237,7 @@ class MetricResult(float):
         self.noun = noun
         self.complaint = complaint
         self.scale = None if scale is None else (scale[0], scale[1])
-        self.decides = True
+        self.decides, self.used = True, False
         self.comparison = None
         return self
 
@@ -268,6 +271,8 @@ class MetricResult(float):
                 check_on_scale(f"{operator} {other:g}", other, metric=self.metric, scale=self.scale)
             outcome = outcome or not self.decides
             self.comparison = ThresholdCheck(operator=operator, bound=float(other), held=outcome)
+        elif isinstance(other, MetricResult):
+            self.used = other.used = True
         return outcome
 
     def replaced(self, **changes: Any) -> MetricResult:
@@ -288,4 +293,4 @@ class MetricResult(float):
 
 
 # What a result is made of, beside its value.
-_GIVEN = tuple(name for name in MetricResult.__slots__ if name not in ("comparison", "decides"))
+_GIVEN = tuple(name for name in MetricResult.__slots__ if name not in ("comparison", "decides", "used"))

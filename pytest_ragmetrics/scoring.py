@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from contextvars import copy_context
@@ -25,8 +25,9 @@ from pytest_ragmetrics.errors import (
     RagMetricsError,
     UnscoredError,
 )
+from pytest_ragmetrics.files import affordable
 from pytest_ragmetrics.judges.transport import JudgeUnavailableError
-from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.base import Metric, check_count
 from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import MetricResult
@@ -107,10 +108,12 @@ class OwnSession:
     batched = False
     answering = 0
     metrics = ()
+    module: Mapping[str, Any] = {}
+    columns = ""
     baseline = None
 
     def __init__(self, cache_dir: str | Path | None, concurrency: int, **options: Any) -> None:
-        self.concurrency = concurrency
+        self.concurrency = concurrency = affordable(check_count("concurrency", concurrency))
         folder = None if cache_dir is None else Path(cache_dir)
         self.engine = Engine(cache_dir=folder, concurrency=concurrency, **options)
         self.transport, self.judge, self.embedder = self.engine.transport, self.engine.judge, self.engine.embedder
@@ -251,6 +254,8 @@ class TableScores(Scorer):
         outcome = await self.score(self._samples[row], metric)
         if isinstance(outcome, MetricResult):
             self.results[row][metric.name] = outcome
+            # The figures of its table are asserted, as plain numbers.
+            outcome.used = True
         else:
             self.unscored[row][metric.name] = str(outcome)
         self.spans[metric.name] = (min(start, self.spans.get(metric.name, (start,))[0]), time.monotonic())

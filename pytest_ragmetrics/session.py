@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragmetrics import running
-from pytest_ragmetrics.files import RUN_FOLDERS
+from pytest_ragmetrics.files import RUN_FOLDERS, affordable
 from pytest_ragmetrics.reporting import (
     Recorder,
+    load_reporting,
     records_as_json,
     records_from_json,
     redact_failure,
@@ -138,7 +139,9 @@ def _problem_of(show: Callable[[], object]) -> str | None:
     except pytest.exit.Exception:
         raise
     except _HARMLESS as error:
-        return f"{type(error).__name__}: {error}"
+        from pytest_ragmetrics.text.credentials import masked
+
+        return f"{type(error).__name__}: {masked(str(error))}"
     return None
 
 
@@ -177,8 +180,7 @@ class PytestSession:
         #: The folder that the workers on this machine share; the first that needs it makes it.
         self.shared_folder: Path | None = Path(received["folder"]) if received.get("folder") else None
         self._folder_lock: LockFile | None = None
-        #: How many requests this process may have in flight: its share of what all workers may.
-        self.concurrency = max(1, settings.concurrency // (workers or 1))
+        self._workers = workers or 1
         #: Whether requests are forecast and none is made.
         self.dry_run = settings.dry_run
         #: Whether requests wait for others, and are answered in batches.
@@ -191,6 +193,7 @@ class PytestSession:
         self._waiting: dict[str, str] = {}
         #: The file with the scores of an earlier run.
         self.baseline = settings.baseline
+        self.columns = settings.columns
         #: The tasks that each metric asked a judge, and how many tests were deselected.
         self._tasks: dict[str, set[str]] = {}
         self._deselected = 0
@@ -198,6 +201,8 @@ class PytestSession:
         self._cassette = RunCassette(config, settings, received.get("cassette"))
         self._judge: str | None = None
         self._votes: int | None = None
+        #: The names in the module whose tests are collected, or whose test runs.
+        self.module: Mapping[str, Any] = {}
         self._collected: set[tuple[str, str]] = set()
         #: What is wrong with the markers of functions, by the node that collects them.
         self._faults: dict[str, list[str]] = {}
@@ -237,6 +242,11 @@ class PytestSession:
         except JudgeNotConfiguredError as error:
             raise error.with_traceback(None) from error.__cause__
 
+    @cached_property
+    def concurrency(self) -> int:
+        """How many requests this process may have in flight: its share of what all workers may."""
+        return affordable(max(1, self.settings.concurrency // self._workers))
+
     @property
     def votes(self) -> int:
         """How many judgements make a score: as the marker of the running test says, else the settings."""
@@ -275,6 +285,7 @@ class PytestSession:
         from pytest_ragmetrics import context
         from pytest_ragmetrics.engine import Engine
 
+        load_reporting()
         settings, hook = self.settings, self._hook
         return Engine(
             judge=settings.judge,
@@ -340,7 +351,7 @@ class PytestSession:
         for node in tuple(self._nodes):
             self.pytest_testnodedown(node)
         settings = self.settings
-        records = settings.cassette is not None and settings.cache != "replay" and not self.dry_run
+        records = settings.cassette is not None and not self.dry_run
         rows = self._worker_rows
         used = self._has_engine or any(row and row["cassette"]["used"] for row in rows)
         lines = self._cassette.save(self.engine.cache, exit_status, rows) if records and used else []
@@ -370,6 +381,8 @@ class PytestSession:
         if self.settings.batch is not None and self.settings.cache in ("refresh", "off"):
             msg = f"--rag-batch: replies are kept in the cache, which --rag-cache={self.settings.cache} does not read"
             raise pytest.UsageError(msg)
+        # There before a test forks, so that children count in it too.
+        _ = self._budget.budget
         running.enter(self)
 
     @pytest.hookimpl(wrapper=True)
@@ -386,6 +399,12 @@ class PytestSession:
             except RagMetricsError as error:
                 raise pytest.UsageError(f"--rag-batch: {error}") from error
         return ran
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self) -> None:
+        """Ask nothing more; what is in flight is stored when it is answered."""
+        if self._has_engine:
+            self.engine.limiter.is_open = False
 
     def pytest_unconfigure(self) -> None:
         """Close what the run opened."""
@@ -442,11 +461,13 @@ class PytestSession:
             pytest.fail(item.stash[MARKER_FAULT], pytrace=False)
         self._judge = marked_judge(item)
         self._votes = marked_votes(item)
+        self.module = vars(item.module) if isinstance(item, pytest.Function) else {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Show the records of a test to the observers, once all of it has run."""
         ran = yield
+        self.module = {}
         if self.recorder.test == item.nodeid:
             self._observers.show(item, self.recorder.records)
         return ran
@@ -461,11 +482,12 @@ class PytestSession:
 
             hide_own_frames(call.excinfo)
         report = yield
-        if call.excinfo is not None and type(call.excinfo.value).__module__.startswith("pytest_ragmetrics."):
+        if call.excinfo is not None and type(call.excinfo.value).__module__.startswith("pytest_ragmetrics"):
             # What a server or an application said may be in it.
             from pytest_ragmetrics.text.characters import printable_lines
+            from pytest_ragmetrics.text.credentials import masked
 
-            redact_failure(report, printable_lines)
+            redact_failure(report, lambda text: masked(printable_lines(text)))
         self._budget.skip_scored(report)
         reason = self._waiting.get(report.nodeid)
         if reason is not None and report.when != "teardown" and (report.when == "call" or not report.passed):

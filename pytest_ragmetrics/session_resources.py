@@ -181,7 +181,7 @@ class RunCassette:
         return {"used": used, "left_out": self.left_out}
 
     def save(self, cache: CachedTransport, exit_status: int, workers: Sequence[WorkerRow | None]) -> list[str]:
-        """Write the cassette with what all processes used, and return the lines that say so."""
+        """Write the cassette with what all processes used, unless it is replayed; return what to say of it."""
         from pytest_ragmetrics.cache.entry import CacheError
         from pytest_ragmetrics.cache.transport import Used
 
@@ -191,13 +191,16 @@ class RunCassette:
         others = [Used.from_row(row) for row in used if row]
         try:
             saved = cache.save(complete=complete, keep=settings.cassette_keep, others=others)
+            edited = cache.edited(others)
         except (CacheError, OSError) as error:
-            return [f"{settings.cassette}: NOT written, {error}"]
-        if saved is None:
-            return []
-        state = "written" if saved.written else "unchanged"
-        counts = f"{saved.entries} answers, {saved.added} added, {saved.dropped} dropped"
-        return [f"{settings.cassette}: {state}, {counts}", *map(str, saved.refused)]
+            return [f"{settings.cassette}: NOT written, {error}"] if cache.mode != "replay" else []
+        lines = []
+        if saved is not None:
+            state = "written" if saved.written else "unchanged"
+            counts = f"{saved.entries} answers, {saved.added} added, {saved.dropped} dropped"
+            lines = [f"{settings.cassette}: {state}, {counts}", *map(str, saved.refused)]
+        names = ", ".join(key[:8] for key in edited)
+        return [*lines, f"{settings.cassette}: edited replies used: {len(edited):,} ({names})"] if edited else lines
 
     def had_all_tests(self, workers: Sequence[WorkerRow | None] = ()) -> bool:
         """Say whether the run had all tests of the project: then an entry that it did not use is used by none.

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +20,7 @@ from pytest_ragmetrics import files as paths
 
 DEFAULT_REPORT = "rag-report.html"
 CACHE_FOLDER = ".ragmetrics"
+_CONFIGURATIONS = "pytest.toml .pytest.toml pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg"
 
 
 class Option:
@@ -96,6 +99,13 @@ def _owners(text: str, _base: Path) -> str:
     from pytest_ragmetrics.report.outcomes import owners_of
 
     return "\n".join(f"{cause} = {owner}" for cause, owner in owners_of(text).items())
+
+
+def _columns(text: str, _base: Path) -> str:
+    from pytest_ragmetrics.datasets.rows import Columns
+
+    Columns.of(text)
+    return text
 
 
 def _number(kind: type[int | float], least: float) -> Callable[[str, Path], float]:
@@ -203,6 +213,13 @@ class Settings:
     concurrency: int = _setting(
         _number(int, 1), 32, "How many requests may be in flight (default: 32).", environment=True, metavar="N"
     )
+    max_file: int = _setting(
+        _number(int, 1),
+        paths.MAX_FILE,
+        "How many megabytes of a data set are read, unpacked; a larger file is refused (default: 500).",
+        environment=True,
+        metavar="MB",
+    )
     timeout: float = _setting(
         _number(float, 0.001), 60.0, "How long one attempt at a request may take (default: 60).", metavar="SECONDS"
     )
@@ -271,6 +288,12 @@ class Settings:
         "Who owns the failures of a cause, which the page names: lines of CAUSE = OWNER, such as retrieval = @ana.",
         flag=False,
     )
+    columns: str = _setting(
+        _columns,
+        "",
+        "Which columns of data sets stand for which fields, unless columns= says: lines of FIELD = COLUMN.",
+        flag=False,
+    )
     json: Path | None = _setting(
         paths.writable_file, None, "Write every score and its evidence as JSON.", metavar="FILE"
     )
@@ -332,7 +355,25 @@ def add_options(parser: pytest.Parser) -> None:
 
 def read_settings(config: pytest.Config) -> Settings:
     """Read and check every setting; raise ``pytest.UsageError`` naming the one that is wrong."""
-    return Settings(**{option.field: _read(option, config) for option in OPTIONS})
+    settings = Settings(**{option.field: _read(option, config) for option in OPTIONS})
+    file = settings.cassette
+    if settings.cache == "replay" and file is not None and not (file.exists() or hasattr(config, "workerinput")):
+        msg = f"rag_cassette: {file} does not exist, and a replay records nothing: record it without rag_cache = replay"
+        raise pytest.UsageError(msg)
+    return settings
+
+
+def unread_options(config: pytest.Config, tests: Iterable[str]) -> Iterator[str]:
+    """Yield a line on each file between the rootdir and a test whose options pytest did not read: it reads one."""
+    known = {option.name for option in OPTIONS if option.in_ini}
+    files = {Path(test.partition("::")[0]) for test in tests}
+    folders = {config.rootpath / folder for file in files for folder in file.parents}
+    for file in sorted(folder / name for folder in folders for name in _CONFIGURATIONS.split()):
+        text = ""
+        with suppress(OSError):
+            text = "" if file == config.inipath else file.read_text("utf-8", "replace")
+        if names := sorted(known.intersection(re.findall(r"""^\s*["']?(rag_\w+)["']?\s*=""", text, re.MULTILINE))):
+            yield f"{file}: {', '.join(names)} not read, pytest took its options from {config.inipath or 'no file'}"
 
 
 def judge_spec(text: str, config: pytest.Config) -> str:

@@ -10,6 +10,7 @@ import argparse
 import ast
 import doctest
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -23,11 +24,10 @@ import pytest_ragmetrics
 from pytest_ragmetrics import cli, hookspec, metrics, plugin, records
 from pytest_ragmetrics.commands.command import Command
 from pytest_ragmetrics.commands.docs import FOLDER, Page, pages
-from pytest_ragmetrics.commands.metrics import table_by_needs
+from pytest_ragmetrics.commands.metrics import metrics_json
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.metrics import JudgedMetric, Metric
-from pytest_ragmetrics.metrics.base import parameters_of
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from pytest_ragmetrics.public_names import module_of_names
 from pytest_ragmetrics.settings import OPTIONS, Option
@@ -238,9 +238,29 @@ def metrics_page() -> str:
         f"{_CHARACTERS_A_TOKEN} characters. A score with nothing to check is `vacuous`: means, rates and gates leave "
         "it out.\n`ragas_score` (`assert_ragas_score`) is the harmonic mean of several. `llm=` and `embeddings=` of "
         "other tools are `judge=` and `embedder=`.",
-        "\n".join(table_by_needs()),
+        _by_needs(),
         *(_metric(kind) for kind in built_in_metrics()),
     )
+
+
+@lru_cache(maxsize=1)
+def asked() -> dict[str, list[str]]:
+    """Return by name whom each metric asks."""
+    return {each["name"]: each["asks"] for each in json.loads("\n".join(metrics_json()))["metrics"]}
+
+
+def _by_needs() -> str:
+    """Return a table of the metrics by what they need and whom they ask, those that ask nobody first."""
+    groups: dict[tuple[str, str], list[type[Metric]]] = {}
+    for kind in built_in_metrics():
+        who = ", ".join({"judge": "a judge", "embedder": "an embedder"}[each] for each in asked()[kind.name])
+        groups.setdefault((_code(*kind.requires) or "see its docstring", who or "no model"), []).append(kind)
+    lines = ["| needs | asks | metrics | helpers |", "|---|---|---|---|"]
+    for (needs, who), kinds in sorted(groups.items(), key=lambda group: group[0][1] != "no model"):
+        names = (_code(kind.__name__) + " (lower is better)" * (kind.better == "lower") for kind in kinds)
+        helpers = _code(*dict.fromkeys(helper_of(kind).__name__ for kind in kinds))
+        lines.append(f"| {needs} | {who} | {', '.join(names)} | {helpers} |")
+    return "\n".join(lines)
 
 
 def _metric(kind: type[Metric]) -> str:
@@ -270,7 +290,7 @@ def _positional(helper: Any) -> list[str]:
 
 
 def _parameters(kind: type[Metric]) -> str:
-    own = (it for it in parameters_of(kind).values() if it.name not in ("name", "judge", "embedder"))
+    own = (it for it in inspect.signature(kind).parameters.values() if it.name not in ("name", "judge", "embedder"))
     return _code(*(it.name if it.default is it.empty else f"{it.name}={_default(it.default)}" for it in own))
 
 
@@ -281,7 +301,7 @@ def _asks(kind: type[Metric]) -> str:
         return "an embedder"
     calls, tokens = costs()[kind]
     requests = "1 request" if calls == 1 else f"{calls} requests, {_rounds(kind.rounds)}"
-    embedder = " and an embedder" if "an embedder" in table_by_needs([kind])[-1] else ""
+    embedder = " and an embedder" if "embedder" in asked()[kind.name] else ""
     return f"a judge{embedder}: {requests}, about {tokens:,} prompt tokens"
 
 

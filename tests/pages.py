@@ -40,7 +40,7 @@ _ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 _COMMAND = re.compile(r"^(?:\w+=\S+ +)*(?:pytest|ragmetrics|python -m pytest(?:_ragmetrics)?)(?= |$).*", re.MULTILINE)
 #: Programs that a page may name and that are not run here.
 _ELSEWHERE = frozenset(
-    {"pip", "uv", "git", "ollama", "vllm", "llama-server", "litellm", "docker", "aws", "az", "gcloud", "source", "cat"}
+    {"pip", "uv", "git", "gh", "ollama", "vllm", "llama-server", "litellm", "docker", "aws", "az", "gcloud", "source"}
 )
 #: The addresses and keys of the server here, which no page replaces.
 _PROVIDER = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
@@ -135,6 +135,8 @@ class Play:
         result = self._pytest(list(self.waiting))
         self.waiting.clear()
         outcomes = result.parseoutcomes()
+        # A gate waits for a baseline.
+        assert outcomes.pop("skipped", 0) == result.stdout.str().count("against the baseline: skipped")
         assert set(outcomes) == {"passed"}, result.stdout.str()
         assert outcomes["passed"] >= expected, "a test was not run"
 
@@ -184,10 +186,9 @@ class Play:
 
     def _ragmetrics(self, args: list[str], shown: str, status: int) -> None:
         self.capsys.readouterr()
-        dry = ["--dry-run"] if args[:2] == ["report", "comment"] else []
         with self.patch.context() as patch:
             patch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")  # set for this suite, and a finding of the doctor's
-            assert main([*args, *dry]) == status, self.capsys.readouterr()
+            assert main(args) == status, self.capsys.readouterr()
         _compare(self._said(), shown)
 
     def _said(self) -> list[str]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from pytest_ragmetrics import context
 from pytest_ragmetrics.calibration.labels import ReadLabel, read_labels
 from pytest_ragmetrics.calibration.marks import marked_verdicts, read_labelled
 from pytest_ragmetrics.calibration.result import GROUP_FIELDS, Calibration, DecidedBy, LabelledRow, LabelScale, group_of
 from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines
 from pytest_ragmetrics.comparison import key_of
 from pytest_ragmetrics.datasets import DatasetRow
+from pytest_ragmetrics.datasets.rows import Columns
 from pytest_ragmetrics.errors import DatasetError, UnscoredError
-from pytest_ragmetrics.evaluation import Evaluation, evaluate
+from pytest_ragmetrics.evaluation import Evaluation, chosen_columns, evaluate
 from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_number
@@ -45,6 +47,7 @@ def calibrate(
     seed: int = 0,
     progress: bool = False,
     vacuous: Vacuous = "skip",
+    columns: Mapping[str, str] | Columns | None = None,
 ) -> Calibration:
     """Score labelled answers by a metric and return how the scores agree with the labels.
 
@@ -69,12 +72,13 @@ def calibrate(
     chosen = metric_for(metric, judge=judge, embedder=embedder)
     if threshold is not None:
         check_bound("threshold", threshold, metric=chosen.name, scale=chosen.scale)
-    dataset, marks = read_labelled(labels, base=base or Path.cwd(), limit=limit)
+    dataset, marks = read_labelled(labels, base=base or Path.cwd(), limit=limit, columns=chosen_columns(columns))
     read, alike = read_labels(dataset, scale)
     labelled = [row for row in read if row.label is not None and row.weight is not None]
     _check_labelled(labelled, dataset, scale, group_field)
     samples = [row.sample for row in labelled]
-    table = evaluate(samples, chosen, cache_dir=cache_dir, concurrency=concurrency, progress=progress)
+    with context.changed(calibration=True):
+        table = evaluate(samples, chosen, cache_dir=cache_dir, concurrency=concurrency, progress=progress)
     scored, unscored = _scored(table, labelled, chosen.name, scale, group_field)
     found = score_set(scored, counts)
     if not found.counted:
@@ -168,20 +172,23 @@ def rag_calibrated(
     skip_unscored: bool = False,
     vacuous: Vacuous = "skip",
     by: DecidedBy = "bound",
+    columns: Mapping[str, str] | None = None,
 ) -> Calibration:
     """Assert that a judge's scores agree with human labels, by Cohen's kappa of at least ``min_kappa``.
 
     ``labels`` are labelled answers, a file (relative to ``base``, by default the current folder) or a list of rows:
     each has a ``label``, 1 for a good answer and 0 for a bad one, or a number on ``label_scale`` that is good from
-    ``good_from`` on (by default its middle), and may name its source in ``group`` or ``cluster``. An answer passes the
-    judge at ``threshold``; without one the figures are the cross-validated ones of the threshold that suits the labels
-    best. The lower end of kappa's interval decides, so that few labels prove little: a very good judge takes about 50
-    to reach 0.6, a good one 100 or more; ``by="estimate"`` takes the estimate. Answers with nothing to check are left
-    out and counted beside the others, unless ``vacuous="count"``.
+    ``good_from`` on (by default its middle), and may name its source in ``group`` or ``cluster``; ``columns`` is as in
+    :func:`~pytest_ragmetrics.evaluate`. An answer passes the judge at ``threshold``; without one the figures are the
+    cross-validated ones of the threshold that suits the labels best. The lower end of kappa's interval decides, so that
+    few labels prove little: a very good judge takes about 50 to reach 0.6, a good one 100 or more; ``by="estimate"``
+    takes the estimate. Answers with nothing to check are left out and counted beside the others, unless
+    ``vacuous="count"``.
 
     Returns the calibration, which :meth:`Evaluation.corrected_mean` takes. Raises ``AssertionError`` with the figures
     and the worst disagreements, also if a labelled row has no score, unless ``skip_unscored=True`` leaves such rows
-    out; otherwise as :func:`calibrate`. It never skips.
+    out; otherwise as :func:`calibrate`. It never skips. The scores are those of the labelled answers: they are in no
+    figure of the application, and the report of the run counts them apart.
 
     >>> rows = [{"response": "Moss.", "contexts": ["Moss grows here."], "label": 1},
     ...         {"response": "Sand and gravel.", "contexts": ["Moss grows here."], "label": 0}] * 2
@@ -204,6 +211,7 @@ def rag_calibrated(
         confidence=confidence,
         seed=seed,
         vacuous=vacuous,
+        columns=columns,
     )
     faults = fault_lines(found, min_kappa, by=by, skip_unscored=skip_unscored)
     if faults and found.decides:

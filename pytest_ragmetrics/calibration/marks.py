@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pytest_ragmetrics.codec import CodecError, load
 from pytest_ragmetrics.datasets.reading import check_limit, read_raws, selected
-from pytest_ragmetrics.datasets.rows import DatasetRow, Raw, identified
+from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns, DatasetRow, Raw, identified
 from pytest_ragmetrics.errors import DatasetError
 from pytest_ragmetrics.stats.intervals import Interval, rate_interval
 
@@ -51,7 +51,7 @@ class MarkedVerdicts:
 
 
 def read_labelled(
-    source: Any, *, base: Path, limit: int | None = None
+    source: Any, *, base: Path, limit: int | None = None, columns: Columns = NO_COLUMNS
 ) -> tuple[tuple[DatasetRow, ...], tuple[Mark, ...]]:
     """Return the labelled answers of a data set, the first ``limit`` of them, and its marks; either may be none.
 
@@ -59,7 +59,7 @@ def read_labelled(
     wrong, and as :func:`~pytest_ragmetrics.datasets.read_dataset` does.
     """
     check_limit(limit)
-    raws, file = read_raws(source, base=base)
+    raws, file = read_raws(source, base=base, columns=columns)
     marks: dict[tuple[object, ...], Mark] = {}
     answers = []
     for raw in raws:

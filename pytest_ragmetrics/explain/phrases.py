@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SHOWN = 10
 #: What stands for a vacuous score.
 NOTHING_TO_CHECK = "nothing to check"
+#: What an interval that contains its bound means.
+INCONCLUSIVE = "inconclusive: too few rows to tell"
 #: The operator that is true where another one is false.
 CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!="}
 #: How many characters of a text a line has.
@@ -152,6 +154,15 @@ def checked_text(checked: int, vacuous: int) -> str:
     '54 of 412 had something to check'
     """
     return f"{checked:,} of {checked + vacuous:,} had something to check"
+
+
+def silence_text(vacuous: int, total: int, before: int) -> str:
+    """Return how many scores of a set had nothing to check, and how many in the baseline.
+
+    >>> silence_text(39, 40, 0)
+    '39 of 40 had nothing to check; the baseline had 0'
+    """
+    return f"{vacuous:,} of {total:,} had {NOTHING_TO_CHECK}; the baseline had {before:,}"
 
 
 def text_table(rows: Sequence[Sequence[str]], *, width: int | None = None, left: int = 1) -> list[str]:

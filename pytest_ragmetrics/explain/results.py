@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.explain.phrases import (
     CONTRARY,
+    INCONCLUSIVE,
     SHORT,
     SHOWN,
     and_more,
@@ -212,9 +213,9 @@ def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = (), s
     if result.outcome == "inconclusive" and not stop:
         figure = "mean" if result.statistic == "mean" else "rate"
         lines.append(
-            f"  the {figure} is too close to the bound, or the samples too few, to tell how many more would settle it"
+            f"  the {figure} is too close to the bound, or the rows too few, to tell how many more would settle it"
             if result.more is None
-            else f"  about {counted(result.more, 'more sample')} would settle it (80 % power) if the rest is like these"
+            else f"  about {counted(result.more, 'more row')} would settle it if they are like these"
         )
     if result.vacuous:
         lines.append(f"  {checked_text(result.n, result.vacuous)}")
@@ -261,7 +262,8 @@ def _threshold_line(result: ThresholdResult) -> str:
     if result.interval is not None:
         counts.insert(0, format_interval(result.interval, apart_from=result.bound))
     figure = "mean" if result.statistic == "mean" else "pass rate"
-    return f"{name} {figure} {value} {operator} {bound} ({', '.join(counts)}): {result.outcome}"
+    outcome = INCONCLUSIVE if result.outcome == "inconclusive" else result.outcome
+    return f"{name} {figure} {value} {operator} {bound} ({', '.join(counts)}): {outcome}"
 
 
 def explain_unscored(
@@ -284,16 +286,20 @@ def explain_vacuous(metric: str, vacuous: int) -> str:
 
 
 def explain_not_worse(
-    comparison: MetricComparison, *, margin: float, outcome: Decision, more: int | None = None
+    comparison: MetricComparison, *, margin: float, outcome: Decision, more: int | None = None, anew: str = ""
 ) -> list[str]:
     """Return the lines that say whether a metric became worse by more than a margin, and in which rows.
 
-    ``more`` is how many further samples would settle an inconclusive outcome.
+    ``more`` is how many further rows would settle an inconclusive outcome, ``anew`` what to do where nothing can.
     """
     lines = comparison.lines()
-    lines[0] += f", margin {margin:g}: {outcome}"
-    if outcome == "inconclusive" and comparison.difference is not None:
-        settling = f"about {counted(more or 0, 'more sample')} would settle it (80 % power) if the rest is like these; "
+    doubts = "; ".join(comparison.doubts)
+    said = f"inconclusive: {doubts}" if doubts else INCONCLUSIVE if outcome == "inconclusive" else outcome
+    lines[0] += f", margin {margin:g}: {said}"
+    if doubts:
+        lines.insert(1, f"  {anew}")
+    elif outcome == "inconclusive" and comparison.difference is not None:
+        settling = f"about {counted(more or 0, 'more row')} would settle it if they are like these; "
         interval = comparison.difference.interval
         most = interval.high if comparison.better == "lower" else -interval.low
         # Rounded up, so that a margin of as much holds.

@@ -11,13 +11,14 @@ from math import fsum
 from typing import TYPE_CHECKING, Literal, get_args
 
 from pytest_ragmetrics.explain.phrases import (
+    INCONCLUSIVE,
     NOTHING_TO_CHECK,
     checked_text,
     counted,
     money_text,
     named,
-    readable,
     score_text,
+    silence_text,
     usage_text,
 )
 from pytest_ragmetrics.records import (
@@ -279,85 +280,65 @@ def gate_line(gate: GateRecord) -> str:
         ends = f"{gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
         sides.append(f"{gate.confidence:.0%} interval {ends}")
     sides += filter(None, [stop_text(gate)])
-    return f"{what} {value}, {needed}: {gate.outcome} ({', '.join(sides)})"
+    return f"{what} {value}, {needed}: {gate_outcome(gate)} ({', '.join(sides)})"
+
+
+def gate_outcome(gate: GateRecord) -> str:
+    """Return how a gate came out, and why it is inconclusive where it is."""
+    if gate.outcome != "inconclusive":
+        return gate.outcome
+    return INCONCLUSIVE if gate.regression is None else f"inconclusive: {'; '.join(gate.regression.doubts)}"
 
 
 def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
     lower = " (lower is better)" if gate.better == "lower" else ""
     what = f"{named(gate.metric)}{lower} against the baseline"
     if found.before is None or found.after is None:
-        return f"{what}: {gate.outcome} (nothing compared{f', {gate.unscored} unscored' if gate.unscored else ''})"
+        return (
+            f"{what}: {gate_outcome(gate)} (nothing compared{f', {gate.unscored} unscored' if gate.unscored else ''})"
+        )
     means = f"{found.before:.{_DECIMALS}f} -> {found.after:.{_DECIMALS}f}"
     sides = [f"n {gate.n}", *([f"{gate.unscored} unscored"] if gate.unscored else []), *regression_rows(gate)]
-    return f"{what} {means}, needed no proven drop: {gate.outcome} ({', '.join(sides)}; {regression_text(gate)})"
+    sides[-1:] = [f"{sides[-1]}; {text}" if (text := regression_text(gate)) else sides[-1]]
+    return f"{what} {means}, needed no proven drop: {gate_outcome(gate)} ({', '.join(sides)})"
 
 
 def regression_text(gate: GateRecord) -> str:
-    """Return whether a regression gate shows a drop, else the smallest one that would show; "" without pairs.
-
-    Where a drop was to be confirmed, it says what came of that.
-    """
+    """Return whether a regression gate shows a drop, else the smallest one that would show; "" without pairs."""
     found = gate.regression
-    if found is None or found.p is None or found.adjusted_p is None:
+    if found is None or gate.outcome == "inconclusive":
         return ""
     from pytest_ragmetrics.comparison import drop_text
-    from pytest_ragmetrics.stats.regression import Drop
 
-    drop = Drop(
-        n=gate.n,
-        changed=found.changed,
-        p=found.p,
-        adjusted_p=found.adjusted_p,
-        alpha=found.alpha,
-        smallest=found.smallest,
+    return drop_text(found, gate.n)
+
+
+def beside_lines(tests: Sequence[TestRecord]) -> list[str]:
+    """Return the lines on scores that no test asserts: those compared with nothing, and of labelled answers."""
+    gated = {(function_name(test.id), test.gate.metric) for test in tests if test.gate is not None}
+    scored = [(test, record) for test in tests for record in test.records if record.score is not None]
+    forgotten = sum(
+        test.outcome == "passed"
+        and (record.outcome, record.used) == ("measured", False)
+        and (function_name(test.id), record.metric) not in gated
+        for test, record in scored
     )
-    return "; ".join(filter(None, [drop_text(drop).strip(), confirmation_text(found)]))
-
-
-def confirmation_text(found: RegressionRecord) -> str:
-    """Return what further answers made of a drop that the first ones showed; "" where none was to be confirmed.
-
-    >>> from pytest_ragmetrics.records import ConfirmationRecord
-    >>> confirmation = ConfirmationRecord(
-    ...     answers=2, rows=6, confirmed=6, first_drop=1.0, drop=1 / 3, p=1 / 64, adjusted_p=1 / 64
-    ... )
-    >>> confirmation_text(RegressionRecord(alpha=0.05, adjusted_p=1 / 64, confirm=2, confirmation=confirmation))
-    'confirmed by 2 more answers of 6 changed rows: mean drop 0.33 a row, by the first answers 1.00 (p=0.016)'
-    """
-    made = found.confirmation
-    if made is None:
-        return ""
-    if not made.confirmed:
-        why = f": {readable(made.reason)}" if made.reason else ""
-        return f"not confirmed: none of {counted(made.rows, 'changed row')} was answered anew{why}"
-    from pytest_ragmetrics.comparison import probability_text
-
-    first = f"by the first answers {made.first_drop + 0.0:.2f} (p{probability_text(made.adjusted_p)})"
-    rows = counted(made.rows, "changed row")
-    if made.confirmed < made.rows:
-        rows = f"{made.confirmed} of {rows} ({readable(made.reason or 'the others have fewer')})"
-    mean = f"mean {'gain' if made.drop < 0 else 'drop'} {abs(made.drop):.2f} a row"
-    what = f"{counted(made.answers, 'more answer')} of {rows}: {mean}, {first}"
-    is_red = found.adjusted_p is not None and found.adjusted_p <= found.alpha
-    return f"confirmed by {what}" if is_red else f"would have been red; cleared by {what}"
-
-
-def again_text(test: TestRecord) -> str:
-    """Return the scores of further answers to the row of a test, by metric; "" where there are none."""
-    scores = (
-        f"{named(metric)} {', '.join('unscored' if it.score is None else score_text(it.score) for it in records)}"
-        for metric, records in by_metric(test.again).items()
-    )
-    return f"answered again, to confirm a gate: {'; '.join(scores)}" if test.again else ""
+    were = "was" if forgotten == 1 else "were"
+    lines = [f"{forgotten:,} of {counted(len(scored), 'score')} {were} compared with nothing"] if forgotten else []
+    for metric, rows in by_metric(record for test in tests for record in test.calibration).items():
+        judges = "".join(f" by {judge}" for judge in judges_of(rows))
+        what = f"{counted(len(rows), 'labelled row')} of {named(metric)}{judges}"
+        lines.append(f"calibration: {what}, in no figure of the application")
+    return lines
 
 
 def regression_rows(gate: GateRecord) -> list[str]:
     """Return how many rows of a regression gate are not compared: those of one run only, and the vacuous ones."""
-    counts = {} if gate.regression is None else {"new": gate.regression.new, "gone": gate.regression.gone}
+    found = gate.regression
+    counts = {} if found is None else {"new": found.new, "gone": found.gone, "with another question": found.rewritten}
     sides = [f"{count} {word}" for word, count in counts.items() if count]
-    if gate.counts_vacuous:
-        sides.append("vacuous scores count")
-    return [*sides, *([f"{gate.vacuous} with {NOTHING_TO_CHECK}"] if gate.vacuous else [])]
+    vacuous = f"{gate.vacuous} with {NOTHING_TO_CHECK}" if gate.vacuous and not (found and found.silence) else ""
+    return [*sides, *filter(None, ("vacuous scores count" if gate.counts_vacuous else "", vacuous))]
 
 
 def stop_text(gate: GateRecord) -> str:
@@ -378,6 +359,8 @@ def gate_checked(gate: GateRecord) -> str:
     """Return how many scores of a gate count where others are vacuous, or that these count too; else nothing."""
     if gate.counts_vacuous:
         return "vacuous scores count"
+    if gate.vacuous and gate.vacuous_before is not None:
+        return silence_text(gate.vacuous, gate.n + gate.vacuous, gate.vacuous_before)
     return checked_text(gate.n, gate.vacuous) if gate.vacuous else ""
 
 
@@ -411,13 +394,7 @@ def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]
     if len(bad) > shown:
         lines.append(f"  ... and {len(bad) - shown} more")
     return lines + [
-        f"  not compared: {pair.pairs} of {named(pair.metric)}, "
-        + (
-            "which is another metric in the baseline"
-            if pair.redefined
-            else f"by {named(pair.judge or 'no judge')}, in the baseline by {named(pair.baseline_judge or 'no judge')}"
-        )
-        for pair in comparison.incomparable
+        f"  not compared: {pair.pairs} of {named(pair.metric)}: {pair.why}" for pair in comparison.incomparable
     ]
 
 
@@ -459,8 +436,8 @@ def flaky_lines(tests: Iterable[TestRecord]) -> list[str]:
 
 
 def paid_records(tests: Iterable[TestRecord]) -> list[Record]:
-    """Return the records of all scorings, those that confirm a gate among them."""
-    return [record for test in tests for record in (*test.records, *test.again)]
+    """Return the records of all scorings, those that calibrate a judge among them."""
+    return [record for test in tests for record in (*test.records, *test.calibration)]
 
 
 def spent_text(records: Sequence[Record]) -> str:

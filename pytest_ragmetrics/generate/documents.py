@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_ragmetrics.errors import ArgumentError, DatasetError
-from pytest_ragmetrics.files import absolute
+from pytest_ragmetrics.files import absolute, read_data
 from pytest_ragmetrics.text.characters import printable
 from pytest_ragmetrics.text.sentences import split_sentences
 
@@ -119,7 +119,7 @@ def read_passages(path: Path, name: str) -> tuple[SourcePassage, ...]:
 
 def _text(path: Path, file: str) -> str:
     try:
-        data = path.read_bytes()
+        data = read_data(path)
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror or error}", file=file) from error
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

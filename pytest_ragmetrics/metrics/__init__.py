@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from pytest_ragmetrics.public_names import is_module, module_of_names, public
+from pytest_ragmetrics.public_names import is_module, module_of_names
 
 #: The modules in the order in which tables list their metrics.
 MODULES = (
@@ -23,7 +23,7 @@ __all__ = list(_MODULE_OF)
 
 def __getattr__(name: str) -> object:
     if name in _MODULE_OF:
-        return public(getattr(import_module(_MODULE_OF[name]), name))
+        return getattr(import_module(_MODULE_OF[name]), name)
     if is_module(__name__, name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pytest_ragmetrics.metrics.registry import missing_name

@@ -22,7 +22,7 @@ Cited = tuple[int, ...]
 
 
 class CitationMetric(JudgedMetric):
-    """A metric over the sentences of a response and the contexts that they cite by number."""
+    """A metric over the sentences of a response and the contexts that they cite, by number or by their ids."""
 
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
@@ -36,9 +36,10 @@ class CitationMetric(JudgedMetric):
 class CitationRecall(CitationMetric):
     """The share of the response's sentences that the contexts they cite support together.
 
-    Takes ``response``, with citations such as [1], and ``retrieved_contexts``, counted from 1. One request for each
-    sentence that cites, all at the same time; a sentence that cites nothing, or a context that does not exist, is not
-    supported, without a request. The citation recall of ALCE (Gao et al., 2023).
+    Takes ``response``, with citations such as [1], (Passage 1) or, looked up in ``retrieved_context_ids``,
+    [handbook.pdf], and ``retrieved_contexts``, counted from 1. One request for each sentence that cites, all at the
+    same time; a sentence that cites nothing, or a context or id that does not exist, is not supported, without a
+    request. The citation recall of ALCE (Gao et al., 2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -111,7 +112,7 @@ class CitationPrecision(CitationMetric):
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return precise citations / citations."""
-        sentences = [sentence for sentence in _sentences(sample) if sentence.numbers]
+        sentences = [sentence for sentence in _sentences(sample) if sentence.numbers or sentence.names]
         if not sentences:
             return ask.nothing("the response has no citations", if_empty=self.if_empty)
         judged = await together(_precise(sentence, sample.retrieved_contexts or (), ask) for sentence in sentences)
@@ -140,7 +141,7 @@ async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -
     cited = sentence.numbers
     joint = await _checked(sentence, cited, contexts, ask)
     if not joint.ok or len(cited) == 1:
-        return [replace(joint, text=f"[{number}] {sentence.text}") for number in cited]
+        return [replace(joint, text=f"[{source}] {sentence.text}") for source in (*cited, *sentence.names)]
     # What is left without one of two is the other one alone: each part is asked about once.
     parts = dict.fromkeys([*((number,) for number in cited), *(_without(number, cited) for number in cited)])
     checks = dict(zip(parts, await together(_checked(sentence, part, contexts, ask) for part in parts), strict=True))
@@ -160,6 +161,8 @@ async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -
 
 
 async def _checked(sentence: CitedSentence, numbers: Cited, contexts: Sequence[str], ask: Ask) -> Verdict:
+    if sentence.names:
+        return _verdict(sentence, ok=False, reason=f"no id in retrieved_context_ids is {listed(sentence.names)}")
     if not numbers:
         return _verdict(sentence, ok=False, reason="it cites nothing")
     unknown = [number for number in numbers if not 1 <= number <= len(contexts)]
@@ -176,7 +179,8 @@ async def _checked(sentence: CitedSentence, numbers: Cited, contexts: Sequence[s
 
 def _sentences(sample: Sample) -> list[CitedSentence]:
     """Return the sentences of the response that say something."""
-    return [sentence for sentence in cited_sentences(sample.response or "") if any(map(str.isalnum, sentence.text))]
+    sentences = cited_sentences(sample.response or "", sample.retrieved_context_ids or ())
+    return [sentence for sentence in sentences if any(map(str.isalnum, sentence.text))]
 
 
 def _without(number: int, cited: Cited) -> Cited:

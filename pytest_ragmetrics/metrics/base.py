@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
-from functools import wraps
-from inspect import Parameter, signature
+from functools import lru_cache
 from math import inf
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pytest_ragmetrics import context
 from pytest_ragmetrics.context import Scoring, ScoringLog
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.public_names import Unawaited, without_frames
 from pytest_ragmetrics.result import COMPLAINT, NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import FIELDS, Sample, meant_field, written_for
 from pytest_ragmetrics.text.characters import is_invisible
 
 if TYPE_CHECKING:
-    from typing_extensions import Never, Self, Unpack
+    from typing_extensions import Never, Unpack
 
     from pytest_ragmetrics.typed import Fields
 
+_DIGITS = 12
 T = TypeVar("T", bound=str)
 V = TypeVar("V")
 
@@ -138,68 +138,16 @@ def f_of_counts(found: int, surplus: int, missing: int, *, beta: float = 1.0) ->
 _OF_A_SAMPLE = "write score_sample(sample) for a Sample, score_sample(Sample.from_mapping(row)) for a row"
 
 
-def _check_sample(sample: object, name: str) -> None:
-    if not isinstance(sample, Sample):
-        raise _no_sample(sample, name)
-
-
-def _no_sample(given: object, name: str) -> TypeError:
+def _check_sample(given: object, name: str) -> None:
+    if isinstance(given, Sample):
+        return
     from pytest_ragmetrics.other_tools import class_of_theirs
 
     instead = "write score_sample(sample_from(it))" if class_of_theirs(given) else _OF_A_SAMPLE
-    return TypeError(f"{name} scores a Sample, not {type(given).__name__}: {instead}")
+    raise TypeError(f"{name} scores a Sample, not {type(given).__name__}: {instead}")
 
 
-def _of_samples(measure: Callable[..., MetricResult]) -> Callable[..., MetricResult]:
-    """Return ``measure`` with the error of :func:`_no_sample` for what lacks the fields of a sample."""
-
-    @wraps(measure)
-    def checked(self: Metric, *args: Any, **named: Any) -> MetricResult:
-        __tracebackhide__ = True
-        try:
-            return measure(self, *args, **named)
-        except AttributeError:
-            for given in (*args, *named.values()):
-                if not isinstance(given, Sample):
-                    raise _no_sample(given, self.name) from None
-            raise
-
-    return checked
-
-
-def parameters_of(kind: type[Any]) -> dict[str, Parameter]:
-    """Return the parameters of a class by name; Python 3.10 takes those of ``__new__`` where a base class has one."""
-    return dict(list(signature(kind.__init__).parameters.items())[1:])
-
-
-class _Parameters:
-    """Checks the names of parameters before ``__init__``, which a metric of a user may write as it likes."""
-
-    def __new__(cls, *_: Any, **given: Any) -> Self:
-        """Return a new instance; raise ``TypeError`` that says what to write for an unknown parameter."""
-        __tracebackhide__ = True
-        taken = parameters_of(cls) if given else {}
-        takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in taken.values())
-        for name in given.keys() - taken.keys():
-            from pytest_ragmetrics.other_tools import PARAMETERS
-
-            found = PARAMETERS.get("prompt" if name.endswith("_prompt") else name)
-            if found is None and takes_any:
-                continue
-            raise TypeError(f"{cls.__name__} takes no {name}=: {_instead(name, found, taken)}")
-        return super().__new__(cls)
-
-
-def _instead(name: str, found: tuple[str, str] | None, taken: Collection[str]) -> str:
-    """Return what to write for a parameter that is not taken; ``found`` is its name here, and why it is not."""
-    if found is not None:
-        ours, otherwise = found
-        return f"write {ours}=" if ours in taken else f"leave it out, {otherwise}"
-    near = get_close_matches(name[:40], taken, 1)
-    return f"did you mean {near[0]}=?" if near else f"it takes {', '.join(taken) or 'no parameters'}"
-
-
-class Metric(_Parameters, ABC):
+class Metric(ABC):
     """A way to score one sample; subclasses name the fields they need and implement :meth:`measure`.
 
     ``measure`` gets a :class:`Sample` that has all it ``requires``, and returns a :class:`MetricResult` of this
@@ -253,24 +201,6 @@ class Metric(_Parameters, ABC):
         if name is not None:
             self.name = check_name(name)
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        # In DeepEval it takes a test case.
-        kind: Any = cls
-        if "measure" in vars(kind):
-            kind.measure = _of_samples(kind.measure)
-
-    if not TYPE_CHECKING:  # it would let type checkers take any name
-
-        def __getattr__(self, name: str) -> object:
-            """Raise ``AttributeError`` that says what to write for a method of another tool."""
-            from pytest_ragmetrics.other_tools import METHODS
-
-            instead = f": write {METHODS[name]}" if name in METHODS else ""
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self
-            )
-
     @abstractmethod
     def measure(self, sample: Sample) -> MetricResult:
         """Return the score of a sample whose required fields are there; raise ``UnscoredError`` if it has none."""
@@ -289,14 +219,11 @@ class Metric(_Parameters, ABC):
         self._refuse_misplaced(misplaced, inputs)
         return self.score_sample(self.sample_of({**inputs}))
 
-    def ascore(self, *misplaced: Never, **inputs: Unpack[Fields]) -> Unawaited[MetricResult]:
+    async def ascore(self, *misplaced: Never, **inputs: Unpack[Fields]) -> MetricResult:
         """Score like :meth:`score`, awaitable."""
-        return Unawaited(self._ascore(misplaced, {**inputs}), "ascore(...)")
-
-    async def _ascore(self, misplaced: Sequence[object], inputs: dict[str, Any]) -> MetricResult:
         __tracebackhide__ = True
         self._refuse_misplaced(misplaced, inputs)
-        return await self._ascore_sample(self.sample_of(inputs))
+        return await self.ascore_sample(self.sample_of({**inputs}))
 
     def score_sample(self, sample: Sample) -> MetricResult:
         """Score a :class:`Sample`; raises as :meth:`score` does."""
@@ -308,14 +235,11 @@ class Metric(_Parameters, ABC):
                 result = self.measure(sample)
             except RagMetricsError as error:
                 self._record(sample, error, log)
-                raise without_frames(error) from error.__cause__
+                raise
             return self._recorded(sample, result, log)
 
-    def ascore_sample(self, sample: Sample) -> Unawaited[MetricResult]:
+    async def ascore_sample(self, sample: Sample) -> MetricResult:
         """Score like :meth:`score_sample`, awaitable."""
-        return Unawaited(self._ascore_sample(sample), "ascore_sample(...)")
-
-    async def _ascore_sample(self, sample: Sample) -> MetricResult:
         __tracebackhide__ = True
         _check_sample(sample, self.name)
         self.require(sample)
@@ -324,7 +248,7 @@ class Metric(_Parameters, ABC):
                 result = await self.ameasure(sample)
             except RagMetricsError as error:
                 self._record(sample, error, log)
-                raise without_frames(error) from error.__cause__
+                raise
             return self._recorded(sample, result, log)
 
     def _refuse_misplaced(self, misplaced: Sequence[object], inputs: Collection[str]) -> None:
@@ -392,8 +316,36 @@ class Metric(_Parameters, ABC):
             better=self.better,
             exchanges=tuple(log.exchanges),
             own_usage=log.own_usage(outcome.usage),
+            rule=rule_of(self),
         )
         context.current().record(scoring)
+
+
+@lru_cache(maxsize=256)
+def code_of(kind: type[Metric]) -> str:
+    """Return the digest of the source of a user's metric, "" for one of this package and where there is no source."""
+    try:
+        ours = kind.__module__.startswith("pytest_ragmetrics.")
+        return "" if ours else digest(inspect.getsource(getattr(getattr(kind, "call", None), "function", kind)))
+    except (OSError, TypeError):
+        return ""
+
+
+@lru_cache(maxsize=256)
+def _defaults(kind: type[Metric]) -> dict[str, object]:
+    return {it.name: it.default for it in inspect.signature(kind).parameters.values() if it.name != "name"}
+
+
+def rule_of(metric: Metric) -> str:
+    """Return the digests of a metric's code and of its parameters that are no defaults, parted by ``/``."""
+    values = ((name, usual, vars(metric).get(name)) for name, usual in _defaults(type(metric)).items())
+    given = [(name, it) for name, usual, it in values if isinstance(it, (str, int, float, tuple)) and it != usual]
+    return f"{code_of(type(metric))}/{digest(repr(given)) if given else ''}"
+
+
+def digest(text: str) -> str:
+    """Return the beginning of the SHA-256 of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
 def is_blank(value: object) -> bool:

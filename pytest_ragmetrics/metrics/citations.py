@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_flag
 from pytest_ragmetrics.metrics.verdicts import share_of, whole_context
@@ -19,10 +20,12 @@ _SHOWN = 10
 class CitationValidity(Metric):
     """The share of the citations in ``response`` that point to contexts that exist, counted from 1.
 
-    A mark counts once, and is valid when all its numbers are: [1], [1, 2], [2-3], [^1], [1](url), ¹; see
-    :func:`~pytest_ragmetrics.text.citations.find_citations` for all forms, and for what is no citation. Whether the
-    contexts support the sentence is not checked. A response without citations scores 1.0 and is ``vacuous``, or 0.0
-    with ``require_citations=True``.
+    A mark counts once, and is valid when all its numbers are: [1], [1, 2], [2-3], [^1], [1](url), ¹, (Passage 1), "as
+    Passage 1 says"; see :func:`~pytest_ragmetrics.text.citations.find_citations` for all forms, and for what is no
+    citation. Files and ids ([handbook.pdf], [kb-7]) are looked up in ``retrieved_context_ids``; a file does not count
+    where no id is one, and ``UnscoredError`` is raised when nothing else is cited. Whether the contexts support the
+    sentence is not checked. A response without citations scores 1.0 and is ``vacuous``, or 0.0 with
+    ``require_citations=True``.
 
     >>> result = CitationValidity().score(
     ...     response="Otters float [1]. They dive for crabs [3].", retrieved_contexts=["Otters float.", "Crabs dig."]
@@ -45,27 +48,41 @@ class CitationValidity(Metric):
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of valid citations."""
         response, contexts = sample.response or "", sample.retrieved_contexts or ()
-        verdicts = [_verdict(citation, response, contexts) for citation in find_citations(response)]
+        citations = find_citations(response, sample.retrieved_context_ids or ())
+        # With a number or an id that is wrong it is wrong, whatever else it names.
+        unchecked = [name for citation in citations if not citation.unknown for name in citation.unchecked]
+        verdicts = [
+            _verdict(citation, response, contexts) for citation in citations if citation.numbers or citation.unknown
+        ]
+        rest = f"{unchecked[0]} was not compared: no id in retrieved_context_ids is a file" if unchecked else ""
+        if rest and not verdicts:
+            raise UnscoredError(f"{self.name}: {rest}; give the id of each context")
         if not verdicts:
             reason = "No citations found in response"
             if self.require_citations:
                 return MetricResult(0.0, metric=self.name, reason=f"{reason}, and require_citations asks for one")
             return MetricResult(1.0, metric=self.name, reason=reason, vacuous=True)
-        return share_of(self.name, verdicts, "citations point to a context")
+        return share_of(self.name, verdicts, f"citations point to a context{rest and '; '}{rest}")
 
 
 def assert_citations_valid(
-    response: str, contexts: object, *, min: float = 1.0, require_citations: bool = False
+    response: str,
+    contexts: object,
+    *,
+    min: float = 1.0,
+    require_citations: bool = False,
+    context_ids: Sequence[str | int] | None = None,
 ) -> MetricResult:
     """Assert that the share of the response's citations that point to a context that exists is at least ``min``.
 
-    Contexts are counted from 1. See :class:`~pytest_ragmetrics.metrics.CitationValidity`.
+    Contexts are counted from 1; ``context_ids`` are their files or ids, for citations such as [handbook.pdf].
+    See :class:`~pytest_ragmetrics.metrics.CitationValidity`.
 
     >>> assert_citations_valid("Otters float [1].", ["Otters float."]).value
     1.0
     """
     __tracebackhide__ = True
-    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
+    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts), retrieved_context_ids=context_ids)
     return assert_metric(CitationValidity(require_citations=require_citations), sample, min=min)
 
 
@@ -73,11 +90,13 @@ def _verdict(citation: Citation, response: str, contexts: Sequence[str]) -> Verd
     cited = [number for number in citation.numbers if 0 < number <= len(contexts)]
     wrong = [str(number) for number in citation.numbers if not 0 < number <= len(contexts)]
     there = f"there {'is' if len(contexts) == 1 else 'are'} {len(contexts) or 'none'}"
+    reasons = [f"there is no context {', '.join(wrong)}, {there}"] if wrong else []
+    reasons += [f"no id in retrieved_context_ids is {', '.join(citation.unknown)}"] if citation.unknown else []
     return Verdict(
         text=response[citation.start : citation.end],
-        ok=not wrong,
+        ok=not reasons,
         start=citation.start,
         end=citation.end,
-        reason=f"there is no context {', '.join(wrong)}, {there}" if wrong else None,
+        reason="; ".join(reasons) or None,
         evidence=tuple(whole_context(number - 1, contexts[number - 1][:_OPENING]) for number in cited[:_SHOWN]),
     )

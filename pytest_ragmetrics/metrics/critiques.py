@@ -248,7 +248,8 @@ class SimpleCriteria(AnyFieldsMetric):
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``, and
     every turn of a conversation, with a response or a turn of the assistant; a subclass for other fields alone names
     them: ``requires = ("user_input",)``. One request. ``reason`` has the number itself; ``name`` distinguishes several
-    criteria. After the simple criteria of Ragas, whose score is the number.
+    criteria. ``evaluation_steps``, as in G-Eval, are what the judge is to do one after the other; they follow the
+    definition, or stand for it. After the simple criteria of Ragas, whose score is the number.
 
     >>> judge = lambda prompt: '{"reason": "Two of four seasons.", "rating": 2}'
     >>> metric = SimpleCriteria(definition="How many seasons are named?", highest=4, judge=judge)
@@ -267,17 +268,23 @@ class SimpleCriteria(AnyFieldsMetric):
     aliases = ("SimpleCriteriaScore", "simple_criteria_score")
 
     def __init__(
-        self, *, definition: str = "", highest: int = 5, name: str | None = None, judge: JudgeLike | None = None
+        self,
+        *,
+        definition: str = "",
+        evaluation_steps: Sequence[str] = (),
+        highest: int = 5,
+        name: str | None = None,
+        judge: JudgeLike | None = None,
     ) -> None:
         super().__init__(name=name, judge=judge)
         check_text("definition", definition)
-        self.definition = definition
+        self.definition = _with_steps(definition, evaluation_steps)
         self.highest = check_count("highest", highest)
-        if not definition.strip():
+        if not self.definition.strip():
             raise ValueError(f"{self.name}: definition is blank; say what the numbers from 0 to {highest} mean")
         if highest > MOST_STEPS:
             raise ValueError(f"{self.name}: highest must be at most {MOST_STEPS}, not {highest}")
-        self.require_what_is_named(definition)
+        self.require_what_is_named(self.definition)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the number, divided by the highest."""
@@ -290,6 +297,7 @@ def assert_criteria(
     sample: Sample | Mapping[str, Any],
     definition: str,
     *,
+    evaluation_steps: Sequence[str] = (),
     highest: int = 5,
     name: str | None = None,
     min: float = 0.5,
@@ -305,8 +313,21 @@ def assert_criteria(
     0.8
     """
     __tracebackhide__ = True
-    metric = SimpleCriteria(definition=definition, highest=highest, name=name, judge=judge)
+    metric = SimpleCriteria(
+        definition=definition, evaluation_steps=evaluation_steps, highest=highest, name=name, judge=judge
+    )
     return assert_metric(metric, sample, min=min, votes=votes)
+
+
+def _with_steps(definition: str, steps: Sequence[str]) -> str:
+    """Return a definition with the steps of an evaluation, which are numbered; raise ``ValueError`` for a blank one."""
+    if not isinstance(steps, (list, tuple)):
+        raise TypeError(f"evaluation_steps must be a list of texts, not {type(steps).__name__}")
+    for number, step in enumerate(steps, start=1):
+        if not isinstance(step, str) or not step.strip():
+            raise ValueError(f"evaluation_steps: step {number} has no text")
+    listed = [f"{number}. {step.strip()}" for number, step in enumerate(steps, start=1)]
+    return "\n".join([f"{definition}\n\nFollow these steps:".strip(), *listed]) if steps else definition
 
 
 def _rated(rating: Rating, text: str, step: str, ask: Ask) -> MetricResult:

@@ -11,6 +11,7 @@ from pytest_ragmetrics.metrics.base import Metric, joined
 from pytest_ragmetrics.metrics.verdicts import evidence_at, share_of
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
+from pytest_ragmetrics.text.citations import find_citations
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
 from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.words import ContentWord, content_words
@@ -31,8 +32,9 @@ class LexicalGrounding(GroundingMetric):
 
     A smoke test for answers to a wrong document: on human-labelled answers, 0.4-0.6 % of the faithful ones fall below
     0.40, and 98-100 % of those compared with contexts of another question; most ordinary hallucinations do not.
-    Words are compared without function words and by rough stems, in any language; scripts without spaces by pairs of
-    characters. Every occurrence counts; each different word has one verdict. No content words: 1.0, vacuous.
+    Words are compared without function words and by rough stems, in any language; Han and kana by pairs of characters,
+    Thai, Lao, Khmer and Burmese by rows of four or five. Every occurrence counts; each different word has one verdict.
+    No content words: 1.0, vacuous.
 
     >>> LexicalGrounding().score(response="Otters sleep afloat.", retrieved_contexts="A sea otter can float.").reason
     'Found 1 of 3 content words'
@@ -92,11 +94,11 @@ def assert_lexically_recalled(contexts: object, reference: str | Sequence[str], 
 class NumbersAligned(GroundingMetric):
     """Share of the numbers and dates of ``response`` found in one of ``retrieved_contexts``.
 
-    1,000.5 and 1.000,5, 3 million and 3,000,000, 5 % and five percent, 1/4 and 0.25, 2021-03-05 and March 5th, 2021 are
-    the same;
-    a percent sign or currency must agree where both sides name one; a date may say less than its source, never more.
-    Not checked: single words up to ten and ordinals (one of them, the third), list numbers, citation marks such as
-    [1]. Results of calculations are not found. No numbers: 1.0, vacuous.
+    1,000.5 and 1.000,5, half a million and 500,000, 5 % and five percent, 1/4 and 0.25, minus 5 and -5, 14:30 and 2.30
+    p.m., 2021-03-05 and March 5th, 2021, 1914-18 and 1914 to 1918, the 1990s and the '90s are the same; a percent sign
+    or currency must agree where both sides name one; a date may say less than its source, never more.
+    Not checked: single words up to ten and ordinals (one of them, the third), list numbers, citations such as [1] or
+    (Passage 1). Results of calculations are not found. No numbers: 1.0, vacuous.
 
     >>> context = "The bridge opened on 5 March 1998; it is 1,200 m long."
     >>> result = NumbersAligned().score(response="Opened in March 1998, 1250 m long.", retrieved_contexts=context)
@@ -111,7 +113,10 @@ class NumbersAligned(GroundingMetric):
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of numbers found."""
-        numbers = [found for found in find_numbers(sample.response or "") if isinstance(found, Date) or not found.plain]
+        response = sample.response or ""
+        cited = {at for citation in find_citations(response) for at in range(citation.start, citation.end)}
+        found = (number for number in find_numbers(response) if number.start not in cited)
+        numbers = [number for number in found if isinstance(number, Date) or not number.plain]
         return _share_of_pieces(self, numbers, lambda text: NumbersIn(text).locate, sample)
 
 
@@ -125,9 +130,9 @@ class NamesAligned(GroundingMetric):
     """Share of the proper names of ``response`` all of whose words are found in one of ``retrieved_contexts``.
 
     Names are recognised by capitals inside a sentence (Marie Curie) or inside a word and by acronyms; a name may be
-    inflected, shorter than in its source, or abbreviated (WHO). Not checked: the first word of a sentence, months,
-    headings, passages in capitals or in title case; in German, where nouns have capitals too, a name of one word.
-    Scripts without capitals show no names. No names: 1.0, vacuous.
+    inflected, shorter than in its source, or abbreviated (WHO, St. for Saint). Not checked: the first word of a
+    sentence, months, headings, passages in capitals or in title case; in German, where nouns have capitals too, a name
+    of one word. Scripts without capitals show no names. No names: 1.0, vacuous.
 
     >>> context = "The physicist Marie Curie moved to France in 1891."
     >>> result = NamesAligned().score(response="In France, Curie met Pierre Loti.", retrieved_contexts=context)
@@ -153,11 +158,11 @@ def assert_names_aligned(response: str, contexts: object, *, min: float = 1.0) -
 
 def _share_of_words(metric: str, text: str, contexts: Sequence[str], *, placed: bool = True) -> MetricResult:
     """Return the share of occurrences found, with a verdict for each different word where it first occurs."""
-    words = list(content_words(text))
+    words = list(content_words(text, longer=1))
     wanted = Counter(word.key for word in words)
     found: dict[str, Evidence] = {}
     for index, context in enumerate(contexts):
-        for word in content_words(context):
+        for word in content_words(context, longer=1):
             if word.key in wanted and word.key not in found:
                 found[word.key] = evidence_at(index, context, word.start, word.end)
     firsts = {word.key: word for word in reversed(words)}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from inspect import signature
+from inspect import CORO_CREATED, getcoroutinestate, signature
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
 from unicodedata import normalize
 
@@ -26,7 +26,6 @@ from pytest_ragmetrics.judges.transport import DIRECT, AnyRequest, Reply, Reques
 from pytest_ragmetrics.metrics.base import Metric, is_blank
 from pytest_ragmetrics.metrics.conversations import conversation, numbered_turns, untrusted_turns
 from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan
-from pytest_ragmetrics.public_names import Unawaited
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.text.characters import shortened
@@ -221,12 +220,14 @@ class JudgedMetric(Metric):
 
     async def _judged(self, sample: Sample, ask: Ask) -> MetricResult:
         try:
-            return await self.judged(sample, ask)
+            result = await self.judged(sample, ask)
         except JudgeError as error:
             raise UnscoredError(f"{self.name}: {error}", usage=ask.usage + (error.usage or Usage())) from error
         except UnscoredError as error:
             error.usage = ask.usage if error.usage is None else ask.usage + error.usage
             raise
+        ask._check_awaited()  # noqa: SLF001 - of this module
+        return result
 
 
 def _instead_of(given: object) -> str:
@@ -267,10 +268,11 @@ class Ask:
         self._vote = vote
         self._asked: dict[str, None] = {}
         self._disagreements: list[tuple[str, ...]] = []
+        self._answers: list[Coroutine[Any, Any, Any]] = []
         self._log = here.log or ScoringLog()
         self._transport = DIRECT if here.session is None else here.session.transport
         # Votes end where they decide, at another number for each metric.
-        once = here.session is not None and here.session.asks_once and not here.anew
+        once = here.session is not None and here.session.asks_once
         self._is_shared = once and here.wanted_votes() == 1
 
     @cached_property
@@ -281,7 +283,7 @@ class Ask:
     def _embedder(self) -> Embedder:
         return self._lazy_embedder.get()
 
-    def __call__(self, task: Task[A], *, vote: int = 0, then: Task[Any] | None = None) -> Unawaited[A]:
+    def __call__(self, task: Task[A], *, vote: int = 0, then: Task[Any] | None = None) -> Coroutine[Any, Any, A]:
         """Return the judge's answer to a task, awaitable; ``vote`` numbers independent answers to the same task.
 
         ``then`` is a task with the contexts of the one that follows, for which the provider can cache them. Raises
@@ -290,7 +292,17 @@ class Ask:
         __tracebackhide__ = True
         if not isinstance(task, Task):
             raise TypeError(f"{self._metric}: ask() takes a task, not {_instead_of(task)}")
-        return Unawaited(self._answer(task, vote, then), "ask(...)")
+        answer = self._answer(task, vote, then)
+        self._answers.append(answer)
+        return answer
+
+    def _check_awaited(self) -> None:
+        """Raise ``TypeError`` where an answer was never awaited: a coroutine is true, and would be a score of 1.0."""
+        forgotten = [answer for answer in self._answers if getcoroutinestate(answer) == CORO_CREATED]
+        for answer in forgotten:
+            answer.close()
+        if forgotten:
+            raise TypeError(f"{self._metric}: ask(...) is not awaited: write await ask(...)")
 
     async def _answer(self, task: Task[A], vote: int, then: Task[Any] | None) -> A:
         if self._vote and not 0 <= vote < self._draws:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias, get_args
@@ -14,9 +14,8 @@ from pytest_ragmetrics.metrics.conversations import conversation
 from pytest_ragmetrics.result import MetricResult, Verdict, VerdictKind
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.alignment import Matching, Sources
-from pytest_ragmetrics.text.attributions import is_attributed
+from pytest_ragmetrics.text.kinds import is_attributed, looks_like_title
 from pytest_ragmetrics.text.quotations import Quotation, find_quotations
-from pytest_ragmetrics.text.titles import looks_like_title
 
 #: Whether a span that looks like a title or a name, and that no context has, counts as not found.
 Titles: TypeAlias = Literal["count", "skip"]
@@ -28,10 +27,10 @@ class QuotedSpansAlignment(Metric):
     Spans shorter than ``min_span_words`` words do not count. ``matching="verbatim"`` overlooks white space, case
     (unless ``casefold=False``), typography and markup; ``"editorial"`` also ellipses, bracketed changes and punctuation
     at the ends. A span that no context has and that is in ``user_input`` (or what the user says in a conversation),
-    unless the response says that a source says it, or in one of the ``allowed`` texts, is not counted. One that looks
-    like a title or a name is not found and labelled so; ``titles="skip"`` does not count it. Without a span that counts
-    the score is 1.0 and ``vacuous``, or 0.0 with ``require_quotes=True``. Raises ``ValueError`` for a parameter out of
-    range.
+    unless a colon or a word like "says" right beside it attributes it, or in one of the ``allowed`` texts, is not
+    counted. One in English title case, or beside a word like "novel", is not found and labelled as a title or a name;
+    ``titles="skip"`` does not count it. Without a span that counts the score is 1.0 and ``vacuous``, or 0.0 with
+    ``require_quotes=True``. Raises ``ValueError`` for a parameter out of range.
 
     >>> result = QuotedSpansAlignment().score(
     ...     response='It says "the tide turned at noon" and "the boats were lost".',
@@ -89,14 +88,11 @@ class QuotedSpansAlignment(Metric):
 
     def _verdicts(self, spans: Sequence[Quotation], sample: Sample) -> list[Verdict]:
         response = sample.response or ""
-        apart: list[tuple[VerdictKind, str, Sources]] = [
-            *(
-                ("quotes the question", "", self._sources(turn.text))
-                for turn in conversation(sample)
-                if turn.role == "user"
-            ),
-            *(("allowed", f": it is in allowed[{at}]", self._sources(text)) for at, text in enumerate(self.allowed)),
-        ]
+        asked = [turn.text for turn in conversation(sample) if turn.role == "user"]
+        apart: dict[VerdictKind, Sources] = {
+            "quotes the question": self._sources(asked),
+            "allowed": self._sources(self.allowed),
+        }
         verdicts = self._sources(sample.retrieved_contexts or ()).align(span.text for span in spans)
         return [self._classified(verdict, span, response, apart) for verdict, span in zip(verdicts, spans, strict=True)]
 
@@ -104,15 +100,18 @@ class QuotedSpansAlignment(Metric):
         return Sources(texts, casefold=self.casefold, matching=self.matching)
 
     def _classified(
-        self, verdict: Verdict, span: Quotation, response: str, apart: Sequence[tuple[VerdictKind, str, Sources]]
+        self, verdict: Verdict, span: Quotation, response: str, apart: Mapping[VerdictKind, Sources]
     ) -> Verdict:
         """Return a verdict with its kind and its place: a span that no context has may be one that is not counted."""
         classified = partial(replace, verdict, start=span.start, end=span.end)
         if verdict.ok:
             return classified(kind="found")
-        for kind, place, text in apart:
-            # What the answer says that a source says is a claim about the contexts, whoever asked for it.
-            if text.has(span.text) and not (kind == "quotes the question" and is_attributed(response, span)):
+        for kind, texts in apart.items():
+            found = texts.find(span.text)
+            places = {each.context for each in found.evidence} if found else set()
+            # They are no chunks of one text. What the answer says that a source says is a claim about the contexts.
+            if len(places) == 1 and (kind == "allowed" or not is_attributed(response, span)):
+                place = f": it is in allowed[{places.pop()}]" if kind == "allowed" else ""
                 return classified(kind=kind, ok=True, reason=f"{kind}{place}", nearest=None)
         if not looks_like_title(response, span):
             return classified(kind="not found")

@@ -51,6 +51,8 @@ def ragas_score(results: Scores, *, vacuous: Vacuous = "skip") -> MetricResult:
     value = harmonic_mean([*means.values()]) if min(means.values()) > 0 else 0.0
     listed = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
     given = [score for values in counted.values() for score in values if isinstance(score, MetricResult)]
+    for score in given:
+        score.used = True
     judges = dict.fromkeys(name for score in given if score.judge for name in score.judge.split(", "))
     return MetricResult(
         value,

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
-from inspect import Parameter, isabstract
+from inspect import Parameter, isabstract, signature
 from pkgutil import iter_modules
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics import context
 from pytest_ragmetrics.metrics.assertion import assert_metric
-from pytest_ragmetrics.metrics.base import Metric, parameters_of
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgedMetric, JudgeLike
 from pytest_ragmetrics.other_tools import NAMES, class_of_theirs, equivalent_of, folded
+from pytest_ragmetrics.text.credentials import masked
 
 if TYPE_CHECKING:
     from pluggy import HookImpl
@@ -52,7 +53,7 @@ def _is_listed(kind: object, module: object) -> bool:
         return False
     if kind.__module__ != getattr(module, "__name__", ""):
         return False
-    needed = [it for it in parameters_of(kind).values() if it.default is Parameter.empty]
+    needed = [it for it in signature(kind).parameters.values() if it.default is Parameter.empty]
     return "name" in vars(kind) and not needed
 
 
@@ -90,7 +91,8 @@ def _metrics_of(implementation: HookImpl) -> list[Metric | type[Metric]]:
     try:
         returned = implementation.function()
     except Exception as error:
-        raise ValueError(f"{implementation.plugin_name}: {HOOK} raised {type(error).__name__}: {error}") from error
+        said = f"{type(error).__name__}: {masked(str(error))}"
+        raise ValueError(f"{implementation.plugin_name}: {HOOK} raised {said}") from error
     listed = [] if returned is None else returned
     if not isinstance(listed, (list, tuple)):
         raise ValueError(f"{implementation.plugin_name}: {HOOK} returned {returned!r:.80}; return a list of metrics")  # noqa: TRY004 - callers of a look-up expect this one
@@ -117,6 +119,8 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
 
     Those that the hook ``pytest_ragmetrics_register_metrics`` of the running session registers are known as well, and
     those in ``also``. A metric that comes later takes its name over, and with it what else the other was known by.
+    Those in the module of the running test are known by names that are nobody else's.
+
     Raises ``ValueError`` that lists the names closest to an unknown one.
 
     >>> metric_named("ResponseRelevancy")
@@ -129,6 +133,10 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     known = _by_name((*built_in_metrics(), *others))
     if name in known:
         return known[known[name].name]
+    own = _by_name(_made_in(() if session is None else session.module.values()))
+    if name in own:
+        return own[name]
+    known = {**own, **known}
     if name in _RENAMED:
         raise ValueError(f"there is no metric {name!r} any more: it is called {_RENAMED[name]!r} now")
     alike = [each for each in known if folded(each) == folded(name)]
@@ -139,6 +147,17 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     names = sorted({metric.name for metric in known.values()})
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
     raise ValueError(f"there is no metric {name!r}: {hint}")
+
+
+def _made_in(things: Iterable[object]) -> Iterator[Metric | type[Metric]]:
+    """Yield the metrics of a user among the things in a module: what this package has under the same name is none."""
+    for thing in things:
+        # Neither isinstance(), which loads a lazy object, nor list[str], which Python 3.10 takes for a type.
+        kind: Any = thing if issubclass(type(thing), type) else type(thing)
+        if issubclass(kind, Metric) and not _complaint(thing):
+            made: Any = thing
+            if not kind.__module__.startswith("pytest_ragmetrics.") or made.name != kind.name:
+                yield made
 
 
 @lru_cache(maxsize=128)
@@ -154,25 +173,28 @@ def _named_like_its_class(name: str) -> type[Metric] | None:
 def missing_name(package: str, name: str) -> AttributeError | ImportError:
     """Return the error of a package for a name that it does not have, and what to write for it.
 
+    It is an ``ImportError`` where the name is known elsewhere: ``from package import name`` drops the text of an
+    ``AttributeError``.
+
     >>> missing_name("pytest_ragmetrics", "Faithfulness")
-    AttributeError("module 'pytest_ragmetrics' has no attribute 'Faithfulness': write from pytest_ragmetrics.metrics \
+    ImportError("cannot import name 'Faithfulness' from 'pytest_ragmetrics': write from pytest_ragmetrics.metrics \
 import Faithfulness")
     """
-    instead = f"write {NAMES[name]}" if name in NAMES else _import_of(name) or equivalent_of(name)
+    instead = f"write {NAMES[name]}" if name in NAMES else _import_of(name, package) or equivalent_of(name)
+    if instead:
+        return ImportError(f"cannot import name {name!r} from {package!r}: {instead}", name=package)
     near = get_close_matches(name, dir(sys.modules[package]), 1)
-    instead = instead or (f"did you mean {near[0]}?" if near else None)
-    hint = f": {instead}" if instead else ""
-    # "from package import name" says nothing of an AttributeError; importlib asks for the name first.
-    if instead and sys._getframe(2).f_globals.get("__name__") == "importlib._bootstrap":  # noqa: SLF001
-        return ImportError(f"cannot import name {name!r} from {package!r}{hint}", name=package)
+    hint = f": did you mean {near[0]}?" if near else ""
     return AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
 
 
-def _import_of(name: str) -> str | None:
-    """Return the import of the metric of this package that is known by a name."""
-    package = __name__.rpartition(".")[0]
+def _import_of(name: str, package: str) -> str | None:
+    """Return the import of what is known by a name, ``None`` where ``package`` was just asked for that."""
+    metrics = __name__.rpartition(".")[0]
     known = _by_name(built_in_metrics()).get(name)
-    return f"write from {package} import {getattr(known, '__name__', '')}" if known is not None else None
+    home, found = (metrics.rpartition(".")[0] if known is None else metrics), getattr(known, "__name__", name)
+    is_there = (known is not None or name in sys.modules[home].__all__) and (home, found) != (package, name)
+    return f"write from {home} import {found}" if is_there else None
 
 
 def scale_of(name: str) -> tuple[float, float] | None:
@@ -203,7 +225,7 @@ def metric_for(metric: str | Metric, *, judge: JudgeLike | None = None, embedder
     if isinstance(found, Metric):
         return found
     given: dict[str, Any] = {"judge": judge, "embedder": embedder}
-    return found(**{name: given[name] for name in given.keys() & parameters_of(found).keys()})
+    return found(**{name: given[name] for name in given.keys() & signature(found).parameters.keys()})
 
 
 def _instead_of(given: object) -> str:

@@ -10,7 +10,7 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import pytest
 
 from pytest_ragmetrics.assertions import BoundedMetric, raise_shortfall
-from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.errors import BatchPendingError, DatasetError, RagMetricsError, UnknownMetricError, UnscoredError
 from pytest_ragmetrics.explain.results import explain_row, explain_sample
@@ -32,8 +31,6 @@ from pytest_ragmetrics.other_tools import OF_MARKER, class_of_theirs
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore, SparedError
 from pytest_ragmetrics.prefetch.prefetcher import Prefetcher
 from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
-from pytest_ragmetrics.public_names import public
-from pytest_ragmetrics.records import record_of
 from pytest_ragmetrics.reporting import SPARED
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, written_for
@@ -44,7 +41,6 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.gates import GatedSet
     from pytest_ragmetrics.prefetch.drawn import DrawnRows
     from pytest_ragmetrics.prefetch.jobs import Respond
-    from pytest_ragmetrics.records import Record
 
 
 class Scores(Mapping[str, MetricResult]):
@@ -104,7 +100,7 @@ Source = str | os.PathLike[str] | Iterable[Sample | Mapping[str, Any]]
 
 
 class Evaluate:
-    """``rag_evaluate(source, metrics, limit=None, where=None, **options)``: score a data set, or a list, as a table.
+    """``rag_evaluate(source, metrics, limit=None, where=None, columns=None, **options)``: score a data set as a table.
 
     Paths start at the folder of the test. ``options`` are those of :func:`~pytest_ragmetrics.evaluate`, which says what
     is raised; ``DatasetError`` for a file that cannot be read. A broken row has no score of any metric.
@@ -120,25 +116,16 @@ class Evaluate:
         *,
         limit: int | None = None,
         where: Any = None,
+        columns: Mapping[str, str] | None = None,
         **options: Any,
     ) -> Evaluation:
         """Score all rows by all metrics, many at a time."""
-        from pytest_ragmetrics.evaluation import Row, evaluate
+        from pytest_ragmetrics.evaluation import chosen_columns, evaluate
 
         __tracebackhide__ = True
-        rows = read_dataset(source, base=self._base, limit=limit, where=where)
-        sound = [row.sample for row in rows if row.sample is not None]
-        table = public(evaluate)(sound, metrics, **options)
-        scored = iter(table.rows)
-        return replace(
-            table,
-            rows=tuple(
-                next(scored)
-                if row.sample is not None
-                else Row(sample=Sample(id=row.id), unscored=dict.fromkeys(table.metrics, str(row.error)))
-                for row in rows
-            ),
-        )
+        mapping = chosen_columns(columns)
+        rows: Any = read_dataset(source, base=self._base, limit=limit, where=where, columns=mapping)
+        return evaluate(rows, metrics, **options)
 
 
 FIXTURE = "rag_sample"
@@ -167,24 +154,27 @@ class Datasets:
         marker = definition.get_closest_marker("rag_dataset")
         if marker is None:
             return
+        self._session.module = vars(metafunc.module)
         try:
-            source, metrics, limit, where = _arguments(*marker.args, **marker.kwargs)
-            rows = self._rows(source, definition.path.parent, limit, where)
+            source, metrics, options = _arguments(*marker.args, **marker.kwargs)
+            rows = self._rows(source, definition.path.parent, **options)
             _check_function(metafunc)
         except (ValueError, TypeError, DatasetError) as error:
             self._session.note_collected("rag_dataset", definition.nodeid, fault=str(error))
             return
+        finally:
+            self._session.module = {}
         self._session.note_collected("rag_dataset", definition.nodeid)
         params = [pytest.param(DatasetCase(row=row, metrics=metrics), id=row.id) for row in rows]
         metafunc.parametrize(FIXTURE, params, indirect=True)
 
-    def _rows(self, source: Any, base: Path, limit: int | None, where: Any) -> tuple[DatasetRow, ...]:
+    def _rows(self, source: Any, base: Path, **options: Any) -> tuple[DatasetRow, ...]:
         if not isinstance(source, (str, os.PathLike)):
-            return read_dataset(source, base=base, limit=limit, where=where)
+            return read_dataset(source, base=base, **options)
         # Two predicates of the same text are two.
-        known = (base / source, limit, id(where))
+        known = (base / source, options["limit"], id(options["where"]), repr(options["columns"]))
         if known not in self._read:
-            self._read[known] = read_dataset(source, base=base, limit=limit, where=where)
+            self._read[known] = read_dataset(source, base=base, **options)
         return self._read[known]
 
 
@@ -198,17 +188,24 @@ def _check_function(metafunc: pytest.Metafunc) -> None:
         raise ValueError(msg)
 
 
-def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...], int | None, Any]:
-    """Return source, metrics, limit and predicate; raise ``ValueError`` saying what to write."""
-    unknown = sorted(named.keys() - {"source", "metrics", "limit", "where"})
+def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...], dict[str, Any]]:
+    """Return source, metrics, and what says how to read the source; raise ``ValueError`` saying what to write."""
+    from pytest_ragmetrics.evaluation import chosen_columns
+
+    unknown = sorted(named.keys() - {"source", "metrics", "limit", "where", "columns"})
     sources = [*given, *(named[name] for name in ("source",) if name in named)]
     if unknown or len(sources) != 1:
         hints = dict.fromkeys(f" ({OF_MARKER[name]})" for name in unknown if name in OF_MARKER)
         what = f"it knows no {', '.join(unknown)}{''.join(hints)}"
         problem = what if unknown else f"it takes one source, not {len(sources)}"
-        msg = f"{problem}; write {_EXAMPLE}, with limit= and where= if wanted"
+        msg = f"{problem}; write {_EXAMPLE}, with limit=, where= and columns= if wanted"
         raise ValueError(msg)
-    return sources[0], _metrics(named.get("metrics", ())), named.get("limit"), named.get("where")
+    options = {
+        "limit": named.get("limit"),
+        "where": named.get("where"),
+        "columns": chosen_columns(named.get("columns")),
+    }
+    return sources[0], _metrics(named.get("metrics", ())), options
 
 
 def _metrics(given: Any) -> tuple[BoundedMetric, ...]:
@@ -260,15 +257,15 @@ class DatasetTests:
         self._bounds: tuple[BoundedMetric, ...] = ()
         self._shortfall: Exception | None = None
         shared = self._shared_results()
-        #: A worker that cannot share rows does its own only: no other may be done twice.
-        self.is_alone = self._worker is not None and shared is None
+        # A worker that cannot share rows does its own only: no other may be done twice.
+        self._is_alone = self._worker is not None and shared is None
         #: Of the running test, if its row is not needed.
         self._spared: str | None = None
         self._prefetcher = Prefetcher(
             session,
             threads=session.settings.respond_threads,
             shared=shared,
-            drawn=() if self.is_alone else self._drawn_rows(drawn),
+            drawn=() if self._is_alone else self._drawn_rows(drawn),
         )
         self._line = _ProgressLine(config)
 
@@ -291,7 +288,7 @@ class DatasetTests:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Begin with the rows that are certainly run here, in a worker that cannot share rows."""
-        if self.is_alone and self._began:
+        if self._is_alone and self._began:
             self._begin([test.nodeid for test in (item, nextitem) if test is not None])
 
     @pytest.hookimpl(wrapper=True)
@@ -337,10 +334,16 @@ class DatasetTests:
         return report
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self) -> None:
+        """Begin no further row."""
+        self._prefetcher.is_stopped = True
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Begin nothing more; other workers may wait for what is under way, unless the run is to end."""
         self._line.end()
-        self._prefetcher.stop(finish=self._worker is not None and not (session.shouldstop or session.shouldfail))
+        ends = session.shouldstop or session.shouldfail or self._prefetcher.is_stopped
+        self._prefetcher.stop(finish=self._worker is not None and not ends)
 
     def sample(self, request: pytest.FixtureRequest) -> Sample:
         """Return the row of the running test with its response, and record its scores in the session.
@@ -356,7 +359,7 @@ class DatasetTests:
         test = request.node.nodeid
         job = self._running = self._jobs[test]
         self._scores, self._bounds, self._spared = {}, case.metrics, None
-        if not self._began and not self.is_alone:
+        if not self._began and not self._is_alone:
             # Then the tests before it: other workers begin with those.
             tests = list(self._jobs)
             self._begin(tests[tests.index(test) :] + tests)
@@ -392,48 +395,6 @@ class DatasetTests:
     def scores(self) -> Scores:
         """Return the scores of the row of the running test."""
         return Scores({name: score.outcome for name, score in self._scores.items()})
-
-    def records(self, test: str) -> tuple[Record, ...] | None:
-        """Return the records of the row of a test that any worker runs; ``None`` where it cannot be done here."""
-        outcome = self._last.get(test)
-        if outcome is None and test in self._jobs:
-            outcome = self._prefetcher.look(test)
-        if outcome is None:
-            return None
-        return self._records(scoring for score in outcome.scores.values() for scoring in score.scorings)
-
-    def answer_again(self, wanted: Mapping[str, Collection[str]], times: int) -> dict[str, tuple[Record, ...]]:
-        """Answer the rows of tests and score them by some metrics several times more, past the cache.
-
-        Of a row that has a response it is judged again. Returns the records of these metrics by test; they have a
-        reason where an answer or a score failed.
-        """
-        jobs = {
-            f"{test}, again {time}": replace(job, metrics=tuple(_scoring(job.metrics, metrics)), anew=True)
-            for test, metrics in wanted.items()
-            for time in range(1, times + 1)
-            if (job := self._jobs.get(test)) is not None
-        }
-        self._prefetcher.start([replace(job, test=name) for name, job in jobs.items()])
-        found: dict[str, tuple[Record, ...]] = {}
-        line, prefetcher = self._line, self._prefetcher
-        try:
-            for name, job in jobs.items():
-                outcome = prefetcher.outcome(name, self._show_progress)
-                found[job.test] = found.get(job.test, ()) + self._again(job, outcome, wanted[job.test])
-        finally:
-            line.end()
-        return found
-
-    def _again(self, job: RowJob, outcome: RowOutcome, metrics: Collection[str]) -> tuple[Record, ...]:
-        scorings = [scoring for score in outcome.scores.values() for scoring in score.scorings]
-        if outcome.failure is not None:
-            raised = UnscoredError(f"rag_respond raised {kind_and_message(outcome.failure)}")
-            scorings = [Scoring(metric=metric, sample=job.sample, outcome=raised) for metric in sorted(metrics)]
-        return self._records(scoring for scoring in scorings if scoring.metric in metrics)
-
-    def _records(self, scorings: Iterable[Scoring]) -> tuple[Record, ...]:
-        return tuple(record_of(scoring, redact=self._session.recorder.redact) for scoring in scorings)
 
     def _check_answered(self, job: RowJob, respond: Respond | None) -> None:
         """Fail the test of a row without a response that nothing answers, where a metric needs one."""
@@ -524,13 +485,6 @@ _NO_APPLICATION = (
 _NO_MARKER = (
     'rag_sample is of a test per row; write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
 )
-
-
-def _scoring(metrics: Iterable[Metric], names: Collection[str]) -> Iterator[Metric]:
-    """Yield the metrics that score any of these, themselves or as a part."""
-    from pytest_ragmetrics.gates import parts_of
-
-    return (metric for metric in metrics if any(each.name in names for each in (metric, *parts_of(metric))))
 
 
 def _lacks_response(metric: Metric, sample: Sample) -> bool:

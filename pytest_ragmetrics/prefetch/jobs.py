@@ -121,8 +121,7 @@ class RowJob:
     """One row to answer and to score for one test.
 
     ``test`` is the node id, the same in every process. Tests of one ``group`` share the application that answers their
-    rows. ``judge`` is the spec of the test's judge, and ``votes`` how many of its judgements make a score. A job that
-    is done ``anew`` finds no reply in the cache, and leaves none there.
+    rows. ``judge`` is the spec of the test's judge, and ``votes`` how many of its judgements make a score.
     """
 
     test: str
@@ -132,7 +131,6 @@ class RowJob:
     metrics: tuple[Metric, ...]
     judge: str
     votes: int = 1
-    anew: bool = False
 
     @property
     def is_unanswered(self) -> bool:

@@ -93,7 +93,8 @@ class Prefetcher:
         self._threads = threads
         self._callers = ThreadPoolExecutor(threads, thread_name_prefix="ragmetrics-respond")
         self._metrics = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
-        self._stopped = False
+        #: Whether no further row is begun.
+        self.is_stopped = False
 
     @_on_loop
     async def start(self, jobs: Sequence[RowJob]) -> None:
@@ -177,35 +178,15 @@ class Prefetcher:
             self._raise_spared(drawn, test)
             if drawn.holds(test):
                 return False
-        await self._wait_for(job, timeout)
+        # Its test waits already, so it is begun before its turn.
+        if self._queue_of(job).pop(test, None) is not None:
+            self._begin(job)
+        if test not in self._tasks:
+            self._tasks[test] = asyncio.ensure_future(self._awaited(job))
+        await asyncio.wait((self._tasks[test],), timeout=timeout)
         if drawn is not None and self._has_ended(test) and not self._is_settled(test):
             return await self._follow(drawn, test, timeout)
         return self._has_ended(test)
-
-    async def _wait_for(self, job: RowJob, timeout: float | None) -> None:
-        # It is waited for already, so it is begun before its turn.
-        if self._queue_of(job).pop(job.test, None) is not None:
-            self._begin(job)
-        if job.test not in self._tasks:
-            self._tasks[job.test] = asyncio.ensure_future(self._awaited(job))
-        await asyncio.wait((self._tasks[job.test],), timeout=timeout)
-
-    @_on_loop
-    async def look(self, test: str) -> RowOutcome | None:
-        """Return the outcome of a job that any worker does, and leave it to its test.
-
-        ``None`` for a row that no application answers here and none has answered elsewhere.
-        """
-        job = self._jobs[test]
-        with contextlib.suppress(sqlite3.Error):
-            text = None if self._shared is None else self._shared.outcome(test)
-            if text is not None:
-                return read(text, job)
-        known = not job.is_unanswered or job.group in self._applications or job.group in self._as_they_are
-        if self._shared is None or not (known or test in self._tasks):
-            return None
-        await self._wait_for(job, None)
-        return self._tasks[test].result()
 
     async def _hold(self, drawn: DrawnRows, test: str, timeout: float) -> None:
         """Wait until a row may be begun or is not needed, and do those before it meanwhile."""
@@ -279,7 +260,7 @@ class Prefetcher:
     @_on_loop
     async def stop(self, *, finish: bool) -> None:
         """Begin nothing more; what is under way is cancelled, or with ``finish`` waited for: other workers need it."""
-        self._stopped = True
+        self.is_stopped = True
         self._ready.clear()
         self._unanswered.clear()
         tasks = [task for task in self._tasks.values() if not task.done()]
@@ -320,7 +301,7 @@ class Prefetcher:
             self._begin(self._ready.popitem(last=False)[1])
 
     def _has_room(self) -> bool:
-        return not self._stopped and sum(self._under_way.values()) < self._width
+        return not self.is_stopped and sum(self._under_way.values()) < self._width
 
     def _begin(self, job: RowJob) -> None:
         if self._is_ours(job):
@@ -364,7 +345,6 @@ class Prefetcher:
             judge=job.judge,
             votes=job.votes,
             beside=job.metrics,
-            anew=job.anew,
             breaker=self._breaker,
         )
 

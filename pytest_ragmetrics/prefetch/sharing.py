@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import traceback
 from dataclasses import fields
@@ -20,6 +21,7 @@ from pytest_ragmetrics.locks import lock_file
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.text.credentials import masked
 
 _LOCK_TIMEOUT = 60.0
 _TABLE = "CREATE TABLE IF NOT EXISTS rows (test TEXT PRIMARY KEY, worker TEXT NOT NULL, outcome TEXT) WITHOUT ROWID"
@@ -156,9 +158,9 @@ def _data(outcome: MetricResult | BaseException) -> dict[str, Any]:
     known = isinstance(outcome, (RagMetricsError, pytest.skip.Exception))
     return {
         "error": type(outcome).__name__,
-        "message": str(outcome),
+        "message": masked(str(outcome)),
         "usage": getattr(outcome, "usage", None) if known else None,
-        "trace": None if known else "".join(traceback.format_exception(outcome)).strip(),
+        "trace": None if known else masked("".join(traceback.format_exception(outcome)).strip()),
     }
 
 
@@ -194,6 +196,7 @@ def kind_and_message(error: BaseException) -> str:
     >>> kind_and_message(KeyError("q7"))
     "KeyError: 'q7'"
     """
-    if isinstance(error, ElsewhereError):
-        return f"{error.kind}: {error.message}"
-    return f"{type(error).__name__}: {error}"
+    here = type(error).__name__, str(error)
+    kind, message = (error.kind, error.message) if isinstance(error, ElsewhereError) else here
+    is_mixed_up = kind == "TypeError" and re.search(r"\bSample\b", message)
+    return f"{kind}: {message}{'; a Sample is no text: its question is sample.user_input' if is_mixed_up else ''}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
-from pytest_ragmetrics.comparison import cluster_of, key_of, probability_text
+from pytest_ragmetrics.comparison import RowChange, cluster_of, difference_of, key_of, probability_text
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.explain.phrases import (
     NOTHING_TO_CHECK,
@@ -27,8 +27,7 @@ from pytest_ragmetrics.explain.phrases import (
 from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.records import Document, Record
 from pytest_ragmetrics.result import REUSED, Direction
-from pytest_ragmetrics.stats.comparison import Difference, paired_difference
-from pytest_ragmetrics.stats.intervals import whole_clusters
+from pytest_ragmetrics.stats.comparison import Difference
 from pytest_ragmetrics.stats.scores import standing
 
 #: How many columns there may be.
@@ -341,10 +340,14 @@ def _paired(
     ]
     if not both:
         return None
+    records = {key: columns[second].rows[key][metric] for key, _, _ in both}
     # Rows with more than one metric are of one sample.
-    clusters = whole_clusters(cluster_of(columns[second].rows[key][metric].sample) for key, _, _ in both)
-    befores, afters = [before for _, before, _ in both], [after for _, _, after in both]
-    difference = paired_difference(befores, afters, clusters=clusters, bounds=scale_of(metric))
+    rows = [
+        RowChange(id=key, before=before, after=after, cluster=cluster_of(records[key].sample))
+        for key, before, after in both
+    ]
+    scale = next((record.scale for record in records.values() if record.scale), scale_of(metric))
+    difference = difference_of(rows, scale)
     gains = [(before - after) if better == "lower" else (after - before) for _, before, after in both]
     gained, lost = sum(gain > _ROUNDING for gain in gains), sum(gain < -_ROUNDING for gain in gains)
     return PairedMetric(

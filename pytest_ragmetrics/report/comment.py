@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_ragmetrics.explain.runs import WRONG, gate_line, status_of
+from pytest_ragmetrics.metrics.base import digest
 from pytest_ragmetrics.records import Document, TestRecord
 from pytest_ragmetrics.report.markdown import badness, render_markdown, why
 from pytest_ragmetrics.run_comparison import RunComparison
 from pytest_ragmetrics.text.characters import printable, shortened
 
-#: What a comment of ours is found by. A text of a test cannot hold it: its ``<`` is escaped.
-MARKER = "<!-- pytest-ragmetrics: report comment -->"
+# What a comment is found by, with a digest of the title. A text of a test cannot hold it: its ``<`` is escaped.
+_MARKER = "<!-- pytest-ragmetrics: report comment {} -->"
 #: GitHub refuses a longer comment.
 COMMENT_LIMIT = 65_536
 
@@ -22,10 +23,11 @@ _LENGTH = 300
 
 
 def render_comment(document: Document, *, comparison: RunComparison | None = None, page: str | None = None) -> str:
-    """Return the comment on a run: the marker and its summary, tests linked to ``page``, the address of its report."""
-    room = COMMENT_LIMIT - len(MARKER) - 1
+    """Return the comment on a run: a line that marks those of its title, and its summary, tests linked to ``page``."""
+    marker = _MARKER.format(digest(document.run.project))
+    room = COMMENT_LIMIT - len(marker) - 1
     summary = render_markdown(document, comparison=comparison, page=page, changes=_CHANGES, limit=room)
-    return f"{MARKER}\n{summary}"
+    return f"{marker}\n{summary}"
 
 
 def annotation_lines(document: Document) -> Iterator[str]:

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_ragmetrics.comparison import ANEW
 from pytest_ragmetrics.explain.phrases import bound_text, counted, score_text
 from pytest_ragmetrics.explain.runs import (
     MetricTally,
     by_metric,
     gate_checked,
+    gate_outcome,
     regression_rows,
     regression_text,
     stop_text,
@@ -172,7 +174,7 @@ def build_gate_view(gate: GateRecord, before: GateRecord | None = None) -> GateV
         low=low,
         high=high,
         text=_text(gate, shown, needs),
-        outcome="inconclusive: too few scores to tell" if gate.outcome == "inconclusive" else gate.outcome,
+        outcome=gate_outcome(gate),
     )
 
 
@@ -216,10 +218,8 @@ def _notes(gate: GateRecord) -> Iterator[str]:
 def _open(gate: GateRecord) -> str:
     """Return what would settle an inconclusive gate, and why one fails that is on the good side of its bound."""
     if gate.outcome == "inconclusive":
-        settled = (
-            "more rows would settle it" if gate.more is None else f"{counted(gate.more, 'more row')} would settle it"
-        )
-        return f"the interval holds the bound: {settled}"
+        more = "more rows" if gate.more is None else counted(gate.more, "more row")
+        return ANEW if gate.regression else f"{more} would settle it"
     if gate.outcome == "failed" and gate.unscored and gate.regression is None and _reaches(gate):
         return f"{gate.unscored:,} of its rows {'has' if gate.unscored == 1 else 'have'} no score"
     return ""

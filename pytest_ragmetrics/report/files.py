@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.files import STEP_SUMMARY, a_path, write_atomically
-from pytest_ragmetrics.records import Document, GateRecord, render_json
+from pytest_ragmetrics.records import Document, GateRecord, Record, render_json
+from pytest_ragmetrics.sample import Sample
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.report.history import History
@@ -70,12 +71,11 @@ def write_files(
         paths = (*files.values(), *(others or {}))
         return Written(lines=tuple(f"{path}: not written, no test scored anything" for path in paths))
     works: dict[Path, Callable[[], object]] = {
-        path: partial(_write, path, name, partial(RENDERERS[name], document, comparison, history))
-        for name, path in files.items()
+        path: partial(_write, path, name, document, comparison, history) for name, path in files.items()
     }
-    problems = {path: _problem(work) for path, work in {**works, **(others or {})}.items()}
-    lines = (f"{path}: {'written' if why is None else f'NOT written, {why}'}" for path, why in problems.items())
-    return Written(lines=tuple(lines), failed=any(why is not None for why in problems.values()))
+    states = {path: _state(work) for path, work in {**works, **(others or {})}.items()}
+    lines = tuple(f"{path}: {state}" for path, state in states.items())
+    return Written(lines=lines, failed=any(state.startswith("NOT") for state in states.values()))
 
 
 def is_decided(gate: GateRecord | None) -> bool:
@@ -83,23 +83,47 @@ def is_decided(gate: GateRecord | None) -> bool:
     return gate is not None and gate.outcome != "skipped"
 
 
-def _write(path: Path, name: str, render: Callable[[], str]) -> None:
-    text = render()
+def _write(path: Path, name: str, document: Document, *others: Any) -> str:
+    """Write a file and return what is missing in it, in words."""
+    text = missing = ""
+    try:
+        text = RENDERERS[name](document, *others)
+    except MemoryError:
+        if name != "report":
+            raise
+    if not text:  # not in the handler, which holds what was made so far
+        text, missing = RENDERERS[name](_lean(document), *others), f", {_NO_ROOM}"
     if name == "markdown" and is_step_summary(path):
         _append(path, text)
     else:
         write_atomically(path, text)
+    return missing
 
 
-def _problem(work: Callable[[], object]) -> str | None:
-    """Write a file and return ``None``, or what went wrong."""
+_NO_ROOM = "without the texts of tests that passed: there was too little memory"
+
+
+def _lean(document: Document) -> Document:
+    """Return a document whose passed tests have their scores alone."""
+
+    def scores(record: Record) -> Record:
+        return replace(record, sample=Sample(id=record.sample.id), verdicts=(), exchanges=(), reason=_NO_ROOM)
+
+    tests = (
+        replace(test, records=tuple(map(scores, test.records))) if test.outcome == "passed" else test
+        for test in document.tests
+    )
+    return replace(document, tests=tuple(tests))
+
+
+def _state(work: Callable[[], object]) -> str:
+    """Write a file and return that it is written, or what went wrong."""
     try:
-        work()
+        return f"written{work() or ''}"
     except OSError as error:
-        return error.strerror or str(error)
+        return f"NOT written, {error.strerror or error}"
     except Exception as error:  # noqa: BLE001 - an error in one report must not lose the results of the run
-        return f"{type(error).__name__}: {error}"
-    return None
+        return f"NOT written, {type(error).__name__}: {error}"
 
 
 def is_step_summary(path: Path) -> bool:

@@ -23,8 +23,9 @@ from pytest_ragmetrics.explain.phrases import counted, threshold_text
 from pytest_ragmetrics.explain.runs import Status, by_metric, margin, paid_records, status_of, tally
 from pytest_ragmetrics.explain.runs import total_usage as total
 from pytest_ragmetrics.files import read_json, write_atomically
+from pytest_ragmetrics.metrics.base import digest
 from pytest_ragmetrics.records import Document, GateOutcome, Judging, Record, RecordOutcome, TestRecord
-from pytest_ragmetrics.report.judging import digest, judging_of, kind_of
+from pytest_ragmetrics.report.judging import judging_of, kind_of
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.intervals import mean_interval, whole_clusters
 from pytest_ragmetrics.stats.scores import score_set
@@ -41,16 +42,10 @@ ScorePoint = tuple[float | None, RecordOutcome, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MetricPoint:
-    """A metric over one run: its mean with the 95 % interval, its counts, and what decides how it scores.
-
-    ``prompts`` are digests by task; ``definition`` has what else a change of which makes scores incomparable.
-    """
+class MetricPoint(Judging):
+    """A metric over one run: its mean with the 95 % interval, its counts, and what decides how it scores."""
 
     metric: str
-    judge: str
-    prompts: Mapping[str, str]
-    definition: Mapping[str, str]
     mean: float | None
     low: float | None
     high: float | None

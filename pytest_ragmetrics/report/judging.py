@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
+from pytest_ragmetrics.comparison import RULES, rule_changes
 from pytest_ragmetrics.explain.phrases import named
 from pytest_ragmetrics.explain.runs import by_metric, judges_of
 from pytest_ragmetrics.judges.rendering import PromptBook, Reasons, prompt_digest
-from pytest_ragmetrics.metrics.base import Metric, parameters_of
+from pytest_ragmetrics.metrics.base import Metric, code_of
 from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.records import Judging, Record, RunRecord
 
-_DIGITS = 12
-
-
-class Judged(Protocol):
-    """What has the fields of :class:`~pytest_ragmetrics.records.Judging`."""
-
-    @property
-    def judge(self) -> str:
-        """All judges."""
-
-    @property
-    def prompts(self) -> Mapping[str, str]:
-        """Digests by task."""
-
-    @property
-    def definition(self) -> Mapping[str, str]:
-        """What else matters."""
-
 
 def judging_of(
-    run: RunRecord, records: Iterable[Record], tasks: Mapping[str, Sequence[str]], *, prompts: Path | None = None
+    run: RunRecord, records: Iterable[Record], tasks: Mapping[str, Iterable[str]], *, prompts: Path | None = None
 ) -> dict[str, Judging]:
     """Return by metric what decides the scores of these records of a run.
 
@@ -62,12 +42,10 @@ def _definition(run: RunRecord, name: str, records: Sequence[Record]) -> dict[st
     if kind is None:
         return found
     made = kind if isinstance(kind, type) else type(kind)
-    if "embedder" in parameters_of(made):
+    if "embedder" in inspect.signature(made).parameters:
         found["embedder"] = str(run.settings.get("embedder"))
-    if not made.__module__.startswith("pytest_ragmetrics."):
-        own = getattr(getattr(made, "call", None), "function", made)
-        with suppress(OSError, TypeError):  # it was made where there is no source
-            found["code"] = digest(inspect.getsource(own))
+    if code := code_of(made):
+        found["code"] = code
     return found
 
 
@@ -79,26 +57,18 @@ def kind_of(name: str) -> Metric | type[Metric] | None:
         return None
 
 
-def digest(text: str) -> str:
-    """Return the beginning of the SHA-256 of a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-
-
-def judging_changes(old: Judged, new: Judged) -> Iterator[str]:
+def judging_changes(old: Judging, new: Judging) -> Iterator[str]:
     """Yield why scores of one metric in two runs cannot be compared; nothing if judge, prompts and rules are the same.
 
     >>> one = Judging(judge="openai:a", prompts={"verify_claims": "1f"}, definition={"release": "1.0"})
     >>> other = Judging(judge="openai:b", prompts={"verify_claims": "2e"}, definition={"release": "1.0"})
     >>> list(judging_changes(one, other))
-    ['judge openai:a, then openai:b', 'another prompt of verify_claims']
+    ['judge openai:a, then openai:b', 'the prompt of verify_claims changed']
     """
     if old.judge != new.judge:
         yield f"judge {old.judge or 'none'}, then {new.judge or 'none'}"
-    changed = [task for task in old.prompts if task in new.prompts and old.prompts[task] != new.prompts[task]]
-    if changed:
-        yield f"another prompt of {', '.join(map(named, changed))}"
-    for name in sorted({*old.definition, *new.definition}):
+    yield from rule_changes(old, new)
+    for name in sorted({*old.definition, *new.definition}.difference(RULES)):
         before, after = old.definition.get(name, "none"), new.definition.get(name, "none")
         if before != after:
-            differs = f"{named(name)} {named(before)}, then {named(after)}"
-            yield "another definition, its code changed" if name == "code" else differs
+            yield f"{named(name)} {named(before)}, then {named(after)}"

@@ -13,6 +13,7 @@ from pytest_ragmetrics.explain.runs import (
     TALLY_HEAD,
     WRONG,
     MetricTally,
+    beside_lines,
     blamed,
     change_line,
     change_lines,
@@ -207,6 +208,6 @@ def _ending(document: Document) -> Iterator[str]:
     judges = judges_of(records)
     if judges:
         parts.append(f"judged by {', '.join(judges)}")
-    parts += flaky_lines(document.tests)
+    parts += [*beside_lines(document.tests), *flaky_lines(document.tests)]
     for line in [*filter(None, parts), *document.run.notes[:_NOTES]]:
         yield f"{escaped(line)}  "

@@ -42,9 +42,9 @@ def merge_documents(documents: Sequence[Document], baseline: Document | None = N
             tests[test.id] = test
         if before.gate is None:
             repeated[test.id] = repeated.get(test.id, False) or before.outcome != test.outcome
-    decided = _decided_gates(tests, baseline)
-    merged = held_to_bounds(sorted({**tests, **decided}.values(), key=position))
     runs = [document.run for document in documents]
+    decided = _decided_gates(tests, baseline, _judging(runs))
+    merged = held_to_bounds(sorted({**tests, **decided}.values(), key=position))
     status = max((run.exit_status for run in runs), key=_badness)
     if any(test.outcome == "failed" for test in decided.values()):
         status = max(status, 1, key=_badness)
@@ -77,7 +77,14 @@ def _is_undecided(test: TestRecord) -> bool:
     return test.gate is not None and test.gate.outcome == "skipped"
 
 
-def _decided_gates(tests: Mapping[str, TestRecord], baseline: Document | None) -> dict[str, TestRecord]:
+def waiting_gates(tests: Iterable[TestRecord]) -> dict[str, str]:
+    """Return the regression gates that wait for a baseline or tests of their set, with what is made of that."""
+    return {it.id: it.gate.inconclusive for it in tests if it.gate and it.gate.regression and _is_undecided(it)}
+
+
+def _decided_gates(
+    tests: Mapping[str, TestRecord], baseline: Document | None, judging: Mapping[str, Judging]
+) -> dict[str, TestRecord]:
     """Return the gates that can be decided now, because all tests of their sets are there."""
     undecided = [test for test in tests.values() if _is_undecided(test)]
     if not undecided:
@@ -85,7 +92,7 @@ def _decided_gates(tests: Mapping[str, TestRecord], baseline: Document | None) -
     from pytest_ragmetrics.gate_decisions import evaluate_merged_gate
 
     ordered = sorted(tests.values(), key=position)
-    decided = (evaluate_merged_gate(test, ordered, baseline) for test in undecided)
+    decided = (evaluate_merged_gate(test, ordered, baseline, judging) for test in undecided)
     return {test.id: test for test in decided if test is not None}
 
 
@@ -136,8 +143,7 @@ def _notes(
     if decided:
         were = "was" if decided == 1 else "were"
         yield f"{counted(decided, 'gate')} that no single run could decide {were} decided over all of them"
-    waiting = sum(_is_undecided(test) and test.gate is not None and test.gate.regression is not None for test in tests)
-    if waiting:
+    if waiting := len(waiting_gates(tests)):
         which = f"{counted(waiting, 'regression gate')} {'is' if waiting == 1 else 'are'} not decided"
         yield f"{which}: that takes all tests of the set, and --baseline=FILE"
     for what, values in (

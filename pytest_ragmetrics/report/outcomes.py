@@ -7,15 +7,23 @@ id. Every test that is no gate has one kind; one that went wrong, and did not be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isclose
 from typing import Literal, get_args
 
 from pytest_ragmetrics.explain.runs import WRONG, Status, blamed, status_of
 from pytest_ragmetrics.records import Document, Record, TestRecord, flips
+from pytest_ragmetrics.report.judging import kind_of
+from pytest_ragmetrics.result import Verdict
 from pytest_ragmetrics.run_comparison import RunComparison
+from pytest_ragmetrics.text.alignment import Sources
 from pytest_ragmetrics.text.characters import shortened
+from pytest_ragmetrics.text.markup import as_readable
+from pytest_ragmetrics.text.search import comparison_key
+from pytest_ragmetrics.text.sentences import split_sentences
+from pytest_ragmetrics.text.words import telling_words
 
 #: What became of a test; ``fails`` and ``passes`` are those of a run without a baseline.
 TestKind = Literal[
@@ -169,8 +177,10 @@ def _cause(test: TestRecord, before: TestRecord | None, status: Status) -> tuple
     for verdict in wrong:
         if verdict.kind is not None and verdict.nearest is not None and verdict.nearest.changes:
             return "altered", verdict.text
-    for passage in (lost for pair in pairs for lost in _lost_passages(*pair)):
-        return "retrieval", passage
+    for lost in filter(None, (_lost_piece(*pair) for pair in pairs)):
+        return "retrieval", lost
+    if any(now.judge is not None and _borne_out(then) and _is_same_answer(now, then) for now, then in pairs):
+        return "judge", ""
     return "answer", wrong[0].text if wrong else ""
 
 
@@ -195,10 +205,70 @@ def _is_same_score(now: Record, before: Record) -> bool:
     return isclose(now.score, before.score, abs_tol=_ROUNDING)
 
 
-def _lost_passages(now: Record, before: Record) -> Iterator[str]:
-    """Yield the passages that were evidence in the former run and are not retrieved now."""
-    passages, there = before.sample.retrieved_contexts or (), set(now.sample.retrieved_contexts or ())
-    for verdict in before.verdicts:
-        for evidence in verdict.evidence if verdict.ok else ():
-            if evidence.context < len(passages) and passages[evidence.context] not in there:
-                yield passages[evidence.context]
+def _is_same_answer(now: Record, before: Record) -> bool:
+    this, that = now.sample.response, before.sample.response
+    return this is not None and that is not None and comparison_key(this) == comparison_key(that)
+
+
+def _borne_out(record: Record) -> list[Verdict]:
+    return [verdict for verdict in record.verdicts if verdict.ok and verdict.evidence]
+
+
+def _lost_piece(now: Record, before: Record) -> str:
+    """Return a sentence of the former evidence that is not retrieved now, and that what is wrong is about; else "".
+
+    What is wrong is about the former verdict that has, with its evidence, most of its words; of two that have as many,
+    about the one whose evidence is kept. A metric that judges no answer needs all of its evidence.
+    """
+    known, passages = _borne_out(before), now.sample.retrieved_contexts or ()
+    lost = {at: piece for at, verdict in enumerate(known) if (piece := _missing_piece(verdict, passages))}
+    if not lost:
+        return ""
+    kind = kind_of(now.metric)
+    if len(lost) == len(known) or (kind is not None and "response" not in kind.requires):
+        return next(iter(lost.values()))
+    words = [_words(" ".join([it.text, *(piece.text for piece in it.evidence)])) for it in known]
+    for verdict in now.verdicts:
+        if not verdict.ok and verdict.counts:
+            said = _words(verdict.text)
+            _, is_kept, at = max((len(said & these), at not in lost, at) for at, these in enumerate(words))
+            if not is_kept:
+                return lost[at]
+    return ""
+
+
+def _words(text: str) -> set[str]:
+    return {word.key for word in telling_words(text)}
+
+
+def _missing_piece(verdict: Verdict, passages: Sequence[str]) -> str:
+    """Return a sentence of a verdict's evidence that stands in no passage, "" if there is none."""
+    for evidence in verdict.evidence:
+        sentences = [evidence.text[start:end] for start, end in split_sentences(evidence.text)]
+        missing = [sentence for sentence in sentences if not _stands_in(sentence, tuple(passages))]
+        # Evidence may be a whole passage, which may have had a heading.
+        if 2 * len(missing) > len(sentences):
+            return missing[0]
+    return ""
+
+
+def _stands_in(sentence: str, passages: tuple[str, ...]) -> bool:
+    """Tell whether a sentence stands in a passage or, cut in two, in two of them, which may come in any order.
+
+    Layout, case, typography and markup are overlooked.
+    """
+    sources, keys = _sources(passages)
+    if sources.find(sentence):
+        return True
+    key = comparison_key(as_readable(sentence))
+    return any(
+        (any(each.endswith(key[:at]) for each in keys) and any(key[at:] in each for each in keys))
+        or (any(each.startswith(key[at:]) for each in keys) and any(key[:at] in each for each in keys))
+        for at in range(1, len(key))
+    )
+
+
+# The evidence of a sample is looked for in the same passages.
+@lru_cache(maxsize=4)
+def _sources(passages: tuple[str, ...]) -> tuple[Sources, list[bytes]]:
+    return Sources(passages), [comparison_key(as_readable(passage)) for passage in passages]

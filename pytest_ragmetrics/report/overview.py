@@ -15,6 +15,7 @@ from datetime import datetime, timezone
 
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, counted, duration_text
 from pytest_ragmetrics.explain.runs import (
+    beside_lines,
     headline,
     is_cut_short,
     judges_of,
@@ -214,7 +215,7 @@ def build_overview(
         heuristics=tuple(_heuristics(records)),
         facts=tuple(_facts(run, records, document.tests)),
         settings=tuple((name, _setting(value)) for name, value in sorted(run.settings.items())),
-        notes=tuple(run.notes),
+        notes=(*beside_lines(document.tests), *run.notes),
     )
 
 

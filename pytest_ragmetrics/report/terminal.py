@@ -34,7 +34,8 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
     """Yield the lines on scores and gates; ``explain`` is imported only if there are some, to keep start-up short."""
     records = [record for row in document.tests for record in row.records]
     gated = [(row.gate, row.id) for row in document.tests if row.gate is not None]
-    if not (records or gated):
+    paid = [record for row in document.tests for record in (*row.records, *row.calibration)]
+    if not (paid or gated):
         return
     from pytest_ragmetrics.explain import runs
     from pytest_ragmetrics.explain.phrases import named, text_table
@@ -44,7 +45,8 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
         yield from text_table([runs.TALLY_HEAD, *(tally.cells for tally in found)])
         yield from runs.checked_lines(found)
     yield from (f"gate: {runs.gate_line(gate)}, {named(test)}" for gate, test in gated)
-    if records:
+    yield from runs.beside_lines(document.tests)
+    if paid:
         yield from _costs(runs.paid_records(document.tests))
         if judges := runs.judges_of(records):
             yield f"judged by: {', '.join(judges)}"

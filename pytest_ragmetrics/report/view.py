@@ -20,7 +20,7 @@ from pytest_ragmetrics.explain.runs import (
     STATUSES,
     WORDS,
     Status,
-    again_text,
+    beside_lines,
     blamed,
     gist,
     margin,
@@ -105,7 +105,7 @@ class TestView:
     explained: bool
     gate: GateView | None
     trend: TestTrend | None
-    again: str
+    calibration: str
     samples: tuple[SampleView, ...]
     outcome: PairedTest | None
     metadata: Mapping[str, str]
@@ -233,7 +233,7 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
         explained=not is_explained,
         gate=gate,
         trend=None,
-        again=again_text(test),
+        calibration="; ".join(beside_lines([test])),
         samples=samples,
         outcome=None,
         metadata={},

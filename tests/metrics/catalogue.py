@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any, TypeVar
 
 from pytest_ragmetrics.judges.judge import Judge
@@ -9,7 +10,6 @@ from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.transport import DIRECT, Answered, Transport
 from pytest_ragmetrics.metrics import Metric
-from pytest_ragmetrics.metrics.base import parameters_of
 from pytest_ragmetrics.metrics.registry import built_in_metrics
 from tests.scripted_judge import ScriptedJudge, goal, matches, rated, says, topics
 
@@ -79,5 +79,5 @@ class CatalogueJudge(Judge):
 def made(kind: type[Metric], **parameters: Any) -> Metric:
     """Return a metric with what it needs, its judge and its embedder."""
     given: dict[str, Any] = {"judge": CatalogueJudge(), "embedder": "local"}
-    taken = {name: given[name] for name in given.keys() & parameters_of(kind).keys()}
+    taken = {name: given[name] for name in given.keys() & signature(kind).parameters.keys()}
     return kind(**taken, **_NEEDED.get(kind.__name__, {}), **parameters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +37,9 @@ class FakeSession:
         self.answering = 0
         self.dry_run = False
         self.metrics: Sequence[Metric | type[Metric]] = ()
+        self.module: Mapping[str, object] = {}
         self.baseline: Path | None = None
+        self.columns = ""
         self.scorings: list[context.Scoring] = []
         self.embedded: list[Sequence[str]] = []
         self._judge = judge

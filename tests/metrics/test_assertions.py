@@ -17,14 +17,14 @@ from pytest_ragmetrics import (
 )
 from pytest_ragmetrics.assertions import BoundedMetric
 from pytest_ragmetrics.explain.results import explain_sample
-from pytest_ragmetrics.metrics import NumbersAligned
-from pytest_ragmetrics.metrics.registry import built_in_metrics
+from pytest_ragmetrics.metrics import Faithfulness, LexicalGrounding, Metric, NumbersAligned, SimpleCriteria
+from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_named
 from pytest_ragmetrics.result import Direction, Operator, ThresholdCheck
 from pytest_ragmetrics.sample import FIELDS
 from pytest_ragmetrics.typed import Bounds, Fields
 from tests.fake_openai import FakeOpenAI
 from tests.metrics.fake_session import FakeSession
-from tests.scripted_judge import ScriptedJudge, claims, says, verdicts
+from tests.scripted_judge import ScriptedJudge, claims, rated, says, verdicts
 
 CONTEXTS = ["In spring pike eat small fish.", "The lake is 40 m deep.", "Rain is wet."]
 SAMPLE = {
@@ -139,6 +139,101 @@ def test_own_metrics_are_known() -> None:
         assert_sample(PLAIN, {"brevity": 0.4})
 
 
+def test_metrics_themselves_are_scored_beside_names() -> None:
+    """As keys, with parameters and bounds of their own; each result has the name of its metric."""
+    judge = ScriptedJudge(rate_by_criteria=rated(4))
+    polite = SimpleCriteria(definition="How polite is it?", name="polite", judge=judge)
+    results = assert_sample(PLAIN, {polite: 0.7, brevity: 0.4, "lexical_grounding": 0.5}, numbers_aligned=0)
+    assert [*results] == ["polite", "brevity", "lexical_grounding", "numbers_aligned"]
+    assert (results["polite"].value, results["brevity"].value) == (0.8, 10 / 22)
+    with pytest.raises(AssertionError, match=r"polite 0\.80 < 0\.90"):
+        assert_sample(PLAIN, {polite: 0.9, brevity: 0.4})
+
+
+class Limit(Metric):
+    """One that needs a parameter."""
+
+    name = "limit"
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return whether it is short."""
+        return MetricResult(len(sample.response or "") <= self.limit, metric=self.name)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "kind", "said"),
+    [
+        ({SimpleCriteria: 0.5}, TypeError, r"is the class of a metric: write SimpleCriteria\(\)$"),
+        ({5: 0.5}, TypeError, "^5 is no metric: give one, or its name$"),
+        ({None: 0.5}, TypeError, "^None is no metric"),
+        ({brevity: "0.5"}, TypeError, "^brevity must be a number, not '0.5'$"),
+        ({brevity: 50}, ValueError, "^brevity=50 is outside of the scale of brevity"),
+        ({brevity: None}, TypeError, "^brevity must be a number, not None$"),
+        (
+            {SimpleCriteria(definition=text): 0.5 for text in ("Kind?", "Calm?")},
+            ValueError,
+            "^two bounds for one metric: simple_criteria; name= tells two metrics of one class apart$",
+        ),
+        ({NumbersAligned(): 0.5, "numbers_aligned": 0.5}, ValueError, "^two bounds for one metric: numbers_aligned;"),
+        ({"limit": 0.5}, ValueError, "^limit cannot be made by its name alone: .*'limit'; make one yourself and write"),
+    ],
+)
+def test_what_is_no_metric_with_a_bound(metrics: Any, kind: type[Exception], said: str) -> None:
+    """Nothing is asked or recorded."""
+    session = FakeSession()
+    session.module = {"Limit": Limit}
+    with session.running(), pytest.raises(kind, match=said):
+        assert_sample(PLAIN, metrics)
+    assert session.scorings == []
+
+
+MODULE: dict[str, Any] = {
+    "brevity": brevity,
+    "Limit": Limit,
+    "Faithfulness": Faithfulness,
+    "mine": NumbersAligned(name="figures"),
+    "same": NumbersAligned(),
+    "Own": type("Own", (NumbersAligned,), {"__module__": __name__}),
+    "Wide": type("Wide", (NumbersAligned,), {"__module__": __name__, "name": "lexical_grounding"}),
+    "Unfinished": type("Unfinished", (Metric,), {"__module__": __name__, "name": "unfinished"}),
+    "texts": list[str],
+    "sample": PLAIN,
+    "number": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("brevity", MODULE["brevity"]),
+        ("Limit", Limit),
+        ("limit", Limit),
+        ("figures", MODULE["mine"]),
+        ("Own", MODULE["Own"]),
+        ("faithfulness", Faithfulness),
+        ("numbers_aligned", NumbersAligned),
+        ("lexical_grounding", LexicalGrounding),
+        *((name, None) for name in ("unfinished", "Unfinished", "texts", "sample", "number", "mine", "same", "brevit")),
+    ],
+)
+def test_metrics_of_the_module_of_a_test_are_known(name: str, found: object) -> None:
+    """Those of a user, under names that are nobody else's; the hook comes first."""
+    session = FakeSession()
+    session.module = MODULE
+    with session.running():
+        if found is None:
+            with pytest.raises(ValueError, match=f"^there is no metric '{name}'"):
+                metric_named(name)
+        else:
+            assert metric_named(name) is found
+        session.metrics = [LexicalGrounding(name="brevity")]
+        assert metric_named("brevity") is session.metrics[0]
+
+
 def test_a_misspelt_metric_is_refused() -> None:
     """By type checkers too, which is what the comments are about; the error names the one that is meant."""
     with pytest.raises(ValueError, match=r"no metric 'faithfullness': did you mean faithfulness\?$"):
@@ -147,9 +242,9 @@ def test_a_misspelt_metric_is_refused() -> None:
         NumbersAligned().score(respons="It is 90 m deep.")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="takes fields by name"):
         NumbersAligned().score("It is 90 m deep.")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^two bounds for one metric: numbers_aligned$"):
+    with pytest.raises(ValueError, match=r"^two bounds for one metric: numbers_aligned"):
         assert_sample(PLAIN, {"numbers_aligned": 1.0}, numbers_aligned=0.5)
-    with pytest.raises(TypeError, match=r"^metrics must map names to bounds, not be of type list; write assert_sample"):
+    with pytest.raises(TypeError, match=r"^metrics must be a mapping to bounds, not list; write assert_sample"):
         assert_sample(PLAIN, ["numbers_aligned"])  # type: ignore[arg-type]
 
 
@@ -182,7 +277,7 @@ def test_type_checkers_know_every_name() -> None:
         ),
         ({"faithfulness": -1}, ValueError, "faithfulness=-1 is outside of the scale of faithfulness"),
         ({"faithfulness": 0.8, "Faithfulness": 0.7}, ValueError, "two bounds for one metric: faithfulness"),
-        ({"rubric": 0.8}, ValueError, r"rubric cannot be made by its name alone: .* use assert_metric\(\)"),
+        ({"rubric": 0.8}, ValueError, r"rubric cannot be made by its name alone: .* write it in place of its name$"),
         ({"aspect_critique": 1}, ValueError, "aspect_critique cannot be made by its name alone: .*definition is blank"),
         ({"faithfulness": 0.8, "judge": "nowhere"}, ValueError, "^'nowhere' is not one of auto, local"),
         ({"faithfulness": 0.8, "votes": 0}, ValueError, "votes must be a whole number from 1 on, not 0"),

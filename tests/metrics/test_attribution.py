@@ -206,3 +206,34 @@ def test_no_citation_is_vacuous_unless_citations_are_asked_for() -> None:
     ]
     with pytest.raises(AssertionError, match="require_citations asks for one"):
         assert_citations_valid("Otters float.", TWO, require_citations=True)
+
+
+def test_a_file_that_is_cited_is_compared_with_the_ids() -> None:
+    """It passes where an id is the file, fails where none is, and without ids it is said that nothing was compared."""
+    text = "Otters float [handbook.pdf]."
+    assert assert_citations_valid(text, TWO, context_ids=["docs/handbook.pdf", "faq.md"]).value == 1.0
+    with pytest.raises(AssertionError, match=r"no id in retrieved_context_ids is handbook\.pdf"):
+        assert_citations_valid(text, TWO, context_ids=["manual.pdf", "faq.md"])
+    unknown = r"handbook\.pdf was not compared: no id in retrieved_context_ids is a file"
+    with pytest.raises(UnscoredError, match=f"citation_validity: {unknown}"):
+        assert_citations_valid(text, TWO)
+    result = CitationValidity().score(response=f"{text} They dive (Passage 2) [9].", retrieved_contexts=TWO)
+    assert result.value == 0.5
+    assert re.fullmatch(f"1 of 2 citations point to a context; {unknown}", result.reason or "")
+
+
+def test_recall_and_precision_look_names_up() -> None:
+    """The context that has the id is shown to the judge; a name that no id is supports nothing, without a request."""
+    judge = judging({"Ants dig.": [{2}], "Bees hum.": [{1}], "Passage 3 says that cats nap.": [{3}]})
+    fields: dict[str, Any] = {
+        "response": "Ants dig [b.pdf]. Bees hum [z.pdf]. Passage 3 says that cats nap.",
+        "retrieved_contexts": CONTEXTS[:3],
+        "retrieved_context_ids": ["a.pdf", "b.pdf", "c.pdf"],
+    }
+    result = CitationRecall(judge=judge).score(**fields)
+    assert [verdict.ok for verdict in result.verdicts] == [True, False, True]
+    assert result.verdicts[1].reason == "no id in retrieved_context_ids is z.pdf"
+    assert len(judge.requests) == 2
+    precise = CitationPrecision(judge=judge).score(**fields)
+    assert [verdict.text for verdict in precise.verdicts][:2] == ["[2] Ants dig.", "[z.pdf] Bees hum."]
+    assert precise == 2 / 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -11,7 +12,6 @@ import pytest
 from pytest_ragmetrics import Sample, evaluate, metrics
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.metrics import Metric
-from pytest_ragmetrics.metrics.base import parameters_of
 from pytest_ragmetrics.metrics.conversations import conversation, earlier_turns, numbered_turns
 from pytest_ragmetrics.metrics.registry import built_in_metrics
 from pytest_ragmetrics.sample import Message, ToolCall
@@ -152,7 +152,7 @@ def asked_for(kind: type[Metric], **inputs: Any) -> tuple[Asked, Any]:
     """Score with a metric; return its judge and the result."""
     judge = Asked()
     given: dict[str, Any] = {"judge": judge, "embedder": "local"}
-    taken = {name: value for name, value in given.items() if name in parameters_of(kind)}
+    taken = {name: value for name, value in given.items() if name in signature(kind).parameters}
     result = kind(**PARAMETERS.get(kind.name, {}), **taken).score(**inputs)
     return judge, result
 

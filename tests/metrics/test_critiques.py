@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import UnscoredError, assert_aspect
+from pytest_ragmetrics import UnscoredError, assert_aspect, assert_criteria
 from pytest_ragmetrics.metrics import (
     AspectCritique,
     Coherence,
@@ -176,6 +176,47 @@ def test_a_number_by_a_criterion(number: int) -> None:
     assert (result, result.reason) == (number / 4, f"{number} of 4: Counted.")
     assert [(v.text, v.ok, v.reason) for v in result.verdicts] == [("How many seasons?", number >= 2, "Counted.")]
     assert "from 0 to 4" in judge.prompt("rate_by_criteria")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "shown"),
+    [
+        ({"definition": "Polite?"}, "Polite?"),
+        ({"definition": "Polite?", "evaluation_steps": []}, "Polite?"),
+        (
+            {"definition": "Polite?", "evaluation_steps": [" Look for thanks. ", "挨拶を探す。"]},
+            "Polite?\n\nFollow these steps:\n1. Look for thanks.\n2. 挨拶を探す。",
+        ),
+        ({"evaluation_steps": ("Look for thanks.",)}, "Follow these steps:\n1. Look for thanks."),
+    ],
+)
+def test_the_steps_of_an_evaluation_are_part_of_the_criterion(parameters: dict[str, Any], shown: str) -> None:
+    """Numbered, behind the definition or alone; without any the prompt is that of the definition, byte for byte."""
+    judge, plain = (ScriptedJudge(rate_by_criteria=rated(3)) for _ in range(2))
+    assert SimpleCriteria(**parameters, judge=judge).score(response="Thank you.") == 0.6
+    SimpleCriteria(definition=shown, judge=plain).score(response="Thank you.")
+    assert judge.prompt("rate_by_criteria") == plain.prompt("rate_by_criteria")
+    assert f"\n\n{shown}" in judge.prompt("rate_by_criteria")
+    given = {"definition": "", **parameters}
+    assert assert_criteria({"response": "Thank you."}, **given, judge=judge).value == 0.6
+
+
+@pytest.mark.parametrize(
+    ("steps", "kind", "said"),
+    [
+        ("Look for thanks.", TypeError, "^evaluation_steps must be a list of texts, not str$"),
+        (5, TypeError, "^evaluation_steps must be a list of texts, not int$"),
+        (None, TypeError, "^evaluation_steps must be a list of texts, not NoneType$"),
+        ({"1": "Look."}, TypeError, "not dict$"),
+        (["Look.", " "], ValueError, "^evaluation_steps: step 2 has no text$"),
+        ([5], ValueError, "^evaluation_steps: step 1 has no text$"),
+        ([], ValueError, "definition is blank"),
+    ],
+)
+def test_what_is_no_step_of_an_evaluation(steps: Any, kind: type[Exception], said: str) -> None:
+    """The error names the step."""
+    with pytest.raises(kind, match=said):
+        SimpleCriteria(evaluation_steps=steps)
 
 
 @pytest.mark.parametrize(

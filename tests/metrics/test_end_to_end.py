@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import pytest
 
 from pytest_ragmetrics import Sample, evaluate, metrics
 from pytest_ragmetrics.metrics import Metric
-from pytest_ragmetrics.metrics.base import parameters_of
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
 from tests.fake_openai import FakeOpenAI
 from tests.scripted_judge import ScriptedJudge
@@ -75,7 +75,7 @@ def test_no_response_is_no_score(kind: type[Metric]) -> None:
     """A metric that speaks of the response names what is missing or blank and asks nobody; the others do not mind."""
     judge = ScriptedJudge()
     given: dict[str, Any] = {"judge": judge, "embedder": "local"}
-    taken = {name: value for name, value in given.items() if name in parameters_of(kind)}
+    taken = {name: value for name, value in given.items() if name in signature(kind).parameters}
     metric = kind(**MADE.get(kind.name, {}), **taken)
     others = {name: value for name, value in FIELDS.items() if name != "response"}
     extra: dict[str, Any] = {"messages": CALLED, "reference_topics": ["moths"], "reference_tool_calls": []}

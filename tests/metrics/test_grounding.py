@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from unicodedata import normalize
 
 import pytest
@@ -56,6 +58,22 @@ def test_every_occurrence_counts_and_every_word_has_one_verdict() -> None:
     assert [(found.context, found.start, found.end, found.text) for found in moths.evidence] == [(1, 4, 8, "moth")]
     assert (lamps.text, response[lamps.start : lamps.end], lamps.ok, lamps.evidence) == ("lamps", "lamps", False, ())
     assert lamps.reason == "stands in no context"
+
+
+SOUTHEAST_ASIAN = json.loads((Path(__file__).parents[1] / "data" / "southeast_asian.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("language", SOUTHEAST_ASIAN)
+def test_southeast_asian_texts_of_other_subjects_have_nothing_in_common(language: str) -> None:
+    """An answer in other words is above the pass mark of 0.40, whatever its spaces; of another subject, far below."""
+    rows = SOUTHEAST_ASIAN[language]
+    for row in rows:
+        answer, others = row["answer"], " ".join(other["context"] for other in rows if other is not row)
+        parted = "\u200b".join(answer[at : at + 6] for at in range(0, len(answer), 6))
+        for said in (answer, answer.replace(" ", ""), parted):
+            assert LexicalGrounding().score(response=said, retrieved_contexts=row["context"]).value > 0.5
+            assert LexicalGrounding().score(response=said, retrieved_contexts=others).value < 0.15
+            assert LexicalContextRecall().score(reference=said, retrieved_contexts=others).value < 0.15
 
 
 def test_context_recall_looks_for_the_reference() -> None:
@@ -165,6 +183,149 @@ def test_one_number_is_found_however_it_is_written(said: str, source: str, is_fo
     assert is_found or not getattr(number, "plain", False)
 
 
+TIMES: tuple[str, ...] = (
+    "at 14:30",
+    "at 14.30",
+    "at 2:30 pm",
+    "at 2.30 p.m.",
+    "à 14h30",
+    "à 14 h 30",
+    "um 14 Uhr 30",
+    "um 14.30 Uhr",
+)
+TIMES += ("a las 2:30 p. m.", "kl. 14.30", "14時30分", "午後2時30分", "下午2点30分", "오후 2시 30분")
+SAME_NUMBERS = [
+    *((said, source) for said in TIMES for source in TIMES),
+    *(
+        ("from 1914 to 1918", "1914-18"),
+        ("1914–18", "1914 to 1918"),
+        ("1914/18", "1914-1918"),
+        ("2019-20", "2019 to 2020"),
+    ),
+    *(("'14-'18", "1914-1918"), ("1914-18", "1914-18"), ("the summer of '68", "in 1968"), ("2003-04", "April 2003")),
+    *(("It is minus 5 degrees", "−5 °C"), ("-5", "minus 5"), ("minus twenty", "-20"), ("negative 7", "-7")),
+    *(("minus 12 Grad", "-12"), ("moins 12 degrés", "-12"), ("menos 12 grados", "-12"), ("meno 12 gradi", "-12")),
+    *(("минус 12", "-12"), ("负12度", "-12"), ("マイナス12度", "-12"), ("零下12度", "-12"), ("영하 12도", "-12")),
+    *(
+        ("at least 12", "al menos 12"),
+        ("au moins 12", "12"),
+        ("por lo menos 12", "12"),
+        ("20 minus 5 is 15", "20, 5, 15"),
+    ),
+    *(
+        ("2 pm", "14:00"),
+        ("14:00", "2 p.m."),
+        ("14 Uhr", "2 pm"),
+        ("14h", "2 pm"),
+        ("9 am", "09:00"),
+        ("12 am", "0:00"),
+    ),
+    *(("12:30 pm", "12:30"), ("2 o'clock", "2 pm"), ("2:30", "2:30 pm"), ("2.30", "2.30 pm"), ("at 9", "at 9 pm")),
+    *(
+        ("9 am", "9–11 am"),
+        ("9 pm", "9-11 pm"),
+        ("2 hours", "2h"),
+        ("3時間", "3 hours"),
+        ("16:9", "16 to 9"),
+        ("3:2", "3 to 2"),
+    ),
+    *(("half a million", "500,000"), ("500,000", "half a million"), ("half of a billion", "500 million")),
+    *(
+        ("two and a half million", "2,500,000"),
+        ("2.5 million", "two and a half million"),
+        ("3 and a half billion", "3.5bn"),
+    ),
+    *(("half a dozen", "6 eggs"), ("12 eggs", "a dozen eggs"), ("half a dozen", "six"), ("2 million", "2 миллиона")),
+    *(("eine halbe Million", "500.000"), ("un demi-million", "500 000"), ("medio millón", "500.000")),
+    *(
+        ("mezzo milione", "500.000"),
+        ("meio milhão", "500.000"),
+        ("een half miljoen", "500.000"),
+        ("полмиллиона", "500 000"),
+    ),
+    *(("the 1990s", "the '90s"), ("the ’90s", "the 1990s"), ("the 90s", "the 1990s"), ("1990s", "the nineties")),
+    *(("90er", "1990er"), ("les années 90", "1990s"), ("los años 90", "1990s"), ("gli anni '90", "1990s")),
+    *(
+        ("90年代", "1990s"),
+        ("90년대", "1990s"),
+        ("в 90-е", "1990s"),
+        ("the 1920s", "the twenties"),
+        ("the '20s", "2020s"),
+    ),
+]
+OTHER_NUMBERS = [
+    *(("1918-14", "1914-18"), ("1914-19", "1914-18"), ("1914 to 1919", "1914-18"), ("2014-18", "1914-18")),
+    *(("minus 5", "5"), ("15", "minus 15"), ("minus 15", "minus 16"), ("-15", "15 minus 3"), ("-15", "al menos 15")),
+    *(("-15", "au moins 15"), ("-15", "pelo menos 15"), ("minus five", "five"), ("-15", "plus ou moins 15")),
+    *(("14:30", "2:30 am"), ("2:30 am", "2:30 pm"), ("2:30 pm", "2:30 am"), ("2:30 am", "14h30"), ("14:30", "14:31")),
+    *(("14:30", "15:30"), ("2 am", "2 pm"), ("2 pm", "2 a.m."), ("14h30", "13 Uhr 30"), ("上午2点30分", "下午2点30分")),
+    *(
+        ("14 Uhr", "15 Uhr"),
+        ("2 pm", "15:00"),
+        ("02:30", "14:30"),
+        ("14.30", "2.30"),
+        ("$14.30", "14:31"),
+        ("12 am", "12 pm"),
+    ),
+    *(("half a million", "5 million"), ("half a million", "1 million"), ("half a billion", "500,000")),
+    *(("two and a half million", "2,000,000"), ("half a dozen", "12"), ("eine halbe Million", "5.000.000")),
+    *(("the 1890s", "the '90s"), ("the 1990s", "the '80s"), ("the 1980s", "the nineties"), ("'68", "1986")),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "source", "value"),
+    [*((said, source, 1.0) for said, source in SAME_NUMBERS), *((*pair, 0.0) for pair in OTHER_NUMBERS)],
+)
+def test_numbers_that_mean_the_same_are_found(said: str, source: str, value: float) -> None:
+    """Ranges of years, signs, times of the day, halves, decades; another year, sign, half of the day is not found."""
+    result = NumbersAligned().score(response=f"So it was {said}.", retrieved_contexts=f"It was {source}, it says.")
+    assert not result.vacuous
+    assert (result.value == 1.0) is (value == 1.0)
+
+
+FULL_AND_SHORT = [
+    *(
+        ("Saint Louis", "St. Louis"),
+        ("St Louis", "St. Louis"),
+        ("Mount Everest", "Mt. Everest"),
+        ("Fort Worth", "Ft. Worth"),
+    ),
+    *(("Sankt Gallen", "St. Gallen"), ("Sainte Anne", "Ste Anne"), ("Santo Domingo", "Sto. Domingo")),
+    *(
+        ("Doctor Anna Ito", "Dr. Anna Ito"),
+        ("Professor Anna Ito", "Prof. Anna Ito"),
+        ("Mister Anna Ito", "Mr. Anna Ito"),
+    ),
+    *(
+        ("Captain Nemo", "Capt. Nemo"),
+        ("General Lee", "Gen. Lee"),
+        ("Senator Berg", "Sen. Berg"),
+        ("Main Street", "Main St."),
+    ),
+    *(
+        ("Marks & Spencer", "Marks and Spencer"),
+        ("Marks&Spencer", "Marks and Spencer"),
+        ("Acme Corporation", "Acme Corp."),
+    ),
+]
+
+
+@pytest.mark.parametrize(("full", "short"), FULL_AND_SHORT)
+def test_names_in_full_and_in_short_are_the_same(full: str, short: str) -> None:
+    """Saints, mountains, forts, titles, streets and companies, both ways; what they are called must still be there."""
+    for said, source in ((full, short), (short, full)):
+        found = NamesAligned().score(
+            response=f"Then we saw {said} again.", retrieved_contexts=f"Of {source} it is said."
+        )
+        assert found.value == 1.0
+        assert not found.vacuous
+        other = NamesAligned().score(
+            response="Then we saw Mount Elbrus.", retrieved_contexts=f"Of {source} it is said."
+        )
+        assert other.value == 0.0
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -176,6 +337,13 @@ def test_one_number_is_found_however_it_is_written(said: str, source: str, is_fo
             "| Step 4: Peel |",
             "Schritt 4: Schälen.",
             "Étape 3 : peler.",
+        ),
+        *(
+            "Otter (Quelle 2).",
+            "Selon la source 3, oui.",
+            "Выдры [источник 12].",
+            "水獺【来源12】。",
+            "Otters 【12†source】.",
         ),
         *("Шаг 2. Варить.", "第3步：去皮。", "步骤 3：去皮。", "ステップ3：皮をむく。", "(3단계)"),
     ],

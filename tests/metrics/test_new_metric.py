@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -74,19 +75,20 @@ try:
     assert_kind("Wait.", judge="local")
 except AssertionError as error:
     print(error)
-cli.main(["metrics"])
+cli.main(["metrics", "--json"])
 """
 
 
 def test_three_files_make_a_judged_metric(tmp_path: Path) -> None:
-    """It is found by name and alias, has its helper and a rule of the local judge, and is a row of the table."""
+    """It is found by name and alias, has its helper and a rule of the local judge, and is described."""
     package = tmp_path / "pytest_ragmetrics"
     shutil.copytree(Path(pytest_ragmetrics.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     for path, text in FILES.items():
         (package / path).write_text(text, "utf-8")
     run = subprocess.run([sys.executable, "-c", USE], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.stderr == ""
-    first, *_ = run.stdout.splitlines()
-    assert first.startswith("kindness 0.00 < 1.00")
-    row = "| `Kindness` | `kindness` | `warmth` | `response` | `assert_kind(response)` | a judge | 1 | higher |"
-    assert row in run.stdout
+    failure, _, described = run.stdout.partition("\n{")
+    assert failure.startswith("kindness 0.00 < 1.00")
+    (kindness,) = (each for each in json.loads(f"{{{described}")["metrics"] if each["class"] == "Kindness")
+    names = (kindness["name"], kindness["aliases"], kindness["helper"], kindness["asks"])
+    assert names == ("kindness", ["warmth"], "assert_kind", ["judge"])

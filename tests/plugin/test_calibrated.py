@@ -6,6 +6,10 @@ import json
 
 import pytest
 
+from pytest_ragmetrics.explain.runs import tallies
+from pytest_ragmetrics.records import read_document, render_json
+from pytest_ragmetrics.report.merge import merge_documents
+from tests.documents import document
 from tests.plugin.conftest import RunPytest
 
 MANUAL = "Open the valve slowly. The pump needs two minutes to fill. Never run the pump dry."
@@ -68,3 +72,55 @@ def test_a_judge_is_not_skipped_for_want_of_one(run: RunPytest) -> None:
     result.stdout.fnmatch_lines(["*this metric needs a judge*"])
     suite = SUITE.format(floor=1.0, manual=MANUAL).partition("    run =")[0]
     run("--rag-judge=openai:gpt-5.4-mini", "--rag-dry-run", "-rs", test_it=suite).assert_outcomes(skipped=1)
+
+
+HELD = """
+import pytest
+from pathlib import Path
+
+from pytest_ragmetrics import Sample, rag_calibrated
+from pytest_ragmetrics.metrics import Faithfulness
+
+LABELS = Path(__file__).parent / "labels.jsonl"
+
+@pytest.fixture(scope="module")
+def held():
+    return rag_calibrated("faithfulness", LABELS, min_kappa=-1, threshold=0.5)
+
+@pytest.mark.rag_gate("faithfulness", mean=1.0)
+@pytest.mark.parametrize("n", range(3))
+def test_app(n, held, rag_judge):
+    assert Faithfulness().score(response="Open the valve slowly.", retrieved_contexts=[{manual!r}]) == 1.0
+    rag_calibrated("faithfulness", LABELS, min_kappa=-1, threshold=0.5)
+
+def test_judge(rag_judge):
+    rag_calibrated("faithfulness", LABELS, min_kappa=-1, threshold=0.5)
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n1")])
+def test_labelled_answers_are_in_no_figure_of_the_application(
+    run: RunPytest, pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    """Every output has the mean of three answers; the 35 labelled ones are counted in a line of their own."""
+    files = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
+    options = ("--rag-judge=local", "--rag-history=history", "--rag-baseline=before.json", *files, *workers)
+    pytester.path.joinpath("before.json").write_text(render_json(document()), "utf-8")
+    result = run(*options, test_it=HELD.format(manual=MANUAL))
+    result.assert_outcomes(passed=5)
+    line = "calibration: 35 labelled rows of faithfulness by local (heuristic), in no figure of the application"
+    result.stdout.fnmatch_lines(["faithfulness  3  1.000  1.000        0         0", line])
+    result.stdout.fnmatch_lines(["against the baseline: 0 better, 0 worse, 3 new"])
+    texts = {path.suffix: path.read_text("utf-8") for path in pytester.path.glob("out.*")}
+    assert "| faithfulness | 3 | 1.000 | 1.000 | 0 | 0 |" in texts[".md"]
+    assert line in texts[".md"]
+    assert line in texts[".html"]
+    assert "3 scores of 1 metric in 3 tests" in texts[".html"]
+    assert texts[".xml"].count('name="rag.faithfulness" value') == 3
+    assert 'name="rag.faithfulness.n" value="3"' in texts[".xml"]
+    [history] = pytester.path.joinpath("history").iterdir()
+    assert '"mean": 1.0,' in history.read_text("utf-8")
+    merged = merge_documents([read_document(pytester.path / "out.json")] * 2)
+    [tally] = tallies(merged)
+    assert (tally.n, tally.mean) == (3, 1.0)
+    assert sum(len(test.calibration) for test in merged.tests) == 35

@@ -245,3 +245,67 @@ def test_five_outputs_have_the_same_gates(run: Run) -> None:
         item = re.sub(r"<[^>]*>", " ", page.partition(start)[2].partition("</li>")[0])
         assert re.search(rf"\b{gate.n} (of \d+ scored|scores)", item)
         assert (f"{100 * value:.1f}\xa0%" if gate.statistic == "rate" else f"{value:.4f}"[:4]) in item
+
+
+FORGOTTEN = """
+    import pytest
+    from pytest_ragmetrics import assert_lexically_grounded, assert_mean, assert_sample, evaluate
+    from pytest_ragmetrics.metrics import Faithfulness, LexicalGrounding, RagasScore, ragas_score
+
+    ROW = {"id": "a", "response": "Moss grows.", "contexts": ["Moss grows here."]}
+    GIVEN = {"response": "Moss grows.", "retrieved_contexts": ["Moss grows here."]}
+
+    def score():
+        return LexicalGrounding().score(**GIVEN)
+
+"""
+HELD = {
+    "assert score() >= 0.5": 0,
+    "assert 0.5 < score()": 0,
+    "assert score() >= score()": 0,
+    "assert min(score(), score()) > 0.5": 0,
+    "assert_mean([score(), score()], 0.5)": 0,
+    "assert evaluate([ROW], 'lexical_grounding').mean('lexical_grounding') > 0.5": 0,
+    "assert_lexically_grounded('Moss grows.', ['Moss grows here.'])": 0,
+    "assert_sample(ROW, lexical_grounding=0.5)": 0,
+    "assert ragas_score([score(), Faithfulness(judge='local').score(**GIVEN)]) > 0.5": 0,
+    "assert RagasScore(metrics=[LexicalGrounding(), Faithfulness(judge='local')]).score(**GIVEN) > 0.5": 0,
+    "score()": 1,
+    "score(); assert score() > 0.5": 1,
+    "RagasScore(metrics=[LexicalGrounding(), Faithfulness(judge='local')]).score(**GIVEN)": 1,
+    "print(score())": 1,
+    "score(); pytest.fail('another reason')": 0,
+}
+ROWS = {
+    "@pytest.mark.rag_dataset([ROW], metrics=['lexical_grounding', 'numbers_aligned'])": 2,
+    "@pytest.mark.rag_dataset([ROW], metrics={'lexical_grounding': 0.5, 'numbers_aligned': None})": 1,
+    "@pytest.mark.rag_gate('lexical_grounding', mean=0.5)\n"
+    "@pytest.mark.rag_dataset([ROW], metrics=['lexical_grounding'])": 0,
+}
+
+
+@pytest.mark.parametrize("arguments", [[], ["-p", "xdist", "-n1"]])
+def test_scores_that_were_compared_with_nothing_are_counted(run_once: RunOnce, arguments: list[str]) -> None:
+    """Not those of a table, a set, another score or a gate, and not those of a test that failed."""
+    files = {f"test_{n}": f"    def test_it():\n        {body}\n" for n, body in enumerate(HELD)}
+    files |= {
+        f"test_row_{n}": "".join(f"    {line}\n" for line in [*mark.split("\n"), "def test_it(rag_sample): pass"])
+        for n, mark in enumerate(ROWS)
+    }
+    outputs = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html")
+    ran = run_once(*outputs, *arguments, **{name: FORGOTTEN + text for name, text in files.items()})
+    expected = [*HELD.values(), *ROWS.values()]
+    document = read_document(ran.folder / "out.json")
+    found = Counter(
+        test.file
+        for test in document.tests
+        for record in test.records
+        if test.outcome == "passed" and record.outcome == "measured" and not record.used
+    )
+    del found["test_row_2.py"]  # which has a gate
+    assert [found[f"{name}.py"] for name in files] == expected
+    scores = sum(record.score is not None for test in document.tests for record in test.records)
+    line = f"{sum(expected)} of {scores} scores were compared with nothing"
+    ran.result.stdout.fnmatch_lines([line])
+    assert line in ran.text("out.md")
+    assert line in ran.text("out.html")

@@ -133,3 +133,34 @@ def test_start_up_imports_nothing_heavy(
     result.stdout.no_fnmatch_line("*RAG*")
     (ours,) = (line for line in result.outlines if line.startswith("OURS"))
     assert {name.removeprefix("pytest_ragmetrics.") for name in ours.split()[1:]} <= loaded
+
+
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n1"]])
+def test_options_that_pytest_did_not_read_are_named(
+    run: RunPytest, pytester: pytest.Pytester, workers: list[str]
+) -> None:
+    """Those in the folders from the tests up to the rootdir; of a file without ours, and a comment, nothing is said."""
+    pytester.makefile(".toml", pyproject="[tool.pytest.ini_options]\naddopts = ''\nrag_votes = '1'\n")
+    pytester.makefile(".cfg", setup="[tool:pytest]\nrag_reasons = negative\n")
+    for folder, file, text in (
+        ("shop/tests", "pytest.ini", "[pytest]\nrag_judge = local\n  rag_seed=1\n# rag_votes = 3\nrag_unknown = 1\n"),
+        ("shop", "pyproject.toml", "[tool.pytest.ini_options]\n'rag_cassette' = 'a'\n"),
+        ("shop", "tox.ini", "[pytest]\naddopts =\n"),
+        ("other", "pytest.ini", "[pytest]\nrag_judge = local\n"),
+    ):
+        (pytester.path / folder).mkdir(parents=True, exist_ok=True)
+        (pytester.path / folder / file).write_text(text, "utf-8")
+    (pytester.path / "shop/tests/test_it.py").write_text("def test_it(): pass\n", "utf-8")
+    result = run(*workers, ".")
+    result.assert_outcomes(passed=1)
+    root = pytester.path
+    said = f"not read, pytest took its options from {root / 'pyproject.toml'}"
+    result.stdout.fnmatch_lines(
+        [
+            f"{root / 'setup.cfg'}: rag_reasons {said}",
+            f"{root / 'shop/pyproject.toml'}: rag_cassette {said}",
+            f"{root / 'shop/tests/pytest.ini'}: rag_judge, rag_seed {said}",
+        ],
+        consecutive=True,
+    )
+    assert result.stdout.str().count(" not read, ") == 3

@@ -423,7 +423,7 @@ def test_what_the_hook_redacts_is_in_no_output(runs: list[Run]) -> None:
     for run in runs:
         run.result.stdout.fnmatch_lines_random(
             [
-                "FAILED test_private.py::test_chained - pytest_ragmetrics.errors.UnscoredError*",
+                "FAILED test_private.py::test_chained - pytest_ragmetrics.UnscoredError*",
                 "FAILED test_private.py::test_asserted - AssertionError: numbers_aligned 0.*",
                 "FAILED test_private.py::test_late - Failed: [[]name] is late",
                 "SKIPPED [[]1] test_private.py:*: [[]name] is away",

@@ -266,3 +266,57 @@ def test_an_unknown_name_comes_with_similar_ones(own: RunPytest, no_provider: No
     )
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*there is no metric 'brevty': did you mean brevity?"])
+
+
+#: Metrics beside their tests; the second module has another one of the same name, and imports one.
+BESIDE = """
+    import pytest
+    from pytest_ragmetrics import assert_sample, evaluate, metric
+    from pytest_ragmetrics import MetricResult
+    from pytest_ragmetrics.metrics import Metric, NumbersAligned
+    {more}
+
+    @metric
+    def brevity(response):
+        return min(1.0, {length} / len(response))
+
+    class Calm(Metric):
+        name = "calmness"
+
+        def measure(self, sample):
+            return MetricResult("!" not in sample.response, metric=self.name)
+
+    ROWS = [{{"id": "a", "answer": "Moss is green!", "contexts": ["Moss."]}}]
+
+    @pytest.mark.rag_gate("brevity", mean=0.1)
+    @pytest.mark.rag_dataset(ROWS, metrics={{"brevity": 0.1, "Calm": 0.0, "{other}": 1}})
+    def test_rows(rag_scores):
+        assert rag_scores["brevity"].value == {length} / 14
+        assert rag_scores["Calm"] == 0.0
+
+    def test_sample():
+        assert assert_sample(ROWS[0], brevity=0.1, calmness=0.0)["brevity"].value == {length} / 14
+
+    def test_table():
+        assert evaluate(ROWS, ["brevity"]).scores("brevity") == [{length} / 14]
+"""
+
+
+@pytest.mark.parametrize("how", [SERIAL, ["-p", "xdist", "-n1"]], ids=["one process", "workers"])
+def test_they_are_known_in_the_module_that_has_them(run: RunPytest, no_provider: None, how: list[str]) -> None:
+    """Without a hook: each test has those of its module, and none has those of another."""
+    result = run(
+        *how,
+        other=METRICS,
+        test_a=BESIDE.format(length=7, other="figures", more='figures = NumbersAligned(name="figures")'),
+        test_b=BESIDE.format(length=14, other="shouts", more="from other import shouts as noise"),
+        test_c="""
+            import pytest
+            from pytest_ragmetrics import assert_sample
+
+            def test_elsewhere():
+                with pytest.raises(ValueError, match="there is no metric 'brevity'"):
+                    assert_sample({"answer": "Moss is green."}, brevity=0.1)
+        """,
+    )
+    result.assert_outcomes(passed=9)

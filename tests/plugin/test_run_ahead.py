@@ -216,11 +216,11 @@ def test_an_application_that_fails_fails_its_row(applications: Run) -> None:
         pattern = f"row {said}"
         head = "*ERROR at setup of test_golden*"
         applications.result.stdout.fnmatch_lines([head, pattern, head, pattern])
-        assert f"E   pytest_ragmetrics.errors.UnscoredError: {pattern[:20]}" not in applications.result.stdout.str()
+        assert f"E   pytest_ragmetrics.UnscoredError: {pattern[:20]}" not in applications.result.stdout.str()
     applications.result.stdout.fnmatch_lines_random(
         [
             "E *rag_respond must return a function from Sample to response, not str",
-            "row 'r0' has no response; did you write 'answr' for it[?]",
+            "row 'r0' has no response; did you write 'answr' for response[?]*",
             "row 'r0' has no response, *: override the fixture rag_respond to return a function, async or not, *",
         ]
     )

@@ -1,24 +1,26 @@
-"""What is wrong with a call says what to write instead."""
+"""Public functions are plain functions: a wrong call and a user's own error say what is wrong, and score nothing."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
+import math
 import pickle
 import traceback
 import warnings
 from collections.abc import Callable
-from inspect import signature
-from pathlib import Path
+from fractions import Fraction
+from inspect import iscoroutinefunction, signature, unwrap
 from types import FunctionType
 from typing import Any
 
 import pytest
 
 import pytest_ragmetrics
-from pytest_ragmetrics import JudgeNotConfiguredError, Sample, aevaluate, evaluate, metric, metrics
+from pytest_ragmetrics import JudgeNotConfiguredError, MetricResult, Sample, aevaluate, evaluate, metric, metrics
 from pytest_ragmetrics.judges.tasks import RateRelevance
-from pytest_ragmetrics.metrics import QuotedSpansAlignment
+from pytest_ragmetrics.metrics import Metric, QuotedSpansAlignment
 
 ROW = {"question": "How?", "answer": "Slowly.", "contexts": ["Open the valve slowly."]}
 #: The package and its metrics, of which type checkers know nothing here: they refuse most of these calls.
@@ -26,7 +28,6 @@ RAG: Any = pytest_ragmetrics
 METRICS: Any = metrics
 GIVEN: dict[str, Any] = {"response": "Slowly.", "retrieved_contexts": ["Open the valve slowly."]}
 QUOTES: Any = QuotedSpansAlignment()
-AWAIT = "is not awaited: write await"
 
 
 def own(function: Callable[..., Any]) -> Callable[[], Any]:
@@ -48,6 +49,15 @@ async def _forgotten(response: str, ask: Any) -> Any:
     return ask(RateRelevance(question="?", response=response)).value
 
 
+async def _true(response: str, ask: Any) -> Any:
+    return bool(ask(RateRelevance(question="?", response=response)))
+
+
+async def _second(response: str, ask: Any) -> Any:
+    first = await ask(RateRelevance(question="?", response=response))
+    return first.value if ask(RateRelevance(question="!", response=response)) else 0.0
+
+
 async def _returned(response: str, ask: Any) -> Any:
     return ask(RateRelevance(question="?", response=response))
 
@@ -59,17 +69,15 @@ async def _rating(response: str, ask: Any) -> Any:
 @pytest.mark.parametrize(
     ("call", "kind", "said"),
     [
-        # A forgotten await.
-        (lambda: QUOTES.ascore(**GIVEN) >= 0.8, TypeError, rf"^ascore\(...\) {AWAIT} ascore\(...\)$"),
-        (lambda: 0.8 < QUOTES.ascore(**GIVEN), TypeError, AWAIT),
-        (lambda: QUOTES.ascore(**GIVEN) == 1.0, TypeError, AWAIT),
-        (lambda: bool(QUOTES.ascore_sample(Sample(**GIVEN))), TypeError, rf"^ascore_sample\(...\) {AWAIT}"),
-        (lambda: float(QUOTES.ascore(**GIVEN)), TypeError, AWAIT),
-        (lambda: round(QUOTES.ascore(**GIVEN), 2), TypeError, AWAIT),
-        (lambda: f"{QUOTES.ascore(**GIVEN):.2f}", TypeError, AWAIT),
-        (lambda: QUOTES.ascore(**GIVEN).reason, AttributeError, AWAIT),
-        (lambda: RAG.aevaluate([ROW], [QUOTES]).mean("x"), AttributeError, rf"^aevaluate\(...\) {AWAIT} aevaluate"),
-        (lambda: RAG.assert_mean(aevaluate([ROW], [QUOTES]), min=0.5), TypeError, AWAIT),
+        # A forgotten await: Python's own errors, and those of what takes the result.
+        (lambda: QUOTES.ascore(**GIVEN) >= 0.8, TypeError, "'coroutine' and 'float'$"),
+        (lambda: float(QUOTES.ascore(**GIVEN)), TypeError, "not 'coroutine'$"),
+        (
+            lambda: RAG.aevaluate([ROW], [QUOTES]).mean("x"),
+            AttributeError,
+            "'coroutine' object has no attribute 'mean'",
+        ),
+        (lambda: RAG.assert_mean(aevaluate([ROW], [QUOTES]), min=0.5), TypeError, "not coroutine; await it first$"),
         (lambda: RAG.evaluate(aevaluate([ROW], [QUOTES]), [QUOTES]), TypeError, "a coroutine: await it first"),
         (lambda: QUOTES.score(response=asyncio.sleep(0), retrieved_contexts=""), TypeError, "await it first"),
         # What a metric of one's own asks.
@@ -79,42 +87,45 @@ async def _rating(response: str, ask: Any) -> Any:
             r"^_text: ask\(\) takes a task, not str: write await ask\(Critique\(definition='Is it k",
         ),
         (own(_class), TypeError, r"not its class: write ask\(RateRelevance\(question=..., response=...\)\)$"),
-        (own(_forgotten), AttributeError, rf"^ask\(...\) {AWAIT} ask"),
+        (own(_forgotten), AttributeError, "'coroutine' object has no attribute 'value'$"),
+        (own(_true), TypeError, r"^_true: ask\(...\) is not awaited: write await ask\(...\)$"),
+        (own(_second), TypeError, r"^_second: ask\(...\) is not awaited"),
         (own(_returned), TypeError, "^metric _returned returned a coroutine: await it"),
         (own(_rating), TypeError, r"return its \.value$"),
         # Names and numbers of arguments.
-        (
-            lambda: RAG.assert_faithful("a", [""], minimum=0.8),
-            TypeError,
-            r"^assert_faithful\(\) takes no minimum=: write min=$",
+        (lambda: RAG.assert_faithful("a", [""], threshold=0.8), TypeError, "unexpected keyword argument 'threshold'"),
+        (lambda: RAG.assert_pass_rate([1.0], min=0.5), TypeError, "unexpected keyword argument 'min'"),
+        (lambda: RAG.evaluate([ROW]), TypeError, "missing 1 required positional argument: 'metrics'$"),
+        (lambda: QUOTES.score(contexts=["a"]), TypeError, r"takes no contexts=; did you mean retrieved_contexts=\?$"),
+        (lambda: QUOTES.score(Sample(**GIVEN)), TypeError, r"takes fields by name, .*; write score_sample\(sample\)"),
+        (lambda: QUOTES.score_sample(ROW), TypeError, r"scores a Sample, not dict: .*Sample.from_mapping\(row\)"),
+        (lambda: RAG.Sample(answr="a"), TypeError, r"^Sample takes no answr=; did you mean response=\?$"),
+        (lambda: RAG.assert_sample(ROW, faithfulnes=0.8), ValueError, r"did you mean faithfulness\?$"),
+        # Bounds.
+        *(
+            (lambda bound=bound: RAG.assert_quoted_spans_aligned("a", [""], min=bound), kind, said)
+            for bound, kind, said in [
+                ("0.8", TypeError, "^min must be a number, not '0.8'$"),
+                (True, TypeError, "^min must be a number, not True$"),
+                ([0.8], TypeError, "^min must be a number, not"),
+                (math.nan, ValueError, "^min must be a finite number, not nan$"),
+                (80, ValueError, "^min=80 is outside of the scale of quoted_spans_alignment, 0 to 1: write 0.8"),
+            ]
         ),
-        (lambda: RAG.assert_faithful("a", [""], threshold=0.8), TypeError, "write min=$"),
-        (lambda: RAG.assert_faithful(answer="a", contexts=[]), TypeError, "takes no answer=: write response=$"),
-        (lambda: RAG.assert_faithful("a", retrieved_contexts=[]), TypeError, "write contexts=$"),
+        (lambda: RAG.assert_mean([1.0], min="0.5"), TypeError, "^min must be a number, not '0.5'$"),
+        (lambda: RAG.assert_mean([1.0, math.nan], min=0.5), ValueError, "nan"),
+        # Texts.
+        (lambda: RAG.assert_quoted_spans_aligned(Sample(**GIVEN), ["a"]), TypeError, "^response must be a str, not Sa"),
+        (lambda: RAG.assert_quoted_spans_aligned("a", None), TypeError, "^contexts must be a text, .* not NoneType$"),
+        (lambda: RAG.assert_exact_match("a", None), ValueError, "reference is missing"),
+        (lambda: RAG.assert_answer_relevant(None, "a"), ValueError, "user_input is missing"),
+        (lambda: RAG.assert_lexically_grounded("a", [None]), TypeError, r"^contexts\[0\] is None: give a str"),
         (
-            lambda: RAG.assert_faithful("a", [""], xyz=1),
+            lambda: METRICS.ExactMatch().score(response=" ", reference="a", id=5),
             TypeError,
-            "it takes response, contexts, .*min=.*judge=",
+            "^id must be a str, not int$",
         ),
-        (lambda: RAG.assert_pass_rate([1.0], min=0.5), TypeError, "write min_score= or min_rate=$"),
-        (
-            lambda: RAG.evaluate([ROW], [QUOTES], judges="local"),
-            TypeError,
-            r"^evaluate\(\) takes no judges=: write judge=$",
-        ),
-        (
-            lambda: asyncio.run(RAG.aevaluate([ROW], [QUOTES], judges="local")),
-            TypeError,
-            r"^aevaluate\(\) takes no judges=: write judge=",
-        ),
-        (lambda: RAG.evaluate([ROW]), TypeError, r"^write evaluate\(samples, metrics\)$"),
-        (
-            lambda: RAG.rag_calibrated("faithfulness", "x"),
-            TypeError,
-            r"^write rag_calibrated\(metric, labels, min_kappa\)$",
-        ),
-        (RAG.assert_sample, TypeError, r"^write assert_sample\(sample, metric=bound, ...\)$"),
-        (lambda: METRICS.Faithfulness(juge="local"), TypeError, "did you mean judge="),
+        (lambda: QUOTES.measure(ROW), AttributeError, "'dict' object has no attribute 'response'$"),
         # Order and types.
         (
             lambda: RAG.assert_faithful(["b"], "a"),
@@ -139,19 +150,17 @@ async def _rating(response: str, ask: Any) -> Any:
         (lambda: METRICS.Faithfulness(judge=5), TypeError, "a judge is a spec such as 'openai:MODEL', a callable or"),
         (lambda: RAG.find_quotations(5), TypeError, "^text must be a text, not int$"),
         (lambda: RAG.align(["a"], "b"), TypeError, "^span must be a text, not list$"),
-        (
-            lambda: RAG.evaluate([ROW], [QUOTES], concurrency="8"),
-            TypeError,
-            r"^evaluate\(\): concurrency must be int, not",
+        *(
+            (
+                lambda width=width: RAG.evaluate([ROW], [QUOTES], concurrency=width),
+                ValueError,
+                "concurrency must be a wh",
+            )
+            for width in ("8", 1.5, 0, True)
         ),
-        (
-            lambda: RAG.evaluate([ROW], [QUOTES], cache_dir=5),
-            TypeError,
-            r"cache_dir must be str \| Path \| None, not int$",
-        ),
+        (lambda: RAG.load_scores(["a"]), TypeError, "not '?list'?$"),
         (lambda: RAG.evaluate([ROW], 5), TypeError, "^metrics must be a list of metrics or of their names, not int$"),
         (lambda: RAG.scorer(None), TypeError, "^metrics must be a list"),
-        (lambda: RAG.load_scores(["a"]), TypeError, r"^load_scores\(\): path must be str \| Path, not list$"),
         (lambda: RAG.rag_calibrated("faithfulness", [], 0.6, label_scale=5), ValueError, r"such as \(0, 1\), not 5$"),
         (lambda: RAG.assert_criteria(ROW, definition=5, min=1), TypeError, "^definition must be a text, not int$"),
         (lambda: RAG.assert_bleu("a", "b", min=0, kwargs=5), TypeError, "^kwargs must map the names"),
@@ -167,8 +176,8 @@ async def _rating(response: str, ask: Any) -> Any:
         ),
     ],
 )
-def test_a_wrong_call_says_what_to_write(call: Callable[[], object], kind: type[Exception], said: str) -> None:
-    """Before anything is asked."""
+def test_a_wrong_call_scores_nothing(call: Callable[[], object], kind: type[Exception], said: str) -> None:
+    """It raises what says why, before anything is asked."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # that the coroutine was never awaited
         with pytest.raises(kind, match=said):
@@ -191,30 +200,81 @@ def test_an_awaited_call_is_a_coroutine() -> None:
     assert asyncio.run(aevaluate([ROW], [QUOTES])).scores(QUOTES.name) == [1.0]
     with pytest.warns(RuntimeWarning, match="never awaited"):
         _forget(QUOTES.ascore(**GIVEN))
+    assert all(map(iscoroutinefunction, (aevaluate, QUOTES.ascore, QUOTES.ascore_sample)))
 
 
-def test_an_error_of_this_package_has_no_frames_of_it() -> None:
-    """The message is complete; an error of other code keeps its own."""
+class Broken(Metric):
+    """Raises what it is given."""
+
+    name = "broken"
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Raise the error."""
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda broken: RAG.assert_metric(broken, ROW, min=Fraction(1, 2)),
+        lambda broken: RAG.assert_metric(broken, ROW, max=0, votes=None),
+        lambda broken: RAG.evaluate([ROW], [QUOTES], progress=lambda done, total: broken.measure(None)),
+        lambda broken: RAG.evaluate(map(broken.measure, [None]), [QUOTES]),
+        lambda broken: broken.score(response="a"),
+        lambda broken: RAG.assert_sample(ROW, {broken: 0.5}),
+        lambda broken: asyncio.run(broken.ascore(response="a")),
+        lambda broken: broken.measure(None),
+    ],
+)
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("database not reachable"),
+        TypeError("unsupported operand"),
+        AttributeError("'NoneType' object has no attribute 'execute'"),
+        KeyError("min"),
+        OSError(5, "metrics"),
+        RecursionError("response"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_of_the_users_code_is_raised_as_it_is(call: Callable[[Broken], object], error: Exception) -> None:
+    """The same object, whatever its type and text, with the frame that raised it and no other error in its place."""
+    with pytest.raises(type(error)) as caught:
+        call(Broken(error))
+    assert caught.value is error
+    assert traceback.extract_tb(error.__traceback__)[-1].name == "measure"
+    assert error.__cause__ is None
+
+
+def test_an_error_of_this_package_keeps_its_frames() -> None:
+    """As every error of Python does; in a test run the plugin hides them."""
     with pytest.raises(JudgeNotConfiguredError) as caught:
         evaluate([ROW], ["faithfulness"], judge="openai:m")
-    files = [Path(frame.filename).name for frame in traceback.extract_tb(caught.value.__traceback__)]
-    assert files == ["test_calls.py", "public_names.py"]
-
-    def broken(done: int, total: int) -> None:
-        raise OSError(f"{done} of {total}")
-
-    with pytest.raises(OSError, match="1 of 1") as kept:
-        evaluate([ROW], [QUOTES], progress=broken)
-    assert traceback.extract_tb(kept.value.__traceback__)[-1].name == "broken"
+    assert "evaluate" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
 
 
-def test_public_functions_stay_what_they_are() -> None:
-    """Each has its name, signature and text, is the same each time, and can be sent to another process."""
-    for name in RAG.__all__:
-        found = getattr(pytest_ragmetrics, name)
-        assert getattr(pytest_ragmetrics, name) is found
-        if isinstance(found, FunctionType):
-            assert (found.__name__, found.__module__) == (name, "pytest_ragmetrics")
-            assert found.__doc__
-            assert signature(found).parameters
-            assert pickle.loads(pickle.dumps(found)) is found
+def test_public_functions_are_those_of_their_modules() -> None:
+    """What debuggers, ``pickle``, ``inspect`` and ``functools`` look at is the function that runs."""
+    functions = [found for name in RAG.__all__ if isinstance(found := getattr(RAG, name), FunctionType)]
+    assert len(functions) > 50
+    for found in functions:
+        assert unwrap(found) is found
+        assert found.__module__.startswith("pytest_ragmetrics.")
+        assert found.__code__.co_filename.endswith(found.__module__.replace(".", "/") + ".py")
+        assert found.__code__.co_varnames[: len(signature(found).parameters)] == tuple(signature(found).parameters)
+        assert pickle.loads(pickle.dumps(found)) is found
+        assert pickle.loads(pickle.dumps(functools.partial(found, votes=1))).func is found
+
+
+def test_a_users_measure_is_the_function_they_wrote() -> None:
+    """Neither the class nor its metrics stand between."""
+    assert Broken.measure is vars(Broken)["measure"]
+    assert Broken.measure.__code__.co_filename == __file__
+    assert unwrap(Broken.measure) is Broken.measure
+    assert list(signature(Broken).parameters) == ["error"]
+    assert pickle.loads(pickle.dumps(QUOTES)).score(**GIVEN) == 1.0

@@ -354,7 +354,7 @@ def test_what_else_may_have_changed_a_score_is_named() -> None:
     assert facts(now, then) == ("same question", "same judge")
     assert facts(now, then, [{"faithfulness": judged[0]}] * 2) == ("same question", "same judge and prompts")
     differ = [{"faithfulness": it} for it in judged]
-    assert facts(now, then, differ) == ("same question", "faithfulness: another prompt of verify")
+    assert facts(now, then, differ) == ("same question", "faithfulness: the prompt of verify changed")
     assert facts(replace(now, judge="two"), then) == ("same question", "judge one, then two")
     assert facts(scored(0.5, user_input="Why?"), scored()) == ("another question",)
 

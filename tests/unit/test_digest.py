@@ -134,7 +134,7 @@ def test_other_errors_have_their_text_and_places(message: str, records: list[Rec
 
 def test_what_was_said_is_not_said_again() -> None:
     """Under each file are its tests by line; a long text that was there before names the test that has it."""
-    said = "E   pytest_ragmetrics.errors.UnscoredError: the judge is away: set OPENAI_API_KEY"
+    said = "E   pytest_ragmetrics.UnscoredError: the judge is away: set OPENAI_API_KEY"
     other = "tests/test_b.py::test_y[1]"
     failures = [
         failure(said, UNSCORED, test=other),

@@ -41,7 +41,7 @@ LAYERS = (
     }
     | {"revision"},
     {"result", "sample", "errors", "codec", "files", "locks", "loop", "progress", "public_names", "running"}
-    | {"other_tools", "typed"},
+    | {"other_tools", "typed", "text.credentials", "text.patterns"},
 )
 #: The pytest side; everything else works without a session.
 PYTEST_SIDE = {

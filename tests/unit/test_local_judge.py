@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -14,6 +16,7 @@ from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.local import _RULES, LocalJudge
 from pytest_ragmetrics.judges.tasks import Block, Task
+from pytest_ragmetrics.metrics import Faithfulness
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.sentences import sentence_table
 from tests.every_task import EVERY_TASK
@@ -264,3 +267,13 @@ def test_answers_are_what_a_model_would_have_to_answer(claims: list[str], contex
     assert 0.0 <= ask(tasks.RateCorrectness(response=claims[0], reference=claims[-1])).value <= 1.0
     assert all(0 <= index < last for index in ask(tasks.SelectSentences(question=claims[0], contexts=tuple(contexts))))
     assert len(set(ask(tasks.WriteClosedQuestions(contexts=tuple(contexts))))) <= 8
+
+
+def test_burmese_sentences_are_supported_by_their_own_subject() -> None:
+    """Letters that any text shares support nothing."""
+    rows = json.loads((Path(__file__).parents[1] / "data" / "southeast_asian.json").read_text("utf-8"))["Burmese"]
+    metric = Faithfulness(judge="local")
+    for row in rows:
+        others = [other["context"] for other in rows if other is not row]
+        assert metric.score(response=row["answer"], retrieved_contexts=[row["context"], *others]) >= 0.5
+        assert metric.score(response=row["answer"], retrieved_contexts=others) == 0.0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import pickle
 import re
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,19 +12,15 @@ import pytest
 
 import pytest_ragmetrics
 from pytest_ragmetrics import (
-    Evaluation,
     Sample,
-    aevaluate,
-    assert_faithful,
-    assert_not_hallucinated,
     assert_sample,
     evaluate,
     metrics,
 )
 from pytest_ragmetrics.metrics import Metric, metric_named
-from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
-from pytest_ragmetrics.other_tools import KEYWORDS, METHODS, METRICS, NAMES, PARAMETERS, equivalent_of
-from pytest_ragmetrics.prefetch.dataset_tests import Evaluate, Scores
+from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for, missing_name
+from pytest_ragmetrics.other_tools import METRICS, NAMES, OF_MARKER, equivalent_of
+from pytest_ragmetrics.prefetch.dataset_tests import Scores
 from pytest_ragmetrics.prefetch.dataset_tests import _arguments as marker_arguments
 from pytest_ragmetrics.settings import OPTIONS
 
@@ -110,15 +104,11 @@ def test_every_answer_can_be_written() -> None:
 def test_what_answers_mention_exists() -> None:
     """Helpers, options and names of this package, wherever a text of the tables has one."""
     flags = {option.flag for option in OPTIONS}
-    texts = [*NAMES.values(), *KEYWORDS.values(), *METHODS.values(), *(found.differs for found in METRICS.values())]
-    texts += [why for _, why in PARAMETERS.values()]
-    for text in texts:
+    for text in [*NAMES.values(), *OF_MARKER.values(), *(found.differs for found in METRICS.values())]:
         for option in re.findall(r"--rag-[a-z-]+", text):
             assert option in flags
         for helper in re.findall(r"\b(?:assert_(?!frame)\w+|sample_from|a?evaluate)\b", text):
             assert hasattr(pytest_ragmetrics, helper), helper
-        for method in re.findall(r"table\.(\w+)", text):
-            assert hasattr(Evaluation, method) or method in Evaluation.__dataclass_fields__, method
 
 
 @pytest.mark.parametrize(
@@ -185,42 +175,18 @@ def test_an_object_of_theirs_as_a_metric(metric: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "given", "message"),
+    ("given", "message"),
     [
-        (
-            evaluate,
-            {"dataset": [ROW], "metrics": ["faithfulness"]},
-            r"^evaluate\(\) takes no dataset=: give the rows first",
-        ),
-        (evaluate, {"test_cases": [ROW], "metrics": []}, r"evaluate\(rows, metrics\)$"),
-        (evaluate, {"samples": [ROW], "metrics": [], "llm": "gpt"}, "takes no llm=: write judge=$"),
-        (evaluate, {"samples": [ROW], "metrics": [], "embeddings": None}, "write embedder=$"),
-        (
-            evaluate,
-            {"samples": [ROW], "metrics": [], "threshold": 0.5},
-            "a bound is no part of a scoring: write assert",
-        ),
-        (evaluate, {"samples": [ROW], "metrics": [], "run_config": None}, "write concurrency="),
-        (evaluate, {"samples": [ROW], "metrics": [], "jugde": None}, r"^evaluate\(\) takes no jugde=: write judge=$"),
-        (assert_faithful, {"response": "a", "contexts": [], "model": "gpt"}, "takes no model=: write judge=$"),
-        (assert_faithful, {"response": "a", "contexts": [], "threshold": 0.7}, "takes no threshold=: write min=$"),
-        (assert_faithful, {"response": "a", "contexts": [], "embeddings": 1}, "leave it out, it compares no vectors$"),
-        (assert_not_hallucinated, {"response": "a", "contexts": [], "threshold": 0.3}, "no threshold=: write max=$"),
-        (assert_sample, {"sample": ROW, "threshold": 0.7}, r"no threshold=: write assert_sample\(sample, faithfulness"),
-        (assert_sample, {"sample": ROW, "min": 0.7}, r"takes no min=: write assert_sample\(sample, faithfulness=0.8"),
-        (
-            assert_sample,
-            {"sample": ROW, "faithfulness": 0.7, "llm": 1},
-            r"^assert_sample\(\) takes no llm=: write judge=",
-        ),
-        (aevaluate, {"samples": [ROW], "metrics": [], "raise_exceptions": True}, r"^aevaluate\(\) takes no raise_exce"),
-        (Evaluate(None), {"source": [ROW], "metrics": [], "llm": "gpt"}, r"^evaluate\(\) takes no llm=: write"),  # type: ignore[arg-type]
+        ({"threshold": 0.7}, r"no threshold=: write assert_sample\(sample, faithfulness"),
+        ({"min": 0.7}, r"takes no min=: write assert_sample\(sample, faithfulness=0.8"),
+        ({"faithfulness": 0.7, "llm": 1}, r"^assert_sample\(\) takes no llm=: write judge=$"),
+        ({"faithfulness": 0.7, "embeddings": 1}, "takes no embeddings=: write embedder=$"),
     ],
 )
-def test_a_parameter_of_theirs(call: Callable[..., Any], given: dict[str, Any], message: str) -> None:
-    """Before anything is read or asked; one that is nobody's is answered with the nearest name."""
+def test_a_keyword_that_is_no_metric(given: dict[str, Any], message: str) -> None:
+    """``assert_sample`` takes the name of any metric, so that it answers for the keywords of other calls itself."""
     with pytest.raises(TypeError, match=message):
-        asyncio.run(call(**given)) if call is aevaluate else call(**given)
+        assert_sample(ROW, **given)
 
 
 @pytest.mark.parametrize(
@@ -263,35 +229,38 @@ def test_a_parameter_of_the_marker(given: dict[str, Any], message: str) -> None:
     ],
 )
 def test_an_import_of_theirs(package: Any, name: str, message: str) -> None:
-    """``import`` would drop the text of an ``AttributeError``, and ``hasattr`` needs one."""
-    with pytest.raises(ImportError, match=f"^cannot import name '{name}' from '{package.__name__}'{message}"):
-        exec(f"from {package.__name__} import {name}")
-    with pytest.raises(AttributeError, match=f"^module '{package.__name__}' has no attribute '{name}'{message}"):
-        getattr(package, name)
-    assert not hasattr(package, name)
+    """An ``ImportError``: ``from package import name`` drops the text of an ``AttributeError``."""
+    for ask in (lambda: exec(f"from {package.__name__} import {name}"), lambda: getattr(package, name)):
+        with pytest.raises(ImportError, match=f"^cannot import name '{name}' from '{package.__name__}'{message}"):
+            ask()
+
+
+@pytest.mark.parametrize("package", [pytest_ragmetrics, metrics])
+def test_no_error_advises_what_was_just_written(package: Any) -> None:
+    """Whatever name of whatever metric is asked for, and one whose class the stub does not list."""
+    asked = [kind.__name__ for kind in built_in_metrics()] + [*RAGAS.split(), *DEEPEVAL.split(), *NAMES]
+    for name in asked:
+        error = missing_name(package.__name__, name)
+        assert not re.search(rf"from {re.escape(package.__name__)} import {name}$", str(error))
+
+
+@pytest.mark.parametrize("name", ["assert_faithful", "evaluate", "Sample", "metric"])
+def test_a_name_of_the_package_is_no_metric(name: str) -> None:
+    """Helpers and values are beside the folder of the metrics."""
+    with pytest.raises(ImportError, match=f": write from pytest_ragmetrics import {name}$"):
+        exec(f"from pytest_ragmetrics.metrics import {name}")
 
 
 def test_other_names_that_are_missing() -> None:
-    """A name that is nobody's, and one that Python asks for, have the short error."""
-    for name in ("wonderful", "__wrapped__"):
-        with pytest.raises(AttributeError, match=f"^module 'pytest_ragmetrics' has no attribute '{name}'$"):
+    """A name that is nobody's, and one that Python and its tools ask for, have the short error."""
+    for name in ("wonderful", "__wrapped__", "load_tests", "pytest_plugins", "setup_module"):
+        with pytest.raises(AttributeError, match=f"^module 'pytest_ragmetrics' has no attribute '{name}'"):
             getattr(pytest_ragmetrics, name)
 
 
-def test_methods_of_theirs() -> None:
-    """Of metrics and of tables; names that are nobody's keep Python's suggestions."""
-    metric: Any = metrics.LexicalGrounding()
-    table: Any = evaluate([ROW], [metric])
-    for thing, name, message in [
-        (metric, "single_turn_ascore", r"write await ascore_sample\(sample\)$"),
-        (metric, "is_successful", "write assert metric.score_sample"),
-        (table, "test_results", "write table.rows$"),
-        (metric, "scor", "has no attribute 'scor'$"),
-        (table, "stat", "has no attribute 'stat'$"),
-    ]:
-        with pytest.raises(AttributeError, match=message) as raised:
-            getattr(thing, name)
-        assert (raised.value.name, raised.value.obj) == (name, thing)
+def test_a_table_is_no_mapping() -> None:
+    """In Ragas a table is indexed by the metric."""
+    table: Any = evaluate([ROW], ["lexical_grounding"])
     with pytest.raises(TypeError, match=r"^write table.mean\('lexical_grounding'\), or table.scores\("):
         table["lexical_grounding"]
     for loop in (lambda: table[0], lambda: list(table)):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -49,6 +52,8 @@ def became(now: TestRecord, before: TestRecord | None) -> tuple[str, str | None,
     return pair.kind, pair.cause, pair.detail
 
 
+Facts: TypeAlias = tuple[tuple[str, str, str], ...]
+
 HELD, SHORT, NONE = scored(1.0), scored(0.5), scored(None)
 OTHER: dict[str, Any] = {"response": "On Sunday."}
 SKIPPED = row("test_bot[q1]", outcome="skipped")
@@ -74,7 +79,7 @@ SKIPPED = row("test_bot[q1]", outcome="skipped")
         (
             scored(verdicts=[CLAIM], retrieved_contexts=["Paint."]),
             scored(1.0, verdicts=[FOUND]),
-            ("newly fails", "retrieval", "Monday."),
+            ("newly fails", "retrieval", "Monday"),
         ),
         # What is no longer retrieved was no evidence.
         (
@@ -115,3 +120,141 @@ def test_moved_and_gone_tests_are_found() -> None:
         (plain.id, "fails as before"),
     ]
     assert [test.id for test in gone_tests(comparison)] == [plain.id, "tests/test_assistant.py::test_gone"]
+
+
+#: Passages, the sentence of each that bore out a claim, and the claims; languages with and without spaces.
+ENGLISH: Facts = (
+    (
+        "The pump fills in two minutes. It weighs nine kilos.",
+        "The pump fills in two minutes.",
+        "It fills in two minutes.",
+    ),
+    ("Made in Graz. The pump runs on 230 volts.", "The pump runs on 230 volts.", "The pump needs 230 volts."),
+    ("The filter is changed each May. Use gloves.", "The filter is changed each May.", "The filter is changed in May."),
+)
+JAPANESE: Facts = (
+    ("湯の温度は六十八度に達する。海が見える。", "湯の温度は六十八度に達する。", "湯の温度は六十八度である。"),
+    ("宿は古い。夕食は午後六時に用意される。", "夕食は午後六時に用意される。", "夕食は午後六時に出る。"),
+    ("最終の送迎は午後五時に出発する。", "最終の送迎は午後五時に出発する。", "最後の送迎は午後五時に出る。"),
+)
+WRONG = {ENGLISH: "The pump fills in twenty minutes.", JAPANESE: "湯の温度は八十六度である。"}
+#: What a new splitter, loader or prompt makes of the same passages.
+LAYOUTS: dict[str, Callable[[list[str]], list[str]]] = {
+    "as they were": lambda passages: passages,
+    "spaces": lambda passages: [text.replace(" ", "\u00a0\n ") for text in passages],
+    "merged": lambda passages: ["\n\n".join(passages)],
+    "prefixed": lambda passages: [f"[source: doc{n}] {text}" for n, text in enumerate(passages)],
+    "titled": lambda passages: [f"# Chapter {n}\n\n{text} (page {n})" for n, text in enumerate(passages)],
+    "reordered": lambda passages: passages[::-1],
+    "upper case": lambda passages: [text.upper() for text in passages],
+    "sentences": lambda passages: [part for text in passages for part in re.split(r"(?<=[.。])", text) if part],
+    "chunks": lambda passages: chunks(passages, 40),
+    "chunks that overlap": lambda passages: chunks(passages, 40, step=20),
+    "chunks in any order": lambda passages: chunks(passages, 20)[::-1],
+    "chunks with prefixes": lambda passages: [f"[{n}] {text}" for n, text in enumerate(chunks(passages, 20)[::-1])],
+    "chunks with suffixes": lambda passages: [
+        f"{text} (page {n})" for n, text in enumerate(chunks(passages, 20)[::-1])
+    ],
+    "HTML": lambda passages: [f"<p>{re.sub('([.。]) ?', r'<i>.</i></p><p>', text)}</p>" for text in passages],
+    "Markdown": lambda passages: ["- " + re.sub(r"(\w+)([.。])", r"**\1**\2\n- ", text) for text in passages],
+    "wide letters": lambda passages: [unicodedata.normalize("NFD", text) for text in passages],
+    "JSON": lambda passages: [json.dumps({"id": 7, "text": text}, ensure_ascii=False) for text in passages],
+    "other ones beside": lambda passages: ["Moths fly at night.", *passages],
+}
+
+
+def chunks(passages: Sequence[str], size: int, *, step: int | None = None) -> list[str]:
+    """Return pieces of a length, cut anywhere."""
+    text = " ".join(passages)
+    return [text[at : at + size] for at in range(0, len(text), step or size)]
+
+
+def judged(facts: Facts, claims: Mapping[str, bool], passages: Sequence[str], **fields: Any) -> TestRecord:
+    """Return a test whose answer is these claims; those that hold have the sentence of their fact as evidence."""
+    cited = {claim: (text, sentence) for text, sentence, claim in facts}
+    verdicts = []
+    for claim, ok in claims.items():
+        text, sentence = cited.get(claim, ("", ""))
+        is_there = ok and text in passages
+        at = text.find(sentence)
+        place = (
+            Evidence(context=passages.index(text), start=at, end=at + len(sentence), text=sentence)
+            if is_there
+            else None
+        )
+        verdicts.append(Verdict(text=claim, ok=ok, evidence=(place,) if place else ()))
+    score = sum(claims.values()) / len(claims)
+    answer = fields.pop("answer", " ".join(claims))
+    made = scored(score, verdicts=verdicts, response=answer, retrieved_contexts=[*passages])
+    (kept,) = made.records
+    return replace(made, records=(replace(kept, judge="openai:m", **fields),))
+
+
+@pytest.mark.parametrize("facts", [ENGLISH, JAPANESE], ids=["English", "Japanese"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_passage_is_lost_where_its_sentence_is(facts: Facts, layout: str) -> None:
+    """Whatever else became of it; and only for what is wrong about it."""
+    laid, passages, claims = LAYOUTS[layout], [text for text, _, _ in facts], [claim for _, _, claim in facts]
+    sentence, wrong = facts[0][1], WRONG[facts]
+    before = judged(facts, dict.fromkeys(claims, True), passages)
+    there, without = laid(passages), laid(passages[1:])
+    # It is still there: the answer is wrong, or the judge about the same one.
+    assert became(judged(facts, {wrong: False, claims[1]: True}, there), before)[1:] == ("answer", wrong)
+    assert became(judged(facts, {claims[0]: False, claims[1]: True, claims[2]: True}, there), before)[1] == "judge"
+    # It is gone: the claim is made as before, or another one about it.
+    for claim in (claims[0], wrong):
+        now = judged(facts, {claim: False, claims[1]: True}, without)
+        assert became(now, before)[1:] == ("retrieval", sentence)
+    # It is gone, with the claim that it bore out: what is wrong is another one.
+    one_less = laid(passages[:2])
+    assert became(judged(facts, {wrong: False, claims[1]: True}, one_less), before)[1:] == ("answer", wrong)
+    # A metric of the passages names those that are there.
+    for metric, cause in (("context_precision", "retrieval"), ("faithfulness", "answer")):
+        then, now = (
+            judged(facts, given, shown, metric=metric, answer=answer)
+            for given, shown, answer in (
+                (dict.fromkeys(claims, True), passages, "One."),
+                ({"Moths fly at night.": False}, one_less, "Two."),
+            )
+        )
+        assert became(now, then)[1] == cause
+
+
+@pytest.mark.parametrize(
+    ("passages", "claims", "expected"),
+    [
+        # Its sentence stands in another passage, or nearly does.
+        (["Data. The pump runs on 230 volts."], {"The pump needs 110 volts.": False}, "answer"),
+        (["Data. The pump runs on 400 volts."], {"The pump needs 230 volts.": False}, "retrieval"),
+        (["The pump runs on"], {"The pump needs 230 volts.": False}, "retrieval"),
+        # Another one bears out its claim.
+        (["A voltage of 230."], {"The pump needs 230 volts.": True, "It fills in ten minutes.": False}, "answer"),
+        # What is wrong has nothing to do with it, and nothing that was evidence is left.
+        ([], {"The pump needs 230 volts.": True, "A blue car.": False}, "answer"),
+        (None, {"A blue car.": False}, "retrieval"),
+    ],
+)
+def test_what_is_wrong_needs_the_lost_passage(
+    passages: list[str] | None, claims: dict[str, bool], expected: str
+) -> None:
+    """Of the passage with the voltage; the others are kept, and none where there are ``None``."""
+    texts = [text for text, _, _ in ENGLISH]
+    before = judged(ENGLISH, {claim: True for _, _, claim in ENGLISH}, texts)
+    kept = [] if passages is None else [texts[0], *passages, texts[2]]
+    assert became(judged(ENGLISH, claims, kept), before)[1] == expected
+
+
+def test_a_whole_passage_as_evidence_may_be_cut_or_lose_its_heading() -> None:
+    """Most of its sentences are enough; a number is no part of another one."""
+    text = "# Pump\n\nIt fills in two minutes. It weighs nine kilos."
+    whole = Verdict(text="It fills.", ok=True, evidence=(Evidence(context=0, start=0, end=len(text), text=text),))
+    year = Verdict(text="1962", ok=True, evidence=(Evidence(context=0, start=0, end=4, text="1962"),))
+    for then, shown, cause in (
+        (whole, ["It fills in two minutes.", "It weighs nine kilos."], "answer"),
+        (whole, ["It weighs nine kilos."], "retrieval"),
+        (year, ["Since 1962."], "answer"),
+        (year, ["Of 19621 pumps."], "retrieval"),
+    ):
+        before = scored(1.0, verdicts=[then], retrieved_contexts=[then.evidence[0].text])
+        now = scored(verdicts=[replace(then, ok=False, evidence=())], retrieved_contexts=shown, **OTHER)
+        assert became(now, before)[1] == cause

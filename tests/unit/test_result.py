@@ -136,3 +136,15 @@ def test_a_dataset_error_says_where(place: dict[str, Any], text: str) -> None:
     error = DatasetError("bad", **place)
     assert str(error) == text
     assert (error.file, error.line, error.field) == tuple(place.get(name) for name in ("file", "line", "field"))
+
+
+ERRORS = ("BudgetExceededError", "CacheMissError", "DatasetError", "JudgeError", "JudgeNotConfiguredError")
+
+
+@pytest.mark.parametrize("name", [*ERRORS, "RagMetricsError", "UnscoredError"])
+def test_an_error_goes_by_the_name_that_users_import(name: str) -> None:
+    """In the lines of pytest, and through pickle."""
+    error = getattr(pytest_ragmetrics, name)("no reply")
+    assert f"{type(error).__module__}.{type(error).__qualname__}" == f"pytest_ragmetrics.{name}"
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (type(error), "no reply")

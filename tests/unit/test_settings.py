@@ -127,6 +127,39 @@ def test_a_wrong_value_names_its_place(tmp_path: Path, monkeypatch: pytest.Monke
         read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("verify_claim.md", "did you mean verify_claims.md?"),
+        ("Verify_Claims.md", "did you mean verify_claims.md?"),
+        ("verify-claims.md", "did you mean verify_claims.md?"),
+        ("rate_relevance.txt", "did you mean rate_relevance.md?"),
+        ("list_claims.MD", "did you mean list_claims.md?"),
+        ("critic.md", "did you mean critique.md?"),
+        ("faithfulness.md", "see ragmetrics docs tasks"),
+        ("préfixe.md", "see ragmetrics docs tasks"),
+        ("verify_claims.md", None),
+        ("README.md", None),
+        ("readme.txt", None),
+        (".gitkeep", None),
+        ("notes.json", None),
+    ],
+)
+def test_a_prompt_of_no_task_is_refused(tmp_path: Path, name: str, hint: str | None) -> None:
+    """It would replace nothing, in silence."""
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / name).write_text("Is it so?", "utf-8")
+    if hint is None:
+        assert read(tmp_path, ini={"rag_prompts": "prompts"}).prompts == tmp_path / "prompts"
+    else:
+        with pytest.raises(pytest.UsageError) as caught:
+            read(tmp_path, ini={"rag_prompts": "prompts"})
+        assert str(caught.value).startswith(
+            f"ini option rag_prompts: {tmp_path / 'prompts' / name} is the prompt of no"
+        )
+        assert str(caught.value).endswith(hint)
+
+
 def test_flags_are_on_or_off(tmp_path: Path) -> None:
     """They have no value of their own, and no ini key."""
     assert (read(tmp_path).dry_run, read(tmp_path, options={"dry_run": "yes"}).dry_run) == (False, True)

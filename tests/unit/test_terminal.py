@@ -81,7 +81,6 @@ def project(tmp_path: Path) -> None:
 
 COMMANDS = (
     ("metrics",),
-    ("metrics", "--by-needs"),
     ("doctor", "--judge=local"),
     ("report", "diff", "old.json", "new.json"),
     ("report", "history", "history"),
@@ -131,8 +130,6 @@ def test_metrics_for_programs(call: Call) -> None:
     assert by_name["answer_relevancy"]["asks"] == ["judge", "embedder"]
     assert by_name["noise_sensitivity"]["better"] == "lower"
     assert "reference_tool_calls" in by_name["tool_call_f1"]["takes"]
-    with pytest.raises(SystemExit):
-        call("metrics", "--json", "--by-needs")
 
 
 def test_doctor_for_programs(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
