@@ -288,6 +288,12 @@ def test_intervals_of_any_scores(
     assert wider.high >= found.high - 1e-9
 
 
+def test_a_mean_too_small_to_be_halved_has_an_interval() -> None:
+    """The smallest number above 0 has no half; looking for an end within a share of it went on for ever."""
+    found = mean_interval([5e-324], confidence=0.95, bounds=(0.0, 1.0))
+    assert [found.low, found.high] == pytest.approx([0.0, 0.975])
+
+
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.floats(0.01, 0.999), st.integers(1, 7))
 def test_intervals_of_rates_lie_around_the_rate(flags: list[bool], confidence: float, size: int) -> None:
     """Within 0 and 1, for clusters of any size; that of the share that fails is the mirror image."""
