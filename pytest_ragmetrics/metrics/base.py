@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import linecache
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import inf
 from numbers import Integral, Real
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pytest_ragmetrics import context
@@ -324,11 +327,26 @@ class Metric(ABC):
 @lru_cache(maxsize=256)
 def code_of(kind: type[Metric]) -> str:
     """Return the digest of the source of a user's metric, "" for one of this package and where there is no source."""
-    try:
-        ours = kind.__module__.startswith("pytest_ragmetrics.")
-        return "" if ours else digest(inspect.getsource(getattr(getattr(kind, "call", None), "function", kind)))
-    except (OSError, TypeError):
+    if kind.__module__.startswith("pytest_ragmetrics."):
         return ""
+    function = getattr(getattr(kind, "call", None), "function", None)
+    try:
+        source = inspect.getsource(function) if function else _source_of(kind)
+    except (OSError, TypeError, SyntaxError, TokenError):
+        return ""
+    return digest(source) if source else ""
+
+
+def _source_of(kind: type[Metric]) -> str:
+    # inspect.getsource() parses the file of a class, which two threads cannot do at once before Python 3.11.8.
+    file = inspect.getsourcefile(kind) or ""
+    linecache.checkcache(file)
+    lines = linecache.getlines(file)
+    functions = [it for it in vars(kind).values() if inspect.isfunction(it)]
+    own = [it.__code__.co_firstlineno for it in functions if it.__qualname__ == f"{kind.__qualname__}.{it.__name__}"]
+    head = re.compile(rf"\s*class {kind.__name__}\b")
+    starts = [number for number, line in enumerate(lines[: min(own, default=None)]) if head.match(line)]
+    return "".join(inspect.getblock(lines[starts[-1] :])) if starts else ""
 
 
 @lru_cache(maxsize=256)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import Sample, assert_faithful, metric, metrics
-from pytest_ragmetrics.metrics.base import check_count, check_flag, check_number, f_beta, f_of_counts
+from pytest_ragmetrics.metrics.base import Metric, check_count, check_flag, check_number, code_of, f_beta, f_of_counts
+from pytest_ragmetrics.result import MetricResult
 
 EMPTIABLE = """
 AnswerCorrectness CitationPrecision CitationRecall ContextEntityRecall ContextRecall ContextRelevancy
@@ -107,3 +109,33 @@ def test_a_sample_in_the_wrong_place_is_told_where_it_goes(call: Callable[[], ob
     """A sample or a row where fields are expected, and the other way round."""
     with pytest.raises(TypeError, match=message):
         call()
+
+
+def _brevity(limit: int) -> type[Metric]:
+    if limit:
+
+        class Brevity(Metric):
+            limit = 80
+
+            def measure(self, sample: Sample) -> MetricResult:
+                return MetricResult(float(len(sample.response or "") <= self.limit), metric="brevity")
+
+        return Brevity
+
+    class Brevity(Metric):  # type: ignore[no-redef] # of the same name
+        def measure(self, sample: Sample) -> MetricResult:
+            return MetricResult(1.0, metric="brevity")
+
+    return Brevity
+
+
+def test_the_code_of_a_class_is_known_without_parsing_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where two threads parse at once Python 3.11.7 raises SystemError in either, and a score would be lost."""
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise SystemError("AST constructor recursion depth mismatch")
+
+    monkeypatch.setattr(ast, "parse", refuse)
+    limited, unlimited = code_of(_brevity(1)), code_of(_brevity(0))
+    assert "" not in (limited, unlimited)
+    assert limited == code_of(_brevity(2)) != unlimited
