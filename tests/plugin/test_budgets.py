@@ -103,8 +103,10 @@ def test_embeddings_repairs_and_tables_make_requests(run: RunPytest, server: Fak
     result = run("--rag-max-calls=4")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["E *BudgetExceededError: --rag-max-calls=4 is reached*"])
+    result.stdout.fnmatch_lines(["budget: 4 of 4 calls, *reached, 37 requests were not made"])
     assert [request.path for request in server.requests][2] == "/v1/embeddings"
-    assert server.calls == 2 + 4
+    # A request that is counted but not yet under way when the run ends is not sent.
+    assert server.calls <= 2 + 4
 
 
 def test_the_budget_is_closed_beside_a_judge_that_cannot_be(
