@@ -94,27 +94,31 @@ class Counts:
 class Used:
     """The keys that were asked for, with the test that asked first, and the entries that are in no store.
 
-    Crosses processes as JSON builtins.
+    ``refused`` are the keys whose kept entries are of another request. Crosses processes as JSON builtins.
     """
 
     tests: dict[str, str] = field(default_factory=dict)
     loose: dict[str, CacheEntry] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
 
     def add(self, other: Used) -> None:
         """Take over what another process used."""
         for key, test in other.tests.items():
             self.tests.setdefault(key, test)
         self.loose.update(other.loose)
+        self.refused.update(other.refused)
 
     def to_row(self) -> dict[str, Any]:
         """Return it as JSON builtins."""
-        return {"tests": dict(self.tests), "loose": [entry.to_row() for entry in self.loose.values()]}
+        loose = [entry.to_row() for entry in self.loose.values()]
+        return {"tests": dict(self.tests), "loose": loose, "refused": sorted(self.refused)}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Used:
         """Read what :meth:`to_row` made."""
         entries = [CacheEntry.from_row(item) for item in row["loose"]]
-        return cls(tests=dict(row["tests"]), loose={entry.key: entry for entry in entries})
+        loose = {entry.key: entry for entry in entries}
+        return cls(tests=dict(row["tests"]), loose=loose, refused=set(row["refused"]))
 
 
 #: ``auto`` reads, calls on a miss and writes; ``replay`` never calls; ``refresh`` calls and overwrites, once a run;
@@ -196,7 +200,7 @@ class CacheTiers:
         self._warn = warn
         self._redact = redact
         #: Keys of which a request was kept that is another than the one asked.
-        self._refused: set[str] = set()
+        self.refused: set[str] = set()
         self._neighbours: dict[str, Neighbours] = {}
         self._writes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Writes] = WeakKeyDictionary()
 
@@ -209,7 +213,7 @@ class CacheTiers:
         refreshing = self._mode == "refresh"
         found: dict[str, CacheEntry] = {}
         if self.cassette is not None and not refreshing:
-            kept = self.cassette.pick([key for key in keys if key not in self._refused], asked)
+            kept = self.cassette.pick([key for key in keys if key not in self.refused], asked)
             found = self._own(kept, asked, self.cassette.place)
         found |= {key: self.loose[key] for key in keys if key in self.loose}
         rest = [key for key in keys if key not in found]
@@ -234,9 +238,9 @@ class CacheTiers:
             msg = f"{place(key)}: entry {key[:8]} is of another request than its key says"
             if self._mode == "replay":
                 raise CacheError(f"{msg}; without --rag-cache=replay it is asked for anew")
-            if not self._refused:
+            if not self.refused:
                 self._say(f"{msg}; it is asked for anew, as all such entries are")
-            self._refused.add(key)
+            self.refused.add(key)
         return {key: entry for key, entry in kept.items() if key not in others}
 
     async def keep(self, entries: Sequence[CacheEntry]) -> None:
@@ -382,7 +386,7 @@ class CachedTransport:
     @property
     def used(self) -> Used:
         """What was asked for, for the process that writes the cassette."""
-        return Used(tests=self._tests, loose=self._tiers.loose)
+        return Used(tests=self._tests, loose=self._tiers.loose, refused=self._tiers.refused)
 
     @property
     def used_here(self) -> Used:
@@ -390,13 +394,15 @@ class CachedTransport:
         entries = self._tiers.collect(self._tests)
         recorded = {} if self._tiers.cassette is None else self._tiers.cassette.entries
         fresh = {key: entry for key, entry in entries.items() if recorded.get(key) != entry}
-        return Used(tests=self._tests, loose=fresh)
+        return Used(tests=self._tests, loose=fresh, refused=self._tiers.refused)
 
     def edited(self, others: Iterable[Used] = ()) -> list[str]:
         """Return the keys of edited replies in the cassette that this process and ``others`` used."""
         cassette = self._tiers.cassette
-        keys = () if cassette is None else {key for used in (self.used, *others) for key in used.tests}
-        return sorted(key for key, entry in cassette.pick(keys).items() if entry.is_edited) if cassette and keys else []
+        if cassette is None:
+            return []
+        keys = {key for used in (self.used, *others) for key in used.tests.keys() - used.refused}
+        return sorted(key for key, entry in cassette.pick(keys).items() if entry.is_edited)
 
     def save(self, *, complete: bool, keep: bool = False, others: Iterable[Used] = ()) -> Saved | None:
         """Write the cassette, if there is one: what this process and ``others`` used; see ``Cassette.save``.

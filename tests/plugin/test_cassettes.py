@@ -161,6 +161,23 @@ def test_an_unresolved_merge_is_named(run: RunPytest, recorded: Path) -> None:
     assert recorded.read_bytes() == before
 
 
+@pytest.mark.parametrize("workers", [SERIAL, MANY], ids=["one process", "workers"])
+def test_an_entry_of_another_request_is_replaced(
+    run: RunPytest, recorded: Path, server: FakeOpenAI, workers: list[str]
+) -> None:
+    """Also where workers refused it: the next run finds the answer, and an edited reply is not named as used."""
+    first, second, *others = map(json.loads, recorded.read_text("utf-8").splitlines())
+    forged = {**first, "request": second["request"], "redacted": True}
+    recorded.write_text("".join(f"{json.dumps(row)}\n" for row in (forged, second, *others)), "utf-8")
+    result = run(*RECORDING, *workers)
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["*answers.jsonl: written, 4 answers, 0 added, 0 dropped"])
+    result.stdout.no_fnmatch_line("*edited replies*")
+    assert json.loads(recorded.read_text("utf-8").splitlines()[0])["request"] == first["request"]
+    run(*REPLAYING, "--rag-cache-dir=elsewhere").assert_outcomes(passed=4)
+    assert server.calls == 1
+
+
 @pytest.mark.parametrize(
     ("args", "exists"), [(REPLAYING, 4), (RECORDING, 4), ((*REPLAYING, *MANY), 4), ((*RECORDING, *MANY), 5)]
 )
