@@ -415,16 +415,22 @@ def compare_columns(
         vacuous_here=_of("vacuous", here_by),
         vacuous_there=_of("vacuous", there_by),
         rewritten=rewritten,
-        silenced=tuple(
-            RowChange(id=key, before=before, after=1.0 - before, cluster=here.entries[key].cluster)
-            for key in found
-            if here_by[key] != there_by[key] and (before := float(there_by[key] == "counted")) is not None
-        ),
+        silenced=tuple(_silenced(here, found, here_by, there_by)),
         doubts=(
             *_doubts(there.partial, len(rewritten), found=len(found), asked=len(asked) - nowhere),
             *(f"{why} since the baseline" for why in changed),
         ),
     )
+
+
+def _silenced(
+    here: Column, keys: Iterable[str], here_by: Mapping[str, Standing], there_by: Mapping[str, Standing]
+) -> Iterator[RowChange]:
+    """Yield the rows that have something to check in one run alone, as scores of 0 and 1."""
+    for key in keys:
+        if here_by[key] != there_by[key]:
+            before = float(there_by[key] == "counted")
+            yield RowChange(id=key, before=before, after=1.0 - before, cluster=here.entries[key].cluster)
 
 
 def definition_changes(old: str | None, new: str | None) -> Iterator[str]:

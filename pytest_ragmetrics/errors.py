@@ -78,9 +78,11 @@ class DatasetError(RagMetricsError):
 
 
 # What pytest and pickle call those that users import.
-for _kind in (RagMetricsError, UnscoredError, JudgeError, JudgeNotConfiguredError, CacheMissError, DatasetError):
+for _kind in (
+    *(RagMetricsError, UnscoredError, JudgeError, JudgeNotConfiguredError),
+    *(CacheMissError, BudgetExceededError, DatasetError),
+):
     _kind.__module__ = "pytest_ragmetrics"
-BudgetExceededError.__module__ = "pytest_ragmetrics"
 
 
 class ArgumentError(RagMetricsError):
