@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.typed import Fields
 
 _DIGITS = 12
+# The parameters that say by themselves what they are.
+_PLAIN = (str, int, float, tuple)
 T = TypeVar("T", bound=str)
 V = TypeVar("V")
 
@@ -344,21 +346,25 @@ def _source_of(kind: type[Metric]) -> str:
     lines = linecache.getlines(file)
     functions = [it for it in vars(kind).values() if inspect.isfunction(it)]
     own = [it.__code__.co_firstlineno for it in functions if it.__qualname__ == f"{kind.__qualname__}.{it.__name__}"]
-    head = re.compile(rf"\s*class {kind.__name__}\b")
+    head = re.compile(rf"\s*class {re.escape(kind.__name__)}\b")
     starts = [number for number, line in enumerate(lines[: min(own, default=None)]) if head.match(line)]
     return "".join(inspect.getblock(lines[starts[-1] :])) if starts else ""
 
 
 @lru_cache(maxsize=256)
 def _defaults(kind: type[Metric]) -> dict[str, object]:
-    return {it.name: it.default for it in inspect.signature(kind).parameters.values() if it.name != "name"}
+    try:
+        taken = inspect.signature(kind).parameters.values()
+    except (TypeError, ValueError):  # compiled classes have none
+        return {}
+    return {it.name: it.default for it in taken if it.name != "name"}
 
 
 def rule_of(metric: Metric) -> str:
     """Return the digests of a metric's code and of its parameters that are no defaults, parted by ``/``."""
     values = ((name, usual, vars(metric).get(name)) for name, usual in _defaults(type(metric)).items())
-    given = [(name, it) for name, usual, it in values if isinstance(it, (str, int, float, tuple)) and it != usual]
-    return f"{code_of(type(metric))}/{digest(repr(given)) if given else ''}"
+    plain = [(name, it) for name, usual, it in values if isinstance(it, _PLAIN) and repr(it) != repr(usual)]
+    return f"{code_of(type(metric))}/{digest(repr(plain)) if plain else ''}"
 
 
 def digest(text: str) -> str:

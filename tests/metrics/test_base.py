@@ -15,7 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import Sample, assert_faithful, metric, metrics
-from pytest_ragmetrics.metrics.base import Metric, check_count, check_flag, check_number, code_of, f_beta, f_of_counts
+from pytest_ragmetrics.metrics.base import (
+    Metric,
+    check_count,
+    check_flag,
+    check_number,
+    code_of,
+    f_beta,
+    f_of_counts,
+    rule_of,
+)
 from pytest_ragmetrics.result import MetricResult
 
 EMPTIABLE = """
@@ -139,3 +148,24 @@ def test_the_code_of_a_class_is_known_without_parsing_its_file(monkeypatch: pyte
     limited, unlimited = code_of(_brevity(1)), code_of(_brevity(0))
     assert "" not in (limited, unlimited)
     assert limited == code_of(_brevity(2)) != unlimited
+
+
+@pytest.mark.parametrize("usual", [np.ones(2), 0.5])
+def test_no_class_and_no_parameter_keeps_a_score_from_being_recorded(usual: Any) -> None:
+    """A class without source or signature, and a default that does not compare to true or false."""
+
+    class Weighted(Metric):
+        name = "weighted"
+
+        def __init__(self, weights: Any = usual) -> None:
+            super().__init__()
+            self.weights = weights
+
+        def measure(self, sample: Sample) -> MetricResult:
+            return MetricResult(1.0, metric="weighted")
+
+    made: Any = type("weighted (", (Weighted,), {})
+    made.__signature__ = "none"
+    assert rule_of(Weighted(weights=(0.5, 0.5))) != rule_of(Weighted())
+    assert rule_of(made(weights=(0.5, 0.5))) == "/"
+    assert made().score(response="Moths.").value == 1.0
