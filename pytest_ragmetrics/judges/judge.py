@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.rendering import PromptBook, render
-from pytest_ragmetrics.judges.schema import InvalidAnswer, parse_json
+from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.transport import (
     DIRECT,
@@ -106,15 +106,13 @@ class PromptedJudge(Judge):
         if reply.answered is not None:
             return reply.answered
         try:
-            if reply.text not in request.answers:
-                request.answers[reply.text] = task.read(parse_json(reply.text))
+            answer = request.read(reply.text)
         except InvalidAnswer as error:
             # A fresh reply was validated on its way: this one was edited, or recorded by another version.
-            msg = (
-                f"{self.name}, {task.prompt}: the recorded reply does not fit: {error}; it replied {shown(reply.text)}"
-            )
+            fault = f"the recorded reply does not fit: {error.explained}"
+            msg = f"{self.name}, {task.prompt}: {fault}; it replied {shown(reply.text)}"
             raise UnscoredError(msg) from error
-        return Answered(answer=request.answers[reply.text], usage=reply.usage(request))
+        return Answered(answer=answer, usage=reply.usage(request))
 
 
 class AnsweringJudge(PromptedJudge):

@@ -72,6 +72,12 @@ def render(task: Task[Any], prompts: PromptBook) -> tuple[str, str]:
     return SYSTEM, "\n\n".join(filter(None, parts))
 
 
+def parted(message: str) -> tuple[str, str]:
+    """Return the texts under test in a rendered user message, and the instruction; both empty in another message."""
+    texts, reminder, instruction = message.rpartition(_REMINDER)
+    return (texts, instruction) if reminder else ("", "")
+
+
 def is_current(task: str, texts: Sequence[str], prompts: PromptBook) -> bool:
     """Tell whether messages that were recorded for a task are of these prompts; a task without a prompt has no others.
 

@@ -17,7 +17,16 @@ _TYPES: Mapping[str, Any] = {"object": dict, "array": list, "string": str, "inte
 
 
 class InvalidAnswer(Exception):  # noqa: N818 - it is the answer that is named, and a judge may be asked again
-    """A judge's answer does not fit the task; the message names the fault."""
+    """A judge's answer does not fit the task; the message names the fault, ``advice`` what a person may do."""
+
+    def __init__(self, fault: str = "", *, advice: str = "") -> None:
+        super().__init__(fault)
+        self.advice = advice
+
+    @property
+    def explained(self) -> str:
+        """The fault, with the advice."""
+        return f"{self}: {self.advice}" if self.advice else str(self)
 
 
 def record(**fields: Schema) -> Schema:
@@ -178,14 +187,15 @@ def extract_json(text: str) -> str:
 
 def extract_object(text: str) -> tuple[str, object]:
     """Return the JSON object in a reply, as :func:`extract_json`, and its value."""
-    found = _objects(_THOUGHTS.sub("", text).strip())
+    found = json_objects(_THOUGHTS.sub("", text).strip())
     if len(found) != 1:
         problem = "contains several JSON objects" if found else "is not a JSON object"
         raise InvalidAnswer(f"the answer {problem}; there must be one and nothing else")
     return next(iter(found.items()))
 
 
-def _objects(text: str) -> dict[str, object]:
+def json_objects(text: str) -> dict[str, object]:
+    """Return the JSON objects in a text, none within another, and their values."""
     found = {}
     start = text.find("{")
     for _ in range(_MOST_STARTS):

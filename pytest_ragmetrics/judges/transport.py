@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
-from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object
+from pytest_ragmetrics.judges.examples import own_part
+from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object, parse_json
 from pytest_ragmetrics.loop import in_child
 from pytest_ragmetrics.prices import price
 from pytest_ragmetrics.result import Usage
@@ -172,6 +173,14 @@ class Request:
     def shared_schema(self) -> Mapping[str, Any]:
         """The schema that other requests have too, with which providers keep a beginning; its own if there is none."""
         return self.schema if self.asked is None else self.asked.envelope or self.schema
+
+    def read(self, text: str, value: object = None) -> Any:
+        """Return the answer to the task in a JSON text, whose ``value`` may be known; raise :class:`InvalidAnswer`."""
+        if text not in self.answers:
+            task: Task[Any] = self.asked  # type: ignore[assignment] # there is one where a reply is read
+            value = parse_json(text) if value is None else value
+            self.answers[text] = task.read(own_part(value, self.schema, self.messages[-1]["content"]))
+        return self.answers[text]
 
     def spelled_out(self) -> list[ChatMessage]:
         """Return the messages with the schema in the last of them, for a judge that takes no schema."""
@@ -362,7 +371,7 @@ def fitting(request: Request, reply: Reply) -> Reply:
     if request.asked is None or reply.answered is not None:
         return reply
     text, value = extract_object(reply.text)
-    request.answers[text] = request.asked.read(value)
+    request.read(text, value)
     return reply if text == reply.text else replace(reply, text=text)
 
 
@@ -374,7 +383,7 @@ def _checked(request: AnyRequest, reply: Reply, when: str) -> Reply:
         return fitting(request, reply)
     except InvalidAnswer as error:
         name = "" if request.provider is None else request.provider.name
-        msg = f"{name}, {request.task}: no usable answer, {when}: {error}; it replied {shown(reply.text)}"
+        msg = f"{name}, {request.task}: no usable answer, {when}: {error.explained}; it replied {shown(reply.text)}"
         raise UnreadableReplyError(msg, reply=reply, usage=reply.usage(request)) from error
 
 

@@ -1,0 +1,99 @@
+"""Answers that repeat the example of their prompt: a model too small to judge gives them, whatever it is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pytest_ragmetrics.judges.rendering import parted
+from pytest_ragmetrics.judges.schema import InvalidAnswer, json_objects
+
+_REPEATED = "the answer repeats the example of the prompt"
+_TOO_SMALL = "the model is too small for this task, see ragmetrics probe"
+_OPENED = re.compile(r"^<<<.* (\d+)$", re.MULTILINE)
+_DIGEST = re.compile(r"\d{12}")
+# The one reason in our prompts that fits any text, so that good models write it too.
+_OF_ALL = "it says so"
+_WORD = re.compile(r"\w+")
+
+
+def own_part(answer: object, schema: Mapping[str, Any], prompt: str) -> object:
+    """Return what an answer says besides the example of its prompt; raise :class:`InvalidAnswer` if that is nothing.
+
+    The example is every JSON object in the instruction, also in a prompt of a user's own. An answer or an entry of a
+    list repeats it if all its free texts are in it, and none is in the texts under test. An answer without a free text
+    repeats nothing: ``{"sentences": []}`` is the right answer for most texts.
+
+    >>> from pytest_ragmetrics.judges.rendering import PromptBook, render
+    >>> from pytest_ragmetrics.judges.tasks import ListClaims
+    >>> task = ListClaims(text="Moths fly.")
+    >>> own_part({"claims": ["Ada Brandt was from Oslo.", "Moths fly."]}, task.form, render(task, PromptBook())[1])
+    {'claims': ['Moths fly.']}
+    """
+    texts, instruction = parted(prompt)
+    names = _free_fields(schema)
+    said = tuple(_free_texts(answer, names))
+    digests = {digest for text in said for digest in _DIGEST.findall(text)}
+    if digests and not digests.isdisjoint(_OPENED.findall(texts)):
+        raise InvalidAnswer("the answer repeats a delimiter of the texts")
+    examples = _examples(instruction, names)
+    known = frozenset().union(*examples)
+    if known.isdisjoint(map(_folded, said)):
+        return answer
+    words = f" {_folded(texts)} "
+
+    def repeats(part: object) -> bool:
+        folded = [_folded(text) for text in _free_texts(part, names)]
+        return bool(folded) and known.issuperset(folded) and is_told(folded)
+
+    def is_told(folded: Sequence[str]) -> bool:
+        return {*folded} != {_OF_ALL} and not any(f" {text} " in words for text in folded)
+
+    # Of the verdicts on numbered items none may be left out.
+    begin = [(tuple(map(_folded, said[: len(example)])), example) for example in examples if _is_numbered(schema)]
+    if repeats(answer) or any(folded == example and is_told(folded) for folded, example in begin):
+        raise InvalidAnswer(_REPEATED, advice=_TOO_SMALL)
+    if not isinstance(answer, dict) or _is_numbered(schema):
+        return answer
+    return {
+        name: [item for item in value if not repeats({name: item})] if isinstance(value, list) else value
+        for name, value in answer.items()
+    }
+
+
+def _is_numbered(schema: Mapping[str, Any]) -> bool:
+    lists = [field["items"] for field in schema["properties"].values() if "items" in field]
+    return any("number" in items.get("properties", ()) for items in lists)
+
+
+def _free_fields(schema: Mapping[str, Any], name: str = "") -> frozenset[str]:
+    """Return the names of the fields with texts that are not enumerated."""
+    if "items" in schema:
+        return _free_fields(schema["items"], name)
+    if "properties" in schema:
+        return frozenset().union(*(_free_fields(field, name) for name, field in schema["properties"].items()))
+    return frozenset([name] if schema["type"] == "string" and "enum" not in schema else [])
+
+
+def _free_texts(value: object, names: frozenset[str], name: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for field, part in value.items():
+            yield from _free_texts(part, names, field)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _free_texts(part, names, name)
+    elif isinstance(value, str) and name in names and value.strip():
+        yield value
+
+
+@lru_cache(maxsize=64)
+def _examples(instruction: str, names: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the free texts of each example in an instruction."""
+    found = (tuple(map(_folded, _free_texts(value, names))) for value in json_objects(instruction).values())
+    return tuple(filter(None, found))
+
+
+def _folded(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold())) or text.strip()

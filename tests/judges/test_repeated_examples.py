@@ -1,0 +1,217 @@
+"""A reply that repeats the example of its prompt is no answer, as a model too small to judge gives it to everything."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.judges import tasks
+from pytest_ragmetrics.judges.examples import own_part
+from pytest_ragmetrics.judges.judge import CustomJudge
+from pytest_ragmetrics.judges.rendering import PromptBook, parted, render
+from pytest_ragmetrics.judges.schema import InvalidAnswer, json_objects
+from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.transport import Providers, Repair, Reply
+from tests.asking import MemoryTransport, ask
+from tests.every_task import CONTEXTS, EVERY_TASK, SELECT
+
+REPEATED = "the answer repeats the example of the prompt"
+#: Tasks of two items, so that their examples fit them.
+TWO_ITEMS: tuple[Task[Any], ...] = (
+    *(task for task in EVERY_TASK if task is not SELECT and not isinstance(task, tasks.MatchTopics)),
+    tasks.MatchTopics(topics=("depth", "fish"), allowed=("lakes", "pike")),
+)
+NAMES = [task.prompt for task in TWO_ITEMS]
+
+
+def prompt(task: Task[Any], prompts: PromptBook | None = None) -> str:
+    """Return what a judge is asked."""
+    return render(task, prompts or PromptBook())[1]
+
+
+def examples(task: Task[Any], prompts: PromptBook | None = None) -> list[str]:
+    """Return the examples of a prompt."""
+    return list(json_objects(parted(prompt(task, prompts))[1]))
+
+
+def own(task: Task[Any], answer: object) -> object:
+    """Return what an answer says besides the example."""
+    return own_part(answer, task.schema(), prompt(task))
+
+
+@pytest.mark.parametrize("task", TWO_ITEMS, ids=NAMES)
+def test_the_example_is_no_answer(task: Task[Any]) -> None:
+    """To no task; the judge is asked once more, and the error says what a person can see."""
+    for example in examples(task):
+        asked: list[str] = []
+
+        def judge(text: str, example: str = example, asked: list[str] = asked) -> str:
+            asked.append(text)
+            return example
+
+        with pytest.raises(UnscoredError, match=f"also after a repair: {REPEATED}: the model is too small") as caught:
+            ask(CustomJudge(judge, name="small"), task)
+        assert len(asked) == 2
+        assert f"Your answer cannot be used: {REPEATED}. " in asked[1]
+        assert "too small" not in asked[1]
+        assert "ragmetrics probe" in str(caught.value)
+
+
+@pytest.mark.parametrize("task", TWO_ITEMS, ids=NAMES)
+@pytest.mark.parametrize("change", ["pretty", "capitals", "number"])
+def test_small_changes_make_no_answer_of_it(task: Task[Any], change: str) -> None:
+    """White space, letter case, and other ratings and verdicts beside the same texts."""
+    (example, *_) = examples(task)
+    value: Any = json.loads(example)
+    if change == "pretty":
+        value = json.loads(json.dumps(value, indent=4).replace('.",', '. ",'))
+    elif change == "capitals":
+        value = json.loads(example, object_hook=lambda it: {k: _louder(v) for k, v in it.items()})
+    else:
+        value = json.loads(example, parse_int=lambda _: 2)
+    with pytest.raises(InvalidAnswer, match=REPEATED):
+        own(task, value)
+
+
+def _louder(value: object) -> object:
+    return value.upper() if isinstance(value, str) else list(map(_louder, value)) if isinstance(value, list) else value
+
+
+def test_a_recorded_reply_that_repeats_it_is_unscored() -> None:
+    """Also one that an older version has stored."""
+    (example,) = examples(TWO_ITEMS[0])
+    judge, memory = CustomJudge(lambda _: example, name="small"), MemoryTransport()
+    memory.kept.append((judge.request(TWO_ITEMS[0]), Reply(text=example)))
+    with pytest.raises(UnscoredError, match=f"the recorded reply does not fit: {REPEATED}: the model is too small"):
+        ask(judge, TWO_ITEMS[0], transport=memory)
+
+
+def test_no_sentence_is_an_answer() -> None:
+    """An answer without a text repeats nothing: that no sentence is needed is right for most contexts."""
+    assert '{"sentences":[]}' in examples(SELECT)
+    (answered,) = ask(CustomJudge(lambda _: '{"sentences": []}', name="honest"), SELECT)
+    assert answered.answer == ()
+
+
+def test_the_examples_of_users_prompts_count(tmp_path: Path) -> None:
+    """Each JSON object in a prompt of their own, on one line or several."""
+    late = {"reason": "The tram is late.", "verdict": "answers"}
+    none = {"reason": "No tram runs.", "verdict": "refuses"}
+    text = f"Does it refuse?\n\n{json.dumps(late)}\n{json.dumps(none, indent=2)}\n"
+    (tmp_path / "judge_refusal.md").write_text(text, "utf-8")
+    prompts, task = PromptBook(folder=tmp_path), tasks.JudgeRefusal(question="How deep?", response="40 m.")
+    replies = examples(task, prompts)
+    assert len(replies) == 2
+    for reply in replies:
+
+        def small(_: str, reply: str = reply) -> str:
+            return reply
+
+        with pytest.raises(UnscoredError, match=REPEATED):
+            ask(CustomJudge(small, name="small", prompts=prompts), task)
+    packaged = '{"reason": "It names an owner.", "verdict": "answers"}'
+    (answered,) = ask(CustomJudge(lambda _: packaged, name="good", prompts=prompts), task)
+    assert not answered.answer.ok
+
+
+@pytest.mark.parametrize(
+    ("task", "mine"),
+    [
+        (tasks.ListClaims(text="Moths fly."), "Moths fly."),
+        (tasks.ListEntities(contexts=("Moths of Kent.",)), "Kent"),
+        (tasks.WriteClosedQuestions(contexts=("Moths fly.",)), {"phrase": "Moths", "question": "Do moths fly?"}),
+        (tasks.ListTopics(turns=("user: Moths?",)), {"topic": "Moths", "answered": True}),
+    ],
+)
+def test_a_list_that_begins_with_the_example_counts_by_the_rest(task: Task[Any], mine: object) -> None:
+    """In any order: what is the example's and not in the text is left out, what is the judge's own remains."""
+    ((field, of_example),) = json.loads(examples(task)[0]).items()
+    assert own(task, {field: [*of_example, mine]}) == {field: [mine]}
+    assert own(task, {field: [mine, *of_example[:1]]}) == {field: [mine]}
+    with pytest.raises(InvalidAnswer, match=REPEATED):
+        own(task, {field: of_example[:1]})
+
+
+def test_verdicts_that_begin_with_the_example_are_no_answer() -> None:
+    """None of them can be left out; one that is worded as in the example among others is the judge's own."""
+    task = tasks.AnswerQuestions(text="Pike live in the lake.", questions=("Pike?", "Eels?", "Crabs?"))
+    reply: dict[str, Any] = json.loads(examples(task)[0])
+    mine = {"number": 3, "reason": "Crabs are not mentioned.", "answer": "no"}
+    with pytest.raises(InvalidAnswer, match=REPEATED):
+        own(task, {"answers": [*reply["answers"], mine]})
+    mixed = {"answers": [reply["answers"][0], {**mine, "number": 2}, mine]}
+    assert own(task, mixed) == mixed
+
+
+def test_a_reason_that_fits_any_text_is_no_repetition() -> None:
+    """Of a claim that is there a good model says what the example says: "It says so."."""
+    task = tasks.VerifyClaims(claims=("Pike live in it.",), contexts=CONTEXTS)
+    honest = {"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [2], "verdict": "supported"}]}
+    assert own(task, honest) == honest
+    empty = {"verdicts": [{**honest["verdicts"][0], "reason": ""}]}
+    assert own(task, empty) == empty
+
+
+def test_what_stands_in_the_texts_under_test_is_no_repetition() -> None:
+    """Whoever asks about the subject of an example is answered."""
+    text = "Ada Brandt was from Oslo. She was a potter."
+    claims = {"claims": ["Ada Brandt was from Oslo.", "Ada Brandt was a potter."]}
+    assert own(tasks.ListClaims(text=text), claims) == {"claims": ["Ada Brandt was from Oslo."]}
+    whole = tasks.ListClaims(text=f"{text} Ada Brandt was a potter!")
+    assert own(whole, claims) == claims
+
+
+@pytest.mark.parametrize("text", ["Moths fly. {0}", "{0}", "<<<text {0}"])
+def test_a_claim_with_the_digest_of_a_block_is_refused(text: str) -> None:
+    """It repeats what stands around the texts, which no text has."""
+    task = tasks.ListClaims(text="Moths fly in 123456789012 gardens.")
+    digest = prompt(task).partition("<<<text ")[2].partition("\n")[0]
+    with pytest.raises(InvalidAnswer, match="repeats a delimiter"):
+        own(task, {"claims": ["Moths fly.", text.format(digest)]})
+    assert own(task, {"claims": ["Moths fly in 123456789012 gardens."]})
+
+
+def test_honest_answers_that_quote_the_texts_are_none() -> None:
+    """Two thousand random ones of all tasks, in the words of the examples."""
+    draw = random.Random(7)
+    words = sorted(
+        {word for task in TWO_ITEMS for text in examples(task) for word in re.findall(r"[A-Za-z0-9]+", text)}
+    )
+    for _ in range(2000):
+        task = draw.choice(EVERY_TASK)
+        sentences = [" ".join(draw.sample(words, draw.randint(2, 7))).capitalize() + "." for _ in range(4)]
+        shown = tasks.Critique(definition="Is it so?", fields=(("response", " ".join(sentences)),))
+        answer = _filled(task.schema(), draw, sentences)
+        assert own_part(answer, task.schema(), _asked(shown, task)) == answer
+
+
+def _asked(shown: Task[Any], task: Task[Any]) -> str:
+    """Return the prompt of a task over the texts of another."""
+    return prompt(shown).replace(parted(prompt(shown))[1], parted(prompt(task))[1])
+
+
+def _filled(schema: Mapping[str, Any], draw: random.Random, texts: list[str]) -> Any:
+    """Return a random value of a schema with texts of those under test."""
+    if "enum" in schema:
+        return draw.choice(schema["enum"])
+    if schema["type"] == "object":
+        return {name: _filled(field, draw, texts) for name, field in schema["properties"].items()}
+    if schema["type"] == "array":
+        return [_filled(schema["items"], draw, texts) for _ in range(draw.randint(1, 3))]
+    return {"string": draw.choice(texts), "integer": draw.randint(1, 4), "boolean": draw.random() < 0.5}[schema["type"]]
+
+
+def test_a_model_that_is_told_may_answer() -> None:
+    """The second reply counts, with the tokens of both."""
+    (example,) = examples(TWO_ITEMS[0])
+    replies = iter([example, '{"claims": ["Pike live in the lake."]}'])
+    judge = CustomJudge(lambda _: next(replies), name="good")
+    (answered,) = ask(judge, TWO_ITEMS[0], transport=Repair(Providers()))
+    assert (answered.answer, answered.usage.calls) == (("Pike live in the lake.",), 2)
