@@ -25,7 +25,7 @@ from pytest_ragmetrics.judges.panel import Panel
 from pytest_ragmetrics.judges.prefixes import Prefixes
 from pytest_ragmetrics.judges.rendering import PromptBook, Reasons
 from pytest_ragmetrics.judges.specs import make_judge, panel_members
-from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Transport
+from pytest_ragmetrics.judges.transport import WIDTH, Limiter, Providers, Repair, Transport, at_home
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.batching.queue import Batching, BatchQueue
@@ -39,7 +39,8 @@ class Engine:
     """Makes the judges and embedders of a run when they are first needed, and closes them at its end.
 
     ``judge`` and ``embedder`` are specs, ``cache_dir`` and ``cassette`` the places where answers are stored,
-    ``concurrency`` bounds the requests in flight, ``timeout`` is that of one attempt in seconds. ``offer_judge`` and
+    ``concurrency`` bounds the requests in flight, ``width_at_home`` those at first to a server of one's own (by default
+    4, unless the former is given), ``timeout`` is that of one attempt in seconds. ``offer_judge`` and
     ``offer_embedder`` may make something of a spec first, or return ``None``. ``asker`` names the test that is asking,
     ``budget`` is what all requests together may take. With a ``forecast`` none is made, and nothing is stored.
     ``cache_url`` is a cache shared with other machines, behind that of ``cache_dir``, used as ``cache_url_mode`` says
@@ -60,7 +61,8 @@ class Engine:
         cache_url_mode: RemoteMode = "readwrite",
         cache_secret: str = "",
         salt: str = "",
-        concurrency: int = 32,
+        concurrency: int = WIDTH,
+        width_at_home: int | None = None,
         timeout: float = 60,
         retries: int = 5,
         prompts: Path | None = None,
@@ -88,7 +90,11 @@ class Engine:
         self._is_forecast = forecast is not None
         paying: Transport = Providers() if budget is None else Budgeted(Providers(), budget)
         breaker = ProbingBreaker()
-        self.limiter = Limiter(concurrency, CircuitBreakers(paying, lambda: context.current().breaker or breaker))
+        self.limiter = Limiter(
+            concurrency,
+            CircuitBreakers(paying, lambda: context.current().breaker or breaker),
+            at_home=width_at_home or at_home(concurrency),
+        )
         self._batches = Batches(self.limiter)
         #: The cache shared with other machines, if there is one.
         self.remote: RemoteCache | None = None

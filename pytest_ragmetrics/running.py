@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 #: Each is a :class:`~pytest_ragmetrics.context.Session`, whose module imports this one.
@@ -21,3 +22,8 @@ def leave(session: Any) -> None:
 def innermost() -> Any:
     """Return the running session."""
     return _running[-1] if _running else None
+
+
+def workers() -> int:
+    """Return how many workers of xdist share this run."""
+    return int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property, partial
@@ -284,6 +285,7 @@ class PytestSession:
         """The engine of this process."""
         from pytest_ragmetrics import context
         from pytest_ragmetrics.engine import Engine
+        from pytest_ragmetrics.judges.transport import at_home
 
         load_reporting()
         settings, hook = self.settings, self._hook
@@ -298,6 +300,7 @@ class PytestSession:
             cache_secret=settings.cache_secret,
             salt=settings.cache_salt,
             concurrency=self.concurrency,
+            width_at_home=at_home(self.settings.concurrency, self._workers),
             timeout=settings.timeout,
             retries=settings.retries,
             prompts=settings.prompts,
@@ -357,7 +360,8 @@ class PytestSession:
         lines = self._cassette.save(self.engine.cache, exit_status, rows) if records and used else []
         queue = self.engine.queue if self._has_engine else None
         batches = [] if queue is None else queue.summary(self.engine.cache.holds)
-        return [*lines, *self._shared([row["remote"] for row in rows if row]), *batches, *self._budget.notes(rows)]
+        lines += [*self._given_up(rows), *self._shared([row["remote"] for row in rows if row])]
+        return [*lines, *batches, *self._budget.notes(rows)]
 
     def selection(self, session: pytest.Session, exit_status: int) -> Selection:
         """Return which tests the run had, and what their metrics asked, once its workers have ended."""
@@ -530,6 +534,7 @@ class PytestSession:
             remote = self.engine.remote if self._has_engine else None
             row["history"] = self._to_history()
             row["remote"] = {} if remote is None else remote.final_counts()
+            row["attempts"] = self._attempts()
             self._config.workeroutput["ragmetrics"] = row  # type: ignore[attr-defined] # set by xdist
 
     @pytest.hookimpl(optionalhook=True)
@@ -566,6 +571,21 @@ class PytestSession:
     @property
     def _has_engine(self) -> bool:
         return "engine" in self.__dict__
+
+    def _attempts(self) -> dict[str, int]:
+        """Return how often this process sent a request, and gave one up after its time-out."""
+        limiter = self.engine.limiter if self._has_engine else None
+        return {} if limiter is None else {"sent": limiter.sent, "given up": limiter.given_up}
+
+    def _given_up(self, rows: Sequence[Mapping[str, Any] | None]) -> list[str]:
+        """Return the line on requests that were given up, in all processes."""
+        found = sum((Counter(row["attempts"]) for row in rows if row), Counter(self._attempts()))
+        if not found["given up"]:
+            return []
+        from pytest_ragmetrics.explain.phrases import counted
+
+        said = f"{counted(found['sent'], 'request')} sent, {found['given up']:,} given up after their time-out"
+        return [f"{said}: see --rag-concurrency and --rag-timeout"]
 
     def _shared(self, workers: Sequence[Mapping[str, Any]]) -> list[str]:
         """Return the line on the shared cache, once everything is written there."""

@@ -211,7 +211,11 @@ class Settings:
     )
     cassette_keep: bool = _switch("Keep what a full run did not use in the cassette.")
     concurrency: int = _setting(
-        _number(int, 1), 32, "How many requests may be in flight (default: 32).", environment=True, metavar="N"
+        _number(int, 1),
+        32,
+        "How many requests may be in flight (default: 32; 4 at first to a server of your own).",
+        environment=True,
+        metavar="N",
     )
     max_file: int = _setting(
         _number(int, 1),

@@ -86,7 +86,15 @@ def _schema(body: Body) -> Any:
 
 
 def _shape(schema: Body) -> str:
-    return json.dumps(schema.get("properties", {}), sort_keys=True)
+    return json.dumps(unbounded(schema).get("properties", {}), sort_keys=True)
+
+
+def unbounded(schema: Any, name: str = "") -> Any:
+    """Return a schema without the bounds that a server gets which is not the provider's own."""
+    if not isinstance(schema, dict):
+        return schema
+    bounds = {"maxLength", "maxItems", "minItems"} | ({"enum"} if name == "number" else set())
+    return {key: unbounded(part, key) for key, part in schema.items() if key not in bounds}
 
 
 def _numbered(text: str) -> dict[int, str]:

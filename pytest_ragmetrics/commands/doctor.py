@@ -39,7 +39,7 @@ from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook, is_current
 from pytest_ragmetrics.judges.schema import extract_json, parse_json
-from pytest_ragmetrics.judges.specs import DEFAULT_REASON, make_judge, meant_by, panel_members, untiered
+from pytest_ragmetrics.judges.specs import DEFAULT_REASON, bare, make_judge, meant_by, panel_members
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, JudgeRefusal
 from pytest_ragmetrics.judges.transport import shown
 from pytest_ragmetrics.prices import cheaper_successor
@@ -268,7 +268,7 @@ def provider_checks(project: Project) -> Iterator[Check]:
 def price_checks(spec: str) -> Iterator[Check]:
     """Say why ``auto`` chose a model, and which newer one of the same provider costs less; neither is a fault."""
     try:
-        kind, _, model = untiered(meant_by(spec)).partition(":")
+        kind, _, model = bare(meant_by(spec)).partition(":")
     except RagMetricsError:
         return
     successor = cheaper_successor(kind, model)
@@ -445,7 +445,7 @@ async def _tried(url: str, secret: str, *, writes: bool) -> tuple[float, int, in
 
 def cassette_checks(project: Project) -> Iterator[Check]:
     """Check that the cassette can be read and has answers of the judge; if named or replayed it must exist."""
-    file, judges = project.path("cassette"), [untiered(judge.text) for judge in _members(project.spec("judge"))]
+    file, judges = project.path("cassette"), [bare(judge.text) for judge in _members(project.spec("judge"))]
     if file is None:
         return
     if not file.exists():

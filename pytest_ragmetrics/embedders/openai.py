@@ -94,7 +94,6 @@ class OpenAIEmbedder(Embedder):
                 "/embeddings", {"model": self.model, "input": sent, "encoding_format": encoding, **chosen}
             ),
             lambda encoding, error: _concede(encoding, error, len(sent)),
-            rate_limited=request.rate_limited,
             single=request.is_single,
             most=_FRAME + len(sent) * _VECTOR,
         )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from ipaddress import ip_address
 from typing import TypeVar
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 T = TypeVar("T")
+_PRIVATE = (".localhost", ".local", ".internal", ".lan")
 
 # The account before the host. A colon that no port follows begins a password that should have been quoted.
 _ACCOUNT = re.compile(r"^(\w[\w+.-]*://)?([^/?#]*@|[^/?#:@]*:(?!\d*(?:[/?#]|$)).*@)", re.DOTALL)
@@ -36,6 +38,19 @@ def shown_address(url: str) -> str:
     ('http://***@host/v1', '***@host')
     """
     return _ACCOUNT.sub(lambda found: f"{found[1] or ''}***@", url).partition("?")[0]
+
+
+def is_private(url: str) -> bool:
+    """Tell whether a server is one of this machine or of a network that is not public.
+
+    >>> [is_private(f"http://{host}:8080/v1") for host in ("127.0.0.1", "ollama", "[::1]", "llm.example")]
+    [True, True, True, False]
+    """
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith(_PRIVATE)
 
 
 def secrets_of(urls: Iterable[str]) -> list[str]:

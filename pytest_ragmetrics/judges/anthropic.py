@@ -19,7 +19,7 @@ from pytest_ragmetrics.judges.api import (
     refused_parameter,
     token_count,
 )
-from pytest_ragmetrics.judges.problems import CUT, Problem, no_text, unlike
+from pytest_ragmetrics.judges.problems import Problem, cut, no_text, unlike
 from pytest_ragmetrics.judges.transport import Reply, Request
 from pytest_ragmetrics.judges.wire import Wire
 
@@ -76,7 +76,7 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
             return unlike("Anthropic", answer, "ANTHROPIC_BASE_URL")
         stopped = field_of(answer, "stop_reason")
         if stopped == "max_tokens":
-            return CUT
+            return cut(self.name, _text(answer))
         if stopped == "model_context_window_exceeded":
             return Problem(text="was cut off by the context window of the model; give it shorter texts")
         text = _text(answer)

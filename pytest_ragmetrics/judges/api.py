@@ -21,11 +21,22 @@ from urllib.request import getproxies
 
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError, warn_once
-from pytest_ragmetrics.judges.addresses import secrets_of, shown_address, split_account, without
-from pytest_ragmetrics.judges.attempts import ASKED, MOST, ApiKey, Call, FinalError, asked_for, current, within
+from pytest_ragmetrics.judges.addresses import is_private, secrets_of, shown_address, split_account, without
+from pytest_ragmetrics.judges.attempts import (
+    ASKED,
+    MOST,
+    ApiKey,
+    Call,
+    FinalError,
+    InFlight,
+    asked_for,
+    current,
+    within,
+)
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.problems import Problem, said_in
 from pytest_ragmetrics.judges.rendering import PromptBook
+from pytest_ragmetrics.judges.specs import check_parameters
 from pytest_ragmetrics.judges.transport import (
     SERVICE_TIER,
     JudgeOutageError,
@@ -33,6 +44,7 @@ from pytest_ragmetrics.judges.transport import (
     Reply,
     Request,
     UnusableReplyError,
+    current_place,
     shown,
 )
 from pytest_ragmetrics.judges.wire import Wire, http_client
@@ -157,7 +169,8 @@ class Connection(Generic[Terms]):
         self._retries = retries
         self._deadline = (timeout + _PAUSE) * (retries + 1) if deadline is None else deadline
         self._wire: Wire | None = None
-        loop.in_child(self, _wire=lambda: None)
+        self._in_flight = InFlight()
+        loop.in_child(self, _wire=lambda: None, _in_flight=InFlight)
 
     def __repr__(self) -> str:
         return f"<Connection {self._vendor.label} {self._model}>"
@@ -167,15 +180,15 @@ class Connection(Generic[Terms]):
         send: Callable[[Wire, Terms], Awaitable[T]],
         concede: Callable[[Terms, Any], Terms | None],
         *,
-        rate_limited: Callable[[], None] | None = None,
         most: int | None = MOST,
         single: bool = False,
+        steady: bool = False,
     ) -> T:
         """Return the result of ``send(wire, terms)``; raise ``JudgeError`` for a failure of provider or network.
 
         ``concede(terms, error)`` returns the terms to try after a rejection, or ``None`` if there are none.
-        ``rate_limited`` is called for each answer "too many requests", which the SDK retries by itself. ``most`` limits
-        a reply in bytes; ``None`` also lifts the limit of time of an attempt. A ``single`` call is not tried again.
+        ``most`` limits a reply in bytes; ``None`` also lifts the limit of time of an attempt. A ``single`` call is not
+        tried again, and one that is answered alike each time, a ``steady`` one, not where a server still writes.
         """
         sdk = self._sdk()
         if self._wire is None:
@@ -186,8 +199,10 @@ class Connection(Generic[Terms]):
             timeout=None if most is None else self._timeout,
             most=most,
             key=None if self._asked_for is None else self._current_key,
-            tell=lambda response: _check_rate(response, rate_limited),
+            tell=_check_rate,
             single=single,
+            steady=steady and self.elsewhere is not None and is_private(self.elsewhere),
+            in_flight=self._in_flight,
         )
         before = current.set(call)
         # The SDK's own errors are not chained: their frames and headers contain the key.
@@ -301,6 +316,9 @@ class Connection(Generic[Terms]):
     def _ended(self, error: RagMetricsError) -> RagMetricsError:
         if isinstance(error, UnusableReplyError):
             return UnusableReplyError(f"{self._who} {self._clean(str(error))}")
+        if isinstance(error, JudgeOutageError):
+            advice = f"raise --rag-timeout, or bound the reply ({self._who}?max_tokens=N)"
+            return JudgeOutageError(f"{self._who}: {error}; {advice}")
         if isinstance(error, JudgeUnavailableError):
             said = f"{self._shown_url} {self._clean(str(error))}"
             return JudgeUnavailableError(f"{self._who}: {said}; check {self._vendor.url_variable}")
@@ -322,9 +340,8 @@ class Connection(Generic[Terms]):
     def _meaning(self, sdk: Any, error: Any, attempts: int) -> JudgeError:
         tried = _tried(attempts)
         if isinstance(error, sdk.APITimeoutError) and _took_too_long(error):
-            return JudgeOutageError(
-                f"{self._who}: no answer within {self._timeout:g} s{tried}; see --rag-timeout and --rag-retries"
-            )
+            advice = "see --rag-timeout, --rag-retries and --rag-concurrency"
+            return JudgeOutageError(f"{self._who}: no answer within {self._timeout:g} s{tried}; {advice}")
         if isinstance(error, sdk.APIConnectionError):
             cause = self._clean(_said(error.__cause__ or error))
             msg = f"{self._who}: {self._shown_url} cannot be reached{tried} ({cause})"
@@ -370,15 +387,15 @@ class Connection(Generic[Terms]):
         return without(said, (*self._passwords, *filter(_LONG_KEY.search, self._secrets)))
 
 
-def _check_rate(response: Any, rate_limited: Callable[[], None] | None) -> None:
+def _check_rate(response: Any) -> None:
     """Report "too many requests", and keep the SDK from retrying without credit."""
     if response.status_code != HTTPStatus.TOO_MANY_REQUESTS:
         return
     said = response.content.decode("utf-8", "replace")
     if "insufficient_quota" in said or _NO_CAPACITY.search(said):
         response.headers["x-should-retry"] = "false"
-    elif rate_limited is not None:
-        rate_limited()
+    elif (place := current_place.get()) is not None:
+        place.too_many()
 
 
 def _tried(attempts: int) -> str:
@@ -484,8 +501,8 @@ def token_count(value: object) -> int:
 #: The name of a schema that several tasks share.
 SHARED_NAME = "answer"
 #: The sampling parameters of the first sample of a request, and of further ones.
-_STEADY = {"temperature": 0}
-_VARIED = {"temperature": 1}
+STEADY = {"temperature": 0}
+VARIED = {"temperature": 1}
 
 
 class ApiJudge(PromptedJudge, Generic[Terms]):
@@ -505,16 +522,17 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         prompts: PromptBook | None = None,
         **connection: Unpack[ConnectionOptions],
     ) -> None:
+        check_parameters(parameters or ())
         tiered = {} if parameters is None else {n: value for n, value in parameters.items() if n == SERVICE_TIER}
         # The tier is no sampling parameter, and replaces none.
         if parameters is None or (tiered and tiered == dict(parameters)):
-            parameters, asked = None, {**_STEADY, **tiered}
+            parameters, asked = None, {**STEADY, **tiered}
         else:
             asked = dict(parameters)
         if tiered.get(SERVICE_TIER) == FLEX:
             connection["timeout"] = max(connection.get("timeout", 0), _FLEX_TIMEOUT)
         super().__init__(name=f"{self.kind}:{model}", model=model, parameters={**self.needed, **asked}, prompts=prompts)
-        self.varied = {} if parameters else dict(_VARIED)
+        self.varied = {} if parameters else dict(VARIED)
         self._connection = Connection[Terms](self.vendor, self.offer, model=model, **connection)
         self.url = self._connection.elsewhere
 
@@ -537,8 +555,8 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         answer = await self._connection.call(
             lambda wire, terms: self._send(wire, request, terms),
             lambda terms, error: self._concede(terms, request, error),
-            rate_limited=request.rate_limited,
             single=request.is_single,
+            steady=request.parameters.get("temperature") == 0,
         )
         answer = self._connection.without_secrets(answer)
         return self.read(answer, request)

@@ -5,15 +5,22 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from importlib import import_module
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError
-from pytest_ragmetrics.judges.transport import JudgeUnavailableError, UnusableReplyError, check_running
+from pytest_ragmetrics.judges.transport import (
+    JudgeOutageError,
+    JudgeUnavailableError,
+    UnusableReplyError,
+    current_place,
+)
+from pytest_ragmetrics.running import workers
 
 T = TypeVar("T")
 #: A key, or what is asked for one before every attempt; one that is not asynchronous in a thread.
@@ -31,12 +38,33 @@ def _ignore(_: Any) -> None:
     pass
 
 
-@dataclass(kw_only=True, slots=True)
+class InFlight:
+    """The calls to one server whose attempts are under way."""
+
+    def __init__(self) -> None:
+        self._calls: set[Call] = set()
+
+    @contextmanager
+    def sent(self, call: Call) -> Iterator[None]:
+        """Count a call among them; each is crowded that was there with another, also of another worker of xdist."""
+        self._calls.add(call)
+        call.is_crowded = False
+        if len(self._calls) > 1 or workers() > 1:
+            for each in self._calls:
+                each.is_crowded = True
+        try:
+            yield
+        finally:
+            self._calls.discard(call)
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
 class Call:
     """What each attempt of a call may take, and how many there were.
 
     ``timeout`` is in seconds, ``most`` in bytes, ``None`` where there is no limit. ``key`` returns the key, ``tell``
-    is called with each response that is no success. A ``single`` call has one attempt.
+    is called with each response that is no success. A ``single`` call has one attempt; a ``steady`` one would be
+    answered alike each time, so that after two time-outs without others ``in_flight`` it is not tried again.
     """
 
     timeout: float | None = None
@@ -44,7 +72,12 @@ class Call:
     key: Callable[[], Awaitable[str]] | None = None
     tell: Callable[[Any], None] = _ignore
     single: bool = False
+    steady: bool = False
+    in_flight: InFlight = field(default_factory=InFlight)
     made: int = 0
+    #: Whether other calls were in flight during the last attempt, and how many timed out without.
+    is_crowded: bool = False
+    alone: int = 0
 
     async def put_key(self, headers: MutableMapping[str, str]) -> None:
         """Put the key in its place in headers, where it is asked for."""
@@ -72,15 +105,24 @@ async def attempt(make: Callable[[Call], Awaitable[T]], request: Any) -> T:
 
     Raises ``FinalError`` beyond them.
     """
-    call = current.get() or Call()
+    call, place = current.get() or Call(), current_place.get()
     try:
-        check_running.get()()
+        if place is not None:
+            await place.attempt(timeout=call.timeout, is_first=not call.made)
     except JudgeError as error:
         raise FinalError(error) from None
     call.made += 1
     try:
-        return await within(call.timeout, make(call))
+        with call.in_flight.sent(call):
+            return await within(call.timeout, make(call))
     except asyncio.TimeoutError:
+        if place is not None:
+            place.timed_out(is_crowded=call.is_crowded)
+        call.alone += not call.is_crowded
+        # A second attempt is made: a server may load its model for the first.
+        if call.steady and call.alone > 1:
+            said = f"no answer within {call.timeout:g} s, twice, with no other request in flight: it was still writing"
+            raise FinalError(JudgeOutageError(said)) from None
         # One that the SDK knows, and tries again.
         raise library_of(request).ReadTimeout(f"no answer within {call.timeout:g} s", request=request) from None
     except Exception as error:

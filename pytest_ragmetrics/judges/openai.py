@@ -25,7 +25,8 @@ from pytest_ragmetrics.judges.api import (
     said_by,
     token_count,
 )
-from pytest_ragmetrics.judges.problems import CUT, Problem, no_text, unlike
+from pytest_ragmetrics.judges.bounds import bounded
+from pytest_ragmetrics.judges.problems import Problem, cut, no_text, unlike
 from pytest_ragmetrics.judges.transport import SERVICE_TIER, ChatMessage, Reply, Request
 from pytest_ragmetrics.judges.wire import Wire
 from pytest_ragmetrics.prices import estimated_tokens
@@ -50,15 +51,32 @@ Form = Literal["json_schema", "json_object", "text"]
 
 #: The form to try when a server refuses one.
 _NEXT_FORM: Mapping[Form, Form] = {"json_schema": "json_object", "json_object": "text"}
-_FORM_WORDS = ("response_format", "response format", "json_schema", "json_object", "json mode", "structured output")
+_FORM_WORDS = (
+    "response_format",
+    "response format",
+    "json_schema",
+    "json_object",
+    "json mode",
+    "structured output",
+    "grammar",
+)
+_WINDOW = re.compile(r"max(?:imum)?[ _](?:context|model)[ _]len|max_(?:completion_)?tokens")
+# Of llama.cpp, and of servers that pass a schema on to OpenAI.
+_BOUND_WORDS = ("grammar", "maxitems", "minitems", "maxlength")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenAICapabilities:
-    """The form of output that a server accepts, and the parameters it refuses."""
+    """The form of output that a server accepts, and the parameters it refuses.
+
+    Where the server is not the provider's own, schemas are bounded until one is refused, and replies until an honest
+    one, as of a model that thinks first, is cut short.
+    """
 
     form: Form = "json_schema"
     refused: frozenset[str] = frozenset()
+    has_bounds: bool = True
+    is_brief: bool = True
 
 
 class OpenAIJudge(ApiJudge[OpenAICapabilities]):
@@ -86,6 +104,8 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
 
     async def _send(self, wire: Wire, request: Request, terms: OpenAICapabilities) -> Any:
         answer = await self._post(wire, self._body(request, terms))
+        if self.terms.is_brief and (problem := self._problem(answer)) is not None and problem.is_cut:
+            self.terms = replace(self.terms, is_brief=False)
         tokens = token_count(field_of(field_of(answer, "usage"), "prompt_tokens"))
         if self._longest.is_cut(tokens, estimated_tokens(*request.texts)):
             warn_once(
@@ -107,7 +127,19 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         return await wire.post("/chat/completions", body)
 
     def _body(self, request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
-        return _body(request, terms, None if self.cached_from is None else _marked if self._bills_writes else _keyed)
+        if self._connection.is_direct or request.asked is None:
+            caching = None if self.cached_from is None else _marked if self._bills_writes else _keyed
+            return _body(request, terms, caching)
+        schema, most = bounded(request.schema, request.asked)
+        if terms.has_bounds and terms.form == "json_schema":
+            request = replace(request, schema=schema)
+        limits = (
+            [] if request.is_longer or not terms.is_brief else [name for name in _LIMITS if name not in terms.refused]
+        )
+        # That of the judge's own parameters goes first.
+        if limits and not request.parameters.keys() & _LIMITS:
+            request = replace(request, parameters={**request.parameters, limits[-1]: most})
+        return _body(request, terms, None)
 
     def _cached_from(self, terms: OpenAICapabilities) -> int | None:
         needed = {_CACHE_OPTIONS, _BREAKPOINT} if self._bills_writes else {_CACHE_KEY}
@@ -120,12 +152,18 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         return version is not None and (int(version[1]), int(version[2] or 0)) >= _BILLING
 
     def _concede(self, terms: OpenAICapabilities, request: Request, error: Any) -> OpenAICapabilities | None:
-        room = _room(request, terms.refused) if request.is_longer else ()
-        names = [*request.parameters, *room, _CACHE_OPTIONS, _BREAKPOINT, _CACHE_KEY]
+        said = said_by(error).lower()
+        if terms.has_bounds and not self._connection.is_direct and any(word in said for word in _BOUND_WORDS):
+            return replace(terms, has_bounds=False)
+        is_limited = request.is_longer or not self._connection.is_direct
+        names = [*request.parameters, *(_LIMITS if is_limited else ()), _CACHE_OPTIONS, _BREAKPOINT, _CACHE_KEY]
         name = refused_parameter(error, [name for name in names if name not in terms.refused])
-        about_form = error.param == "response_format" or any(word in said_by(error).lower() for word in _FORM_WORDS)
+        about_form = error.param == "response_format" or any(word in said for word in _FORM_WORDS)
         if name is not None and not about_form:
             return replace(terms, refused=terms.refused | {name})
+        if terms.is_brief and is_limited and _WINDOW.search(said):
+            # vLLM wants room for the prompt and for the longest reply.
+            return replace(terms, is_brief=False)
         following = _NEXT_FORM.get(terms.form)
         return replace(terms, form=following) if about_form and following is not None else None
 
@@ -135,7 +173,7 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         if not isinstance(message, Mapping):
             return unlike("OpenAI", answer, "OPENAI_BASE_URL (it often ends in /v1)")
         if finish in ("length", "max_tokens"):
-            return CUT
+            return cut(self.name, _content(message) or field_of(message, "reasoning_content"))
         if finish == "model_length":
             # Of Mistral.
             return Problem(text="was cut off by the context window of the model; give it shorter texts")
@@ -203,9 +241,14 @@ def _room(request: Request, refused: frozenset[str]) -> dict[str, int]:
     """Return the limit of a second reply, after one that was cut off: twice the one that is set, or a wide one."""
     given = {name: request.parameters.get(name) for name in _LIMITS}
     doubled = {name: 2 * limit for name, limit in given.items() if isinstance(limit, int)}
+    return doubled or _limited(request, refused, _ROOM)
+
+
+def _limited(request: Request, refused: frozenset[str], most: int) -> dict[str, int]:
+    """Return the parameter that limits a reply to ``most`` tokens, if the server has one."""
     # OpenAI's newer models refuse the name that other servers know, also where Azure has them.
     names = _LIMITS if request.url is None else _LIMITS[::-1]
-    return doubled or next(({name: _ROOM} for name in names if name not in refused), {})
+    return next(({name: most} for name in names if name not in refused), {})
 
 
 # Returns what is sent besides for a cache up to the marks.

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from html import unescape
 from typing import Any
 
+from pytest_ragmetrics.judges.bounds import repeats_itself
 from pytest_ragmetrics.judges.transport import shown
+
+# How much of a reply that repeats itself an error shows.
+_TAIL = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,10 +24,13 @@ class Problem:
     is_cut: bool = False
 
 
-#: The limit of the length of a reply was reached.
-CUT = Problem(
-    text="was cut off by its length limit; raise max_tokens, or give it shorter texts", passing=True, is_cut=True
-)
+def cut(spec: str, text: object) -> Problem:
+    """Return the problem of a reply that met the limit of its length; one that repeats itself would meet any."""
+    if isinstance(text, str) and repeats_itself(text):
+        advice = f"write {spec}?frequency_penalty=0.5, or name a larger model"
+        return Problem(text=f"repeats itself without an end: {shown(text[-_TAIL:])}; {advice}")
+    advice = f"raise max_tokens ({spec}?max_tokens=N), or give it shorter texts"
+    return Problem(text=f"was cut off by its length limit; {advice}", passing=True, is_cut=True)
 
 
 def unlike(label: str, answer: object, check: str) -> Problem:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pytest_ragmetrics import running
 from pytest_ragmetrics.errors import JudgeNotConfiguredError, RagMetricsError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.judges.rendering import PromptBook
 
 T = TypeVar("T")
+#: What the value of a parameter is: a number, a word, or one of some words.
+_Kind: TypeAlias = "type[int | float | str] | tuple[str, ...]"
 
 # Where servers that are often named in place of a module take the requests of OpenAI's API.
 _ADDRESSES = {
@@ -32,6 +35,7 @@ _ADDRESSES = {
     "litellm": "http://localhost:4000",
     "ollama": "http://localhost:11434/v1",
     "vllm": "http://localhost:8000/v1",
+    **dict.fromkeys(("lmstudio", "lm_studio"), "http://localhost:1234/v1"),
     **dict.fromkeys(("llamacpp", "llama_cpp"), "http://localhost:8080/v1"),
 }
 
@@ -100,25 +104,43 @@ DEFAULT_REASON = "no newer model of the provider costs less"
 DEFAULT_OPENAI = "openai:gpt-6-luna"
 DEFAULT_ANTHROPIC = "anthropic:claude-haiku-5-5"
 
-_PROVIDED = re.compile(r"openai:[^\s?]+|anthropic:\S+|nli:\s*\S.*")
-# A model of OpenAI may be followed by the service tier: half the price for slower answers, or the double for fast ones.
-_TIERED = "?service_tier="
+_PROVIDED = re.compile(r"(?:openai|anthropic):[^\s?]+|nli:\s*\S.*")
+#: Half the price for slower answers, or the double for fast ones.
 _TIERS = ("auto", "default", "flex", "priority", "fast")
+_COMMON: Mapping[str, _Kind] = {"max_tokens": int, "temperature": float, "top_p": float, "top_k": int}
+#: The parameters of a request that a spec may set: those of OpenAI, llama.cpp and vLLM, and of Anthropic.
+_PARAMETERS: Mapping[str, Mapping[str, _Kind]] = {
+    "openai": {
+        **_COMMON,
+        **dict.fromkeys(("max_completion_tokens", "seed"), int),
+        **dict.fromkeys(("min_p", "frequency_penalty", "presence_penalty"), float),
+        **dict.fromkeys(("repeat_penalty", "repetition_penalty"), float),
+        **dict.fromkeys(("reasoning_effort", "verbosity"), str),
+        "service_tier": _TIERS,
+    },
+    "anthropic": _COMMON,
+}
+_FORMS: Mapping[Any, tuple[re.Pattern[str], str]] = {
+    int: (re.compile(r"-?\d{1,18}"), "a whole number"),
+    float: (re.compile(r"-?\d{0,18}\.?\d{1,18}"), "a number"),
+    str: (re.compile(r"\w+"), "a word"),
+}
+#: What a judge sets itself.
+_OURS = ("model", "messages", "system", "response_format", "tools", "tool_choice", "stream", "n")
+_ALIKE = 0.85
 
 
 def check_spec(spec: str) -> str:
     """Return the spec of a judge without outer white space; raise ``ValueError`` for another text.
 
-    >>> check_spec("openai:gpt-5.4-mini"), check_spec("openai:gpt-5.4-mini?service_tier=flex")
-    ('openai:gpt-5.4-mini', 'openai:gpt-5.4-mini?service_tier=flex')
+    >>> check_spec("openai:gpt-5.4-mini"), check_spec("openai:qwen3:8b?max_tokens=800&temperature=0.2")
+    ('openai:gpt-5.4-mini', 'openai:qwen3:8b?max_tokens=800&temperature=0.2')
     """
     spec = spec.strip()
-    if spec.startswith("openai:") and "?" in spec:
-        model, mark, tier = spec.partition(_TIERED)
-        if not mark or tier not in _TIERS:
-            asked = f"{model.partition('?')[0]}{_TIERED}flex"
-            raise ValueError(f"{spec!r}: write {asked}; the tiers are {', '.join(_TIERS)}")
-        return f"{check_spec(model)}{mark}{tier}"
+    if spec.partition(":")[0] in _PARAMETERS and "?" in spec:
+        parameters_of(spec)
+        check_spec(spec.partition("?")[0])
+        return spec
     if members := panel_members(spec):
         return f"{PANEL}{','.join(members)}"
     if spec in ("auto", "local") or _PROVIDED.fullmatch(spec):
@@ -157,7 +179,7 @@ def panel_members(spec: str, check: Callable[[str], str] = check_spec) -> list[s
             member = check(text)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from error
-        if any(untiered(member) == untiered(other) for other in members):
+        if any(bare(member) == bare(other) for other in members):
             msg = f"{place}: {member} is in the panel twice, and its answers would count twice; name another judge"
             raise ValueError(msg)
         members.append(member)
@@ -167,13 +189,57 @@ def panel_members(spec: str, check: Callable[[str], str] = check_spec) -> list[s
     return members
 
 
-def untiered(spec: str) -> str:
-    """Return the spec of a judge without its service tier, which determines no answer.
+def bare(spec: str) -> str:
+    """Return the spec of a judge without the parameters of its requests.
 
-    >>> untiered("openai:gpt-5.4-mini?service_tier=flex")
+    >>> bare("openai:gpt-5.4-mini?service_tier=flex")
     'openai:gpt-5.4-mini'
     """
-    return spec.partition(_TIERED)[0]
+    return spec.partition("?")[0] if spec.partition(":")[0] in _PARAMETERS else spec
+
+
+def parameters_of(spec: str) -> dict[str, int | float | str]:
+    """Return the parameters of the requests in the spec of a provider; raise ``ValueError`` naming a wrong one.
+
+    >>> parameters_of("openai:qwen3:8b?max_tokens=800&temperature=0.2")
+    {'max_tokens': 800, 'temperature': 0.2}
+    """
+    known = _PARAMETERS[spec.partition(":")[0]]
+    found: dict[str, int | float | str] = {}
+    for part in spec.partition("?")[2].split("&"):
+        name, is_set, text = part.partition("=")
+        if name not in known or not is_set or name in found:
+            fault = "is there twice" if name in found else "has no value" if name in known else "is no parameter"
+            asked = f"write {bare(spec)}?max_tokens=800&temperature=0.2; the parameters are {', '.join(known)}"
+            raise ValueError(f"{spec!r}: {name!r} {fault}; {asked}")
+        found[name] = _value(f"{spec!r}: {name}", known[name], text)
+    return found
+
+
+def _value(place: str, kind: _Kind, text: str) -> int | float | str:
+    if isinstance(kind, tuple):
+        if text not in kind:
+            raise ValueError(f"{place} is one of {', '.join(kind)}, not {text!r}")
+        return text
+    pattern, wanted = _FORMS[kind]
+    if not pattern.fullmatch(text):
+        raise ValueError(f"{place} is {wanted}, not {text!r}")
+    value = kind(text)
+    # Equal numbers are one parameter to the cache, however they are written.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def check_parameters(names: Iterable[str]) -> None:
+    """Raise ``ValueError`` for the parameter of a request that a judge sets itself, or that is misspelled.
+
+    Servers know others than those of the specs, so that only what looks like one of these is taken for a slip.
+    """
+    known = dict.fromkeys(name for each in _PARAMETERS.values() for name in each)
+    for name in names:
+        if name in _OURS:
+            raise ValueError(f"parameters: {name} is set by the judge; leave it out")
+        if name not in known and (alike := get_close_matches(name, known, n=1, cutoff=_ALIKE)):
+            raise ValueError(f"parameters: {name} is no parameter; write {alike[0]}")
 
 
 def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: PromptBook | None = None) -> Judge:
@@ -188,17 +254,17 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
 
         return Panel(make_judge(member, timeout=timeout, retries=retries, prompts=prompts) for member in members)
     provider, _, model = meant_by(spec).partition(":")
-    if provider == "openai":
-        from pytest_ragmetrics.judges.openai import OpenAIJudge
-        from pytest_ragmetrics.judges.transport import SERVICE_TIER
-
-        model, _, tier = model.partition(_TIERED)
-        parameters = {SERVICE_TIER: tier} if tier else None
-        return OpenAIJudge(model, parameters=parameters, timeout=timeout, retries=retries, prompts=prompts)
-    if provider == "anthropic":
+    if provider in _PARAMETERS:
         from pytest_ragmetrics.judges.anthropic import AnthropicJudge
+        from pytest_ragmetrics.judges.api import STEADY, VARIED
+        from pytest_ragmetrics.judges.openai import OpenAIJudge
 
-        return AnthropicJudge(model, timeout=timeout, retries=retries, prompts=prompts)
+        kind = OpenAIJudge if provider == "openai" else AnthropicJudge
+        given = parameters_of(spec) if "?" in spec else {}
+        options: dict[str, Any] = {"timeout": timeout, "retries": retries, "prompts": prompts}
+        judge: OpenAIJudge | AnthropicJudge = kind(model.partition("?")[0], parameters={**STEADY, **given}, **options)
+        judge.varied = {} if "temperature" in given else dict(VARIED)
+        return judge
     if provider == "nli":
         from pytest_ragmetrics.judges.nli import NliJudge
 

@@ -11,13 +11,14 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.judges.addresses import is_private
 from pytest_ragmetrics.judges.examples import own_part
 from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object, parse_json
 from pytest_ragmetrics.loop import in_child
@@ -29,6 +30,7 @@ from pytest_ragmetrics.text.credentials import masked
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from typing_extensions import Self
 
     from pytest_ragmetrics.judges.tasks import Task
 
@@ -155,8 +157,6 @@ class Request:
     started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
     #: Called once its reply is there.
     replied: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
-    #: Called when the provider answers "too many requests".
-    rate_limited: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
     #: A task over the same contexts as the one that is asked next, without its other texts.
     then: Task[Any] | None = field(default=None, compare=False, repr=False)
     #: Called when it is sent: after which characters of the second message the provider's cache is to end, if at all.
@@ -203,7 +203,6 @@ class EmbeddingRequest:
     is_single: bool = field(default=False, compare=False, repr=False)
     started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
     replied: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
-    rate_limited: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
 
 
 AnyRequest: TypeAlias = "Request | EmbeddingRequest"
@@ -401,19 +400,83 @@ def shown(reply: str) -> str:
 DIRECT: Transport = Repair(Providers())
 
 
-#: Raises ``JudgeError`` once the run that a request is for has ended: no further attempt is made at it.
-check_running: ContextVar[Callable[[], None]] = ContextVar("check_running", default=_nothing)
+#: How many requests are in flight unless someone says otherwise.
+WIDTH = 32
+# How many of them at first to a server of one's own, which often answers one at a time.
+_AT_HOME = 4
+# The share of the time-out that a reply may take at most where one more request is let in flight.
+_SOON = 0.5
+
+
+class Place:
+    """A request's place among those that a limiter lets in flight, as a context; taken anew for a further attempt."""
+
+    def __init__(self, limiter: Limiter, waits: Callable[[], bool]) -> None:
+        self._limiter = limiter
+        self._waits = waits
+        self._since: float | None = None
+        self._answered = 0
+
+    async def __aenter__(self) -> Self:
+        await self._take()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._since is not None:
+            self._limiter.widen(self._since)
+        self._give()
+
+    async def attempt(self, *, timeout: float | None, is_first: bool) -> None:
+        """Count an attempt, once there is a place for it; raise ``JudgeError`` once the run has ended."""
+        if not is_first:
+            self._give()
+            await self._take(first=True)
+        self._limiter.check_open()
+        self._limiter.sent += 1
+        self._limiter.timeout = timeout
+        self._answered = self._limiter.answered
+
+    def too_many(self) -> None:
+        """Narrow the limiter: the provider answers "too many requests"."""
+        self._limiter.narrow()
+
+    def timed_out(self, *, is_crowded: bool) -> None:
+        """Count an attempt that was given up; in a crowd, let as many in flight as were answered meanwhile."""
+        self._limiter.given_up += 1
+        if is_crowded:
+            self._limiter.is_slow = True
+            self._limiter.narrow(self._limiter.answered - self._answered)
+
+    async def _take(self, *, first: bool = False) -> None:
+        await self._limiter.enter(self._waits, first=first)
+        self._since = self._limiter.clock()
+
+    def _give(self) -> None:
+        # It is not held where the wait for it was cancelled.
+        if self._since is not None:
+            self._since = None
+            self._limiter.leave()
+
+
+#: The place of the request that is made; none where no limiter bounds it.
+current_place: ContextVar[Place | None] = ContextVar("current_place", default=None)
 
 
 class Limiter:
-    """Bounds the requests in flight; narrows when a provider answers "too many requests", and widens again later.
+    """Bounds the requests in flight; narrows on "too many requests" and on time-outs, and widens again later.
 
-    First come, first served, but one that ``waits`` comes after those that do not. Belongs to one event loop. Raises
-    ``ValueError`` for a ``width`` below 1.
+    ``at_home`` are in flight at first to a server of one's own, and one that may be slow gets more as long as its
+    replies come within half of their time-out. First come, first served, but one that ``waits`` comes after those that
+    do not, and a further attempt before all. Belongs to one event loop. Raises ``ValueError`` for a ``width`` below 1.
     """
 
     def __init__(
-        self, width: int, following: Transport | None = None, *, clock: Callable[[], float] = time.monotonic
+        self,
+        width: int,
+        following: Transport | None = None,
+        *,
+        at_home: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if width < 1:
             raise ValueError(f"at least 1 request must be allowed in flight, not {width}")
@@ -423,33 +486,65 @@ class Limiter:
         self.width = width
         #: Whether requests are sent; set to False in any thread, it lets those in flight end and sends no other.
         self.is_open = True
+        #: The attempts that were made, those that were given up after their time-out, and the requests answered.
+        self.sent = self.given_up = self.answered = 0
+        #: The time-out of an attempt in seconds, and whether replies may wait for one another at a server.
+        self.timeout: float | None = None
+        self.is_slow = False
+        self._at_home = at_home or width
+        self._homes: set[str] = set()
         self._busy = 0
+        self._again: dict[asyncio.Future[None], Callable[[], bool]] = {}
         self._waiting: dict[asyncio.Future[None], Callable[[], bool]] = {}
-        self._clock = clock
+        self.clock = clock
         self._narrowed = -math.inf
-        in_child(self, _busy=int, _waiting=dict)
+        in_child(self, _busy=int, _again=dict, _waiting=dict)
 
     async def send(self, request: AnyRequest) -> Reply:
         """Send a request when fewer than ``width`` are in flight."""
-        async with self.place(request.waits if isinstance(request, Request) else bool):
-            self._check_open()
-            check_running.set(self._check_open)
-            request.started()
-            reply = await self._following.send(replace(request, rate_limited=self.narrow))
-            # Before the place is given to another.
-            request.replied()
-            return reply
+        if request.url is not None and request.url not in self._homes and is_private(request.url):
+            self._homes.add(request.url)
+            self.is_slow, self.width = True, min(self.width, self._at_home)
+        async with self.place(request.waits if isinstance(request, Request) else bool) as place:
+            before = current_place.set(place)
+            try:
+                self.check_open()
+                request.started()
+                reply = await self._following.send(request)
+                # Before the place is given to another.
+                request.replied()
+                self.answered += 1
+                return reply
+            finally:
+                current_place.reset(before)
 
-    def _check_open(self) -> None:
+    def place(self, waits: Callable[[], bool] = bool) -> Place:
+        """Return a place to be taken; one that ``waits`` takes it when only such are left."""
+        return Place(self, waits)
+
+    def check_open(self) -> None:
+        """Raise ``JudgeError`` once the run has ended."""
         if not self.is_open:
             raise JudgeError("the run has ended, and nothing more is asked")
 
-    def narrow(self) -> None:
-        """Halve the width, at most once a second."""
-        now = self._clock()
+    def narrow(self, most: int | None = None) -> None:
+        """Halve the width, at most once a second, to at ``most`` so many."""
+        now = self.clock()
         if now - self._narrowed >= _ONE_OVERLOAD:
             self._narrowed = now
-            self.width = max(1, self.width // 2)
+            half = self.width // 2
+            self.width = max(1, half if most is None else min(half, most))
+
+    def widen(self, since: float) -> None:
+        """Let one more in flight after a reply that was waited for since some time."""
+        seconds = self.clock() - since
+        if self.width >= self._full or self.clock() - self._narrowed < _COOL_DOWN:
+            return
+        # Where replies wait for one another, each takes as many times longer as there are more.
+        longest = seconds * (self.width + 1) / self.width
+        is_soon = self.timeout is None or (self._busy >= self.width and longest <= _SOON * self.timeout)
+        if is_soon or not self.is_slow:
+            self.width += 1
 
     @property
     def free(self) -> int:
@@ -459,45 +554,46 @@ class Limiter:
     @property
     def waiting(self) -> int:
         """How many requests wait for a place."""
-        return len(self._waiting)
+        return len(self._again) + len(self._waiting)
 
-    @asynccontextmanager
-    async def place(self, waits: Callable[[], bool] = bool) -> AsyncIterator[None]:
-        """Take one of the places; one that ``waits`` takes it when only such are left."""
-        await self._enter(waits)
-        try:
-            yield
-            if self.width < self._full and self._clock() - self._narrowed >= _COOL_DOWN:
-                self.width += 1
-        finally:
-            self._leave()
-
-    async def _enter(self, waits: Callable[[], bool]) -> None:
+    async def enter(self, waits: Callable[[], bool], *, first: bool = False) -> None:
+        """Wait until fewer than ``width`` are in flight; see :class:`Place`."""
         if self._busy < self.width:
             # The queue is empty: a free place goes to the next in it at once.
             self._busy += 1
             return
         turn = asyncio.get_running_loop().create_future()
-        self._waiting[turn] = waits
+        queue = self._again if first else self._waiting
+        queue[turn] = waits
         try:
             await turn
         except asyncio.CancelledError:
             if turn.cancelled():
-                # _leave may have taken it out of the queue already.
-                self._waiting.pop(turn, None)
+                # leave() may have taken it out of the queue already.
+                queue.pop(turn, None)
             else:
-                self._leave()
+                self.leave()
             raise
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Let the next in flight."""
         self._busy -= 1
-        while self._waiting and self._busy < self.width:
-            first = next(iter(self._waiting))
-            turn = next((turn for turn, waits in self._waiting.items() if not waits()), first)
-            del self._waiting[turn]
+        while (queue := self._again or self._waiting) and self._busy < self.width:
+            first = next(iter(queue))
+            turn = next((turn for turn, waits in queue.items() if not waits()), first)
+            del queue[turn]
             if not turn.done():
                 self._busy += 1
                 turn.set_result(None)
+
+
+def at_home(concurrency: int, workers: int = 1) -> int:
+    """Return how many requests a process has in flight at first to a server of one's own; all, if someone says so.
+
+    >>> at_home(32, workers=2), at_home(64)
+    (2, 64)
+    """
+    return max(1, (_AT_HOME if concurrency == WIDTH else concurrency) // workers)
 
 
 def full_name(spec: str | None, made: object) -> str | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from traceback import TracebackException
 from typing import Any
 
@@ -16,12 +16,13 @@ import pytest
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.judges.anthropic import AnthropicJudge
 from pytest_ragmetrics.judges.api import ApiJudge
+from pytest_ragmetrics.judges.bounds import bounded
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import (
-    DIRECT,
     JudgeOutageError,
     JudgeUnavailableError,
+    Limiter,
     Reply,
     UnreadableReplyError,
 )
@@ -79,7 +80,9 @@ def test_every_task_is_asked_with_its_schema(server: FakeOpenAI, kind: str) -> N
             assert KEY in (request.headers.get("x-api-key"), request.headers.get("authorization", "")[7:])
         assert body["temperature"] == 0
         requests[named[0]] = named[1]
-    assert requests == {task.prompt: task.schema() for task in EVERY_TASK}
+    is_bounded = kind == "openai"
+    wanted = {task.prompt: bounded(task.schema(), task)[0] if is_bounded else task.schema() for task in EVERY_TASK}
+    assert requests == wanted
     assert (server.calls, server.waves) == (len(EVERY_TASK), [])
 
 
@@ -203,7 +206,7 @@ class TestNegotiation:
         assert [request.status for request in server.requests] == [400, 400, 200]
         body = server.requests[-1].body
         assert not {"temperature", "top_p"} & body.keys()
-        assert (body["seed"], body["min_p"], "max_tokens" in body) == (7, 0.1, kind == "anthropic")
+        assert (body["seed"], body["min_p"], "max_tokens" in body) == (7, 0.1, True)
         assert transport.kept[0][0] == before == asked.request(CLAIMS)
         assert before.parameters["temperature"] == 0.3
         assert asked.request(CLAIMS, vote=1) != before
@@ -293,20 +296,18 @@ class TestFailures:
     @BOTH
     def test_overload_is_waited_for(self, server: FakeOpenAI, kind: str) -> None:
         """A pause that the server asks for is kept and reported; dropped and failed requests are sent again."""
-        limited: list[int] = []
         server.script(fake.rate_limited(0.1), fake.dropped(), fake.failing(529, "Overloaded"), fake.rate_limited())
-        asked = judge(server, kind, retries=4)
-        request = replace(asked.request(CLAIMS), rate_limited=lambda: limited.append(1))
+        asked, limiter = judge(server, kind, retries=4), Limiter(8, clock=itertools.count(0, 1).__next__)
 
         async def timed() -> float:
             began = asyncio.get_running_loop().time()
-            reply = await DIRECT.send(request)
+            reply = await limiter.send(asked.request(CLAIMS))
             await asked.aclose()
             assert reply.calls == 1
             return asyncio.get_running_loop().time() - began
 
         assert asyncio.run(timed()) >= 0.1
-        assert (server.calls, limited) == (5, [1, 1])
+        assert (server.calls, limiter.sent, limiter.width) == (5, 5, 2)
 
     @pytest.mark.parametrize(
         ("reply", "options", "message"),

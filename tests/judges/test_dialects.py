@@ -35,8 +35,8 @@ MODELS = {
 }
 #: What each dialect refuses of a first request, in turn, and the form in which it is asked in the end.
 REFUSED = {
-    "openai": (["temperature"], "json_schema"),
-    "azure": (["temperature"], "json_schema"),
+    "openai": (["max_tokens", "temperature"], "json_schema"),
+    "azure": (["max_tokens", "temperature"], "json_schema"),
     "anthropic": ([], None),
     "gemini": ([], "json_schema"),
     "vertex": ([], "json_schema"),

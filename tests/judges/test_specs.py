@@ -164,26 +164,71 @@ def test_a_provider_in_place_of_a_module(check: Callable[[str], str]) -> None:
     [
         (
             "openai:m?",
-            r"'openai:m\?': write openai:m\?service_tier=flex; the tiers are auto, default, flex, priority, fast$",
+            r"'openai:m\?': '' is no parameter; write openai:m\?max_tokens=800&temperature=0.2; the parameters",
         ),
-        ("openai:m?tier=flex", r"write openai:m\?service_tier=flex; "),
-        ("openai:m?service_tier=", "the tiers are "),
-        ("openai:m?service_tier=Flex", "the tiers are "),
-        ("openai:m?service_tier=flex&x=1", "the tiers are "),
+        ("openai:m?tier=flex", "'tier' is no parameter; .*the parameters are max_tokens, .*service_tier$"),
+        ("openai:m?max_tokens", "'max_tokens' has no value"),
+        ("openai:m?max_tokens=7&max_tokens=8", "'max_tokens' is there twice"),
+        ("openai:m?max_tokens=many", "max_tokens is a whole number, not 'many'"),
+        ("openai:m?max_tokens=1.5", "max_tokens is a whole number, not '1.5'"),
+        ("openai:m?temperature=nan", "temperature is a number, not 'nan'"),
+        ("openai:m?temperature=", "temperature is a number, not ''"),
+        ("openai:m?reasoning_effort=a b", "reasoning_effort is a word, not 'a b'"),
+        ("anthropic:m?frequency_penalty=1", "'frequency_penalty' is no parameter; .*temperature, top_p, top_k$"),
+        ("openai:m?service_tier=", "service_tier is one of auto, default, flex, priority, fast, not ''"),
+        ("openai:m?service_tier=Flex", "service_tier is one of auto, "),
+        ("openai:m?service_tier=flex&x=1", "'x' is no parameter"),
         ("openai:?service_tier=flex", "is not one of auto"),
         ("local?service_tier=flex", "is not one of auto"),
         ("panel:openai:m,openai:m?service_tier=flex", r"judge 2: openai:m\?service_tier=flex is in the panel twice"),
     ],
 )
-def test_a_service_tier_that_is_none(spec: str, problem: str) -> None:
-    """Only models of OpenAI have one, and the error says how it is written."""
+def test_a_parameter_that_is_none(spec: str, problem: str) -> None:
+    """The error names it, and says how parameters are written."""
     with pytest.raises(ValueError, match=problem):
         check_spec(spec)
 
 
+@pytest.mark.parametrize(
+    ("spec", "parameters", "varied"),
+    [
+        ("openai:m?max_tokens=800&frequency_penalty=0.5", {"max_tokens": 800, "frequency_penalty": 0.5}, True),
+        ("openai:org/m:8b?top_k=-1&reasoning_effort=low", {"top_k": -1, "reasoning_effort": "low"}, True),
+        ("openai:m?temperature=0.7", {"temperature": 0.7}, False),
+        ("openai:m?temperature=0.0", {}, False),
+        ("anthropic:m?max_tokens=800", {"max_tokens": 800}, True),
+    ],
+)
+def test_parameters_of_a_spec_are_those_of_its_requests(spec: str, parameters: dict[str, Any], *, varied: bool) -> None:
+    """Beside the temperature of 0, and of 1 for further votes, unless it is given; the name is that of the model."""
+    judge, plain = make_judge(check_spec(spec)), make_judge(spec.partition("?")[0])
+    assert isinstance(judge, OpenAIJudge | AnthropicJudge)
+    assert isinstance(plain, OpenAIJudge | AnthropicJudge)
+    assert judge.parameters == {**plain.parameters, **parameters}
+    assert judge.varied == (plain.varied if varied else {})
+    assert judge.name == plain.name
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("max_token", "max_token is no parameter; write max_tokens"),
+        ("temprature", "temprature is no parameter; write temperature"),
+        ("messages", "messages is set by the judge; leave it out"),
+        ("response_format", "response_format is set by the judge"),
+    ],
+)
+@pytest.mark.parametrize("kind", [OpenAIJudge, AnthropicJudge])
+def test_parameters_of_a_judge_are_checked_by_name(kind: Callable[..., Any], name: str, problem: str) -> None:
+    """A slip would be refused by the server, and left out in silence; those of other servers are sent."""
+    with pytest.raises(ValueError, match=problem):
+        kind("m", parameters={name: 1})
+    assert kind("m", parameters={"chat_template_kwargs": {"enable_thinking": False}, "min_tokens": 4}).parameters
+
+
 def test_a_service_tier_in_a_panel() -> None:
     """Each of its judges has its own."""
-    spec = "panel:openai:m?service_tier=flex,openai:n"
+    spec = "panel:openai:m?service_tier=flex&max_tokens=80,openai:n"
     assert check_spec(spec) == spec
     panel = make_judge(spec)
     assert isinstance(panel, Panel)

@@ -240,7 +240,7 @@ def test_all_rows_are_judged_at_once(run: RunPytest, server: FakeOpenAI, scored:
         pass
 """
     files = {"test_it": GOLDEN + more, "test_more": GOLDEN.replace("Is pool", "Is the pool")}
-    result = run(*JUDGED, "--rag-json=out.json", **files)
+    result = run(*JUDGED, "--rag-concurrency=16", "--rag-json=out.json", **files)
     result.assert_outcomes(passed=8 + 3 + 8)
     assert (server.calls, server.in_flight_max) == (16, 16)
     result.stdout.no_fnmatch_line("*rows done*")

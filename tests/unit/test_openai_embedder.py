@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from pytest_ragmetrics.embedders.batches import Batches
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.transport import Providers, Repair, UnusableReplyError
+from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, UnusableReplyError
 from pytest_ragmetrics.result import Usage
 from tests import fake_openai
 from tests.fake_answers import embed
@@ -161,16 +160,15 @@ def test_texts_the_server_would_refuse_are_replaced(server: FakeOpenAI) -> None:
 
 
 def test_a_rate_limit_is_waited_for_and_reported(server: FakeOpenAI) -> None:
-    """A 429 is retried, and the limiter of requests is called."""
-    limited: list[bool] = []
+    """A 429 is retried, and narrows the limiter of requests."""
+    limiter = Limiter(8)
     server.script(fake_openai.rate_limited())
 
     async def use(embedder: Batched) -> Any:
-        request = replace(embedder.embedder.request(["one"]), rate_limited=lambda: limited.append(True))
-        return (await embedder.link.send(request)).vectors
+        return (await limiter.send(embedder.embedder.request(["one"]))).vectors
 
     assert asked(server, use).shape == (1, 8)
-    assert limited == [True]
+    assert (limiter.sent, limiter.width) == (2, 4)
 
 
 class Lengths(Embedder):

@@ -60,6 +60,7 @@ class VerifyClaims(Task[tuple[Judgement, ...]]):
     """Decide which claims the contexts support, and by which of their sentences; one judgement a claim, in order."""
 
     prompt = "verify_claims"
+    numbered = "claims"
     favourable = "supported"
     envelope = _VERDICTS
     shown = ("contexts", "claims")
@@ -110,6 +111,7 @@ class JudgeContexts(Task[tuple[Judgement, ...]]):
     """Decide which contexts help to answer a question; one judgement a context, in order."""
 
     prompt = "judge_contexts"
+    numbered = "contexts"
     favourable = "relevant"
     shown = ("contexts", "earlier", "question")
     form = record(verdicts=list_of(record(number=NUMBER, reason=TEXT, verdict=one_of("relevant", "irrelevant"))))
@@ -131,6 +133,7 @@ class JudgeUsefulness(Task[tuple[Judgement, ...]]):
     """
 
     prompt = "judge_usefulness"
+    numbered = "contexts"
     favourable = "useful"
     envelope = _VERDICTS
     shown = ("contexts", "earlier", "question", "answer")
@@ -153,6 +156,7 @@ class FindContradictions(Task[tuple[Judgement, ...]]):
     """Decide for each context whether a response contradicts it, and which of its sentences; ok when it does."""
 
     prompt = "find_contradictions"
+    numbered = "contexts"
     favourable = "compatible"
     envelope = _VERDICTS
     shown = ("contexts", "response")

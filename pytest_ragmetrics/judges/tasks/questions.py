@@ -41,6 +41,10 @@ class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
     count: int
     earlier: tuple[str, ...] | None = None
 
+    def entries(self) -> int:
+        """Return how many questions there are to be."""
+        return self.count
+
     def _parse(self, answer: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
         written = answer["questions"]
         different = distinct([item["question"] for item in written], "question")
@@ -73,6 +77,7 @@ class AnswerQuestions(Task[tuple[Judgement, ...]]):
     """Answer yes-or-no questions from a text alone; a judgement is ok when the text answers yes."""
 
     prompt = "answer_questions"
+    numbered = "questions"
     favourable = "yes"
     shown = ("text", "questions")
     form = record(answers=list_of(record(number=NUMBER, reason=TEXT, answer=one_of("yes", "no"))))
@@ -165,6 +170,7 @@ class MatchTopics(Task[tuple[int | None, ...]]):
     """Decide for each topic to which of the allowed ones it belongs: its 0-based index, or ``None``."""
 
     prompt = "match_topics"
+    numbered = "topics"
     shown = ("allowed", "topics")
     form = record(matches=list_of(record(number=NUMBER, reason=TEXT, allowed=NUMBER)))
     topics: tuple[str, ...]

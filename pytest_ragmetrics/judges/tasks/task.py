@@ -130,6 +130,9 @@ class Task(ABC, Generic[A]):
     #: The verdict on an item that needs no reason where reasons are wanted for the others alone; none for other tasks.
     favourable: ClassVar[str | None] = None
 
+    #: The field whose items are numbered, where the answer has an entry for each of them.
+    numbered: ClassVar[str | None] = None
+
     #: A form that has room for the answers of several tasks, which providers cache together only if it is the same.
     envelope: ClassVar[Schema | None] = None
 
@@ -155,6 +158,10 @@ class Task(ABC, Generic[A]):
     def schema(self) -> Schema:
         """Return the JSON schema of the answer."""
         return self.form
+
+    def entries(self) -> int | None:
+        """Return how many entries the answer has, ``None`` where the judge decides that."""
+        return None if self.numbered is None else len(getattr(self, self.numbered))
 
     def read(self, data: object) -> A:
         """Return the answer in parsed JSON; raise :class:`InvalidAnswer` naming the fault."""

@@ -1,0 +1,78 @@
+"""Bounds on replies: a small model that nothing bounds writes without an end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_ragmetrics.judges.schema import Schema
+from pytest_ragmetrics.judges.tasks import Task
+
+# Characters of a text beside what the texts under test have, of a reason, and of the rest of an entry.
+_TEXT, _REASON, _ENTRY = 200, 500, 60
+# llama.cpp refuses larger repetitions, or passes over them; with more numbers than these to choose from it is slower.
+_LONGEST, _MOST, _MOST_NUMBERS = 1000, 500, 50
+# Entries of a list besides one for each few characters of the texts, and the tokens of a reply besides one for each.
+_FEW, _SHORTEST, _TOKENS, _MOST_TOKENS = 8, 8, 512, 8192
+# A repetition of up to so many characters is written out three times more, and so many characters at least.
+_LONGEST_PERIOD, _WRITTEN = 400, 80
+
+
+def bounded(schema: Mapping[str, Any], task: Task[Any]) -> tuple[Schema, int]:
+    """Return the schema of an answer with bounds on its texts and lists, and the most tokens that it may take.
+
+    Numbered entries are exactly as many as there are items. No honest answer comes near the other bounds.
+
+    >>> from pytest_ragmetrics.judges.tasks import ListClaims
+    >>> bounded(ListClaims.form, ListClaims(text="Moths fly at night."))[0]["properties"]["claims"]
+    {'type': 'array', 'items': {'type': 'string', 'maxLength': 219}, 'maxItems': 10}
+    """
+    size = sum(len(block.text) for block in task.blocks())
+    found = _bounded(schema, size, task.entries())
+    return found, min(_longest(found), _TOKENS + 4 * size, _MOST_TOKENS)
+
+
+def _bounded(schema: Mapping[str, Any], size: int, entries: int | None, name: str = "") -> Schema:
+    if "enum" in schema:
+        return dict(schema)
+    if schema["type"] == "object":
+        fields = {field: _bounded(form, size, entries, field) for field, form in schema["properties"].items()}
+        return {**schema, "properties": fields}
+    if schema["type"] == "array":
+        # A list within an entry has a length of its own.
+        most = _FEW + size // _SHORTEST if entries is None or schema["items"]["type"] != "object" else entries
+        least = {"minItems": most} if most == entries else {}
+        bounds = {**least, "maxItems": most} if most <= _MOST else {}
+        return {**schema, "items": _bounded(schema["items"], size, entries), **bounds}
+    if schema["type"] == "string":
+        return {**schema, "maxLength": _REASON if name == "reason" else min(_TEXT + size, _LONGEST)}
+    if name == "number" and entries is not None and entries <= _MOST_NUMBERS:
+        return {**schema, "enum": [*range(1, entries + 1)]}
+    return dict(schema)
+
+
+def _longest(schema: Mapping[str, Any]) -> int:
+    """Return about how many characters an answer has at most."""
+    if "properties" in schema:
+        return _ENTRY + sum(map(_longest, schema["properties"].values()))
+    if "items" in schema:
+        most: int = schema.get("maxItems", _MOST)
+        return most * (_longest(schema["items"]) + 1)
+    longest: int = schema.get("maxLength", 0)
+    return longest + 4
+
+
+def repeats_itself(text: str) -> bool:
+    """Tell whether a text ends in repetitions: its writer would have gone on so.
+
+    Numbered entries that say the same are none, as their numbers differ.
+
+    >>> repeats_itself("It is. " + "The pump hums. " * 8 + "The pu"), repeats_itself("It is. The pump hums.")
+    (True, False)
+    """
+    tail = text[-4 * _LONGEST_PERIOD :]
+    for period in range(1, _LONGEST_PERIOD + 1):
+        written = max(3 * period, _WRITTEN)
+        if written + period <= len(tail) and tail[-written:] == tail[-written - period : -period]:
+            return True
+    return False

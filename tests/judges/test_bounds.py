@@ -1,0 +1,186 @@
+"""A reply of a server that is not the provider's own is bounded: a small model would write without an end."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.judges import tasks
+from pytest_ragmetrics.judges.bounds import bounded, repeats_itself
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.transport import UnusableReplyError
+from tests import fake_openai as fake
+from tests.asking import ask
+from tests.every_task import EVERY_TASK
+from tests.fake_answers import answer_sensibly, unbounded
+from tests.fake_openai import FakeOpenAI
+
+CLAIMS = tasks.ListClaims(text="The pump needs two minutes to fill.")
+NAMES = [task.prompt for task in EVERY_TASK]
+
+
+def judge(server: FakeOpenAI, **options: Any) -> OpenAIJudge:
+    """Return a judge at a server."""
+    return OpenAIJudge("m", base_url=server.base_url, api_key="k", timeout=5, **{"retries": 1, **options})
+
+
+def schema_of(body: Mapping[str, Any]) -> Any:
+    """Return the schema that was sent."""
+    return body["response_format"]["json_schema"]["schema"]
+
+
+@pytest.mark.parametrize("task", EVERY_TASK, ids=NAMES)
+def test_every_text_and_list_has_a_bound_that_honest_answers_keep(server: FakeOpenAI, task: Task[Any]) -> None:
+    """Whatever the task; the request that is stored has the schema of the task."""
+    asked = judge(server)
+    assert ask(asked, task)[0].answer is not None
+    (body,) = (request.body for request in server.requests)
+    schema = schema_of(body)
+    assert unbounded(schema) == task.schema() == asked.request(task).schema
+    for part in _parts(schema):
+        assert part["type"] != "array" or part["maxItems"] <= 500
+        assert part["type"] != "string" or "enum" in part or part["maxLength"] <= 1000
+    jsonschema.validate(json.loads(answer_sensibly(body)), schema)
+    assert len(answer_sensibly(body)) / 2 < body["max_tokens"] <= 8192
+    assert "max_tokens" not in asked.request(task).parameters
+
+
+def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    below = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    return [schema, *(part for each in below for part in _parts(each))]
+
+
+@pytest.mark.parametrize("count", [1, 7, 50, 51, 500, 501])
+def test_numbered_answers_have_exactly_as_many_entries(count: int) -> None:
+    """With the numbers that there are, where these are not too many for a grammar."""
+    task = tasks.VerifyClaims(claims=tuple(f"Pump {n} hums." for n in range(count)), contexts=("It hums.",))
+    verdicts = bounded(task.form, task)[0]["properties"]["verdicts"]
+    exact = {name: verdicts.get(name) for name in ("minItems", "maxItems")}
+    assert exact == dict.fromkeys(exact, count if count <= 500 else None)
+    numbers = verdicts["items"]["properties"]["number"].get("enum")
+    assert numbers == ([*range(1, count + 1)] if count <= 50 else None)
+    sentences = verdicts["items"]["properties"]["sentences"].get("maxItems")
+    assert sentences is None if count > 50 * 7 else sentences > 8
+    written = bounded(tasks.WriteQuestions.form, tasks.WriteQuestions(response="It hums.", count=count))[0]
+    assert written["properties"]["questions"].get("minItems") == (count if count <= 500 else None)
+
+
+def test_bounds_grow_with_the_texts() -> None:
+    """A long text has room for its claims; the largest are left to the limit of tokens."""
+    sizes = (10, 1_000, 100_000)
+    found = [bounded(CLAIMS.form, tasks.ListClaims(text="x" * size)) for size in sizes]
+    claims = [schema["properties"]["claims"] for schema, _ in found]
+    assert [each.get("maxItems") for each in claims] == [9, 133, None]
+    assert [each["items"]["maxLength"] for each in claims] == [210, 1000, 1000]
+    assert [most for _, most in found] == [552, 4512, 8192]
+
+
+def test_the_providers_own_server_gets_none() -> None:
+    """Its schemas take no such words, and its models end."""
+    own = OpenAIJudge("gpt-5.4-mini", api_key="k")
+    body = own.wire(own.request(CLAIMS))
+    assert (schema_of(body), "max_tokens" in body) == (CLAIMS.form, False)
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_a_limit_of_ones_own_goes_first(server: FakeOpenAI, name: str) -> None:
+    """Under either name."""
+    ask(judge(server, parameters={name: 77}), CLAIMS)
+    body = server.requests[0].body
+    assert {key: value for key, value in body.items() if key.startswith("max_")} == {name: 77}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Failed to initialize samplers: failed to parse grammar",
+        "Invalid schema for response_format 'list_claims': In context=('properties'), 'maxItems' is not permitted.",
+    ],
+)
+def test_a_schema_without_bounds_follows_one_that_is_refused(server: FakeOpenAI, message: str) -> None:
+    """Once for all requests of the judge; what is refused then is the form."""
+    asked = judge(server)
+    server.script(fake.failing(400, message))
+    ask(asked, CLAIMS, CLAIMS)
+    assert [schema_of(request.body) == CLAIMS.form for request in server.requests].count(False) in (1, 2)
+    assert schema_of(server.requests[-1].body) == CLAIMS.form
+    server.reset()
+    server.script(fake.failing(400, message))
+    ask(asked, CLAIMS)
+    assert [request.body["response_format"]["type"] for request in server.requests] == ["json_schema", "json_object"]
+
+
+def test_a_window_too_small_for_the_limit_lifts_it(server: FakeOpenAI) -> None:
+    """As vLLM refuses what might not fit; the schema stays bounded."""
+    said = "This model's maximum context length is 512 tokens. However, you requested 900 tokens. Please reduce it."
+    server.script(fake.failing(400, said))
+    ask(judge(server), CLAIMS)
+    assert ["max_tokens" in request.body for request in server.requests] == [True, False]
+    assert schema_of(server.requests[1].body) != CLAIMS.form
+
+
+def test_a_model_that_thinks_first_is_limited_no_more(server: FakeOpenAI) -> None:
+    """A reply that was cut without repeating itself lifts the limit for those that follow."""
+    asked = judge(server)
+    server.script(fake.truncated("<think>The user asks for claims. Perhaps"))
+    ask(asked, CLAIMS)
+    ask(judge(server), CLAIMS)
+    server.reset()
+    ask(asked, CLAIMS)
+    assert "max_tokens" not in server.requests[0].body
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "The pump needs two minutes. ",
+        ', {"number": 12, "reason": "It says so."}',
+        "\n",
+        "水泵需要两分钟。",
+        "a",
+        " ".join(f"word{index}" for index in range(40)),
+    ],
+)
+@pytest.mark.parametrize("kind", ["content", "reasoning"])
+def test_a_reply_that_repeats_itself_is_not_asked_for_with_more_room(server: FakeOpenAI, loop: str, kind: str) -> None:
+    """It would fill any room; the error shows how it ends, and says what to write."""
+    text = '{"claims": ["It is.' + loop * 400
+    message = {"content": text} if kind == "content" else {"content": None, "reasoning_content": text}
+    answer = {"choices": [{"finish_reason": "length", "message": {"role": "assistant", **message}}], "usage": {}}
+    server.answer = lambda _: fake.Reply(raw=json.dumps(answer).encode())
+    with pytest.raises(
+        JudgeError, match=r"repeats itself without an end: .*openai:m\?frequency_penalty=0\.5"
+    ) as failed:
+        ask(judge(server), CLAIMS)
+    assert not isinstance(failed.value, UnusableReplyError)
+    assert server.calls == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "The pump needs two minutes. The pump needs three minutes to fill.",
+        json.dumps({"verdicts": [{"number": n, "reason": "It says so."} for n in range(30)]}),
+        "".join(f"Pump {word} needs a minute. " for word in ("one", "red", "old", "new", "big", "low", "wet", "dry")),
+    ],
+)
+def test_an_honest_text_does_not_repeat_itself(text: str) -> None:
+    """Also where its sentences are of one form."""
+    assert not repeats_itself(text)
+    for cut in itertools.islice(range(len(text)), 0, None, 7):
+        assert not repeats_itself(text[:cut])
+
+
+def test_a_cut_says_where_the_limit_is_set(server: FakeOpenAI) -> None:
+    """In the spec of the judge."""
+    server.answer = lambda _: fake.truncated()
+    with pytest.raises(UnusableReplyError, match=r"raise max_tokens \(openai:m\?max_tokens=N\)"):
+        ask(judge(server), CLAIMS)

@@ -1,0 +1,197 @@
+"""A server that answers one request at a time, as llama.cpp does on a laptop, loses no row to its queue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import pytest
+
+from pytest_ragmetrics import loop
+from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.judges.attempts import Call, FinalError, InFlight, attempt, current
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transport import DIRECT, JudgeOutageError, Limiter, Reply, Request, at_home
+from tests import fake_openai as fake
+from tests.asking import ask
+from tests.fake_openai import FakeOpenAI
+from tests.virtual_time import virtual_time
+
+HOME, ELSEWHERE = "http://127.0.0.1:8080/v1", "https://llm.example/v1"
+TIMEOUT = 6.0
+CLAIMS = ListClaims(text="The pump needs two minutes to fill.")
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no other workers, whose requests would be in flight too."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
+
+
+@dataclass
+class Slots:
+    """A provider of ``count`` slots, first come, first served, which drops the request of a client that leaves."""
+
+    seconds: float
+    count: int = 1
+    retries: int = 5
+    seen: Counter[str] = field(default_factory=Counter)
+    in_flight: InFlight = field(default_factory=InFlight)
+    name = "slots"
+    is_paid = False
+    is_kept = True
+
+    def __post_init__(self) -> None:
+        """Begin with all slots free."""
+        self._slots = asyncio.Semaphore(self.count)
+
+    async def complete(self, request: Request) -> Reply:
+        """Try as often as the SDK does, with the pauses of its attempts."""
+        call = Call(timeout=TIMEOUT, steady=True, in_flight=self.in_flight)
+        before = current.set(call)
+        try:
+            for tried in range(self.retries + 1):
+                try:
+                    return await attempt(self._served, httpx2.Request("POST", HOME))
+                except httpx2.ReadTimeout:
+                    await asyncio.sleep(0.5 * 2**tried)
+        except FinalError as final:
+            raise final.error from None
+        finally:
+            current.reset(before)
+        raise JudgeOutageError(request.task)
+
+    async def _served(self, _: Call) -> Reply:
+        self.seen["sent"] += 1
+        async with self._slots:
+            await asyncio.sleep(self.seconds)
+        self.seen["done"] += 1
+        return Reply(text="{}")
+
+
+def story(
+    rows: int, width: int, slots: Slots, *, url: str = HOME, home: int | None = None
+) -> tuple[Limiter, float, int]:
+    """Send rows at once; return the limiter, the seconds that it took, and how many rows were lost."""
+
+    async def run() -> tuple[Limiter, float, int]:
+        slots.__post_init__()
+        clock = asyncio.get_running_loop().time
+        limiter = Limiter(width, at_home=home, clock=clock)
+        request = Request(task="", kind="", model="", messages=(), schema={}, parameters={}, provider=slots, url=url)
+        began = clock()
+        ended = await asyncio.gather(*(limiter.send(request) for _ in range(rows)), return_exceptions=True)
+        lost = [each for each in ended if isinstance(each, BaseException)]
+        assert all(isinstance(each, JudgeOutageError) for each in lost)
+        return limiter, clock() - began, len(lost)
+
+    with virtual_time():
+        return loop.run(run())
+
+
+@pytest.mark.parametrize("seconds", [0.2, 1.0, 1.9, 2.9, 3.0, 3.1, 5.5])
+@pytest.mark.parametrize(("width", "home"), [(32, at_home(32)), (32, 32), (8, 8), (2, 2), (1, 1)])
+def test_no_row_is_lost_in_the_queue(seconds: float, width: int, home: int) -> None:
+    """Forty rows take hardly longer than one at a time, also where someone asked for too many in flight."""
+    slots = Slots(seconds)
+    limiter, took, lost = story(40, width, slots, home=home)
+    assert lost == 0
+    # Of those in flight at first all but one may have to be sent again, after a pause.
+    assert took <= 1.2 * 40 * seconds + (2 if home == 32 else 0)
+    assert limiter.sent == slots.seen["sent"] == 40 + limiter.given_up
+    assert limiter.answered == slots.seen["done"] == 40
+    assert limiter.given_up <= 2 * home
+
+
+def test_what_narrowed_the_limiter_widens_it_again() -> None:
+    """One in flight of a slow server stays one; of one with many slots as many are as may be."""
+    slow, _, _ = story(40, 32, Slots(3.0), home=4)
+    assert slow.width == 1
+    quick = Slots(1.0, count=64)
+    fast, took, _ = story(400, 32, quick, home=4)
+    assert (fast.width, fast.given_up) == (32, 0)
+    assert took < 2 * 400 / 32
+
+
+@pytest.mark.parametrize(
+    ("url", "home", "width"), [(HOME, 4, 4), ("http://ollama:11434/v1", 4, 4), (HOME, None, 32), (ELSEWHERE, 4, 32)]
+)
+def test_a_server_of_ones_own_begins_with_four(url: str, home: int | None, width: int) -> None:
+    """Unless the number in flight was set; another server has all of it."""
+    most = 0
+
+    class Watched(Slots):
+        async def complete(self, request: Request) -> Reply:
+            nonlocal most
+            most = max(most, self.in_flight_now)
+            return await super().complete(request)
+
+        @property
+        def in_flight_now(self) -> int:
+            return len(self.in_flight._calls) + 1
+
+    story(40, 32, Watched(5.0, count=64), url=url, home=home)
+    assert most == width
+
+
+def test_a_lone_request_is_not_sent_five_times_more() -> None:
+    """After a second time-out with nothing else in flight the server was still writing; a third changes nothing."""
+    slots = Slots(100.0)
+    limiter, took, lost = story(1, 32, slots, home=4)
+    assert (lost, limiter.sent, limiter.given_up) == (1, 2, 2)
+    assert took == pytest.approx(2 * TIMEOUT + 0.5)
+    assert limiter.width == 4
+
+
+def test_a_server_that_loads_its_model_for_the_first_request_is_waited_for() -> None:
+    """A second attempt finds the model there."""
+
+    class Loading(Slots):
+        async def _served(self, call: Call) -> Reply:
+            self.seconds = 1.0 if self.seen["sent"] else 100.0
+            return await super()._served(call)
+
+    limiter, _, lost = story(1, 32, Loading(100.0))
+    assert (lost, limiter.sent, limiter.given_up) == (0, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("vote", "options", "calls"),
+    [(0, {}, 2), (1, {}, 3), (0, {"parameters": {"temperature": 0.4}}, 3), (0, {"retries": 0}, 1)],
+)
+def test_what_would_be_answered_alike_is_given_up(
+    server: FakeOpenAI, vote: int, options: dict[str, Any], calls: int
+) -> None:
+    """A request at temperature 0; the error says what to raise, and counts as an outage."""
+    server.answer = lambda _: fake.silent()
+    options = {"retries": 2, "timeout": 0.2, "base_url": server.base_url, "api_key": "k", **options}
+    judge = OpenAIJudge("m", **options)
+
+    async def run() -> None:
+        try:
+            await judge.ask(CLAIMS, vote=vote, transport=DIRECT)
+        finally:
+            await judge.aclose()
+
+    with pytest.raises(JudgeOutageError) as failed:
+        asyncio.run(run())
+    assert server.calls == calls
+    if calls == 2:
+        said = "no answer within 0.2 s, twice, with no other request in flight: it was still writing; raise"
+        assert f"openai:m: {said} --rag-timeout, or bound the reply (openai:m?max_tokens=N)" in str(failed.value)
+    else:
+        assert "see --rag-timeout, --rag-retries and --rag-concurrency" in str(failed.value)
+
+
+def test_other_workers_may_be_in_flight(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then nobody knows whether the server wrote, and all retries are made."""
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
+    server.answer = lambda _: fake.silent()
+    judge = OpenAIJudge("m", retries=2, timeout=0.2, base_url=server.base_url, api_key="k")
+    with pytest.raises(JudgeError, match="after 2 retries"):
+        ask(judge, CLAIMS)
+    assert server.calls == 3
