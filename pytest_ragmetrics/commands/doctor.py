@@ -10,6 +10,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,16 +33,16 @@ from pytest_ragmetrics.commands.command import (
     take_judge,
 )
 from pytest_ragmetrics.commands.ini_file import find_ini_file
-from pytest_ragmetrics.embedders.embedder import Embedder
+from pytest_ragmetrics.embedders.embedder import Embedder, cosines
 from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.judges.addresses import shown_address, without
 from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook, is_current
-from pytest_ragmetrics.judges.schema import extract_json, parse_json
+from pytest_ragmetrics.judges.schema import extract_json, parse_json, validate
 from pytest_ragmetrics.judges.specs import DEFAULT_REASON, bare, make_judge, meant_by, panel_members
-from pytest_ragmetrics.judges.tasks import InvalidAnswer, JudgeRefusal
+from pytest_ragmetrics.judges.tasks import InvalidAnswer, VerifyClaims
 from pytest_ragmetrics.judges.transport import shown
 from pytest_ragmetrics.prices import cheaper_successor
 from pytest_ragmetrics.text.characters import printable
@@ -63,8 +65,21 @@ _TIMEOUT = 30.0
 _SHOWN = 120
 # How often the shared cache is asked for its latency, and how many of its answers are looked at.
 _REQUESTS, _SAMPLE = 5, 100
-_QUESTION = "Who owns the lake?"
-_TASK = JudgeRefusal(question=_QUESTION, response="The documents do not say who owns it.")
+# In the example of the prompt it is the first claim that is true: a judge that repeats it is wrong twice.
+_TASK = VerifyClaims(
+    claims=("Every passenger travels free.", "A ticket costs four euros."),
+    contexts=("The ferry across the lake takes forty cars.\nA ticket for it costs four euros.",),
+)
+_TRUTH = [False, True]
+# One text each on a ferry, on law, cooking, software, medicine and sport; no two have to do with each other.
+_UNRELATED = (
+    "The ferry across the lake takes forty cars.",
+    "A tenant may end the contract with three months' notice.",
+    "Let the dough rest for an hour before you bake it.",
+    "The function returns an empty list if no file is found.",
+    "Insulin lowers the sugar in the blood.",
+    "Their goalkeeper saved two penalties in the final.",
+)
 _FORMS = {
     "json_schema": "takes the schema of an answer",
     "json_object": "has JSON mode and no schemas, so some replies will have to be asked for again",
@@ -246,7 +261,8 @@ def _error(option: Option, setting: Setting) -> str:
 def provider_checks(project: Project) -> Iterator[Check]:
     """List the variables of the providers, and ask the judge, and the embedder if one is named, one request each.
 
-    One that cannot be made is no fault if a hook of pytest may make it. No key is shown.
+    What the judge is asked has a known answer; the texts to embed have nothing in common, and one is there twice. One
+    that cannot be made is no fault if a hook of pytest may make it. No key is shown.
     """
     judge, embedder = project.spec("judge"), project.spec("embedder")
     judges = _members(judge)
@@ -259,7 +275,7 @@ def provider_checks(project: Project) -> Iterator[Check]:
         yield Check("judge", f"{judge.text} is not asked: answers are replayed")
         return
     for each in judges:
-        yield _asked(project, "judge", each, make_judge, _examined)
+        yield _asked(project, "judge", each, make_judge, partial(_examined, spec=each.text))
         yield from price_checks(each.text)
     if embedder.text != "auto":
         yield _asked(project, "embedder", embedder, make_embedder, _measured)
@@ -308,7 +324,7 @@ def _asked(
         return Check(field, f"{name} does not answer", str(error))
 
 
-async def _examined(judge: Judge, name: str) -> tuple[str, str]:
+async def _examined(judge: Judge, name: str, *, spec: str) -> tuple[str, str]:
     if not isinstance(judge, PromptedJudge) or not judge.is_paid:
         return f"{name} answers by rule, and measures no application", ""
     try:
@@ -317,7 +333,7 @@ async def _examined(judge: Judge, name: str) -> tuple[str, str]:
         await judge.aclose()
     try:
         found = extract_json(reply.text)
-        _TASK.read(parse_json(found))
+        answer = validate(parse_json(found), _TASK.schema())
     except InvalidAnswer as error:
         return (
             f"{name} answers, but not in the form asked for: {error}; {shown(reply.text)}",
@@ -328,15 +344,28 @@ async def _examined(judge: Judge, name: str) -> tuple[str, str]:
     form = _FORMS[judge.terms.form] if isinstance(judge, OpenAIJudge) else "keeps to the form asked for"
     if found != reply.text.strip():
         form = "puts other text around its JSON, which is passed over"
-    return f"{name} answers and {form}", ""
+    told: list[bool] = []
+    with suppress(InvalidAnswer):
+        told = [verdict.ok for verdict in _TASK.read(answer)]
+    if told == _TRUTH:
+        return f"{name} answers and {form}; it tells a true statement from a false one", ""
+    return (
+        f"{name} answers and {form}; it does not tell a true statement from a false one: {shown(reply.text)}",
+        f"it is too small to judge: name a larger model; `ragmetrics probe --judge {spec}` measures it",
+    )
 
 
 async def _measured(embedder: Embedder, name: str) -> tuple[str, str]:
     try:
-        vectors = await embedder.aembed([_QUESTION])
+        vectors = await embedder.aembed([*_UNRELATED, _UNRELATED[0]])
     finally:
         await embedder.aclose()
-    return f"{name} answers with vectors of {vectors.shape[1]} numbers", ""
+    answers = f"{name} answers with vectors of {vectors.shape[1]} numbers"
+    # Plus 0: what rounds to -0.00 is shown as 0.00.
+    *rows, again = cosines(vectors, vectors).round(2) + 0
+    apart = [row[column] for number, row in enumerate(rows) for column in range(number)]
+    lie = f"unrelated texts lie at {min(apart):.2f} to {max(apart):.2f}, identical ones at {again[0]:.2f}"
+    return f"{answers}; {lie}: a min= of answer_relevancy or semantic_similarity belongs to this embedder", ""
 
 
 def cache_checks(folder: Path, mounts: Path = MOUNTS) -> Iterator[Check]:
@@ -524,7 +553,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 DOCTOR = Command(
     "doctor",
-    "Look for what keeps a judge from being asked, with one request; exit with status 1 if there is something.",
+    "Look for what keeps a judge from judging, with one request; exit with status 1 if there is something.",
     _examine,
     _configure,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from pytest_ragmetrics.cache.remote import pack
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.commands.command import local_modules
-from pytest_ragmetrics.commands.doctor import cache_checks
+from pytest_ragmetrics.commands.doctor import _TASK, cache_checks
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from pytest_ragmetrics.judges.tasks import ListClaims
@@ -25,6 +26,10 @@ from tests.fake_openai import FakeOpenAI, failing, out_of_quota
 from tests.fake_openai import Reply as Sent
 
 Call = Callable[..., str]
+
+SUPPORTED = '{"number": 2, "reason": "It says so.", "sentences": [2], "verdict": "supported"}'
+UNSUPPORTED = '{"number": 1, "reason": "It costs.", "sentences": [], "verdict": "unsupported"}'
+RIGHT = f'{{"verdicts": [{UNSUPPORTED}, {SUPPORTED}]}}'
 ROW = {"task": "list_claims", "kind": "openai", "model": "fake", "number": 1}
 ENTRY = new_entry(key_of(ROW), ROW, Reply(text="{}"), salt="", redact=None)
 
@@ -67,7 +72,7 @@ def test_all_is_well(server: FakeOpenAI, call: Call) -> None:
     """One request finds out that the judge answers, and nothing is left behind."""
     said = (
         f"OPENAI_API_KEY is set, OPENAI_BASE_URL is {server.base_url}",
-        "openai:fake (--judge) answers and takes the schema of an answer",
+        "openai:fake (--judge) answers and takes the schema of an answer; it tells a true statement from a false one\n",
         "plugin:    loaded by pytest as ragmetrics",
     )
     assert call(0, said, "--judge=openai:fake").endswith("all well\n")
@@ -110,8 +115,41 @@ def test_the_form_of_output_is_named(server: FakeOpenAI, call: Call, refuses: se
     """It is the one that was negotiated; JSON inside of prose will do, prose alone will not."""
     server.refuses = frozenset(refuses)
     call(0, [said], "--judge=openai:fake")
-    server.script('Sure! {"reason": "It says so.", "verdict": "refuses"}')
+    server.script(f"Sure! {RIGHT}")
     call(0, ["puts other text around its JSON"], "--judge=openai:fake")
+
+
+# What the prompt of the task has for an example.
+ECHO = (
+    '{"verdicts":[{"number":1,"reason":"It says so.","sentences":[1],"verdict":"supported"},'
+    '{"number":2,"reason":"No year is given.","sentences":[],"verdict":"unsupported"}]}'
+)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ECHO,
+        RIGHT.replace('[], "verdict": "unsupported"', '[1], "verdict": "supported"'),
+        RIGHT.replace('[2], "verdict": "supported"', '[], "verdict": "unsupported"'),
+        # It fits the schema, and names no sentence, one that is not there, or one claim twice.
+        RIGHT.replace("[2]", "[]"),
+        RIGHT.replace("[2]", "[9]"),
+        RIGHT.replace('"number": 2', '"number": 1'),
+        '{"verdicts": []}',
+    ],
+)
+def test_a_judge_that_tells_nothing_apart(server: FakeOpenAI, call: Call, reply: str) -> None:
+    """It answers in the right form, and is too small all the same; the command that measures it is named."""
+    assert ECHO in render(_TASK, PromptBook())[1]
+    server.script(reply)
+    judge = "openai:fake (--judge) answers and takes the schema of an answer"
+    said = (
+        f"TO DO  judge:     {judge}; it does not tell a true statement from a false one: ",
+        "-> it is too small to judge: name a larger model; `ragmetrics probe --judge openai:fake` measures it\n",
+    )
+    assert call(1, said, "--judge=openai:fake").endswith("1 thing to do\n")
+    assert server.calls == 1
 
 
 @pytest.mark.parametrize(
@@ -167,18 +205,48 @@ UNSET = ("OPENAI_API_KEY is not set", "ANTHROPIC_API_KEY is not set")
 )
 def test_without_a_provider(call: Call, arguments: Sequence[str], status: int, said: Sequence[str]) -> None:
     """The ways on are listed; a factory of the folder is found, and the local judge called what it is."""
-    Path("house_judge.py").write_text(
-        'def make():\n    return lambda prompt: \'{"reason": "", "verdict": "refuses"}\'\n', encoding="utf-8"
-    )
+    Path("house_judge.py").write_text(f"def make():\n    return lambda prompt: {RIGHT!r}\n", encoding="utf-8")
     assert ("keys:" in call(status, said, *arguments)) is (status == 1 and "nowhere" not in said[0])
 
 
 def test_an_embedder_is_asked_where_one_is_named(server: FakeOpenAI, call: Call) -> None:
-    """It is one more request."""
-    said = "openai:vectors (--embedder) answers with vectors of 64 numbers"
+    """It is one more request, which says where unrelated and identical texts lie."""
+    lie = "unrelated texts lie at 0.40 to 0.65, identical ones at 1.00"
+    said = (
+        f"openai:vectors (--embedder) answers with vectors of 64 numbers; {lie}: "
+        "a min= of answer_relevancy or semantic_similarity belongs to this embedder\n"
+    )
     call(0, [said], "--judge=local", "--embedder=openai:vectors")
+    assert server.calls == 1
     server.script(failing(404, "No such model."))
     call(1, ["knows no model vectors"], "--judge=local", "--embedder=openai:vectors")
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "said"),
+    [
+        ("local", 0, r"512 numbers; unrelated texts lie at -0\.\d\d to 0\.\d\d, identical ones at 1\.00: a min= of "),
+        ("house_embedder:flat", 0, r"2 numbers; unrelated texts lie at 0\.97 to 1\.00, identical ones at 1\.00: "),
+        ("house_embedder:across", 0, r"2 numbers; unrelated texts lie at 0\.00 to 0\.00, identical ones at 1\.00: "),
+        ("house_embedder:nought", 1, r"-> a vector of zeros has no cosine similarity"),
+    ],
+)
+def test_where_texts_lie_belongs_to_the_embedder(call: Call, spec: str, status: int, said: str) -> None:
+    """Each has a place of its own, measured without a network; all of it is one call."""
+    Path("house_embedder.py").write_text(
+        "def _once(vector):\n"
+        "    def embed(texts, asked=[]):\n"
+        "        assert not asked and len(texts) > len(set(texts)) > 5\n"
+        "        asked += texts\n"
+        "        return [vector(sorted({*texts}).index(text), len({*texts})) for text in texts]\n"
+        "    return lambda: embed\n"
+        "flat = _once(lambda place, _: [1, place / 20])\n"
+        "across = _once(lambda place, size: [0] * place + [1] + [-1e-5] * (size - place - 1))\n"
+        "nought = _once(lambda place, _: [0, 0])\n",
+        encoding="utf-8",
+    )
+    said = said.replace("2 numbers", "6 numbers") if "across" in spec else said
+    assert re.search(said, call(status, [], "--judge=local", f"--embedder={spec}"))
 
 
 @pytest.fixture
