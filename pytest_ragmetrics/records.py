@@ -216,6 +216,8 @@ class Judging:
 class RunRecord:
     """The run itself: ``settings`` are the options it ran with, ``notes`` what its summary says in words.
 
+    ``warnings`` say why its scores may mean nothing, such as a judge that gives different rows the same text.
+
     From ``project`` to ``folder`` it is where the run comes from, as :func:`pytest_ragmetrics.revision.origin_of`
     has it, "" where that is not known. ``selection`` is the paths and marks that chose its tests, ``partial`` why
     they are not all of these ("" if they are). ``judging`` is by metric. ``skipped`` and ``not_needed`` count by test
@@ -244,6 +246,7 @@ class RunRecord:
     judging: Mapping[str, Judging] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     not_needed: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

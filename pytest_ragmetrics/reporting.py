@@ -27,6 +27,7 @@ from pytest_ragmetrics.settings import unread_options
 if TYPE_CHECKING:
     from pytest_ragmetrics.context import Scoring
     from pytest_ragmetrics.explain.digest import Failure
+    from pytest_ragmetrics.explain.repeats import RepeatedReplies, RowReply
     from pytest_ragmetrics.records import Document, GateRecord, Judging, Record, Setting, TestOutcome, TestRecord
     from pytest_ragmetrics.report.history import History
     from pytest_ragmetrics.run_comparison import RunComparison
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 ATTRIBUTE = "rag_records"
 #: The attribute of a test report that carries the records of labelled answers that a judge was held to.
 CALIBRATION = "rag_calibration"
+#: The attribute of a test report that carries what judges replied, in short; the records of most tests leave it out.
+REPLIES = "rag_replies"
 #: The attribute of a test report that carries the record of a gate.
 GATE = "rag_gate"
 #: The attribute of the report of a test that was skipped because its set was decided without it.
@@ -62,11 +65,16 @@ class Recorder:
         #: The records of the last attempt at the test that ran last, complete once it is torn down.
         self.records: tuple[Record, ...] = ()
         self._calibration: list[Record] = []
+        self._replies: list[RowReply] = []
         self._made: dict[int, tuple[object, Record]] = {}
         self._explained: set[int] = set()
 
     def scored(self, scoring: Scoring) -> None:
         """Add a scoring; one of a labelled answer is no score of the application, and nothing compares it later."""
+        if scoring.exchanges:
+            from pytest_ragmetrics.explain.repeats import replies_of
+
+            self._replies += replies_of(scoring, self.redact)
         if not scoring.calibration:
             self._scorings.append(scoring)
             return
@@ -79,7 +87,7 @@ class Recorder:
         if test != self.test:
             self.records = ()
         self.test = test
-        self._scorings, self._calibration = [], []
+        self._scorings, self._calibration, self._replies = [], [], []
         self._made = {}
         self._explained = set()
 
@@ -87,6 +95,8 @@ class Recorder:
         """Put all records of this attempt on a report of it, and the explanations if it failed."""
         if self._calibration and report.when == "teardown":
             setattr(report, CALIBRATION, tuple(self._calibration))
+        if self._replies and report.when == "teardown":
+            setattr(report, REPLIES, self._replies)
         if (not self._scorings and not self.records) or (report.when == "setup" and report.passed):
             return  # the call may still compare what a passed setup scored
         records = tuple(self._record(scoring) for scoring in self._scorings)
@@ -129,7 +139,7 @@ class Recorder:
 
 def load_reporting() -> None:
     """Import what reports a failure: where a process has as many files open as it may, no module can be read."""
-    for module in ("tracebacks", "text.characters", "text.credentials", "records", "explain.results", "codec"):
+    for module in ("tracebacks", "records", "explain.results", "explain.repeats", "codec"):
         import_module(f"pytest_ragmetrics.{module}")
 
 
@@ -254,6 +264,7 @@ class Collector:
         self.ran: set[str] = set()
         #: The tests that were not needed, because the gates of their set were decided.
         self.spared: set[str] = set()
+        self._replies: RepeatedReplies | None = None
         self._started = time.time()
 
     def add(self, report: pytest.TestReport) -> None:
@@ -273,6 +284,11 @@ class Collector:
         test.duration = round(test.duration + report.duration, 6)
         if hasattr(report, SPARED):
             self.spared.add(report.nodeid)
+        if hasattr(report, REPLIES):
+            from pytest_ragmetrics.explain.repeats import RepeatedReplies
+
+            self._replies = self._replies or RepeatedReplies()
+            self._replies.add(getattr(report, REPLIES))
         outcome = _outcome(report)
         if outcome != "passed" and test.outcome not in ("failed", "error"):
             test.outcome, test.message = outcome, _message(report)
@@ -315,6 +331,7 @@ class Collector:
             ragmetrics=version("pytest-ragmetrics"),
             settings=dict(settings),
             notes=tuple(notes),
+            warnings=() if self._replies is None else self._replies.warnings(),
             skipped=self._by_function(self.skipped),
             not_needed=self._by_function(self.spared),
         )

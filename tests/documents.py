@@ -272,7 +272,7 @@ def hostile() -> shapes.Document:
     origin = replace(made.run, project=HOSTILE[0], branch=text, message=HOSTILE[4], author=HOSTILE[11], folder=text)
     whole = replace(origin, ci=link, ci_number=text, repository=link, commit="4f2c91a", selection=text, partial=text)
     judging = {text: shapes.Judging(judge=text, prompts={text: text}, definition={text: text})}
-    return replace(made, run=replace(whole, judging=judging, skipped={text: 1}, not_needed={text: 1}))
+    return replace(made, run=replace(whole, judging=judging, skipped={text: 1}, not_needed={text: 1}, warnings=HOSTILE))
 
 
 def giant() -> shapes.Document:

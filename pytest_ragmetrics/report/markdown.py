@@ -209,5 +209,5 @@ def _ending(document: Document) -> Iterator[str]:
     if judges:
         parts.append(f"judged by {', '.join(judges)}")
     parts += [*beside_lines(document.tests), *flaky_lines(document.tests)]
-    for line in [*filter(None, parts), *document.run.notes[:_NOTES]]:
+    for line in [*filter(None, parts), *document.run.warnings[:_NOTES], *document.run.notes[:_NOTES]]:
         yield f"{escaped(line)}  "

@@ -70,6 +70,7 @@ def _merged_run(runs: Sequence[RunRecord], status: int, notes: tuple[str, ...]) 
         judging=_judging(runs),
         skipped=_sums(run.skipped for run in runs),
         not_needed=_sums(run.not_needed for run in runs),
+        warnings=tuple(dict.fromkeys(warning for run in runs for warning in run.warnings)),
     )
 
 

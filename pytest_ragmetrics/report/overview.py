@@ -467,6 +467,7 @@ def _warnings(run: RunRecord) -> Iterator[str]:
     if is_cut_short(run):
         reason = _exit_text(run.exit_status)
         yield f"The run stopped early ({reason}). Tests that had not run by then are missing here."
+    yield from run.warnings
 
 
 def _heuristics(records: Sequence[Record]) -> Iterator[str]:

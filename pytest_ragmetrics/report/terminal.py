@@ -19,8 +19,8 @@ def write_summary(
     *,
     comparison: RunComparison | None = None,
 ) -> None:
-    """Write the table of metrics, the gates, the changes and the notes; nothing, not even a heading, without any."""
-    lines = [*_found(document, comparison), *notes]
+    """Write the table of metrics, the gates, changes, warnings and notes; nothing, not even a heading, without any."""
+    lines = [*_found(document, comparison), *(f"warning: {text}" for text in document.run.warnings), *notes]
     if not lines:
         return
     from pytest_ragmetrics.text.characters import printable_lines  # not at start-up

@@ -1,0 +1,76 @@
+"""A run whose judge gives different rows the same text says so, in all its outputs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics.records import read_document
+from tests.fake_openai import Body, FakeOpenAI
+from tests.plugin.conftest import MANY, SERIAL, RunPytest
+
+SUITE = """
+    import pytest
+    from pytest_ragmetrics import assert_relevant
+
+    @pytest.mark.parametrize("n", range({rows}))
+    def test_row(n):
+        assert_relevant(f"Question {{n}}?", f"Answer {{n}}.", min=0.2)
+        assert_relevant(f"Question {{n}}?", f"Answer {{n}}.", min=0.3)
+"""
+SAME = '{"reason": "<script>x</script> by Ada", "rating": 2}'
+FILES = ("--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=out.md", "--rag-judge=openai:fake")
+HOOK = "def pytest_ragmetrics_redact(text):\n    return text.replace('Ada', '[name]')"
+
+
+@pytest.mark.parametrize("workers", [SERIAL, MANY])
+def test_all_rows_pass_and_the_run_warns(
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, workers: list[str]
+) -> None:
+    """Tests that passed keep no exchanges, and count all the same; which worker asked does not matter."""
+    server.answer = lambda body: SAME if "Question 7" not in str(body) else SAME.replace("2}", "1}")
+    result = run(*FILES, *workers, conftest=HOOK, test_suite=SUITE.format(rows=8))
+    result.assert_outcomes(passed=7, failed=1)
+    (text,) = read_document(pytester.path / "out.json").run.warnings
+    told = SAME.replace("Ada", "[name]")
+    assert text.startswith(f"7 of 8 answers to rate_relevance of openai:fake are the same text: '{told}'; ")
+    assert [line for line in result.outlines if line.startswith("warning: ")] == [f"warning: {text}"]
+    page = (pytester.path / "out.html").read_text("utf-8")
+    assert '<p class="warning">7 of 8 answers to rate_relevance of openai:fake are the same text' in page
+    assert "<script>x" not in page
+    assert "7 of 8 answers to rate_relevance" in (pytester.path / "out.md").read_text("utf-8")
+    # Replayed from the cache it is as wrong.
+    result = run("--rag-judge=openai:fake", *workers)
+    result.stdout.fnmatch_lines(["warning: 7 of 8 answers to rate_relevance of openai:fake are the same text: *"])
+
+
+@pytest.mark.parametrize("rows", [4, 20])
+def test_few_rows_and_a_judge_that_differs_are_fine(run: RunPytest, server: FakeOpenAI, rows: int) -> None:
+    """Four equal replies, or five among twenty, are no reason for doubt; nor is what a dry run stands in with."""
+    numbers = iter(range(99))
+
+    def answer(body: Body) -> str:
+        number = next(numbers)
+        return SAME if number < 5 else SAME.replace("Ada", f"Ada, {number}")
+
+    server.answer = answer
+    result = run("--rag-judge=openai:fake", "--rag-cache=refresh", test_suite=SUITE.format(rows=rows))
+    result.assert_outcomes(passed=rows)
+    result.stdout.no_fnmatch_line("*same text*")
+    run("--rag-judge=openai:fake", "--rag-dry-run").stdout.no_fnmatch_line("*same text*")
+
+
+def test_the_rows_of_a_table_count(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
+    """One test may ask of all of them."""
+    server.answer = lambda _: SAME
+    table = """
+        from pytest_ragmetrics import evaluate
+
+        def test_table():
+            evaluate([{"user_input": f"Question {n}?", "response": "No."} for n in range(6)], "relevance")
+    """
+    run("--rag-judge=openai:fake", "--rag-json=out.json", test_table=table)
+    (text,) = json.loads(Path(pytester.path / "out.json").read_text("utf-8"))["run"]["warnings"]
+    assert text.startswith("6 of 6 answers")

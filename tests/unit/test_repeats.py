@@ -1,0 +1,198 @@
+"""Replies that repeat: when a judge told nothing apart, and where a run says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pytest_ragmetrics.context import Exchange, Scoring
+from pytest_ragmetrics.explain.repeats import RepeatedReplies, replies_of
+from pytest_ragmetrics.judges.schema import TEXT, one_of, record
+from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.records import Document, document_schema, read_document, render_json
+from pytest_ragmetrics.report.html import render_html
+from pytest_ragmetrics.report.markdown import render_markdown
+from pytest_ragmetrics.report.merge import merge_documents
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.sample import Sample
+from tests.documents import HOSTILE, document, row
+
+JUDGE = "openai:smollm2-135m"
+SAME = '{"reason": "The year is given.", "rating": 2}'
+ENDING = "; such a judge tells nothing apart (try ragmetrics probe)"
+OLD = Path(__file__).parent.parent / "data" / "run_version_1.json"
+
+
+def scoring(*asked: tuple[str, str | None], task: str = "rate_relevance", judge: str = JUDGE) -> Scoring:
+    """Return a scoring for which a judge was asked these prompts and replied this."""
+    exchanges = tuple(
+        Exchange(task=task, vote=0, prompt=prompt, reply=reply, cached=False, judge=judge) for prompt, reply in asked
+    )
+    return Scoring(
+        metric="m", sample=Sample(response="Yes."), outcome=MetricResult(1.0, metric="m"), exchanges=exchanges
+    )
+
+
+def warnings_of(scorings: Iterable[Scoring], redact: Callable[[str], str] | None = None) -> tuple[str, ...]:
+    """Return the warnings of a run of these scorings, sent from process to process as JSON."""
+    found = RepeatedReplies()
+    for each in scorings:
+        found.add(json.loads(json.dumps(list(replies_of(each, redact)))))
+    return found.warnings()
+
+
+def rows(same: int, others: int = 0, reply: str = SAME, **asked: str) -> list[Scoring]:
+    """Return the scorings of rows of which some got the same reply, and the others each one of its own."""
+    own = [SAME.replace("year", f"{number}th year") for number in range(others)]
+    return [scoring((f"prompt {n}", text), **asked) for n, text in enumerate([*[reply] * same, *own])]
+
+
+@pytest.mark.parametrize(
+    ("same", "others", "share"),
+    [(4, 0, ""), (5, 0, "5 of 5"), (7, 1, "7 of 8"), (5, 5, "5 of 10"), (5, 6, ""), (5, 15, ""), (4, 4, "")],
+)
+def test_five_rows_and_half_of_all_make_a_warning(same: int, others: int, share: str) -> None:
+    """It names judge, task and text, and what to try; fewer rows, or a smaller part of all, say nothing."""
+    line = f"{share} answers to rate_relevance of {JUDGE} are the same text: '{SAME}'{ENDING}"
+    assert warnings_of(rows(same, others)) == ((line,) if share else ())
+
+
+def test_a_prompt_that_is_asked_again_is_the_same_row() -> None:
+    """Whether for a vote, another metric or another test; a row without a reply was asked too."""
+    assert not warnings_of([scoring(("prompt", SAME), ("prompt", SAME))] * 9 + rows(3))
+    lost = [scoring((f"lost {n}", None)) for n in range(6)]
+    assert warnings_of(rows(5) + lost[:5])[0].startswith("5 of 10 answers")
+    assert not warnings_of(rows(5) + lost)
+    # A second vote with another reply is no other row.
+    assert warnings_of(rows(5) + [scoring((f"prompt {n}", f'"{n}"')) for n in range(5)])[0].startswith("5 of 5 ")
+
+
+@dataclass(frozen=True)
+class Grade(Task[str]):
+    """A task of a user's own."""
+
+    prompt = "repeats_grade"
+    form = record(why=TEXT, grade=one_of("good", "bad"))
+
+    def _parse(self, answer: Any) -> str:
+        return str(answer["grade"])
+
+
+@pytest.mark.parametrize(
+    ("task", "reply", "counts"),
+    [
+        ("select_sentences", '{"sentences": []}', False),
+        ("list_claims", '{"claims": []}', False),
+        ("list_claims", "", False),
+        ("list_claims", ' {"claims": ["", " "]}', False),
+        ("critique", '{"reason": "", "verdict": "yes"}', False),
+        ("critique", '```json\n{"reason": "", "verdict": "yes"}\n```', False),
+        ("critique", '{"reason": "It is kind.", "verdict": "yes"}', True),
+        (
+            "verify_claims",
+            '{"verdicts": [{"number": 1, "reason": "", "sentences": [1], "verdict": "supported"}]}',
+            False,
+        ),
+        # No word of this task.
+        (
+            "verify_claims",
+            '{"verdicts": [{"number": 1, "reason": "yes", "sentences": [], "verdict": "supported"}]}',
+            True,
+        ),
+        ("list_entities", '{"entities": ["Paris"]}', True),
+        (Grade.prompt, '{"why": "", "grade": "good"}', False),
+        (Grade.prompt, '{"why": "So.", "grade": "good"}', True),
+        ("list_claims", "I cannot help with that.", True),
+    ],
+)
+def test_a_reply_without_free_text_does_not_count(task: str, reply: str, counts: bool) -> None:
+    """Honest judges repeat numbers and enumerated words, and nothing else."""
+    assert bool(warnings_of(rows(9, reply=reply, task=task))) is counts
+
+
+def test_several_tasks_make_one_warning() -> None:
+    """The one of most rows has its text, the others their shares; another judge of a panel is named."""
+    found = warnings_of(
+        [
+            *rows(6),
+            *rows(8, task="list_claims", reply='{"claims": ["It says so."]}'),
+            *rows(5, 2, task="critique", judge="openai:other"),
+            *rows(5, task="rate_contexts"),
+            *rows(5, task="review_contexts"),
+            *rows(4, task="judge_refusal"),
+            *rows(5, 9, judge="openai:good"),
+        ]
+    )
+    likewise = "6 of 6 to rate_relevance, 5 of 5 to rate_contexts, 5 of 5 to review_contexts and 1 more"
+    said = f"8 of 8 answers to list_claims of {JUDGE} are the same text (likewise {likewise}): "
+    assert found == (f"""{said}'{{"claims": ["It says so."]}}'{ENDING}""",)
+    (panel,) = warnings_of(rows(6) + rows(5, 2, task="critique", judge="openai:other"))
+    assert "(likewise 5 of 7 to critique of openai:other): " in panel
+
+
+def test_the_text_is_short_printable_and_redacted() -> None:
+    """A name that is redacted is not shown, nor what looks like a key; replies are compared as they came."""
+    long = '{"reason": "\x1b[31m\u202eAda said\nso. sk-proj-0123456789abcdefghij", "rating": 2}' + " " * 900 + "."
+    (shown,) = warnings_of(rows(5, reply=long), lambda text: text.replace("Ada", "[name]"))
+    assert """are the same text: '{"reason": "[31m[name] said so. ***", "rating": 2}'""" in shown
+    assert not warnings_of([scoring((f"{n}", f'"{n} Ada"')) for n in range(9)], lambda text: "[all]")
+    (cut,) = warnings_of(rows(5, reply=f'{{"claims": ["{"It is so. " * 500}"]}}'))
+    assert len(cut) < 250
+
+
+def warned(*texts: str) -> Document:
+    """Return a run with these warnings."""
+    made = document(row("test_a"), notes=["a note"])
+    return replace(made, run=replace(made.run, warnings=texts))
+
+
+class Paragraphs(HTMLParser):
+    """The texts of the paragraphs of a class on a page."""
+
+    def __init__(self, kind: str, page: str) -> None:
+        super().__init__()
+        self._kind, self._is_open, self.texts = kind, False, [""]
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Begin a paragraph."""
+        self._is_open = tag == "p" and ("class", self._kind) in attrs
+        self.texts += [""] * self._is_open
+
+    def handle_endtag(self, tag: str) -> None:
+        """End one."""
+        self._is_open = self._is_open and tag != "p"
+
+    def handle_data(self, data: str) -> None:
+        """Take in its text."""
+        if self._is_open:
+            self.texts[-1] += data
+
+
+def test_page_and_markdown_show_the_warning() -> None:
+    """On the page it stands below the news, in Markdown before the notes; what a judge replied is no markup."""
+    (text,) = warnings_of(rows(5, reply=f'{{"reason": "{HOSTILE[0]}", "rating": 2}}'))
+    assert HOSTILE[0] in text
+    assert text in Paragraphs("warning", render_html(warned(text))).texts
+    markdown = render_markdown(warned(text))
+    assert '\'{"reason": "&#60;script&#62;window.pwned=1&#60;/script&#62;"' in markdown
+    assert markdown.index("are the same text") < markdown.index("a note")
+    assert "same text" not in render_html(warned()) + render_markdown(warned())
+
+
+def test_files_hold_the_warning(tmp_path: Path) -> None:
+    """It is read back as it was written, fits the schema, and is none in files of earlier versions; shards unite it."""
+    (text,) = warnings_of(rows(5))
+    file = tmp_path / "run.json"
+    file.write_text(render_json(warned(text)), "utf-8")
+    assert read_document(file) == warned(text)
+    jsonschema.Draft202012Validator(document_schema()).validate(json.loads(file.read_text("utf-8")))
+    assert read_document(OLD).run.warnings == ()
+    assert merge_documents([warned(text), warned(), warned(text, "other")]).run.warnings == (text, "other")
