@@ -49,12 +49,14 @@ def _has_free_text(reply: str, task: str) -> bool:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield the texts in a value of JSON, without the names of fields."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (list, dict)):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts(part)
+    """Yield the texts in a value of JSON, however deep, without the names of fields."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, (list, dict)):
+            waiting += part.values() if isinstance(part, dict) else part
 
 
 @cache

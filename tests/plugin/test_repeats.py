@@ -22,7 +22,14 @@ SUITE = """
 """
 SAME = '{"reason": "<script>x</script> by Ada", "rating": 2}'
 FILES = ("--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=out.md", "--rag-judge=openai:fake")
-HOOK = "def pytest_ragmetrics_redact(text):\n    return text.replace('Ada', '[name]')"
+HOOKS = """
+def pytest_ragmetrics_redact(text):
+    return text.replace("Ada", "[name]")
+
+def pytest_runtest_logreport(report):
+    # What a test asked is on one report of its own.
+    assert len(getattr(report, "rag_replies", ())) == 2 * (report.when == "teardown")
+"""
 
 
 @pytest.mark.parametrize("workers", [SERIAL, MANY])
@@ -31,7 +38,7 @@ def test_all_rows_pass_and_the_run_warns(
 ) -> None:
     """Tests that passed keep no exchanges, and count all the same; which worker asked does not matter."""
     server.answer = lambda body: SAME if "Question 7" not in str(body) else SAME.replace("2}", "1}")
-    result = run(*FILES, *workers, conftest=HOOK, test_suite=SUITE.format(rows=8))
+    result = run(*FILES, *workers, conftest=HOOKS, test_suite=SUITE.format(rows=8))
     result.assert_outcomes(passed=7, failed=1)
     (text,) = read_document(pytester.path / "out.json").run.warnings
     told = SAME.replace("Ada", "[name]")

@@ -117,6 +117,13 @@ def test_a_reply_without_free_text_does_not_count(task: str, reply: str, counts:
     assert bool(warnings_of(rows(9, reply=reply, task=task))) is counts
 
 
+def test_a_reply_may_be_nested_as_deep_as_the_parser_bears() -> None:
+    """A judge may reply with anything, and that must not break the test that it judges."""
+    nested = {depth: f'{{"claims": {"[" * depth}{"]" * depth}}}' for depth in (100, 300, 900, 970, 990, 5000, 100_000)}
+    counts = [bool(warnings_of(rows(5, reply=reply))) for reply in nested.values()]
+    assert not counts[0]
+
+
 def test_several_tasks_make_one_warning() -> None:
     """The one of most rows has its text, the others their shares; another judge of a panel is named."""
     found = warnings_of(
