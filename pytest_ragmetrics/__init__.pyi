@@ -14,6 +14,7 @@ from pytest_ragmetrics.evaluation import aevaluate as aevaluate
 from pytest_ragmetrics.evaluation import evaluate as evaluate
 from pytest_ragmetrics.interop import sample_from as sample_from
 from pytest_ragmetrics.judges.anthropic import AnthropicJudge as AnthropicJudge
+from pytest_ragmetrics.judges.nli import NliJudge as NliJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge as OpenAIJudge
 from pytest_ragmetrics.metrics.agents import assert_goal_reached as assert_goal_reached
 from pytest_ragmetrics.metrics.agents import assert_topics_kept as assert_topics_kept

@@ -65,8 +65,10 @@ class NliJudge(PromptedJudge):
     does. A context is contradicted when one of its passages contradicts a sentence of the response as clearly.
 
     ``labels`` names the classes of a model without names, in the order of its logits; ``device`` is that
-    of torch. A ``scorer`` replaces the transformers library; ``model`` is then only the name in cache keys. The model
-    runs locally: it costs nothing, and budgets do not limit it.
+    of torch. A ``scorer`` replaces the transformers library: an object with ``labels`` (the names of the classes),
+    ``limit`` (tokens of a pair), ``lengths(texts)`` (tokens of each) and ``logits(pairs)`` (a row of numbers for each
+    premise and hypothesis), which one thread alone uses; ``model`` is then only the name in cache keys. The model runs
+    locally: it costs nothing, and budgets do not limit it.
 
     The cache key contains the digest of the folder's files, or the name with its revision: with a name, answers are
     replayed without the model. Raises ``JudgeError`` for a task other than to list and verify claims or to find

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics import NliJudge
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.judges.entailment import Pair
-from pytest_ragmetrics.judges.nli import NliJudge
 from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.tasks import (
     FindContradictions,
