@@ -43,6 +43,8 @@ class AnswerRelevancy(JudgedMetric):
     or the "majority") of them are. In [-1, 1], and rarely below 0; ``UnscoredError`` for a vector of zeros. After Es et
     al., "RAGAS" (2023).
 
+    A bound belongs to its embedder: ``ragmetrics doctor --embedder SPEC`` says where unrelated and identical texts lie.
+
     >>> judge = lambda prompt: '{"questions": [{"question": "Do moths fly?", "noncommittal": false}]}'
     >>> metric = AnswerRelevancy(strictness=1, judge=judge, embedder="local")
     >>> metric.score(user_input="Do moths fly?", response="They do.").value
@@ -236,13 +238,19 @@ class SemanticSimilarity(JudgedMetric):
     In [-1, 1]. With ``threshold``, from 0 to 1, the score is 1.0 when the similarity reaches it, else 0.0. After the
     semantic answer similarity of Risch et al. (2021).
 
+    A bound belongs to its embedder: unrelated texts lie at 0.01 with all-MiniLM-L6-v2 and at 0.73 with multilingual-e5.
+    ``ragmetrics doctor --embedder SPEC`` says where unrelated and identical texts lie for yours.
+
     >>> metric = SemanticSimilarity(embedder="local")
     >>> metric.score(response="Moths fly at night.", reference="Moths fly at night.").value
     1.0
     """
 
     name = "semantic_similarity"
-    blind_spots = "Negations, numbers and names: texts that differ in one word have nearly the same vector."
+    blind_spots = (
+        "Negations, numbers and names: for every embedder measured, one wrong word is nearer than a paraphrase in nine "
+        "pairs of ten."
+    )
     helper = "assert_semantically_similar"
     aliases = ("answer_similarity", "AnswerSimilarity")
     requires = ("response", "reference")
