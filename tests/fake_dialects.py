@@ -245,6 +245,16 @@ DIALECTS: Mapping[str, Dialect] = {
         message={"reasoning_content": "Perhaps."},
         answer={"timings": {}},
     ),
+    "lm studio": Dialect(
+        host=r"http://localhost:1234",
+        headers=(),
+        forms=frozenset({_SCHEMA, _TEXT}),
+        base64=False,
+        fault=lambda status, message, _: {"error": message},
+        unknown_value="'{}.type' must be 'json_schema' or 'text'",
+        message={"reasoning_content": "Perhaps.", "tool_calls": []},
+        answer={"stats": {}},
+    ),
 }
 
 

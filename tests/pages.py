@@ -40,7 +40,8 @@ _ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 _COMMAND = re.compile(r"^(?:\w+=\S+ +)*(?:pytest|ragmetrics|python -m pytest(?:_ragmetrics)?)(?= |$).*", re.MULTILINE)
 #: Programs that a page may name and that are not run here.
 _ELSEWHERE = frozenset(
-    {"pip", "uv", "git", "gh", "ollama", "vllm", "llama-server", "litellm", "docker", "aws", "az", "gcloud", "source"}
+    {"pip", "uv", "git", "gh", "ollama", "vllm", "llama-server", "lms", "litellm", "docker", "aws", "az", "gcloud"}
+    | {"source"}
 )
 #: The addresses and keys of the server here, which no page replaces.
 _PROVIDER = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")

@@ -16,10 +16,16 @@ from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
 from tests.fake_dialects import DIALECTS, DialectServer
 from tests.pages import Block, Play
 
-TOPIC = "how-to/providers"
-START, *SECTIONS = re.split(r"^## ", topic_text(TOPIC), flags=re.MULTILINE)
+#: The tests that each page begins with and its recipes, by their names; of other sections there is no dialect.
+RECIPES = {
+    section.partition("\n")[0]: (start, section)
+    for topic in ("how-to/providers", "how-to/local-models")
+    for start, *sections in [re.split(r"^## ", topic_text(topic), flags=re.MULTILINE)]
+    for section in sections
+    if topic == "how-to/providers" or section.partition("\n")[0].lower() in DIALECTS
+}
 #: The dialects of each recipe, in the order in which it speaks them.
-SPOKEN = {name: [name.lower()] for name in (section.partition("\n")[0] for section in SECTIONS)}
+SPOKEN = {name: [name.lower()] for name in RECIPES}
 SPOKEN["Bedrock"].append("claude on bedrock")
 
 #: What stands for libraries of credentials: tokens of which a server takes three requests each.
@@ -107,9 +113,9 @@ def server() -> Iterator[DialectServer]:
         object.__setattr__(vendor, "url", url)
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=list(SPOKEN))
+@pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_works(
-    section: str,
+    name: str,
     pytester: pytest.Pytester,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -122,12 +128,12 @@ def test_a_recipe_works(
         file = pytester.path / place
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(dedent(code), "utf-8")
-    name = section.partition("\n")[0]
+    start, section = RECIPES[name]
     direct = [spoken for spoken in SPOKEN[name] if spoken in ("openai", "anthropic")]
     for spoken in direct:
         server.speak(spoken)
     recipe = Recipe(pytester=pytester, patch=monkeypatch, capsys=capsys, server=server, spoken=direct)
-    recipe.page(f"{START}## {section}")
+    recipe.page(f"{start}## {section}")
     assert list(dict.fromkeys(recipe.spoken)) == SPOKEN[name]
     assert any(request.status == 200 for request in server.requests)
     said = "".join(capsys.readouterr())
@@ -136,6 +142,7 @@ def test_a_recipe_works(
 
 
 def test_every_dialect_has_a_recipe() -> None:
-    """And every recipe a dialect; the table of the page names all of them."""
+    """And every recipe a dialect; the tables of the pages name all of them."""
     assert sorted(name for names in SPOKEN.values() for name in names) == sorted(DIALECTS)
-    assert re.findall(r"^\| \[([\w.]+)\]", START, re.MULTILINE) == list(SPOKEN)
+    tables = "".join(dict.fromkeys(start for start, _ in RECIPES.values()))
+    assert re.findall(r"^\| \[([\w. ]+)\]", tables, re.MULTILINE) == list(SPOKEN)

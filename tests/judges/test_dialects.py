@@ -48,6 +48,7 @@ REFUSED = {
     "ollama": ([], "json_schema"),
     "vllm": ([], "json_schema"),
     "llama.cpp": ([], "json_schema"),
+    "lm studio": ([], "json_schema"),
 }
 SPOKEN = pytest.mark.parametrize("name", DIALECTS)
 
