@@ -39,9 +39,10 @@ from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.judges.addresses import shown_address, without
 from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
+from pytest_ragmetrics.judges.parameters import bare
 from pytest_ragmetrics.judges.rendering import PromptBook, is_current
 from pytest_ragmetrics.judges.schema import extract_json, parse_json, validate
-from pytest_ragmetrics.judges.specs import DEFAULT_REASON, bare, make_judge, meant_by, panel_members
+from pytest_ragmetrics.judges.specs import DEFAULT_REASON, make_judge, meant_by, panel_members
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, VerifyClaims
 from pytest_ragmetrics.judges.transport import shown
 from pytest_ragmetrics.prices import cheaper_successor

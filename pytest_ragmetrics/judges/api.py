@@ -34,9 +34,9 @@ from pytest_ragmetrics.judges.attempts import (
     within,
 )
 from pytest_ragmetrics.judges.judge import PromptedJudge
+from pytest_ragmetrics.judges.parameters import check_parameters
 from pytest_ragmetrics.judges.problems import Problem, said_in
 from pytest_ragmetrics.judges.rendering import PromptBook
-from pytest_ragmetrics.judges.specs import check_parameters
 from pytest_ragmetrics.judges.transport import (
     SERVICE_TIER,
     JudgeOutageError,

@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_ragmetrics import running
 from pytest_ragmetrics.errors import JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.judges.parameters import PARAMETERS, bare, parameters_of
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.judges.judge import Judge
     from pytest_ragmetrics.judges.rendering import PromptBook
 
 T = TypeVar("T")
-#: What the value of a parameter is: a number, a word, or one of some words.
-_Kind: TypeAlias = "type[int | float | str] | tuple[str, ...]"
-
 # Where servers that are often named in place of a module take the requests of OpenAI's API.
 _ADDRESSES = {
     **dict.fromkeys(("gemini", "google"), "https://generativelanguage.googleapis.com/v1beta/openai/"),
@@ -105,29 +102,6 @@ DEFAULT_OPENAI = "openai:gpt-6-luna"
 DEFAULT_ANTHROPIC = "anthropic:claude-haiku-5-5"
 
 _PROVIDED = re.compile(r"(?:openai|anthropic):[^\s?]+|nli:\s*\S.*")
-#: Half the price for slower answers, or the double for fast ones.
-_TIERS = ("auto", "default", "flex", "priority", "fast")
-_COMMON: Mapping[str, _Kind] = {"max_tokens": int, "temperature": float, "top_p": float, "top_k": int}
-#: The parameters of a request that a spec may set: those of OpenAI, llama.cpp and vLLM, and of Anthropic.
-_PARAMETERS: Mapping[str, Mapping[str, _Kind]] = {
-    "openai": {
-        **_COMMON,
-        **dict.fromkeys(("max_completion_tokens", "seed"), int),
-        **dict.fromkeys(("min_p", "frequency_penalty", "presence_penalty"), float),
-        **dict.fromkeys(("repeat_penalty", "repetition_penalty"), float),
-        **dict.fromkeys(("reasoning_effort", "verbosity"), str),
-        "service_tier": _TIERS,
-    },
-    "anthropic": _COMMON,
-}
-_FORMS: Mapping[Any, tuple[re.Pattern[str], str]] = {
-    int: (re.compile(r"-?\d{1,18}"), "a whole number"),
-    float: (re.compile(r"-?\d{0,18}\.?\d{1,18}"), "a number"),
-    str: (re.compile(r"\w+"), "a word"),
-}
-#: What a judge sets itself.
-_OURS = ("model", "messages", "system", "response_format", "tools", "tool_choice", "stream", "n")
-_ALIKE = 0.85
 
 
 def check_spec(spec: str) -> str:
@@ -137,7 +111,7 @@ def check_spec(spec: str) -> str:
     ('openai:gpt-5.4-mini', 'openai:qwen3:8b?max_tokens=800&temperature=0.2')
     """
     spec = spec.strip()
-    if spec.partition(":")[0] in _PARAMETERS and "?" in spec:
+    if spec.partition(":")[0] in PARAMETERS and "?" in spec:
         parameters_of(spec)
         check_spec(spec.partition("?")[0])
         return spec
@@ -189,59 +163,6 @@ def panel_members(spec: str, check: Callable[[str], str] = check_spec) -> list[s
     return members
 
 
-def bare(spec: str) -> str:
-    """Return the spec of a judge without the parameters of its requests.
-
-    >>> bare("openai:gpt-5.4-mini?service_tier=flex")
-    'openai:gpt-5.4-mini'
-    """
-    return spec.partition("?")[0] if spec.partition(":")[0] in _PARAMETERS else spec
-
-
-def parameters_of(spec: str) -> dict[str, int | float | str]:
-    """Return the parameters of the requests in the spec of a provider; raise ``ValueError`` naming a wrong one.
-
-    >>> parameters_of("openai:qwen3:8b?max_tokens=800&temperature=0.2")
-    {'max_tokens': 800, 'temperature': 0.2}
-    """
-    known = _PARAMETERS[spec.partition(":")[0]]
-    found: dict[str, int | float | str] = {}
-    for part in spec.partition("?")[2].split("&"):
-        name, is_set, text = part.partition("=")
-        if name not in known or not is_set or name in found:
-            fault = "is there twice" if name in found else "has no value" if name in known else "is no parameter"
-            asked = f"write {bare(spec)}?max_tokens=800&temperature=0.2; the parameters are {', '.join(known)}"
-            raise ValueError(f"{spec!r}: {name!r} {fault}; {asked}")
-        found[name] = _value(f"{spec!r}: {name}", known[name], text)
-    return found
-
-
-def _value(place: str, kind: _Kind, text: str) -> int | float | str:
-    if isinstance(kind, tuple):
-        if text not in kind:
-            raise ValueError(f"{place} is one of {', '.join(kind)}, not {text!r}")
-        return text
-    pattern, wanted = _FORMS[kind]
-    if not pattern.fullmatch(text):
-        raise ValueError(f"{place} is {wanted}, not {text!r}")
-    value = kind(text)
-    # Equal numbers are one parameter to the cache, however they are written.
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def check_parameters(names: Iterable[str]) -> None:
-    """Raise ``ValueError`` for the parameter of a request that a judge sets itself, or that is misspelled.
-
-    Servers know others than those of the specs, so that only what looks like one of these is taken for a slip.
-    """
-    known = dict.fromkeys(name for each in _PARAMETERS.values() for name in each)
-    for name in names:
-        if name in _OURS:
-            raise ValueError(f"parameters: {name} is set by the judge; leave it out")
-        if name not in known and (alike := get_close_matches(name, known, n=1, cutoff=_ALIKE)):
-            raise ValueError(f"parameters: {name} is no parameter; write {alike[0]}")
-
-
 def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: PromptBook | None = None) -> Judge:
     """Return the judge of a spec.
 
@@ -254,7 +175,7 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
 
         return Panel(make_judge(member, timeout=timeout, retries=retries, prompts=prompts) for member in members)
     provider, _, model = meant_by(spec).partition(":")
-    if provider in _PARAMETERS:
+    if provider in PARAMETERS:
         from pytest_ragmetrics.judges.anthropic import AnthropicJudge
         from pytest_ragmetrics.judges.api import STEADY, VARIED
         from pytest_ragmetrics.judges.openai import OpenAIJudge
