@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import TypeVar
 from urllib.parse import quote, unquote, urlsplit
@@ -46,11 +47,12 @@ def is_private(url: str) -> bool:
     >>> [is_private(f"http://{host}:8080/v1") for host in ("127.0.0.1", "ollama", "[::1]", "llm.example")]
     [True, True, True, False]
     """
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_private
-    except ValueError:
-        return "." not in host or host.endswith(_PRIVATE)
+    host = ""
+    # A wrong address has an error of its own, when it is asked.
+    with suppress(ValueError):
+        host = urlsplit(url).hostname or ""
+        return not ip_address(host).is_global
+    return host != "" and ("." not in host or host.endswith(_PRIVATE))
 
 
 def secrets_of(urls: Iterable[str]) -> list[str]:

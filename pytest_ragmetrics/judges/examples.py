@@ -17,6 +17,7 @@ _DIGEST = re.compile(r"\d{12}")
 # The one reason in our prompts that fits any text, so that good models write it too.
 _OF_ALL = "it says so"
 _WORD = re.compile(r"\w+")
+_STOPS = " \n\t.,;!?…。\"'"
 
 
 def own_part(answer: object, schema: Mapping[str, Any], prompt: str) -> object:
@@ -38,10 +39,11 @@ def own_part(answer: object, schema: Mapping[str, Any], prompt: str) -> object:
     digests = {digest for text in said for digest in _DIGEST.findall(text)}
     if digests and not digests.isdisjoint(_OPENED.findall(texts)):
         raise InvalidAnswer("the answer repeats a delimiter of the texts")
-    examples = _examples(instruction, names)
-    known = frozenset().union(*examples)
-    if known.isdisjoint(map(_folded, said)):
+    examples, ends = _examples(instruction, names)
+    if ends.isdisjoint(map(_end, said)):
+        # Nearly always, and all else takes longer.
         return answer
+    known = frozenset().union(*examples)
     words = f" {_folded(texts)} "
 
     def repeats(part: object) -> bool:
@@ -89,10 +91,15 @@ def _free_texts(value: object, names: frozenset[str], name: str = "") -> Iterato
 
 
 @lru_cache(maxsize=64)
-def _examples(instruction: str, names: frozenset[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the free texts of each example in an instruction."""
-    found = (tuple(map(_folded, _free_texts(value, names))) for value in json_objects(instruction).values())
-    return tuple(filter(None, found))
+def _examples(instruction: str, names: frozenset[str]) -> tuple[tuple[tuple[str, ...], ...], frozenset[str]]:
+    """Return the free texts of each example in an instruction, and how they end."""
+    found = [tuple(_free_texts(value, names)) for value in json_objects(instruction).values()]
+    ends = frozenset(_end(text) for texts in found for text in texts)
+    return tuple(tuple(map(_folded, texts)) for texts in found if texts), ends
+
+
+def _end(text: str) -> str:
+    return text.rstrip(_STOPS)[-4:].casefold()
 
 
 def _folded(text: str) -> str:
