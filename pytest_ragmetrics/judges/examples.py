@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -24,8 +25,9 @@ def own_part(answer: object, schema: Mapping[str, Any], prompt: str) -> object:
     """Return what an answer says besides the example of its prompt; raise :class:`InvalidAnswer` if that is nothing.
 
     The example is every JSON object in the instruction, also in a prompt of a user's own. An answer or an entry of a
-    list repeats it if all its free texts are in it, and none is in the texts under test. An answer without a free text
-    repeats nothing: ``{"sentences": []}`` is the right answer for most texts.
+    list repeats it if all its free texts are in it, and none is in the texts under test; where a judge lists texts, a
+    piece of the instruction is no better (SmolLM2 makes "Lund" of the example's "port of Lund"), but a reason may quote
+    it. An answer without a free text repeats nothing: ``{"sentences": []}`` is the right answer for most texts.
 
     >>> from pytest_ragmetrics.judges.rendering import PromptBook, render
     >>> from pytest_ragmetrics.judges.tasks import ListClaims
@@ -39,23 +41,24 @@ def own_part(answer: object, schema: Mapping[str, Any], prompt: str) -> object:
     digests = {digest for text in said for digest in _DIGEST.findall(text)}
     if digests and not digests.isdisjoint(_OPENED.findall(texts)):
         raise InvalidAnswer("the answer repeats a delimiter of the texts")
-    examples, ends = _examples(instruction, names)
-    if ends.isdisjoint(map(_end, said)):
+    example = _examples(instruction, names)
+    is_list = "reason" not in names
+    if not is_list and example.ends.isdisjoint(map(_end, said)):
         # Nearly always, and all else takes longer.
         return answer
-    known = frozenset().union(*examples)
-    words = f" {_folded(texts)} "
 
     def repeats(part: object) -> bool:
         folded = [_folded(text) for text in _free_texts(part, names)]
-        return bool(folded) and known.issuperset(folded) and is_told(folded)
+        is_known = all(text in example.known or (is_list and f" {text} " in example.around) for text in folded)
+        return bool(folded) and is_known and is_foreign(folded)
 
-    def is_told(folded: Sequence[str]) -> bool:
+    def is_foreign(folded: Sequence[str]) -> bool:
+        words = f" {_folded(texts)} "
         return {*folded} != {_OF_ALL} and not any(f" {text} " in words for text in folded)
 
     # Of the verdicts on numbered items none may be left out.
-    begin = [(tuple(map(_folded, said[: len(example)])), example) for example in examples if _is_numbered(schema)]
-    if repeats(answer) or any(folded == example and is_told(folded) for folded, example in begin):
+    begin = [(tuple(map(_folded, said[: len(each)])), each) for each in example.texts if _is_numbered(schema)]
+    if repeats(answer) or any(folded == each and is_foreign(folded) for folded, each in begin):
         raise InvalidAnswer(_REPEATED, advice=_TOO_SMALL)
     if not isinstance(answer, dict) or _is_numbered(schema):
         return answer
@@ -90,12 +93,22 @@ def _free_texts(value: object, names: frozenset[str], name: str = "") -> Iterato
         yield value
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Examples:
+    """The free texts of each example in an instruction, all of them, how they end, and the instruction around them."""
+
+    texts: tuple[tuple[str, ...], ...]
+    known: frozenset[str]
+    ends: frozenset[str]
+    around: str
+
+
 @lru_cache(maxsize=64)
-def _examples(instruction: str, names: frozenset[str]) -> tuple[tuple[tuple[str, ...], ...], frozenset[str]]:
-    """Return the free texts of each example in an instruction, and how they end."""
+def _examples(instruction: str, names: frozenset[str]) -> _Examples:
     found = [tuple(_free_texts(value, names)) for value in json_objects(instruction).values()]
+    folded = tuple(tuple(map(_folded, texts)) for texts in found if texts)
     ends = frozenset(_end(text) for texts in found for text in texts)
-    return tuple(tuple(map(_folded, texts)) for texts in found if texts), ends
+    return _Examples(texts=folded, known=frozenset().union(*folded), ends=ends, around=f" {_folded(instruction)} ")
 
 
 def _end(text: str) -> str:

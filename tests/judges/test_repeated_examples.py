@@ -139,6 +139,34 @@ def test_a_list_that_begins_with_the_example_counts_by_the_rest(task: Task[Any],
         own(task, {field: of_example[:1]})
 
 
+@pytest.mark.parametrize(
+    ("task", "pieces", "honest"),
+    [
+        (tasks.ListEntities(contexts=("The pump of Kent.",)), ["Lund", "1903", "port"], ["Kent", "pump of Kent"]),
+        (
+            tasks.ListClaims(text="Moths fly."),
+            ["She was a potter from Oslo who never sold a vase.", "Ada Brandt"],
+            ["Moths fly.", "Moths can be statements."],
+        ),
+    ],
+)
+def test_pieces_of_the_prompt_are_no_entries(task: Task[Any], pieces: list[str], honest: list[str]) -> None:
+    """A real model of 135 million parameters names "Lund" where the example has "port of Lund"."""
+    (field,) = json.loads(examples(task)[0])
+    assert own(task, {field: [*pieces, *honest]}) == {field: honest}
+    with pytest.raises(InvalidAnswer, match=REPEATED):
+        own(task, {field: pieces})
+
+
+def test_a_reason_may_quote_the_instruction() -> None:
+    """As a step of the scale."""
+    task = tasks.RateRelevance(question="How deep?", response="40 m.")
+    reason = "answers all that was asked"
+    said = {"reason": reason, "rating": 4}
+    assert reason in prompt(task)
+    assert own(task, said) == said
+
+
 def test_verdicts_that_begin_with_the_example_are_no_answer() -> None:
     """None of them can be left out; one that is worded as in the example among others is the judge's own."""
     task = tasks.AnswerQuestions(text="Pike live in the lake.", questions=("Pike?", "Eels?", "Crabs?"))
