@@ -28,7 +28,7 @@ from pytest_ragmetrics.judges.attempts import (
     ApiKey,
     Call,
     FinalError,
-    InFlight,
+    SentCalls,
     asked_for,
     current,
     within,
@@ -169,8 +169,8 @@ class Connection(Generic[Terms]):
         self._retries = retries
         self._deadline = (timeout + _PAUSE) * (retries + 1) if deadline is None else deadline
         self._wire: Wire | None = None
-        self._in_flight = InFlight()
-        loop.in_child(self, _wire=lambda: None, _in_flight=InFlight)
+        self._in_flight = SentCalls()
+        loop.in_child(self, _wire=lambda: None, _in_flight=SentCalls)
 
     def __repr__(self) -> str:
         return f"<Connection {self._vendor.label} {self._model}>"

@@ -38,7 +38,7 @@ def _ignore(_: Any) -> None:
     pass
 
 
-class InFlight:
+class SentCalls:
     """The calls to one server whose attempts are under way."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Call:
     tell: Callable[[Any], None] = _ignore
     single: bool = False
     steady: bool = False
-    in_flight: InFlight = field(default_factory=InFlight)
+    in_flight: SentCalls = field(default_factory=SentCalls)
     made: int = 0
     #: Whether other calls were in flight during the last attempt, and how many timed out without.
     is_crowded: bool = False

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.attempts import Call, FinalError, InFlight, attempt, current
+from pytest_ragmetrics.judges.attempts import Call, FinalError, SentCalls, attempt, current
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import DIRECT, JudgeOutageError, Limiter, Reply, Request, at_home
@@ -40,7 +40,7 @@ class Slots:
     count: int = 1
     retries: int = 5
     seen: Counter[str] = field(default_factory=Counter)
-    in_flight: InFlight = field(default_factory=InFlight)
+    in_flight: SentCalls = field(default_factory=SentCalls)
     name = "slots"
     is_paid = False
     is_kept = True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,6 +54,25 @@ def answering(bad: dict[int, Reply]) -> Callable[[Body], str | Reply]:
         return next((reply for row, reply in bad.items() if f"Pump {row} is" in asked), answer_sensibly(body))
 
     return answer
+
+
+@pytest.mark.parametrize("workers", [[], MANY], ids=["serial", "workers"])
+def test_requests_that_were_given_up_are_sent_again_and_counted(
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, workers: list[str]
+) -> None:
+    """No row is lost to a time-out; summary and JSON say what was sent for nothing."""
+    server.script(*[silent()] * 3)
+    test = """
+    @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
+    def test_golden(rag_scores):
+        assert rag_scores["relevance"] >= 0.0
+    """
+    result = run("--rag-timeout=2", "--rag-json=out.json", *workers, test_table=TABLE + test)
+    result.assert_outcomes(passed=10)
+    (said,) = (line for line in result.outlines if "given up" in line)
+    sent, given_up = map(int, re.findall(r"(\d+) requests? sent, (\d+) given up after their time-out", said)[0])
+    assert (sent, given_up >= 3) == (10 + given_up, True)
+    assert said in json.loads((pytester.path / "out.json").read_text("utf-8"))["run"]["notes"]
 
 
 def test_a_bad_answer_costs_one_score_and_is_not_kept(run: RunPytest, server: FakeOpenAI) -> None:
