@@ -97,7 +97,7 @@ def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester, 
 LIGHT = {"files", "hookspec", "plugin", "public_names", "reporting", "running", "settings"}
 LIGHT |= {"session", "session_resources"}
 #: What checks the options of one that names judge and embedder.
-CHECKS = {"errors", "judges", "judges.specs", "embedders", "embedders.specs"}
+CHECKS = {"errors", "judges", "judges.parameters", "judges.specs", "embedders", "embedders.specs"}
 
 
 @pytest.mark.parametrize(
