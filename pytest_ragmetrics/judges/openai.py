@@ -133,12 +133,10 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         schema, most = bounded(request.schema, request.asked)
         if terms.has_bounds and terms.form == "json_schema":
             request = replace(request, schema=schema)
-        limits = (
-            [] if request.is_longer or not terms.is_brief else [name for name in _LIMITS if name not in terms.refused]
-        )
         # That of the judge's own parameters goes first.
-        if limits and not request.parameters.keys() & _LIMITS:
-            request = replace(request, parameters={**request.parameters, limits[-1]: most})
+        if terms.is_brief and not request.is_longer and request.parameters.keys().isdisjoint(_LIMITS):
+            limit = _limited(request, terms.refused, most)
+            request = replace(request, parameters={**request.parameters, **limit})
         return _body(request, terms, None)
 
     def _cached_from(self, terms: OpenAICapabilities) -> int | None:
