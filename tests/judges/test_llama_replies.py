@@ -1,0 +1,126 @@
+"""What llama.cpp's server really sends, as it was recorded (`tests/data/llama_cpp.jsonl`), and what is read of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError, UnusableReplyError
+from tests import fake_openai as fake
+from tests.asking import MemoryTransport, ask
+from tests.fake_openai import FakeOpenAI
+
+CLAIMS = ListClaims(text="The lake is deep. Pike live in it.")
+_RECORDED = (Path(__file__).parents[1] / "data/llama_cpp.jsonl").read_text("utf-8")
+REPLIES = {
+    recorded["name"]: fake.Reply(raw=json.dumps(recorded["body"]).encode(), status=recorded["status"])
+    for recorded in map(json.loads, _RECORDED.splitlines())
+}
+
+
+def judge(server: FakeOpenAI, retries: int = 2) -> OpenAIJudge:
+    """Return a judge that asks the server."""
+    return OpenAIJudge("smollm2-135m", base_url=server.base_url, retries=retries, timeout=5)
+
+
+def embedding_fails(server: FakeOpenAI, name: str) -> str:
+    """Return the message of an embedder that is sent a reply."""
+    server.script(REPLIES[name])
+    embedder = OpenAIEmbedder("smollm2-135m", base_url=server.base_url, retries=0, timeout=5)
+
+    async def run() -> None:
+        try:
+            await embedder.aembed(["A lake."])
+        finally:
+            await embedder.aclose()
+
+    with pytest.raises(JudgeError) as failed:
+        asyncio.run(run())
+    return str(failed.value)
+
+
+def test_a_completion_is_read(server: FakeOpenAI) -> None:
+    """The text with its own white space, and all counts of tokens; timings are read over."""
+    server.script(REPLIES["completion"])
+    transport = MemoryTransport()
+    (answered,) = ask(judge(server), CLAIMS, transport=transport)
+    assert answered.answer == (
+        "The lake is deep. Pike live in it.",
+        "The lake is deep. The lake is deep. The lake is deep. The pf",
+    )
+    usage = answered.usage
+    assert (usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost) == (1, 49, 42, None)
+    ((_, reply),) = transport.kept
+    assert (reply.cached_prompt_tokens, reply.cache_write_tokens, reply.billed, reply.tier) == (48, 0, None, None)
+    assert json.loads(reply.text) == {"claims": list(answered.answer)}
+
+
+@pytest.mark.parametrize(("name", "prompt", "completion"), [("cut", 49, 6), ("context full", 502, 10)])
+def test_a_cut_reply_is_paid_for(server: FakeOpenAI, name: str, prompt: int, completion: int) -> None:
+    """At a limit that was sent, and at the end of the context, "length" stands alike; the tokens are counted."""
+    asked = judge(server)
+    with pytest.raises(UnusableReplyError, match="was cut off") as failed:
+        asked.read(json.loads(REPLIES[name].raw or b""), asked.request(CLAIMS))
+    spent = failed.value.spent
+    assert spent is not None
+    assert (spent.prompt_tokens, spent.completion_tokens, failed.value.is_cut) == (prompt, completion, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "said"),
+    [
+        (
+            "prompt too long",
+            JudgeError,
+            "rejected with status 400 (request (1631 tokens) exceeds the available context size (512 tokens), try inc",
+        ),
+        (
+            "no route",
+            JudgeUnavailableError,
+            "knows no model smollm2-135m (File Not Found); check its name and OPENAI_BASE_URL",
+        ),
+    ],
+)
+def test_what_the_server_says_is_shown_at_once(
+    server: FakeOpenAI, name: str, error: type[JudgeError], said: str
+) -> None:
+    """No request is tried again that would be refused again."""
+    server.script(*[REPLIES[name]] * 2)
+    with pytest.raises(JudgeError) as failed:
+        ask(judge(server), CLAIMS)
+    assert (failed.type, server.calls) == (error, 1)
+    assert said in str(failed.value)
+
+
+def test_a_grammar_that_the_server_cannot_read_is_named(server: FakeOpenAI) -> None:
+    """As it refuses a list of two thousand entries."""
+    server.answer = lambda _: REPLIES["grammar"]
+    with pytest.raises(JudgeError, match="Failed to initialize samplers: failed to parse grammar"):
+        ask(judge(server), CLAIMS)
+
+
+def test_a_model_that_loads_is_waited_for(server: FakeOpenAI) -> None:
+    """The server listens before it has its model; without retries the reason is what it says."""
+    loading = replace(REPLIES["loading"], headers={"retry-after-ms": "5"})
+    server.script(loading, loading, REPLIES["completion"])
+    (answered,) = ask(judge(server), CLAIMS)
+    assert (len(answered.answer), server.calls) == (2, 3)
+    server.script(loading)
+    with pytest.raises(JudgeOutageError, match=r"failed with status 503 \(Loading model\)"):
+        ask(judge(server, retries=0), CLAIMS)
+
+
+def test_an_embedder_says_what_the_server_lacks(server: FakeOpenAI) -> None:
+    """A server without embeddings, and one whose batch is shorter than a text, are told apart."""
+    said = embedding_fails(server, "no embeddings")
+    assert "status 501 (This server does not support embeddings. Start it with `--embeddings`)" in said
+    said = embedding_fails(server, "text too long")
+    assert "input (1201 tokens) is too large to process. increase the physical batch size" in said
