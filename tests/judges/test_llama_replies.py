@@ -100,11 +100,20 @@ def test_what_the_server_says_is_shown_at_once(
     assert said in str(failed.value)
 
 
-def test_a_grammar_that_the_server_cannot_read_is_named(server: FakeOpenAI) -> None:
-    """As it refuses a list of two thousand entries."""
-    server.answer = lambda _: REPLIES["grammar"]
-    with pytest.raises(JudgeError, match="Failed to initialize samplers: failed to parse grammar"):
-        ask(judge(server), CLAIMS)
+def test_bounds_that_the_server_cannot_read_are_left_out(server: FakeOpenAI) -> None:
+    """As it refuses a list of two thousand entries: the form stays, and later requests begin without."""
+    server.script(REPLIES["grammar"], *[REPLIES["completion"]] * 2)
+    asked = judge(server)
+
+    async def twice() -> None:
+        for _ in "ab":
+            await asked.ask(CLAIMS)
+        await asked.aclose()
+
+    asyncio.run(twice())
+    schemas = [request.body["response_format"]["json_schema"]["schema"] for request in server.requests]
+    assert "maxItems" in json.dumps(schemas[0])
+    assert schemas[1:] == [CLAIMS.schema()] * 2
 
 
 def test_a_model_that_loads_is_waited_for(server: FakeOpenAI) -> None:

@@ -203,17 +203,23 @@ def test_a_prompt_that_is_too_long_is_refused_once(tmp_path: Path) -> None:
     assert (len(others), begun) == (3, 4)
 
 
-def test_doctor_reaches_judge_and_embedder(server: LlamaServer, tmp_path: Path) -> None:
-    """It says of both that they answer, and of a server that is gone that nothing listens there."""
-    command = [sys.executable, "-m", "pytest_ragmetrics", "doctor", "--judge=openai:smollm2", "--json"]
-    found = subprocess.run(command, cwd=tmp_path, env=asking(server.url), capture_output=True, text=True, check=False)
-    (judged,) = (check for check in json.loads(found.stdout)["checks"] if check["topic"] == "judge")
-    assert "answers and takes the schema of an answer" in judged["text"]
-    gone = subprocess.run(
-        command, cwd=tmp_path, env=asking("http://127.0.0.1:9/v1"), capture_output=True, text=True, check=False
-    )
-    assert gone.returncode == 1
-    assert "cannot be reached" in gone.stdout
+def doctor(folder: Path, url: str, *specs: str) -> dict[str, dict[str, Any]]:
+    """Return the checks of ``ragmetrics doctor`` at an address, by topic."""
+    command = [sys.executable, "-m", "pytest_ragmetrics", "doctor", "--json", *specs]
+    found = subprocess.run(command, cwd=folder, env=asking(url), capture_output=True, text=True, check=False)
+    checks = json.loads(found.stdout)["checks"]
+    assert found.returncode == (not all(check["ok"] for check in checks))
+    return {check["topic"]: check for check in checks}
+
+
+def test_doctor_asks_the_judge(server: LlamaServer, tmp_path: Path) -> None:
+    """It says what the judge does with a statement that is true and one that is not, and where nothing listens."""
+    text = doctor(tmp_path, server.url, "--judge=openai:smollm2")["judge"]["text"]
+    assert "answers and takes the schema of an answer" in text
+    assert "a true statement from a false one" in text
+    gone = doctor(tmp_path, "http://127.0.0.1:9/v1", "--judge=openai:smollm2")["judge"]
+    assert not gone["ok"]
+    assert "cannot be reached" in gone["to_do"]
 
 
 def test_one_slot_loses_no_row(server: LlamaServer, tmp_path: Path) -> None:
@@ -255,7 +261,7 @@ def test_one_sentence_ends(server: LlamaServer, tmp_path: Path) -> None:
 
 
 def test_embeddings_are_asked_of_a_server_of_their_own(tmp_path: Path) -> None:
-    """Semantic similarity is scored with them; a server without them is named as such."""
+    """Semantic similarity is scored with them, and doctor says where unrelated texts lie."""
     test = f"""{TABLE}
     ROWS = [{{"id": f"row{{n}}", "answer": row[1], "reference": row[2]}} for n, row in enumerate(TABLE)]
 
@@ -266,10 +272,8 @@ def test_embeddings_are_asked_of_a_server_of_their_own(tmp_path: Path) -> None:
     write(tmp_path, test_rows=test)
     with llama_server(tmp_path, context=2048, embeds=True) as server:
         found = run(tmp_path, server.url, "--rag-embedder=openai:smollm2")
-        command = [sys.executable, "-m", "pytest_ragmetrics", "doctor", "--judge=local", "--embedder=openai:smollm2"]
-        checked = subprocess.run(
-            command, cwd=tmp_path, env=asking(server.url), capture_output=True, text=True, check=False
-        )
+        checks = doctor(tmp_path, server.url, "--judge=local", "--embedder=openai:smollm2")
     assert [record["outcome"] for record in found.records.values()] == ["passed"] * 8
     assert sum(record["usage"]["embedding_tokens"] for record in found.records.values()) > 0
-    assert "answers with vectors of 576 numbers" in checked.stdout
+    assert checks["embedder"]["ok"]
+    assert "vectors of 576 numbers; unrelated texts lie at" in checks["embedder"]["text"]
