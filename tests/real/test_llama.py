@@ -47,7 +47,7 @@ TABLE = """
 JUDGED = f"""{TABLE}
     from pytest_ragmetrics import assert_faithful
 
-    @pytest.mark.rag_dataset(ROWS, metrics=["relevance", "context_relevancy"])
+    @pytest.mark.rag_dataset(ROWS, metrics=["relevance", "response_groundedness", "context_relevancy"])
     def test_rows(rag_scores):
         assert rag_scores["relevance"] >= 0.5
 
@@ -64,6 +64,14 @@ SHORT = f"""{TABLE}
     def test_rows(rag_scores):
         assert rag_scores["context_relevancy"] >= 0
 """
+#: The metrics that ask the tasks whose answers have free texts.
+METRICS = {
+    "rate_relevance": "relevance",
+    "rate_groundedness": "response_groundedness",
+    "review_groundedness": "response_groundedness",
+    "list_claims": "faithfulness",
+    "verify_claims": "faithfulness",
+}
 REPEATED = "repeats the example of the prompt"
 
 
@@ -140,17 +148,16 @@ def test_no_reply_that_repeats_the_example_is_scored(recording: Recording) -> No
     echoes = [names for names, (body, answer) in last.items() if is_echo(body, answer)]
     # It is what this model does, on any machine.
     assert echoes
-    metrics = {"rate_relevance": "relevance", "list_claims": "faithfulness", "verify_claims": "faithfulness"}
     for task, prompt in echoes:
         (record,) = (
             record
             for (_, metric), record in recording.run.records.items()
-            if metric == metrics[task] and record["sample"]["response"] in prompt
+            if metric == METRICS[task] and record["sample"]["response"] in prompt
         )
         assert (record["score"], record["outcome"]) == (None, "unscored")
         assert REPEATED in record["reason"]
     texts = Counter((names[0], answer["choices"][0]["message"]["content"]) for names, (_, answer) in last.items())
-    most = max(count for (task, _), count in texts.items() if task in metrics)
+    most = max(count for (task, _), count in texts.items() if task in METRICS)
     assert most < 5 or "are the same text" in recording.run.out
 
 
