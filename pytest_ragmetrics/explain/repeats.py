@@ -32,7 +32,9 @@ def replies_of(scoring: Scoring, redact: Callable[[str], str] | None = None) -> 
         if _has_free_text(reply, exchange.task):
             plain = encodable(reply)
             text = readable(masked(plain if redact is None else encodable(redact(plain)))[:_BEGINNING], _LENGTH)
-        yield encodable(exchange.judge or ""), encodable(exchange.task), _digest(exchange.prompt), _digest(reply), text
+        # However it is set.
+        asked, said = _digest(exchange.prompt), _digest("".join(reply.split()))
+        yield encodable(exchange.judge or ""), encodable(exchange.task), asked, said, text
 
 
 def _digest(text: str) -> str:

@@ -78,6 +78,8 @@ _SHOWN = 400
 _SECRETS = 8
 # OpenAI of its tier "flex", as a code and in words.
 _NO_CAPACITY = re.compile(r"resource[_ ]unavailable", re.IGNORECASE)
+# llama.cpp of a text that is longer than its batch, which it calls a failure of its own.
+_TOO_LARGE = re.compile(r"too large to process")
 _REJECTED = frozenset(map(HTTPStatus, (400, 413, 422)))
 _REFUSING = re.compile(
     r"(?i)support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
@@ -199,7 +201,7 @@ class Connection(Generic[Terms]):
             timeout=None if most is None else self._timeout,
             most=most,
             key=None if self._asked_for is None else self._current_key,
-            tell=_check_rate,
+            tell=_check_answer,
             single=single,
             steady=steady and self.elsewhere is not None and is_private(self.elsewhere),
             in_flight=self._in_flight,
@@ -209,12 +211,12 @@ class Connection(Generic[Terms]):
         try:
             return await within(self._deadline, self._reach(call, self._wire, send, concede))
         except FinalError as final:
-            raise self._ended(final.error) from None
+            raise self._ended(final.error, call) from None
         except asyncio.TimeoutError:
             msg = f"{self._who}: no answer within {self._deadline:g} s in all; see --rag-timeout and --rag-retries"
             raise JudgeOutageError(msg) from None
         except sdk.APIError as error:
-            raise self._meaning(sdk, error, call.made) from None
+            raise self._meaning(sdk, error, call) from None
         except ValueError as error:
             raise self._unreadable(error) from None
         except Exception as error:
@@ -313,12 +315,11 @@ class Connection(Generic[Terms]):
             self._secrets.append(key)
         return key
 
-    def _ended(self, error: RagMetricsError) -> RagMetricsError:
+    def _ended(self, error: RagMetricsError, call: Call) -> RagMetricsError:
         if isinstance(error, UnusableReplyError):
             return UnusableReplyError(f"{self._who} {self._clean(str(error))}")
         if isinstance(error, JudgeOutageError):
-            advice = f"raise --rag-timeout, or bound the reply ({self._who}?max_tokens=N)"
-            return JudgeOutageError(f"{self._who}: {error}; {advice}")
+            return self._late(call)
         if isinstance(error, JudgeUnavailableError):
             said = f"{self._shown_url} {self._clean(str(error))}"
             return JudgeUnavailableError(f"{self._who}: {said}; check {self._vendor.url_variable}")
@@ -337,11 +338,17 @@ class Connection(Generic[Terms]):
         text = sent[:1000].decode("utf-8", "replace") if isinstance(sent, bytes) else sent[:1000]
         return UnusableReplyError(f"{self._who} sent what is no answer to the request: {shown(self._clean(text))}")
 
-    def _meaning(self, sdk: Any, error: Any, attempts: int) -> JudgeError:
-        tried = _tried(attempts)
+    def _late(self, call: Call) -> JudgeOutageError:
+        advice = "see --rag-timeout, --rag-retries and --rag-concurrency"
+        if call.steady and not call.is_crowded:
+            why = "with nothing else in flight the server was still writing"
+            advice = f"see --rag-timeout: {why}; or bound the reply ({self._who}?max_tokens=N)"
+        return JudgeOutageError(f"{self._who}: no answer within {self._timeout:g} s{_tried(call.made)}; {advice}")
+
+    def _meaning(self, sdk: Any, error: Any, call: Call) -> JudgeError:
+        attempts, tried = call.made, _tried(call.made)
         if isinstance(error, sdk.APITimeoutError) and _took_too_long(error):
-            advice = "see --rag-timeout, --rag-retries and --rag-concurrency"
-            return JudgeOutageError(f"{self._who}: no answer within {self._timeout:g} s{tried}; {advice}")
+            return self._late(call)
         if isinstance(error, sdk.APIConnectionError):
             cause = self._clean(_said(error.__cause__ or error))
             msg = f"{self._who}: {self._shown_url} cannot be reached{tried} ({cause})"
@@ -353,7 +360,9 @@ class Connection(Generic[Terms]):
         if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             said = self._clean(said_by(error))
             msg = f"{self._who}: the server failed with status {error.status_code}{tried} ({said})"
-            return JudgeOutageError(msg, attempts=attempts)
+            if error.status_code == HTTPStatus.NOT_IMPLEMENTED:
+                return JudgeUnavailableError(msg)
+            return JudgeError(msg) if _TOO_LARGE.search(said) else JudgeOutageError(msg, attempts=attempts)
         kind, text = self._status(error.status_code, error, tried)
         return kind(f"{self._who}: {text}")
 
@@ -387,14 +396,17 @@ class Connection(Generic[Terms]):
         return without(said, (*self._passwords, *filter(_LONG_KEY.search, self._secrets)))
 
 
-def _check_rate(response: Any) -> None:
-    """Report "too many requests", and keep the SDK from retrying without credit."""
-    if response.status_code != HTTPStatus.TOO_MANY_REQUESTS:
-        return
-    said = response.content.decode("utf-8", "replace")
-    if "insufficient_quota" in said or _NO_CAPACITY.search(said):
+def _check_answer(response: Any) -> None:
+    """Report "too many requests", and keep the SDK from retrying without credit or what a server can never do."""
+    status, said = response.status_code, response.content.decode("utf-8", "replace")
+    is_limited = status == HTTPStatus.TOO_MANY_REQUESTS
+    if (
+        (is_limited and ("insufficient_quota" in said or _NO_CAPACITY.search(said)))
+        or status == HTTPStatus.NOT_IMPLEMENTED
+        or (status >= HTTPStatus.INTERNAL_SERVER_ERROR and _TOO_LARGE.search(said))
+    ):
         response.headers["x-should-retry"] = "false"
-    elif (place := current_place.get()) is not None:
+    elif is_limited and (place := current_place.get()) is not None:
         place.too_many()
 
 

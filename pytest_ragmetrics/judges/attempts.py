@@ -121,8 +121,7 @@ async def attempt(make: Callable[[Call], Awaitable[T]], request: Any) -> T:
         call.alone += not call.is_crowded
         # A second attempt is made: a server may load its model for the first.
         if call.steady and call.alone > 1:
-            said = f"no answer within {call.timeout:g} s, twice, with no other request in flight: it was still writing"
-            raise FinalError(JudgeOutageError(said)) from None
+            raise FinalError(JudgeOutageError()) from None
         # One that the SDK knows, and tries again.
         raise library_of(request).ReadTimeout(f"no answer within {call.timeout:g} s", request=request) from None
     except Exception as error:

@@ -32,9 +32,9 @@ def judge(server: FakeOpenAI, retries: int = 2) -> OpenAIJudge:
 
 
 def embedding_fails(server: FakeOpenAI, name: str) -> str:
-    """Return the message of an embedder that is sent a reply."""
+    """Return the message of an embedder that is sent a reply, and does not ask again."""
     server.script(REPLIES[name])
-    embedder = OpenAIEmbedder("smollm2-135m", base_url=server.base_url, retries=0, timeout=5)
+    embedder = OpenAIEmbedder("smollm2-135m", base_url=server.base_url, retries=2, timeout=5)
 
     async def run() -> None:
         try:
@@ -42,8 +42,11 @@ def embedding_fails(server: FakeOpenAI, name: str) -> str:
         finally:
             await embedder.aclose()
 
+    before = server.calls
     with pytest.raises(JudgeError) as failed:
         asyncio.run(run())
+    assert server.calls == before + 1
+    assert type(failed.value) is (JudgeUnavailableError if name == "no embeddings" else JudgeError)
     return str(failed.value)
 
 

@@ -54,6 +54,13 @@ def rows(same: int, others: int = 0, reply: str = SAME, **asked: str) -> list[Sc
     return [scoring((f"prompt {n}", text), **asked) for n, text in enumerate([*[reply] * same, *own])]
 
 
+def test_how_a_reply_is_set_is_no_difference() -> None:
+    """A real model indents some of its replies."""
+    replies = [json.dumps(json.loads(SAME), indent=indent) for indent in (None, 0, 1, 2, 4)]
+    (said,) = warnings_of(scoring((f"prompt {n}", reply)) for n, reply in enumerate(replies))
+    assert said.startswith("5 of 5 answers to rate_relevance")
+
+
 @pytest.mark.parametrize(
     ("same", "others", "share"),
     [(4, 0, ""), (5, 0, "5 of 5"), (7, 1, "7 of 8"), (5, 5, "5 of 10"), (5, 6, ""), (5, 15, ""), (4, 4, "")],
