@@ -6,6 +6,7 @@ import argparse
 import os
 import platform
 import re
+import shlex
 import tempfile
 import time
 from collections import Counter
@@ -352,7 +353,7 @@ async def _examined(judge: Judge, name: str, *, spec: str) -> tuple[str, str]:
         return f"{name} answers and {form}; it tells a true statement from a false one", ""
     return (
         f"{name} answers and {form}; it does not tell a true statement from a false one: {shown(reply.text)}",
-        f"it is too small to judge: name a larger model; `ragmetrics probe --judge {spec}` measures it",
+        f"it is too small to judge: name a larger model; `ragmetrics probe --judge {shlex.quote(spec)}` measures it",
     )
 
 

@@ -108,4 +108,4 @@ class RepeatedReplies:
         more = listed([f"{n} to {of}{'' if by == judge else f' of {by}'}" for _, n, of, by, _ in others], _LISTED)
         likewise = f" (likewise {more})" if others else ""
         what = f"{share} answers to {task} of {judge} are the same text{likewise}: '{text}'"
-        return (f"{what}; such a judge tells nothing apart (try ragmetrics probe)",)
+        return (f"{what}; where these rows differ, it tells nothing apart (try ragmetrics probe)",)

@@ -341,8 +341,9 @@ class Connection(Generic[Terms]):
     def _late(self, call: Call) -> JudgeOutageError:
         advice = "see --rag-timeout, --rag-retries and --rag-concurrency"
         if call.steady and not call.is_crowded:
-            why = "with nothing else in flight the server was still writing"
-            advice = f"see --rag-timeout: {why}; or bound the reply ({self._who}?max_tokens=N)"
+            why = "nothing else was in flight, so the server was still writing, or answers nothing"
+            bound = f"bound the reply ('{self._who}?max_tokens=N')"
+            advice = f"see --rag-timeout: {why}; {bound}, or check {self._vendor.url_variable}"
         return JudgeOutageError(f"{self._who}: no answer within {self._timeout:g} s{_tried(call.made)}; {advice}")
 
     def _meaning(self, sdk: Any, error: Any, call: Call) -> JudgeError:

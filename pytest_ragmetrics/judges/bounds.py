@@ -32,33 +32,40 @@ def bounded(schema: Mapping[str, Any], task: Task[Any]) -> tuple[Schema, int]:
     return found, min(_longest(found), _TOKENS + 4 * size, _MOST_TOKENS)
 
 
-def _bounded(schema: Mapping[str, Any], size: int, entries: int | None, name: str = "") -> Schema:
-    if "enum" in schema:
-        return dict(schema)
-    if schema["type"] == "object":
-        fields = {field: _bounded(form, size, entries, field) for field, form in schema["properties"].items()}
-        return {**schema, "properties": fields}
-    if schema["type"] == "array":
+def _bounded(schema: Any, size: int, entries: int | None, name: str = "") -> Any:
+    """Return a schema with bounds where it has none of its own; what is unknown in it stays."""
+    if not isinstance(schema, Mapping) or "enum" in schema:
+        return schema
+    found, kind = dict(schema), schema.get("type")
+    if "properties" in schema:
+        fields = schema["properties"].items()
+        found["properties"] = {field: _bounded(form, size, entries, field) for field, form in fields}
+    if "items" in schema:
+        found["items"] = _bounded(schema["items"], size, entries)
+    if kind == "array" and not schema.keys() & {"minItems", "maxItems"}:
         # A list within an entry has a length of its own.
-        most = _FEW + size // _SHORTEST if entries is None or schema["items"]["type"] != "object" else entries
-        least = {"minItems": most} if most == entries else {}
-        bounds = {**least, "maxItems": most} if most <= _MOST else {}
-        return {**schema, "items": _bounded(schema["items"], size, entries), **bounds}
-    if schema["type"] == "string":
-        return {**schema, "maxLength": _REASON if name == "reason" else min(_TEXT + size, _LONGEST)}
-    if name == "number" and entries is not None and entries <= _MOST_NUMBERS:
-        return {**schema, "enum": [*range(1, entries + 1)]}
-    return dict(schema)
+        items = schema.get("items")
+        is_exact = entries is not None and isinstance(items, Mapping) and "properties" in items
+        most = entries if is_exact and entries is not None else _FEW + size // _SHORTEST
+        bounds = {"minItems": most, "maxItems": most} if is_exact else {"maxItems": most}
+        found |= bounds if most <= _MOST else {}
+    if kind == "string":
+        found.setdefault("maxLength", _REASON if name == "reason" else min(_TEXT + size, _LONGEST))
+    if name == "number" and kind == "integer" and entries is not None and entries <= _MOST_NUMBERS:
+        found["enum"] = [*range(1, entries + 1)]
+    return found
 
 
-def _longest(schema: Mapping[str, Any]) -> int:
+def _longest(schema: Any) -> int:
     """Return about how many characters an answer has at most."""
+    if not isinstance(schema, Mapping):
+        return _ENTRY
     if "properties" in schema:
         return _ENTRY + sum(map(_longest, schema["properties"].values()))
     if "items" in schema:
         most: int = schema.get("maxItems", _MOST)
         return most * (_longest(schema["items"]) + 1)
-    longest: int = schema.get("maxLength", 0)
+    longest: int = schema.get("maxLength", _ENTRY)
     return longest + 4
 
 

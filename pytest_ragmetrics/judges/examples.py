@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,21 +13,24 @@ from pytest_ragmetrics.judges.schema import InvalidAnswer, json_objects
 
 _REPEATED = "the answer repeats the example of the prompt"
 _TOO_SMALL = "the model is too small for this task, see ragmetrics probe"
-_OPENED = re.compile(r"^<<<.* (\d+)$", re.MULTILINE)
+_OPENED = re.compile(r"^<<<(.*) (\d+)$", re.MULTILINE)
 _DIGEST = re.compile(r"\d{12}")
-# The one reason in our prompts that fits any text, so that good models write it too.
-_OF_ALL = "it says so"
+# The one reason in our prompts that fits any text, so that good models write it too: of a claim that is supported.
+_OF_ALL = frozenset(("it says so", "supported"))
 _WORD = re.compile(r"\w+")
-_STOPS = " \n\t.,;!?…。\"'"
+# An example that is no JSON, as with <0-4> for a number, shows its texts so.
+_SHOWN = re.compile(r'"(\w+)"\s*:\s*"((?:[^"\\\n]|\\.)*)"')
+# Characters of a text that has been seen to end as an example does, and of its ending.
+_TAIL, _END = 40, 4
 
 
-def own_part(answer: object, schema: Mapping[str, Any], prompt: str) -> object:
+def own_part(answer: object, schema: Mapping[str, Any], prompt: str, filled: Iterable[str] = ()) -> object:
     """Return what an answer says besides the example of its prompt; raise :class:`InvalidAnswer` if that is nothing.
 
-    The example is every JSON object in the instruction, also in a prompt of a user's own. An answer or an entry of a
-    list repeats it if all its free texts are in it, and none is in the texts under test; where a judge lists texts, a
-    piece of the instruction is no better (SmolLM2 makes "Lund" of the example's "port of Lund"), but a reason may quote
-    it. An answer without a free text repeats nothing: ``{"sentences": []}`` is the right answer for most texts.
+    The example is every JSON object in the instruction, also in a prompt of a user's own, but not in what the author of
+    a test ``filled`` in. An answer or an entry of a list repeats it if all its free texts are in it, and none is in the
+    texts under test. An answer without a free text repeats nothing: ``{"sentences": []}`` is the right answer for most
+    texts. Pieces of an example pass ("Lund" of "port of Lund"): they are names that a text may well have.
 
     >>> from pytest_ragmetrics.judges.rendering import PromptBook, render
     >>> from pytest_ragmetrics.judges.tasks import ListClaims
@@ -36,84 +39,111 @@ def own_part(answer: object, schema: Mapping[str, Any], prompt: str) -> object:
     {'claims': ['Moths fly.']}
     """
     texts, instruction = parted(prompt)
+    for text in filled:
+        # Any other value stands in the sentences around the example.
+        instruction = instruction.replace(text, " ") if "{" in text else instruction
     names = _free_fields(schema)
-    said = tuple(_free_texts(answer, names))
-    digests = {digest for text in said for digest in _DIGEST.findall(text)}
-    if digests and not digests.isdisjoint(_OPENED.findall(texts)):
-        raise InvalidAnswer("the answer repeats a delimiter of the texts")
+    said = tuple(_texts(answer, names))
+    if not said or not isinstance(answer, dict):
+        return answer
+    _check_digests(said, texts)
     example = _examples(instruction, names)
-    is_list = "reason" not in names
-    if not is_list and example.ends.isdisjoint(map(_end, said)):
+    if example.ends.isdisjoint(map(_end, said)):
         # Nearly always, and all else takes longer.
         return answer
-
-    def repeats(part: object) -> bool:
-        folded = [_folded(text) for text in _free_texts(part, names)]
-        is_known = all(text in example.known or (is_list and f" {text} " in example.around) for text in folded)
-        return bool(folded) and is_known and is_foreign(folded)
-
-    def is_foreign(folded: Sequence[str]) -> bool:
-        words = f" {_folded(texts)} "
-        return {*folded} != {_OF_ALL} and not any(f" {text} " in words for text in folded)
-
-    # Of the verdicts on numbered items none may be left out.
-    begin = [(tuple(map(_folded, said[: len(each)])), each) for each in example.texts if _is_numbered(schema)]
-    if repeats(answer) or any(folded == each and is_foreign(folded) for folded, each in begin):
+    is_numbered = _is_numbered(schema)
+    if _repeats(answer, names, example, texts) or (is_numbered and _begins(said, example, texts)):
         raise InvalidAnswer(_REPEATED, advice=_TOO_SMALL)
-    if not isinstance(answer, dict) or _is_numbered(schema):
-        return answer
-    return {
-        name: [item for item in value if not repeats({name: item})] if isinstance(value, list) else value
-        for name, value in answer.items()
-    }
+    # Of the verdicts on numbered items none may be left out.
+    return answer if is_numbered else {name: _left(name, part, names, example, texts) for name, part in answer.items()}
 
 
-def _is_numbered(schema: Mapping[str, Any]) -> bool:
-    lists = [field["items"] for field in schema["properties"].values() if "items" in field]
-    return any("number" in items.get("properties", ()) for items in lists)
-
-
-def _free_fields(schema: Mapping[str, Any], name: str = "") -> frozenset[str]:
-    """Return the names of the fields with texts that are not enumerated."""
-    if "items" in schema:
-        return _free_fields(schema["items"], name)
-    if "properties" in schema:
-        return frozenset().union(*(_free_fields(field, name) for name, field in schema["properties"].items()))
-    return frozenset([name] if schema["type"] == "string" and "enum" not in schema else [])
-
-
-def _free_texts(value: object, names: frozenset[str], name: str = "") -> Iterator[str]:
-    if isinstance(value, dict):
-        for field, part in value.items():
-            yield from _free_texts(part, names, field)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _free_texts(part, names, name)
-    elif isinstance(value, str) and name in names and value.strip():
-        yield value
+def _check_digests(said: Iterable[str], texts: str) -> None:
+    digests = {digest for text in said for digest in _DIGEST.findall(text)}
+    if digests and any(
+        digest in digests and f"\n{digest} {label}>>>" in texts for label, digest in _OPENED.findall(texts)
+    ):
+        raise InvalidAnswer("the answer repeats a delimiter of the texts")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Examples:
-    """The free texts of each example in an instruction, all of them, how they end, and the instruction around them."""
+    """The free texts of each example in an instruction, all of them, and how they end."""
 
     texts: tuple[tuple[str, ...], ...]
     known: frozenset[str]
     ends: frozenset[str]
-    around: str
 
 
 @lru_cache(maxsize=64)
 def _examples(instruction: str, names: frozenset[str]) -> _Examples:
-    found = [tuple(_free_texts(value, names)) for value in json_objects(instruction).values()]
+    found = [tuple(_texts(value, names)) for value in json_objects(instruction).values()]
+    shown = [text for name, text in _SHOWN.findall(instruction) if name in names and text.strip()]
     folded = tuple(tuple(map(_folded, texts)) for texts in found if texts)
-    ends = frozenset(_end(text) for texts in found for text in texts)
-    return _Examples(texts=folded, known=frozenset().union(*folded), ends=ends, around=f" {_folded(instruction)} ")
+    known = frozenset().union(*folded, map(_folded, shown))
+    ends = frozenset(_end(text) for text in known)
+    return _Examples(texts=folded, known=known, ends=ends)
+
+
+def _repeats(part: object, names: frozenset[str], example: _Examples, texts: str) -> bool:
+    said = [*_texts(part, names)]
+    is_known = bool(said) and example.known.issuperset(map(_folded, said))
+    return is_known and not _OF_ALL.issuperset(map(_folded, _texts(part, None))) and _is_foreign(said, texts)
+
+
+def _is_foreign(said: Iterable[str], texts: str) -> bool:
+    """Tell whether no text stands in the texts under test, in which words may have no spaces around them."""
+    return not any(_folded(text) in _folded_whole(texts) for text in said)
+
+
+def _begins(said: tuple[str, ...], example: _Examples, texts: str) -> bool:
+    """Tell whether verdicts begin with those of an example."""
+    folded = tuple(map(_folded, said))
+    begun = [each for each in example.texts if folded[: len(each)] == each and not _OF_ALL.issuperset(each)]
+    return any(_is_foreign(each, texts) for each in begun)
+
+
+def _left(name: str, part: object, names: frozenset[str], example: _Examples, texts: str) -> object:
+    """Return a part of an answer, of a list the entries that do not repeat the example."""
+    if not isinstance(part, list):
+        return part
+    return [each for each in part if not _repeats({name: each}, names, example, texts)]
+
+
+def _is_numbered(schema: Mapping[str, Any]) -> bool:
+    forms = [field.get("items") for field in schema.get("properties", {}).values() if isinstance(field, Mapping)]
+    return any("number" in form.get("properties", ()) for form in forms if isinstance(form, Mapping))
+
+
+def _free_fields(schema: object, name: str = "") -> frozenset[str]:
+    """Return the names of the fields with texts that are not enumerated."""
+    if not isinstance(schema, Mapping):
+        return frozenset()
+    fields = schema.get("properties", {})
+    below = [_free_fields(schema.get("items"), name), *(_free_fields(form, field) for field, form in fields.items())]
+    is_free = schema.get("type") == "string" and "enum" not in schema
+    return frozenset([name] if is_free else []).union(*below)
+
+
+def _texts(value: object, names: frozenset[str] | None, name: str = "") -> Iterator[str]:
+    """Yield the texts in fields of these names, or in all."""
+    if isinstance(value, dict):
+        for field, part in value.items():
+            yield from _texts(part, names, field)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part, names, name)
+    elif isinstance(value, str) and (names is None or name in names) and value.strip():
+        yield value
 
 
 def _end(text: str) -> str:
-    return text.rstrip(_STOPS)[-4:].casefold()
+    return _folded(text[-_TAIL:])[-_END:]
 
 
 def _folded(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold())) or text.strip()
+
+
+# For each entry of an answer the texts are the same.
+_folded_whole = lru_cache(maxsize=4)(_folded)

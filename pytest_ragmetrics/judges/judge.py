@@ -23,6 +23,7 @@ from pytest_ragmetrics.judges.transport import (
     Transport,
     failures_of,
     full_name,
+    outside,
     shown,
 )
 
@@ -137,7 +138,8 @@ class AnsweringJudge(PromptedJudge):
     async def complete(self, request: Request) -> Reply:
         """Return the judge's answer with its usage; without a usage it is one call."""
         task: Any = request.asked
-        answered = await self._judge.ask(task, vote=request.vote, transport=DIRECT)
+        with outside():
+            answered = await self._judge.ask(task, vote=request.vote, transport=DIRECT)
         usage = answered.usage
         return Reply(
             prompt_tokens=usage.prompt_tokens,
@@ -197,7 +199,7 @@ class CustomJudge(PromptedJudge):
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply of the target; raise ``JudgeError`` if it fails or answers with anything but text."""
-        with failures_of(self.name):
+        with failures_of(self.name), outside():
             text = await self._answer(request)
         if not isinstance(text, str) or not text.strip():
             what = "nothing" if isinstance(text, str) else f"{type(text).__name__} where a str is wanted"

@@ -60,9 +60,12 @@ _FORM_WORDS = (
     "structured output",
     "grammar",
 )
-_WINDOW = re.compile(r"max(?:imum)?[ _](?:context|model)[ _]len|max_(?:completion_)?tokens")
-# Of llama.cpp, and of servers that pass a schema on to OpenAI.
-_BOUND_WORDS = ("grammar", "maxitems", "minitems", "maxlength")
+_WINDOW = re.compile(r"max(?:imum)?[ _](?:context|model)[ _]len|max_(?:completion_|new_)?tokens|maximum tokens")
+# Of llama.cpp, of servers that pass a schema on to OpenAI, of Gemini and of OpenRouter, whose message says no more.
+_BOUND_WORDS = (
+    *("grammar", "maxitems", "minitems", "maxlength"),
+    *("too many states", "invalid argument", "provider returned error"),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -153,15 +156,17 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         said = said_by(error).lower()
         if terms.has_bounds and not self._connection.is_direct and any(word in said for word in _BOUND_WORDS):
             return replace(terms, has_bounds=False)
-        is_limited = request.is_longer or not self._connection.is_direct
-        names = [*request.parameters, *(_LIMITS if is_limited else ()), _CACHE_OPTIONS, _BREAKPOINT, _CACHE_KEY]
+        limit = _limited(request, terms.refused, _ROOM) if request.is_longer or not self._connection.is_direct else ()
+        names = [*request.parameters, *limit, _CACHE_OPTIONS, _BREAKPOINT, _CACHE_KEY]
         name = refused_parameter(error, [name for name in names if name not in terms.refused])
         about_form = error.param == "response_format" or any(word in said for word in _FORM_WORDS)
         if name is not None and not about_form:
             return replace(terms, refused=terms.refused | {name})
-        if terms.is_brief and is_limited and _WINDOW.search(said):
+        if limit and _WINDOW.search(said):
             # vLLM wants room for the prompt and for the longest reply.
-            return replace(terms, is_brief=False)
+            without = terms.refused.union(_LIMITS if request.is_longer else ())
+            if terms.is_brief or without != terms.refused:
+                return replace(terms, is_brief=False, refused=without)
         following = _NEXT_FORM.get(terms.form)
         return replace(terms, form=following) if about_form and following is not None else None
 

@@ -27,7 +27,7 @@ PARAMETERS: Mapping[str, Mapping[str, _Kind]] = {
 _FORMS: Mapping[Any, tuple[re.Pattern[str], str]] = {
     int: (re.compile(r"-?\d{1,18}"), "a whole number"),
     float: (re.compile(r"-?\d{0,18}\.?\d{1,18}"), "a number"),
-    str: (re.compile(r"\w+"), "a word"),
+    str: (re.compile(r"[a-z]+"), "a word"),
 }
 #: What a judge sets itself.
 _OURS = ("model", "messages", "system", "response_format", "tools", "tool_choice", "stream", "n")
@@ -49,6 +49,8 @@ def parameters_of(spec: str) -> dict[str, int | float | str]:
     >>> parameters_of("openai:qwen3:8b?max_tokens=800&temperature=0.2")
     {'max_tokens': 800, 'temperature': 0.2}
     """
+    from pytest_ragmetrics.text.credentials import masked  # not at start-up
+
     known = PARAMETERS[spec.partition(":")[0]]
     found: dict[str, int | float | str] = {}
     for part in spec.partition("?")[2].split("&"):
@@ -56,8 +58,8 @@ def parameters_of(spec: str) -> dict[str, int | float | str]:
         if name not in known or not is_set or name in found:
             fault = "is there twice" if name in found else "has no value" if name in known else "is no parameter"
             asked = f"write {bare(spec)}?max_tokens=800&temperature=0.2; the parameters are {', '.join(known)}"
-            raise ValueError(f"{spec!r}: {name!r} {fault}; {asked}")
-        found[name] = _value(f"{spec!r}: {name}", known[name], text)
+            raise ValueError(masked(f"{spec!r}: {name!r} {fault}; {asked}"))
+        found[name] = _value(masked(f"{spec!r}: {name}"), known[name], text)
     return found
 
 
@@ -70,6 +72,8 @@ def _value(place: str, kind: _Kind, text: str) -> int | float | str:
     if not pattern.fullmatch(text):
         raise ValueError(f"{place} is {wanted}, not {text!r}")
     value = kind(text)
+    if kind is int and place.endswith("_tokens") and int(value) < 1:
+        raise ValueError(f"{place} is at least 1, not {text!r}")
     # Equal numbers are one parameter to the cache, however they are written.
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

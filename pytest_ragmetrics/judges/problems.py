@@ -27,9 +27,9 @@ class Problem:
 def cut(spec: str, text: object) -> Problem:
     """Return the problem of a reply that met the limit of its length; one that repeats itself would meet any."""
     if isinstance(text, str) and repeats_itself(text):
-        advice = f"write {spec}?frequency_penalty=0.5, or name a larger model"
+        advice = f"write '{spec}?frequency_penalty=0.5', or name a larger model"
         return Problem(text=f"repeats itself without an end: {shown(text[-_TAIL:])}; {advice}")
-    advice = f"raise max_tokens ({spec}?max_tokens=N) or the server's context, or give it shorter texts"
+    advice = f"raise max_tokens ('{spec}?max_tokens=N') or the server's context, or give it shorter texts"
     return Problem(text=f"was cut off by its length limit; {advice}", passing=True, is_cut=True)
 
 

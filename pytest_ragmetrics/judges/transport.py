@@ -179,7 +179,8 @@ class Request:
         if text not in self.answers:
             task: Task[Any] = self.asked  # type: ignore[assignment] # there is one where a reply is read
             value = parse_json(text) if value is None else value
-            self.answers[text] = task.read(own_part(value, self.schema, self.messages[-1]["content"]))
+            own = own_part(value, self.schema, self.messages[-1]["content"], task.fill().values())
+            self.answers[text] = task.read(own)
         return self.answers[text]
 
     def spelled_out(self) -> list[ChatMessage]:
@@ -460,6 +461,16 @@ class Place:
 
 #: The place of the request that is made; none where no limiter bounds it.
 current_place: ContextVar[Place | None] = ContextVar("current_place", default=None)
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Hold no place for what is asked inside, which may be several requests at once, or on another loop."""
+    before = current_place.set(None)
+    try:
+        yield
+    finally:
+        current_place.reset(before)
 
 
 class Limiter:

@@ -117,6 +117,50 @@ def test_a_schema_without_bounds_follows_one_that_is_refused(server: FakeOpenAI,
     assert [request.body["response_format"]["type"] for request in server.requests] == ["json_schema", "json_object"]
 
 
+def test_a_model_that_thinks_first_in_a_small_window_is_answered(server: FakeOpenAI) -> None:
+    """A limit of ours cuts its first reply, and vLLM has no room for the wide one of the second."""
+    said = "'max_tokens' is too large: {}. This model's maximum context length is 8192 tokens"
+
+    def answer(body: dict[str, Any]) -> fake.Reply | str:
+        most = body.get("max_tokens", 0)
+        if most > 8000:
+            return fake.failing(400, said.format(most), param="max_tokens")
+        return fake.truncated("<think>So. The user asks") if most else answer_sensibly(body)
+
+    server.answer = answer
+    asked = judge(server)
+    rows = [tasks.ListClaims(text=f"Pump {number} hums.") for number in range(4)]
+    assert all(answered.answer for answered in ask(asked, *rows))
+    server.reset()
+    ask(judge(server), CLAIMS)
+
+
+@pytest.mark.parametrize(
+    ("message", "calls"),
+    [
+        ("Request contains an invalid argument.", 2),
+        ("The specified schema produces a constraint that has too many states for serving.", 2),
+        ("Provider returned error", 2),
+        ("`inputs` tokens + `max_new_tokens` must be <= 4096", 2),
+        ("the request exceeds the available context size, try increasing it", 1),
+    ],
+)
+def test_what_was_added_loses_no_row(server: FakeOpenAI, message: str, calls: int) -> None:
+    """A server that refuses bounds in words of its own is asked without; a prompt that is too long stays so."""
+
+    def answer(body: dict[str, Any]) -> fake.Reply | str:
+        is_bounded = schema_of(body) != CLAIMS.form and "max_tokens" in body
+        return fake.failing(400, message) if is_bounded or calls == 1 else answer_sensibly(body)
+
+    server.answer = answer
+    if calls == 1:
+        with pytest.raises(JudgeError, match="context size"):
+            ask(judge(server), CLAIMS)
+    else:
+        assert ask(judge(server), CLAIMS)[0].answer
+    assert server.calls == calls
+
+
 def test_a_window_too_small_for_the_limit_lifts_it(server: FakeOpenAI) -> None:
     """As vLLM refuses what might not fit; the schema stays bounded."""
     said = "This model's maximum context length is 512 tokens. However, you requested 900 tokens. Please reduce it."
@@ -156,7 +200,7 @@ def test_a_reply_that_repeats_itself_is_not_asked_for_with_more_room(server: Fak
     answer = {"choices": [{"finish_reason": "length", "message": {"role": "assistant", **message}}], "usage": {}}
     server.answer = lambda _: fake.Reply(raw=json.dumps(answer).encode())
     with pytest.raises(
-        JudgeError, match=r"repeats itself without an end: .*openai:m\?frequency_penalty=0\.5"
+        JudgeError, match=r"repeats itself without an end: .*'openai:m\?frequency_penalty=0\.5'"
     ) as failed:
         ask(judge(server), CLAIMS)
     assert not isinstance(failed.value, UnusableReplyError)
@@ -182,5 +226,5 @@ def test_an_honest_text_does_not_repeat_itself(text: str) -> None:
 def test_a_cut_says_where_the_limit_is_set(server: FakeOpenAI) -> None:
     """In the spec of the judge."""
     server.answer = lambda _: fake.truncated()
-    with pytest.raises(UnusableReplyError, match=r"raise max_tokens \(openai:m\?max_tokens=N\)"):
+    with pytest.raises(UnusableReplyError, match=r"raise max_tokens \('openai:m\?max_tokens=N'\)"):
         ask(judge(server), CLAIMS)

@@ -13,9 +13,19 @@ import pytest
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges.attempts import Call, FinalError, SentCalls, attempt, current
+from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import DIRECT, JudgeOutageError, Limiter, Reply, Request, at_home
+from pytest_ragmetrics.judges.transport import (
+    DIRECT,
+    Answered,
+    JudgeOutageError,
+    Limiter,
+    Reply,
+    Request,
+    Transport,
+    at_home,
+)
 from tests import fake_openai as fake
 from tests.asking import ask
 from tests.fake_openai import FakeOpenAI
@@ -182,8 +192,10 @@ def test_what_would_be_answered_alike_is_given_up(
     assert server.calls == calls
     late = f"openai:m: no answer within 0.2 s{', after 1 retry' if calls == 2 else ''}; see --rag-timeout"
     if calls < 3:
-        why = "with nothing else in flight the server was still writing"
-        assert f"{late}: {why}; or bound the reply (openai:m?max_tokens=N)" in str(failed.value)
+        why = "nothing else was in flight, so the server was still writing, or answers nothing"
+        assert f"{late}: {why}; bound the reply ('openai:m?max_tokens=N'), or check OPENAI_BASE_URL" in str(
+            failed.value
+        )
     else:
         assert "after 2 retries; see --rag-timeout, --rag-retries and --rag-concurrency" in str(failed.value)
 
@@ -196,3 +208,34 @@ def test_other_workers_may_be_in_flight(server: FakeOpenAI, monkeypatch: pytest.
     with pytest.raises(JudgeError, match="after 2 retries"):
         ask(judge, CLAIMS)
     assert server.calls == 3
+
+
+def test_a_judge_of_ones_own_may_ask_several_judges_inside(server: FakeOpenAI) -> None:
+    """What it asks has no place of its own in the limiter: two that are tried again would give up the same one."""
+    options: dict[str, Any] = {"base_url": server.base_url, "api_key": "k", "retries": 5, "timeout": 5}
+    pair = [OpenAIJudge(name, **options) for name in "ab"]
+
+    class Pair(Judge):
+        name = "pair"
+
+        async def ask(self, task: Any, *, vote: int = 0, transport: Transport = DIRECT) -> Answered[Any]:
+            first, _ = await asyncio.gather(*(judge.ask(task, vote=vote) for judge in pair))
+            return first
+
+        async def aclose(self) -> None:
+            for judge in pair:
+                await judge.aclose()
+
+    server.script(*[fake.rate_limited()] * 8)
+    limiter = Limiter(1)
+    judge = AnsweringJudge(Pair())
+
+    async def run() -> list[Any]:
+        rows = [ListClaims(text=f"Pump {number} needs two minutes.") for number in range(6)]
+        try:
+            return await asyncio.gather(*(judge.ask(row, transport=limiter) for row in rows))
+        finally:
+            await judge.aclose()
+
+    assert len(asyncio.run(asyncio.wait_for(run(), 60))) == 6
+    assert (limiter.free, limiter.waiting) == (1, 0)

@@ -166,7 +166,9 @@ def test_a_server_may_have_no_more_room(server: FakeOpenAI) -> None:
     server.script(fake.truncated(), fake.failing(400, "max_tokens is not supported", param="max_tokens"))
     ask(judge(server, "openai"), CLAIMS)
     assert "max_tokens" not in server.requests[-1].body
-    server.script(fake.truncated(), fake.failing(400, "This model's maximum context length is 8192 tokens."))
+    # With a wide limit, and without any.
+    full = fake.failing(400, "This model's maximum context length is 8192 tokens.")
+    server.script(fake.truncated(), full, full)
     with pytest.raises(UnusableReplyError, match=r"was cut off .* asked once more with more room: .* length is 8192"):
         ask(judge(server, "openai"), CLAIMS)
 

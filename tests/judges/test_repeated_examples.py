@@ -13,10 +13,11 @@ import pytest
 
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.judges import tasks
+from pytest_ragmetrics.judges.bounds import bounded
 from pytest_ragmetrics.judges.examples import own_part
 from pytest_ragmetrics.judges.judge import CustomJudge
 from pytest_ragmetrics.judges.rendering import PromptBook, parted, render
-from pytest_ragmetrics.judges.schema import InvalidAnswer, json_objects
+from pytest_ragmetrics.judges.schema import NUMBER, TEXT, InvalidAnswer, json_objects, list_of, record
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.transport import Providers, Repair, Reply
 from tests.asking import MemoryTransport, ask
@@ -84,6 +85,106 @@ def _louder(value: object) -> object:
     return value.upper() if isinstance(value, str) else list(map(_louder, value)) if isinstance(value, list) else value
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "The year is given, the place is\nnot.",
+        "The year is given,\tthe place is not",
+        "The year is given, the place is not:",
+        "**The year is given, the place is not.**",
+        "“The year is given, the place is not.”",
+        "The year is given, the place is not！",
+        "The year is given, the place is not\u200b.\u00a0",
+    ],
+)
+def test_marks_make_no_answer_of_it(reason: str) -> None:
+    """Whatever stands around and between the words."""
+    task = tasks.RateRelevance(question="How deep?", response="40 m.")
+    with pytest.raises(InvalidAnswer, match=REPEATED):
+        own(task, {"reason": reason, "rating": 4})
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        '{"reason": "<one short sentence>", "rating": <0-4>}',
+        '{"reason": "<one short sentence>", "rating": 0|1|2|3|4}',
+        '{"reason": "<one short sentence>", "rating": 2,}',
+        '{"reason": "<one short sentence>", "rating": 2} // the rating',
+    ],
+)
+def test_a_form_that_is_no_json_is_an_example(tmp_path: Path, form: str) -> None:
+    """As people write it in prompts of their own."""
+    (tmp_path / "rate_relevance.md").write_text(f"Rate it.\n\n{form}\n", "utf-8")
+    task = tasks.RateRelevance(question="How deep?", response="40 m.")
+    asked = prompt(task, PromptBook(folder=tmp_path))
+    with pytest.raises(InvalidAnswer, match=REPEATED):
+        own_part({"reason": "One short sentence.", "rating": 3}, task.form, asked)
+
+
+def test_what_the_author_of_a_test_wrote_is_no_example() -> None:
+    """A definition may say how the answers under test look."""
+    definition = 'Does it name a fault, as {"reason": "out of stock"} does?'
+    task = tasks.Critique(definition=definition, fields=(("response", "We have none left."),))
+    assert '"out of stock"' in prompt(task)
+    (answered,) = ask(CustomJudge(lambda _: '{"reason": "Out of stock.", "verdict": "yes"}', name="good"), task)
+    assert answered.answer.ok
+
+
+@pytest.mark.parametrize("text", ["他去了北京开会", "Lundで会議があった", "Lunds hamn", "1903년에 Lund에서"])
+def test_words_need_no_spaces_around_them(tmp_path: Path, text: str) -> None:
+    """In the texts under test."""
+    (tmp_path / "list_entities.md").write_text('List them.\n\n{"entities": ["Lund", "北京"]}\n', "utf-8")
+    task = tasks.ListEntities(contexts=(text,))
+    answer = {"entities": ["北京" if "北京" in text else "Lund"]}
+    assert own_part(answer, task.form, prompt(task, PromptBook(folder=tmp_path))) == answer
+
+
+@pytest.mark.parametrize(
+    ("instruction", "schema", "answer"),
+    [
+        ("Is it billing, shipping or other?", record(label=TEXT), {"label": "shipping"}),
+        ("1: neutral. 2: kind.", record(explanation=TEXT, score=NUMBER), {"explanation": "Neutral.", "score": 1}),
+        ("Tag it: question, complaint.", record(tags=list_of(TEXT)), {"tags": ["question", "complaint"]}),
+    ],
+)
+def test_the_words_of_an_instruction_are_no_example(instruction: str, schema: Any, answer: Any) -> None:
+    """Tasks of users' own choose among them."""
+    asked = prompt(tasks.ListClaims(text="It is late.")).rpartition("List every claim")[0] + instruction
+    assert own_part(answer, schema, asked) == answer
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object"},
+        {"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}]}}},
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}, "b": {"const": "x"}, "c": {"enum": ["y"]}}},
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "object", "properties": {"a": {"type": "array", "items": True}, "b": {"type": "array"}}},
+        {"anyOf": [{"type": "object"}]},
+    ],
+)
+def test_schemas_of_users_own_are_read_over(schema: Any) -> None:
+    """A task with a ``read`` of its own may have any."""
+
+    class Own(tasks.ListClaims):
+        def schema(self) -> Any:
+            return schema
+
+    task = Own(text="It is late.")
+    for answer in ({"a": "x", "b": ["y"]}, ["x"], "x", {"a": None}, {}):
+        assert own_part(answer, schema, prompt(task)) == answer
+    assert bounded(schema, task)[1] > 0
+
+
+def test_bounds_of_users_own_stay() -> None:
+    """What a schema says of lengths goes first."""
+    items = {"type": "array", "items": {"type": "string", "maxLength": 7}, "minItems": 90}
+    found, _ = bounded({"type": "object", "properties": {"a": items}}, tasks.ListClaims(text="It is late."))
+    assert found["properties"]["a"] == items
+
+
 def test_a_recorded_reply_that_repeats_it_is_unscored() -> None:
     """Also one that an older version has stored."""
     (example,) = examples(TWO_ITEMS[0])
@@ -139,25 +240,6 @@ def test_a_list_that_begins_with_the_example_counts_by_the_rest(task: Task[Any],
         own(task, {field: of_example[:1]})
 
 
-@pytest.mark.parametrize(
-    ("task", "pieces", "honest"),
-    [
-        (tasks.ListEntities(contexts=("The pump of Kent.",)), ["Lund", "1903", "port"], ["Kent", "pump of Kent"]),
-        (
-            tasks.ListClaims(text="Moths fly."),
-            ["She was a potter from Oslo who never sold a vase.", "Ada Brandt"],
-            ["Moths fly.", "Moths can be statements."],
-        ),
-    ],
-)
-def test_pieces_of_the_prompt_are_no_entries(task: Task[Any], pieces: list[str], honest: list[str]) -> None:
-    """A real model of 135 million parameters names "Lund" where the example has "port of Lund"."""
-    (field,) = json.loads(examples(task)[0])
-    assert own(task, {field: [*pieces, *honest]}) == {field: honest}
-    with pytest.raises(InvalidAnswer, match=REPEATED):
-        own(task, {field: pieces})
-
-
 def test_a_reason_may_quote_the_instruction() -> None:
     """As a step of the scale."""
     task = tasks.RateRelevance(question="How deep?", response="40 m.")
@@ -185,6 +267,9 @@ def test_a_reason_that_fits_any_text_is_no_repetition() -> None:
     assert own(task, honest) == honest
     empty = {"verdicts": [{**honest["verdicts"][0], "reason": ""}]}
     assert own(task, empty) == empty
+    contrary = {"verdicts": [{**honest["verdicts"][0], "sentences": [], "verdict": "unsupported"}]}
+    with pytest.raises(InvalidAnswer, match=REPEATED):
+        own(task, contrary)
 
 
 def test_what_stands_in_the_texts_under_test_is_no_repetition() -> None:
@@ -194,6 +279,13 @@ def test_what_stands_in_the_texts_under_test_is_no_repetition() -> None:
     assert own(tasks.ListClaims(text=text), claims) == {"claims": ["Ada Brandt was from Oslo."]}
     whole = tasks.ListClaims(text=f"{text} Ada Brandt was a potter!")
     assert own(whole, claims) == claims
+
+
+def test_a_number_behind_what_opens_no_block_is_no_digest() -> None:
+    """A text under test may have such a line."""
+    task = tasks.ListClaims(text="<<<EAN 400638133393\nMoths fly.")
+    claims = {"claims": ["The EAN is 400638133393."]}
+    assert own(task, claims) == claims
 
 
 @pytest.mark.parametrize("text", ["Moths fly. {0}", "{0}", "<<<text {0}"])

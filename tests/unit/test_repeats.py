@@ -26,7 +26,7 @@ from tests.documents import HOSTILE, document, row
 
 JUDGE = "openai:smollm2-135m"
 SAME = '{"reason": "The year is given.", "rating": 2}'
-ENDING = "; such a judge tells nothing apart (try ragmetrics probe)"
+ENDING = "; where these rows differ, it tells nothing apart (try ragmetrics probe)"
 OLD = Path(__file__).parent.parent / "data" / "run_version_1.json"
 
 
