@@ -179,17 +179,17 @@ def test_what_would_be_answered_alike_is_given_up(
     """A request at temperature 0; the error says what to raise, and counts as an outage."""
     server.answer = lambda _: fake.silent()
     options = {"retries": 2, "timeout": 0.2, "base_url": server.base_url, "api_key": "k", **options}
-    judge = OpenAIJudge("m", **options)
+    judge, limiter = OpenAIJudge("m", **options), Limiter(8)
 
     async def run() -> None:
         try:
-            await judge.ask(CLAIMS, vote=vote, transport=DIRECT)
+            await judge.ask(CLAIMS, vote=vote, transport=limiter)
         finally:
             await judge.aclose()
 
     with pytest.raises(JudgeOutageError) as failed:
         asyncio.run(run())
-    assert server.calls == calls
+    assert limiter.sent == limiter.given_up == calls
     late = f"openai:m: no answer within 0.2 s{', after 1 retry' if calls == 2 else ''}; see --rag-timeout"
     if calls < 3:
         why = "nothing else was in flight, so the server was still writing, or answers nothing"
@@ -205,9 +205,10 @@ def test_other_workers_may_be_in_flight(server: FakeOpenAI, monkeypatch: pytest.
     monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
     server.answer = lambda _: fake.silent()
     judge = OpenAIJudge("m", retries=2, timeout=0.2, base_url=server.base_url, api_key="k")
+    limiter = Limiter(8)
     with pytest.raises(JudgeError, match="after 2 retries"):
-        ask(judge, CLAIMS)
-    assert server.calls == 3
+        ask(judge, CLAIMS, transport=limiter)
+    assert limiter.sent == 3
 
 
 def test_a_judge_of_ones_own_may_ask_several_judges_inside(server: FakeOpenAI) -> None:
