@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -20,8 +20,11 @@ _OF_ALL = frozenset(("it says so", "supported"))
 _WORD = re.compile(r"\w+")
 # An example that is no JSON, as with <0-4> for a number, shows its texts so.
 _SHOWN = re.compile(r'"(\w+)"\s*:\s*"((?:[^"\\\n]|\\.)*)"')
-# Characters of a text that has been seen to end as an example does, and of its ending.
-_TAIL, _END = 40, 4
+# Schemas and the names of their fields with free texts.
+_FIELDS: dict[int, tuple[Mapping[str, Any], frozenset[str]]] = {}
+_MOST_FIELDS = 64
+# The last letters and digits of a text, and in how many of its last characters they are.
+_END, _TAIL = 4, 16
 
 
 def own_part(answer: object, schema: Mapping[str, Any], prompt: str, filled: Iterable[str] = ()) -> object:
@@ -59,7 +62,7 @@ def own_part(answer: object, schema: Mapping[str, Any], prompt: str, filled: Ite
 
 
 def _check_digests(said: Iterable[str], texts: str) -> None:
-    digests = {digest for text in said for digest in _DIGEST.findall(text)}
+    digests = {*_DIGEST.findall("\n".join(said))}
     if digests and any(
         digest in digests and f"\n{digest} {label}>>>" in texts for label, digest in _OPENED.findall(texts)
     ):
@@ -86,7 +89,7 @@ def _examples(instruction: str, names: frozenset[str]) -> _Examples:
 
 
 def _repeats(part: object, names: frozenset[str], example: _Examples, texts: str) -> bool:
-    said = [*_texts(part, names)]
+    said = _texts(part, names)
     is_known = bool(said) and example.known.issuperset(map(_folded, said))
     return is_known and not _OF_ALL.issuperset(map(_folded, _texts(part, None))) and _is_foreign(said, texts)
 
@@ -115,30 +118,43 @@ def _is_numbered(schema: Mapping[str, Any]) -> bool:
     return any("number" in form.get("properties", ()) for form in forms if isinstance(form, Mapping))
 
 
-def _free_fields(schema: object, name: str = "") -> frozenset[str]:
-    """Return the names of the fields with texts that are not enumerated."""
+def _free_fields(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the fields with texts that are not enumerated; most schemas are those of a class."""
+    known = _FIELDS.get(id(schema))
+    if known is None or known[0] is not schema:
+        if len(_FIELDS) >= _MOST_FIELDS:
+            _FIELDS.clear()
+        known = _FIELDS[id(schema)] = schema, _named_texts(schema)
+    return known[1]
+
+
+def _named_texts(schema: object, name: str = "") -> frozenset[str]:
     if not isinstance(schema, Mapping):
         return frozenset()
     fields = schema.get("properties", {})
-    below = [_free_fields(schema.get("items"), name), *(_free_fields(form, field) for field, form in fields.items())]
+    below = [_named_texts(schema.get("items"), name), *(_named_texts(form, field) for field, form in fields.items())]
     is_free = schema.get("type") == "string" and "enum" not in schema
     return frozenset([name] if is_free else []).union(*below)
 
 
-def _texts(value: object, names: frozenset[str] | None, name: str = "") -> Iterator[str]:
-    """Yield the texts in fields of these names, or in all."""
+def _texts(value: object, names: frozenset[str] | None, name: str = "") -> list[str]:
+    """Return the texts in fields of these names, or in all."""
+    found: list[str] = []
     if isinstance(value, dict):
-        for field, part in value.items():
-            yield from _texts(part, names, field)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _texts(part, names, name)
-    elif isinstance(value, str) and (names is None or name in names) and value.strip():
-        yield value
+        parts: Iterable[tuple[str, object]] = value.items()
+    else:
+        parts = [(name, part) for part in value] if isinstance(value, list) else [(name, value)]
+    for field, part in parts:
+        if isinstance(part, str):
+            if (names is None or field in names) and part.strip():
+                found.append(part)
+        elif isinstance(part, (dict, list)):
+            found += _texts(part, names, field)
+    return found
 
 
 def _end(text: str) -> str:
-    return _folded(text[-_TAIL:])[-_END:]
+    return "".join(filter(str.isalnum, text[-_TAIL:].casefold()))[-_END:]
 
 
 def _folded(text: str) -> str:
