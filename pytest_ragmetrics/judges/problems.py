@@ -9,6 +9,7 @@ from html import unescape
 from typing import Any
 
 from pytest_ragmetrics.judges.bounds import repeats_itself
+from pytest_ragmetrics.judges.parameters import PARAMETERS
 from pytest_ragmetrics.judges.transport import shown
 
 # How much of a reply that repeats itself an error shows.
@@ -27,8 +28,9 @@ class Problem:
 def cut(spec: str, text: object) -> Problem:
     """Return the problem of a reply that met the limit of its length; one that repeats itself would meet any."""
     if isinstance(text, str) and repeats_itself(text):
-        advice = f"write '{spec}?frequency_penalty=0.5', or name a larger model"
-        return Problem(text=f"repeats itself without an end: {shown(text[-_TAIL:])}; {advice}")
+        is_penalized = "frequency_penalty" in PARAMETERS.get(spec.partition(":")[0], ())
+        advice = f"write '{spec}?frequency_penalty=0.5', or name" if is_penalized else "name"
+        return Problem(text=f"repeats itself without an end: {shown(text[-_TAIL:])}; {advice} a larger model")
     advice = f"raise max_tokens ('{spec}?max_tokens=N') or the server's context, or give it shorter texts"
     return Problem(text=f"was cut off by its length limit; {advice}", passing=True, is_cut=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.bounds import bounded, repeats_itself
 from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.problems import cut
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.transport import UnusableReplyError
 from tests import fake_openai as fake
@@ -207,6 +207,13 @@ def test_a_reply_that_repeats_itself_is_not_asked_for_with_more_room(server: Fak
     assert server.calls == 1
 
 
+def test_the_advice_names_no_parameter_that_a_provider_lacks() -> None:
+    """Anthropic has no penalty of repetitions, and its spec refuses one."""
+    text = "The pump hums. " * 40
+    assert cut("anthropic:m", text).text.endswith("; name a larger model")
+    assert cut("openai:m", text).text.endswith("; write 'openai:m?frequency_penalty=0.5', or name a larger model")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -219,8 +226,7 @@ def test_a_reply_that_repeats_itself_is_not_asked_for_with_more_room(server: Fak
 def test_an_honest_text_does_not_repeat_itself(text: str) -> None:
     """Also where its sentences are of one form."""
     assert not repeats_itself(text)
-    for cut in itertools.islice(range(len(text)), 0, None, 7):
-        assert not repeats_itself(text[:cut])
+    assert not any(repeats_itself(text[:end]) for end in range(0, len(text), 7))
 
 
 def test_a_cut_says_where_the_limit_is_set(server: FakeOpenAI) -> None:
