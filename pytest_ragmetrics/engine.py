@@ -39,8 +39,8 @@ class Engine:
     """Makes the judges and embedders of a run when they are first needed, and closes them at its end.
 
     ``judge`` and ``embedder`` are specs, ``cache_dir`` and ``cassette`` the places where answers are stored,
-    ``concurrency`` bounds the requests in flight, ``width_at_home`` those at first to a server of one's own (by default
-    4, unless the former is given), ``timeout`` is that of one attempt in seconds. ``offer_judge`` and
+    ``concurrency`` bounds the requests in flight, ``width_at_home`` those at first to a server of one's own (4, or
+    the former where it is not its default), ``timeout`` is that of one attempt in seconds. ``offer_judge`` and
     ``offer_embedder`` may make something of a spec first, or return ``None``. ``asker`` names the test that is asking,
     ``budget`` is what all requests together may take. With a ``forecast`` none is made, and nothing is stored.
     ``cache_url`` is a cache shared with other machines, behind that of ``cache_dir``, used as ``cache_url_mode`` says

@@ -161,6 +161,7 @@ class Connection(Generic[Terms]):
         self._passwords = secrets_of((given_url, *getproxies().values()))
         #: The address, without account and query, if it is not the vendor's own.
         self.elsewhere = self._url.partition("?")[0] if given_url else None
+        self._is_private = is_private(self._url)
         #: What is asked for the key, where it changes.
         self._asked_for = api_key if callable(api_key) else None
         given = (ASKED if callable(api_key) else api_key) or os.environ.get(vendor.key_variable, "")
@@ -203,7 +204,7 @@ class Connection(Generic[Terms]):
             key=None if self._asked_for is None else self._current_key,
             tell=_check_answer,
             single=single,
-            steady=steady and self.elsewhere is not None and is_private(self.elsewhere),
+            steady=steady and self._is_private,
             in_flight=self._in_flight,
         )
         before = current.set(call)

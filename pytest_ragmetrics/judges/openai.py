@@ -37,6 +37,8 @@ _FLEX_PAUSES = (0.5, 2.0, 0.0)
 # The parameters that limit the length of a reply, and the limit after a reply that met one which was not set here.
 _LIMITS = ("max_completion_tokens", "max_tokens")
 _ROOM = 16_384
+# How servers call the end of a reply that met one.
+_AT_LIMIT = ("length", "max_tokens")
 _CACHE_OPTIONS, _BREAKPOINT, _CACHE_KEY = "prompt_cache_options", "prompt_cache_breakpoint", "prompt_cache_key"
 # How many tokens it caches at least.
 _LEAST = 1024
@@ -107,7 +109,8 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
 
     async def _send(self, wire: Wire, request: Request, terms: OpenAICapabilities) -> Any:
         answer = await self._post(wire, self._body(request, terms))
-        if self.terms.is_brief and (problem := self._problem(answer)) is not None and problem.is_cut:
+        is_at_limit = field_of(_choice(answer), "finish_reason") in _AT_LIMIT
+        if is_at_limit and self.terms.is_brief and (problem := self._problem(answer)) is not None and problem.is_cut:
             self.terms = replace(self.terms, is_brief=False)
         tokens = token_count(field_of(field_of(answer, "usage"), "prompt_tokens"))
         if self._longest.is_cut(tokens, estimated_tokens(*request.texts)):
@@ -175,7 +178,7 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         message, finish = field_of(choice, "message"), field_of(choice, "finish_reason")
         if not isinstance(message, Mapping):
             return unlike("OpenAI", answer, "OPENAI_BASE_URL (it often ends in /v1)")
-        if finish in ("length", "max_tokens"):
+        if finish in _AT_LIMIT:
             return cut(self.name, _content(message) or field_of(message, "reasoning_content"))
         if finish == "model_length":
             # Of Mistral.

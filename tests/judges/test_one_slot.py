@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import httpx2
 import pytest
 
-from pytest_ragmetrics import loop
+from pytest_ragmetrics import evaluate, loop
 from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges.attempts import Call, FinalError, SentCalls, attempt, current
 from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge
@@ -18,6 +19,7 @@ from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import (
     DIRECT,
+    WIDTH,
     Answered,
     JudgeOutageError,
     Limiter,
@@ -26,6 +28,7 @@ from pytest_ragmetrics.judges.transport import (
     Transport,
     at_home,
 )
+from pytest_ragmetrics.settings import Settings
 from tests import fake_openai as fake
 from tests.asking import ask
 from tests.fake_openai import FakeOpenAI
@@ -146,6 +149,12 @@ def test_a_server_of_ones_own_begins_with_four(url: str, home: int | None, width
 
     story(40, 32, Watched(5.0, count=64), url=url, home=home)
     assert most == width
+
+
+def test_the_width_that_nobody_set_is_the_default_of_the_option() -> None:
+    """By it a number that someone chose is told from it."""
+    assert vars(Settings)["concurrency"].default == WIDTH
+    assert signature(evaluate).parameters["concurrency"].default == WIDTH
 
 
 def test_a_lone_request_is_not_sent_five_times_more() -> None:
