@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from make_reference import COMMAND, fixtures, hooks, lists, reference
 
 import pytest_ragmetrics
 from pytest_ragmetrics import cli, metrics
@@ -25,7 +26,6 @@ from pytest_ragmetrics.public_names import module_of_names
 from pytest_ragmetrics.sample import ALIASES, CAMEL_CASE, FIELDS, TALKS
 from pytest_ragmetrics.settings import OPTIONS
 from tests.fake_openai import FakeOpenAI
-from tests.make_reference import COMMAND, fixtures, hooks, lists, reference
 from tests.pages import ROOT, Play, blocks_of
 
 README = (ROOT / "README.md").read_text("utf-8")

@@ -9,10 +9,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from record_examples import STAND_IN, origin
 
 from pytest_ragmetrics.cache.cassette import Cassette
 from tests.fake_openai import FakeOpenAI
-from tests.record_examples import STAND_IN, origin
 
 EXAMPLES = Path(__file__).parents[2] / "conftest_examples"
 OUTCOMES = {
@@ -85,7 +85,7 @@ def test_the_cassette_is_all_that_is_asked(pytester: pytest.Pytester, example: P
 def test_the_cassette_can_be_recorded_anew(
     pytester: pytest.Pytester, example: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Recording in the folder of the example makes the cassette that is committed; see tests/record_examples.py.
+    """Recording in the folder of the example makes the cassette that is committed; see .tools/record_examples.py.
 
     Where a model recorded that one, the first requests are the same, and what follows from its replies is not.
     """

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import record_examples
+from record_examples import EXAMPLES, STAND_IN, RecordingError, main, origin, record_real
 
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.judges.api import OPENAI
-from tests import record_examples
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, Reply, failing
-from tests.record_examples import EXAMPLES, STAND_IN, RecordingError, main, origin, record_real
 
 KEY = "sk-of-an-owner-0123456789"
 #: Runs the tool in a process of its own, with a server in the place of the provider.
@@ -30,7 +30,7 @@ _ELSEWHERE = """
 import sys
 from pathlib import Path
 from pytest_ragmetrics.judges.api import OPENAI
-from tests.record_examples import main
+from record_examples import main
 url, folder, work, *arguments = sys.argv[1:]
 object.__setattr__(OPENAI, "url", url)
 sys.exit(main(arguments, folder=Path(folder), work=Path(work)))
@@ -117,7 +117,9 @@ def test_a_killed_recording_goes_on(
     provider.answer = lambda body: Reply(text=reworded(body), latency=0 if next(first, None) is not None else 600)
     command = [sys.executable, "-c", _ELSEWHERE, provider.base_url, str(example), str(tmp_path / "work"), *arguments]
     before = content(example)
-    with subprocess.Popen(command, cwd=EXAMPLES.parent, stdout=subprocess.DEVNULL, start_new_session=True) as killed:
+    environment = {**os.environ, "PYTHONPATH": str(Path(record_examples.__file__).parent)}
+    quiet: dict[str, Any] = {"env": environment, "stdout": subprocess.DEVNULL, "start_new_session": True}
+    with subprocess.Popen(command, cwd=EXAMPLES.parent, **quiet) as killed:
         deadline = time.monotonic() + 60
         with Store(tmp_path / "work" / "cache") as store:
             while sum(entry.task != EMBEDDING for entry in store) < 8 and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Writes the reference and the lists of topics from the code: ``python -m tests.make_reference``.
+"""Writes the reference and the lists of topics from the code: ``python .tools/make_reference.py``.
 
 The pages are committed, so that the site, GitHub and ``ragmetrics docs`` show the same files; ``tests/test_docs.py``
 compares them with what this module makes. What they say is in docstrings, signatures, defaults and help texts.
@@ -32,8 +32,8 @@ from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from pytest_ragmetrics.public_names import module_of_names
 from pytest_ragmetrics.settings import OPTIONS, Option
 
-COMMAND = "python -m tests.make_reference"
-_MADE = "<!-- Made from the code by `python -m tests.make_reference`. -->"
+COMMAND = "python .tools/make_reference.py"
+_MADE = "<!-- Made from the code by `python .tools/make_reference.py`. -->"
 _PUBLIC = (pytest_ragmetrics.__name__, metrics.__name__)
 _ROLE = re.compile(r":\w+:`(?:[^`<]*<)?~?([^`>]+)>?`")
 #: One sample with three contexts of 600 characters, for the cost of each metric.

@@ -1,8 +1,8 @@
 """Records the cassette and the baseline of the examples anew.
 
-    python -m tests.record_examples                    with a stand-in for the provider, at no cost
-    python -m tests.record_examples --real             what a recording by the model itself would cost
-    python -m tests.record_examples --real --max-cost=2.50 --answers=FOLDER
+    python .tools/record_examples.py                    with a stand-in for the provider, at no cost
+    python .tools/record_examples.py --real             what a recording by the model itself would cost
+    python .tools/record_examples.py --real --max-cost=2.50 --answers=FOLDER
 
 The first is to be run whenever a prompt, a text of an example or the form of records has changed; their tests say when
 that is. The others take a key of the provider in the environment, and are for people: nothing in CI runs them. A
@@ -251,7 +251,7 @@ def _stand_in(*, anew: bool) -> int:
 
 def main(arguments: Sequence[str] | None = None, *, folder: Path = EXAMPLES / "openai", work: Path = WORK) -> int:
     """Record what the arguments say; return an exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.record_examples", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python .tools/record_examples.py", description=__doc__.partition("\n")[0])
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--real", action="store_true", help="ask the provider; without --max-cost only forecast it")
     which.add_argument("--stand-in", action="store_true", help="replace a recording of a model by one of the stand-in")

@@ -1,4 +1,4 @@
-"""Takes the picture of a page for the README: ``python -m tests.picture``, with ``chromium`` on the PATH.
+"""Takes the picture of a page for the README: ``python .tools/picture.py``, with ``chromium`` on the PATH.
 
 It shows a failing test of :mod:`tests.showcase`. Take it again when the page looks different.
 """
