@@ -40,6 +40,13 @@ def _lasting(lasting_modules: None) -> None:
     """All of these tests run pytest inside a test."""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what only reads runs in processes of their own."""
+    for item in items:
+        if "run_once" in getattr(item, "fixturenames", ()):
+            item.add_marker("processes")
+
+
 @pytest.fixture
 def run(pytester: pytest.Pytester) -> RunPytest:
     """Run pytest in-process with the plugin, on files given by name and the texts every example uses."""
