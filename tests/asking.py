@@ -1,14 +1,38 @@
-"""Asking a judge from a test, and a transport that shows what would be stored."""
+"""Asking judges and embedders from a test, and a transport that shows what would be stored."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
+import pytest
+
+from pytest_ragmetrics.judges.anthropic import AnthropicJudge
+from pytest_ragmetrics.judges.api import ApiJudge
 from pytest_ragmetrics.judges.judge import Judge
+from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.transport import DIRECT, Answered, AnyRequest, Reply, Request, Transport
+from tests.fake_server import FakeServer
+
+KEY = "sk-ant-fake-0123456789"
+KINDS: dict[str, type[ApiJudge[Any]]] = {"openai": OpenAIJudge, "anthropic": AnthropicJudge}
+BOTH = pytest.mark.parametrize("kind", KINDS)
+
+
+class Closing(Protocol):
+    """What is closed after use."""
+
+    async def aclose(self) -> None:
+        """Close it."""
+
+
+def judge_at(server: FakeServer, kind: str = "openai", model: str = "fake-1", **options: Any) -> ApiJudge[Any]:
+    """Return a judge that asks a server, without retries unless they are wanted."""
+    url = server.base_url if kind == "openai" else server.root_url
+    return KINDS[kind](model, **{"base_url": url, "api_key": KEY, "retries": 0, "timeout": 5, **options})
 
 
 class MemoryTransport:
@@ -28,15 +52,24 @@ class MemoryTransport:
         return reply
 
 
+def use(used: Closing, *awaited: Awaitable[Any]) -> list[Any]:
+    """Wait for what uses a judge or an embedder, one after the other, and close it in the same loop."""
+
+    async def run() -> list[Any]:
+        try:
+            return [await each for each in awaited]
+        finally:
+            await used.aclose()
+
+    return asyncio.run(run())
+
+
 def ask(judge: Judge, *tasks: Task[Any], transport: Transport = DIRECT, votes: int = 1) -> list[Answered[Any]]:
     """Ask all tasks at once, close the judge, and return the answers in order."""
 
-    async def all_of_them() -> list[Answered[Any]]:
-        try:
-            return await asyncio.gather(
-                *(judge.ask(task, vote=vote, transport=transport) for task in tasks for vote in range(votes))
-            )
-        finally:
-            await judge.aclose()
+    async def together() -> list[Answered[Any]]:
+        asked = (judge.ask(task, vote=vote, transport=transport) for task in tasks for vote in range(votes))
+        return await asyncio.gather(*asked)
 
-    return asyncio.run(all_of_them())
+    (answers,) = use(judge, together())
+    return list(answers)

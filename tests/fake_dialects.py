@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.fake_openai import Body, FakeOpenAI, Reply, _completion, _embeddings, _message
+from tests.fake_openai import Body, FakeOpenAI, Reply
+from tests.fake_server import Recorded
 
 #: What makes the body of an error of a status, a message and the parameter that it is about.
 Fault = Callable[[int, str, "str | None"], Any]
@@ -69,14 +70,9 @@ def _openai(status: int, message: str, param: str | None) -> Any:
     return {"error": {"message": message, "type": kind, "param": param, "code": None}}
 
 
-def _azure(status: int, message: str, param: str | None) -> Any:
-    return {"error": {"code": str(status), "message": message, **({"param": param} if param else {})}}
-
-
 def _anthropic(status: int, message: str, _: str | None) -> Any:
-    kinds = {401: "authentication_error", 404: "not_found_error"}
-    fault = {"type": kinds.get(status, "invalid_request_error"), "message": message}
-    return {"type": "error", "error": fault, "request_id": "req_fake"}
+    kind = {401: "authentication_error", 404: "not_found_error"}.get(status, "invalid_request_error")
+    return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_fake"}
 
 
 def _google(status: int, message: str, _: str | None) -> Any:
@@ -92,21 +88,12 @@ def _mistral(status: int, message: str, param: str | None) -> Any:
     return {"object": "error", "message": said, "type": "invalid_request_error", "param": None, "code": None}
 
 
-def _litellm(status: int, message: str, _: str | None) -> Any:
-    return {"error": {"message": message, "type": "None", "param": "None", "code": str(status)}}
-
-
 def _vllm(status: int, message: str, param: str | None) -> Any:
     if status == 401:
         return {"error": "Unauthorized"}
     place = f"[{{'type': 'extra_forbidden', 'loc': ('body', '{param}'), 'msg': '{message}', 'input': 1}}]"
     said = place if param else message
     return {"object": "error", "message": said, "type": "BadRequestError", "param": None, "code": status}
-
-
-def _llama(status: int, message: str, _: str | None) -> Any:
-    kinds = {401: "authentication_error", 501: "not_supported_error"}
-    return {"error": {"code": status, "message": message, "type": kinds.get(status, "invalid_request_error")}}
 
 
 def _thinking(text: str) -> Any:
@@ -136,7 +123,7 @@ DIALECTS: Mapping[str, Dialect] = {
         takes=_OPENAI - {"prompt_cache_options", "service_tier"},
         values={"temperature": 1},
         strict=True,
-        fault=_azure,
+        fault=lambda status, message, param: {"error": {"code": str(status), "message": message, "param": param}},
         uses=3,
         usage=_DETAILS,
         answer={"prompt_filter_results": [{"prompt_index": 0, "content_filter_results": _FILTERS}]},
@@ -216,7 +203,7 @@ DIALECTS: Mapping[str, Dialect] = {
         host=r"http://localhost:4000",
         base="",
         takes=_CHAT - {"temperature"} | {"n", "user", "metadata"},
-        fault=_litellm,
+        fault=lambda status, message, _: {"error": {"message": message, "param": "None", "code": str(status)}},
         unknown="litellm.UnsupportedParamsError: openai does not support parameters: ['{}'], for model=gpt-5-mini. "
         "To drop these, set `litellm.drop_params=True` or for proxy: `litellm_settings:\n drop_params: true`",
     ),
@@ -240,7 +227,7 @@ DIALECTS: Mapping[str, Dialect] = {
     ),
     "llama.cpp": Dialect(
         host=r"http://localhost:8080",
-        fault=_llama,
+        fault=lambda status, message, _: {"error": {"code": status, "message": message, "type": "an_error"}},
         most=0,
         message={"reasoning_content": "Perhaps."},
         answer={"timings": {}},
@@ -271,37 +258,34 @@ class DialectServer(FakeOpenAI):
         self.dialect = DIALECTS[name]
         self.used.clear()
 
-    def _reply(self, path: str, headers: Mapping[str, str], body: Body) -> Reply:
+    def refusal(self, request: Recorded) -> Reply | None:
+        """Return what the dialect refuses of a request, in its words."""
+        refused = self._refused(request)
+        if refused is None:
+            return super().refusal(request)
+        return Reply(status=refused[0], raw=json.dumps(self.dialect.fault(*refused)).encode())
+
+    def sent(self, reply: Reply, path: str, body: Body) -> Body:
+        """Return a reply with what the dialect adds, and without what it leaves out."""
         spoken = self.dialect
-        refusal = self._refusal(path, headers, body)
-        if refusal is not None:
-            status, message, param = refusal
-            return Reply(status=status, raw=json.dumps(spoken.fault(status, message, param)).encode())
-        reply = super()._reply(path, headers, body)
-        if reply.raw is not None or reply.error is not None or reply.does != "answer":
-            return reply
-        if path.endswith("/embeddings"):
-            sent: Any = _embeddings(body if spoken.base64 else {**body, "encoding_format": "float"}, self.dimensions)
-            return Reply(raw=json.dumps(sent).encode())
-        if path.endswith("/messages"):
-            return Reply(raw=json.dumps(_message(reply, body)).encode())
-        sent = {**_completion(reply, body), **spoken.answer}
-        said = sent["choices"][0]["message"]
+        made = super().sent(reply, path, body if spoken.base64 else {**body, "encoding_format": "float"})
+        if "choices" not in made:
+            return made
+        said, usage = made["choices"][0]["message"], made["usage"]
         said.update(spoken.message)
         if isinstance(said["content"], str):
             said["content"] = spoken.wraps(said["content"])
         if spoken.window is not None:
-            sent["usage"]["prompt_tokens"] = min(sent["usage"]["prompt_tokens"], spoken.window)
-        sent["usage"] = {name: sent["usage"][name] for name in spoken.usage}
-        return Reply(raw=json.dumps(sent).encode())
+            usage["prompt_tokens"] = min(usage["prompt_tokens"], spoken.window)
+        return {**made, **spoken.answer, "usage": {name: usage[name] for name in spoken.usage}}
 
-    def _refusal(self, path: str, headers: Mapping[str, str], body: Body) -> tuple[int, str, str | None] | None:
-        spoken = self.dialect
+    def _refused(self, request: Recorded) -> tuple[int, str, str | None] | None:
+        spoken, path, body = self.dialect, request.path, request.body
         if not path.startswith(f"{spoken.base}/"):
             return 404, f"There is no {path} here.", None
-        if not self._is_known(headers):
+        if not self._is_known(request.headers):
             return 401, "The key is not valid.", None
-        if missing := [name for name in spoken.needed if name not in headers]:
+        if missing := [name for name in spoken.needed if name not in request.headers]:
             return 400, f"{missing[0]}: header is required", None
         if path.endswith("/embeddings"):
             return self._too_many(body)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
-import socket
-import struct
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -18,31 +16,15 @@ import pytest
 
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.anthropic import AnthropicJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError, UnusableReplyError
 from tests import fake_openai as fake
-from tests.asking import ask
+from tests.asking import BOTH, KEY, ask, judge_at, use
 from tests.fake_openai import FakeOpenAI
 
+pytestmark = pytest.mark.usefixtures("_both_clients")
 CLAIMS = ListClaims(text="The lake is deep.")
-KINDS = {"openai": OpenAIJudge, "anthropic": AnthropicJudge}
-BOTH = pytest.mark.parametrize("kind", KINDS)
-
-
-@pytest.fixture(autouse=True, params=["aiohttp", "httpx"])
-def _clients(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use both HTTP clients: behind a proxy, which this server does not need, it is httpx."""
-    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
-    if request.param == "httpx":
-        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-
-
-def judge(url: str, kind: str = "openai", **options: Any) -> Any:
-    """Return a judge without retries."""
-    url = url if kind == "openai" else url.removesuffix("/v1")
-    return KINDS[kind]("fake-1", **{"base_url": url, "api_key": "sk-fake-key", "retries": 0, "timeout": 5, **options})
 
 
 @dataclass(kw_only=True)
@@ -52,7 +34,8 @@ class Sending(FakeOpenAI):
     head: str
     pieces: Callable[[], AsyncIterator[bytes]]
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Send them."""
         await reader.readuntil(b"\r\n\r\n")
         writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{self.head}\r\n\r\n".encode())
         async for piece in self.pieces():
@@ -94,7 +77,7 @@ def test_an_attempt_is_bounded_as_a_whole(kind: str) -> None:
     with Sending(head=CHUNKED, pieces=drip) as server:
         began = time.monotonic()
         with pytest.raises(JudgeOutageError, match=r"no answer within 0\.3 s, after 1 retry; see --rag-timeout"):
-            ask(judge(server.base_url, kind, timeout=0.3, retries=1), CLAIMS)
+            ask(judge_at(server, kind, timeout=0.3, retries=1), CLAIMS)
         assert 0.6 < time.monotonic() - began < 4
 
 
@@ -112,7 +95,7 @@ def test_a_reply_has_a_size(head: str, pieces: Any, said: str) -> None:
     with Sending(head=head, pieces=pieces) as server:
         began = time.monotonic()
         with pytest.raises(UnusableReplyError, match=f"openai:fake-1 {said}.*asked once more: the same"):
-            ask(judge(server.base_url, retries=5), CLAIMS)
+            ask(judge_at(server, retries=5), CLAIMS)
         assert time.monotonic() - began < 5
 
 
@@ -121,14 +104,8 @@ def test_vectors_may_be_as_many_as_texts() -> None:
     with Sending(head=CHUNKED, pieces=flood) as server:
         embedder = OpenAIEmbedder("fake", base_url=server.base_url, api_key="sk-fake-key", retries=0)
 
-        async def embed() -> None:
-            try:
-                await embedder.aembed(["a", "b"])
-            finally:
-                await embedder.aclose()
-
         with pytest.raises(UnusableReplyError, match="more than 1,400,000 bytes"):
-            asyncio.run(embed())
+            use(embedder, embedder.aembed(["a", "b"]))
 
 
 def moved(to: str) -> fake.Reply:
@@ -145,7 +122,7 @@ def test_another_host_gets_nothing(server: FakeOpenAI, kind: str, address: str) 
     server.answer = lambda _: moved(address)
     host = re.escape(re.sub(r"^\w*:?//|/.*", "", address))
     with pytest.raises(JudgeUnavailableError, match=rf"127\.0\.0\.1:\d+.* redirects to \w+://{host}, where nothing"):
-        ask(judge(server.base_url, kind, retries=3), CLAIMS)
+        ask(judge_at(server, kind, retries=3), CLAIMS)
     assert server.calls == 1
 
 
@@ -153,11 +130,11 @@ def test_another_host_gets_nothing(server: FakeOpenAI, kind: str, address: str) 
 def test_the_same_host_is_followed(server: FakeOpenAI, kind: str) -> None:
     """But not in a circle."""
     server.script(*[moved("../v1/messages" if kind == "anthropic" else "/v1/chat/completions")] * 2)
-    assert ask(judge(server.base_url, kind), CLAIMS)[0].answer
+    assert ask(judge_at(server, kind), CLAIMS)[0].answer
     assert server.calls == 3
     server.answer = lambda _: moved(server.requests[0].path)
     with pytest.raises(JudgeUnavailableError, match=r"redirects in a circle; check \w+_BASE_URL"):
-        ask(judge(server.base_url, kind, retries=3), CLAIMS)
+        ask(judge_at(server, kind, retries=3), CLAIMS)
     assert server.calls < 30
 
 
@@ -166,9 +143,11 @@ class Tokens:
 
     def __init__(self) -> None:
         self.given: list[str] = []
+        self.threads: set[str] = set()
 
     def __call__(self) -> str:
-        """Return the next one."""
+        """Return the next one; it may wait for the network, and other requests go on."""
+        self.threads.add(threading.current_thread().name)
         self.given.append(f"token-{len(self.given)}-0123456789")
         return self.given[-1]
 
@@ -189,11 +168,11 @@ def authorisations(server: FakeOpenAI) -> list[str]:
 def test_a_key_is_asked_for_before_each_attempt(server: FakeOpenAI, kind: str, take: Any) -> None:
     """From a function, a coroutine function, and what returns a coroutine; nothing shows it."""
     tokens = Tokens()
-    asked = judge(server.base_url, kind, api_key=take(tokens), retries=2)
+    asked = judge_at(server, kind, api_key=take(tokens), retries=2)
     server.script(fake.failing(500), fake.failing(500))
     ask(asked, CLAIMS, ListClaims(text="Pike live in it."))
     assert sorted(authorisations(server)) == tokens.given
-    assert len(tokens.given) == 4
+    assert (len(tokens.given), "MainThread" in tokens.threads) == (4, asked._connection._asked_for is not tokens)
     assert "0123456789" not in f"{asked!r} {asked.request(CLAIMS)!r} {asked._connection!r}"
     server.reset()
     server.answer = lambda _: fake.failing(400, f"{tokens.given[-1]} is of yesterday")
@@ -201,33 +180,14 @@ def test_a_key_is_asked_for_before_each_attempt(server: FakeOpenAI, kind: str, t
         ask(asked, CLAIMS)
 
 
-def test_a_plain_function_is_asked_in_a_thread(server: FakeOpenAI) -> None:
-    """It may wait for the network, and other requests go on."""
-    threads: list[int] = []
-
-    def key() -> str:
-        threads.append(threading.get_ident())
-        return "sk-fake-key"
-
-    ask(judge(server.base_url, api_key=key), CLAIMS)
-    assert threading.get_ident() not in threads
-
-
 @BOTH
 @pytest.mark.parametrize("fault", [fake.failing(503), fake.dropped(), fake.rate_limited()])
 def test_a_single_request_is_not_tried_again(server: FakeOpenAI, kind: str, fault: fake.Reply) -> None:
     """Whatever fails: it only asks whether the provider is there."""
     server.script(fault)
-    asked = judge(server.base_url, kind, retries=3)
-
-    async def probe() -> None:
-        try:
-            await asked.complete(replace(asked.request(CLAIMS), is_single=True))
-        finally:
-            await asked.aclose()
-
+    asked = judge_at(server, kind, retries=3)
     with pytest.raises(JudgeOutageError, match=r"^((?!retr(y|ies) \().)*$"):
-        asyncio.run(probe())
+        use(asked, asked.complete(replace(asked.request(CLAIMS), is_single=True)))
     assert server.calls == 1
 
 
@@ -236,12 +196,12 @@ def test_a_key_that_is_refused_is_asked_for_once_more(server: FakeOpenAI, kind: 
     """It may have run out on the way; a key that stays is not tried again."""
     tokens = Tokens()
     server.key = "token-1-0123456789"
-    ask(judge(server.base_url, kind, api_key=tokens), CLAIMS)
+    ask(judge_at(server, kind, api_key=tokens), CLAIMS)
     assert [request.status for request in server.requests] == [401, 200]
     with pytest.raises(JudgeUnavailableError, match="the key was refused"):
-        ask(judge(server.base_url, kind, api_key=tokens), CLAIMS)
+        ask(judge_at(server, kind, api_key=tokens), CLAIMS)
     with pytest.raises(JudgeUnavailableError, match="the key was refused"):
-        ask(judge(server.base_url, kind), CLAIMS)
+        ask(judge_at(server, kind), CLAIMS)
     assert server.calls == 5
 
 
@@ -263,20 +223,9 @@ def failing() -> str:
 def test_a_key_that_is_not_to_be_had_is_named(server: FakeOpenAI, kind: str, key: Any, said: str) -> None:
     """Nothing is sent and nothing tried again."""
     with pytest.raises(JudgeNotConfiguredError, match=rf"{kind}:fake-1: api_key\(\) {said}") as failed:
-        ask(judge(server.base_url, kind, api_key=key, retries=3), CLAIMS)
+        ask(judge_at(server, kind, api_key=key, retries=3), CLAIMS)
     assert failed.value.__cause__ is None
     assert server.calls == 0
-
-
-@pytest.mark.parametrize("proxy", ["ftp://me:s3cret@proxy.test:1", "socks9://proxy.test:1"])
-def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
-    """Without its password."""
-    monkeypatch.setenv("http_proxy", proxy)
-    with pytest.raises(
-        JudgeNotConfiguredError, match=r"no connection to .* can be made \(.+\); check OPENAI"
-    ) as failed:
-        ask(judge("http://judge.test/v1"), CLAIMS)
-    assert "s3cret" not in str(failed.value)
 
 
 @pytest.mark.parametrize(
@@ -287,29 +236,8 @@ def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch, p
         ("http://127.0.0.1:1/v1", {"parameters": {"seed": float("nan")}}, "not JSON compliant.*and the parameters"),
     ],
 )
-def test_what_cannot_be_sent_is_no_reply(url: str, options: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_sent_is_no_reply(url: str, options: Any, said: str) -> None:
     """And it is not asked for twice."""
     with pytest.raises((JudgeError, JudgeNotConfiguredError), match=said) as failed:
-        ask(judge(url, **options), CLAIMS)
+        ask(OpenAIJudge("fake-1", **{"base_url": url, "api_key": KEY, "retries": 0, **options}), CLAIMS)
     assert "asked once more" not in str(failed.value)
-
-
-class Resetting(FakeOpenAI):
-    """A server that resets each connection on which something came."""
-
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        await reader.readexactly(1)
-        linger = struct.pack("ii", 1, 0)
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        writer.transport.abort()
-        return False
-
-
-@BOTH
-def test_an_error_without_a_message_is_named(kind: str) -> None:
-    """There are no empty brackets."""
-    with (
-        Resetting() as server,
-        pytest.raises(JudgeOutageError, match=r"cannot be reached \([\w\[].+\); check the network"),
-    ):
-        ask(judge(server.base_url, kind), CLAIMS)

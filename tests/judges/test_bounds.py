@@ -17,18 +17,13 @@ from pytest_ragmetrics.judges.problems import cut
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.transport import UnusableReplyError
 from tests import fake_openai as fake
-from tests.asking import ask
+from tests.asking import ask, judge_at
 from tests.every_task import EVERY_TASK
 from tests.fake_answers import answer_sensibly, unbounded
 from tests.fake_openai import FakeOpenAI
 
 CLAIMS = tasks.ListClaims(text="The pump needs two minutes to fill.")
 NAMES = [task.prompt for task in EVERY_TASK]
-
-
-def judge(server: FakeOpenAI, **options: Any) -> OpenAIJudge:
-    """Return a judge at a server."""
-    return OpenAIJudge("m", base_url=server.base_url, api_key="k", timeout=5, **{"retries": 1, **options})
 
 
 def schema_of(body: Mapping[str, Any]) -> Any:
@@ -39,9 +34,9 @@ def schema_of(body: Mapping[str, Any]) -> Any:
 @pytest.mark.parametrize("task", EVERY_TASK, ids=NAMES)
 def test_every_text_and_list_has_a_bound_that_honest_answers_keep(server: FakeOpenAI, task: Task[Any]) -> None:
     """Whatever the task; the request that is stored has the schema of the task."""
-    asked = judge(server)
+    asked = judge_at(server)
     assert ask(asked, task)[0].answer is not None
-    (body,) = (request.body for request in server.requests)
+    body = server.requests[0].body
     schema = schema_of(body)
     assert unbounded(schema) == task.schema() == asked.request(task).schema
     for part in _parts(schema):
@@ -76,25 +71,20 @@ def test_bounds_grow_with_the_texts() -> None:
     """A long text has room for its claims; the largest are left to the limit of tokens."""
     sizes = (10, 1_000, 100_000)
     found = [bounded(CLAIMS.form, tasks.ListClaims(text="x" * size)) for size in sizes]
-    claims = [schema["properties"]["claims"] for schema, _ in found]
-    assert [each.get("maxItems") for each in claims] == [9, 133, None]
-    assert [each["items"]["maxLength"] for each in claims] == [210, 1000, 1000]
-    assert [most for _, most in found] == [552, 4512, 8192]
+    claims = [(schema["properties"]["claims"], most) for schema, most in found]
+    bounds = [(each.get("maxItems"), each["items"]["maxLength"], most) for each, most in claims]
+    assert bounds == [(9, 210, 552), (133, 1000, 4512), (None, 1000, 8192)]
 
 
-def test_the_providers_own_server_gets_none() -> None:
-    """Its schemas take no such words, and its models end."""
+def test_what_goes_first(server: FakeOpenAI) -> None:
+    """The provider's own server takes no such words, and a limit of one's own is the only one, under either name."""
     own = OpenAIJudge("gpt-5.4-mini", api_key="k")
     body = own.wire(own.request(CLAIMS))
     assert (schema_of(body), "max_tokens" in body) == (CLAIMS.form, False)
-
-
-@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
-def test_a_limit_of_ones_own_goes_first(server: FakeOpenAI, name: str) -> None:
-    """Under either name."""
-    ask(judge(server, parameters={name: 77}), CLAIMS)
-    body = server.requests[0].body
-    assert {key: value for key, value in body.items() if key.startswith("max_")} == {name: 77}
+    for name in ("max_tokens", "max_completion_tokens"):
+        ask(judge_at(server, parameters={name: 77}), CLAIMS)
+        body = server.requests[-1].body
+        assert {key: value for key, value in body.items() if key.startswith("max_")} == {name: 77}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +96,7 @@ def test_a_limit_of_ones_own_goes_first(server: FakeOpenAI, name: str) -> None:
 )
 def test_a_schema_without_bounds_follows_one_that_is_refused(server: FakeOpenAI, message: str) -> None:
     """Once for all requests of the judge; what is refused then is the form."""
-    asked = judge(server)
+    asked = judge_at(server)
     server.script(fake.failing(400, message))
     ask(asked, CLAIMS, CLAIMS)
     assert [schema_of(request.body) == CLAIMS.form for request in server.requests].count(False) in (1, 2)
@@ -119,20 +109,18 @@ def test_a_schema_without_bounds_follows_one_that_is_refused(server: FakeOpenAI,
 
 def test_a_model_that_thinks_first_in_a_small_window_is_answered(server: FakeOpenAI) -> None:
     """A limit of ours cuts its first reply, and vLLM has no room for the wide one of the second."""
-    said = "'max_tokens' is too large: {}. This model's maximum context length is 8192 tokens"
 
     def answer(body: dict[str, Any]) -> fake.Reply | str:
         most = body.get("max_tokens", 0)
         if most > 8000:
-            return fake.failing(400, said.format(most), param="max_tokens")
+            message = f"'max_tokens' is too large: {most}. This model's maximum context length is 8192 tokens"
+            return fake.failing(400, message, param="max_tokens")
         return fake.truncated("<think>So. The user asks") if most else answer_sensibly(body)
 
     server.answer = answer
-    asked = judge(server)
-    rows = [tasks.ListClaims(text=f"Pump {number} hums.") for number in range(4)]
-    assert all(answered.answer for answered in ask(asked, *rows))
-    server.reset()
-    ask(judge(server), CLAIMS)
+    asked = judge_at(server)
+    assert all(ask(asked, tasks.ListClaims(text=f"Pump {number} hums."))[0].answer for number in range(2))
+    ask(judge_at(server), *[tasks.ListClaims(text=f"Pump {number} hums.") for number in range(4)])
 
 
 @pytest.mark.parametrize(
@@ -155,30 +143,23 @@ def test_what_was_added_loses_no_row(server: FakeOpenAI, message: str, calls: in
     server.answer = answer
     if calls == 1:
         with pytest.raises(JudgeError, match="context size"):
-            ask(judge(server), CLAIMS)
+            ask(judge_at(server), CLAIMS)
     else:
-        assert ask(judge(server), CLAIMS)[0].answer
+        assert ask(judge_at(server), CLAIMS)[0].answer
     assert server.calls == calls
 
 
-def test_a_window_too_small_for_the_limit_lifts_it(server: FakeOpenAI) -> None:
-    """As vLLM refuses what might not fit; the schema stays bounded."""
+def test_what_lifts_the_limit(server: FakeOpenAI) -> None:
+    """A window too small for it, as vLLM refuses what might not fit, and a reply cut without repeating itself."""
     said = "This model's maximum context length is 512 tokens. However, you requested 900 tokens. Please reduce it."
     server.script(fake.failing(400, said))
-    ask(judge(server), CLAIMS)
-    assert ["max_tokens" in request.body for request in server.requests] == [True, False]
-    assert schema_of(server.requests[1].body) != CLAIMS.form
-
-
-def test_a_model_that_thinks_first_is_limited_no_more(server: FakeOpenAI) -> None:
-    """A reply that was cut without repeating itself lifts the limit for those that follow."""
-    asked = judge(server)
+    ask(judge_at(server), CLAIMS)
+    asked = judge_at(server)
     server.script(fake.truncated("<think>The user asks for claims. Perhaps"))
     ask(asked, CLAIMS)
-    ask(judge(server), CLAIMS)
-    server.reset()
     ask(asked, CLAIMS)
-    assert "max_tokens" not in server.requests[0].body
+    assert [request.body.get("max_tokens", 0) > 0 for request in server.requests] == [True, False, True, True, False]
+    assert all(schema_of(request.body) != CLAIMS.form for request in server.requests)
 
 
 @pytest.mark.parametrize(
@@ -197,21 +178,21 @@ def test_a_reply_that_repeats_itself_is_not_asked_for_with_more_room(server: Fak
     """It would fill any room; the error shows how it ends, and says what to write."""
     text = '{"claims": ["It is.' + loop * 400
     message = {"content": text} if kind == "content" else {"content": None, "reasoning_content": text}
-    answer = {"choices": [{"finish_reason": "length", "message": {"role": "assistant", **message}}], "usage": {}}
-    server.answer = lambda _: fake.Reply(raw=json.dumps(answer).encode())
-    with pytest.raises(
-        JudgeError, match=r"repeats itself without an end: .*'openai:m\?frequency_penalty=0\.5'"
-    ) as failed:
-        ask(judge(server), CLAIMS)
-    assert not isinstance(failed.value, UnusableReplyError)
+    answer = {"choices": [{"finish_reason": "length", "message": message}], "usage": {}}
+    server.script(fake.Reply(raw=json.dumps(answer).encode()))
+    with pytest.raises(JudgeError, match=r"repeats itself without an end: .*'openai:fake-1\?frequency_penalty=0\.5'"):
+        ask(judge_at(server), CLAIMS)
     assert server.calls == 1
 
 
-def test_the_advice_names_no_parameter_that_a_provider_lacks() -> None:
-    """Anthropic has no penalty of repetitions, and its spec refuses one."""
+def test_the_advice_fits_the_provider(server: FakeOpenAI) -> None:
+    """Anthropic has no penalty of repetitions; a cut says where the limit is set."""
     text = "The pump hums. " * 40
     assert cut("anthropic:m", text).text.endswith("; name a larger model")
     assert cut("openai:m", text).text.endswith("; write 'openai:m?frequency_penalty=0.5', or name a larger model")
+    server.answer = lambda _: fake.truncated()
+    with pytest.raises(UnusableReplyError, match=r"raise max_tokens \('openai:fake-1\?max_tokens=N'\)"):
+        ask(judge_at(server), CLAIMS)
 
 
 @pytest.mark.parametrize(
@@ -227,10 +208,3 @@ def test_an_honest_text_does_not_repeat_itself(text: str) -> None:
     """Also where its sentences are of one form."""
     assert not repeats_itself(text)
     assert not any(repeats_itself(text[:end]) for end in range(0, len(text), 7))
-
-
-def test_a_cut_says_where_the_limit_is_set(server: FakeOpenAI) -> None:
-    """In the spec of the judge."""
-    server.answer = lambda _: fake.truncated()
-    with pytest.raises(UnusableReplyError, match=r"raise max_tokens \('openai:m\?max_tokens=N'\)"):
-        ask(judge(server), CLAIMS)

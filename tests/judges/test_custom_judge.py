@@ -17,7 +17,6 @@ from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import DIRECT, ChatMessage
 from pytest_ragmetrics.result import Usage
 from tests.asking import MemoryTransport, ask
-from tests.every_task import VERIFY
 
 CLAIMS = ListClaims(text="It is deep.", question="Is the lake deep?")
 GOOD = json.dumps({"claims": ["The lake is deep."]})
@@ -45,24 +44,15 @@ class Recorder:
         self.closed = True
 
 
-class Named(Recorder):
-    """A judge with a name of its own."""
-
-    name = "lake"
-
-
 def test_an_object_with_complete_is_asked_with_messages_and_schema() -> None:
     """It gets copies of messages and schema: changing them changes neither the key nor the repair; it is closed."""
-    own = Recorder("What?", GOOD)
-    transport = MemoryTransport()
+    own, transport = Recorder("What?", GOOD), MemoryTransport()
     (answered,) = ask(CustomJudge(own, name="own"), CLAIMS, transport=transport)
-    assert (answered.answer, answered.usage) == (("The lake is deep.",), Usage(calls=2, cost=None))
-    first, second = own.asked
+    assert (answered.answer, answered.usage, own.closed) == (("The lake is deep.",), Usage(calls=2, cost=None), True)
     roles = ["system", "user", "assistant", "user"]
-    assert [[message["role"] for message in messages] for messages, _ in (first, second)] == [roles[:2], roles]
-    assert first[1].keys() == CLAIMS.schema().keys()
+    assert [[message["role"] for message in messages] for messages, _ in own.asked] == [roles[:2], roles]
+    assert own.asked[0][1].keys() == CLAIMS.schema().keys()
     assert CLAIMS.schema()["properties"]
-    assert own.closed
     ((request, _),) = transport.kept
     assert (request.kind, request.model, "changed" in str(request)) == ("custom", "own", False)
 
@@ -70,13 +60,13 @@ def test_an_object_with_complete_is_asked_with_messages_and_schema() -> None:
 def test_the_name_is_part_of_the_request_and_without_one_nothing_is_recorded() -> None:
     """It is given, or an attribute of the object; a function or class alone does not say which model answers."""
 
-    def own(prompt: str) -> str:
+    def own(_: str) -> str:
         return GOOD
 
     transport = MemoryTransport()
     assert ask(CustomJudge(own), CLAIMS, transport=transport)[0].usage.calls == 1
     assert transport.kept == []
-    ask(CustomJudge(Named(GOOD)), CLAIMS, transport=transport)
+    ask(CustomJudge(type("Named", (Recorder,), {"name": "lake"})(GOOD)), CLAIMS, transport=transport)
     assert transport.kept[0][0].model == "custom:lake"
     assert CustomJudge(own).name.endswith(".own")
     assert CustomJudge(Recorder()).name == "custom:Recorder"
@@ -112,31 +102,27 @@ def test_a_function_may_be_asynchronous() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("answer", "error", "message"),
     [
-        (None, "NoneType where a str is wanted"),
-        ({"claims": []}, "dict where a str is wanted"),
-        (b"{}", "bytes where a str is wanted"),
-        ("  ", "nothing"),
+        (None, JudgeError, "custom:mine replied with NoneType where a str is wanted"),
+        ({"claims": []}, JudgeError, "custom:mine replied with dict where a str is wanted"),
+        (b"{}", JudgeError, "custom:mine replied with bytes where a str is wanted"),
+        ("  ", JudgeError, "custom:mine replied with nothing"),
+        (KeyError("no such drawer"), JudgeError, "mine failed: KeyError: 'no such drawer'"),
+        (UnscoredError("It is late."), UnscoredError, r"^It is late\.$"),
     ],
 )
-def test_an_answer_that_is_no_text_is_an_error(answer: Any, message: str) -> None:
-    """The error names the judge and the type."""
-    with pytest.raises(JudgeError, match=f"custom:mine replied with {message}"):
-        ask(CustomJudge(lambda _: answer, name="custom:mine"), CLAIMS)
+def test_an_answer_that_is_no_text_is_an_error(answer: Any, error: type[Exception], message: str) -> None:
+    """The error names the judge and the type, or is chained to what was raised; our own errors pass."""
 
+    def own(_: str) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-def test_its_exceptions_are_judge_errors() -> None:
-    """An exception is chained to an error that names the judge; our own errors pass."""
-
-    def broken(prompt: str) -> str:
-        raise KeyError("no such drawer") if "verdicts" in prompt else UnscoredError(prompt[:3])
-
-    with pytest.raises(JudgeError, match=r"mine failed: KeyError: 'no such drawer'") as failed:
-        ask(CustomJudge(broken, name="mine"), VERIFY)
-    assert isinstance(failed.value.__cause__, KeyError)
-    with pytest.raises(UnscoredError, match=r"^You$"):
-        ask(CustomJudge(broken, name="mine"), CLAIMS)
+    with pytest.raises(error, match=message) as failed:
+        ask(CustomJudge(own, name="custom:mine"), CLAIMS)
+    assert isinstance(failed.value.__cause__, KeyError) is isinstance(answer, KeyError)
 
 
 def test_only_what_can_judge_is_taken() -> None:

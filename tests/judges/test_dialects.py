@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +17,7 @@ from pytest_ragmetrics.judges.openai import OpenAIJudge, _Longest
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import JudgeUnavailableError
 from tests import fake_openai as fake
-from tests.asking import ask
+from tests.asking import ask, use
 from tests.every_task import EVERY_TASK
 from tests.fake_answers import embed
 from tests.fake_dialects import DIALECTS, DialectServer
@@ -50,6 +49,7 @@ REFUSED = {
     "llama.cpp": ([], "json_schema"),
     "lm studio": ([], "json_schema"),
 }
+TASKS = EVERY_TASK[::3]
 SPOKEN = pytest.mark.parametrize("name", DIALECTS)
 
 
@@ -79,14 +79,7 @@ def judge(server: DialectServer, name: str, **options: Any) -> ApiJudge[Any]:
 def embedded(server: DialectServer, *batches: list[str]) -> Any:
     """Return the reply of an embedder to the first of the requests that it makes in turn."""
     embedder = OpenAIEmbedder("m", base_url=f"{server.root_url}{server.dialect.base}", api_key=KEY)
-
-    async def run() -> list[Any]:
-        try:
-            return [await embedder.complete(embedder.request(texts)) for texts in batches]
-        finally:
-            await embedder.aclose()
-
-    return asyncio.run(run())[0]
+    return use(embedder, *(embedder.complete(embedder.request(texts)) for texts in batches))[0]
 
 
 def tokens() -> Iterator[str]:
@@ -98,21 +91,15 @@ def tokens() -> Iterator[str]:
 
 
 @SPOKEN
-def test_every_task_is_answered(server: DialectServer, name: str) -> None:
+def test_tasks_are_answered(server: DialectServer, name: str) -> None:
     """Refusals cost a request each, once a judge; a token that ran out is asked for again."""
     given = tokens()
     asked = judge(server, name, **({"api_key": lambda: next(given)} if DIALECTS[name].uses else {}))
     refused, form = REFUSED[name]
-
-    async def one_by_one() -> list[Any]:
-        answers = [await asked.ask(task) for task in EVERY_TASK]
-        await asked.aclose()
-        return answers
-
-    answers = asyncio.run(one_by_one())
+    answers = use(asked, *map(asked.ask, TASKS))
     assert all(answered.usage.calls == 1 and answered.usage.prompt_tokens > 0 for answered in answers)
     bodies = [(request.body, request.status) for request in server.requests if request.status != 401]
-    assert [status for _, status in bodies] == [DIALECTS[name].status] * len(refused) + [200] * len(EVERY_TASK)
+    assert [status for _, status in bodies] == [DIALECTS[name].status] * len(refused) + [200] * len(TASKS)
     for body, _ in bodies[len(refused) :]:
         assert body.get("response_format", {}).get("type") == form
         assert ("temperature" in body) == ("temperature" not in refused)
@@ -146,41 +133,38 @@ def test_a_cut_reply_gets_more_room_in_the_word_of_the_server(server: DialectSer
     assert len({"max_tokens", "max_completion_tokens"} & last.body.keys()) == 1
 
 
+def reply_of(content: object) -> fake.Reply:
+    """Return a completion with this content."""
+    return fake.Reply(raw=json.dumps({"choices": [{"message": {"content": content}}]}).encode())
+
+
 @pytest.mark.parametrize(
-    ("finish", "said", "calls"),
+    ("reply", "said", "calls"),
     [
-        ("max_tokens", "cut off by its length limit", 2),
-        ("model_length", "cut off by the context window", 1),
-        ("content_filter: PROHIBITED_CONTENT", "content filter", 1),
+        # What other servers call a cut, a full window and a filter.
+        *(
+            (fake.Reply(text='{"claims": ["The', finish=finish), said, calls)
+            for finish, said, calls in [
+                ("max_tokens", "cut off by its length limit", 2),
+                ("model_length", "cut off by the context window", 1),
+                ("content_filter: PROHIBITED_CONTENT", "content filter", 1),
+            ]
+        ),
+        # Parts without text are no reply: it is asked for once more, like an empty one.
+        *(
+            (reply_of(content), "replied with what is no text", 2)
+            for content in ([{"type": "thinking"}], [{"type": "text", "text": None}], [], {"type": "text"})
+        ),
+        (reply_of([{"type": "text", "text": " "}]), "replied with nothing", 2),
     ],
 )
-def test_the_reasons_of_other_servers_are_understood(server: DialectServer, finish: str, said: str, calls: int) -> None:
-    """What they call a cut, a full window and a filter."""
-    asked = judge(server, "mistral")
-    server.answer = lambda _: fake.Reply(text='{"claims": ["The', finish=finish)
+def test_what_is_no_whole_reply(server: DialectServer, reply: fake.Reply, said: str, calls: int) -> None:
+    """It is known in the words of each server."""
+    asked = judge(server, "llama.cpp")
+    server.answer = lambda _: reply
     with pytest.raises(JudgeError, match=said):
         ask(asked, CLAIMS)
     assert server.calls == calls
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ([{"type": "thinking", "thinking": "So."}], "what is no text"),
-        ([{"type": "text", "text": None}], "what is no text"),
-        ([{"type": "text", "text": " "}], "nothing"),
-        ([], "what is no text"),
-        ({"type": "text"}, "what is no text"),
-    ],
-)
-def test_parts_without_text_are_no_reply(server: DialectServer, content: object, said: str) -> None:
-    """It is asked for once more, like an empty one."""
-    asked = judge(server, "llama.cpp")
-    sent = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
-    server.answer = lambda _: fake.Reply(raw=json.dumps(sent).encode())
-    with pytest.raises(JudgeError, match=f"replied with {said}"):
-        ask(asked, CLAIMS)
-    assert server.calls == 2
 
 
 @pytest.mark.parametrize(

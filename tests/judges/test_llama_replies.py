@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.api import ApiJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError, UnusableReplyError
+from pytest_ragmetrics.judges.transport import JudgeOutageError, UnusableReplyError
+from pytest_ragmetrics.result import Usage
 from tests import fake_openai as fake
-from tests.asking import MemoryTransport, ask
+from tests.asking import MemoryTransport, ask, judge_at, use
 from tests.fake_openai import FakeOpenAI
 
 CLAIMS = ListClaims(text="The lake is deep. Pike live in it.")
@@ -26,28 +27,18 @@ REPLIES = {
 }
 
 
-def judge(server: FakeOpenAI, retries: int = 2) -> OpenAIJudge:
+def judge(server: FakeOpenAI, retries: int = 2) -> ApiJudge[Any]:
     """Return a judge that asks the server."""
-    return OpenAIJudge("smollm2-135m", base_url=server.base_url, retries=retries, timeout=5)
+    return judge_at(server, model="smollm2-135m", retries=retries)
 
 
-def embedding_fails(server: FakeOpenAI, name: str) -> str:
-    """Return the message of an embedder that is sent a reply, and does not ask again."""
-    server.script(REPLIES[name])
-    embedder = OpenAIEmbedder("smollm2-135m", base_url=server.base_url, retries=2, timeout=5)
-
-    async def run() -> None:
-        try:
-            await embedder.aembed(["A lake."])
-        finally:
-            await embedder.aclose()
-
-    before = server.calls
+def fails(server: FakeOpenAI, name: str, used: ApiJudge[Any] | OpenAIEmbedder, asked: Any) -> str:
+    """Return the type and the message of the error of what is sent a reply, and does not ask again."""
+    server.script(*[REPLIES[name]] * 2)
     with pytest.raises(JudgeError) as failed:
-        asyncio.run(run())
-    assert server.calls == before + 1
-    assert type(failed.value) is (JudgeUnavailableError if name == "no embeddings" else JudgeError)
-    return str(failed.value)
+        use(used, asked)
+    assert server.calls == 1
+    return f"{failed.type.__name__}: {failed.value}"
 
 
 def test_a_completion_is_read(server: FakeOpenAI) -> None:
@@ -55,12 +46,8 @@ def test_a_completion_is_read(server: FakeOpenAI) -> None:
     server.script(REPLIES["completion"])
     transport = MemoryTransport()
     (answered,) = ask(judge(server), CLAIMS, transport=transport)
-    assert answered.answer == (
-        "The lake is deep. Pike live in it.",
-        "The lake is deep. The lake is deep. The lake is deep. The pf",
-    )
-    usage = answered.usage
-    assert (usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost) == (1, 49, 42, None)
+    assert answered.answer == (CLAIMS.text, "The lake is deep. The lake is deep. The lake is deep. The pf")
+    assert answered.usage == Usage(calls=1, prompt_tokens=49, completion_tokens=42, cached_prompt_tokens=48, cost=None)
     ((_, reply),) = transport.kept
     assert (reply.cached_prompt_tokens, reply.cache_write_tokens, reply.billed, reply.tier) == (48, 0, None, None)
     assert json.loads(reply.text) == {"claims": list(answered.answer)}
@@ -78,42 +65,33 @@ def test_a_cut_reply_is_paid_for(server: FakeOpenAI, name: str, prompt: int, com
 
 
 @pytest.mark.parametrize(
-    ("name", "error", "said"),
+    ("name", "said"),
     [
-        (
-            "prompt too long",
-            JudgeError,
-            "rejected with status 400 (request (1631 tokens) exceeds the available context size (512 tokens), try inc",
-        ),
-        (
-            "no route",
-            JudgeUnavailableError,
-            "knows no model smollm2-135m (File Not Found); check its name and OPENAI_BASE_URL",
-        ),
+        ("prompt too long", "rejected with status 400 (request (1631 tokens) exceeds the available context size (512 "),
+        ("no route", "knows no model smollm2-135m (File Not Found); check its name and OPENAI_BASE_URL"),
+        ("no embeddings", "status 501 (This server does not support embeddings. Start it with `--embeddings`)"),
+        ("text too long", "input (1201 tokens) is too large to process. increase the physical batch size"),
     ],
 )
-def test_what_the_server_says_is_shown_at_once(
-    server: FakeOpenAI, name: str, error: type[JudgeError], said: str
-) -> None:
-    """No request is tried again that would be refused again."""
-    server.script(*[REPLIES[name]] * 2)
-    with pytest.raises(JudgeError) as failed:
-        ask(judge(server), CLAIMS)
-    assert (failed.type, server.calls) == (error, 1)
-    assert said in str(failed.value)
+def test_what_the_server_says_is_shown_at_once(server: FakeOpenAI, name: str, said: str) -> None:
+    """No request is tried again that would be refused again; a server that is no right one ends the run."""
+    embedder = OpenAIEmbedder("smollm2-135m", base_url=server.base_url, retries=2, timeout=5)
+    asked = judge(server)
+    is_vector = name in ("no embeddings", "text too long")
+    message = (
+        fails(server, name, embedder, embedder.aembed(["A lake."]))
+        if is_vector
+        else fails(server, name, asked, asked.ask(CLAIMS))
+    )
+    assert said in message
+    assert message.startswith("JudgeUnavailableError: " if name.startswith("no ") else "JudgeError: ")
 
 
 def test_bounds_that_the_server_cannot_read_are_left_out(server: FakeOpenAI) -> None:
     """As it refuses a list of two thousand entries: the form stays, and later requests begin without."""
     server.script(REPLIES["grammar"], *[REPLIES["completion"]] * 2)
     asked = judge(server)
-
-    async def twice() -> None:
-        for _ in "ab":
-            await asked.ask(CLAIMS)
-        await asked.aclose()
-
-    asyncio.run(twice())
+    use(asked, asked.ask(CLAIMS), asked.ask(CLAIMS))
     schemas = [request.body["response_format"]["json_schema"]["schema"] for request in server.requests]
     assert "maxItems" in json.dumps(schemas[0])
     assert schemas[1:] == [CLAIMS.schema()] * 2
@@ -128,11 +106,3 @@ def test_a_model_that_loads_is_waited_for(server: FakeOpenAI) -> None:
     server.script(loading)
     with pytest.raises(JudgeOutageError, match=r"failed with status 503 \(Loading model\)"):
         ask(judge(server, retries=0), CLAIMS)
-
-
-def test_an_embedder_says_what_the_server_lacks(server: FakeOpenAI) -> None:
-    """A server without embeddings, and one whose batch is shorter than a text, are told apart."""
-    said = embedding_fails(server, "no embeddings")
-    assert "status 501 (This server does not support embeddings. Start it with `--embeddings`)" in said
-    said = embedding_fails(server, "text too long")
-    assert "input (1201 tokens) is too large to process. increase the physical batch size" in said

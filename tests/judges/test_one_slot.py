@@ -12,10 +12,8 @@ import httpx2
 import pytest
 
 from pytest_ragmetrics import evaluate, loop
-from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges.attempts import Call, FinalError, SentCalls, attempt, current
 from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge
-from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import (
     DIRECT,
@@ -30,7 +28,7 @@ from pytest_ragmetrics.judges.transport import (
 )
 from pytest_ragmetrics.settings import Settings
 from tests import fake_openai as fake
-from tests.asking import ask
+from tests.asking import ask, judge_at, use
 from tests.fake_openai import FakeOpenAI
 from tests.virtual_time import virtual_time
 
@@ -157,73 +155,51 @@ def test_the_width_that_nobody_set_is_the_default_of_the_option() -> None:
     assert signature(evaluate).parameters["concurrency"].default == WIDTH
 
 
-def test_a_lone_request_is_not_sent_five_times_more() -> None:
-    """After a second time-out with nothing else in flight the server was still writing; a third changes nothing."""
-    slots = Slots(100.0)
-    limiter, took, lost = story(1, 32, slots, home=4)
-    assert (lost, limiter.sent, limiter.given_up) == (1, 2, 2)
-    assert took == pytest.approx(2 * TIMEOUT + 0.5)
+class Loading(Slots):
+    """A server that loads its model for the first request."""
+
+    async def _served(self, call: Call) -> Reply:
+        self.seconds = 1.0 if self.seen["sent"] else 100.0
+        return await super()._served(call)
+
+
+@pytest.mark.parametrize(("kind", "found"), [(Slots, (1, 2, 2)), (Loading, (0, 2, 1))])
+def test_a_lone_request_is_not_sent_five_times_more(kind: type[Slots], found: tuple[int, int, int]) -> None:
+    """After a second time-out with nothing else in flight the server was still writing; a model may be there then."""
+    limiter, took, lost = story(1, 32, kind(100.0), home=4)
+    assert (lost, limiter.sent, limiter.given_up) == found
+    assert took == pytest.approx(2 * TIMEOUT + 0.5 if lost else TIMEOUT + 1.5)
     assert limiter.width == 4
 
 
-def test_a_server_that_loads_its_model_for_the_first_request_is_waited_for() -> None:
-    """A second attempt finds the model there."""
-
-    class Loading(Slots):
-        async def _served(self, call: Call) -> Reply:
-            self.seconds = 1.0 if self.seen["sent"] else 100.0
-            return await super()._served(call)
-
-    limiter, _, lost = story(1, 32, Loading(100.0))
-    assert (lost, limiter.sent, limiter.given_up) == (0, 2, 1)
-
-
 @pytest.mark.parametrize(
-    ("vote", "options", "calls"),
-    [(0, {}, 2), (1, {}, 3), (0, {"parameters": {"temperature": 0.4}}, 3), (0, {"retries": 0}, 1)],
+    ("vote", "options", "workers", "calls"),
+    [
+        *((0, {}, 1, 2), (1, {}, 1, 3), (0, {"parameters": {"temperature": 0.4}}, 1, 3), (0, {"retries": 0}, 1, 1)),
+        # Other workers may be in flight: then nobody knows whether the server wrote.
+        (0, {}, 2, 3),
+    ],
 )
 def test_what_would_be_answered_alike_is_given_up(
-    server: FakeOpenAI, vote: int, options: dict[str, Any], calls: int
+    server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, vote: int, options: Any, workers: int, calls: int
 ) -> None:
     """A request at temperature 0; the error says what to raise, and counts as an outage."""
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", f"{workers}")
     server.answer = lambda _: fake.silent()
-    options = {"retries": 2, "timeout": 0.2, "base_url": server.base_url, "api_key": "k", **options}
-    judge, limiter = OpenAIJudge("m", **options), Limiter(8)
-
-    async def run() -> None:
-        try:
-            await judge.ask(CLAIMS, vote=vote, transport=limiter)
-        finally:
-            await judge.aclose()
-
+    judge, limiter = judge_at(server, **{"retries": 2, "timeout": 0.2, **options}), Limiter(8)
     with pytest.raises(JudgeOutageError) as failed:
-        asyncio.run(run())
-    assert limiter.sent == limiter.given_up == calls
-    late = f"openai:m: no answer within 0.2 s{', after 1 retry' if calls == 2 else ''}; see --rag-timeout"
-    if calls < 3:
-        why = "nothing else was in flight, so the server was still writing, or answers nothing"
-        assert f"{late}: {why}; bound the reply ('openai:m?max_tokens=N'), or check OPENAI_BASE_URL" in str(
-            failed.value
-        )
-    else:
-        assert "after 2 retries; see --rag-timeout, --rag-retries and --rag-concurrency" in str(failed.value)
-
-
-def test_other_workers_may_be_in_flight(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then nobody knows whether the server wrote, and all retries are made."""
-    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
-    server.answer = lambda _: fake.silent()
-    judge = OpenAIJudge("m", retries=2, timeout=0.2, base_url=server.base_url, api_key="k")
-    limiter = Limiter(8)
-    with pytest.raises(JudgeError, match="after 2 retries"):
-        ask(judge, CLAIMS, transport=limiter)
-    assert limiter.sent == 3
+        use(judge, judge.ask(CLAIMS, vote=vote, transport=limiter))
+    assert (limiter.sent, limiter.given_up) == (calls, calls)
+    late = f"openai:fake-1: no answer within 0.2 s{', after 1 retry' if calls == 2 else ''}; see --rag-timeout"
+    why = "nothing else was in flight, so the server was still writing, or answers nothing"
+    alone = f"{late}: {why}; bound the reply ('openai:fake-1?max_tokens=N'), or check OPENAI_BASE_URL"
+    busy = "after 2 retries; see --rag-timeout, --rag-retries and --rag-concurrency"
+    assert (alone if calls < 3 else busy) in str(failed.value)
 
 
 def test_a_judge_of_ones_own_may_ask_several_judges_inside(server: FakeOpenAI) -> None:
     """What it asks has no place of its own in the limiter: two that are tried again would give up the same one."""
-    options: dict[str, Any] = {"base_url": server.base_url, "api_key": "k", "retries": 5, "timeout": 5}
-    pair = [OpenAIJudge(name, **options) for name in "ab"]
+    pair = [judge_at(server, model=name, retries=5) for name in "ab"]
 
     class Pair(Judge):
         name = "pair"
@@ -240,12 +216,6 @@ def test_a_judge_of_ones_own_may_ask_several_judges_inside(server: FakeOpenAI) -
     limiter = Limiter(1)
     judge = AnsweringJudge(Pair())
 
-    async def run() -> list[Any]:
-        rows = [ListClaims(text=f"Pump {number} needs two minutes.") for number in range(6)]
-        try:
-            return await asyncio.gather(*(judge.ask(row, transport=limiter) for row in rows))
-        finally:
-            await judge.aclose()
-
-    assert len(asyncio.run(asyncio.wait_for(run(), 60))) == 6
+    rows = [ListClaims(text=f"Pump {number} needs two minutes.") for number in range(6)]
+    assert len(ask(judge, *rows, transport=limiter)) == 6
     assert (limiter.free, limiter.waiting) == (1, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 from collections.abc import Iterator
@@ -12,18 +11,15 @@ import pytest
 
 from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges.anthropic import AnthropicJudge
-from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import DIRECT, UnreadableReplyError, UnusableReplyError
 from pytest_ragmetrics.result import Usage
 from tests import fake_openai as fake
-from tests.asking import ask
+from tests.asking import BOTH, ask, judge_at, use
 from tests.fake_openai import FakeOpenAI
 
 CLAIMS = ListClaims(text="The lake is deep.")
 GOOD = json.dumps({"claims": ["The lake is deep."]})
-KINDS = {"openai": OpenAIJudge, "anthropic": AnthropicJudge}
-BOTH = pytest.mark.parametrize("kind", KINDS)
 WRONG: tuple[object, ...] = (None, 5, "x", [], {}, True, [None])
 OPENAI = {"choices": [{"finish_reason": "stop", "message": {"content": GOOD}}], "usage": {"prompt_tokens": 9}}
 ANTHROPIC = {
@@ -31,12 +27,6 @@ ANTHROPIC = {
     "stop_reason": "tool_use",
     "usage": {"input_tokens": 9, "output_tokens": 1},
 }
-
-
-def judge(server: FakeOpenAI, kind: str, **options: Any) -> Any:
-    """Return a judge that asks the server without retries of its SDK."""
-    url = server.base_url if kind == "openai" else server.root_url
-    return KINDS[kind]("fake-1", **{"base_url": url, "api_key": "sk-fake-key", "retries": 0, "timeout": 5, **options})
 
 
 def wrong_types(value: Any) -> Iterator[Any]:
@@ -83,14 +73,15 @@ def texts() -> Iterator[fake.Reply]:
 @pytest.mark.parametrize(("kind", "good"), [("openai", OPENAI), ("anthropic", ANTHROPIC)])
 def test_a_second_question_is_answered(server: FakeOpenAI, kind: str, good: Any) -> None:
     """Whatever came first, in any place of an answer; nothing is asked a third time."""
-    asked = judge(server, kind)
+    asked = judge_at(server, kind)
     faults = [*bodies(json.dumps(good).encode()), *texts()]
     faults += [fake.Reply(raw=json.dumps(value).encode()) for value in wrong_types(good)]
 
-    async def each() -> list[str]:
-        failed = []
+    failed = []
+
+    async def each() -> None:
         for number, fault in enumerate(faults):
-            server.requests.clear()
+            server.reset()
             server.script(fault, GOOD)
             try:
                 await asked.ask(ListClaims(text=f"Lake {number} is deep."))
@@ -98,11 +89,9 @@ def test_a_second_question_is_answered(server: FakeOpenAI, kind: str, good: Any)
                 failed.append(f"{fault}: {error}")
             if server.calls > 2:
                 failed.append(f"{fault}: {server.calls} requests")
-            server.reset()
-        await asked.aclose()
-        return failed
 
-    assert asyncio.run(each()) == []
+    use(asked, each())
+    assert failed == []
     assert len(faults) > 80
 
 
@@ -113,7 +102,7 @@ def test_what_comes_twice_is_unscored(server: FakeOpenAI, kind: str) -> None:
     page = f"<html>\x1b[31m {key} {'a' * 300}"
     server.answer = lambda _: fake.Reply(raw=page.encode(), headers={"content-type": "text/html"})
     with pytest.raises(UnusableReplyError) as failed:
-        ask(judge(server, kind), CLAIMS)
+        ask(judge_at(server, kind), CLAIMS)
     message = str(failed.value)
     assert f"{kind}:fake-1 does not answer like the " in message
     assert "it sent '<html>[31m *** aaa" in message
@@ -122,12 +111,12 @@ def test_what_comes_twice_is_unscored(server: FakeOpenAI, kind: str) -> None:
     assert 170 < message.count("a") < 230
     server.script(fake.Reply(text="", usage=(100, 1)), fake.Reply(raw=b"<html>gone"))
     with pytest.raises(UnusableReplyError, match=r"replied with nothing; asked once more: .*gone") as failed:
-        ask(judge(server, kind), CLAIMS)
+        ask(judge_at(server, kind), CLAIMS)
     assert failed.value.usage == Usage(calls=1, prompt_tokens=100, completion_tokens=1, cost=None)
     server.reset()
     server.script(fake.Reply(text="", usage=(100, 1)), fake.Reply(text="no", usage=(100, 2)))
     with pytest.raises(UnreadableReplyError, match=r"after .* replied with nothing: .*it replied 'no'") as unreadable:
-        ask(judge(server, kind), CLAIMS)
+        ask(judge_at(server, kind), CLAIMS)
     assert unreadable.value.usage == Usage(calls=2, prompt_tokens=200, completion_tokens=3, cost=None)
     assert server.calls == 2
 
@@ -146,7 +135,7 @@ def test_a_reply_that_was_cut_off_gets_more_room(
     server: FakeOpenAI, kind: str, parameters: dict[str, int], limits: dict[str, int]
 ) -> None:
     """Twice the limit, once; it is no part of the request."""
-    asked = judge(server, kind, parameters=parameters)
+    asked = judge_at(server, kind, parameters=parameters)
     needed = {} if kind == "openai" else AnthropicJudge.needed
     server.script(fake.truncated())
     ask(asked, CLAIMS)
@@ -164,28 +153,21 @@ def test_a_reply_that_was_cut_off_gets_more_room(
 def test_a_server_may_have_no_more_room(server: FakeOpenAI) -> None:
     """The name that a model refuses is given up; for a length it cannot have, both reasons are told."""
     server.script(fake.truncated(), fake.failing(400, "max_tokens is not supported", param="max_tokens"))
-    ask(judge(server, "openai"), CLAIMS)
+    ask(judge_at(server, "openai"), CLAIMS)
     assert "max_tokens" not in server.requests[-1].body
     # With a wide limit, and without any.
     full = fake.failing(400, "This model's maximum context length is 8192 tokens.")
     server.script(fake.truncated(), full, full)
     with pytest.raises(UnusableReplyError, match=r"was cut off .* asked once more with more room: .* length is 8192"):
-        ask(judge(server, "openai"), CLAIMS)
+        ask(judge_at(server, "openai"), CLAIMS)
 
 
 def test_a_repair_that_is_no_reply_is_the_last_question(server: FakeOpenAI) -> None:
     """Two replies are paid for at most."""
     server.script("no", fake.Reply(text=""))
     with pytest.raises(UnusableReplyError, match=r"replied with nothing"):
-        ask(judge(server, "openai"), CLAIMS)
+        ask(judge_at(server, "openai"), CLAIMS)
     assert server.calls == 2
-    asked = judge(server, "openai")
+    asked = judge_at(server, "openai")
     server.script(fake.Reply(text=""))
-
-    async def calls() -> int:
-        try:
-            return (await DIRECT.send(asked.request(CLAIMS))).calls
-        finally:
-            await asked.aclose()
-
-    assert asyncio.run(calls()) == 2
+    assert use(asked, DIRECT.send(asked.request(CLAIMS)))[0].calls == 2

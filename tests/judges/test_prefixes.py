@@ -19,6 +19,7 @@ from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import JudgeUsefulness, ListClaims, Task, VerifyClaims
 from pytest_ragmetrics.judges.transport import Limiter, Reply, Request
 from pytest_ragmetrics.sample import Sample
+from tests.asking import use
 from tests.every_task import EVERY_TASK
 from tests.fake_openai import FakeOpenAI
 from tests.fake_prompt_cache import PromptCache
@@ -222,13 +223,7 @@ def test_other_servers_are_left_alone(server: FakeOpenAI) -> None:
 def bodies(server: FakeOpenAI, judge: ApiJudge[Any], *requests: Request) -> list[dict[str, Any]]:
     """Send requests one after the other; return what the server got."""
     server.requests.clear()
-
-    async def run() -> None:
-        for request in requests:
-            await judge.complete(request)
-        await judge.aclose()
-
-    loop.run(run())
+    use(judge, *map(judge.complete, requests))
     return [request.body for request in server.requests]
 
 
@@ -246,8 +241,7 @@ def test_a_breakpoint_stands_behind_the_contexts(server: FakeOpenAI, task: Task[
     body, lone = bodies(server, judge, marked(judge, task), judge.request(task))
     assert body["prompt_cache_options"] == lone["prompt_cache_options"] == {"mode": "explicit"}
     first, rest = body["messages"][1]["content"]
-    assert first["prompt_cache_breakpoint"] == {"mode": "explicit"}
-    assert "prompt_cache_breakpoint" not in rest
+    assert (first["prompt_cache_breakpoint"], "prompt_cache_breakpoint" in rest) == ({"mode": "explicit"}, False)
     assert first["text"].endswith("contexts>>>")
     assert first["text"] + rest["text"] == lone["messages"][1]["content"]
     assert body["response_format"]["json_schema"]["name"] == "answer"
@@ -273,21 +267,19 @@ def test_the_other_ways_to_a_cache(server: FakeOpenAI) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "kind", "refused", "kept"),
+    ("model", "kind", "refused"),
     [
-        ("gpt-5.6-luna", "openai", "prompt_cache_options", [True, False, False]),
-        ("gpt-5.4-mini", "openai", "prompt_cache_key", [True, False, False]),
-        ("claude-haiku-5-5", "anthropic", "cache_control", [True, False, False]),
+        ("gpt-5.6-luna", "openai", "prompt_cache_options"),
+        ("gpt-5.4-mini", "openai", "prompt_cache_key"),
+        ("claude-haiku-5-5", "anthropic", "cache_control"),
     ],
 )
-def test_what_a_model_refuses_is_left_out(
-    server: FakeOpenAI, model: str, kind: str, refused: str, kept: list[bool]
-) -> None:
+def test_what_a_model_refuses_is_left_out(server: FakeOpenAI, model: str, kind: str, refused: str) -> None:
     """Once, like any parameter; then nobody waits for what is not written."""
     judge = direct(server, model, kind)
     server.refuses = frozenset({refused})
     found = bodies(server, judge, marked(judge, USE), marked(judge, USE))
-    assert [refused in str(body) for body in found] == kept
+    assert [refused in str(body) for body in found] == [True, False, False]
     assert judge.cached_from is None
 
 
@@ -343,11 +335,13 @@ def test_the_bill_of_a_table(rule: str, width: int, most: float) -> None:
     assert seconds_after <= 1.001 * seconds
 
 
-@pytest.mark.parametrize("metrics", [FIVE[:1], FIVE[2:4], (FIVE[0], FIVE[2], "hallucination")])
-@pytest.mark.parametrize("rule", ["implicit", "explicit", "automatic"])
+@pytest.mark.parametrize(
+    ("rule", "metrics"),
+    [("implicit", FIVE[:1]), ("explicit", FIVE[2:4]), ("automatic", (FIVE[0], FIVE[2], "hallucination"))],
+)
 def test_no_bill_rises(rule: str, metrics: Sequence[str]) -> None:
     """Whatever the number of metrics, of votes, of contexts and of places."""
-    for contexts, width, votes in ((1, 9, 1), (4, 1, 1), (13, 3, 1), (13, 2, 3), (13, 99, 2)):
+    for contexts, width, votes in ((1, 9, 1), (4, 1, 1), (13, 3, 1), (13, 2, 3)):
         rows = [replace(row, retrieved_contexts=(row.retrieved_contexts or ())[:contexts]) for row in ROWS[:3]]
         with context.changed(votes=votes):
             (before, _), (after, _) = (billed(rule, rows, metrics, width=width, caching=each) for each in (False, True))

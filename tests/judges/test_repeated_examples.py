@@ -47,22 +47,30 @@ def own(task: Task[Any], answer: object) -> object:
     return own_part(answer, task.schema(), prompt(task))
 
 
+def judge(reply: str, *later: str, asked: list[str] | None = None, **options: Any) -> CustomJudge:
+    """Return a judge with these replies, the last one for ever."""
+    replies = iter([reply, *later])
+    last = [reply]
+
+    def own(text: str) -> str:
+        (asked if asked is not None else []).append(text)
+        last[0] = next(replies, last[0])
+        return last[0]
+
+    return CustomJudge(own, name="small", **options)
+
+
 @pytest.mark.parametrize("task", TWO_ITEMS, ids=NAMES)
 def test_the_example_is_no_answer(task: Task[Any]) -> None:
     """To no task; the judge is asked once more, and the error says what a person can see."""
     for example in examples(task):
         asked: list[str] = []
-
-        def judge(text: str, example: str = example, asked: list[str] = asked) -> str:
-            asked.append(text)
-            return example
-
         with pytest.raises(UnscoredError, match=f"also after a repair: {REPEATED}: the model is too small") as caught:
-            ask(CustomJudge(judge, name="small"), task)
+            ask(judge(example, asked=asked), task)
+        assert "ragmetrics probe" in str(caught.value)
         assert len(asked) == 2
         assert f"Your answer cannot be used: {REPEATED}. " in asked[1]
         assert "too small" not in asked[1]
-        assert "ragmetrics probe" in str(caught.value)
 
 
 @pytest.mark.parametrize("task", TWO_ITEMS, ids=NAMES)
@@ -85,23 +93,63 @@ def _louder(value: object) -> object:
     return value.upper() if isinstance(value, str) else list(map(_louder, value)) if isinstance(value, list) else value
 
 
+RELEVANCE = tasks.RateRelevance(question="How deep?", response="40 m.")
+REFUSAL = tasks.JudgeRefusal(question="How deep?", response="40 m.")
+PIKE = tasks.VerifyClaims(claims=("Pike live in it.",), contexts=CONTEXTS)
+ADA = "Ada Brandt was from Oslo. She was a potter."
+OF_ADA = {"claims": ["Ada Brandt was from Oslo.", "Ada Brandt was a potter."]}
+
+
+def pike(**said: Any) -> dict[str, Any]:
+    """Return a verdict in the words of the example."""
+    return {"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [2], "verdict": "supported", **said}]}
+
+
 @pytest.mark.parametrize(
-    "reason",
+    ("task", "answer"),
     [
-        "The year is given, the place is\nnot.",
-        "The year is given,\tthe place is not",
-        "The year is given, the place is not:",
-        "**The year is given, the place is not.**",
-        "“The year is given, the place is not.”",
-        "The year is given, the place is not！",
-        "The year is given, the place is not\u200b.\u00a0",
+        # Whatever stands around and between the words.
+        *(
+            (RELEVANCE, {"reason": reason, "rating": 4})
+            for reason in (
+                "The year is given, the place is\nnot.",
+                "The year is given,\tthe place is not",
+                "The year is given, the place is not:",
+                "**The year is given, the place is not.**",
+                "“The year is given, the place is not.”",
+                "The year is given, the place is not！",
+                "The year is given, the place is not\u200b.\u00a0",
+            )
+        ),
+        (PIKE, pike(sentences=[], verdict="unsupported")),
     ],
 )
-def test_marks_make_no_answer_of_it(reason: str) -> None:
-    """Whatever stands around and between the words."""
-    task = tasks.RateRelevance(question="How deep?", response="40 m.")
+def test_a_repetition_is_no_answer(task: Task[Any], answer: Any) -> None:
+    """In other letters, or with the contrary verdict."""
     with pytest.raises(InvalidAnswer, match=REPEATED):
-        own(task, {"reason": reason, "rating": 4})
+        own(task, answer)
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "kept"),
+    [
+        # As a step of the scale.
+        (RELEVANCE, {"reason": "answers all that was asked", "rating": 4}, ...),
+        # Of a claim that is there a good model says what the example says.
+        (PIKE, pike(), ...),
+        (PIKE, pike(reason=""), ...),
+        # Whoever asks about the subject of an example is answered.
+        (tasks.ListClaims(text=ADA), OF_ADA, {"claims": OF_ADA["claims"][:1]}),
+        (tasks.ListClaims(text=f"{ADA} Ada Brandt was a potter!"), OF_ADA, ...),
+        # A number behind what opens no block is no digest.
+        (tasks.ListClaims(text="<<<EAN 400638133393\nMoths fly."), {"claims": ["The EAN is 400638133393."]}, ...),
+        # That no sentence is needed is right for most contexts.
+        (SELECT, {"sentences": []}, ...),
+    ],
+)
+def test_what_is_no_repetition(task: Task[Any], answer: Any, kept: Any) -> None:
+    """What stands in the texts under test, or fits any text."""
+    assert own(task, answer) == (answer if kept is ... else kept)
 
 
 @pytest.mark.parametrize(
@@ -116,10 +164,9 @@ def test_marks_make_no_answer_of_it(reason: str) -> None:
 def test_a_form_that_is_no_json_is_an_example(tmp_path: Path, form: str) -> None:
     """As people write it in prompts of their own."""
     (tmp_path / "rate_relevance.md").write_text(f"Rate it.\n\n{form}\n", "utf-8")
-    task = tasks.RateRelevance(question="How deep?", response="40 m.")
-    asked = prompt(task, PromptBook(folder=tmp_path))
+    asked = prompt(RELEVANCE, PromptBook(folder=tmp_path))
     with pytest.raises(InvalidAnswer, match=REPEATED):
-        own_part({"reason": "One short sentence.", "rating": 3}, task.form, asked)
+        own_part({"reason": "One short sentence.", "rating": 3}, RELEVANCE.form, asked)
 
 
 def test_what_the_author_of_a_test_wrote_is_no_example() -> None:
@@ -127,8 +174,7 @@ def test_what_the_author_of_a_test_wrote_is_no_example() -> None:
     definition = 'Does it name a fault, as {"reason": "out of stock"} does?'
     task = tasks.Critique(definition=definition, fields=(("response", "We have none left."),))
     assert '"out of stock"' in prompt(task)
-    (answered,) = ask(CustomJudge(lambda _: '{"reason": "Out of stock.", "verdict": "yes"}', name="good"), task)
-    assert answered.answer.ok
+    assert ask(judge('{"reason": "Out of stock.", "verdict": "yes"}'), task)[0].answer.ok
 
 
 @pytest.mark.parametrize("text", ["他去了北京开会", "Lundで会議があった", "Lunds hamn", "1903년에 Lund에서"])
@@ -176,29 +222,20 @@ def test_schemas_of_users_own_are_read_over(schema: Any) -> None:
     for answer in ({"a": "x", "b": ["y"]}, ["x"], "x", {"a": None}, {}):
         assert own_part(answer, schema, prompt(task)) == answer
     assert bounded(schema, task)[1] > 0
-
-
-def test_bounds_of_users_own_stay() -> None:
-    """What a schema says of lengths goes first."""
+    # What a schema says of lengths goes first.
     items = {"type": "array", "items": {"type": "string", "maxLength": 7}, "minItems": 90}
-    found, _ = bounded({"type": "object", "properties": {"a": items}}, tasks.ListClaims(text="It is late."))
-    assert found["properties"]["a"] == items
+    assert bounded({"type": "object", "properties": {"a": items}}, task)[0]["properties"]["a"] == items
 
 
-def test_a_recorded_reply_that_repeats_it_is_unscored() -> None:
-    """Also one that an older version has stored."""
-    (example,) = examples(TWO_ITEMS[0])
-    judge, memory = CustomJudge(lambda _: example, name="small"), MemoryTransport()
-    memory.kept.append((judge.request(TWO_ITEMS[0]), Reply(text=example)))
+def test_a_repetition_that_comes_once() -> None:
+    """Also a reply that an older version has stored is unscored; a model that is told may answer."""
+    (example,), task = examples(TWO_ITEMS[0]), TWO_ITEMS[0]
+    small, memory = judge(example, '{"claims": ["Pike live in the lake."]}'), MemoryTransport()
+    (answered,) = ask(small, task, transport=Repair(Providers()))
+    assert (answered.answer, answered.usage.calls) == (("Pike live in the lake.",), 2)
+    memory.kept.append((small.request(task), Reply(text=example)))
     with pytest.raises(UnscoredError, match=f"the recorded reply does not fit: {REPEATED}: the model is too small"):
-        ask(judge, TWO_ITEMS[0], transport=memory)
-
-
-def test_no_sentence_is_an_answer() -> None:
-    """An answer without a text repeats nothing: that no sentence is needed is right for most contexts."""
-    assert '{"sentences":[]}' in examples(SELECT)
-    (answered,) = ask(CustomJudge(lambda _: '{"sentences": []}', name="honest"), SELECT)
-    assert answered.answer == ()
+        ask(small, task, transport=memory)
 
 
 def test_the_examples_of_users_prompts_count(tmp_path: Path) -> None:
@@ -207,19 +244,14 @@ def test_the_examples_of_users_prompts_count(tmp_path: Path) -> None:
     none = {"reason": "No tram runs.", "verdict": "refuses"}
     text = f"Does it refuse?\n\n{json.dumps(late)}\n{json.dumps(none, indent=2)}\n"
     (tmp_path / "judge_refusal.md").write_text(text, "utf-8")
-    prompts, task = PromptBook(folder=tmp_path), tasks.JudgeRefusal(question="How deep?", response="40 m.")
-    replies = examples(task, prompts)
+    prompts = PromptBook(folder=tmp_path)
+    replies = examples(REFUSAL, prompts)
     assert len(replies) == 2
     for reply in replies:
-
-        def small(_: str, reply: str = reply) -> str:
-            return reply
-
         with pytest.raises(UnscoredError, match=REPEATED):
-            ask(CustomJudge(small, name="small", prompts=prompts), task)
+            ask(judge(reply, prompts=prompts), REFUSAL)
     packaged = '{"reason": "It names an owner.", "verdict": "answers"}'
-    (answered,) = ask(CustomJudge(lambda _: packaged, name="good", prompts=prompts), task)
-    assert not answered.answer.ok
+    assert not ask(judge(packaged, prompts=prompts), REFUSAL)[0].answer.ok
 
 
 @pytest.mark.parametrize(
@@ -240,15 +272,6 @@ def test_a_list_that_begins_with_the_example_counts_by_the_rest(task: Task[Any],
         own(task, {field: of_example[:1]})
 
 
-def test_a_reason_may_quote_the_instruction() -> None:
-    """As a step of the scale."""
-    task = tasks.RateRelevance(question="How deep?", response="40 m.")
-    reason = "answers all that was asked"
-    said = {"reason": reason, "rating": 4}
-    assert reason in prompt(task)
-    assert own(task, said) == said
-
-
 def test_verdicts_that_begin_with_the_example_are_no_answer() -> None:
     """None of them can be left out; one that is worded as in the example among others is the judge's own."""
     task = tasks.AnswerQuestions(text="Pike live in the lake.", questions=("Pike?", "Eels?", "Crabs?"))
@@ -258,34 +281,6 @@ def test_verdicts_that_begin_with_the_example_are_no_answer() -> None:
         own(task, {"answers": [*reply["answers"], mine]})
     mixed = {"answers": [reply["answers"][0], {**mine, "number": 2}, mine]}
     assert own(task, mixed) == mixed
-
-
-def test_a_reason_that_fits_any_text_is_no_repetition() -> None:
-    """Of a claim that is there a good model says what the example says: "It says so."."""
-    task = tasks.VerifyClaims(claims=("Pike live in it.",), contexts=CONTEXTS)
-    honest = {"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [2], "verdict": "supported"}]}
-    assert own(task, honest) == honest
-    empty = {"verdicts": [{**honest["verdicts"][0], "reason": ""}]}
-    assert own(task, empty) == empty
-    contrary = {"verdicts": [{**honest["verdicts"][0], "sentences": [], "verdict": "unsupported"}]}
-    with pytest.raises(InvalidAnswer, match=REPEATED):
-        own(task, contrary)
-
-
-def test_what_stands_in_the_texts_under_test_is_no_repetition() -> None:
-    """Whoever asks about the subject of an example is answered."""
-    text = "Ada Brandt was from Oslo. She was a potter."
-    claims = {"claims": ["Ada Brandt was from Oslo.", "Ada Brandt was a potter."]}
-    assert own(tasks.ListClaims(text=text), claims) == {"claims": ["Ada Brandt was from Oslo."]}
-    whole = tasks.ListClaims(text=f"{text} Ada Brandt was a potter!")
-    assert own(whole, claims) == claims
-
-
-def test_a_number_behind_what_opens_no_block_is_no_digest() -> None:
-    """A text under test may have such a line."""
-    task = tasks.ListClaims(text="<<<EAN 400638133393\nMoths fly.")
-    claims = {"claims": ["The EAN is 400638133393."]}
-    assert own(task, claims) == claims
 
 
 @pytest.mark.parametrize("text", ["Moths fly. {0}", "{0}", "<<<text {0}"])
@@ -299,12 +294,12 @@ def test_a_claim_with_the_digest_of_a_block_is_refused(text: str) -> None:
 
 
 def test_honest_answers_that_quote_the_texts_are_none() -> None:
-    """Two thousand random ones of all tasks, in the words of the examples."""
+    """Five hundred random ones of all tasks, in the words of the examples."""
     draw = random.Random(7)
     words = sorted(
         {word for task in TWO_ITEMS for text in examples(task) for word in re.findall(r"[A-Za-z0-9]+", text)}
     )
-    for _ in range(2000):
+    for _ in range(500):
         task = draw.choice(EVERY_TASK)
         sentences = [" ".join(draw.sample(words, draw.randint(2, 7))).capitalize() + "." for _ in range(4)]
         shown = tasks.Critique(definition="Is it so?", fields=(("response", " ".join(sentences)),))
@@ -326,12 +321,3 @@ def _filled(schema: Mapping[str, Any], draw: random.Random, texts: list[str]) ->
     if schema["type"] == "array":
         return [_filled(schema["items"], draw, texts) for _ in range(draw.randint(1, 3))]
     return {"string": draw.choice(texts), "integer": draw.randint(1, 4), "boolean": draw.random() < 0.5}[schema["type"]]
-
-
-def test_a_model_that_is_told_may_answer() -> None:
-    """The second reply counts, with the tokens of both."""
-    (example,) = examples(TWO_ITEMS[0])
-    replies = iter([example, '{"claims": ["Pike live in the lake."]}'])
-    judge = CustomJudge(lambda _: next(replies), name="good")
-    (answered,) = ask(judge, TWO_ITEMS[0], transport=Repair(Providers()))
-    assert (answered.answer, answered.usage.calls) == (("Pike live in the lake.",), 2)

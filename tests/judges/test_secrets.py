@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import logging
-import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
 
 import pytest
 
@@ -19,66 +15,44 @@ from pytest_ragmetrics.judges.addresses import secrets_of, shown_address, split_
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
+from tests.asking import use
+from tests.fake_server import FakeServer, Recorded, Response
 
 PASSWORD = "hunt3r@two"
 QUOTED = "hunt3r%40two"
 IN_HEADER = base64.b64encode(f"joe:{PASSWORD}".encode()).decode()
 
 
-@contextmanager
-def echoing(status: int) -> Iterator[str]:
-    """Serve what was sent: in an error, as the reply of a model (200) or what is none (202); yield host and port."""
+@dataclass(kw_only=True)
+class Echoing(FakeServer):
+    """Sends back what was sent: in an error, as the reply of a model (200) or as what is none (202)."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            sent = [headers.get(name, "") for name in ("authorization", "proxy-authorization")]
-            said = " ".join([*sent, *(base64.b64decode(each[6:]).decode() for each in sent if each[:5] == "Basic")])
-            message = {"role": "assistant", "content": json.dumps({"claims": [said]})}
-            good = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
-            odd = {"data": [{"pad": "x" * 90, "sent": said}]}
-            fault = odd if status == 202 else {"error": {"message": said}}
-            body = json.dumps(good if status == 200 else fault).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    status: int
 
-        def log_message(self, *_: object) -> None:
-            pass
+    async def respond(self, request: Recorded) -> Response:
+        """Send the headers with passwords, as they are and decoded."""
+        sent = [request.headers.get(name, "") for name in ("authorization", "proxy-authorization")]
+        said = " ".join([*sent, *(base64.b64decode(each[6:]).decode() for each in sent if each[:5] == "Basic")])
+        message = {"role": "assistant", "content": json.dumps({"claims": [said]})}
+        bodies = {
+            200: {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]},
+            202: {"data": [{"pad": "x" * 90, "sent": said}]},
+            400: {"error": {"message": said}},
+        }
+        return Response(status=self.status, raw=json.dumps(bodies[self.status]).encode())
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+
+def judge(url: str, key: str = "sk-key0") -> OpenAIJudge:
+    """Return a judge without retries."""
+    return OpenAIJudge("fake", base_url=url, api_key=key, retries=0)
 
 
 def outcome(judge: PromptedJudge) -> str:
     """Ask, and return the reply or the error with the variables of all its frames."""
-
-    async def ask() -> str:
-        try:
-            return (await judge.complete(judge.request(ListClaims(text="It hums.")))).text
-        finally:
-            await judge.aclose()
-
     try:
-        return asyncio.run(ask())
+        return str(use(judge, judge.complete(judge.request(ListClaims(text="It hums."))))[0].text)
     except RagMetricsError as error:
         return "".join(traceback.TracebackException.from_exception(error, capture_locals=True, compact=True).format())
-
-
-@pytest.fixture(autouse=True)
-def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
 
 
 @pytest.mark.parametrize("status", [200, 202, 400])
@@ -88,34 +62,30 @@ def test_a_server_that_echoes(
 ) -> None:
     """It gets the password, and neither its reply, an error, its frames nor the log of the HTTP library shows it."""
     caplog.set_level(logging.DEBUG)
-    with echoing(status) as host:
-        url = f"http://joe:{QUOTED}@{host}"
+    with Echoing(status=status) as server:
+        url = server.root_url.replace("//", f"//joe:{QUOTED}@")
         if place == "proxy":
             monkeypatch.setenv("HTTP_PROXY", url)
-        judge = OpenAIJudge(
-            "fake", base_url=url if place == "address" else "http://example.test/v1", api_key="sk-key0", retries=0
-        )
-        shown = outcome(judge) + caplog.text
+        shown = outcome(judge(url if place == "address" else "http://example.test/v1")) + caplog.text
     assert "Basic ***" in shown
     assert "joe:***" in shown
-    assert not [text for text in (PASSWORD, QUOTED, IN_HEADER, "sk-key0") if text in shown and status == 400]
-    assert not [text for text in (PASSWORD, QUOTED, IN_HEADER) if text in shown]
+    secrets = (PASSWORD, QUOTED, IN_HEADER, *(["sk-key0"] if status == 400 else []))
+    assert not [text for text in secrets if text in shown]
 
 
 @pytest.mark.parametrize("status", [200, 400])
 @pytest.mark.parametrize(("key", "is_word"), [("Kaffee-Kanne-n7-x", False), ("gemma-3-it", True), ("k" * 16, True)])
 def test_a_server_that_echoes_the_key(status: int, key: str, is_word: bool) -> None:
     """A long key with a digit is shown nowhere; another one may be a word of a reply."""
-    with echoing(status) as host:
-        judge = OpenAIJudge("fake", base_url=f"http://{host}", api_key=key, retries=0)
-        assert (key in outcome(judge)) == (is_word and status == 200)
+    with Echoing(status=status) as server:
+        assert (key in outcome(judge(server.root_url, key))) == (is_word and status == 200)
 
 
 @pytest.mark.parametrize("proxy", ["ftp://joe:hunt3r%40two@host", "http://joe:hunt3r%40two@host:port", "socks5://h:1"])
 def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     """It is an error that names the variables, without the frames of the HTTP library."""
     monkeypatch.setenv("HTTP_PROXY", proxy)
-    shown = outcome(OpenAIJudge("fake", base_url="http://127.0.0.1:9", api_key="sk-key0", retries=0))
+    shown = outcome(judge("http://127.0.0.1:9"))
     assert "JudgeNotConfiguredError: openai:fake: no connection to http://127.0.0.1:9 can be made (" in shown
     assert "the proxies" in shown
     assert "hunt3r" not in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import SimpleNamespace
@@ -15,6 +16,12 @@ from openai.types.chat import ChatCompletionMessage
 from pytest_ragmetrics import Sample
 from pytest_ragmetrics.sample import Message, ToolCall, read_messages, read_tool_calls
 
+
+def said(text: str = "So.", role: Any = "assistant", **more: Any) -> Message:
+    """Return a message."""
+    return Message(role=role, text=text, **more)
+
+
 CALL = ToolCall(name="weather", arguments={"city": "Oslo", "days": 2})
 TALK = (
     Message(role="system", text="Be brief."),
@@ -24,6 +31,7 @@ TALK = (
     Message(role="assistant", text="No rain."),
 )
 ARGUMENTS = '{"city": "Oslo", "days": 2}'
+CALLED = {"id": "1", "name": "weather", "input": CALL.arguments}
 
 CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},
@@ -36,12 +44,13 @@ CHAT: list[dict[str, Any]] = [
     {"role": "tool", "tool_call_id": "1", "content": "Dry."},
     {"role": "assistant", "content": "No rain.", "tool_calls": None},
 ]
-OLD_CALL: dict[str, Any] = {
-    "role": "assistant",
-    "content": "I look.",
-    "function_call": {"name": "weather", "arguments": ARGUMENTS},
-}
-OLD_CHAT = [*CHAT[:2], OLD_CALL, {"role": "function", "name": "weather", "content": "Dry."}, CHAT[4]]
+OLD_CALL: dict[str, Any] = {"function_call": {"name": "weather", "arguments": ARGUMENTS}}
+OLD_CHAT = [
+    *CHAT[:2],
+    {**CHAT[4], "content": "I look.", **OLD_CALL},
+    {"role": "function", "name": "weather", "content": "Dry."},
+    CHAT[4],
+]
 RESPONSES = [
     {"role": "developer", "content": "Be brief."},
     {"role": "user", "content": [{"type": "input_text", "text": "Rain in Oslo?"}]},
@@ -52,19 +61,10 @@ RESPONSES = [
     {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "No rain."}]},
 ]
 ANTHROPIC: list[dict[str, Any]] = [
-    {"role": "system", "content": "Be brief."},
+    CHAT[0],
     {"role": "user", "content": "Rain in Oslo?"},
-    {
-        "role": "assistant",
-        "content": [
-            {"type": "text", "text": "I look."},
-            {"type": "tool_use", "id": "1", "name": "weather", "input": {"city": "Oslo", "days": 2}},
-        ],
-    },
-    {
-        "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "Dry."}]}],
-    },
+    {"role": "assistant", "content": [{"type": "text", "text": "I look."}, {"type": "tool_use", **CALLED}]},
+    {"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "Dry."}]}]},
     {"role": "assistant", "content": [{"type": "text", "text": "No rain."}]},
 ]
 
@@ -74,7 +74,7 @@ class Called:
     """A call of a tool as Ragas has it."""
 
     name: str
-    args: dict[str, Any]
+    args: Mapping[str, Any]
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Role(str, Enum):
 OBJECTS = [
     Spoken("Be brief.", "system"),
     Spoken("Rain in Oslo?", "human"),
-    Spoken("I look.", "ai", [Called("weather", {"city": "Oslo", "days": 2})]),
+    Spoken("I look.", "ai", [Called("weather", CALL.arguments)]),
     Spoken("Dry.", "tool"),
     Spoken("No rain.", "ai"),
 ]
@@ -113,10 +113,7 @@ GEMINI = [
 BEDROCK = [
     *OBJECTS[:1],
     {"role": "user", "content": [{"text": "Rain in Oslo?"}]},
-    {
-        "role": "assistant",
-        "content": [{"text": "I look."}, {"toolUse": {"toolUseId": "1", "name": "weather", "input": CALL.arguments}}],
-    },
+    {"role": "assistant", "content": [{"text": "I look."}, {"toolUse": CALLED}]},
     {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Dry."}]}}]},
     {"role": "assistant", "content": [{"text": "No rain."}]},
 ]
@@ -138,6 +135,31 @@ SERIALISED = [
 ]
 
 
+CALLS = said("", tool_calls=(CALL,))
+#: What a message says beside its content.
+BESIDE: list[tuple[dict[str, Any], Message]] = [
+    ({"refusal": "No."}, said("No.")),
+    ({"content": "I: No.", "refusal": "No."}, said("I: No.")),
+    ({"content": "I am sorry.", "refusal": "No."}, said("I am sorry.\nNo.")),
+    ({"audio": {"id": "1", "transcript": "No."}}, said("No.")),
+    ({"audio": {"id": "1"}}, said("", attachments=("audio",))),
+    ({"content": "", "additional_kwargs": {"refusal": "No."}}, said("No.")),
+    ({"additional_kwargs": {"tool_calls": CHAT[2]["tool_calls"]}}, CALLS),
+    ({"additional_kwargs": OLD_CALL}, CALLS),
+    # as Ragas writes the messages of a sample
+    (
+        {"content": {"text": "I look.", "tool_calls": [{"name": "weather", "args": CALL.arguments}]}},
+        said("I look.", tool_calls=(CALL,)),
+    ),
+    (
+        {"tool_calls": OBJECTS[2].tool_calls, "invalid_tool_calls": [{"name": "stop"}]},
+        said("", tool_calls=(CALL, ToolCall(name="stop"))),
+    ),
+    ({"tool_calls": OBJECTS[2].tool_calls, "additional_kwargs": {"tool_calls": [1]}}, CALLS),
+]
+COMPLETION = ChatCompletionMessage.model_validate(CHAT[2])
+
+
 @pytest.mark.parametrize(
     "conversation",
     [
@@ -157,9 +179,9 @@ def test_every_form_reads_the_same(conversation: Any) -> None:
     ("message", "read"),
     [
         *((talk, talk) for talk in TALK),
-        (Message(role="Human", text="So."), Message(role="user", text="So.")),
+        (said(role="Human"), said(role="user")),
         *(
-            ({"role": written, "content": "So."}, Message(role=role, text="So."))
+            ({"role": written, "content": "So."}, said(role=role))
             for role, names in {
                 "user": "user User USER human Human",
                 "assistant": "assistant Assistant ai AI model bot chatbot agent",
@@ -168,14 +190,11 @@ def test_every_form_reads_the_same(conversation: Any) -> None:
             }.items()
             for written in names.split()
         ),
-        (Spoken("So.", "AIMessageChunk"), Message(role="assistant", text="So.")),
-        (Spoken("So.", "HumanMessageChunk"), Message(role="user", text="So.")),
-        (Spoken("So.", "ToolMessageChunk"), Message(role="tool", text="So.")),
-        (Spoken("So.", "SystemMessageChunk"), Message(role="system", text="So.")),
-        (
-            SimpleNamespace(role="tool", text=None, tool_call_results=[SimpleNamespace(result="So.")]),
-            Message(role="tool", text="So."),
-        ),
+        (Spoken("So.", "AIMessageChunk"), said()),
+        (Spoken("So.", "HumanMessageChunk"), said(role="user")),
+        (Spoken("So.", "ToolMessageChunk"), said(role="tool")),
+        (Spoken("So.", "SystemMessageChunk"), said(role="system")),
+        (SimpleNamespace(role="tool", tool_call_results=[SimpleNamespace(result="So.")]), said(role="tool")),
         (
             SimpleNamespace(
                 role="assistant",
@@ -185,120 +204,73 @@ def test_every_form_reads_the_same(conversation: Any) -> None:
                     SimpleNamespace(block_type="tool_call", tool_name="weather", tool_kwargs=CALL.arguments),
                 ],
             ),
-            Message(role="assistant", text="So.", tool_calls=(CALL,)),
+            said(tool_calls=(CALL,)),
         ),
-        ({"role": Role.ASSISTANT, "content": "So."}, Message(role="assistant", text="So.")),
-        ({"role": "assistant", "text": "So."}, Message(role="assistant", text="So.")),
-        (
-            {"role": "assistant", "tools_called": [{"tool_name": "weather", "arguments": ARGUMENTS}]},
-            Message(role="assistant", tool_calls=(CALL,)),
+        ({"role": Role.ASSISTANT, "content": "So."}, said()),
+        ({"role": "assistant", "text": "So."}, said()),
+        ({"role": "ai", "tools_called": [{"tool_name": "weather", "arguments": ARGUMENTS}]}, CALLS),
+        # What a judge cannot be shown is said to be there; thoughts are not said.
+        *(
+            ({"role": "assistant", "content": content}, said(text, attachments=attachments))
+            for content, text, attachments in [
+                ([{"type": "image_url", "image_url": {}}], "", ("image_url",)),
+                ([{"text": "A"}, {"type": "input_audio"}, "B", {"type": "file"}], "A\nB", ("input_audio", "file")),
+                ([{"inline_data": {}}, {"text": "A"}], "A", ("inline_data",)),
+                (
+                    [SimpleNamespace(block_type="image", url="x"), SimpleNamespace(block_type="text", text="A")],
+                    "A",
+                    ("image",),
+                ),
+                ([Called("x", {}), {"type": "refusal", "refusal": "No."}], "No.", ("Called",)),
+                ([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": ""}, None], "", ()),
+                ("A", "A", ()),
+                (None, "", ()),
+                ([{"type": "text", "text": {"value": "A", "annotations": []}}], "A", ()),
+                ([{"type": "audio", "transcript": "A"}, {"type": "audio", "transcript": None}], "A", ("audio",)),
+                ({"text": "A"}, "A", ()),
+                ({"degrees": 5}, "", ("degrees",)),
+            ]
         ),
+        # Refusals, speech, and calls that LangChain could not read or keeps apart; what it repeats counts once.
+        *(
+            (kind(**{"type": "ai", "content": None, **beside}), read)
+            for kind in (dict, SimpleNamespace)
+            for beside, read in BESIDE
+        ),
+        # What a tool returned as data is shown as JSON.
+        *(
+            ({"role": "user", "parts": [returned]}, said(text, "tool"))
+            for returned, text in [
+                ({"functionResponse": {"name": "f", "response": {"degrees": 5}}}, '{"degrees": 5}'),
+                ({"toolResult": {"content": [{"json": {"degrees": 5}}, {"text": "Dry."}]}}, '{"degrees": 5}\nDry.'),
+                ({"function_response": {"name": "f"}}, ""),
+            ]
+        ),
+        # The objects that a client returns, and what they dump.
+        *((message, TALK[2]) for message in (COMPLETION, COMPLETION.model_dump())),
+        ({"type": "web_search_call", "id": "1"}, said("", attachments=("web_search_call",))),
     ],
 )
-def test_no_turn_is_lost_over_its_role(message: Any, read: Message) -> None:
+def test_a_message_in_every_form(message: Any, read: Message) -> None:
     """Roles have many names, in any case; a message of this package is one too."""
-    assert read_messages([message]) == (read,)
-
-
-@pytest.mark.parametrize(
-    ("content", "text", "attachments"),
-    [
-        ([{"type": "image_url", "image_url": {}}], "", ("image_url",)),
-        (
-            [{"type": "text", "text": "A"}, {"type": "input_audio"}, "B", {"type": "file"}],
-            "A\nB",
-            ("input_audio", "file"),
-        ),
-        ([{"inline_data": {}}, {"text": "A"}], "A", ("inline_data",)),
-        ([SimpleNamespace(block_type="image", url="x"), SimpleNamespace(block_type="text", text="A")], "A", ("image",)),
-        ([Called("x", {}), {"type": "refusal", "refusal": "No."}], "No.", ("Called",)),
-        ([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": ""}, None], "", ()),
-        ("A", "A", ()),
-        (None, "", ()),
-        ([{"type": "text", "text": {"value": "A", "annotations": []}}], "A", ()),
-        ([{"type": "audio", "transcript": "A"}, {"type": "audio", "transcript": None}], "A", ("audio",)),
-        ({"text": "A"}, "A", ()),
-        ({"degrees": 5}, "", ("degrees",)),
-    ],
-)
-def test_parts_that_are_no_text_are_named(content: Any, text: str, attachments: tuple[str, ...]) -> None:
-    """What a judge cannot be shown is said to be there; thoughts are not said."""
-    (message,) = read_messages([{"role": "assistant", "content": content}])
-    assert (message.text, message.attachments) == (text, attachments)
-    assert read_messages([message])[0].attachments == attachments
-
-
-@pytest.mark.parametrize(
-    ("beside", "read"),
-    [
-        ({"refusal": "No."}, Message(role="assistant", text="No.")),
-        ({"content": "I: No.", "refusal": "No."}, Message(role="assistant", text="I: No.")),
-        ({"content": "I am sorry.", "refusal": "No."}, Message(role="assistant", text="I am sorry.\nNo.")),
-        ({"audio": {"id": "1", "transcript": "No."}}, Message(role="assistant", text="No.")),
-        ({"audio": {"id": "1"}}, Message(role="assistant", attachments=("audio",))),
-        ({"content": "", "additional_kwargs": {"refusal": "No."}}, Message(role="assistant", text="No.")),
-        ({"additional_kwargs": {"tool_calls": CHAT[2]["tool_calls"]}}, Message(role="assistant", tool_calls=(CALL,))),
-        # as Ragas writes the messages of a sample
-        (
-            {"content": {"text": "I look.", "tool_calls": [{"name": "weather", "args": {"city": "Oslo", "days": 2}}]}},
-            Message(role="assistant", text="I look.", tool_calls=(CALL,)),
-        ),
-        (
-            {"additional_kwargs": {"function_call": OLD_CALL["function_call"]}},
-            Message(role="assistant", tool_calls=(CALL,)),
-        ),
-        (
-            {"tool_calls": [Called("weather", {"city": "Oslo", "days": 2})], "invalid_tool_calls": [{"name": "stop"}]},
-            Message(role="assistant", tool_calls=(CALL, ToolCall(name="stop"))),
-        ),
-        (
-            {"tool_calls": [Called("weather", {"city": "Oslo", "days": 2})], "additional_kwargs": {"tool_calls": [1]}},
-            Message(role="assistant", tool_calls=(CALL,)),
-        ),
-    ],
-)
-def test_what_a_message_says_beside_its_content(beside: dict[str, Any], read: Message) -> None:
-    """Refusals, speech, and calls that LangChain could not read or keeps apart; what it repeats counts once."""
-    written = {"type": "ai", "content": None, **beside}
-    for message in (written, SimpleNamespace(**written)):
-        assert read_messages([message]) == (read,)
-        assert read_messages([message])[0].attachments == read.attachments
-
-
-@pytest.mark.parametrize(
-    ("returned", "text"),
-    [
-        ({"functionResponse": {"name": "f", "response": {"degrees": 5}}}, '{"degrees": 5}'),
-        ({"toolResult": {"content": [{"json": {"degrees": 5}}, {"text": "Dry."}]}}, '{"degrees": 5}\nDry.'),
-        ({"function_response": {"name": "f"}}, ""),
-    ],
-)
-def test_what_a_tool_returned_as_data(returned: dict[str, Any], text: str) -> None:
-    """It is shown as JSON."""
-    assert read_messages([{"role": "user", "parts": [returned]}]) == (Message(role="tool", text=text),)
+    found = read_messages([message])
+    assert found == (read,)
+    assert found[0].attachments == read.attachments
+    assert read_messages(found)[0].attachments == read.attachments
 
 
 def test_a_turn_that_is_a_test_case() -> None:
     """So were those of DeepEval before 2.9: a question, its answer and the calls on the way."""
     turn = {"input": "Rain in Oslo?", "actual_output": "No.", "tools_called": [{"name": "stop"}]}
-    said = Message(role="assistant", text="No.", tool_calls=(ToolCall(name="stop"),))
+    answer = said("No.", tool_calls=(ToolCall(name="stop"),))
     for item in (turn, SimpleNamespace(**turn), {"llm_test_case": turn, "should_evaluate": None}):
-        assert read_messages([item]) == (Message(role="user", text="Rain in Oslo?"), said)
-    assert read_messages([{**turn, "tools_called": None}])[1] == Message(role="assistant", text="No.")
+        assert read_messages([item]) == (Message(role="user", text="Rain in Oslo?"), answer)
+    assert read_messages([{**turn, "tools_called": None}])[1] == said("No.")
 
 
 def test_items_of_the_responses_api() -> None:
     """There a call is an item of its own; reasoning is none."""
-    said, called = (Message(role="assistant", text="I look."), Message(role="assistant", tool_calls=(CALL,)))
-    assert read_messages(RESPONSES) == (*TALK[:2], said, called, *TALK[3:])
-    (searched,) = read_messages([{"type": "web_search_call", "id": "1"}])
-    assert (searched.role, searched.attachments) == ("assistant", ("web_search_call",))
-
-
-def test_messages_of_the_sdk() -> None:
-    """The objects that a client returns, and what they dump."""
-    message = ChatCompletionMessage.model_validate(CHAT[2])
-    assert read_messages([message]) == read_messages([message.model_dump()]) == TALK[2:3]
+    assert read_messages(RESPONSES) == (*TALK[:2], said("I look."), CALLS, *TALK[3:])
 
 
 @pytest.mark.parametrize(
@@ -309,49 +281,26 @@ def test_messages_of_the_sdk() -> None:
         ("[{'role': 'user'}]", TypeError, "messages must be a list of messages, not str that is no JSON"),
         ('{"messages": "Hello"}', TypeError, "messages must be a list of messages, not str"),
         *(
-            (
-                [{"role": "user", "content": content}],
-                TypeError,
-                rf"messages\[0\].content is of type {kind}: give a text",
-            )
+            ([{"role": "user", "content": content}], TypeError, rf"\[0\].content is of type {kind}: give a text")
             for content, kind in [(5, "int"), (0.5, "float"), (b"Hi", "bytes"), (["Hi", True], "bool")]
         ),
-        (
-            [{"role": "assistant", "message": "Hi"}],
-            TypeError,
-            r"messages\[0\] has no content, only the keys 'role', 'message': give its text as content",
-        ),
-        (
-            [{"type": "note", "content": "Hi"}],
-            ValueError,
-            r"messages\[0\] is of type 'note' and has no role: write one",
-        ),
+        ([{"role": "ai", "message": "Hi"}], TypeError, r"\[0\] has no content, only the keys 'role', 'message': give"),
+        ([{"type": "note", "content": "Hi"}], ValueError, r"\[0\] is of type 'note' and has no role: write one"),
         ([{"type": "message", "content": "Hi"}], TypeError, r"messages\[0\] has no role"),
-        (
-            [{"role": "assistant", "content": "", "invalid_tool_calls": [{"name": "f", "args": "Hi{"}]}],
-            ValueError,
-            r"messages\[0\].tool_calls\[0\]: the arguments are not JSON: 'Hi{'",
-        ),
+        ([{"type": "ai", "invalid_tool_calls": [{"name": "f", "args": "Hi{"}]}], ValueError, "are not JSON: 'Hi{'"),
         (None, TypeError, "not NoneType"),
         (["Hello"], TypeError, r"messages\[0\] is of type str: give a message with role and content"),
         ([CHAT[0], {"content": "Hi"}], TypeError, r"messages\[1\] has no role"),
         ([{"type": ["x"], "content": "Hi"}], TypeError, r"messages\[0\] has no role"),
-        (
-            [CHAT[0], {"role": "critic", "content": "Hi"}],
-            ValueError,
-            r"messages\[1\] has the role 'critic': write one of system, user, assistant, tool",
-        ),
+        ([CHAT[0], {"role": "critic"}], ValueError, r"\[1\] has the role 'critic': write one of system, user, assist"),
         ([{"role": "assistant", "tool_calls": [{}]}], TypeError, r"messages\[0\].tool_calls\[0\] has no name"),
-        (
-            [{"type": "function_call", "name": "f", "arguments": "{"}],
-            ValueError,
-            r"messages\[0\]: the arguments are not JSON: '{'",
-        ),
-        ([{"type": "function_call", "name": "f", "arguments": "[1]"}], ValueError, "must be a JSON object, not list"),
-        (
-            [{"type": "function_call", "name": "f", "arguments": "[" * 100_000}],
-            ValueError,
-            "the arguments are not JSON",
+        *(
+            ([{"type": "function_call", "name": "f", "arguments": arguments}], ValueError, rf"messages\[0\]: .*{fault}")
+            for arguments, fault in [
+                ("{", "not JSON: '{'"),
+                ("[1]", "a JSON object, not list"),
+                ("[" * 100_000, "JSON"),
+            ]
         ),
     ],
 )
@@ -385,17 +334,14 @@ def test_a_call_in_every_form(call: Any, expected: dict[str, Any]) -> None:
 #: A conversation, the fields given beside it, and the question and the response of the sample.
 IN_FIELDS: list[tuple[Any, dict[str, str], str | None, str | None]] = [
     (CHAT, {}, "Rain in Oslo?", "No rain."),
-    (RESPONSES, {}, "Rain in Oslo?", "No rain."),
-    (ANTHROPIC, {}, "Rain in Oslo?", "No rain."),
-    (OBJECTS, {}, "Rain in Oslo?", "No rain."),
-    (TALK, {}, "Rain in Oslo?", "No rain."),
+    *((talk, {}, "Rain in Oslo?", "No rain.") for talk in (RESPONSES, ANTHROPIC, OBJECTS, TALK)),
     (np.array(TALK, dtype=object), {}, "Rain in Oslo?", "No rain."),
     (CHAT[:2], {}, "Rain in Oslo?", None),
     # a tool that is called or answers is no response
     (TALK[:3], {"response": "Dry."}, "Rain in Oslo?", "Dry."),
     (TALK[:4], {}, "Rain in Oslo?", None),
-    ([*TALK[:2], Message(role="assistant", tool_calls=(CALL,))], {}, "Rain in Oslo?", None),
-    ([*TALK[:2], Message(role="assistant", text=" ")], {}, "Rain in Oslo?", None),
+    ([*TALK[:2], CALLS], {}, "Rain in Oslo?", None),
+    ([*TALK[:2], said(" ")], {}, "Rain in Oslo?", None),
     ([*TALK, TALK[1]], {}, "Rain in Oslo?", None),
     # the question came after the messages, and so did its answer
     (TALK, {"user_input": "And then?"}, "And then?", None),
@@ -407,16 +353,16 @@ IN_FIELDS: list[tuple[Any, dict[str, str], str | None, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("talk", "given", "asked", "said"), IN_FIELDS)
+@pytest.mark.parametrize(("talk", "given", "asked", "answered"), IN_FIELDS)
 def test_the_last_question_and_the_answer_of_a_conversation(
-    talk: Any, given: dict[str, str], asked: str | None, said: str | None
+    talk: Any, given: dict[str, str], asked: str | None, answered: str | None
 ) -> None:
     """They are the fields of its sample, in whichever place it is, unless others are given."""
     rows: list[dict[str, Any]] = [{"messages": talk, **given}, {"metadata": {"messages": talk}, **given}]
     rows += [] if "user_input" in given else [{"user_input": talk, **given}, {"question": talk, **given}]
     for row in rows:
         sample = Sample.from_mapping(row)
-        assert (sample.user_input, sample.response) == (asked, said)
+        assert (sample.user_input, sample.response) == (asked, answered)
         assert read_messages(sample.metadata["messages"]) == read_messages(talk)
     assert Sample(**rows[1]) == Sample.from_mapping(rows[1])
 
@@ -458,30 +404,29 @@ SPOKEN = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content":
         (" \n" + json.dumps(SPOKEN, indent=2), True),
         (json.dumps([{"type": "human", "content": "Rain?"}, {"type": "ai", "content": "No."}]), True),
         (
-            json.dumps([{"role": "user", "parts": [{"text": "Rain?"}]}, {"role": "model", "parts": [{"text": "No."}]}]),
+            json.dumps(
+                [{"role": role, "parts": [{"text": said}]} for role, said in (("user", "Rain?"), ("ai", "No."))]
+            ),
             True,
         ),
         (json.dumps([*SPOKEN[:1], {"role": "assistant", "tool_calls": [{"name": "sky"}]}, *SPOKEN[1:]]), True),
-        (json.dumps(SPOKEN)[:-1], False),
-        (json.dumps(SPOKEN[1:]), False),
-        (json.dumps({"messages": SPOKEN}), False),
-        (json.dumps([*SPOKEN, "Rain?"]), False),
-        (json.dumps([{"role": "user"}]), False),
-        (json.dumps([{"role": "clerk", "content": "Rain?"}]), False),
-        (json.dumps([{"content": "Rain?"}]), False),
-        (json.dumps([{"type": "city", "text": "Oslo"}]), False),
-        (json.dumps([{"role": "user", "content": " "}]), False),
-        ("[]", False),
-        ("[1, 2] is a list?", False),
-        ("[" * 100_000, False),
+        *(
+            (json.dumps(other), False)
+            for other in (
+                *(SPOKEN[1:], {"messages": SPOKEN}, [*SPOKEN, "Rain?"], [{"role": "user"}]),
+                *([{"role": "clerk", "content": "Rain?"}], [{"content": "Rain?"}], [{"type": "city", "text": "Oslo"}]),
+                [{"role": "user", "content": " "}],
+            )
+        ),
+        *((text, False) for text in (json.dumps(SPOKEN)[:-1], "[]", "[1, 2] is a list?", "[" * 100_000)),
         ("Rain? " + json.dumps(SPOKEN), False),
     ],
 )
 def test_a_question_that_is_json_text_of_a_conversation(asked: str, is_read: bool) -> None:
     """Where it is nothing else; JSON of another kind is a question. In rows under the names of other tools too."""
     for sample in (Sample(user_input=asked), Sample.from_mapping({"question": asked})):
-        said = (sample.user_input, sample.response, "messages" in sample.metadata)
-        assert said == (("Rain?", "No.", True) if is_read else (asked, None, False))
+        found = (sample.user_input, sample.response, "messages" in sample.metadata)
+        assert found == (("Rain?", "No.", True) if is_read else (asked, None, False))
 
 
 def test_an_iterator_of_messages_is_read_once() -> None:

@@ -16,7 +16,7 @@ from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, UnusableReplyError
 from pytest_ragmetrics.result import Usage
-from tests import fake_openai
+from tests import asking, fake_openai
 from tests.fake_answers import embed
 from tests.fake_openai import FakeOpenAI
 
@@ -35,6 +35,12 @@ def server(_running: FakeOpenAI) -> FakeOpenAI:
     return _running
 
 
+def vectors_answer(*embeddings: object, **more: object) -> fake_openai.Reply:
+    """Answer with these vectors."""
+    rows = [{"index": index, "embedding": embedding} for index, embedding in enumerate(embeddings)]
+    return fake_openai.Reply(raw=json.dumps({"data": rows, **more}).encode())
+
+
 class Batched:
     """An embedder whose texts pass the link that makes batches of them."""
 
@@ -49,15 +55,8 @@ class Batched:
 
 def asked(server: FakeOpenAI, use: Callable[[Batched], Awaitable[Any]], **options: Any) -> Any:
     """Return what a use of an embedder returns, closing it in the same loop."""
-
-    async def run() -> Any:
-        embedder = OpenAIEmbedder("fake", base_url=server.base_url, api_key="sk-fake", **options)
-        try:
-            return await use(Batched(embedder))
-        finally:
-            await embedder.aclose()
-
-    return asyncio.run(run())
+    embedder = OpenAIEmbedder("fake", base_url=server.base_url, api_key="sk-fake", **options)
+    return asking.use(embedder, use(Batched(embedder)))[0]
 
 
 def test_vectors_come_in_the_order_of_the_texts(server: FakeOpenAI) -> None:
@@ -125,38 +124,21 @@ def test_a_server_without_base64_is_asked_for_numbers(server: FakeOpenAI) -> Non
     assert np.allclose(vectors[1], [embed("two", 8)], atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("reply", "problem"),
-    [
-        (fake_openai.failing(400, "This input is too long."), "too long"),
-        (
-            fake_openai.Reply(raw=b'{"model": "m", "data": [{"index": 1, "embedding": [1.0]}]}'),
-            "the vectors of 2 texts, the server sent 1",
-        ),
-    ],
-)
-def test_rejections_and_incomplete_answers_are_errors(
-    server: FakeOpenAI, reply: fake_openai.Reply, problem: str
-) -> None:
-    """The request is not repeated; a vector that is missing is noticed in any order of the others."""
-    server.script(reply)
-    with pytest.raises(JudgeError, match=problem):
+def test_a_rejection_is_an_error(server: FakeOpenAI) -> None:
+    """The request is not repeated."""
+    server.script(fake_openai.failing(400, "This input is too long."))
+    with pytest.raises(JudgeError, match="too long"):
         asked(server, lambda embedder: embedder.aembed(["one", "two"]))
     assert server.calls == 1
 
 
-def test_rows_are_put_in_order(server: FakeOpenAI) -> None:
-    """Rows are sorted by their index; plain numbers are taken too."""
-    rows = b'{"data": [{"index": 1, "embedding": [0.0, 2.0]}, {"index": 0, "embedding": [1.0, 0.0]}], "model": "m"}'
-    server.script(fake_openai.Reply(raw=rows))
-    vectors = asked(server, lambda embedder: embedder.aembed(["one", "two"]))
-    assert vectors.tolist() == [[1.0, 0.0], [0.0, 2.0]]
-
-
-def test_texts_the_server_would_refuse_are_replaced(server: FakeOpenAI) -> None:
-    """An empty text and half a surrogate pair do not break the request that contains them."""
+def test_texts_and_rows_are_put_right(server: FakeOpenAI) -> None:
+    """Texts that the server would refuse are replaced; rows go by their index, and may be plain numbers."""
     assert asked(server, lambda embedder: embedder.aembed(["", "\ud800", "two"])).shape == (3, 8)
     assert server.requests[0].body["input"] == [" ", "?", "two"]
+    rows = [{"index": 1, "embedding": [0.0, 2.0]}, {"index": 0, "embedding": [1.0, 0.0]}]
+    server.script(vectors_answer(data=rows))
+    assert asked(server, lambda batched: batched.aembed(["one", "two"])).tolist() == [[1.0, 0.0], [0.0, 2.0]]
 
 
 def test_a_rate_limit_is_waited_for_and_reported(server: FakeOpenAI) -> None:
@@ -238,39 +220,27 @@ def test_tokens_are_those_of_the_batch_and_counted_once(server: FakeOpenAI) -> N
     assert len(request.body["input"]) == 3
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "9"}, {"prompt_tokens": -2}])
-def test_a_server_may_count_no_tokens(server: FakeOpenAI, usage: object) -> None:
-    """Then there are none, and the price is not said to be unknown."""
-    rows = [{"object": "embedding", "index": 0, "embedding": [1.0, 0.0]}]
-    server.script(fake_openai.Reply(raw=json.dumps({"object": "list", "data": rows, "usage": usage}).encode()))
-
-    async def use(batched: Batched) -> Any:
-        request = batched.embedder.request(["pike"])
-        return (await batched.link.send(request)).usage(request)
-
-    assert asked(server, use) == Usage()
-
-
-def test_what_the_server_bills_is_the_bill(server: FakeOpenAI) -> None:
-    """A router states its price with each answer; half of two equal texts is half of it."""
-    rows = [{"object": "embedding", "index": index, "embedding": [1.0, 0.0]} for index in (0, 1)]
-    usage = {"prompt_tokens": 5, "cost": 0.25}
-    server.script(fake_openai.Reply(raw=json.dumps({"object": "list", "data": rows, "usage": usage}).encode()))
+@pytest.mark.parametrize(
+    ("usage", "cost", "tokens"),
+    [
+        # Then there are none, and the price is not said to be unknown.
+        *((none, 0.0, 0) for none in (None, {}, *({"prompt_tokens": wrong} for wrong in (None, "9", -2)))),
+        # A router states its price with each answer; half of two equal texts is half of it.
+        ({"prompt_tokens": 5, "cost": 0.25}, 0.125, 5),
+    ],
+)
+def test_what_the_server_bills_is_the_bill(server: FakeOpenAI, usage: object, cost: float, tokens: int) -> None:
+    """Shared by those who asked; a server may count no tokens."""
+    server.script(vectors_answer([1.0, 0.0], [1.0, 0.0], usage=usage))
 
     async def use(batched: Batched) -> list[Usage]:
         requests = [batched.embedder.request([text]) for text in ("pike", "bass")]
         replies = await asyncio.gather(*map(batched.link.send, requests))
         return [reply.usage(request) for reply, request in zip(replies, requests, strict=True)]
 
-    first, second = asked(server, use)
-    assert (first.cost, second.cost) == (0.125, 0.125)
-    assert first.embedding_tokens + second.embedding_tokens == 5
-
-
-def vectors_answer(*embeddings: object, **more: object) -> fake_openai.Reply:
-    """Answer with these vectors."""
-    rows = [{"index": index, "embedding": embedding} for index, embedding in enumerate(embeddings)]
-    return fake_openai.Reply(raw=json.dumps({"data": rows, **more}).encode())
+    used = asked(server, use)
+    assert [each.cost for each in used] == [cost, cost]
+    assert sum(each.embedding_tokens for each in used) == tokens
 
 
 #: What is no vector beside one of two numbers.

@@ -57,8 +57,7 @@ def test_prompts_of_one_sample_begin_alike() -> None:
     assert {render(task, OWN)[0] for task in EVERY_TASK} == {SYSTEM}
     shown = [user(task) for task in EVERY_TASK if getattr(task, "contexts", None) == CONTEXTS]
     assert len({prompt.partition("contexts>>>")[0] for prompt in shown}) == 1
-    assert user(SELECT) == user(tasks.SelectSentences(question=SELECT.question, contexts=CONTEXTS))
-    assert user(SELECT) != user(tasks.SelectSentences(question="How deep is it?", contexts=CONTEXTS))
+    assert user(replace(SELECT)) == user(SELECT) != user(replace(SELECT, question="How deep is it?"))
 
 
 @pytest.mark.parametrize("line", ["\n", "\r\n", "\u2028", "\x0b", "\x85", "\x1c"])

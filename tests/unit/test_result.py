@@ -72,15 +72,11 @@ def test_a_threshold_outside_of_the_scale_is_refused(scale: tuple[float, float],
     assert (MetricResult(1.0, metric="m") >= bound) is (bound <= 1)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_not_a_number_is_refused(value: float) -> None:
-    """A result is never NaN or infinite: construction refuses and names the metric."""
-    with pytest.raises(ValueError, match="m: a score must be a finite number"):
-        MetricResult(value, metric="m")
-
-
 def test_copies_keep_everything() -> None:
-    """Copying and pickling keep the score and all that explains it; to JSON and statistics it is a number."""
+    """Copying and pickling keep all that explains the score; to JSON and statistics it is a number, a finite one."""
+    for value in (math.nan, math.inf, -math.inf):
+        with pytest.raises(ValueError, match="m: a score must be a finite number"):
+            MetricResult(value, metric="m")
     for twin in (copy.copy(result()), copy.deepcopy(result()), pickle.loads(pickle.dumps(result()))):
         assert repr(twin) == "<m 0.5, vacuous: because>"
         assert all(getattr(twin, name) == getattr(result(), name) for name in MetricResult.__slots__)
@@ -114,12 +110,6 @@ def test_usages_add_up_and_unknown_prices_stay_unknown() -> None:
     assert (known + Usage(calls=1, saved=None)).saved is None
 
 
-@pytest.mark.parametrize("name", [name for name in dir(pytest_ragmetrics) if name.endswith("Error")])
-def test_every_error_is_ours(name: str) -> None:
-    """One except clause catches all that this package raises on purpose."""
-    assert issubclass(getattr(pytest_ragmetrics, name), RagMetricsError)
-
-
 @pytest.mark.parametrize(
     ("place", "text"),
     [
@@ -138,13 +128,11 @@ def test_a_dataset_error_says_where(place: dict[str, Any], text: str) -> None:
     assert (error.file, error.line, error.field) == tuple(place.get(name) for name in ("file", "line", "field"))
 
 
-ERRORS = ("BudgetExceededError", "CacheMissError", "DatasetError", "JudgeError", "JudgeNotConfiguredError")
-
-
-@pytest.mark.parametrize("name", [*ERRORS, "RagMetricsError", "UnscoredError"])
+@pytest.mark.parametrize("name", [name for name in dir(pytest_ragmetrics) if name.endswith("Error")])
 def test_an_error_goes_by_the_name_that_users_import(name: str) -> None:
-    """In the lines of pytest, and through pickle."""
+    """In the lines of pytest, and through pickle; one except clause catches all that is raised on purpose."""
     error = getattr(pytest_ragmetrics, name)("no reply")
+    assert isinstance(error, RagMetricsError)
     assert f"{type(error).__module__}.{type(error).__qualname__}" == f"pytest_ragmetrics.{name}"
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again)) == (type(error), "no reply")

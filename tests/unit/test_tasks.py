@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,23 +13,12 @@ from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.schema import TEXT, in_order, list_of, one_of, record, validate
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Judgement, Rating, Task
 from tests.every_task import CONTEXTS, EVERY_TASK, QUESTIONS, SELECT, VERIFY
+from tests.scripted_judge import contradicted, matches
 
 
 def verdict(number: Any, word: str = "unsupported", sentences: Any = (), reason: str = " So. ") -> dict[str, Any]:
     """Return a verdict as a judge writes it."""
     return {"number": number, "reason": reason, "sentences": list(sentences), "verdict": word}
-
-
-def contradicting(*cited: list[int]) -> dict[str, Any]:
-    """Return the answer that these sentences of each context are contradicted."""
-    words = ["contradicted" if sentences else "compatible" for sentences in cited]
-    rows = enumerate(zip(words, cited, strict=True), start=1)
-    return {"verdicts": [verdict(number, word, sentences) for number, (word, sentences) in rows]}
-
-
-def matching(*pairs: tuple[int, int]) -> dict[str, Any]:
-    """Return the answer that these topics belong to these allowed ones."""
-    return {"matches": [{"number": number, "reason": "", "allowed": allowed} for number, allowed in pairs]}
 
 
 def replying(*pairs: tuple[int, str], key: str = "answers", word: str = "answer") -> dict[str, Any]:
@@ -37,6 +27,7 @@ def replying(*pairs: tuple[int, str], key: str = "answers", word: str = "answer"
 
 
 YES, NO = Judgement(ok=True, reason="So."), Judgement(ok=False, reason="So.")
+LAST = Judgement(ok=False, reason="Reason 2.")
 CLAIMS = tasks.ListClaims(text="Pike. Eels.")
 CLOSED = tasks.WriteClosedQuestions(contexts=CONTEXTS)
 TOPICS = tasks.ListTopics(turns=("user: Hello.",))
@@ -58,16 +49,12 @@ WHY, WHO = ({"question": text, "noncommittal": flag} for text, flag in (("Why? "
     ("task", "answer", "read"),
     [
         # by number, whatever order the judge used, citing sentences by index, a repeated one once
-        (
-            VERIFY,
-            {"verdicts": [verdict(2), verdict(1, "supported", [3, 3, 1])]},
-            (Judgement(ok=True, reason="So.", sentences=(2, 0)), NO),
-        ),
+        (VERIFY, {"verdicts": [verdict(2), verdict(1, "supported", [3, 3, 1])]}, (replace(YES, sentences=(2, 0)), NO)),
         (REPLIES, replying((2, "no"), (1, "yes")), (YES, NO)),
         (HELPFUL, replying((1, "relevant"), (2, "irrelevant"), key="verdicts", word="verdict"), (YES, NO)),
-        (USEFUL, {"verdicts": [OF_NONE, OF_USE]}, (Judgement(ok=True, reason="So.", sentences=(0,)), NO)),
-        (CONTRARY, contradicting([1], []), (Judgement(ok=True, reason="So.", sentences=(0,)), NO)),
-        (MATCH, matching((2, 1), (1, 0)), (None, 0)),
+        (USEFUL, {"verdicts": [OF_NONE, OF_USE]}, (replace(YES, sentences=(0,)), NO)),
+        (CONTRARY, contradicted([1], []), (Judgement(ok=True, reason="Reason 1.", sentences=(0,)), LAST)),
+        (MATCH, matches(0, 1), (None, 0)),
         # claims, entities and questions that say the same in other case or spacing are one; there may be none
         (CLAIMS, {"claims": [" Pike live here.", "pike  live here.", "Eels do."]}, ("Pike live here.", "Eels do.")),
         (CLAIMS, {"claims": []}, ()),
@@ -136,11 +123,11 @@ def verified(*verdicts: Any) -> dict[str, Any]:
         (USEFUL, {"verdicts": [{**OF_USE, "verdict": "relevant"}, OF_NONE]}, "must be one of useful, useless"),
         (USEFUL, {"verdicts": [{**OF_USE, "score": 1}, OF_NONE]}, "it has 1 too many"),
         # sentences are numbered through all contexts; one of another context shows nothing
-        (CONTRARY, contradicting([1, 3], []), "context 1 names the sentence 3, which is in another context"),
-        (CONTRARY, contradicting([], [4]), "context 2 names the sentence 4: there are sentences from 1 to 3"),
-        (CONTRARY, contradicting([]), "nothing for context 2"),
-        *((MATCH, matching((1, 0), (2, n)), f"topic 2 names the allowed topic {n}: there are 1 to 1") for n in (2, -1)),
-        (MATCH, matching((1, 0)), "nothing for topic 2"),
+        (CONTRARY, contradicted([1, 3], []), "context 1 names the sentence 3, which is in another context"),
+        (CONTRARY, contradicted([], [4]), "context 2 names the sentence 4: there are sentences from 1 to 3"),
+        (CONTRARY, contradicted([]), "nothing for context 2"),
+        *((MATCH, matches(0, n), f"topic 2 names the allowed topic {n}: there are 1 to 1") for n in (2, -1)),
+        (MATCH, matches(0), "nothing for topic 2"),
         (CLAIMS, {"claims": ["Pike.", "  "]}, "claim 2 is blank"),
         *((CLAIMS, {"claims": claims}, "must be a") for claims in ([None], ["Pike.", 1], "Pike.")),
         (QUESTIONS, {"questions": []}, "exactly 2 different questions, not 0 among 0"),
@@ -219,33 +206,12 @@ def test_every_task_is_strict_and_shows_contexts_first(task: Task[Any]) -> None:
     assert [label for label in labels if "context" in label] == labels[: sum("context" in label for label in labels)]
 
 
-def test_tasks_are_values() -> None:
-    """Equal inputs make equal tasks, which can be kept in a set and not be changed."""
-    again = tasks.SelectSentences(question="How deep is the lake?", contexts=CONTEXTS)
-    assert {SELECT, again} == {SELECT}
-    with pytest.raises(AttributeError):
-        again.question = "Why?"  # type: ignore[misc] # the error is the point
-
-
-_LEAVES = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
-)
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
+_LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | _TEXT
 _FORM = record(flags=list_of(one_of("yes", "no")), rating=one_of(0, 1))
 
 
-@given(
-    st.recursive(
-        _LEAVES,
-        lambda inner: (
-            st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), inner)
-        ),
-        max_leaves=8,
-    )
-)
+@given(st.recursive(_LEAVES, lambda inner: st.lists(inner) | st.dictionaries(_TEXT, inner), max_leaves=8))
 def test_any_other_data_is_refused(data: object) -> None:
     """Data of any shape is refused in words."""
     with pytest.raises(InvalidAnswer, match="must"):
