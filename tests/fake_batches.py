@@ -1,7 +1,7 @@
 """A server on 127.0.0.1 with the batch routes of OpenAI and Anthropic, and their single requests.
 
     with FakeBatches() as server:
-        judge = OpenAIJudge("fake", base_url=server.openai_url, api_key="sk-fake")
+        judge = OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake")
 
 Time stands still until a test moves ``clock``: a batch has ended ``delay`` seconds after it was created, and what has
 not been done a day after it has expired. ``holds`` names a step ("create:before", "create:after", ...) at which the
@@ -18,16 +18,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email import message_from_bytes
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.fake_answers import answer_sensibly
-from tests.fake_openai import Reply, _completion, _message
+from tests.fake_openai import FakeOpenAI, Reply, failing
+from tests.fake_server import Recorded
 
 if TYPE_CHECKING:
     import pytest
-    from typing_extensions import Self
 
 Body = dict[str, Any]
 DAY = 86_400.0
@@ -50,27 +48,21 @@ class Batch:
 
 
 class RefusedError(Exception):
-    """An error status with its message."""
-
-    def __init__(self, status: int, message: str, **details: Any) -> None:
-        super().__init__(message)
-        self.status = status
-        self.error = {"message": message, "type": "invalid_request_error", **details}
+    """An error status and its message."""
 
 
 @dataclass(kw_only=True)
-class FakeBatches:
-    """The server; a context manager.
+class FakeBatches(FakeOpenAI):
+    """The server; it answers single requests as the one of its base does.
 
-    ``answer`` answers each body; a :class:`~tests.fake_openai.Reply` with an error fails its line. ``expires`` says
-    which are not done within a day. ``fails_after`` counts creations that are accepted and answered with 500,
-    ``fails_before`` those that are not accepted, ``rejects`` those that are refused, ``early`` those that do not find
-    their file yet, ``cut`` results that end in the middle of a line, ``polls_fail`` looks at a batch that fail,
-    ``slow_polls`` those that find it under way. ``foreign`` lines are in every result, and ``spoil`` makes the lines of
-    a row. ``refuses`` are parameters that no model takes. ``most`` is the limit of requests.
+    An ``answer`` with an error fails its line. ``expires`` says which are not done within a day. ``fails_after`` counts
+    creations that are accepted and answered with 500, ``fails_before`` those that are not accepted, ``rejects`` those
+    that are refused, ``early`` those that do not find their file yet, ``cut`` results that end in the middle of a line,
+    ``polls_fail`` looks at a batch that fail, ``slow_polls`` those that find it under way. ``foreign`` lines are in
+    every result, and ``spoil`` makes the lines of a row. ``most`` is the limit of requests.
     """
 
-    answer: Callable[[Body], str | Reply] = answer_sensibly
+    key: str | None = "sk-fake"
     expires: Callable[[Body], bool] = lambda _: False
     delay: float = 0.0
     most: int = 50_000
@@ -86,42 +78,25 @@ class FakeBatches:
     empty_error_file: bool = False
     foreign: bool = True
     spoil: Callable[[Body], list[str]] = lambda row: [json.dumps(row)]
-    refuses: frozenset[str] = frozenset()
     holds: str | None = None
-    clock: float = 1_800_000_000.0
+    clock: float = field(default_factory=lambda: datetime.now(timezone.utc).timestamp())
     batches: dict[str, Batch] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     #: How often each request was paid for, in batches and singly.
     paid: Counter[str] = field(default_factory=Counter)
     paid_singly: Counter[str] = field(default_factory=Counter)
     log: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Make the parts that are not given."""
-        self.reached = threading.Event()
-        self._released = threading.Event()
-        self._turn = threading.RLock()
-        self.clock = datetime.now(timezone.utc).timestamp()
+    reached: threading.Event = field(default_factory=threading.Event)
 
     def release(self) -> None:
         """Go on, and stop nowhere any more."""
         self.holds = None
-        self._released.set()
-
-    @property
-    def openai_url(self) -> str:
-        """The address to give to an OpenAI client."""
-        return f"{self.anthropic_url}/v1"
-
-    @property
-    def anthropic_url(self) -> str:
-        """The address to give to an Anthropic client."""
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        super().release()
 
     def name_in(self, environment: pytest.MonkeyPatch) -> None:
         """Have the environment name it as both providers."""
-        environment.setenv("OPENAI_BASE_URL", self.openai_url)
-        environment.setenv("ANTHROPIC_BASE_URL", self.anthropic_url)
+        environment.setenv("OPENAI_BASE_URL", self.base_url)
+        environment.setenv("ANTHROPIC_BASE_URL", self.root_url)
         for vendor in ("OPENAI", "ANTHROPIC"):
             environment.setenv(f"{vendor}_API_KEY", "sk-fake")
 
@@ -130,98 +105,56 @@ class FakeBatches:
         """How many requests were paid for more than once."""
         return sum(count - 1 for count in (self.paid + self.paid_singly).values())
 
-    def __enter__(self) -> Self:
-        server = self
+    async def respond(self, request: Recorded) -> Reply:
+        """Return what a request gets, and stop before and after it where a test wants that."""
+        step = _step(request)
+        await self._stop_at(f"{step}:before")
+        reply = await super().respond(request)
+        if reply.error is None:
+            self.log.append(step)
+            self.paid_singly.update([_name(request.body)] if step == "single" else [])
+        await self._stop_at(f"{step}:after")
+        return reply
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            # Else a body waits for the client to acknowledge the headers: 40 ms.
-            disable_nagle_algorithm = True
-
-            def do_GET(self) -> None:
-                server.exchange(self, b"")
-
-            def do_POST(self) -> None:
-                server.exchange(self, self.rfile.read(int(self.headers["content-length"])))
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-        self._http.shutdown()
-        self._http.server_close()
-
-    def exchange(self, handler: BaseHTTPRequestHandler, content: bytes) -> None:
-        """Serve one request."""
-        url = urlsplit(handler.path)
-        step = _step(handler.command, url.path)
-        self._stop_at(f"{step}:before")
-        try:
-            if not (handler.headers.get("authorization") or handler.headers.get("x-api-key")):
-                raise RefusedError(401, "There is no key.")  # noqa: TRY301 - answered below
-            with self._turn:
-                made = self._route(step, url.path, parse_qs(url.query), content, handler.headers)
-                self.log.append(step)
-            status = 200
-        except RefusedError as refused:
-            made, status = {"type": "error", "error": refused.error}, refused.status
-        self._stop_at(f"{step}:after")
-        data = made if isinstance(made, bytes) else json.dumps(made).encode()
-        try:
-            handler.send_response(status)
-            handler.send_header("content-type", "application/json" if not isinstance(made, bytes) else "text/plain")
-            handler.send_header("content-length", str(len(data)))
-            handler.send_header("retry-after-ms", "5")
-            handler.end_headers()
-            handler.wfile.write(data)
-        except OSError:
-            handler.close_connection = True  # the client was killed
-
-    def _stop_at(self, step: str) -> None:
+    async def _stop_at(self, step: str) -> None:
         if step == self.holds:
             self.reached.set()
-            self._released.wait(60)
+            await self.hold()
 
-    def _route(self, step: str, path: str, query: Mapping[str, list[str]], content: bytes, headers: Any) -> Any:
-        if step == "single":
-            return self._single(path, json.loads(content))
+    def reply_to(self, request: Recorded) -> Reply:
+        """Return what the routes of batches say, and to a single request what ``answer`` does."""
+        if _step(request) == "single":
+            return super().reply_to(request)
+        try:
+            made = self._route(_step(request), request)
+        except RefusedError as refused:
+            return failing(*refused.args)
+        if isinstance(made, bytes):
+            return Reply(raw=made, headers={"content-type": "text/plain"})
+        return Reply(raw=json.dumps(made).encode())
+
+    def _route(self, step: str, request: Recorded) -> Body | bytes:
+        url = urlsplit(request.path)
         if not self.has_batches:
-            raise RefusedError(404, f"There is no {path} here.")
+            raise RefusedError(404, f"There is no {url.path} here.")
         if step == "upload":
-            return self._upload(content, headers["content-type"])
+            return self._upload(request.body, request.headers["content-type"])
+        vendor = "anthropic" if "messages" in url.path else "openai"
         if step == "create":
-            return self._create(json.loads(content), "anthropic" if "messages" in path else "openai")
+            return self._create(request.body, vendor)
         if step == "list":
-            return self._list(query, "anthropic" if "messages" in path else "openai")
-        if step == "retrieve" and self.polls_fail:
-            self.polls_fail -= 1
+            return self._list(parse_qs(url.query), vendor)
+        if step == "content":
+            return self._content(url.path)
+        if self._happens("polls_fail"):
             raise RefusedError(503, "Overloaded.")
-        if step == "retrieve" and self.slow_polls:
-            self.slow_polls -= 1
-            return self._shown(self._known(path.rsplit("/", 1)[1]), advance=False)
-        if step == "retrieve":
-            return self._shown(self._known(path.rsplit("/", 1)[1]))
-        return self._content(path)
+        return self._shown(self._known(url.path.rsplit("/", 1)[1]), advance=not self._happens("slow_polls"))
 
-    def _single(self, path: str, body: Body) -> Body:
-        reply = self._reply(body)
-        if reply.error is not None:
-            raise RefusedError(reply.status, **reply.error)
-        self.paid_singly[_name(body)] += 1
-        return _message(reply, body) if path.endswith("/messages") else _completion(reply, body)
-
-    def _reply(self, body: Body) -> Reply:
-        for name in sorted(self.refuses & body.keys()):
-            message = f"Unsupported value: '{name}' does not support this value with this model."
-            return Reply(status=400, error={"message": message, "param": name, "code": "unsupported_value"})
-        made = self.answer(body)
-        return Reply(text=made) if isinstance(made, str) else made
+    def _happens(self, fault: str) -> bool:
+        """Tell whether one of the faults of a kind is left, and count it."""
+        left = int(getattr(self, fault))
+        setattr(self, fault, max(0, left - 1))
+        return left > 0
 
     def _upload(self, content: bytes, kind: str) -> Body:
         parts: Any = message_from_bytes(b"content-type: " + kind.encode() + b"\r\n\r\n" + content).get_payload()
@@ -236,14 +169,11 @@ class FakeBatches:
         return {"id": name, "object": "file", "bytes": len(content), "created_at": int(self.clock), "purpose": "batch"}
 
     def _create(self, body: Body, vendor: str) -> Body:
-        if self.rejects:
-            self.rejects -= 1
+        if self._happens("rejects"):
             raise RefusedError(400, "The batch is rejected.")
-        if self.fails_before:
-            self.fails_before -= 1
+        if self._happens("fails_before"):
             raise RefusedError(500, "Internal error.")
-        if self.early:
-            self.early -= 1
+        if self._happens("early"):
             raise RefusedError(400, "Cannot find file.")
         batch = Batch(id=f"{vendor}_batch_{len(self.batches)}", vendor=vendor, created=self.clock, requests=[])
         if vendor == "openai":
@@ -253,8 +183,7 @@ class FakeBatches:
             if len(batch.requests) > self.most:
                 raise RefusedError(413, "Too many requests in the batch.")
         self.batches[batch.id] = batch
-        if self.fails_after:
-            self.fails_after -= 1
+        if self._happens("fails_after"):
             raise RefusedError(500, "Internal error.")
         return self._shown(batch, advance=False)
 
@@ -313,26 +242,23 @@ class FakeBatches:
             batch.state = "expired" if late else "completed"
 
     def _do(self, batch: Batch, key: str, body: Body, *, expired: bool) -> None:
-        if batch.vendor == "openai":
+        url = "/messages" if batch.vendor == "anthropic" else "/chat/completions"
+        reply = self.reply_to(Recorded(method="POST", path=url, headers={}, body=body))
+        made = self.sent(reply, url, body)
+        if batch.vendor == "anthropic":
+            result: Body = {"type": "succeeded", "message": made}
             if expired:
-                error = {"code": "batch_expired", "message": "This request could not be executed in time."}
-                batch.errors.append({"id": "r", "custom_id": key, "response": None, "error": error})
-                return
-            reply = self._reply(body)
-            made = {"error": dict(reply.error)} if reply.error is not None else _completion(reply, body)
-            row = {"status_code": reply.status, "request_id": "q", "body": made}
-            (batch.output if reply.error is None else batch.errors).append(
-                {"id": "r", "custom_id": key, "response": row, "error": None}
-            )
-        else:
-            reply = self._reply(body)
-            if expired:
-                result: Body = {"type": "expired"}
+                result = {"type": "expired"}
             elif reply.error is not None:
-                result = {"type": "errored", "error": {"type": "error", "error": dict(reply.error)}}
-            else:
-                result = {"type": "succeeded", "message": _message(reply, body)}
+                result = {"type": "errored", "error": made}
             batch.output.append({"custom_id": key, "result": result})
+        elif expired:
+            error = {"code": "batch_expired", "message": "This request could not be executed in time."}
+            batch.errors.append({"id": "r", "custom_id": key, "response": None, "error": error})
+        else:
+            row = {"status_code": reply.status, "request_id": "q", "body": made}
+            rows = batch.output if reply.error is None else batch.errors
+            rows.append({"id": "r", "custom_id": key, "response": row, "error": None})
         if reply.error is None and not expired:
             self.paid[_name(body)] += 1
 
@@ -349,7 +275,7 @@ class FakeBatches:
                 "processing_status": "ended" if ended else "in_progress",
                 "created_at": datetime.fromtimestamp(batch.created, timezone.utc).isoformat().replace("+00:00", "Z"),
                 "request_counts": {"processing": 0 if ended else total, **counts},
-                "results_url": f"{self.anthropic_url}/elsewhere/{batch.id}/results" if ended else None,
+                "results_url": f"{self.root_url}/elsewhere/{batch.id}/results" if ended else None,
             }
         failed = len(batch.errors)
         return {
@@ -369,14 +295,12 @@ class FakeBatches:
         batch = self._known(name.removeprefix("out-").removeprefix("err-"))
         rows = batch.errors if name.startswith("err-") else batch.output
         data = "".join(f"{line}\n" for row in rows for line in self.spoil(row)).encode()
-        if self.cut:
-            self.cut -= 1
-            return data[:-20]
-        return data
+        return data[:-20] if self._happens("cut") else data
 
 
-def _step(command: str, path: str) -> str:
-    if command == "POST":
+def _step(request: Recorded) -> str:
+    path = urlsplit(request.path).path
+    if request.method == "POST":
         if path.endswith("/files"):
             return "upload"
         return "create" if path.endswith("/batches") else "single"

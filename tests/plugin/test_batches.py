@@ -1,9 +1,7 @@
-"""Whole runs with --rag-batch, and runs after one that was killed."""
+"""Whole runs with --rag-batch."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -47,24 +45,29 @@ OTHERS = """
     def test_without_a_judge():
         pass
 """
-SPECS = {"openai": "openai:gpt-5.4-mini", "anthropic": "anthropic:claude-haiku-4-5"}
 
 
 @pytest.fixture
 def server(no_provider: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBatches]:
-    """Return a running provider of both kinds, which the environment names to every run inside the test."""
+    """Return a running provider, which the environment names to every run inside the test."""
     with FakeBatches() as running:
         running.name_in(monkeypatch)
+        monkeypatch.setenv("RAGMETRICS_JUDGE", "openai:gpt-5.4-mini")
         yield running
+    assert (running.twice, sum(running.paid_singly.values())) == (0, 0)
 
 
-def test_two_jobs(server: FakeBatches, run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
+def sizes(server: FakeBatches) -> list[int]:
+    """Return how many requests each batch has."""
+    return [len(batch.requests) for batch in server.batches.values()]
+
+
+def test_two_jobs(server: FakeBatches, run: RunPytest) -> None:
     """Tests that wait are skipped, their gates too; two waves later all of them run from the cache."""
     server.delay = 60.0
-    monkeypatch.setenv("RAGMETRICS_JUDGE", SPECS["openai"])
-    first = run("--rag-batch=submit", "-rs", test_a=ROWS, test_b=OTHERS)
-    first.assert_outcomes(passed=1, skipped=16)
-    first.stdout.fnmatch_lines(
+    posted = run("--rag-batch=submit", "-rs", test_a=ROWS, test_b=OTHERS)
+    posted.assert_outcomes(passed=1, skipped=16)
+    posted.stdout.fnmatch_lines(
         [
             "batch openai_batch_0: openai:gpt-5.4-mini, 15 requests, submitted",
             "collect them later with --rag-batch=collect*",
@@ -73,70 +76,43 @@ def test_two_jobs(server: FakeBatches, run: RunPytest, monkeypatch: pytest.Monke
     )
     waiting = run("--rag-batch=collect", "-rs")
     waiting.assert_outcomes(passed=1, skipped=16)
-    waiting.stdout.fnmatch_lines(
-        ["batch openai_batch_0: *, 15 requests, in_progress, 0 of 15 done", "SKIPPED*waits for batch openai_batch_0"]
-    )
+    state = "batch openai_batch_0: *, 15 requests, in_progress, 0 of 15 done"
+    waiting.stdout.fnmatch_lines([state, "SKIPPED*waits for batch openai_batch_0"])
     for _ in range(2):
         server.clock += 60.0
         last = run("--rag-batch=collect")
     last.assert_outcomes(passed=17)
-    assert [len(batch.requests) for batch in server.batches.values()] == [15, 15]
-    assert (server.twice, sum(server.paid_singly.values())) == (0, 0)
+    assert sizes(server) == [15, 15]
 
 
-@pytest.mark.parametrize("vendor", SPECS)
-def test_rows_wait_together(server: FakeBatches, run: RunPytest, vendor: str) -> None:
+def test_rows_wait_together(server: FakeBatches, run: RunPytest) -> None:
     """All rows are in each wave, however few requests may be in flight."""
     server.slow_polls = 1
-    result = run("--rag-batch=wait", f"--rag-judge={SPECS[vendor]}", "--rag-concurrency=1", test_a=ROWS)
+    result = run("--rag-batch=wait", "--rag-concurrency=1", test_a=ROWS)
     result.assert_outcomes(passed=13)
     result.stdout.fnmatch_lines(["ragmetrics: 0 of 12 rows done ahead; *_batch_0: in_progress, 0 of 12 done"])
-    assert [len(batch.requests) for batch in server.batches.values()] == [12, 12]
-    assert (server.twice, sum(server.paid_singly.values())) == (0, 0)
-
-
-SLOW = """
-    import asyncio
-    import pytest
-
-    ROWS = [{"id": f"q{number}", "user_input": f"How long, {number}?"} for number in range(4)]
-
-    @pytest.fixture(scope="session")
-    def rag_respond():
-        async def respond(sample):
-            await asyncio.sleep(0.25 * int(sample.id[1:]))
-            return {"response": f"Pump {sample.id} hums.", "retrieved_contexts": [f"Pump {sample.id} hums."]}
-        return respond
-
-    @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness"])
-    def test_rows(rag_sample):
-        pass
-"""
+    assert sizes(server) == [12, 12]
 
 
 def test_an_application_is_waited_for(server: FakeBatches, run: RunPytest) -> None:
     """A row that is being answered may still lead to requests."""
-    run("--rag-batch=wait", f"--rag-judge={SPECS['openai']}", test_a=SLOW).assert_outcomes(passed=4)
-    assert [len(batch.requests) for batch in server.batches.values()] == [4, 4]
+    slow = """
+        import asyncio
+        import pytest
 
+        @pytest.fixture(scope="session")
+        def rag_respond():
+            async def respond(sample):
+                await asyncio.sleep(0.25 * int(sample.id))
+                return {"response": f"Pump {sample.id} hums.", "retrieved_contexts": [f"Pump {sample.id} hums."]}
+            return respond
 
-@pytest.mark.parametrize(("vendor", "step"), [("openai", "create:after"), ("anthropic", "content:after")])
-def test_a_killed_run_is_finished_by_the_next(
-    server: FakeBatches, run: RunPytest, pytester: pytest.Pytester, vendor: str, step: str
-) -> None:
-    """Each request is paid once, whenever it was killed; ``tests/batching`` kills at every step."""
-    args = ("-p", "ragmetrics", f"--rag-judge={SPECS[vendor]}", "--rag-batch=wait")
-    pytester.makepyfile(test_a=ROWS)
-    server.holds = step
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = pytester.popen([sys.executable, "-m", "pytest", *args], **quiet)
-    assert server.reached.wait(60)
-    process.kill()
-    process.wait()
-    server.release()
-    run(*args[2:]).assert_outcomes(passed=13)
-    assert sum(server.paid.values()) == 24
-    assert (server.twice, sum(server.paid_singly.values())) == (0, 0)
+        @pytest.mark.rag_dataset([{"id": n, "user_input": "How long?"} for n in "0123"], metrics=["faithfulness"])
+        def test_rows(rag_sample):
+            pass
+    """
+    run("--rag-batch=wait", test_a=slow).assert_outcomes(passed=4)
+    assert sizes(server) == [4, 4]
 
 
 @pytest.mark.parametrize(
@@ -144,10 +120,7 @@ def test_a_killed_run_is_finished_by_the_next(
     [
         (["--rag-batch=later"], "--rag-batch: 'later' is not one of wait, submit, collect"),
         (["--rag-batch=wait", "-p", "xdist", "-n2"], "*each worker would post its own batches*run without -n"),
-        (
-            ["--rag-batch=submit", "--rag-cache=off"],
-            "*in the cache, which --rag-cache=off does not read",
-        ),
+        (["--rag-batch=submit", "--rag-cache=off"], "*in the cache, which --rag-cache=off does not read"),
         (["--rag-batch=submit", "--rag-cache=refresh"], "*which --rag-cache=refresh does not read"),
     ],
 )
@@ -161,16 +134,17 @@ def test_options_that_cannot_be(pytester: pytest.Pytester, options: list[str], m
 def test_a_refused_batch_ends_the_run(server: FakeBatches, run: RunPytest) -> None:
     """A run that submits nothing has not passed."""
     server.has_batches = False
-    result = run("--rag-batch=submit", f"--rag-judge={SPECS['openai']}", test_a=ROWS)
+    result = run("--rag-batch=submit", test_a=ROWS)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert any("has no batches; run without --rag-batch" in line for line in result.errlines)
 
 
-def test_a_dry_run_knows_the_price(run: RunPytest, no_provider: None) -> None:
+def test_a_dry_run_knows_the_price(server: FakeBatches, run: RunPytest) -> None:
     """It forecasts half the cost, and posts nothing."""
     costs = []
     for args in ([], ["--rag-batch=submit"]):
-        result = run("--rag-dry-run", f"--rag-judge={SPECS['openai']}", *args, test_a=ROWS)
+        result = run("--rag-dry-run", *args, test_a=ROWS)
         (line,) = [line for line in result.outlines if line.startswith("total")]
         costs.append(float(line.rpartition("$")[2]))
     assert costs[1] == pytest.approx(costs[0] / 2, abs=0.0001)
+    assert sizes(server) == []

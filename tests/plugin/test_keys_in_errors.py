@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -14,7 +14,7 @@ from pytest_ragmetrics.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.errors import DatasetError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.judges.specs import check_spec
 from pytest_ragmetrics.metrics import Metric
-from tests.plugin.conftest import MANY, SERIAL, RunPytest
+from tests.plugin.conftest import SERIAL, RunPytest
 
 # Made up; none is a key of anything. The last has no form of its own, and is that of the environment.
 KEYS = (
@@ -82,13 +82,9 @@ SAID = "".join(map(chr, {codes}))
 """
 
 
-@pytest.fixture
-def suite(no_provider: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Return test files in which the keys are in no line that pytest could show."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEYS[-1])
-    from textwrap import dedent
-
-    return {name: HEAD.format(codes=[*map(ord, SAID)]) + dedent(text) for name, text in SOURCES.items()}
+def hidden(text: str) -> str:
+    """Return a test file in which the keys are in no line that pytest could show."""
+    return HEAD.format(codes=[*map(ord, SAID)]) + dedent(text)
 
 
 def shown_in(text: str) -> list[str]:
@@ -96,19 +92,21 @@ def shown_in(text: str) -> list[str]:
     return [key for key in KEYS if key in text]
 
 
-@pytest.mark.parametrize("workers", [SERIAL, MANY], ids=["one process", "workers"])
-def test_no_message_has_a_key(
-    run: RunPytest, suite: dict[str, str], workers: list[str], pytester: pytest.Pytester
-) -> None:
-    """Whatever raised the error: application, metric, judge, factory, embedder, predicate or row."""
-    pytester.makeconftest(
-        HEAD.format(codes=[*map(ord, SAID)])
-        + "def pytest_ragmetrics_result(item, record):\n    raise ValueError(SAID)\n"
-    )
-    suite["test_observed"] = HEAD + "def test_it(): TokenF1().score(response='a', reference='a')\n"
-    suite["test_observed"] = suite["test_observed"].format(codes="[97]")
+@pytest.fixture(autouse=True)
+def _own_key(no_provider: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the environment name the last key."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEYS[-1])
+
+
+@pytest.mark.parametrize("workers", [SERIAL, ["-p", "xdist", "-n1"]], ids=["one process", "worker"])
+def test_no_message_has_a_key(run: RunPytest, workers: list[str], pytester: pytest.Pytester) -> None:
+    """Whatever raised the error: application, metric, judge, factory, embedder, predicate, row or hook."""
+    pytester.makeconftest(hidden("def pytest_ragmetrics_result(item, record): raise ValueError(SAID)"))
+    observed = f"{HEAD.format(codes=[97])}def test_it(): TokenF1().score(response='a', reference='a')\n"
+    suite = {name: hidden(text) for name, text in SOURCES.items()}
     files = ("--junitxml=junit.xml", "--rag-json=run.json", "--rag-report=page.html", "--rag-markdown=table.md")
-    result = run(*workers, *files, "-rA", "--tb=long", "--continue-on-collection-errors", **suite)
+    shown = ("-rA", "--tb=long", "--continue-on-collection-errors")
+    result = run(*workers, *files, *shown, test_observed=observed, **suite)
     assert "***" in result.stdout.str()
     written = {name: (pytester.path / name).read_text("utf-8") for name in ("junit.xml", "run.json", "page.html")}
     written |= {"out": result.stdout.str(), "err": result.stderr.str()}
@@ -119,24 +117,15 @@ def test_no_message_has_a_key(
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_errors_show_no_key(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither as a text nor in their representation; the rest of a message stays."""
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEYS[-1])
+def test_errors_show_no_key(key: str) -> None:
+    """Neither as a text nor in their representation; the rest of a message stays, also of a spec that is a key."""
     for error in (RagMetricsError(f"a {key} b"), UnscoredError(f"a {key} b"), DatasetError(f"a {key} b", file=key)):
         assert not shown_in(f"{error} {error!r}")
         assert "a *** b" in str(error)
-
-
-@pytest.mark.parametrize("check", [check_spec, check_embedder_spec])
-@pytest.mark.parametrize("key", KEYS)
-def test_a_key_in_the_place_of_a_spec_is_not_shown(
-    key: str, check: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The message says what to write, as for any other text."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEYS[-1])
-    with pytest.raises(ValueError, match=r"\*\*\*.* is not one of auto, local, openai:MODEL") as caught:
-        check(key)
-    assert not shown_in(str(caught.value))
+    for check in (check_spec, check_embedder_spec):
+        with pytest.raises(ValueError, match=r"\*\*\*.* is not one of auto, local, openai:MODEL") as caught:
+            check(key)
+        assert not shown_in(str(caught.value))
 
 
 @pytest.mark.parametrize("text", ["a risk-based, task-oriented approach", "an ollama key", "sk-learn", "€ş你"])
@@ -157,7 +146,6 @@ def test_tables_and_commands_show_no_key(
         def measure(self, sample: Sample) -> MetricResult:
             raise ValueError(SAID)
 
-    monkeypatch.setenv("OPENAI_API_KEY", KEYS[-1])
     rows = [{"response": "first", "contexts": ["Ivy."]}]
     table = evaluate(rows, [Own()])
     assert "***" in str(table.rows[0].unscored)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from itertools import count
 
 import pytest
 
@@ -27,7 +25,7 @@ from tests.fake_openai import (
     silent,
     truncated,
 )
-from tests.plugin.conftest import MANY, RunPytest, wait_until
+from tests.plugin.conftest import RunPytest
 
 TABLE = """
     import pytest
@@ -46,38 +44,14 @@ BAD = [
 ]
 
 
-def answering(bad: dict[int, Reply]) -> Callable[[Body], str | Reply]:
-    """Return the answers of a server that has one reply for everything about some of the rows."""
+def test_a_bad_answer_costs_one_score_and_is_not_kept(run: RunPytest, server: FakeOpenAI) -> None:
+    """Each row without a score says why it has none; the next run asks for those rows again and for no other."""
 
     def answer(body: Body) -> str | Reply:
         asked = str(body["messages"])
-        return next((reply for row, reply in bad.items() if f"Pump {row} is" in asked), answer_sensibly(body))
+        return next((reply for row, (reply, _) in enumerate(BAD) if f"Pump {row} is" in asked), answer_sensibly(body))
 
-    return answer
-
-
-@pytest.mark.parametrize("workers", [[], MANY], ids=["serial", "workers"])
-def test_requests_that_were_given_up_are_sent_again_and_counted(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, workers: list[str]
-) -> None:
-    """No row is lost to a time-out; summary and JSON say what was sent for nothing."""
-    server.script(*[silent()] * 3)
-    test = """
-    @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
-    def test_golden(rag_scores):
-        assert rag_scores["relevance"] >= 0.0
-    """
-    result = run("--rag-timeout=2", "--rag-json=out.json", *workers, test_table=TABLE + test)
-    result.assert_outcomes(passed=10)
-    (said,) = (line for line in result.outlines if "given up" in line)
-    sent, given_up = map(int, re.findall(r"(\d+) requests? sent, (\d+) given up after their time-out", said)[0])
-    assert (sent, given_up >= 3) == (10 + given_up, True)
-    assert said in json.loads((pytester.path / "out.json").read_text("utf-8"))["run"]["notes"]
-
-
-def test_a_bad_answer_costs_one_score_and_is_not_kept(run: RunPytest, server: FakeOpenAI) -> None:
-    """Each row without a score says why it has none; the next run asks for those rows again and for no other."""
-    server.answer = answering({row: reply for row, (reply, _) in enumerate(BAD)})
+    server.answer = answer
     test = """
     def test_it():
         table = evaluate(ROWS, ["relevance"])
@@ -99,12 +73,7 @@ def test_a_bad_answer_costs_one_score_and_is_not_kept(run: RunPytest, server: Fa
 @pytest.mark.parametrize(
     ("reply", "option", "reason", "at_most"),
     [
-        (
-            rate_limited(),
-            "retries=2",
-            "JudgeError: * none of 10 *asked too fast, after 2 retries*--rag-conc*",
-            30,
-        ),
+        (rate_limited(), "retries=2", "JudgeError: * none of 10 *asked too fast, after 2 retries*--rag-conc*", 30),
         # One more may have begun before the first was read.
         (out_of_quota(), "concurrency=1", "the account has no credit left (You exceeded your current quota*", 2),
     ],
@@ -134,93 +103,68 @@ def test_tests_that_ask_one_by_one_do_not_wait_one_by_one(run: RunPytest, server
 
 ONE_BY_ONE = """
     import os
-    import signal
+    import pathlib
     import pytest
     from pytest_ragmetrics import assert_relevant
     @pytest.mark.parametrize("n", range(6))
     def test_row(n):
-        if n == int(os.environ.get("KILL", -1)):
-            os.kill(os.getpid(), signal.SIGKILL)
+        pathlib.Path(f"asks-{n}").write_text(str(os.getpid()))
         assert_relevant(f"Is pump {n} blue?", f"Pump {n} is blue.", min=0.1)
 """
-AT_ONCE = TABLE + "\n    def test_table(): assert evaluate(ROWS, ['relevance']).mean('relevance') > 0.1"
 
 
-@contextmanager
-def started(pytester: pytest.Pytester, *args: str) -> Iterator[subprocess.Popen[str]]:
-    """Run pytest in a process of its own."""
-    command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", "--color=no", *args]
-    with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def test_a_killed_process_loses_what_was_not_answered(
+@pytest.mark.skipif(os.name == "nt", reason="sends a signal")
+def test_what_was_paid_for_outlives_a_killed_worker_and_an_interrupt(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
-    """After SIGKILL in the middle of a request only that one is paid for again, and no lock is waited for."""
-    server.answer = answering({3: silent()})
+    """Another worker goes on, what it was answered is recorded, and the next run waits for no lock and pays the rest.
+
+    The worker is killed in the middle of a request, and the run is interrupted in the middle of another.
+    """
     pytester.makepyfile(test_rows=ONE_BY_ONE)
-    with started(pytester) as process:
-        # The fourth is asked when the third is stored.
-        wait_until(lambda: server.calls == 4, process)
+    command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", "-p", "xdist", "-n1", "--rag-cassette=answers.jsonl"]
+    process = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True)
+
+    def answer(body: Body) -> str | Reply:
+        if "Pump 3" in str(body["messages"]):
+            os.kill(int((pytester.path / "asks-3").read_text("utf-8")), signal.SIGKILL)
+            return silent()
+        if "Pump 4" in str(body["messages"]):
+            process.send_signal(signal.SIGINT)
+            return Reply(text=answer_sensibly(body), latency=0.3)
+        return answer_sensibly(body)
+
+    server.answer = answer
+    try:
+        out, _ = process.communicate(timeout=60)
+    finally:
         process.kill()
-    while server.in_flight:
-        time.sleep(0.01)  # else it might be answered after all
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    assert f"answers.jsonl: written, {server.answered - 3} answers" in out
     server.answer = answer_sensibly
     begun = time.monotonic()
-    run().assert_outcomes(passed=6)
+    run("--rag-cassette=answers.jsonl").assert_outcomes(passed=6)
     assert time.monotonic() - begun < 60
-    assert server.answered == 6
-    assert server.duplicates == 0
-
-
-def test_a_killed_worker_costs_nothing_twice(
-    run: RunPytest, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
-) -> None:
-    """When a worker dies the others go on; the next run pays for what was missing, and the cassette is whole then."""
-    monkeypatch.setenv("KILL", "3")
-    cassette = "--rag-cassette=answers.jsonl"
-    result = run(*MANY, cassette, "--max-worker-restart=1", test_rows=ONE_BY_ONE)
-    result.assert_outcomes(passed=5, failed=1)
-    assert (server.answered, server.duplicates) == (5, 0)
-    monkeypatch.delenv("KILL")
-    run(cassette).assert_outcomes(passed=6)
     assert (server.answered, server.duplicates) == (6, 0)
     assert len((pytester.path / "answers.jsonl").read_text("utf-8").splitlines()) == 6
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
-def test_an_interrupt_keeps_what_is_on_its_way(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
+def test_an_interrupt_keeps_what_is_on_its_way(run: RunPytest, server: FakeOpenAI) -> None:
     """Ctrl-C ends the run as an interrupt, and the requests in flight are waited for and kept."""
-    # The second round is never complete.
-    server.waves = [4, 1_000]
-    pytester.makepyfile(test_rows=AT_ONCE)
-    with started(pytester, "--rag-concurrency=4") as process:
-        wait_until(lambda: server.in_flight == 4 and server.answered == 4, process)
-        process.send_signal(signal.SIGINT)
-        server.release()
-        out, _ = process.communicate(timeout=30)
-    assert process.returncode == pytest.ExitCode.INTERRUPTED
-    assert "KeyboardInterrupt" in out
+    came, main = count(1), threading.get_ident()
+
+    def answer(body: Body) -> Reply:
+        if next(came) == 8:
+            signal.pthread_kill(main, signal.SIGINT)
+        return Reply(text=answer_sensibly(body), latency=0.3)
+
+    server.answer = answer
+    table = "\n    def test_table(): assert evaluate(ROWS, ['relevance']).mean('relevance') > 0.1"
+    with pytest.raises(KeyboardInterrupt):
+        run("--rag-concurrency=4", test_table=TABLE + table)
     # On a busy machine the signal may come when the last two are in flight.
     assert server.answered == server.calls >= 8
+    server.answer = answer_sensibly
     run().assert_outcomes(passed=1)
-    assert server.answered == 10
-    assert server.duplicates == 0
-
-
-@pytest.mark.skipif(os.name == "nt", reason="sends a signal")
-def test_an_interrupt_of_workers_is_recorded(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
-    """What they paid for until they ended stands in the cassette of the run, which replays without them."""
-    server.latency = 0.3
-    pytester.makepyfile(test_rows=ONE_BY_ONE)
-    with started(pytester, *MANY, "--rag-cassette=answers.jsonl") as process:
-        wait_until(lambda: server.answered >= 2, process)
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
-    assert process.returncode == pytest.ExitCode.INTERRUPTED
-    assert f"answers.jsonl: written, {server.answered} answers" in out
-    assert len((pytester.path / "answers.jsonl").read_text("utf-8").splitlines()) == server.answered == server.calls
+    assert (server.answered, server.duplicates) == (10, 0)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
-from typing import Any
+from collections import Counter
 
 import pytest
 
 from tests.fake_answers import answer_sensibly
-from tests.fake_openai import Body, FakeOpenAI, Reply, failing
-from tests.plugin.conftest import MANY, SERIAL, Run, RunOnce, RunPytest, Scored
+from tests.fake_openai import Body, FakeOpenAI, Reply
+from tests.plugin.conftest import RunPytest, Scored
 from tests.scripted_judge import claims, rated, verdicts
 
 PANEL = "panel:openai:a,openai:b,openai:c"
@@ -31,7 +29,10 @@ TESTS = """
         assert assert_relevant("How deep is it?", "40 m: rated.", min=0.7).value == 0.75
 """
 #: Whether a, b and c support the claim of a row.
-SUPPORTS = {"alike": "yyy", "carried": "yny", "outvoted": "nyn", "split": "ynf", "outage": "yyf", "alone": "yff"}
+SUPPORTS = {"alike": "yyy", "carried": "yny", "outvoted": "nyn"}
+
+
+RATED = "rate_relevance: rated 0.75 by openai:a, 0.00 by openai:b, 1.00 by openai:c"
 
 
 def answer(body: Body) -> str | Reply:
@@ -46,80 +47,56 @@ def answer(body: Body) -> str | Reply:
         return answer_sensibly(body)
     if "<<<claims" not in prompt:
         return json.dumps(claims(f"Pike live in the lake: {row}."))
-    said = SUPPORTS[row][number]
-    return failing(500) if said == "f" else json.dumps(verdicts([2] if said == "y" else None))
+    return json.dumps(verdicts([2] if SUPPORTS[row][number] == "y" else None))
 
 
-def outcomes(run: Run) -> dict[str, tuple[Any, ...]]:
-    """Return outcome, score and disagreements of each test."""
-    return {
-        name.partition("::")[2]: (test["outcome"], record["score"], record["reason"], record["disagreements"])
-        for name, test in run.tests.items()
-        for record in test["records"]
+def asked(server: FakeOpenAI) -> dict[str, int]:
+    """Return how often each model was asked."""
+    return dict(Counter(request.body["model"] for request in server.requests))
+
+
+def test_a_panel_decides_and_is_paid_once(
+    run: RunPytest, server: FakeOpenAI, scored: Scored, pytester: pytest.Pytester
+) -> None:
+    """The first judge alone lists the claims; failure, JSON file and page show who disagreed.
+
+    From the cache or the committed cassette alone a second run finds the same.
+    """
+    server.answer = answer
+    files = ("--rag-json=out.json", "--rag-report=out.html", "--rag-cassette=judge.jsonl")
+    result = run(f"--rag-judge={PANEL}", *files, test_lake=TESTS)
+    result.assert_outcomes(passed=3, failed=1)
+    assert asked(server) == {"a": 7, "b": 4, "c": 4}
+    records = {name.partition("::")[2]: test["records"][0] for name, test in scored().items()}
+    # The usage is that of all judges.
+    assert sorted(record["usage"]["calls"] for record in records.values()) == [3, 4, 4, 4]
+    claim = "verify_claims, claim 1"
+    carried = f'{claim} "Pike live in the lake: carried.": yes: openai:a, openai:c; no: openai:b (Reason 1.)'
+    outvoted = f'{claim} "Pike live in the lake: outvoted.": no: openai:a, openai:c; yes: openai:b (Reason 1.)'
+    shown = ("outcome", "score", "reason", "disagreements")
+    found = {name: [record[field] for field in shown] for name, record in records.items()}
+    assert found == {
+        "test_claims[alike]": ["passed", 1.0, "1 of 1 claims supported", []],
+        "test_claims[carried]": ["passed", 1.0, "1 of 1 claims supported", [carried]],
+        "test_claims[outvoted]": ["failed", 0.0, "0 of 1 claims supported", [outvoted]],
+        "test_rating": ["passed", 0.75, "So says a.", [RATED]],
     }
-
-
-@pytest.fixture(scope="module")
-def first(run_once: RunOnce, shared_server: FakeOpenAI) -> Run:
-    """Run the suite once, with everything that a run writes."""
-    shared_server.answer = answer
-    written = ("--rag-json=out.json", "--rag-report=out.html", "--rag-cassette=judge.jsonl")
-    return run_once(f"--rag-judge={PANEL}", *written, provider=shared_server, test_lake=TESTS)
-
-
-def test_all_judges_are_asked_what_they_decide(first: Run, shared_server: FakeOpenAI) -> None:
-    """The first one alone lists the claims; usage and cost are those of all."""
-    first.result.assert_outcomes(passed=3, failed=1)
-    asked = [request.body["model"] for request in shared_server.requests[:15]]
-    assert {model: asked.count(model) for model in "abc"} == {"a": 7, "b": 4, "c": 4}
-    calls = {test["id"]: test["records"][0]["usage"]["calls"] for test in first.tests.values()}
-    assert sorted(calls.values()) == [3, 4, 4, 4]
-
-
-def test_disagreements_are_in_every_output(first: Run) -> None:
-    """In the failure, the JSON file and the page, which show who was asked and replied what."""
-    carried = (
-        'verify_claims, claim 1 "Pike live in the lake: carried.": yes: openai:a, openai:c; no: openai:b (Reason 1.)'
-    )
-    outvoted = carried.replace("carried", "outvoted").replace("yes", "*").replace("no", "yes").replace("*", "no")
-    outvoted = outvoted.replace(" (Reason 1.)", "") + " (Reason 1.)"
-    rating = "rate_relevance: rated 0.75 by openai:a, 0.00 by openai:b, 1.00 by openai:c"
-    found = outcomes(first)
-    assert found["test_claims[alike]"] == ("passed", 1.0, "1 of 1 claims supported", [])
-    assert found["test_claims[carried]"] == ("passed", 1.0, "1 of 1 claims supported", [carried])
-    assert found["test_claims[outvoted]"] == ("failed", 0.0, "0 of 1 claims supported", [outvoted])
-    assert found["test_rating"] == ("passed", 0.75, "So says a.", [rating])
-    first.result.stdout.fnmatch_lines([f"E*  judges: {outvoted.replace('[', '[[]')}"])
-    page = first.text("out.html")
-    assert "the judges are not unanimous" in page
-    records = {name.partition("::")[2]: test["records"][0] for name, test in first.tests.items()}
+    result.stdout.fnmatch_lines([f"E*  judges: {outvoted}"])
     judges = {name: [exchange["judge"] for exchange in record["exchanges"]] for name, record in records.items()}
-    assert judges["test_rating"] == ["openai:a", "openai:b", "openai:c"]
-    assert judges["test_claims[alike]"] == []
+    assert (judges["test_rating"], judges["test_claims[alike]"]) == (["openai:a", "openai:b", "openai:c"], [])
+    assert "the judges are not unanimous" in (pytester.path / "out.html").read_text("utf-8")
+    for mode, without in (("auto", "judge.jsonl"), ("replay", ".ragmetrics")):
+        (pytester.path / without).rename(pytester.path / f"away-{mode}")
+        run(f"--rag-judge={PANEL}", *files, f"--rag-cache={mode}").assert_outcomes(passed=3, failed=1)
+        again = {name.partition("::")[2]: test["records"][0] for name, test in scored().items()}
+        assert {name: [record[field] for field in shown] for name, record in again.items()} == found
+    assert server.calls == 15
 
 
-@pytest.mark.parametrize(("mode", "workers"), [("replay", SERIAL), ("auto", MANY)])
-def test_a_second_run_asks_nobody(
-    first: Run, run_once: RunOnce, shared_server: FakeOpenAI, tmp_path: Path, workers: list[str], mode: str
-) -> None:
-    """From the cache or the committed cassette alone, serially and with workers, it finds the same."""
-    folder = shutil.copytree(first.folder, tmp_path / "again")
-    if mode == "replay":
-        shutil.rmtree(folder / ".ragmetrics")
-    else:
-        (folder / "judge.jsonl").unlink()
-    before = shared_server.calls
-    options = (f"--rag-judge={PANEL}", f"--rag-cache={mode}", "--rag-json=out.json", "--rag-cassette=judge.jsonl")
-    again = run_once(*options, *workers, provider=shared_server, folder=folder)
-    again.result.assert_outcomes(passed=3, failed=1)
-    assert outcomes(again) == outcomes(first)
-    assert shared_server.calls == before
-
-
-def test_one_judge_alone_is_not_asked_again(
-    first: Run, run_once: RunOnce, shared_server: FakeOpenAI, tmp_path: Path
-) -> None:
+def test_one_judge_alone_is_not_asked_again(run: RunPytest, server: FakeOpenAI) -> None:
     """Its answers are its own: another panel asks only the new judge, and one of known judges nobody."""
+    server.answer = answer
+    run(f"--rag-judge={PANEL}", "-k", "rating", test_lake=TESTS)
     test = """
         from pytest_ragmetrics import assert_relevant
 
@@ -127,60 +104,10 @@ def test_one_judge_alone_is_not_asked_again(
             for judge in ("openai:b", "openai:c", "panel:openai:c,openai:a", "panel:openai:b,openai:d,openai:c"):
                 print("RATED", assert_relevant("How deep is it?", "40 m: rated.", min=0, judge=judge).value)
     """
-    folder = shutil.copytree(first.folder, tmp_path / "again")
-    before = shared_server.calls
-    ended = run_once("-s", "test_own.py", provider=shared_server, folder=folder, test_own=test)
-    ended.result.assert_outcomes(passed=1)
-    rates = [float(line.rpartition("RATED ")[2]) for line in ended.result.outlines if "RATED" in line]
+    result = run("-s", "test_own.py", test_own=test)
+    rates = [float(line.rpartition("RATED ")[2]) for line in result.outlines if "RATED" in line]
     assert rates == [0.0, 1.0, 0.875, 0.5]
-    assert [request.body["model"] for request in shared_server.requests[before:]] == ["d"]
-
-
-def test_judges_that_fail(run: RunPytest, server: FakeOpenAI) -> None:
-    """Two of three decide; a split and a single answer leave the row unscored, with the reason."""
-    server.answer = answer
-    test = TESTS.replace('["alike", "carried", "outvoted"]', '["outage", "split", "alone"]').replace(
-        '(row == "carried")', "1"
-    )
-    result = run(f"--rag-judge={PANEL}", "--rag-retries=0", test_lake=test)
-    result.assert_outcomes(passed=2, failed=2)
-    result.stdout.fnmatch_lines(
-        [
-            "*UnscoredError: *the judges are split: verify_claims, claim 1 *: yes: openai:a; no: openai:b (Reason 1.)",
-            "*UnscoredError: *verify_claims: 1 of 3 judges answered, and 2 must: openai:b: *500*; openai:c: *500*",
-        ]
-    )
-
-
-@pytest.mark.parametrize("place", ["variable", "ini", "marker"])
-def test_a_panel_can_be_named_wherever_a_judge_can(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    """With errors that name the place."""
-    for spec, problem in ((PANEL, ""), ("panel:openai:a,opnai", "judge 2: 'opnai' is not one of auto")):
-        mark = ""
-        if place == "variable":
-            monkeypatch.setenv("RAGMETRICS_JUDGE", spec)
-        elif place == "ini":
-            pytester.makeini(f"[pytest]\nrag_judge = {spec}\n")
-        else:
-            mark = f"@pytest.mark.rag_judge({spec!r})"
-        server.answer = answer
-        test = f"""
-            import pytest
-            from pytest_ragmetrics import assert_relevant
-
-            {mark}
-            def test_rating():
-                result = assert_relevant("How deep is it?", "40 m: rated.", min=0.7)
-                assert result.judge == {spec!r}
-        """
-        result = run(test_it=test)
-        if problem:
-            assert problem in result.stdout.str() + result.stderr.str()
-            assert result.ret != 0
-        else:
-            result.assert_outcomes(passed=1)
+    assert asked(server) == dict.fromkeys("abcd", 1)
 
 
 def test_votes_of_a_panel_are_answers_of_the_panel(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
@@ -188,11 +115,10 @@ def test_votes_of_a_panel_are_answers_of_the_panel(run: RunPytest, server: FakeO
     server.answer = answer
     result = run(f"--rag-judge={PANEL}", "--rag-votes=3", "--rag-json=out.json", "-k", "rating", test_lake=TESTS)
     result.assert_outcomes(passed=1, deselected=3)
-    asked = [request.body["model"] for request in server.requests]
-    assert {model: asked.count(model) for model in "abc"} == {"a": 3, "b": 3, "c": 3}
+    assert asked(server) == {"a": 3, "b": 3, "c": 3}
     (record,) = scored()["test_lake.py::test_rating"]["records"]
     assert record["samples"] == [0.75, 0.75, 0.75]
-    assert record["disagreements"] == ["rate_relevance: rated 0.75 by openai:a, 0.00 by openai:b, 1.00 by openai:c"]
+    assert record["disagreements"] == [RATED]
 
 
 def test_the_budget_counts_every_judge(run: RunPytest, server: FakeOpenAI) -> None:
@@ -231,11 +157,11 @@ def test_a_hook_makes_judges_of_a_panel(run: RunPytest, server: FakeOpenAI) -> N
             print("CALLS", result.value, result.usage.calls, result.usage.cached_calls, result.judge)
     """
     server.answer = answer
+    panel = "--rag-judge=panel:openai:a,our house,openai:c"
     for calls in ("3 0", "1 2"):
-        result = run("-s", "--rag-judge=panel:openai:a,our house,openai:c", conftest=conftest, test_house=test)
+        result = run("-s", panel, conftest=conftest, test_house=test)
         result.stdout.fnmatch_lines([f"*CALLS 1.0 {calls} panel:openai:a,house,openai:c"])
-    result = run("--rag-judge=panel:openai:a,our house,openai:c", "--rag-max-calls=0", "--rag-cache=auto")
-    result.stdout.fnmatch_lines(["*BudgetExceededError*"])
+    run(panel, "--rag-max-calls=0").stdout.fnmatch_lines(["*BudgetExceededError*"])
     assert server.calls == 2
 
 
