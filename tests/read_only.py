@@ -1,24 +1,28 @@
-"""A folder where nothing can be changed, whoever runs the tests."""
+"""A cache where nothing can be changed, whoever runs the tests."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from pytest_ragmetrics.cache.entry import CacheEntry
+from pytest_ragmetrics.cache.store import Store
 
 _NOBODY = 65534
 
 
 @contextmanager
-def read_only(fill: Callable[[Path], object]) -> Iterator[Path]:
-    """Yield a folder that was filled and then closed to changes; root, who may change all, is nobody meanwhile."""
+def read_only(*entries: CacheEntry) -> Iterator[Path]:
+    """Yield a folder with entries, closed to changes; root, who may change all, is nobody meanwhile."""
     is_root = os.geteuid() == 0
     # Nobody can enter the folders that pytest makes for root.
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, "closed")
-        fill(folder)
+        with Store(folder) as store:
+            store.put_many(entries)
         folders = [Path(place), *(path for path in Path(place).rglob("*") if path.is_dir())]
         if is_root:
             for path in (Path(place), *Path(place).rglob("*")):

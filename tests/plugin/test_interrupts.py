@@ -6,13 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pytest_ragmetrics.cache.store import Store
 from tests.fake_openai import FakeOpenAI, Reply, failing
-from tests.plugin.conftest import MANY, SERIAL, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 
@@ -38,23 +42,15 @@ def pytest_keyboard_interrupt():
         time.sleep(0.01)
 """
 IN_FLIGHT = 8
+OPTIONS = ("-p", "ragmetrics", f"--rag-concurrency={IN_FLIGHT}")
 
 
-def begin(folder: Path, server: FakeOpenAI, *args: str) -> subprocess.Popen[str]:
-    """Start pytest in a process group of its own, as a shell does."""
-    (folder / "test_rows.py").write_text(SUITE, "utf-8")
-    (folder / "conftest.py").write_text(CONFTEST, "utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", f"--rag-concurrency={IN_FLIGHT}", *args]
-    environment = {**os.environ, "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-fake", "HOME": str(folder)}
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something to become true."""
+    deadline = time.monotonic() + 90
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def stored(folder: Path) -> int:
@@ -63,24 +59,47 @@ def stored(folder: Path) -> int:
         return store.count()
 
 
-@pytest.mark.parametrize("workers", [SERIAL, MANY], ids=["one process", "workers"])
-def test_an_interrupt_sends_nothing_that_had_not_begun(no_provider: None, tmp_path: Path, workers: list[str]) -> None:
+def interrupted(folder: Path, server: FakeOpenAI, interrupt: Callable[[], object], processes: int) -> None:
+    """Interrupt a run whose requests are all in flight, answer them, and let it end when the answers are stored.
+
+    Of those that would be asked again, as they failed or cannot be used, none is.
+    """
+    until(lambda: server.in_flight == IN_FLIGHT)
+    interrupt()
+    until(lambda: len([*folder.glob("interrupted-*")]) == processes)
+    server.release()
+    until(lambda: server.calls >= IN_FLIGHT and stored(folder) >= IN_FLIGHT - len(ASKED_AGAIN))
+    (folder / "go-on").touch()
+
+
+ASKED_AGAIN = (failing(), failing(), failing(429), "no JSON", Reply(text='{"claims": 3}'))
+
+
+@pytest.fixture
+def held(server: FakeOpenAI, pytester: pytest.Pytester) -> FakeOpenAI:
+    """Write the suite, and return a provider that answers nothing before it is released."""
+    # A round that is never complete.
+    server.waves = [1_000]
+    server.script(*ASKED_AGAIN)
+    pytester.makepyfile(test_rows=SUITE, conftest=CONFTEST)
+    return server
+
+
+def test_an_interrupt_sends_nothing_that_had_not_begun(held: FakeOpenAI, pytester: pytest.Pytester) -> None:
     """No further row, no next request of a row, no repair and no retry; what was in flight is stored."""
-    with FakeOpenAI() as server:
-        # A round that is never complete.
-        server.waves = [1_000]
-        asked_again = (failing(), failing(), failing(429), "no JSON", Reply(text='{"claims": 3}'))
-        server.script(*asked_again)
-        kept = IN_FLIGHT - len(asked_again)
-        process = begin(tmp_path, server, *workers)
-        wait_until(lambda: server.in_flight == IN_FLIGHT, process)
-        os.killpg(process.pid, signal.SIGINT)
-        processes = 3 if workers else 1
-        wait_until(lambda: len([*tmp_path.glob("interrupted-*")]) == processes, process)
-        server.release()
-        wait_until(lambda: server.calls >= IN_FLIGHT and stored(tmp_path) >= kept, process)
-        (tmp_path / "go-on").touch()
-        process.communicate()
-        assert process.returncode == pytest.ExitCode.INTERRUPTED
-        assert server.calls == IN_FLIGHT
-    assert stored(tmp_path) == kept
+    interrupt = partial(signal.pthread_kill, threading.main_thread().ident or 0, signal.SIGINT)
+    with ThreadPoolExecutor(1) as thread:
+        ended = thread.submit(interrupted, pytester.path, held, interrupt, 1)
+        result = pytester.runpytest_inprocess(*OPTIONS, no_reraise_ctrlc=True)
+        ended.result()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert (held.calls, stored(pytester.path)) == (IN_FLIGHT, IN_FLIGHT - len(ASKED_AGAIN))
+
+
+def test_an_interrupt_reaches_workers(held: FakeOpenAI, pytester: pytest.Pytester) -> None:
+    """A shell interrupts the whole process group, with the same end."""
+    command = [sys.executable, "-m", "pytest", *OPTIONS, "-p", "xdist", "-n1"]
+    with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        interrupted(pytester.path, held, partial(os.killpg, process.pid, signal.SIGINT), 2)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    assert (held.calls, stored(pytester.path)) == (IN_FLIGHT, IN_FLIGHT - len(ASKED_AGAIN))

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,23 +13,11 @@ import record_examples
 from record_examples import EXAMPLES, STAND_IN, RecordingError, main, origin, record_real
 
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import EMBEDDING
-from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.judges.api import OPENAI
 from tests.fake_answers import answer_sensibly
-from tests.fake_openai import FakeOpenAI, Reply, failing
+from tests.fake_openai import FakeOpenAI, failing
 
 KEY = "sk-of-an-owner-0123456789"
-#: Runs the tool in a process of its own, with a server in the place of the provider.
-_ELSEWHERE = """
-import sys
-from pathlib import Path
-from pytest_ragmetrics.judges.api import OPENAI
-from record_examples import main
-url, folder, work, *arguments = sys.argv[1:]
-object.__setattr__(OPENAI, "url", url)
-sys.exit(main(arguments, folder=Path(folder), work=Path(work)))
-"""
 
 
 def reworded(body: dict[str, Any]) -> str:
@@ -80,7 +63,7 @@ def answers(tmp_path: Path) -> Path:
             {"id": f"{name}-{n // 2}", "question": f"How deep is lake {n}?", "group": str(n), "label": n % 2,
              "response": f"Lake {n} is deep." if n % 2 else "Ask me anything else, please.",
              "contexts": [f"Lake {n} is deep. Pike live in it."]}
-            for n in range(8)
+            for n in range(4)
         )  # fmt: skip
         (folder / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
     return folder
@@ -99,43 +82,35 @@ def test_a_recording_is_forecast_first(
     assert main(["--real", f"--answers={answers}"], folder=example, work=tmp_path / "work") == 0
     said = capsys.readouterr().out
     lines = {line.split()[0]: line.split() for line in said.partition("dry run:")[2].splitlines() if line.strip()}
-    # Two tests and 8 answers have claims, which are listed and verified; the "lakes" are rated.
-    assert lines["relevance"][1:3] == ["9", "9"]
-    assert int(lines["faithfulness"][1]) == 11
+    # Two tests and 4 answers have claims, which are listed and verified; the "lakes" are rated.
+    assert lines["relevance"][1:3] == ["5", "5"]
+    assert int(lines["faithfulness"][1]) == 7
     assert lines["total"][-1].startswith("$0.0")
     assert "add --max-cost=DOLLARS" in said
     assert (provider.calls, content(example)) == (0, before)
 
 
-def test_a_killed_recording_goes_on(
-    provider: FakeOpenAI, example: Path, answers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_recording_that_failed_goes_on(
+    provider: FakeOpenAI, example: Path, answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What was paid for is not asked again; the cassette replays, and the README says whose replies they are."""
-    arguments = ["--real", f"--answers={answers}", "--limit=6", "--max-cost=0.5"]
-    monkeypatch.setenv("RAGMETRICS_CONCURRENCY", "2")
+    arguments = ["--real", f"--answers={answers}", "--limit=4", "--max-cost=0.5"]
     first = iter(range(8))
-    provider.answer = lambda body: Reply(text=reworded(body), latency=0 if next(first, None) is not None else 600)
-    command = [sys.executable, "-c", _ELSEWHERE, provider.base_url, str(example), str(tmp_path / "work"), *arguments]
+    provider.answer = lambda body: failing(400, "No.") if next(first, None) is None else reworded(body)
     before = content(example)
-    environment = {**os.environ, "PYTHONPATH": str(Path(record_examples.__file__).parent)}
-    quiet: dict[str, Any] = {"env": environment, "stdout": subprocess.DEVNULL, "start_new_session": True}
-    with subprocess.Popen(command, cwd=EXAMPLES.parent, **quiet) as killed:
-        deadline = time.monotonic() + 60
-        with Store(tmp_path / "work" / "cache") as store:
-            while sum(entry.task != EMBEDDING for entry in store) < 8 and time.monotonic() < deadline:
-                time.sleep(0.05)
-        os.killpg(killed.pid, signal.SIGKILL)
+    assert main(arguments, folder=example, work=tmp_path / "work") == 1
+    assert "is as it was; what is paid for is in " in capsys.readouterr().out
     asked = provider.answered
     assert (asked >= 8, content(example)) == (True, before)
     provider.answer = reworded
     assert main(arguments, folder=example, work=tmp_path / "work") == 0
-    assert provider.answered > asked + 8
+    assert provider.answered > asked
     assert provider.duplicates == 0
     assert origin(example) == "openai:gpt-5.4-mini"
     readme = (example / "README.md").read_text("utf-8")
     assert "The replies in `judge.jsonl` are those of `openai:gpt-5.4-mini`, recorded on 20" in readme
-    assert "| ragtruth_qa | `faithfulness` | 6 | 1.00 (" in readme
-    assert "| ansrel_alce | `relevance` | 6 | " in readme
+    assert "| ragtruth_qa | `faithfulness` | 4 | 1.00 (" in readme
+    assert "| ansrel_alce | `relevance` | 4 | " in readme
     assert "fake provider" not in readme
     recorded = Cassette(example / "judge.jsonl").entries
     texts = [entry.reply["text"] for entry in recorded.values() if "text" in entry.reply]
@@ -168,26 +143,27 @@ def test_where_no_provider_would_be_asked_nothing_is(
     assert (provider.calls, content(example), work.exists()) == (0, before, False)
 
 
-def test_what_a_stand_in_says_is_not_taken(
-    provider: FakeOpenAI, example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--max-cost=1"], "all 8 replies are as the stand-in words them"),
+        (["--answers=nowhere"], "ragtruth*.jsonl, begin*.jsonl"),
+    ],
+)
+def test_what_cannot_be_recorded_changes_nothing(
+    provider: FakeOpenAI,
+    example: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
 ) -> None:
-    """Whatever address it answers at; nor is what fails, or a budget that ends it."""
+    """What a stand-in says is not taken, whatever its address; a folder without labelled answers is named."""
     provider.answer = answer_sensibly
     before = content(example)
-    assert main(["--real", "--max-cost=1"], folder=example, work=tmp_path / "work") == 2
-    assert "all 8 replies are as the stand-in words them" in capsys.readouterr().err
-    provider.answer = lambda _: failing(400, "No.")
-    assert main(["--real", "--max-cost=1"], folder=example, work=tmp_path / "other") == 1
-    assert "is as it was; what is paid for is in " in capsys.readouterr().out
+    assert main(["--real", *arguments], folder=example, work=tmp_path / "work") == 2
+    assert said in capsys.readouterr().err
     assert content(example) == before
-
-
-def test_a_folder_without_labelled_answers_is_named(
-    provider: FakeOpenAI, example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With the names that its files may have."""
-    assert main(["--real", f"--answers={example}"], folder=example, work=tmp_path / "work") == 2
-    assert "ragtruth*.jsonl, begin*.jsonl" in capsys.readouterr().err
 
 
 def test_the_stand_in_replaces_no_recording_of_a_model(

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sqlite3
-import subprocess
-import sys
-from contextlib import closing, suppress
-
 import pytest
 
 from tests.fake_answers import answer_sensibly
-from tests.fake_openai import FakeOpenAI, failing, out_of_quota, silent
-from tests.plugin.conftest import Run, RunOnce, RunPytest, Scored, wait_until
+from tests.fake_openai import FakeOpenAI, failing, out_of_quota
+from tests.plugin.conftest import RunPytest, Scored
 
 JUDGED = ("--rag-judge=openai:gpt-mine",)
 ROWS = 'ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "answer": f"Pool {n}."} for n in range(COUNT)]'
@@ -161,7 +154,6 @@ NONE = """
         assert rag_scores["coherence"] >= 0
 """
 PASSING = {
-    "test_sync": asking(SYNC),
     "test_async": asking(ASYNC),
     "test_function": asking(CLOSING.replace("SCOPE", "function")),
     "test_module": asking(CLOSING.replace("SCOPE", "module")),
@@ -176,37 +168,29 @@ WRONG = {
 }
 
 
-@pytest.fixture(scope="module")
-def applications(run_once: RunOnce, shared_server: FakeOpenAI) -> Run:
-    """Run suites with applications of every kind, one after the other."""
-    files = {**PASSING, **WRONG, "test_waiting": WAITING, "test_parameter": PARAMETER}
-    return run_once(*JUDGED, "-rA", "-o", "rag_respond_threads=3", provider=shared_server, **files)
+APPLICATIONS = (*JUDGED, "-rA", "-o", "rag_respond_threads=3")
 
 
-def test_the_application_answers_each_row_once(applications: Run) -> None:
+def test_the_application_answers_each_row_once(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
     """Whatever the scope of its fixture, sync or async, as many at a time as may be, and never after it has ended."""
-    passed = [line for line in applications.result.outlines if line.startswith("PASSED")]
-    for name in PASSING:
-        assert [line.split("[")[1] for line in passed if f"{name}.py" in line] == [f"r{n}]" for n in range(6)]
-    for name in ("test_sync", "test_async", "test_function", "test_module"):
-        assert sorted(applications.text(f"{name}.asked").split()) == [f"r{n}" for n in range(6)]
-    assert len([line for line in passed if "test_waiting.py" in line]) == 3
-    assert len([line for line in passed if "test_parameter.py" in line]) == 4
+    result = run(*APPLICATIONS, **PASSING, test_waiting=WAITING, test_parameter=PARAMETER)
+    result.assert_outcomes(passed=5 * 6 + 3 + 4)
+    for name in ("test_async", "test_function", "test_module"):
+        asked = (pytester.path / f"{name}.asked").read_text("utf-8")
+        assert sorted(asked.split()) == [f"r{n}" for n in range(6)]
 
 
-def test_an_application_that_fails_fails_its_row(applications: Run) -> None:
+def test_an_application_that_fails_fails_its_row(run: RunPytest, server: FakeOpenAI) -> None:
     """What goes wrong in one row is told with its id, a skip skips its test, and the others pass."""
-    applications.result.assert_outcomes(passed=36 + 3 + 4 + 2 + 2, errors=2 * 5 + 6 + 2, skipped=2)
+    result = run(*APPLICATIONS, **WRONG)
+    result.assert_outcomes(passed=2 + 2, errors=2 * 5 + 6 + 2, skipped=2)
     for name in ("test_raising", "test_araising"):
-        applications.result.stdout.fnmatch_lines_random(
+        result.stdout.fnmatch_lines_random(
             [f"PASSED {name}.py::test_golden[[]r6[]]", f"SKIPPED *{name}.py:*: no answer today"]
         )
-    for said in (
-        "'r0': rag_respond raised KeyError: 'lost'",
-        "'r1': rag_respond raised SystemExit: 3",
-    ):
+    for said in ("'r0': rag_respond raised KeyError: 'lost'", "'r1': rag_respond raised SystemExit: 3"):
         pattern = f"E *UnscoredError: row {said}"
-        applications.result.stdout.fnmatch_lines([pattern, pattern])
+        result.stdout.fnmatch_lines([pattern, pattern])
     for said in (
         "'r2': rag_respond returned None; it must return a text, *",
         "'r3': rag_respond returned no response; write *",
@@ -215,9 +199,9 @@ def test_an_application_that_fails_fails_its_row(applications: Run) -> None:
         # The whole text of the failure: no frame of this package above it.
         pattern = f"row {said}"
         head = "*ERROR at setup of test_golden*"
-        applications.result.stdout.fnmatch_lines([head, pattern, head, pattern])
-        assert f"E   pytest_ragmetrics.UnscoredError: {pattern[:20]}" not in applications.result.stdout.str()
-    applications.result.stdout.fnmatch_lines_random(
+        result.stdout.fnmatch_lines([head, pattern, head, pattern])
+        assert f"E   pytest_ragmetrics.UnscoredError: {pattern[:20]}" not in result.stdout.str()
+    result.stdout.fnmatch_lines_random(
         [
             "E *rag_respond must return a function from Sample to response, not str",
             "row 'r0' has no response; did you write 'answr' for response[?]*",
@@ -319,57 +303,18 @@ def test_stopping_early_calls_off_the_rest(run: RunPytest, server: FakeOpenAI) -
     assert server.calls == 40
 
 
-def test_an_interrupt_ends_the_wait(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
-    """Ctrl-C while a test waits for its row ends the run, with what was answered kept for the next."""
-    pytester.makeconftest(
-        "import pathlib\ndef pytest_keyboard_interrupt():\n    pathlib.Path('interrupted').touch()",
-    )
-    pytester.makepyfile(test_it=GOLDEN)
-    cache = pytester.path / ".ragmetrics" / "cache.db"
-
-    def seven_are_kept() -> bool:
-        if not cache.exists():
-            return False
-        with closing(sqlite3.connect(cache)) as rows, suppress(sqlite3.OperationalError):
-            # Its table may not be there yet, or be locked.
-            return bool(rows.execute("SELECT count(*) FROM Cache").fetchone()[0] == 7)
-        return False
-
-    options = ("--rag-retries=0", "--rag-timeout=600")
-    command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", *JUDGED, *options]
-    with FakeOpenAI(answer=lambda body: silent() if "pool 0" in str(body) else answer_sensibly(body)) as first:
-        environment = {**os.environ, "OPENAI_BASE_URL": first.base_url}
-        process = subprocess.Popen(command, cwd=pytester.path, env=environment, stdout=subprocess.PIPE, text=True)
-        wait_until(seven_are_kept, process)
-        process.send_signal(signal.SIGINT)
-        wait_until((pytester.path / "interrupted").exists, process)
-    # The run waits for what it pays for; the provider that went away answers no more.
-    out, _ = process.communicate(timeout=90)
-    assert process.returncode == pytest.ExitCode.INTERRUPTED, out
-    run(*JUDGED).assert_outcomes(passed=8)
-    assert server.calls == 1
-
-
-def test_a_terminal_sees_how_far_it_is(server: FakeOpenAI, pytester: pytest.Pytester) -> None:
+def test_a_terminal_sees_how_far_it_is(run: RunPytest, server: FakeOpenAI, capsys: pytest.CaptureFixture[str]) -> None:
     """While a test waits, one line counts the rows; the results that follow are whole lines."""
-    pty = pytest.importorskip("pty", reason="a terminal is needed")
     server.latency = 0.4
-    pytester.makepyfile(test_it=GOLDEN)
-    ours, its = pty.openpty()
-    command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", "-p", "no:cacheprovider", *JUDGED]
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "100", "TERM": "xterm"}
-    with subprocess.Popen(command, cwd=pytester.path, env=environment, stdout=its, stderr=its):
-        os.close(its)
-        shown = b""
-        try:
-            while part := os.read(ours, 4096):
-                shown += part
-        except OSError:  # how Linux says that the other end is closed
-            pass
-    os.close(ours)
-    text = shown.decode()
+    terminal = """
+        def pytest_sessionstart(session):
+            reporter = session.config.pluginmanager.getplugin("terminalreporter")
+            reporter.isatty = type(reporter.isatty)(True)
+    """
+    run(*JUDGED, test_it=GOLDEN, conftest=terminal)
+    text = capsys.readouterr().out
     assert "\rragmetrics: 0 of 8 rows done ahead" in text
-    assert all(line.count("rows done ahead") == line.count("\r") or "done" not in line for line in text.split("\r\n"))
+    assert all(line.count("rows done ahead") == line.count("\r") or "done" not in line for line in text.split("\n"))
     assert "8 passed" in text
 
 
@@ -426,15 +371,8 @@ def test_subtests_and_coroutines_have_scores(run: RunPytest, server: FakeOpenAI,
             await asyncio.sleep(0)
             assert rag_scores["relevance"] > 0
     """
-    run(
-        *JUDGED,
-        "-p",
-        "asyncio",
-        "-o",
-        "asyncio_default_fixture_loop_scope=function",
-        "--rag-json=out.json",
-        test_it=suite,
-    )
+    options = ("-p", "asyncio", "-o", "asyncio_default_fixture_loop_scope=function", "--rag-json=out.json")
+    run(*JUDGED, *options, test_it=suite)
     tests = scored()
     assert {name: (test["outcome"], len(test["records"])) for name, test in tests.items()} == {
         "test_it.py::test_parts[r1]": ("failed", 1),

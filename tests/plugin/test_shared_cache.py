@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import MANY, RunPytest
+from tests.plugin.conftest import RunPytest
 
 SUITE = """
 import pytest
@@ -20,14 +20,14 @@ def test_it(number):
 JUDGE = "--rag-judge=openai:fake"
 
 
-def test_what_workers_paid_for_is_free_to_others(
+def test_what_one_run_paid_for_is_free_to_others(
     server: FakeOpenAI, run: RunPytest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The header names the place and the mode, the summary what was found there; a secret refuses what is unsigned."""
     (tmp_path / "shared").mkdir()
     shared = (tmp_path / "shared").as_uri()
     monkeypatch.setenv("RAGMETRICS_CACHE_URL", shared)
-    first = run(*MANY, JUDGE, test_it=SUITE)
+    first = run(JUDGE, test_it=SUITE)
     first.assert_outcomes(passed=4)
     calls = server.calls
     first.stdout.fnmatch_lines(
@@ -52,6 +52,7 @@ def test_a_place_that_is_gone_and_a_cassette(server: FakeOpenAI, run: RunPytest,
     result.stdout.fnmatch_lines(
         ["*UserWarning: shared cache file:///*gone: it cannot be*goes on with the local cache*"]
     )
+    assert not (tmp_path / "gone").exists()
     recorded = run(JUDGE, f"--rag-cache-url={gone}", "--rag-cassette=all.jsonl")
     recorded.assert_outcomes(passed=4)
     recorded.stdout.fnmatch_lines(["*, shared cache not used beside a cassette"])

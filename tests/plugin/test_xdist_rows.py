@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import Body, FakeOpenAI, Reply, truncated
-from tests.plugin.conftest import RunOnce, RunPytest
+from tests.plugin.conftest import RunPytest, Scored
 
 JUDGED = ("-p", "xdist", "--rag-judge=openai:gpt-mine", "--rag-json=out.json", "-rfE")
 SUITE = """
+    import asyncio
     import os
     import pathlib
     import pytest
@@ -26,6 +26,8 @@ SUITE = """
                 file.write(f"{sample.id}\\n")
             if os.environ.get("FAILING") == sample.id:
                 raise KeyError(sample.id)
+            if os.environ.get("CRASHING") and sample.id == "r5":
+                await asyncio.sleep(1)  # under way at the crash
             return sample.retrieved_contexts[0]
         yield respond
         is_open.clear()
@@ -36,18 +38,17 @@ SUITE = """
         assert rag_scores["faithfulness"] >= 0.5
         assert rag_scores["relevance"].usage.calls + rag_scores["relevance"].usage.cached_calls == 1
 """
-#: Workers that find no folder to share rows in.
+#: Workers that find no folder to share rows in, and note how many rows are begun when a test has ended.
 NOWHERE = """
+    import pathlib
     import pytest
+    def pytest_runtest_teardown():
+        with pathlib.Path("begun.txt").open("a") as file:
+            file.write(f"{len(pathlib.Path('asked.txt').read_text().split())} ")
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_configure_node(node):
         node.workerinput["ragmetrics"]["folder"] = "/dev/null/nowhere"
 """
-WAYS = {
-    "one process": ["-n0"],
-    "worksteal": ["-n2", "--dist=worksteal", "--rag-cache=off"],
-    "nowhere": ["-n2"],
-}
 
 
 def cuts_pool_4(body: Body) -> str | Reply:
@@ -55,42 +56,50 @@ def cuts_pool_4(body: Body) -> str | Reply:
     return truncated() if "ool 4" in str(body["messages"]) else answer_sensibly(body)
 
 
-def test_every_row_is_done_once(run_once: RunOnce, tmp_path: Path) -> None:
+def test_every_row_is_done_once(
+    run: RunPytest, server: FakeOpenAI, scored: Scored, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The application is asked once a row, the judge as often as by one process, and the tests have the same records.
 
-    What another worker scored comes back whole: verdicts, evidence, reasons, usage. What the application raised, and
-    what the judge could not answer, reaches the test of the row. The folder of the rows is gone after the run.
+    What another worker scored comes back whole, as does what the application raised, and what the judge could not
+    answer. The folder of the rows is gone after the run.
     """
-    env = {"FAILING": "r2", "TMPDIR": str(tmp_path)}
+    monkeypatch.setenv("FAILING", "r2")
+    temporary, asked = pytester.mkdir("temporary"), pytester.path / "asked.txt"
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    server.answer = cuts_pool_4
     found = []
-    for way, args in WAYS.items():
-        files = {"test_golden": SUITE, **({"conftest": NOWHERE} if way == "nowhere" else {})}
-        with FakeOpenAI(answer=cuts_pool_4) as server:
-            run = run_once(*JUDGED, *args, provider=server, env=env, **files)
-        run.result.assert_outcomes(passed=5, failed=1, errors=1)
-        run.result.stdout.fnmatch_lines(["*UnscoredError: row 'r2': rag_respond raised *KeyError: 'r2'*"])
-        assert Counter(run.text("asked.txt").split()) == {f"r{n}": 1 for n in range(7)}, way
+    for workers in (["-n0"], ["-n2", "--dist=worksteal"]):
+        result = run(*JUDGED, *workers, "--rag-cache=off", test_golden=SUITE)
+        result.assert_outcomes(passed=5, failed=1, errors=1)
+        result.stdout.fnmatch_lines(["*UnscoredError: row 'r2': rag_respond raised *KeyError: 'r2'*"])
+        assert Counter(asked.read_text("utf-8").split()) == {f"r{n}": 1 for n in range(7)}
+        asked.unlink()
         # Two for the row whose answers are cut, each asked once more, none for the row without a response.
-        assert server.calls == 5 * 3 + 2 * 2, way
-        found.append({name: test["records"] for name, test in run.tests.items()})
-        assert sum(record["usage"]["calls"] for records in found[-1].values() for record in records) == server.calls
-        assert found[-1] == found[0], way
-    assert not list(tmp_path.glob("pytest-ragmetrics-run-*"))
+        assert server.calls == 5 * 3 + 2 * 2
+        server.requests.clear()
+        found.append({name: test["records"] for name, test in scored().items()})
+    assert sum(record["usage"]["calls"] for records in found[0].values() for record in records) == 5 * 3 + 2 * 2
+    assert found[1] == found[0]
+    assert not list(temporary.glob("pytest-ragmetrics-run-*"))
 
 
 def test_the_rows_of_a_crashed_worker_are_taken_over(
     run: RunPytest, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker that dies takes its own test with it; what it had in hand is done by the others."""
+    """A worker that dies takes its own test with it; what it had in hand is done by the next."""
     monkeypatch.setenv("CRASHING", "r2")
-    run(*JUDGED, "-n2", "--max-worker-restart=1", test_golden=SUITE).assert_outcomes(passed=6, failed=1)
+    run(*JUDGED, "-n1", "--max-worker-restart=1", test_golden=SUITE).assert_outcomes(passed=6, failed=1)
     assert server.calls >= 7 * 3
 
 
-def test_a_cassette_reaches_workers_that_cannot_read_it(
+def test_workers_elsewhere_have_what_the_controller_has(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
-    """A worker elsewhere replays what the controller sent, and what it had to ask comes back into the cassette."""
+    """They replay the cassette that was sent, and what they had to ask comes back into it.
+
+    Without the folder of the rows a worker begins the rows of its next two tests at most.
+    """
     suite, far = pytester.mkdir("suite"), pytester.mkdir("far")
     cassette = pytester.path / "answers.jsonl"
     common = (*JUDGED, "-o", "rag_cassette=../answers.jsonl", f"--rootdir={suite}", str(suite))
@@ -98,9 +107,12 @@ def test_a_cassette_reaches_workers_that_cannot_read_it(
     before = cassette.read_text("utf-8").splitlines()
     assert len(before) == server.calls == 6
     elsewhere = ("--dist=load", f"--tx=popen//chdir={far}", f"--rsyncdir={suite}", "-W", "ignore::DeprecationWarning")
-    result = run(*common, *elsewhere, **{"suite/test_golden": SUITE.replace("range(7)", "range(3)")})
-    result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["judge calls: 3 made *, 6 saved *"])
+    files = {"suite/test_golden": SUITE.replace("range(7)", "range(4)"), "suite/conftest": NOWHERE}
+    result = run(*common, *elsewhere, **files)
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["judge calls: 6 made *, 6 saved *"])
+    assert int((far / "begun.txt").read_text("utf-8").split()[0]) <= 2
+    assert sorted((far / "asked.txt").read_text("utf-8").split()) == ["r0", "r1", "r2", "r3"]
     after = cassette.read_text("utf-8").splitlines()
-    assert (len(after), server.calls) == (9, 9)
+    assert (len(after), server.calls) == (12, 12)
     assert set(before) <= set(after)

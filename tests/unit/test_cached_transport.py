@@ -26,6 +26,7 @@ from pytest_ragmetrics.cache.entry import (
     CacheEntry,
     CacheError,
     CacheUnavailableError,
+    Redact,
     key_of,
     new_entry,
     request_row,
@@ -33,10 +34,9 @@ from pytest_ragmetrics.cache.entry import (
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport, CacheTiers, Mode, Used
 from pytest_ragmetrics.embedders.embedder import Embedder
-from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError
+from pytest_ragmetrics.errors import CacheMissError, JudgeError
 from pytest_ragmetrics.judges.transport import (
     DIRECT,
-    AnyRequest,
     ChatMessage,
     Limiter,
     Reply,
@@ -114,27 +114,34 @@ def request(text: str = "Do ponds freeze?", **change: Any) -> Request:
     )
 
 
+def kept(asked: Request, text: str = "{}", redact: Redact | None = None) -> CacheEntry:
+    """Return what is kept of the reply to a request."""
+    row = request_row(asked)
+    return new_entry(key_of(row), row, Reply(text=text), salt="", redact=redact)
+
+
 class Provider:
-    """Answers everything, and counts what it is asked."""
+    """Answers everything, with its question if it has no text, and notes what it is asked."""
 
     name = "judge-1"
     is_paid = is_kept = True
 
-    def __init__(self, *, delay: float = 0.0, error: Exception | None = None) -> None:
-        self.asked = 0
+    def __init__(
+        self, text: str | None = '{"claims": []}', *, delay: float = 0.0, error: Exception | None = None
+    ) -> None:
+        self.asked: list[str] = []
         self.answering = asyncio.Event()
-        self.delay = delay
-        self.error = error
-        self.text = '{"claims": []}'
+        self.text, self.delay, self.error = text, delay, error
 
     async def complete(self, request: Request) -> Reply:
         """Answer."""
-        self.asked += 1
+        self.asked.append(request.texts[0])
         await asyncio.sleep(self.delay)
         if self.error is not None:
             raise self.error
         self.answering.set()
-        return Reply(text=self.text, prompt_tokens=100, completion_tokens=7, calls=2)
+        text = json.dumps({"said": request.texts[0]}) if self.text is None else self.text
+        return Reply(text=text, prompt_tokens=100, completion_tokens=7, calls=2)
 
 
 class Lengths(Embedder):
@@ -205,16 +212,11 @@ def test_the_second_time_is_free(store: Store) -> None:
     assert (first.cached, first.prompt_tokens, first.calls) == (False, 100, 2)
     assert ask(cache, provider) == replace(first, cached=True)
     assert ask(CachedTransport(DIRECT, store=store), provider) == replace(first, cached=True)
-    assert provider.asked == 1
+    assert len(provider.asked) == 1
     assert (cache.judged.calls, cache.judged.cached) == (2, 1)
     assert cache.save(complete=True) is None
     assert cache.used.tests == {}
-
-
-def test_another_vote_and_another_salt_are_paid_for(store: Store) -> None:
-    """Independent samples stay independent, and salted caches apart."""
-    provider = Provider()
-    ask(CachedTransport(DIRECT, store=store), provider)
+    # Independent samples stay independent, and salted caches apart.
     assert not ask(CachedTransport(DIRECT, store=store), provider, request(vote=1)).cached
     assert not ask(CachedTransport(DIRECT, store=store, salt="mine"), provider).cached
     assert ask(CachedTransport(DIRECT, store=store, salt="mine"), provider).cached
@@ -259,35 +261,29 @@ def test_refresh_pays_once_a_run(store: Store) -> None:
     assert {each.text for each in kept} == {provider.text}
     assert ask(CachedTransport(DIRECT, store=store), provider).text == provider.text
     assert not ask(CachedTransport(DIRECT, store=store, mode="refresh", run="tomorrow"), provider).cached
-    assert provider.asked == 3
+    assert len(provider.asked) == 3
 
 
-def test_replay_never_calls(store: Store) -> None:
-    """What was recorded is found; anything else is an error that shows the nearest prompt and the difference."""
-    provider = Provider()
-    ask(CachedTransport(DIRECT, store=store), provider)
-    cache = CachedTransport(DIRECT, store=store, mode="replay")
-    assert ask(cache, provider).cached
-    with pytest.raises(CacheMissError) as raised:
-        ask(cache, provider, request("Do lakes freeze?"))
-    assert {"-Do ponds freeze?", "+Do lakes freeze?"} <= set(str(raised.value).splitlines())
-    assert "--rag-cache=auto" in str(raised.value)
-    with pytest.raises(CacheMissError, match="no request of verify_claims is recorded"):
-        ask(cache, provider, request(task="verify_claims"))
-    assert provider.asked == 1
-
-
-def test_replay_from_a_cassette_needs_no_store(store: Store, tmp_path: Path) -> None:
-    """A fresh checkout replays without leaving a folder behind."""
-    cassette = Cassette(tmp_path / "c.jsonl")
-    cache = CachedTransport(DIRECT, store=store, cassette=cassette)
-    ask(cache, Provider())
-    cache.save(complete=True)
-    with Store(tmp_path / "none") as empty:
-        replaying = CachedTransport(DIRECT, store=empty, cassette=Cassette(cassette.file), mode="replay")
-        assert ask(replaying, Provider()).cached
-        with pytest.raises(CacheMissError, match="nearest recorded request"):
-            ask(replaying, Provider(), request("Else?"))
+def test_replay_never_calls(store: Store, tmp_path: Path) -> None:
+    """What was recorded is found, in a cassette too; else the error shows the nearest prompt and the difference."""
+    provider, cassette = Provider(), Cassette(tmp_path / "c.jsonl")
+    recording = CachedTransport(DIRECT, store=store, cassette=cassette)
+    ask(recording, provider)
+    recording.save(complete=True)
+    empty = Store(tmp_path / "none")
+    for cache in (
+        CachedTransport(DIRECT, store=store, mode="replay"),
+        CachedTransport(DIRECT, store=empty, cassette=cassette, mode="replay"),
+    ):
+        assert ask(cache, provider).cached
+        with pytest.raises(CacheMissError) as raised:
+            ask(cache, provider, request("Do lakes freeze?"))
+        assert {"-Do ponds freeze?", "+Do lakes freeze?"} <= set(str(raised.value).splitlines())
+        assert "--rag-cache=auto" in str(raised.value)
+        with pytest.raises(CacheMissError, match="no request of verify_claims is recorded"):
+            ask(cache, provider, request(task="verify_claims"))
+    assert len(provider.asked) == 1
+    empty.close()
     assert not (tmp_path / "none").exists()
 
 
@@ -300,7 +296,7 @@ def test_a_store_that_cannot_be_used_costs_one_warning(tmp_path: Path) -> None:
         cache = CachedTransport(DIRECT, store=store, warn=warned.append)
         assert [ask(cache, provider).cached for _ in range(3)] == [False, True, True]
         ask(cache, provider, request("Else?"))
-    assert provider.asked == 2
+    assert len(provider.asked) == 2
     (warning,) = warned
     assert str(tmp_path / "file" / "cache") in warning
     assert "without a local cache" in warning
@@ -309,20 +305,15 @@ def test_a_store_that_cannot_be_used_costs_one_warning(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs modes")
 def test_a_store_that_is_read_only_is_read_on() -> None:
     """What was paid for is not paid for again, in every mode that reads; what is new costs one warning in all."""
-
-    def fill(folder: Path) -> None:
-        with Store(folder) as store:
-            ask(CachedTransport(DIRECT, store=store), Provider())
-
     provider = Provider()
     warned: list[str] = []
-    with read_only(fill) as folder, Store(folder) as store:
+    with read_only(kept(request())) as folder, Store(folder) as store:
         assert ask(CachedTransport(DIRECT, store=store, mode="replay"), provider).cached
         cache = CachedTransport(DIRECT, store=store, warn=warned.append)
         new = [request("Else?"), request("Else?"), request("More?")]
         assert [ask(cache, provider, asked).cached for asked in new] == [False, True, False]
         assert ask(cache, provider).cached
-    assert provider.asked == 2
+    assert len(provider.asked) == 2
     (warning,) = warned
     assert str(folder) in warning
     assert "adds nothing to the local cache" in warning
@@ -351,44 +342,41 @@ def test_where_warnings_are_errors_no_answer_is_lost(broken: Store, tmp_path: Pa
     for _ in range(2):
         with Store(tmp_path / "damaged") as store:
             ask(CachedTransport(DIRECT, store=store), provider)
-    assert provider.asked == 2
+    assert len(provider.asked) == 2
     assert (tmp_path / "damaged" / "cache.db.broken-1").exists()
 
 
 def test_a_store_that_breaks_while_writing_loses_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A full disk costs a warning and no noise; the answer that was just paid for is handed out and used again."""
+    """A full disk costs one warning and no noise; what was just paid for is handed out and used again."""
 
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     warned: list[str] = []
-    cache = CachedTransport(DIRECT, store=store, warn=warned.append)
-    ask(cache, Provider())
+    provider = Provider()
+    cache = CachedTransport(Limiter(40), store=store, warn=warned.append)
+    ask(cache, provider, request("earlier"))
     monkeypatch.setattr(Store, "_write", fail)
-    assert not ask(cache, Provider(), request("Else?")).cached
-    assert ask(cache, Provider(), request("Else?")).cached
-    assert ask(cache, Provider()).cached
-    assert len(warned) == 1
-    gc.collect()
+    many(cache, provider)
+    assert all(ask(cache, provider, asked).cached for asked in (request("earlier"), request("1?"), request("39?")))
+    assert (len(provider.asked), len(cache.used.loose), len(warned)) == (41, 40, 1)
+    gc.collect(1)
     assert not caplog.records
 
 
 class Counted(Store):
-    """A store that counts its writes, and refuses some."""
+    """A store that counts its writes."""
 
-    def __init__(self, folder: Path, *, refused: int = 0) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.sizes: list[int] = []
-        self.refused = refused
 
     async def aput_many(self, entries: Sequence[CacheEntry], *, run: str = "") -> None:
         """Count."""
         self.sizes.append(len(entries))
         await super().aput_many(entries, run=run)
-        if len(self.sizes) == self.refused:
-            raise CacheUnavailableError("full")
 
 
 def many(cache: CachedTransport, provider: Provider) -> list[Reply | BaseException]:
@@ -435,8 +423,7 @@ class Held(Counted):
 
 def test_a_write_takes_what_came_during_the_one_before(tmp_path: Path) -> None:
     """There is one at a time; a caller that gives up cancels neither it nor the others, and what it brought is kept."""
-    rows = [request_row(request(f"{number}?")) for number in range(5)]
-    entries = [new_entry(key_of(row), row, Reply(text="{}"), salt="", redact=None) for row in rows]
+    entries = [kept(request(f"{number}?")) for number in range(5)]
 
     async def keep(store: Held) -> list[BaseException | None]:
         tiers = CacheTiers(store=store, cassette=None, mode="auto", run="r", warn=warnings.warn)
@@ -458,18 +445,6 @@ def test_a_write_takes_what_came_during_the_one_before(tmp_path: Path) -> None:
         assert (store.sizes, store.count()) == ([1, 3, 1], 5)
 
 
-def test_replies_of_a_write_that_fails_are_kept_in_memory(tmp_path: Path) -> None:
-    """With one warning for all of them."""
-    warned: list[str] = []
-    provider = Provider()
-    with Counted(tmp_path / "cache", refused=2) as store:
-        cache = CachedTransport(Limiter(40), store=store, warn=warned.append)
-        ask(cache, provider)
-        many(cache, provider)
-        assert (len(cache.used.loose), len(warned)) == (40, 1)
-    assert provider.asked == 41
-
-
 @pytest.mark.parametrize("mode", ["auto", "replay"])
 def test_a_tampered_entry_is_an_error_in_every_mode(store: Store, mode: Mode) -> None:
     """It is neither used nor paid for anew in silence."""
@@ -483,14 +458,11 @@ def test_a_tampered_entry_is_an_error_in_every_mode(store: Store, mode: Mode) ->
 def test_the_cassette_comes_before_the_store(store: Store, tmp_path: Path) -> None:
     """What is committed decides, so that everybody gets the same answers."""
     cassette = Cassette(tmp_path / "c.jsonl")
-    provider = Provider()
-    provider.text = '{"claims": ["committed"]}'
     recording = CachedTransport(DIRECT, store=None, cassette=cassette)
-    ask(recording, provider)
+    ask(recording, Provider('{"claims": ["committed"]}'))
     recording.save(complete=True)
-    provider.text = '{"claims": ["local"]}'
-    ask(CachedTransport(DIRECT, store=store), provider)
-    assert "committed" in ask(CachedTransport(DIRECT, store=store, cassette=cassette), provider).text
+    ask(CachedTransport(DIRECT, store=store), Provider('{"claims": ["local"]}'))
+    assert "committed" in ask(CachedTransport(DIRECT, store=store, cassette=cassette), Provider()).text
 
 
 def test_a_run_records_what_it_used(store: Store, tmp_path: Path) -> None:
@@ -536,9 +508,7 @@ def test_a_refreshing_run_records_the_new_answers(store: Store, tmp_path: Path) 
         ask(cache, Provider(), request(text))
     cache.save(complete=True)
     refreshing = CachedTransport(DIRECT, store=store, cassette=cassette, mode="refresh")
-    new = Provider()
-    new.text = '{"claims": ["new"]}'
-    ask(refreshing, new, request("one"))
+    ask(refreshing, Provider('{"claims": ["new"]}'), request("one"))
     with pytest.raises(JudgeError):
         ask(refreshing, Provider(error=JudgeError("down")), request("two"))
     refreshing.save(complete=True)
@@ -546,37 +516,19 @@ def test_a_refreshing_run_records_the_new_answers(store: Store, tmp_path: Path) 
     assert texts == ['{"claims": ["new"]}', '{"claims": []}']
 
 
-def test_a_secret_is_refused_with_the_name_of_the_test(store: Store, tmp_path: Path) -> None:
-    """The test that asked first is the one to look at."""
-    names = iter(["test_a.py::test_login", "test_b.py::test_other"])
-    cache = CachedTransport(DIRECT, store=store, cassette=Cassette(tmp_path / "c.jsonl"), asker=lambda: next(names))
-    for _ in range(2):
-        ask(cache, Provider(), request("Log in with sk-proj-" + "a1B2" * 8))
-    saved = cache.save(complete=True)
-    assert saved is not None
-    assert [refusal.test for refusal in saved.refused] == ["test_a.py::test_login"]
-
-
-def test_what_is_kept_is_redacted(store: Store, tmp_path: Path) -> None:
-    """No name reaches the disk, the answer stays JSON, and live and replayed answers are the same."""
+def test_what_is_kept_is_redacted(store: Store) -> None:
+    """The answer stays JSON, live and replayed answers are the same, and no name is in the error of a miss."""
 
     def redact(text: str) -> str:
         return text.replace("Meadow", '"the client"')
 
-    provider = Provider()
-    provider.text = '{"claims": ["Mrs Meadow skates."]}'
-    cassette = Cassette(tmp_path / "c.jsonl")
-    cache = CachedTransport(DIRECT, store=store, cassette=cassette, redact=redact)
+    provider = Provider('{"claims": ["Mrs Meadow skates."]}')
+    cache = CachedTransport(DIRECT, store=store, redact=redact)
     asked = request("Does Mrs Meadow skate?")
     live = ask(cache, provider, asked)
-    embed(cache, Lengths(), ["Mrs Meadow"])
-    cache.save(complete=True)
     assert json.loads(live.text) == {"claims": ['Mrs "the client" skates.']}
-    assert ask(CachedTransport(DIRECT, store=store, redact=redact), provider, asked) == replace(live, cached=True)
-    store.close()
-    kept = cassette.file.read_bytes() + b"".join(path.read_bytes() for path in store.folder.glob("cache.db*"))
-    assert b"Meadow" not in kept
     replaying = CachedTransport(DIRECT, store=store, mode="replay", redact=redact)
+    assert ask(replaying, provider, asked) == replace(live, cached=True)
     with pytest.raises(CacheMissError) as raised:
         ask(replaying, provider, request("Does Mr Meadow skate?"))
     assert "Meadow" not in str(raised.value)
@@ -585,7 +537,6 @@ def test_what_is_kept_is_redacted(store: Store, tmp_path: Path) -> None:
 
 
 QUESTIONS = ("Do ponds freeze?", "ما هو الماء؟", "水は濡れていますか", "Is it \ud800 half?", "")
-OTHER = request_row(request("Is Meadow warm?"))
 #: What may be done to the row of another request so that it is taken for that of the one that is asked.
 FORGED: dict[str, Any] = {
     "as it is": {},
@@ -604,7 +555,7 @@ FORGED: dict[str, Any] = {
 def forged(key: str, change: dict[str, Any]) -> CacheEntry:
     """Return the entry of another question under a key, changed."""
     redact = _bracketed if change is FORGED["redacted by a hook"] else None
-    made = new_entry(key_of(OTHER), OTHER, Reply(text='{"claims": ["forged"]}'), salt="", redact=redact)
+    made = kept(request("Is Meadow warm?"), '{"claims": ["forged"]}', redact)
     return CacheEntry(**{**made.to_row(), "key": key, **change})
 
 
@@ -613,9 +564,14 @@ def lines(*entries: CacheEntry) -> str:
     return "".join(f"{json.dumps(each.to_row())}\n".replace("Infinity", "1e999") for each in entries)
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
 @pytest.mark.parametrize("redact", [None, lambda text: text.replace("pond", "lake")], ids=["plain", "redacting"])
+@pytest.mark.parametrize(
+    ("question", "change"),
+    [
+        *((QUESTIONS[0], change) for change in FORGED.values()),
+        *((other, FORGED["redacted"]) for other in QUESTIONS[1:]),
+    ],
+)
 def test_an_entry_of_another_request_is_never_used(
     tmp_path: Path, question: str, change: dict[str, Any], redact: Any
 ) -> None:
@@ -636,7 +592,7 @@ def test_an_entry_of_another_request_is_never_used(
             assert str(raised.value).startswith(place)
         if store.count():
             cache = CachedTransport(DIRECT, store=store, redact=redact, warn=warned.append)
-            assert (ask(cache, provider, asked).text, provider.asked) == (provider.text, 1)
+            assert (ask(cache, provider, asked).text, len(provider.asked)) == (provider.text, 1)
             (said,) = warned
             assert said.startswith(f"{store.database}: entry {wrong.key[:8]} is of another request")
             replaying = CachedTransport(DIRECT, store=store, mode="replay", redact=redact)
@@ -645,37 +601,20 @@ def test_an_entry_of_another_request_is_never_used(
 
 @pytest.mark.parametrize("redacted", [False, True, "0" * 64])
 def test_a_vector_of_another_text_is_never_used(store: Store, redacted: bool | str) -> None:
-    """It is asked for anew, and in replay an error."""
+    """It is asked for anew, with one warning for all, and in replay an error."""
     embedder, texts = Lengths(), ["Ponds freeze.", "水"]
-    cache = CachedTransport(DIRECT, store=store, redact=_bracketed, warn=lambda _: None)
+    warned: list[str] = []
+    cache = CachedTransport(DIRECT, store=store, redact=_bracketed, warn=warned.append)
     embed(cache, embedder, texts)
     first, second = store
     store.put_many(
         [replace(first, key=second.key, redacted=redacted), replace(second, key=first.key, redacted=redacted)]
     )
     assert embed(cache, embedder, texts).tolist() == embed(CachedTransport(DIRECT), Lengths(), texts).tolist()
-    assert embedder.asked == [texts, texts]
+    assert (embedder.asked, len(warned)) == ([texts, texts], 1)
     store.put(replace(first, key=second.key, redacted=redacted))
     with pytest.raises(CacheError, match="is of another request than its key says"):
         embed(CachedTransport(DIRECT, store=store, mode="replay", redact=_bracketed), embedder, texts)
-
-
-def test_a_cassette_line_of_another_redacted_request_is_asked_anew(tmp_path: Path) -> None:
-    """One warning for all of them, their replies are recorded in their place, and the next run has nothing to say."""
-    questions = [f"{question} {n}" for n in range(3) for question in QUESTIONS]
-    warned: list[str] = []
-    provider, file = Provider(), tmp_path / "c.jsonl"
-    file.write_text(lines(*(forged(key_of(request_row(request(each))), {"redacted": True}) for each in questions)))
-    with Store(tmp_path / "cache") as store:
-        for _ in range(2):
-            cache = CachedTransport(DIRECT, store=store, cassette=Cassette(file), warn=warned.append)
-            for each in questions:
-                ask(cache, provider, request(each))
-            saved = cache.save(complete=False)
-    assert (provider.asked, len(warned)) == (len(questions), 1)
-    assert saved is not None
-    assert not saved.written
-    assert "forged" not in file.read_text("utf-8")
 
 
 def _bracketed(text: str) -> str:
@@ -712,42 +651,12 @@ def test_what_was_redacted_is_found_however_a_later_run_redacts(
         first.save(complete=True)
         for tier in ({"cassette": Cassette(file)}, {"store": store}):
             ask(CachedTransport(DIRECT, **tier, mode="replay", redact=replayed), provider, asked)
-        assert (provider.asked, store.verify(), Cassette(file).verify()) == (1, [], (1, []))
+        assert (len(provider.asked), store.verify(), Cassette(file).verify()) == (1, [], (1, []))
         # Entries of earlier versions say no more than that they are redacted: the same hook finds them.
         old = [replace(each, redacted=True) if each.redacted else each for each in store]
         file.write_text(lines(*old), "utf-8")
         if recorded in (_bracketed, None):
             ask(CachedTransport(DIRECT, cassette=Cassette(file), mode="replay", redact=recorded), provider, asked)
-
-
-def test_only_what_is_stored_nowhere_is_sent_on(store: Store) -> None:
-    """Not what is found, nor what waits for others; and what the link below raises stops the call."""
-    sent: list[AnyRequest] = []
-
-    class Link:
-        """Lets two through."""
-
-        async def send(self, request: AnyRequest) -> Reply:
-            """Pass it on."""
-            if len(sent) == 2:
-                msg = "spent"
-                raise BudgetExceededError(msg)
-            sent.append(request)
-            return await DIRECT.send(request)
-
-    async def story() -> None:
-        provider = Provider(delay=0.02)
-        cache = CachedTransport(Link(), store=store)
-        await asyncio.gather(*(cache.send(request(provider=provider)) for _ in range(5)))
-        await cache.send(request(provider=provider))
-        await cache.send(Lengths().request(["a", "b"]))
-        assert len(sent) == 2
-        with pytest.raises(BudgetExceededError):
-            await cache.send(request("Else?", provider=provider))
-        assert (await cache.send(request(provider=provider))).cached
-        assert provider.asked == 1
-
-    run(story())
 
 
 def test_texts_are_embedded_once_each(store: Store) -> None:
@@ -792,13 +701,12 @@ def test_vectors_that_do_not_fit_are_not_kept(store: Store) -> None:
     assert store.count() == 0
 
 
-@pytest.mark.parametrize("mode", ["auto", "refresh"])
-def test_workers_pay_once_between_them(tmp_path: Path, mode: str) -> None:
-    """Three that create the store at once pay for the same twenty questions and texts once, also when refreshing."""
-    command = [sys.executable, "-W", "error", "-c", WORKER, str(tmp_path), mode, "one-run"]
+def test_workers_pay_once_between_them(tmp_path: Path) -> None:
+    """Two that create the store at once pay for the same twenty questions and texts once, even when refreshing."""
+    command = [sys.executable, "-W", "error", "-c", WORKER, str(tmp_path), "refresh", "one-run"]
     workers = [
         subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(3)
+        for _ in range(2)
     ]
     for worker in workers:
         _, err = worker.communicate(timeout=120)

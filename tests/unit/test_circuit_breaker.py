@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -18,6 +18,7 @@ from pytest_ragmetrics.judges.transport import (
     Reply,
     Request,
 )
+from tests.on_a_loop import on_a_loop
 
 
 class Model:
@@ -40,12 +41,35 @@ class Model:
         return Reply(text=self.answer)
 
 
+class Held:
+    """Passes requests on a turn later, one of them not before it is let go."""
+
+    def __init__(self, held: Request | None = None) -> None:
+        self.held, self.let_go = held, asyncio.Event()
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Pass it on."""
+        await (self.let_go.wait() if request == self.held else asyncio.sleep(0))
+        return await Providers().send(request)
+
+
+def request(provider: Model, vote: int = 0) -> Request:
+    """Return a request of a model."""
+    fields: dict[str, Any] = {"task": "t", "kind": "openai", "messages": (), "schema": {}, "parameters": {}}
+    return Request(model=provider.name, provider=provider, vote=vote, **fields)
+
+
+async def at_once(link: CircuitBreakers, requests: list[Request]) -> list[str]:
+    """Return what requests came to."""
+    sent = (link.send(each) for each in requests)
+    return [str(reply) for reply in await asyncio.gather(*sent, return_exceptions=True)]
+
+
 def told(breaker: Breaker, answer: str | JudgeError, model: str = "mine") -> tuple[str, bool]:
     """Return what a request came to, and whether it was made."""
     provider = Model(model, answer)
-    request = Request(task="t", kind="openai", model=model, messages=(), schema={}, parameters={}, provider=provider)
     try:
-        came = asyncio.run(CircuitBreakers(Providers(), lambda: breaker).send(request)).text
+        came = asyncio.run(CircuitBreakers(Providers(), lambda: breaker).send(request(provider))).text
     except JudgeError as error:
         came = str(error)
     return came, bool(provider.asked)
@@ -130,53 +154,28 @@ class TestProbing:
         assert told(breaker, error) == (str(error), True)
         assert told(breaker, slow) == ("slow", True)
 
-    def test_many_at_once(self) -> None:
+    @on_a_loop
+    async def test_many_at_once(self) -> None:
         """As many attempts as were in flight; one probe, without retries, while the others fail at once."""
         breaker, model = ProbingBreaker(), Model("mine", JudgeOutageError("away"))
-        request = Request(task="t", kind="openai", model="m", messages=(), schema={}, parameters={}, provider=model)
-
-        class Held:
-            async def send(self, request: AnyRequest) -> Reply:
-                await asyncio.sleep(0)
-                return await Providers().send(request)
-
         link = CircuitBreakers(Held(), lambda: breaker)
+        assert await at_once(link, [request(model)] * 7) == ["away"] * 7
+        assert model.single == [False] * 7
+        first, *others = await at_once(link, [request(model)] * 5)
+        assert first.startswith("away; no answer since")
+        assert all(other.startswith("mine is not asked") for other in others)
+        assert model.single[7:] == [True]
 
-        async def at_once(count: int) -> list[str]:
-            sent = (link.send(request) for _ in range(count))
-            return [str(reply) for reply in await asyncio.gather(*sent, return_exceptions=True)]
-
-        async def run() -> None:
-            assert await at_once(7) == ["away"] * 7
-            assert model.single == [False] * 7
-            first, *others = await at_once(5)
-            assert first.startswith("away; no answer since")
-            assert all(other.startswith("mine is not asked") for other in others)
-            assert model.single[7:] == [True]
-
-        asyncio.run(run())
-
-    def test_as_many_as_were_in_flight(self) -> None:
+    @on_a_loop
+    async def test_as_many_as_were_in_flight(self) -> None:
         """Four of five without an answer are not enough."""
         breaker, model = ProbingBreaker(), Model("mine", JudgeOutageError("away"))
-        request = Request(task="t", kind="openai", model="m", messages=(), schema={}, parameters={}, provider=model)
-        held = replace(request, vote=1)
-
-        async def run() -> list[bool]:
-            go_on = asyncio.Event()
-
-            class Held:
-                async def send(self, request: AnyRequest) -> Reply:
-                    await (go_on.wait() if request == held else asyncio.sleep(0))
-                    return await Providers().send(request)
-
-            link = CircuitBreakers(Held(), lambda: breaker)
-            last = asyncio.ensure_future(link.send(held))
-            await asyncio.gather(*(link.send(request) for _ in range(4)), return_exceptions=True)
-            for _ in range(2):
-                await asyncio.gather(link.send(request), return_exceptions=True)
-            go_on.set()
-            await asyncio.gather(last, return_exceptions=True)
-            return model.single
-
-        assert asyncio.run(run()) == [False] * 5 + [True, False]
+        one, last = request(model), request(model, vote=1)
+        held = Held(last)
+        link = CircuitBreakers(held, lambda: breaker)
+        waiting = asyncio.ensure_future(at_once(link, [last]))
+        for number in (4, 1, 1):
+            await at_once(link, [one] * number)
+        held.let_go.set()
+        await waiting
+        assert model.single == [False] * 5 + [True, False]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,17 +26,7 @@ from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import Answered, Limiter
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, rate_limited
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        """Tell the time."""
-        return self.now
+from tests.on_a_loop import on_a_loop
 
 
 class Room:
@@ -75,58 +65,22 @@ async def calm() -> None:
         await asyncio.sleep(0)
 
 
-def play(story: Callable[[], Any]) -> None:
-    """Run a story that ends."""
-    asyncio.run(asyncio.wait_for(story(), 30))
-
-
-def test_as_many_as_there_is_room_for_are_let_in_in_the_order_they_came() -> None:
+@on_a_loop
+async def test_as_many_as_there_is_room_for_are_let_in_in_the_order_they_came() -> None:
     """The rest waits, and nobody who comes later slips in, not even at the moment a place is free."""
-
-    async def story() -> None:
-        room = Room(Limiter(2))
-        room.invite(1, 2, 3, 4)
-        await calm()
-        assert room.inside == [1, 2]
-        room._home[1].set()
-        await asyncio.sleep(0)
-        room.invite(5)
-        await calm()
-        assert room.inside == [2, 3]
-        await room.send_home(2, 3)
-        assert room.inside == [4, 5]
-        await room.send_home(4, 5)
-        assert room.came == [1, 2, 3, 4, 5]
-
-    play(story)
-
-
-@pytest.mark.parametrize("moment", ["while it waits", "when it is its turn", "just before its turn"])
-def test_who_gives_up_passes_the_place_on(moment: str) -> None:
-    """The next one gets the place, also where the one cancelled was promised it and has not run since."""
-
-    async def story() -> None:
-        room = Room(Limiter(1))
-        first, second, _ = room.invite(1, 2, 3)
-        await calm()
-        if moment == "while it waits":
-            second.cancel()
-            await calm()
-            assert second.cancelled()
-            room._home[1].set()
-        elif moment == "when it is its turn":
-            first.cancel()
-            await asyncio.sleep(0)
-            second.cancel()
-        else:
-            room._home[1].set()
-            second.cancel()
-        await calm()
-        assert second.cancelled()
-        assert (room.came, room.inside) == ([1, 3], [3])
-        await room.send_home(3)
-
-    play(story)
+    room = Room(Limiter(2))
+    room.invite(1, 2, 3, 4)
+    await calm()
+    assert room.inside == [1, 2]
+    room._home[1].set()
+    await asyncio.sleep(0)
+    room.invite(5)
+    await calm()
+    assert room.inside == [2, 3]
+    await room.send_home(2, 3)
+    assert room.inside == [4, 5]
+    await room.send_home(4, 5)
+    assert room.came == [1, 2, 3, 4, 5]
 
 
 #: Of one guest: how long it stays, whether it fails, who is cancelled and how long nothing happens once it has come.
@@ -134,78 +88,75 @@ GUEST = st.tuples(st.integers(0, 2), st.booleans(), st.none() | st.integers(0, 2
 
 
 @given(width=st.integers(1, 4), guests=st.lists(GUEST, max_size=25))
-def test_no_place_is_ever_lost_or_given_twice(width: int, guests: list[tuple[int, bool, int | None, int]]) -> None:
+@on_a_loop
+async def test_no_place_is_ever_lost_or_given_twice(
+    width: int, guests: list[tuple[int, bool, int | None, int]]
+) -> None:
     """Whatever order they come, leave, are cancelled or fail in, in the end all places are free."""
+    limiter = Limiter(width)
+    inside = most = 0
 
-    async def story() -> None:
-        limiter = Limiter(width)
-        inside = most = 0
+    async def stay(turns: int, *, fails: bool) -> None:
+        nonlocal inside, most
+        async with limiter.place():
+            inside += 1
+            most = max(most, inside)
+            try:
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                if fails:
+                    raise LookupError
+            finally:
+                inside -= 1
 
-        async def stay(turns: int, *, fails: bool) -> None:
-            nonlocal inside, most
-            async with limiter.place():
-                inside += 1
-                most = max(most, inside)
-                try:
-                    for _ in range(turns):
-                        await asyncio.sleep(0)
-                    if fails:
-                        raise LookupError
-                finally:
-                    inside -= 1
-
-        came: list[asyncio.Task[None]] = []
-        for turns, fails, cancelled, pause in guests:
-            came.append(asyncio.ensure_future(stay(turns, fails=fails)))
-            if cancelled is not None:
-                came[cancelled % len(came)].cancel()
-            if pause:
-                await asyncio.sleep(0)
-        outcomes = await asyncio.gather(*came, return_exceptions=True)
-        assert {type(outcome) for outcome in outcomes} <= {type(None), LookupError, asyncio.CancelledError}
-        assert most <= width
-        room = Room(limiter)
-        room.invite(*range(width + 1))
-        await calm()
-        assert len(room.inside) == width
-        await room.send_home(*room.inside)
-        await room.send_home(*room.inside)
-
-    play(story)
+    came: list[asyncio.Task[None]] = []
+    for turns, fails, cancelled, pause in guests:
+        came.append(asyncio.ensure_future(stay(turns, fails=fails)))
+        if cancelled is not None:
+            came[cancelled % len(came)].cancel()
+        if pause:
+            await asyncio.sleep(0)
+    outcomes = await asyncio.gather(*came, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} <= {type(None), LookupError, asyncio.CancelledError}
+    assert most <= width
+    room = Room(limiter)
+    room.invite(*range(width + 1))
+    await calm()
+    assert len(room.inside) == width
+    await room.send_home(*room.inside)
+    await room.send_home(*room.inside)
 
 
 def test_an_overload_halves_the_width_at_most_once_a_second() -> None:
     """One overload answers many requests at once, and is one reason; at least one request remains."""
-    clock = Clock()
-    limiter = Limiter(32, clock=clock)
+    now = [1000.0]
+    limiter = Limiter(32, clock=lambda: now[0])
     for passed, width in ((0, 16), (0, 16), (0.9, 16), (0.1, 8), (1, 4), (1, 2), (1, 1), (1, 1)):
-        clock.now += passed
+        now[0] += passed
         limiter.narrow()
         assert limiter.width == width
 
 
-def test_a_narrowed_limiter_lets_in_as_many_as_it_is_wide() -> None:
+@on_a_loop
+async def test_a_narrowed_limiter_lets_in_as_many_as_it_is_wide() -> None:
     """Those inside stay; nobody comes in until there are fewer than the new width."""
-
-    async def story() -> None:
-        limiter = Limiter(4)
-        room = Room(limiter)
-        room.invite(1, 2, 3, 4, 5)
-        await calm()
-        limiter.narrow()
-        await room.send_home(1, 2)
-        assert room.inside == [3, 4]
-        await room.send_home(3)
-        assert room.inside == [4, 5]
-        await room.send_home(4, 5)
-
-    play(story)
+    limiter = Limiter(4)
+    room = Room(limiter)
+    room.invite(1, 2, 3, 4, 5)
+    await calm()
+    limiter.narrow()
+    await room.send_home(1, 2)
+    assert room.inside == [3, 4]
+    await room.send_home(3)
+    assert room.inside == [4, 5]
+    await room.send_home(4, 5)
 
 
-def test_the_width_comes_back_with_what_succeeds_after_a_while() -> None:
+@on_a_loop
+async def test_the_width_comes_back_with_what_succeeds_after_a_while() -> None:
     """Not within five seconds, not through failures, and never beyond the full width."""
-    clock = Clock()
-    limiter = Limiter(4, clock=clock)
+    now = [1000.0]
+    limiter = Limiter(4, clock=lambda: now[0])
 
     async def ask(error: type[Exception] | None = None) -> None:
         try:
@@ -215,21 +166,18 @@ def test_the_width_comes_back_with_what_succeeds_after_a_while() -> None:
         except LookupError:
             pass
 
-    async def story() -> None:
-        limiter.narrow()
-        clock.now += 4.9
+    limiter.narrow()
+    now[0] += 4.9
+    await ask()
+    assert limiter.width == 2
+    now[0] += 0.1
+    await ask(LookupError)
+    assert limiter.width == 2
+    widths = []
+    for _ in range(4):
         await ask()
-        assert limiter.width == 2
-        clock.now += 0.1
-        await ask(LookupError)
-        assert limiter.width == 2
-        widths = []
-        for _ in range(4):
-            await ask()
-            widths.append(limiter.width)
-        assert widths == [3, 4, 4, 4]
-
-    play(story)
+        widths.append(limiter.width)
+    assert widths == [3, 4, 4, 4]
 
 
 def test_a_limiter_lets_at_least_one_in() -> None:

@@ -20,6 +20,7 @@ from contextvars import ContextVar, copy_context
 import pytest
 
 from pytest_ragmetrics import loop
+from tests.on_a_loop import on_a_loop
 
 _NAME: ContextVar[str] = ContextVar("name", default="nobody")
 
@@ -75,7 +76,8 @@ def test_every_call_uses_the_same_loop() -> None:
     assert here[0] != threading.get_ident()
 
 
-def test_arun_is_awaited_from_another_loop() -> None:
+@on_a_loop
+async def test_arun_is_awaited_from_another_loop() -> None:
     """Two coroutines awaited from one foreign loop run at the same time on the background loop."""
     meeting = threading.Barrier(2)
 
@@ -83,10 +85,7 @@ def test_arun_is_awaited_from_another_loop() -> None:
         await asyncio.to_thread(meeting.wait, 10)
         return threading.get_ident()
 
-    async def main() -> tuple[int, int]:
-        return await asyncio.gather(loop.arun(meet()), loop.arun(meet()))
-
-    first, second = asyncio.run(main())
+    first, second = await asyncio.gather(loop.arun(meet()), loop.arun(meet()))
     assert first == second != threading.get_ident()
 
 
@@ -154,18 +153,15 @@ def test_an_interrupt_before_the_coroutine_runs_keeps_it_from_running() -> None:
     assert not work.started.is_set()
 
 
-def test_cancelling_arun_cancels_the_coroutine() -> None:
+@on_a_loop
+async def test_cancelling_arun_cancels_the_coroutine() -> None:
     """A timeout around an awaited score ends the work, not just the waiting."""
     work = Interrupted()
-
-    async def main() -> None:
-        task = asyncio.ensure_future(loop.arun(work.wait()))
-        await asyncio.to_thread(work.started.wait, 10)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
+    task = asyncio.ensure_future(loop.arun(work.wait()))
+    await asyncio.to_thread(work.started.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert work.cancelled.wait(10)
 
 
@@ -252,7 +248,7 @@ def test_nothing_is_left_open() -> None:
             assert loop.run(_double(number)) == 2 * number
             loop.stop()
             loop.stop()
-        gc.collect()
+        gc.collect(1)
     assert [str(warning.message) for warning in caught] == []
     assert "ragmetrics-loop" not in [thread.name for thread in threading.enumerate()]
 
@@ -385,7 +381,7 @@ def test_a_loop_that_cannot_be_started_leaves_nothing_open(monkeypatch: pytest.M
         loop.run(_double(1))
     with pytest.raises(RuntimeError, match="can't create new thread"):
         asyncio.run(loop.arun(_double(1)))
-    gc.collect()
+    gc.collect(1)
 
 
 @pytest.mark.parametrize(
@@ -406,7 +402,8 @@ def test_what_is_started_one_by_one_does_not_wait_for_the_others(one_by_one: boo
     assert [step for step in steps if step in wanted][: len(wanted)] == wanted
 
 
-def test_what_is_cancelled_while_it_starts_leaves_nothing_behind() -> None:
+@on_a_loop
+async def test_what_is_cancelled_while_it_starts_leaves_nothing_behind() -> None:
     """Those that run are cancelled and waited for, the others never made."""
     running: list[int] = []
     made: list[int] = []
@@ -421,18 +418,15 @@ def test_what_is_cancelled_while_it_starts_leaves_nothing_behind() -> None:
         finally:
             running.remove(number)
 
-    async def main() -> None:
-        def works() -> Iterator[Coroutine[object, object, None]]:
-            for number in range(100):
-                made.append(number)
-                yield work(number)
+    def works() -> Iterator[Coroutine[object, object, None]]:
+        for number in range(100):
+            made.append(number)
+            yield work(number)
 
-        gathered = asyncio.ensure_future(loop.gather_or_cancel(works(), one_by_one=True))
-        await begun.wait()
-        gathered.cancel()
-        await asyncio.wait((gathered,))
-        assert gathered.cancelled()
-
-    asyncio.run(main())
+    gathered = asyncio.ensure_future(loop.gather_or_cancel(works(), one_by_one=True))
+    await begun.wait()
+    gathered.cancel()
+    await asyncio.wait((gathered,))
+    assert gathered.cancelled()
     assert running == []
     assert 3 <= len(made) < 10

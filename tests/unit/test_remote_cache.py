@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,17 +16,18 @@ import pytest
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.batching.queue import Batching
 from pytest_ragmetrics.cache import remote as remote_module
-from pytest_ragmetrics.cache.entry import CacheEntry, CacheReadOnlyError, CacheUnavailableError, key_of
+from pytest_ragmetrics.cache.entry import CacheEntry, CacheReadOnlyError, CacheUnavailableError, key_of, request_row
 from pytest_ragmetrics.cache.remote import Backend, RemoteCache, check_cache_url, open_remote, pack, shown_url, unpack
 from pytest_ragmetrics.cache.remote_objects import ObjectBackend
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
-from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import CacheMissError, JudgeError
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import DIRECT, ChatMessage, Reply, Request
+from pytest_ragmetrics.judges.transport import DIRECT, Reply
 from tests import backend_contract
+from tests.on_a_loop import on_a_loop
+from tests.unit.test_cached_transport import Lengths, Provider, request
 from tests.virtual_time import Clock, virtual_time
 
 T = TypeVar("T")
@@ -100,59 +101,22 @@ class Shelf:
         return sum(each == name for each, _ in self.said)
 
 
-class Judge:
-    """Answers with its question, and counts."""
-
-    name = "judge"
-    is_paid = is_kept = True
-
-    def __init__(self, delay: float = 0.0, error: Exception | None = None) -> None:
-        self.asked: list[str] = []
-        self.delay = delay
-        self.error = error
-
-    async def complete(self, request: Request) -> Reply:
-        """Answer."""
-        self.asked.append(request.texts[0])
-        await asyncio.sleep(self.delay)
-        if self.error is not None:
-            raise self.error
-        return Reply(text=json.dumps({"said": request.texts[0]}), prompt_tokens=9, completion_tokens=1)
-
-
-class Lengths(Embedder):
-    """Measures texts, and notes them."""
-
-    name, kind, model = "openai:v", "openai", "v"
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    async def aembed(self, texts: Sequence[str]) -> Any:
-        """Return one vector a text."""
-        import numpy as np
-
-        self.asked += texts
-        await asyncio.sleep(0.02)
-        return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
-
-
 class Machine:
     """A machine with a local folder of its own, in front of a shared place."""
 
     def __init__(
-        self, folder: Path, connect: Callable[[], Backend], *, judge: Judge | None = None, **options: Any
+        self, folder: Path, connect: Callable[[], Backend], *, judge: Provider | None = None, **options: Any
     ) -> None:
         cache = {name: options.pop(name) for name in ("mode", "redact", "salt") if name in options}
         self.warned: list[str] = []
-        self.judge = judge or Judge()
+        self.judge = judge or Provider(None)
         self.remote = RemoteCache(connect, shown="redis://cache", warn=self.warned.append, **options)
         self.store = Store(folder)
         self.cache = CachedTransport(DIRECT, store=self.store, remote=self.remote, **cache)
 
     async def ask(self, *texts: str) -> list[Reply]:
         """Ask all at once."""
-        return await asyncio.gather(*(self.cache.send(request(text, self.judge)) for text in texts))
+        return await asyncio.gather(*(self.cache.send(request(text, provider=self.judge)) for text in texts))
 
     async def end(self) -> None:
         """End the run."""
@@ -161,34 +125,12 @@ class Machine:
         self.store.close()
 
 
-def request(text: str, judge: Any = None, **change: Any) -> Request:
-    """Return a request."""
-    messages = (ChatMessage(role="user", content=text),)
-    settings: dict[str, Any] = {"schema": {"type": "object"}, "parameters": {"temperature": 0.0}}
-    return Request(
-        **{"task": "t", "kind": "k", "model": "m", "messages": messages, **settings, "provider": judge} | change
-    )
-
-
-def run(awaitable: Awaitable[T]) -> T:
-    """Run to the end."""
-
-    async def main() -> T:
-        return await asyncio.wait_for(awaitable, 30)
-
-    return asyncio.run(main())
-
-
-def asked_once(folder: Path, shelf: Shelf, *texts: str, **options: Any) -> Machine:
+async def asked_once(folder: Path, shelf: Shelf, *texts: str, **options: Any) -> Machine:
     """Return a machine that asked and ended."""
-
-    async def main() -> Machine:
-        machine = Machine(folder, lambda: shelf, **options)
-        await machine.ask(*texts)
-        await machine.end()
-        return machine
-
-    return run(main())
+    machine = Machine(folder, lambda: shelf, **options)
+    await machine.ask(*texts)
+    await machine.end()
+    return machine
 
 
 @pytest.mark.parametrize("url", ["file", "memory:///"])
@@ -204,116 +146,108 @@ def test_objects_do_what_is_agreed(tmp_path: Path, url: str) -> None:
     backend_contract.kept(connect, *backend_contract.ALL)
 
 
-def test_what_one_machine_paid_for_is_free_on_the_next(tmp_path: Path) -> None:
+@on_a_loop
+async def test_what_one_machine_paid_for_is_free_on_the_next(tmp_path: Path) -> None:
     """Replies and vectors arrive with what they took; a second look is local; few requests read many keys."""
-    shelf, texts = Shelf(), [f"Question {number}?" for number in range(300)]
-
-    async def main() -> None:
-        first, second = (Machine(tmp_path / name, lambda: shelf) for name in ("a", "b"))
-        paid = await first.ask(*texts)
-        await first.end()
-        assert (first.remote.counts.added, first.remote.counts.found) == (300, 0)
-        assert not shelf.leases
-        assert shelf.count("release") == 300
-        shelf.said.clear()
-        assert await second.ask(*texts) == [replace(reply, cached=True) for reply in paid]
-        assert [count for name, count in shelf.said if name == "get"] == [100, 100, 100]
-        assert (second.judge.asked, second.cache.judged.cached, second.cache.judged.calls) == ([], 300, 0)
-        assert await second.ask(*texts) == [replace(reply, cached=True) for reply in paid]
-        assert shelf.count("get") == 3
-        assert shelf.count("lease") == shelf.count("put") == 0
-        assert second.remote.counts.found == 300
-        await second.end()
-
-    run(main())
+    shelf, texts = Shelf(), [f"Question {number}?" for number in range(120)]
+    first, second = (Machine(tmp_path / name, lambda: shelf) for name in ("a", "b"))
+    paid = await first.ask(*texts)
+    await first.end()
+    assert (first.remote.counts.added, first.remote.counts.found) == (120, 0)
+    assert not shelf.leases
+    assert shelf.count("release") == 120
+    shelf.said.clear()
+    assert await second.ask(*texts) == [replace(reply, cached=True) for reply in paid]
+    assert [count for name, count in shelf.said if name == "get"] == [100, 20]
+    assert (second.judge.asked, second.cache.judged.cached, second.cache.judged.calls) == ([], 120, 0)
+    assert await second.ask(*texts) == [replace(reply, cached=True) for reply in paid]
+    assert shelf.count("get") == 2
+    assert shelf.count("lease") == shelf.count("put") == 0
+    assert second.remote.counts.found == 120
+    await second.end()
 
 
 @pytest.mark.parametrize(
     ("most", "errors", "reads"),
     [
-        (300, {}, range(8, 30)),
-        (299, {}, range(300, 301)),
-        (300, {"sample": CacheUnavailableError("no right to list")}, range(300, 301)),
+        (120, {}, range(6, 12)),
+        (119, {}, range(120, 121)),
+        (120, {"sample": CacheUnavailableError("no right to list")}, range(120, 121)),
     ],
 )
-def test_tests_that_ask_in_turn_are_read_ahead_of(
+@on_a_loop
+async def test_tests_that_ask_in_turn_are_read_ahead_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, errors: dict[str, Exception], reads: range
 ) -> None:
     """A cache that is not too large is read as a whole, so that they do not wait for a round trip each."""
     monkeypatch.setattr(remote_module, "_READ_AHEAD", most)
-    shelf, texts = Shelf(), [f"Question {number}?" for number in range(300)]
-    asked_once(tmp_path / "a", shelf, *texts)
+    shelf, texts = Shelf(), [f"Question {number}?" for number in range(120)]
+    await asked_once(tmp_path / "a", shelf, *texts)
     shelf.errors, shelf.said = errors, []
-
-    async def main() -> None:
-        machine = Machine(tmp_path / "b", lambda: shelf)
-        for text in reversed(texts):
-            await machine.ask(text)
-            await asyncio.sleep(0)
-        await machine.end()
-        assert (machine.judge.asked, machine.warned, machine.remote.counts.found) == ([], [], 300)
-        assert shelf.count("get") in reads
-        assert shelf.count("sample") == 1
-
-    run(main())
+    machine = Machine(tmp_path / "b", lambda: shelf)
+    for text in reversed(texts):
+        await machine.ask(text)
+        await asyncio.sleep(0)
+    await machine.end()
+    assert (machine.judge.asked, machine.warned, machine.remote.counts.found) == ([], [], 120)
+    assert shelf.count("get") in reads
+    assert shelf.count("sample") == 1
 
 
-def test_two_machines_pay_once(tmp_path: Path) -> None:
+@on_a_loop
+async def test_two_machines_pay_once(tmp_path: Path) -> None:
     """The same questions at the same time are paid for once, by either; also texts to embed, in any grouping."""
-    shelf, texts = Shelf(delay=0.001), [f"Question {number}?" for number in range(100)]
-
-    async def main() -> None:
-        machines = [Machine(tmp_path / name, lambda: shelf, judge=Judge(0.01)) for name in "ab"]
-        replies = await asyncio.gather(*(machine.ask(*texts) for machine in machines))
-        assert [json.loads(reply.text)["said"] for reply in replies[0]] == texts
-        assert sum(len(machine.judge.asked) for machine in machines) == 100
-        assert sum(machine.cache.judged.cached for machine in machines) == 100
-        embedders = Lengths(), Lengths()
-        groups = [texts[start : start + 7] for start in range(0, 60, 3)]
-        sent = [
-            machine.cache.send(embedder.request(group[:: 1 if machine is machines[0] else -1]))
-            for group in groups
-            for machine, embedder in zip(machines, embedders, strict=True)
-        ]
-        vectors = [reply.vectors for reply in await asyncio.gather(*sent)]
-        assert vectors[0] is not None
-        assert vectors[0].tolist() == [[len(text), 1.0] for text in groups[0]]
-        embedded = [text for embedder in embedders for text in embedder.asked]
-        assert sorted(embedded) == sorted(set(embedded))
-        for machine in machines:
-            await machine.end()
-            assert not machine.warned
-
-    run(main())
+    shelf, texts = Shelf(delay=0.001), [f"Question {number}?" for number in range(60)]
+    machines = [Machine(tmp_path / name, lambda: shelf, judge=Provider(None, delay=0.01)) for name in "ab"]
+    replies = await asyncio.gather(*(machine.ask(*texts) for machine in machines))
+    assert [json.loads(reply.text)["said"] for reply in replies[0]] == texts
+    assert sum(len(machine.judge.asked) for machine in machines) == 60
+    assert sum(machine.cache.judged.cached for machine in machines) == 60
+    embedders = Lengths(), Lengths()
+    groups = [texts[start : start + 7] for start in range(0, 60, 3)]
+    sent = [
+        machine.cache.send(embedder.request(group[:: 1 if machine is machines[0] else -1]))
+        for group in groups
+        for machine, embedder in zip(machines, embedders, strict=True)
+    ]
+    vectors = [reply.vectors for reply in await asyncio.gather(*sent)]
+    assert vectors[0] is not None
+    assert vectors[0][:, 0].tolist() == [len(text) for text in groups[0]]
+    embedded = [text for embedder in embedders for texts in embedder.asked for text in texts]
+    assert sorted(embedded) == sorted(set(embedded))
+    for machine in machines:
+        await machine.end()
+        assert not machine.warned
 
 
-def test_who_waits_gets_what_another_pays_for(tmp_path: Path) -> None:
+@on_a_loop
+async def test_who_waits_gets_what_another_pays_for(tmp_path: Path) -> None:
     """A living holder is waited for beyond a time to live, a failed one gives the lease on, a dead one loses it."""
     shelf = Shelf()
-
-    async def main() -> None:
-        slow, failing, next_ = (
-            Machine(tmp_path / name, lambda: shelf, judge=judge, ttl=0.3)
-            for name, judge in (("a", Judge(0.7)), ("b", Judge(0.2, JudgeError("down"))), ("c", Judge()))
+    slow, failing, next_ = (
+        Machine(tmp_path / name, lambda: shelf, judge=judge, ttl=0.3)
+        for name, judge in (
+            ("a", Provider(delay=0.7)),
+            ("b", Provider(delay=0.2, error=JudgeError("down"))),
+            ("c", None),
         )
-        first = asyncio.ensure_future(slow.ask("Slow?"))
-        failed = asyncio.ensure_future(failing.ask("Failing?"))
-        await asyncio.sleep(0.1)
-        (reply,) = await next_.ask("Slow?")
-        assert (reply.cached, next_.judge.asked) == (True, [])
-        with pytest.raises(JudgeError):
-            await failed
-        assert not (await next_.ask("Failing?"))[0].cached
-        await first
-        shelf.leases[key_of_text("Dead?")] = "killed", time.monotonic() + 0.3
-        start = time.monotonic()
-        assert not (await next_.ask("Dead?"))[0].cached
-        assert 0.2 < time.monotonic() - start < 3
-        for machine in (slow, failing, next_):
-            await machine.end()
-        assert not shelf.leases
-
-    run(main())
+    )
+    first = asyncio.ensure_future(slow.ask("Slow?"))
+    failed = asyncio.ensure_future(failing.ask("Failing?"))
+    await asyncio.sleep(0.1)
+    (reply,) = await next_.ask("Slow?")
+    assert (reply.cached, next_.judge.asked) == (True, [])
+    with pytest.raises(JudgeError):
+        await failed
+    assert not (await next_.ask("Failing?"))[0].cached
+    await first
+    shelf.leases[key_of_text("Dead?")] = "killed", time.monotonic() + 0.3
+    start = time.monotonic()
+    assert not (await next_.ask("Dead?"))[0].cached
+    assert 0.2 < time.monotonic() - start < 3
+    for machine in (slow, failing, next_):
+        await machine.end()
+    assert not shelf.leases
 
 
 def key_of_text(text: str) -> str:
@@ -323,40 +257,40 @@ def key_of_text(text: str) -> str:
 
 def remote_row(text: str) -> dict[str, Any]:
     """Return the row of a question."""
-    from pytest_ragmetrics.cache.entry import request_row
-
     return request_row(request(text))
 
 
-def test_a_run_that_only_reads_writes_nothing(tmp_path: Path) -> None:
+@on_a_loop
+async def test_a_run_that_only_reads_writes_nothing(tmp_path: Path) -> None:
     """No parcel and no lease; what is there is found, in replay too, where the rest is a miss."""
     shelf = Shelf()
-    asked_once(tmp_path / "a", shelf, "Old?")
+    await asked_once(tmp_path / "a", shelf, "Old?")
     shelf.said.clear()
-    reading = asked_once(tmp_path / "b", shelf, "Old?", "New?", writes=False)
+    reading = await asked_once(tmp_path / "b", shelf, "Old?", "New?", writes=False)
     assert reading.judge.asked == ["New?"]
     assert {name for name, _ in shelf.said} == {"get", "close"}
-    replaying = asked_once(tmp_path / "c", shelf, "Old?", mode="replay")
+    replaying = await asked_once(tmp_path / "c", shelf, "Old?", mode="replay")
     assert not replaying.judge.asked
     with pytest.raises(CacheMissError):
-        asked_once(tmp_path / "d", shelf, "New?", mode="replay")
+        await asked_once(tmp_path / "d", shelf, "New?", mode="replay")
 
 
-def test_refresh_replaces_what_is_there(tmp_path: Path) -> None:
+@on_a_loop
+async def test_refresh_replaces_what_is_there(tmp_path: Path) -> None:
     """It reads nothing there and takes no lease; the next machine has the new answer. Batches take no lease either."""
     shelf = Shelf()
-    asked_once(tmp_path / "a", shelf, "Old?")
+    await asked_once(tmp_path / "a", shelf, "Old?")
     before = dict(shelf.parcels)
     shelf.said.clear()
     key = next(iter(before))
     shelf.parcels[key] = pack(replace(unpack(key, before[key]), created="2020-01-01T00:00:00+00:00"))
-    refreshing = asked_once(tmp_path / "a", shelf, "Old?", mode="refresh")
+    refreshing = await asked_once(tmp_path / "a", shelf, "Old?", mode="refresh")
     assert refreshing.judge.asked == ["Old?"]
     assert [name for name, _ in shelf.said] == ["put", "close"]
     assert not unpack(key, shelf.parcels[key]).created.startswith("2020")
-    assert not asked_once(tmp_path / "b", shelf, "Old?").judge.asked
+    assert not (await asked_once(tmp_path / "b", shelf, "Old?")).judge.asked
     shelf.said.clear()
-    asked_once(tmp_path / "c", shelf, "New?", leases=False)
+    await asked_once(tmp_path / "c", shelf, "New?", leases=False)
     assert [name for name, _ in shelf.said] == ["get", "put", "close"]
 
 
@@ -381,34 +315,16 @@ def test_a_parcel_keeps_its_entry(text: str, secret: str) -> None:
     assert len(parcel) < 5_000
 
 
-@pytest.mark.parametrize(
-    ("parcel", "said"),
-    [
-        (pack(entry(LONG))[:-2], "its end is missing"),
-        (pack(entry(LONG))[:-30], "its end is missing"),
-        (pack(entry("Else?")), "stored under another key"),
-        (b"", "not a parcel of this version"),
-    ],
-)
-def test_what_is_damaged_is_told(parcel: bytes, said: str) -> None:
-    """Also where the rest of it could be read."""
-    with pytest.raises(ValueError, match=said):
-        unpack(entry(LONG).key, parcel)
-
-
-def test_a_lease_in_a_folder_is_taken_over_as_it_was_seen(tmp_path: Path) -> None:
+@on_a_loop
+async def test_a_lease_in_a_folder_is_taken_over_as_it_was_seen(tmp_path: Path) -> None:
     """Of two who find it expired, the later one finds it changed."""
-
-    async def main() -> None:
-        backend = ObjectBackend(tmp_path.as_uri(), "folder")
-        first = await backend._put("v1/leases/a", b"dead", "create")
-        assert first is not None
-        second = await backend._replaced("v1/leases/a", b"next", first)
-        assert second is not None
-        assert await backend._replaced("v1/leases/a", b"late", first) is None
-        assert await backend._got("v1/leases/a") == (b"next", second)
-
-    run(main())
+    backend = ObjectBackend(tmp_path.as_uri(), "folder")
+    first = await backend._put("v1/leases/a", b"dead", "create")
+    assert first is not None
+    second = await backend._replaced("v1/leases/a", b"next", first)
+    assert second is not None
+    assert await backend._replaced("v1/leases/a", b"late", first) is None
+    assert await backend._got("v1/leases/a") == (b"next", second)
 
 
 def test_which_runs_share(tmp_path: Path) -> None:
@@ -450,7 +366,8 @@ def _edited(parcel: bytes) -> bytes:
         (lambda parcel: b"ragmetrics/2" + parcel[12:], ""),
     ],
 )
-def test_what_is_forged_or_damaged_is_refused_and_replaced(
+@on_a_loop
+async def test_what_is_forged_or_damaged_is_refused_and_replaced(
     tmp_path: Path, spoil: Callable[[bytes], bytes], secret: str
 ) -> None:
     """It is counted, asked for anew, and the next machine finds a good one; no test fails for it."""
@@ -458,58 +375,44 @@ def test_what_is_forged_or_damaged_is_refused_and_replaced(
     key = entry().key
     shelf.parcels[key] = spoil(pack(entry(), SECRET))
     was_redacted = b"***" in shelf.parcels[key]
-    machine = asked_once(tmp_path / "a", shelf, "Do ponds freeze?", secret=secret)
+    machine = await asked_once(tmp_path / "a", shelf, "Do ponds freeze?", secret=secret)
     assert (len(machine.judge.asked), machine.remote.counts.refused, machine.warned) == (1, 1, [])
     # What another machine redacted is not replaced by what is not.
-    assert len(asked_once(tmp_path / "b", shelf, "Do ponds freeze?", secret=secret).judge.asked) == was_redacted
+    assert len((await asked_once(tmp_path / "b", shelf, "Do ponds freeze?", secret=secret)).judge.asked) == was_redacted
 
 
-def test_an_answer_must_fit_its_task(tmp_path: Path) -> None:
+@on_a_loop
+async def test_an_answer_must_fit_its_task(tmp_path: Path) -> None:
     """What could not be read is refused on arrival, not in the test that asks."""
     shelf = Shelf()
-
-    async def main() -> None:
-        machine = Machine(tmp_path / "a", lambda: shelf)
-
-        class Claims(Judge):
-            async def complete(self, request: Request) -> Reply:
-                """Answer."""
-                await super().complete(request)
-                return Reply(text='{"claims": []}')
-
-        judge = Claims()
-        asked = request("It hums.", judge, asked=ListClaims(text="It hums."))
-        row = remote_row("It hums.")
-        forged = entry("It hums.", request=row, reply={"text": '{"nonsense": 1}'})
-        shelf.parcels[forged.key] = pack(forged)
-        assert (await machine.cache.send(asked)).text == '{"claims": []}'
-        assert machine.remote.counts.refused == 1
-        await machine.end()
-
-    run(main())
+    machine = Machine(tmp_path / "a", lambda: shelf)
+    asked = request("It hums.", provider=Provider(), asked=ListClaims(text="It hums."))
+    row = remote_row("It hums.")
+    forged = entry("It hums.", request=row, reply={"text": '{"nonsense": 1}'})
+    shelf.parcels[forged.key] = pack(forged)
+    assert (await machine.cache.send(asked)).text == '{"claims": []}'
+    assert machine.remote.counts.refused == 1
+    await machine.end()
 
 
-def test_what_is_shared_is_redacted(tmp_path: Path) -> None:
+@on_a_loop
+async def test_what_is_shared_is_redacted(tmp_path: Path) -> None:
     """It leaves a machine as it is stored there, machines with the same rule share it, and arrivals are redacted."""
     shelf = Shelf()
 
     def hide(text: str) -> str:
         return text.replace("Ada", "***")
 
-    asked_once(tmp_path / "a", shelf, "Who is Ada?", redact=hide)
+    await asked_once(tmp_path / "a", shelf, "Who is Ada?", redact=hide)
     assert b"Ada" not in b"".join(shelf.parcels.values())
-    assert not asked_once(tmp_path / "b", shelf, "Who is Ada?", redact=hide).judge.asked
-    assert asked_once(tmp_path / "c", shelf, "Who is Ada?").judge.asked
-    asked_once(tmp_path / "d", shelf, "Where is Ada?")
+    assert not (await asked_once(tmp_path / "b", shelf, "Who is Ada?", redact=hide)).judge.asked
+    assert (await asked_once(tmp_path / "c", shelf, "Who is Ada?")).judge.asked
+    await asked_once(tmp_path / "d", shelf, "Where is Ada?")
     machine = Machine(tmp_path / "e", lambda: shelf, redact=hide)
-
-    async def main() -> None:
-        (reply,) = await machine.ask("Where is Ada?")
-        assert (reply.text, machine.judge.asked) == ('{"said": "Where is ***?"}', [])
-        assert "Ada" not in str([each.to_row() for each in machine.store])
-        await machine.end()
-
-    run(main())
+    (reply,) = await machine.ask("Where is Ada?")
+    assert (reply.text, machine.judge.asked) == ('{"said": "Where is ***?"}', [])
+    assert "Ada" not in str([each.to_row() for each in machine.store])
+    await machine.end()
 
 
 ALONE = "this run goes on with the local cache alone and asks it again after 60 s"
@@ -527,26 +430,23 @@ SHUT = CacheReadOnlyError("writing is forbidden")
         ({"release": SHUT}, "writing is forbidden; this run goes on and adds nothing to it", 1),
     ],
 )
-def test_a_broken_place_costs_one_warning(
+@on_a_loop
+async def test_a_broken_place_costs_one_warning(
     tmp_path: Path, errors: dict[str, Exception], said: str, asked_next: int
 ) -> None:
     """Every question is answered; where only writing fails, reading goes on."""
     shelf = Shelf()
-    asked_once(tmp_path / "a", shelf, "Old?", "Older?")
+    await asked_once(tmp_path / "a", shelf, "Old?", "Older?")
     shelf.errors = errors
-
-    async def main() -> None:
-        machine = Machine(tmp_path / "b", lambda: shelf)
-        await machine.ask("New?")
-        await asyncio.sleep(0.05)
-        await machine.ask("Old?", "Older?")
-        await machine.ask("New?")
-        assert len(machine.judge.asked) == asked_next
-        await machine.end()
-        assert machine.warned == [f"shared cache redis://cache: {said}"]
-        assert machine.remote.counts.problem
-
-    run(main())
+    machine = Machine(tmp_path / "b", lambda: shelf)
+    await machine.ask("New?")
+    await asyncio.sleep(0.05)
+    await machine.ask("Old?", "Older?")
+    await machine.ask("New?")
+    assert len(machine.judge.asked) == asked_next
+    await machine.end()
+    assert machine.warned == [f"shared cache redis://cache: {said}"]
+    assert machine.remote.counts.problem
 
 
 @pytest.mark.parametrize(
@@ -556,40 +456,36 @@ def test_a_broken_place_costs_one_warning(
         (RuntimeError("redis://ci:secret@cache is no address"), "RuntimeError"),
     ],
 )
-def test_a_place_that_cannot_be_opened_keeps_nobody_waiting(tmp_path: Path, error: Exception, said: str) -> None:
+@on_a_loop
+async def test_a_place_that_cannot_be_opened_keeps_nobody_waiting(tmp_path: Path, error: Exception, said: str) -> None:
     """Whatever is raised, of which nothing is shown that may have a password."""
 
     def connect() -> Shelf:
         raise error
 
-    async def main() -> None:
-        machine = Machine(tmp_path, connect)
-        (reply,) = await asyncio.wait_for(machine.ask("New?"), 60)
-        assert not reply.cached
-        await machine.end()
-        assert machine.warned == [f"shared cache redis://cache: it cannot be used: {said}; {ALONE}"]
-
-    run(main())
+    machine = Machine(tmp_path, connect)
+    (reply,) = await asyncio.wait_for(machine.ask("New?"), 60)
+    assert not reply.cached
+    await machine.end()
+    assert machine.warned == [f"shared cache redis://cache: it cannot be used: {said}; {ALONE}"]
 
 
-def test_a_warning_that_is_an_error_fails_nothing(tmp_path: Path) -> None:
+@on_a_loop
+async def test_a_warning_that_is_an_error_fails_nothing(tmp_path: Path) -> None:
     """With -W error a warning raises where it is made; the summary has it all the same."""
 
     def raises(text: str) -> None:
         raise UserWarning(text)
 
-    async def main() -> None:
-        machine = Machine(tmp_path, lambda: Shelf(errors={"lease": DEAD}))
-        machine.remote._warn = raises
-        assert len(await machine.ask("New?")) == 1
-        await machine.end()
-        (line,) = remote_module.counts_line("redis://u:p@cache/0", [asdict(machine.remote.counts)])
-        assert line == (
-            "shared cache redis://cache/0: 0 answers found, 0 added; "
-            "it cannot be reached; the run went on with the local cache alone and asked it again after 60 s"
-        )
-
-    run(main())
+    machine = Machine(tmp_path, lambda: Shelf(errors={"lease": DEAD}))
+    machine.remote._warn = raises
+    assert len(await machine.ask("New?")) == 1
+    await machine.end()
+    (line,) = remote_module.counts_line("redis://u:p@cache/0", [asdict(machine.remote.counts)])
+    assert line == (
+        "shared cache redis://cache/0: 0 answers found, 0 added; "
+        "it cannot be reached; the run went on with the local cache alone and asked it again after 60 s"
+    )
 
 
 class Line(Shelf):
@@ -613,7 +509,7 @@ class Line(Shelf):
 
 
 def looked(
-    seconds: Iterable[float | Exception], count: int, *, wide: int = 1, **options: Any
+    seconds: Iterable[float | Exception], count: int, *, wide: int = 1, pause: float = 0.1, **options: Any
 ) -> tuple[Line, list[str]]:
     """Return a place that was asked so often, so many times at once, and what was warned of."""
     warned: list[str] = []
@@ -625,7 +521,7 @@ def looked(
             keys = [f"{number * wide + each:064x}" for each in range(wide)]
             await remote.look(keys, {})
             # What the tests do between two questions.
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(pause)
         await remote.aclose()
 
     with virtual_time() as clock:
@@ -637,23 +533,14 @@ def looked(
 @pytest.mark.parametrize(
     "seconds",
     [
-        [1.2 if number % 500 == 0 else 0.01 for number in range(2_745)],
-        [4.9 if number % 5 else 0.01 for number in range(500)],
+        [1.2 if number % 100 == 0 else 0.01 for number in range(500)],
+        [4.9 if number % 5 else 0.01 for number in range(200)],
         [1.2] * 4,
         [60.0 if number % 3 == 0 else 0.01 for number in range(200)],
         [60.0, 60.0],
-        [0.99] * 2_000,
-        [0.01] * 2_000,
+        [0.99] * 300,
     ],
-    ids=[
-        "five of 2,745",
-        "four of five",
-        "four in a row",
-        "one of three without end",
-        "two without end",
-        "just in time",
-        "quick",
-    ],
+    ids=["one of 100", "four of five", "four in a row", "one of three without end", "two without end", "just in time"],
 )
 def test_a_place_that_is_slow_now_and_then_is_kept(seconds: list[float]) -> None:
     """However often in all, and however long the run."""
@@ -664,8 +551,8 @@ def test_a_place_that_is_slow_now_and_then_is_kept(seconds: list[float]) -> None
 @pytest.mark.parametrize("seconds", [1.2, 4.0, 6.0, 60.0])
 def test_a_processor_that_is_busy_is_no_slow_place(seconds: float) -> None:
     """The time for which our own loop does not run is not the place's, also where it is beyond the deadline."""
-    line, warned = looked([seconds] * 100, 100, is_ours=True)
-    assert (warned, len(line.times)) == ([], 100)
+    line, warned = looked([seconds] * 40, 40, is_ours=True)
+    assert (warned, len(line.times)) == ([], 40)
 
 
 def test_operations_at_the_same_time_are_slow_once() -> None:
@@ -678,7 +565,6 @@ def test_operations_at_the_same_time_are_slow_once() -> None:
     ("seconds", "tries", "said"),
     [
         ([1.2] * 50, 5, "too slow: again and again longer than 1 s"),
-        ([4.9] * 50, 5, "too slow: again and again longer than 1 s"),
         ([60.0] * 50, 3, "no answer within 5 s"),
         ([1.2, 60.0] * 50, 4, "no answer within 5 s"),
         ([DEAD] * 50, 1, "it cannot be reached"),
@@ -689,7 +575,7 @@ def test_a_place_that_stays_slow_or_away_is_asked_once_a_minute(
     seconds: list[float | Exception], tries: int, said: str
 ) -> None:
     """One warning in all; in between nothing is asked, so that it takes no more than a twelfth of the time."""
-    line, warned = looked(seconds, 3_000)
+    line, warned = looked(seconds, 600, pause=0.5)
     assert warned == [f"shared cache redis://cache: {said}; {ALONE}"]
     after = [later - earlier for earlier, later in itertools.pairwise(line.times[tries - 1 :])]
     assert len(after) >= 4
@@ -699,63 +585,34 @@ def test_a_place_that_stays_slow_or_away_is_asked_once_a_minute(
 @pytest.mark.parametrize("seconds", [[1.2] * 7, [60.0] * 3, [DEAD], [DEAD] * 3, [DEAD, 1.2, 1.2]])
 def test_a_place_that_is_well_again_is_used_again(seconds: list[float | Exception]) -> None:
     """After the rest that it is given, and no test fails meanwhile."""
-    line, warned = looked(seconds, 3_000)
+    line, warned = looked(seconds, 600, pause=0.5)
     assert len(warned) == 1
-    assert len(line.times) > 500
+    assert len(line.times) > 100
 
 
-def test_writing_ends_with_the_run(tmp_path: Path) -> None:
+@on_a_loop
+async def test_writing_ends_with_the_run(tmp_path: Path) -> None:
     """What is not written in time is given up with a warning; what is cancelled gives its lease back."""
     shelf = Shelf()
-
-    async def main() -> None:
-        machine = Machine(tmp_path / "a", lambda: shelf)
-        await machine.ask("New?")
-        shelf.delay = 60
-        machine.remote.write([entry("More?")])
-        await asyncio.sleep(0)
-        await machine.remote.flush(0.05)
-        assert "answers could not be written within 0.05 s" in machine.warned[0]
-        start = time.monotonic()
-        await machine.end()
-        assert time.monotonic() - start < 3
-        shelf.delay = 0
-        other = Machine(tmp_path / "b", lambda: shelf, judge=Judge(20))
-        asking = asyncio.ensure_future(other.ask("Long?"))
-        await asyncio.sleep(0.05)
-        assert key_of_text("Long?") in shelf.leases
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
-        await other.end()
-        assert key_of_text("Long?") not in shelf.leases
-
-    run(main())
-
-
-def test_a_folder_is_shared_and_not_made(tmp_path: Path) -> None:
-    """file:// works between runs; a folder that is missing may be a share that is not mounted."""
-    url = (tmp_path / "shared").as_uri()
-
-    async def main(folder: str) -> tuple[list[str], list[str]]:
-        warned: list[str] = []
-        machine = Machine(tmp_path / folder, Shelf)
-        machine.remote = open_remote(url, warn=warned.append)
-        machine.cache._remote = machine.remote
-        await machine.ask("Do ponds freeze?")
-        await machine.end()
-        return machine.judge.asked, warned
-
-    asked, warned = run(main("a"))
-    assert len(asked) == len(warned) == 1
-    assert "it cannot be" in warned[0]
-    assert not (tmp_path / "shared").exists()
-    (tmp_path / "shared").mkdir()
-    assert run(main("b")) == (["Do ponds freeze?"], [])
-    assert run(main("c")) == ([], [])
-    (parcel,) = (path for path in (tmp_path / "shared").rglob("*") if path.is_file())
-    assert parcel.name == key_of_text("Do ponds freeze?")
-    parcel.write_bytes(parcel.read_bytes()[:-9])
-    assert len(run(main("d"))[0]) == 1
+    machine = Machine(tmp_path / "a", lambda: shelf)
+    await machine.ask("New?")
+    shelf.delay = 60
+    machine.remote.write([entry("More?")])
+    await asyncio.sleep(0)
+    await machine.remote.flush(0.05)
+    assert "answers could not be written within 0.05 s" in machine.warned[0]
+    start = time.monotonic()
+    await machine.end()
+    assert time.monotonic() - start < 3
+    shelf.delay = 0
+    other = Machine(tmp_path / "b", lambda: shelf, judge=Provider(delay=20))
+    asking = asyncio.ensure_future(other.ask("Long?"))
+    await asyncio.sleep(0.05)
+    assert key_of_text("Long?") in shelf.leases
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    await other.end()
+    assert key_of_text("Long?") not in shelf.leases
 
 
 @pytest.mark.parametrize(
@@ -817,32 +674,18 @@ def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
     assert shown_url(url) == shown
 
 
-def test_what_a_client_does_not_take_is_told(tmp_path: Path) -> None:
-    """An unknown option of a URL costs one warning without its value, and fails nothing."""
-    url = "redis://127.0.0.1:1/0?unknown=hidden"
-
-    async def main() -> None:
-        machine = Machine(tmp_path, lambda: remote_module.backend_of(url))
-        assert len(await machine.ask("New?")) == 1
-        await machine.end()
-        (said,) = machine.warned
-        assert "redis-py takes no such URL, check its options: TypeError" in said
-        assert "hidden" not in said
-
-    run(main())
-
-
-def test_no_password_is_shown() -> None:
-    """Not of the user, not in the query, in messages and errors."""
-    assert not remote_module.is_written("https://cache", "readwrite")
-
-    async def main() -> list[str]:
-        warned: list[str] = []
-        remote = open_remote("redis://me:hidden@127.0.0.1:1/0?protocol=hidden", warn=warned.append)
-        await remote.look(["a" * 64], {})
-        await remote.aclose()
-        return warned
-
-    (warning,) = run(main())
+@on_a_loop
+async def test_what_a_client_does_not_take_is_told() -> None:
+    """An unknown option of a URL costs one warning, in which there is neither its value nor a password."""
+    warned: list[str] = []
+    remote = open_remote("redis://me:hidden@127.0.0.1:1/0?unknown=hidden", warn=warned.append)
+    await remote.look(["a" * 64], {})
+    await remote.aclose()
+    (warning,) = warned
     assert "hidden" not in warning
-    assert "shared cache redis://127.0.0.1:1/0: redis-py takes no such URL, check its options" in warning
+    assert "shared cache redis://127.0.0.1:1/0: redis-py takes no such URL, check its options: TypeError" in warning
+
+
+def test_only_a_place_that_can_be_written_is() -> None:
+    """A page on the web is none."""
+    assert not remote_module.is_written("https://cache", "readwrite")

@@ -8,16 +8,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from filelock import FileLock
 
 import pytest_ragmetrics
 from pytest_ragmetrics.cache.single_flight import SingleFlight
+from tests.on_a_loop import on_a_loop
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pytest_ragmetrics.__file__).parent.parent)}
 
@@ -54,6 +54,7 @@ class Source:
         self.stored: dict[str, str] = {}
         self.fetches: list[tuple[str, ...]] = []
         self.open = asyncio.Event()
+        self.open.set()
         self.begun = asyncio.Event()
         self.departed = asyncio.Event()
         self.waiting = 0
@@ -96,116 +97,97 @@ async def until(condition: Callable[[], bool]) -> None:
     pytest.fail("it never became true")
 
 
-def run(scenario: Callable[[SingleFlight[str], Source], Awaitable[None]], locks: Path | None, **options: Any) -> None:
-    """Run a scenario with a single flight and an open source."""
-
-    async def main() -> None:
-        flight: SingleFlight[str] = SingleFlight(locks, **options)
-        source = Source()
-        source.open.set()
-        await asyncio.wait_for(scenario(flight, source), 60)
-
-    asyncio.run(main())
-
-
 @pytest.fixture(params=["locks", "file/locks", None], ids=["with-locks", "no-locks-possible", "without-locks"])
-def locks(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
-    """Where the lock files are, if there are any; where none can be made, each process pays for itself."""
+def flight(request: pytest.FixtureRequest, tmp_path: Path) -> SingleFlight[str]:
+    """Return a single flight with lock files; where none can be made, each process pays for itself."""
     (tmp_path / "file").write_text("")
-    return tmp_path / request.param if request.param else None
+    return SingleFlight(tmp_path / request.param if request.param else None)
 
 
-def test_many_who_ask_at_once_share_one_fetch(locks: Path | None) -> None:
+@pytest.fixture
+def source() -> Source:
+    """Return an open source."""
+    return Source()
+
+
+@on_a_loop
+async def test_many_who_ask_at_once_share_one_fetch(flight: SingleFlight[str], source: Source) -> None:
     """One result is marked as fetched; the others, and later ones that find it stored, are not."""
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        found = await asyncio.gather(*(source.share(flight, A) for _ in range(50)))
-        assert source.fetches == [(A,)]
-        assert {each[A].value for each in found} == {A[:4]}
-        assert [each[A].fetched for each in found].count(True) == 1
-        assert await source.share(flight, A) == {A: Fetched(value=A[:4], fetched=False)}
-        assert len(source.fetches) == 1
-
-    run(scenario, locks)
+    found = await asyncio.gather(*(source.share(flight, A) for _ in range(50)))
+    assert source.fetches == [(A,)]
+    assert {each[A].value for each in found} == {A[:4]}
+    assert [each[A].fetched for each in found].count(True) == 1
+    assert await source.share(flight, A) == {A: Fetched(value=A[:4], fetched=False)}
+    assert len(source.fetches) == 1
 
 
-def test_overlapping_batches_fetch_each_key_once(locks: Path | None) -> None:
+@on_a_loop
+async def test_overlapping_batches_fetch_each_key_once(flight: SingleFlight[str], source: Source) -> None:
     """A batch fetches together what nobody is fetching yet, and waits for the rest."""
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        batches = ([A, B], [B, C], [C, A, A])
-        found = await asyncio.gather(*(source.share(flight, *batch) for batch in batches))
-        assert sorted(source.fetches) == [(A, B), (C,)]
-        assert [sorted(each) for each in found] == [sorted(set(batch)) for batch in batches]
-        assert [each[B].fetched for each in found[:2]] == [True, False]
-
-    run(scenario, locks)
+    batches = ([A, B], [B, C], [C, A, A])
+    found = await asyncio.gather(*(source.share(flight, *batch) for batch in batches))
+    assert sorted(source.fetches) == [(A, B), (C,)]
+    assert [sorted(each) for each in found] == [sorted(set(batch)) for batch in batches]
+    assert [each[B].fetched for each in found[:2]] == [True, False]
 
 
-def test_different_keys_are_fetched_side_by_side(locks: Path | None) -> None:
+@on_a_loop
+async def test_different_keys_are_fetched_side_by_side(flight: SingleFlight[str], source: Source) -> None:
     """Keys whose locks happen to be the same file do not wait for one another within a process."""
     keys = [f"00{n:062x}" for n in range(20)]
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        source.open.clear()
-        asked = [source.share(flight, key) for key in keys]
-        await until(lambda: source.waiting == 20)
-        source.open.set()
-        await asyncio.gather(*asked)
-        assert len(source.fetches) == 20
-
-    run(scenario, locks)
+    source.open.clear()
+    asked = [source.share(flight, key) for key in keys]
+    await until(lambda: source.waiting == 20)
+    source.open.set()
+    await asyncio.gather(*asked)
+    assert len(source.fetches) == 20
 
 
-def test_an_error_reaches_all_who_wait_and_is_not_kept(locks: Path | None) -> None:
+@on_a_loop
+async def test_an_error_reaches_all_who_wait_and_is_not_kept(flight: SingleFlight[str], source: Source) -> None:
     """The next one who asks tries again."""
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        source.error = ValueError("no value")
-        found = await asyncio.gather(*(source.share(flight, A) for _ in range(3)), return_exceptions=True)
-        assert found == [source.error] * 3
-        source.error = None
-        assert (await source.share(flight, A))[A].fetched
-        assert len(source.fetches) == 2
-
-    run(scenario, locks)
+    source.error = ValueError("no value")
+    found = await asyncio.gather(*(source.share(flight, A) for _ in range(3)), return_exceptions=True)
+    assert found == [source.error] * 3
+    source.error = None
+    assert (await source.share(flight, A))[A].fetched
+    assert len(source.fetches) == 2
 
 
-def test_cancelling_one_caller_does_not_cancel_the_fetch(locks: Path | None) -> None:
+@on_a_loop
+async def test_cancelling_one_caller_does_not_cancel_the_fetch(flight: SingleFlight[str], source: Source) -> None:
     """The fetch belongs to all who wait, also when the one who caused it is cancelled."""
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        source.open.clear()
-        first = source.share(flight, A)
-        second = source.share(flight, A)
-        await source.begun.wait()
-        first.cancel()
-        await asyncio.sleep(0)
-        source.open.set()
-        assert (await second)[A] == Fetched(value=A[:4], fetched=False)
-        assert first.cancelled()
-
-    run(scenario, locks)
+    source.open.clear()
+    first = source.share(flight, A)
+    second = source.share(flight, A)
+    await source.begun.wait()
+    first.cancel()
+    await asyncio.sleep(0)
+    source.open.set()
+    assert (await second)[A] == Fetched(value=A[:4], fetched=False)
+    assert first.cancelled()
 
 
-def test_a_fetch_that_costs_nothing_yet_ends_with_the_last_who_waits(locks: Path | None) -> None:
+@on_a_loop
+async def test_a_fetch_that_costs_nothing_yet_ends_with_the_last_who_waits(
+    flight: SingleFlight[str], source: Source
+) -> None:
     """After an interrupt no further request is begun, and who asks then starts anew."""
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        source.open.clear()
-        callers = [source.share(flight, A) for _ in range(2)]
-        await source.begun.wait()
-        for each in callers:
-            each.cancel()
-        await asyncio.wait(callers)
-        source.open.set()
-        assert (await source.share(flight, A))[A].fetched
-        assert source.fetches == [(A,)]
-
-    run(scenario, locks)
+    source.open.clear()
+    callers = [source.share(flight, A) for _ in range(2)]
+    await source.begun.wait()
+    for each in callers:
+        each.cancel()
+    await asyncio.wait(callers)
+    source.open.set()
+    assert (await source.share(flight, A))[A].fetched
+    assert source.fetches == [(A,)]
 
 
-def test_who_asks_while_a_fetch_is_being_called_off_starts_anew(locks: Path | None) -> None:
+@on_a_loop
+async def test_who_asks_while_a_fetch_is_being_called_off_starts_anew(
+    flight: SingleFlight[str], source: Source
+) -> None:
     """The cancellation does not reach later callers."""
 
     async def slow_to_end(keys: Sequence[str], _: Callable[[], None]) -> dict[str, str]:
@@ -215,97 +197,69 @@ def test_who_asks_while_a_fetch_is_being_called_off_starts_anew(locks: Path | No
             await asyncio.sleep(0.2)
         return dict.fromkeys(keys, "never")
 
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        leaving = asyncio.ensure_future(flight.share([A], source.look, slow_to_end))
-        await asyncio.sleep(0.05)
-        leaving.cancel()
-        await asyncio.wait([leaving])
-        assert (await source.share(flight, A))[A].fetched
-
-    run(scenario, locks)
+    leaving = asyncio.ensure_future(flight.share([A], source.look, slow_to_end))
+    await asyncio.sleep(0.05)
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    assert (await source.share(flight, A))[A].fetched
 
 
-def test_a_fetch_that_is_being_paid_for_is_finished(locks: Path | None) -> None:
+@on_a_loop
+async def test_a_fetch_that_is_being_paid_for_is_finished(flight: SingleFlight[str], source: Source) -> None:
     """Nobody waits any more, and the answer is stored all the same."""
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        waiting = source.share(flight, A)
-        await source.departed.wait()
-        waiting.cancel()
-        await asyncio.wait([waiting])
-        assert source.stored == {}
-        await flight.settle()
-        assert source.stored == {A: A[:4]}
-
-    run(scenario, locks)
+    waiting = source.share(flight, A)
+    await source.departed.wait()
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert source.stored == {}
+    await flight.settle()
+    assert source.stored == {A: A[:4]}
 
 
-def test_settling_calls_off_what_has_not_begun(locks: Path | None) -> None:
+@on_a_loop
+async def test_settling_calls_off_what_has_not_begun(flight: SingleFlight[str], source: Source) -> None:
     """At the end of a run only what costs something already is waited for."""
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        paid = source.share(flight, A)
-        await source.departed.wait()
-        source.open.clear()
-        begun = source.share(flight, B)
-        await until(lambda: source.waiting == 2)
-        await flight.settle(timeout=10)
-        await asyncio.wait([begun], timeout=1)
-        assert begun.cancelled()
-        assert (await paid)[A].fetched
-        assert source.fetches == [(A,)]
-
-    run(scenario, locks)
+    paid = source.share(flight, A)
+    await source.departed.wait()
+    source.open.clear()
+    begun = source.share(flight, B)
+    await until(lambda: source.waiting == 2)
+    await flight.settle(timeout=10)
+    await asyncio.wait([begun], timeout=1)
+    assert begun.cancelled()
+    assert (await paid)[A].fetched
+    assert source.fetches == [(A,)]
 
 
-def test_an_error_that_nobody_waits_for_is_quiet(locks: Path | None, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_that_nobody_waits_for_is_quiet(
+    flight: SingleFlight[str], source: Source, caplog: pytest.LogCaptureFixture
+) -> None:
     """It is no "exception was never retrieved"."""
 
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
+    @on_a_loop
+    async def given_up() -> None:
         source.error = ValueError("no value")
         waiting = source.share(flight, A)
         await source.departed.wait()
         waiting.cancel()
         await flight.settle()
 
-    run(scenario, locks)
+    given_up()
     assert caplog.records == []
 
 
-def test_no_more_fetches_run_than_allowed(tmp_path: Path) -> None:
+@on_a_loop
+async def test_no_more_fetches_run_than_allowed(source: Source, tmp_path: Path) -> None:
     """A request that waits for its turn has no lock."""
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        source.open.clear()
-        asked = [source.share(flight, hashlib.sha256(bytes([n])).hexdigest()) for n in range(30)]
-        await until(lambda: source.waiting == 3)
-        await asyncio.sleep(0.1)
-        assert source.waiting == len(list(tmp_path.iterdir())) == 3  # noqa: ASYNC240 - a local folder
-        source.open.set()
-        await asyncio.gather(*asked)
-        assert len(source.fetches) == 30
-
-    run(scenario, tmp_path, width=3)
-
-
-def test_two_loops_in_one_process_share_a_fetch(tmp_path: Path) -> None:
-    """Threads with a loop of their own are held apart by the lock files."""
-    stored: dict[str, str] = {}
-    fetches: list[str] = []
-
-    def look(keys: Sequence[str]) -> dict[str, str]:
-        return {key: stored[key] for key in keys if key in stored}
-
-    async def fetch(keys: Sequence[str], _: Callable[[], None]) -> dict[str, str]:
-        fetches.extend(keys)
-        await asyncio.sleep(0.05)
-        stored.update(dict.fromkeys(keys, "value"))
-        return dict(stored)
-
-    flight: SingleFlight[str] = SingleFlight(tmp_path / "locks")
-    with ThreadPoolExecutor(6) as threads:
-        list(threads.map(lambda _: asyncio.run(flight.share([A], look, fetch)), range(6)))
-    assert fetches == [A]
+    flight: SingleFlight[str] = SingleFlight(tmp_path, width=3)
+    source.open.clear()
+    asked = [source.share(flight, hashlib.sha256(bytes([n])).hexdigest()) for n in range(30)]
+    await until(lambda: source.waiting == 3)
+    await asyncio.sleep(0.1)
+    assert source.waiting == len(list(tmp_path.iterdir())) == 3  # noqa: ASYNC240 - a local folder
+    source.open.set()
+    await asyncio.gather(*asked)
+    assert len(source.fetches) == 30
 
 
 @pytest.fixture
@@ -320,46 +274,42 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def test_the_lock_of_a_killed_process_is_free(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+@on_a_loop
+async def test_the_lock_of_a_killed_process_is_free(
+    source: Source, tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
     """A waiting process fetches then; a caller that was cancelled while it waited takes no lock."""
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        other: SingleFlight[str] = SingleFlight(tmp_path)
-        leaving = source.share(other, A)
-        waiting = source.share(flight, A)
-        await asyncio.sleep(0.3)
-        assert source.fetches == []
-        leaving.cancel()
-        await asyncio.wait([leaving])
-        assert leaving.cancelled()
-        holder.kill()
-        killed = time.monotonic()
-        assert (await waiting)[A].fetched
-        assert time.monotonic() - killed < 5
-        assert source.fetches == [(A,)]
-
-    run(scenario, tmp_path)
+    flight: SingleFlight[str] = SingleFlight(tmp_path)
+    other: SingleFlight[str] = SingleFlight(tmp_path)
+    leaving = source.share(other, A)
+    waiting = source.share(flight, A)
+    await asyncio.sleep(0.3)
+    assert source.fetches == []
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    assert leaving.cancelled()
+    holder.kill()
+    killed = time.monotonic()
+    assert (await waiting)[A].fetched
+    assert time.monotonic() - killed < 5
+    assert source.fetches == [(A,)]
 
 
-def test_a_process_that_hangs_is_waited_for_no_longer_than_the_lease(
-    tmp_path: Path, holder: subprocess.Popen[str]
+@on_a_loop
+async def test_a_process_that_hangs_is_waited_for_no_longer_than_the_lease(
+    source: Source, tmp_path: Path, holder: subprocess.Popen[str]
 ) -> None:
     """A stopped process cannot stop a whole run."""
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        assert (await source.share(flight, A))[A].fetched
-        assert holder.poll() is None
-
-    run(scenario, tmp_path, lease=0.2)
+    flight: SingleFlight[str] = SingleFlight(tmp_path, lease=0.2)
+    assert (await source.share(flight, A))[A].fetched
+    assert holder.poll() is None
 
 
-def test_a_lock_is_released_after_its_fetch(tmp_path: Path) -> None:
+@on_a_loop
+async def test_a_lock_is_released_after_its_fetch(source: Source, tmp_path: Path) -> None:
     """Another process need not wait for the end of the run."""
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        await source.share(flight, A)
-        (file,) = tmp_path.iterdir()  # noqa: ASYNC240 - a local folder
-        with FileLock(file, timeout=0):
-            assert file.exists()
-
-    run(scenario, tmp_path)
+    flight: SingleFlight[str] = SingleFlight(tmp_path)
+    await source.share(flight, A)
+    (file,) = tmp_path.iterdir()  # noqa: ASYNC240 - a local folder
+    with FileLock(file, timeout=0):
+        assert file.exists()

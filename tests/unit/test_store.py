@@ -8,7 +8,6 @@ import pickle
 import re
 import sqlite3
 import stat
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -23,29 +22,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import pytest_ragmetrics
 from pytest_ragmetrics.cache.entry import CacheEntry, CacheError, CacheUnavailableError, key_of, new_entry
 from pytest_ragmetrics.cache.store import Store, text_disk
 from pytest_ragmetrics.judges.transport import Reply
 from tests.read_only import read_only
-
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pytest_ragmetrics.__file__).parent.parent)}
-
-#: What every script of another process starts with.
-PRELUDE = """
-import sys, time
-from pathlib import Path
-from pytest_ragmetrics.cache.entry import new_entry
-from pytest_ragmetrics.cache.entry import key_of
-from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.judges.transport import Reply
-
-def entry(number, text):
-    row = {"task": "list_claims", "model": "judge-1", "number": number}
-    return new_entry(key_of(row), row, Reply(text=text), salt="", redact=None)
-
-store = Store(Path(sys.argv[1]))
-"""
 
 
 def entry(number: int, text: str = '{"claims": []}', **request: Any) -> CacheEntry:
@@ -66,19 +46,6 @@ def tamper(store: Store, statement: str, *values: object) -> None:
     """Change the database behind the store's back."""
     with closing(sqlite3.connect(store.database)) as connection, connection:
         connection.execute(statement, values)
-
-
-def start(script: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Start another process that works on a store."""
-    command = [sys.executable, "-W", "error", "-c", PRELUDE + script, str(folder), *arguments]
-    return subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    """Wait for a process, which must have ended well and in silence, and return what it printed."""
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, err) == (0, "")
-    return out
 
 
 def mode(path: Path) -> int:
@@ -233,12 +200,7 @@ def test_a_strangers_folder_in_a_public_place_is_refused(tmp_path: Path, monkeyp
 @pytest.mark.skipif(sys.platform == "win32", reason="needs modes")
 def test_a_folder_that_is_read_only_is_read(tmp_path: Path) -> None:
     """What is in it is found and counted as ever, and what cannot be added is an error that names the folder."""
-
-    def fill(folder: Path) -> None:
-        with Store(folder) as store:
-            store.put_many([entry(1), entry(2)])
-
-    with read_only(fill) as folder, Store(folder) as store:
+    with read_only(entry(1), entry(2)) as folder, Store(folder) as store:
         assert store.get(entry(1).key) == entry(1)
         assert (store.count(), store.verify()) == (2, [])
         assert [kept.key for kept in store] == sorted(entry(number).key for number in (1, 2))
@@ -266,10 +228,7 @@ def test_a_path_that_is_too_long_for_sqlite_is_named(tmp_path: Path) -> None:
         folder /= "x" * max(1, min(100, 494 - len(str(folder))))
     with Store(folder.parent) as store:
         store.put(entry(1))
-    with (
-        Store(folder / "xx") as store,
-        pytest.raises(CacheUnavailableError, match=r"has 49\d bytes, .* than 495"),
-    ):
+    with Store(folder / "xx") as store, pytest.raises(CacheUnavailableError, match=r"has 49\d bytes, .* than 495"):
         store.put(entry(1))
 
 
@@ -283,31 +242,6 @@ def test_a_database_that_can_be_mended_by_nobody_is_an_error(store: Store) -> No
             use()
     with pytest.raises(CacheUnavailableError, match=r"not a database; .*cache verify --remove"):
         store.verify()
-
-
-def test_a_full_disk_is_an_error_and_harms_nothing(tmp_path: Path) -> None:
-    """What does not fit is reported, and what was there can still be read."""
-    script = """
-import resource, signal
-from pytest_ragmetrics.cache.entry import CacheUnavailableError
-store.put(entry(0, "small"))
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
-try:
-    for number in range(1, 100):
-        store.put(entry(number, "x" * 50_000))
-except CacheUnavailableError as error:
-    print(error)
-print(store.get(entry(0, "").key).answer().text)
-store.close()
-"""
-    pytest.importorskip("resource")
-    reported, text = finish(start(script, tmp_path / "cache")).splitlines()
-    assert "the cache cannot be used" in reported
-    assert text == "small"
-    with Store(tmp_path / "cache") as store:
-        assert store.verify() == []
-        assert store.count() >= 1
 
 
 def test_nothing_is_ever_evicted(store: Store) -> None:
@@ -345,54 +279,6 @@ def test_verifying_finds_and_removes_every_unsound_row(store: Store) -> None:
     store.remove(faults)
     assert store.verify() == []
     assert [kept.key for kept in store] == [sound.key]
-
-
-def test_a_process_killed_while_writing_leaves_readable_rows(tmp_path: Path) -> None:
-    """What was written before the kill is there, and every row can be read."""
-    script = """
-for number in range(100_000):
-    store.put(entry(number, "x" * 5000))
-    print(number, flush=True)
-"""
-    process = start(script, tmp_path / "cache")
-    with process:
-        assert process.stdout is not None
-        written = [int(process.stdout.readline()) for _ in range(30)][-1]
-        process.kill()
-        process.communicate()
-    with Store(tmp_path / "cache") as store:
-        assert store.verify() == []
-        assert store.count() > written
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
-def test_both_sides_of_a_fork_can_write(tmp_path: Path) -> None:
-    """A test that forks, as some servers and plugins do, loses nothing on either side, again and again."""
-    script = """
-import os, threading, warnings
-warnings.simplefilter("ignore", DeprecationWarning)
-store.put(entry("first", "{}"))
-stop = threading.Event()
-reading = threading.Thread(target=lambda: [store.get("k") for _ in iter(stop.is_set, True)])
-reading.start()
-children = []
-for generation in range(4):
-    child = os.fork()
-    for number in range(5):
-        store.put(entry(f"{generation} {bool(child)} {number}", "{}"))
-    if not child:
-        store.close()
-        os._exit(0)
-    children.append(child)
-stop.set()
-reading.join()
-store.close()
-assert not any(os.waitpid(child, 0)[1] for child in children)
-"""
-    finish(start(script, tmp_path / "cache"))
-    with Store(tmp_path / "cache") as store:
-        assert store.verify() == []
-        assert store.count() == 41
 
 
 def put_together(store: Store, entries: list[CacheEntry]) -> list[BaseException | None]:
