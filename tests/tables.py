@@ -1,10 +1,12 @@
-"""Tables of one metric, faithfulness."""
+"""Tables of one metric, faithfulness, and sets with gates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pytest_ragmetrics.evaluation import Evaluation, Row
+from pytest_ragmetrics.gates import Gate, GatedSet
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 
@@ -28,3 +30,10 @@ def table(
             result = MetricResult(score, metric="faithfulness", judge=judge, reason=f"reason {index}")
             rows.append(Row(sample=sample, results={"faithfulness": result}))
     return Evaluation(metrics=("faithfulness",), rows=tuple(rows), better={"faithfulness": better})
+
+
+def gated_set(*gates: Gate, total: int, selected: Iterable[str] = (), function: str = "t", **of: Any) -> GatedSet:
+    """Return the set of a function of t.py; ``of`` are further fields."""
+    name = function.rpartition("::")[2]
+    place: dict[str, Any] = {"function": function, "name": name, "file": "t.py", "line": 1, "scope": ""}
+    return GatedSet(**place, gates=gates, total=total, selected=tuple(selected), **of)

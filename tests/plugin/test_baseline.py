@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ragmetrics.reporting import read_baseline
-from tests.plugin.conftest import MANY, SERIAL, RunPytest
+from tests.plugin.conftest import MANY, RunPytest
 
 SUITE = """
     import pytest
@@ -27,6 +27,21 @@ SUITE = """
 """
 BEFORE = {"test_suite": SUITE.replace("{answers}", "dict(a=TRUE, b=FALSE, c=TRUE, gone=TRUE)")}
 AFTER = {"test_suite": SUITE.replace("{answers}", "dict(a=FALSE, b=TRUE, c=TRUE, new=TRUE)")}
+RULES = """
+    import pytest
+    from pytest_ragmetrics import metric
+    from pytest_ragmetrics.metrics import QuotedSpansAlignment
+    ROWS = [{"id": f"q{n}", "answer": "'moths fly at night'", "contexts": ["moths fly at night"]} for n in range(6)]
+    @metric
+    def brevity(response):
+        return len(response) < 80
+    @pytest.mark.rag_gate("brevity", regression=True)
+    @pytest.mark.rag_gate("spans", regression=True)
+    @pytest.mark.rag_dataset(ROWS, metrics=["brevity", QuotedSpansAlignment(name="spans", min_span_words=3)])
+    def test_rules(rag_scores):
+        pass
+"""
+CHANGED_RULES = RULES.replace("< 80", "< 70").replace("_words=3", "_words=2")
 
 
 @pytest.fixture
@@ -36,21 +51,23 @@ def baseline(run: RunPytest, pytester: pytest.Pytester) -> Path:
     return pytester.path / "baseline.json"
 
 
-def test_what_changed_is_in_every_output(run: RunPytest, baseline: Path, pytester: pytest.Pytester) -> None:
-    """The summary counts what became better and worse and names the worst; no test fails for it.
-
-    Under xdist the controller compares. The page and the summary in Markdown are those of a comparison; the JSON names
-    the baseline.
-    """
+def test_what_changed_is_in_every_output(run: RunPytest, pytester: pytest.Pytester) -> None:
+    """The controller counts what became better and worse and names the worst, and what is made otherwise now."""
+    run("--rag-json=baseline.json", **BEFORE, test_rules=RULES).assert_outcomes(passed=10, skipped=2)
     files = ("--rag-report=a.html", "--rag-markdown=a.md", "--rag-json=a.json")
-    result = run("-p", "xdist", "-n2", "--rag-baseline=baseline.json", *files, **AFTER)
-    result.assert_outcomes(passed=4)
+    result = run(*MANY, "--dist=loadscope", "--rag-baseline=baseline.json", *files, **AFTER, test_rules=CHANGED_RULES)
+    result.assert_outcomes(passed=10, failed=2)
     said = "against the baseline: 1 better, 1 worse, 1 the same, 1 new, 1 gone"
-    result.stdout.fnmatch_lines(
-        [said, "  worse: test_suite.py::test_row[[]a[]]: quoted_spans_alignment 1.000 -> 0.000 (-1.000)"]
+    result.stdout.fnmatch_lines_random(
+        [
+            said,
+            "  worse: test_suite.py::test_row[[]a[]]: quoted_spans_alignment 1.000 -> 0.000 (-1.000)",
+            "  not compared: 6 of brevity: its code changed",
+            "  not compared: 6 of spans: its parameters changed",
+        ]
     )
     assert result.stdout.str().count(said) == 1
-    run("--rag-report=b.html", **AFTER)
+    run("--rag-report=b.html")
     assert "1 better, 1 worse" in (pytester.path / "a.md").read_text("utf-8")
     with_it, without = ((pytester.path / name).read_text("utf-8").casefold() for name in ("a.html", "b.html"))
     assert with_it.count("baseline") > without.count("baseline")
@@ -60,10 +77,7 @@ def test_what_changed_is_in_every_output(run: RunPytest, baseline: Path, pyteste
 def test_the_baseline_may_be_written_anew(
     run: RunPytest, baseline: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same file may be read first and replaced at the end; the ini names it from the rootdir.
-
-    Where nothing was scored, not all of the baseline is called gone.
-    """
+    """It is read first and replaced at the end; the ini names it from the rootdir; without scores nothing is gone."""
     result = run("--rag-baseline=baseline.json", "--rag-json=baseline.json", **AFTER)
     result.stdout.fnmatch_lines(["against the baseline: 1 better, 1 worse, *", "*baseline.json: written"])
     pytester.makeini("[pytest]\nrag_baseline = baseline.json")
@@ -91,7 +105,7 @@ def test_a_baseline_that_cannot_be_read_is_named(tmp_path: Path, content: str, s
 
 def test_a_baseline_that_cannot_be_read_ends_the_run_before_it_begins(run: RunPytest) -> None:
     """With workers the controller reads it before it starts them."""
-    result = run("--rag-baseline=texts.py", "-p", "xdist", "-n1", **AFTER)
+    result = run("--rag-baseline=texts.py", *MANY, **AFTER)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --rag-baseline: *texts.py: not JSON: *"])
     result.stdout.no_fnmatch_line("*passed*")
@@ -127,22 +141,6 @@ def test_a_run_is_held_against_the_file_of_an_earlier_one(run: RunPytest, pytest
     )
     # The frames of the package say nothing that the message does not.
     result.stdout.no_fnmatch_line("*suites.py*")
-
-
-def test_a_baseline_that_is_none_fails_with_the_place(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """Naming the file."""
-    pytester.path.joinpath("main.json").write_text('{"rows": 1, "metrics": []}', encoding="utf-8")
-    suite = """
-        from pytest_ragmetrics import assert_not_worse, evaluate
-
-        def test_golden():
-            table = evaluate([{"id": "q", "answer": "Moss.", "contexts": []}], ["quoted_spans_alignment"])
-            assert_not_worse(table, "main.json")
-    """
-    result = run(test_it=suite)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E*DocumentError: main.json: rows must be a valid array, not 1"])
-    result.stdout.no_fnmatch_line("*pydantic_core*")
 
 
 def test_the_answers_of_a_baseline_are_redacted(run: RunPytest, baseline: Path, pytester: pytest.Pytester) -> None:
@@ -237,36 +235,16 @@ def test_a_changed_prompt_or_metric_is_named(run: RunPytest, main: Path, pyteste
     result.stdout.fnmatch_lines(["length 2.00 -> 2.00: inconclusive: its code changed since the baseline"])
 
 
-RULES = """
-    import pytest
-    from pytest_ragmetrics import metric
-    from pytest_ragmetrics.metrics import QuotedSpansAlignment
-    ROWS = [{"id": f"q{n}", "answer": "'moths fly at night'", "contexts": ["moths fly at night"]} for n in range(6)]
-    @metric
-    def brevity(response):
-        return len(response) < 80
-    @pytest.mark.rag_gate("brevity", regression=True)
-    @pytest.mark.rag_gate("spans", regression=True)
-    @pytest.mark.rag_dataset(ROWS, metrics=["brevity", QuotedSpansAlignment(name="spans", min_span_words=3)])
-    def test_rules(rag_scores):
-        pass
-"""
-
-
-@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["serial", "workers"])
-def test_a_changed_function_or_parameter_of_a_test_module_is_named(run: RunPytest, how: list[str]) -> None:
-    """A metric that no hook registers, and an instance: what their scores are made by stands beside each of them."""
-    run(*how, "--rag-json=rules.json", test_rules=RULES).assert_outcomes(passed=6, skipped=2)
-    against = (*how, "--rag-baseline=rules.json")
-    run(*against).assert_outcomes(passed=8)
-    result = run(*against, test_rules=RULES.replace("< 80", "< 70").replace("_words=3", "_words=2"))
+def test_a_changed_function_or_parameter_of_a_test_module_is_named(run: RunPytest) -> None:
+    """A metric that no hook registers, and an instance, by their gates."""
+    run("--rag-json=rules.json", test_rules=RULES).assert_outcomes(passed=6, skipped=2)
+    run("--rag-baseline=rules.json").assert_outcomes(passed=8)
+    result = run("--rag-baseline=rules.json", test_rules=CHANGED_RULES)
     result.assert_outcomes(passed=6, failed=2)
     result.stdout.fnmatch_lines_random(
         [
             "*brevity 1.00 -> 1.00: inconclusive: its code changed since the baseline",
             "*spans 1.00 -> 1.00: inconclusive: its parameters changed since the baseline",
-            "  not compared: 6 of brevity: its code changed",
-            "  not compared: 6 of spans: its parameters changed",
         ]
     )
 

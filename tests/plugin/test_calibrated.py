@@ -47,10 +47,7 @@ def labels(pytester: pytest.Pytester, no_provider: None) -> None:
 
 
 def test_a_judge_passes_that_agrees_enough(run: RunPytest) -> None:
-    """The judge of the session is calibrated, and its calibration corrects its scores of other answers.
-
-    Below the floor the failure names it, the figures and the row that people see otherwise, also without rewriting.
-    """
+    """Its calibration corrects its scores of other answers; below the floor the failure says what people see."""
     fails = SUITE.format(floor=0.9, manual=MANUAL)
     options = ("--rag-judge=local", "-s", "--assert=plain")
     result = run(*options, test_it=SUITE.format(floor=0.6, manual=MANUAL), test_more=fails)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
-from dataclasses import dataclass
 from math import fsum
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from pytest_ragmetrics.records import Document, read_document
+from pytest_ragmetrics.records import read_document
 from pytest_ragmetrics.report.markdown import escaped
-from tests.plugin.conftest import Run, RunOnce
+from tests.plugin.conftest import SERIAL, RunPytest
 
 SUITE = """
     import pytest
@@ -69,178 +67,87 @@ SUITE = """
     def test_set(rag_sample):
         pass
 """
-METRICS = ("fit", "tone")
+FILES = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
 
 
-@pytest.fixture(scope="module")
-def run(run_once: RunOnce) -> Run:
-    """Run the suite once, with every output."""
-    files = ["--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml"]
-    return run_once(*files, "--rag-seed=north", test_suite=SUITE)
+def test_five_outputs_have_the_same_figures(run: RunPytest, pytester: pytest.Pytester) -> None:
+    """Scores, their mean, how many fell short, what is left out of it; and the tests by outcome."""
+    result = run(*FILES, "--rag-seed=north", test_suite=SUITE)
+    document = read_document(pytester.path / "out.json")
+    spared = sum(document.run.not_needed.values())
+    assert 0 < spared < 30
+    result.assert_outcomes(passed=39 - spared, failed=6, errors=1, skipped=2 + spared, xfailed=1)
+    n = 43 - spared
+    mean = (4 * 0.5 + (n - 4) * 0.9) / n
+    fit, tone = f"2 tests skipped, {spared} tests not needed", "9 of 10 had something to check, 2 tests skipped"
 
+    records = [record for test in document.tests for record in test.records]
+    scores = {name: [it.score for it in records if it.metric == name and not it.vacuous] for name in ("fit", "tone")}
+    assert (len(scores["fit"]), len(scores["tone"]), scores["tone"].count(None)) == (n, 10, 1)
+    assert fsum(it or 0.0 for it in scores["fit"]) / n == pytest.approx(mean)
+    assert document.run.skipped == {"test_suite.py::test_some": 2}
 
-@dataclass(frozen=True)
-class Figures:
-    """The figures of one metric."""
+    result.stdout.fnmatch_lines(
+        [
+            f"fit *{n}  {mean:.3f}  0.500        4         0",
+            "tone *9  0.422  0.000        2         1",
+            f"fit: {fit}",
+            f"tone: {tone}",
+        ]
+    )
+    summary = (pytester.path / "out.md").read_text("utf-8")
+    assert f"\n| fit | {n} | {mean:.3f} | 0.500 | 4 | 0 |\n| tone | 9 | 0.422 | 0.000 | 2 | 1 |\n" in summary
+    assert f"\n- fit: {fit}\n- tone: {tone}\n" in summary
+    said = "4 of 43 tests fell short, 1 broke off with an error, 1 could not be scored, 1 of 3 gates failed"
+    assert f": {said.replace('43', str(n))}\n" in summary
 
-    n: int
-    mean: str
-    fell_short: int
-    unscored: int
-    vacuous: int = 0
-    skipped: int = 0
-    not_needed: int = 0
-
-
-def beside(text: str, n: int) -> dict[str, int]:
-    """Return what a line says of scores and tests that are not in a mean."""
-    found = {}
-    for name, pattern in {"vacuous": "of @ had", "skipped": "@ tests? skipped", "not_needed": "@ tests? not n"}.items():
-        match = re.search(pattern.replace("@", r"(\d+)"), text)
-        found[name] = int(match[1]) - (n if name == "vacuous" else 0) if match else 0
-    return found
-
-
-def of_json(document: Document) -> dict[str, Figures]:
-    """Return the figures by what the records themselves say."""
-    found = {}
-    for metric in METRICS:
-        records = [record for test in document.tests for record in test.records if record.metric == metric]
-        scores = [record.score for record in records if record.score is not None and not record.vacuous]
-        functions = {test.id.partition("[")[0] for test in document.tests for it in test.records if it.metric == metric}
-        found[metric] = Figures(
-            n=len(scores),
-            mean=f"{fsum(scores) / len(scores):.3f}",
-            fell_short=sum(
-                record.score is not None and record.threshold is not None and record.score < record.threshold.bound
-                for record in records
-            ),
-            unscored=sum(record.score is None for record in records),
-            vacuous=sum(record.vacuous for record in records),
-            skipped=sum(document.run.skipped.get(function, 0) for function in functions),
-            not_needed=sum(document.run.not_needed.get(function, 0) for function in functions),
-        )
-    return found
-
-
-def of_lines(text: str, row: str, line: str) -> dict[str, Figures]:
-    """Return the figures of a table in text, whose rows have a form, and of the lines below it."""
-    found = {}
-    for metric in METRICS:
-        [(n, mean, failing, unscored)] = re.findall(row.format(metric), text, re.MULTILINE)
-        said = re.findall(line.format(metric), text, re.MULTILINE)
-        found[metric] = Figures(
-            n=int(n),
-            mean=mean,
-            fell_short=int(failing),
-            unscored=int(unscored),
-            **beside(said[0] if said else "", int(n)),
-        )
-    return found
-
-
-def of_junit(text: str) -> tuple[dict[str, Figures], dict[str, str]]:
-    """Return the figures of the suite's properties, and all of these."""
-    suite = ET.fromstring(text).find("testsuite")
-    listed = [] if suite is None else suite.iterfind("properties/property")
+    listed = ET.parse(pytester.path / "out.xml").iterfind("testsuite/properties/property")
     properties = {each.attrib["name"]: each.attrib["value"] for each in listed}
-    found = {}
-    for metric in METRICS:
-        start = f"rag.{metric}."
-        own = {name.removeprefix(start): value for name, value in properties.items() if name.startswith(start)}
-        counts: Any = {name: int(value) for name, value in own.items() if name != "mean"}
-        found[metric] = Figures(mean=f"{float(own['mean']):.3f}", **counts)
-    return found, properties
-
-
-def of_page(text: str, metric: str) -> Figures:
-    """Return the figures in the cells of a metric."""
-    rows = re.findall(r'<tr role="row">.*?</tr>', text, re.DOTALL)
-    [row] = [row for row in rows if f"<bdi>{metric}</bdi>" in row and 'data-label="fell short"' in row]
-    listed = re.findall(r'data-label="([^"]+)">(.*?)</td>', row, re.DOTALL)
-    cells = {label: re.sub(r"<[^>]*>|,", "", cell).split() for label, cell in listed}
-    counts = beside(" ".join(cells["n"]), 0)
-    return Figures(
-        n=int(cells["n"][0]),
-        mean=cells["mean"][0],
-        fell_short=int(cells["fell short"][0]),
-        unscored=int(cells["unscored"][0]),
-        **{**counts, "vacuous": int(cells["nothing to check"][0])},
-    )
-
-
-def test_five_outputs_have_the_same_figures_of_each_metric(run: Run) -> None:
-    """How many scores count, their mean, how many fell short, and what is left out of it."""
-    document = read_document(run.folder / "out.json")
-    expected = of_json(document)
-    assert expected["tone"] == Figures(n=9, mean="0.422", fell_short=2, unscored=1, vacuous=1, skipped=2)
-    assert (expected["fit"].fell_short, expected["fit"].skipped) == (4, 2)
-    assert 0 < expected["fit"].not_needed < 30
-    summary = run.result.stdout.str().partition("= RAG metrics =")[2]
-    terminal = of_lines(summary, r"^{} +(\d+) +([\d.]+) +[\d.]+ +(\d+) +(\d+)$", r"^{}: (.*)$")
-    assert terminal == expected
-    markdown = run.text("out.md")
-    assert (
-        of_lines(markdown, r"^\| {} \| (\d+) \| ([\d.]+) \| [\d.]+ \| (\d+) \| (\d+) \|$", r"^- {}: (.*)$") == expected
-    )
-    assert of_junit(run.text("out.xml"))[0] == expected
-    assert {metric: of_page(run.text("out.html"), metric) for metric in METRICS} == expected
-
-
-def test_five_outputs_count_the_same_tests_and_bill(run: Run) -> None:
-    """By outcome, gates apart; calls, tokens and cost; each gate with its value."""
-    document = read_document(run.folder / "out.json")
-    tests = [test for test in document.tests if test.gate is None]
-    gates = [test.gate for test in document.tests if test.gate is not None]
-    outcomes = Counter(test.outcome for test in tests)
-    lost = sum(
-        test.outcome == "failed" and all(it.outcome != "failed" or not it.asserted for it in test.records)
-        for test in tests
-    )
-    decided = Counter(gate.outcome for gate in gates)
-    failed = decided["failed"]
-    run.result.assert_outcomes(
-        failed=outcomes["failed"] + failed,
-        passed=outcomes["passed"] + outcomes["error"] + decided["passed"],
-        errors=outcomes["error"],
-        xfailed=outcomes["xfailed"],
-        skipped=sum(document.run.skipped.values()) + sum(document.run.not_needed.values()),
-    )
-    properties = of_junit(run.text("out.xml"))[1]
-    assert {name: properties[f"rag.tests.{name}"] for name in ("failed", "unscored", "error", "xfailed", "passed")} == {
-        "failed": str(outcomes["failed"] - lost),
-        "unscored": str(lost),
-        "error": str(outcomes["error"]),
-        "xfailed": str(outcomes["xfailed"]),
-        "passed": str(outcomes["passed"]),
+    assert properties.pop("rag.cost") == "0.1"
+    assert float(properties.pop("rag.fit.mean")) == pytest.approx(mean)
+    assert float(properties.pop("rag.tone.mean")) == pytest.approx(3.8 / 9)
+    names = ("n", "fell_short", "unscored", "vacuous", "skipped", "not_needed")
+    figures = {"fit": (n, 4, 0, 0, 2, spared), "tone": (9, 2, 1, 1, 2, 0)}
+    tests = {"error": 1, "failed": 4, "passed": n - 7, "unscored": 1, "xfailed": 1}
+    expected = {
+        f"rag.{metric}.{name}": it for metric, of in figures.items() for name, it in zip(names, of, strict=True)
     }
-    said = f"{outcomes['failed'] - lost} of {len(tests)} tests fell short, {outcomes['error']} broke off with an error"
-    assert f": {said}, {lost} could not be scored, {failed} of {len(gates)} gates failed\n" in run.text("out.md")
-    usages = [record.usage for test in document.tests for record in test.records]
-    calls, tokens = sum(it.calls for it in usages), sum(it.prompt_tokens + it.completion_tokens for it in usages)
-    cost = sum(it.cost or 0.0 for it in usages)
-    bill = f"{tokens:,} tokens, ${cost:.2f}"
-    assert (calls, properties["rag.calls"], properties["rag.tokens"]) == (10, str(calls), str(tokens))
-    assert float(properties["rag.cost"]) == pytest.approx(cost)
-    assert f"judge calls: {calls} made ({bill})" in run.result.stdout.str()
-    assert f"\n{calls} calls, {bill}" in run.text("out.md").replace("&#36;", "$")
-    assert f"{calls} calls, {bill}" in run.text("out.html")
+    expected |= {f"rag.tests.{name}": number for name, number in tests.items()}
+    expected |= {"rag.calls": 10, "rag.tokens": 10_044}
+    assert properties == {name: str(number) for name, number in expected.items()}
+
+    page = (pytester.path / "out.html").read_text("utf-8")
+    cells = [
+        [re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"</a> <small>needs.*|<td.*?</td>", row_)[2:]]
+        for row_ in re.findall(r'<tr role="row">.*?</tr>', page, re.DOTALL)
+        if 'data-label="fell short"' in row_
+    ]
+    assert cells == [
+        [f"{n} {fit}", f"{mean:.3f}", "0.50", "4", "0", "0"],
+        ["9 2 tests skipped", "0.422", "0.00", "2", "1", "1"],
+    ]
 
 
-def test_five_outputs_have_the_same_gates(run: Run) -> None:
-    """Each with its value, the scores behind it, and how it came out."""
-    document = read_document(run.folder / "out.json")
+def test_five_outputs_have_the_same_gates_and_bill(run: RunPytest, pytester: pytest.Pytester) -> None:
+    """Each gate with its value, the scores behind it, and how it came out; calls, tokens and cost."""
+    result = run(*FILES, "--rag-seed=north", test_suite=SUITE)
+    document = read_document(pytester.path / "out.json")
+    summary, page, junit = ((pytester.path / f"out.{kind}").read_text("utf-8") for kind in ("md", "html", "xml"))
+    bill = "10,044 tokens, $0.10"
+    assert f"judge calls: 10 made ({bill})" in result.stdout.str()
+    assert f"\n10 calls, {bill}" in summary.replace("&#36;", "$")
+    assert f"10 calls, {bill}" in page
+
     gates = {test.id: test.gate for test in document.tests if test.gate is not None}
     assert [gate.outcome for gate in gates.values()] == ["passed", "failed", "passed"]
-    page, junit = run.text("out.html"), run.text("out.xml")
     for name, gate in gates.items():
         value = gate.value or 0.0
         shown = f"{value:.3f}, needed >= {gate.bound:g}: {gate.outcome} (n {gate.n}"
-        assert f" {shown}" in run.result.stdout.str()
-        assert f" {escaped(shown)}" in run.text("out.md")
+        assert f" {shown}" in result.stdout.str()
+        assert f" {escaped(shown)}" in summary
         case = junit.partition(f'name="{name.rpartition("::")[2]}"')[2].partition("</testcase>")[0]
-        said = dict(re.findall(r'name="rag\.\w+\.([\w.]+)" value="([^"]*)"', case))
-        assert (float(said[gate.statistic]), said[f"{gate.statistic}.outcome"]) == (value, gate.outcome)
+        of_case = dict(re.findall(r'name="rag\.\w+\.([\w.]+)" value="([^"]*)"', case))
+        assert (float(of_case[gate.statistic]), of_case[f"{gate.statistic}.outcome"]) == (value, gate.outcome)
         start = f'<li class="{gate.outcome}"><h3><a href="#{quote(name, safe="/:")}">'
         item = re.sub(r"<[^>]*>", " ", page.partition(start)[2].partition("</li>")[0])
         assert re.search(rf"\b{gate.n} (of \d+ scored|scores)", item)
@@ -284,18 +191,19 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("arguments", [[], ["-p", "xdist", "-n1"]])
-def test_scores_that_were_compared_with_nothing_are_counted(run_once: RunOnce, arguments: list[str]) -> None:
+@pytest.mark.parametrize("how", [SERIAL, ["-p", "xdist", "-n1"]], ids=["one process", "worker"])
+def test_scores_that_were_compared_with_nothing_are_counted(
+    run: RunPytest, pytester: pytest.Pytester, how: list[str]
+) -> None:
     """Not those of a table, a set, another score or a gate, and not those of a test that failed."""
     files = {f"test_{n}": f"    def test_it():\n        {body}\n" for n, body in enumerate(HELD)}
     files |= {
         f"test_row_{n}": "".join(f"    {line}\n" for line in [*mark.split("\n"), "def test_it(rag_sample): pass"])
         for n, mark in enumerate(ROWS)
     }
-    outputs = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html")
-    ran = run_once(*outputs, *arguments, **{name: FORGOTTEN + text for name, text in files.items()})
+    result = run(*FILES, *how, **{name: FORGOTTEN + text for name, text in files.items()})
     expected = [*HELD.values(), *ROWS.values()]
-    document = read_document(ran.folder / "out.json")
+    document = read_document(pytester.path / "out.json")
     found = Counter(
         test.file
         for test in document.tests
@@ -306,6 +214,6 @@ def test_scores_that_were_compared_with_nothing_are_counted(run_once: RunOnce, a
     assert [found[f"{name}.py"] for name in files] == expected
     scores = sum(record.score is not None for test in document.tests for record in test.records)
     line = f"{sum(expected)} of {scores} scores were compared with nothing"
-    ran.result.stdout.fnmatch_lines([line])
-    assert line in ran.text("out.md")
-    assert line in ran.text("out.html")
+    result.stdout.fnmatch_lines([line])
+    assert line in (pytester.path / "out.md").read_text("utf-8")
+    assert line in (pytester.path / "out.html").read_text("utf-8")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from pytest_ragmetrics.records import read_document
 from tests.fake_openai import Body, FakeOpenAI
-from tests.plugin.conftest import MANY, SERIAL, RunPytest
+from tests.plugin.conftest import RunPytest
 
 SUITE = """
     import pytest
@@ -32,30 +29,40 @@ def pytest_runtest_logreport(report):
 """
 
 
-@pytest.mark.parametrize("workers", [SERIAL, MANY])
-def test_all_rows_pass_and_the_run_warns(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, workers: list[str]
-) -> None:
-    """Tests that passed keep no exchanges, and count all the same; which worker asked does not matter."""
+@pytest.fixture
+def answering(server: FakeOpenAI) -> None:
+    """Answer all but one row alike."""
     server.answer = lambda body: SAME if "Question 7" not in str(body) else SAME.replace("2}", "1}")
-    result = run(*FILES, *workers, conftest=HOOKS, test_suite=SUITE.format(rows=8))
+
+
+WARNING = "7 of 8 answers to rate_relevance of openai:fake are the same text"
+
+
+@pytest.mark.usefixtures("answering")
+def test_all_rows_pass_and_the_run_warns(run: RunPytest, pytester: pytest.Pytester) -> None:
+    """Tests that passed keep no exchanges, and count all the same; replayed from the cache it is as wrong."""
+    result = run(*FILES, conftest=HOOKS, test_suite=SUITE.format(rows=8))
     result.assert_outcomes(passed=7, failed=1)
     (text,) = read_document(pytester.path / "out.json").run.warnings
     told = SAME.replace("Ada", "[name]")
-    assert text.startswith(f"7 of 8 answers to rate_relevance of openai:fake are the same text: '{told}'; ")
+    assert text.startswith(f"{WARNING}: '{told}'; ")
     assert [line for line in result.outlines if line.startswith("warning: ")] == [f"warning: {text}"]
     page = (pytester.path / "out.html").read_text("utf-8")
-    assert '<p class="warning">7 of 8 answers to rate_relevance of openai:fake are the same text' in page
+    assert f'<p class="warning">{WARNING}' in page
     assert "<script>x" not in page
     assert "7 of 8 answers to rate_relevance" in (pytester.path / "out.md").read_text("utf-8")
-    # Replayed from the cache it is as wrong.
-    result = run("--rag-judge=openai:fake", *workers)
-    result.stdout.fnmatch_lines(["warning: 7 of 8 answers to rate_relevance of openai:fake are the same text: *"])
+    run("--rag-judge=openai:fake").stdout.fnmatch_lines([f"warning: {text}"])
 
 
-@pytest.mark.parametrize("rows", [4, 20])
-def test_few_rows_and_a_judge_that_differs_are_fine(run: RunPytest, server: FakeOpenAI, rows: int) -> None:
-    """Four equal replies, or five among twenty, are no reason for doubt; nor is what a dry run stands in with."""
+@pytest.mark.usefixtures("answering")
+def test_the_replies_of_a_worker_count(run: RunPytest) -> None:
+    """They come with the reports of its tests."""
+    result = run("-p", "xdist", "-n1", "--rag-judge=openai:fake", conftest=HOOKS, test_suite=SUITE.format(rows=8))
+    result.stdout.fnmatch_lines([f"warning: {WARNING}: *"])
+
+
+def test_a_judge_that_differs_is_fine(run: RunPytest, server: FakeOpenAI) -> None:
+    """Five equal replies among twelve are no reason for doubt; nor is what a dry run stands in with."""
     numbers = iter(range(99))
 
     def answer(body: Body) -> str:
@@ -63,8 +70,8 @@ def test_few_rows_and_a_judge_that_differs_are_fine(run: RunPytest, server: Fake
         return SAME if number < 5 else SAME.replace("Ada", f"Ada, {number}")
 
     server.answer = answer
-    result = run("--rag-judge=openai:fake", "--rag-cache=refresh", test_suite=SUITE.format(rows=rows))
-    result.assert_outcomes(passed=rows)
+    result = run("--rag-judge=openai:fake", "--rag-cache=refresh", test_suite=SUITE.format(rows=12))
+    result.assert_outcomes(passed=12)
     result.stdout.no_fnmatch_line("*same text*")
     run("--rag-judge=openai:fake", "--rag-dry-run").stdout.no_fnmatch_line("*same text*")
 
@@ -79,5 +86,5 @@ def test_the_rows_of_a_table_count(run: RunPytest, server: FakeOpenAI, pytester:
             evaluate([{"user_input": f"Question {n}?", "response": "No."} for n in range(6)], "relevance")
     """
     run("--rag-judge=openai:fake", "--rag-json=out.json", test_table=table)
-    (text,) = json.loads(Path(pytester.path / "out.json").read_text("utf-8"))["run"]["warnings"]
+    (text,) = read_document(pytester.path / "out.json").run.warnings
     assert text.startswith("6 of 6 answers")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.plugin.conftest import MANY, SERIAL, Run, RunOnce, RunPytest, Scored
+from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored
 
 SUITE = """
     import os
@@ -51,13 +51,40 @@ SUITE = """
     def test_with_another(rag_sample):
         pass
 """
+#: The tenth row, which decides, waits for one after it: that fails, and is not needed for all that.
+LATE = """
+    import os
+    import time
+    import pytest
+    from pytest_ragmetrics import MetricResult
+    from pytest_ragmetrics.metrics import Metric
+    ROWS = [{"id": f"r{n}", "user_input": "?"} for n in range(40)]
+    class Hum(Metric):
+        name = "hum"
+        def measure(self, sample):
+            return MetricResult(float(sample.response), metric=self.name)
+    @pytest.fixture(scope="session")
+    def rag_respond(request):
+        tests = [item for item in request.session.items if item.path.stem == "test_late"]
+        order = [item.callspec.params["rag_sample"].row.sample.id for item in tests]
+        def respond(sample):
+            place = order.index(sample.id)
+            if place >= 10:
+                with open("late.txt", "a") as file:
+                    file.write(sample.id)
+                raise KeyError(place)
+            until = time.monotonic() + 2.5
+            while place == 9 and not os.path.exists("late.txt") and time.monotonic() < until:
+                time.sleep(0.01)
+            time.sleep(0.3 if place == 9 else 0.0)
+            return "1"
+        return respond
+    @pytest.mark.rag_gate("hum", mean=0.5, confidence=0.95, stop_when_decided=True)
+    @pytest.mark.rag_dataset(ROWS, metrics=[Hum()])
+    def test_golden(rag_sample):
+        pass
+"""
 ASKED = ("--rag-seed=north", "--rag-json=out.json", "-rs", "-v")
-
-
-@pytest.fixture(scope="module")
-def runs(run_once: RunOnce) -> list[Run]:
-    """Run the suite in one process and with two workers."""
-    return [run_once(*how, *ASKED, "--rag-stop-when-decided", test_suite=SUITE) for how in (SERIAL, MANY)]
 
 
 def gates(run: Run) -> dict[str, dict[str, Any]]:
@@ -65,62 +92,50 @@ def gates(run: Run) -> dict[str, dict[str, Any]]:
     return {name.partition("::")[2]: test["gate"] for name, test in run.tests.items() if test["gate"]}
 
 
-def asked(run: Run) -> Counter[str]:
-    """Return how often the application was asked for each row."""
-    return Counter(run.text("asked.txt").split())
-
-
-@pytest.mark.parametrize("which", [0, 1], ids=["one process", "workers"])
-def test_no_further_row_is_asked(runs: list[Run], which: int) -> None:
-    """Those that were not needed are skipped, and count as nothing else; the gates are decided on the same rows."""
-    run = runs[which]
-    found = gates(run)
-    marked = found["test_marked[gate-hum-rate-0.7-min-0.5-confidence-0.95]"]
-    mean = found["test_marked[gate-hum-mean-0.6-confidence-0.9]"]
-    plain = found["test_plain[gate-hum-mean-0.7]"]
-    assert {gate["outcome"] for gate in (marked, mean, plain)} == {"passed"}
-    for gate, metrics in ((marked, 2), (plain, 1)):
-        stop = gate["stop"]
-        assert (stop["seed"], gate["total"]) == ("north", 60)
-        assert gate["n"] <= stop["decided_after"] < 40
-        # At most seven rows were under way when it was decided; the broken row fails in any case.
-        assert stop["decided_after"] <= stop["asked"] <= stop["decided_after"] + 7 + (gate is plain)
-        assert stop["spared"] == 60 - stop["asked"]
-        assert stop["judgements"] == stop["spared"] * metrics
-    assert mean["stop"]["decided_after"] <= marked["stop"]["decided_after"]
-    assert plain["confidence"] == 0.95
-    spared = marked["stop"]["spared"] + plain["stop"]["spared"]
-    run.result.assert_outcomes(passed=4 * 60 - spared - 1 + 5, skipped=spared + 1, errors=1)
-    assert sum(asked(run).values()) == 2 * 60 + 60 - marked["stop"]["spared"] + 59 - plain["stop"]["spared"]
-    after = marked["stop"]["decided_after"]
-    spared, all_gates = marked["stop"]["spared"], "all 2 gates of the set were decided"
-    run.result.stdout.fnmatch_lines([
-        f"gate: *decided after {after} of 60 rows (seed north), {spared} not needed, *",
-        f"SKIPPED [[]{spared}[]] test_suite.py:*: not needed: {all_gates} after {after} of 60 rows",
-        f"SKIPPED [[]{plain['stop']['spared']}[]] *: not needed: gate-hum-mean-0.7 was decided after *",
-    ])  # fmt: skip
-
-
-def test_workers_decide_as_one_process(runs: list[Run]) -> None:
-    """They share the order and the outcomes, so the decision is the same, after the same row."""
-    one, many = map(gates, runs)
-    assert one.keys() == many.keys()
-    for name, gate in one.items():
-        stops = [{} if it["stop"] is None else it["stop"] for it in (gate, many[name])]
-        for figure in ("seed", "decided_after"):
-            assert stops[0].get(figure) == stops[1].get(figure)
-        assert {**gate, "stop": None} == {**many[name], "stop": None}
-
-
-@pytest.mark.parametrize("which", [0, 1], ids=["one process", "workers"])
-def test_gates_that_need_all_rows_keep_them(runs: list[Run], which: int) -> None:
-    """One that says so, and a regression gate beside one that would stop, which is exact then."""
-    found = gates(runs[which])
-    assert found["test_whole[gate-hum-mean-0.7]"]["stop"] is None
-    exact = found["test_with_another[gate-hum-mean-0.7-confidence-0.95]"]
-    assert (exact["n"], exact["outcome"], exact["low"]) == (60, "passed", None)
-    assert exact["stop"] == {"seed": None, "decided_after": None, "asked": 60, "spared": 0, "judgements": 0}
-    assert all(asked(runs[which])[f"r{n}"] >= 2 for n in range(60))
+def test_no_further_row_is_asked(run: RunPytest, run_once: RunOnce, pytester: pytest.Pytester) -> None:
+    """Those that were not needed are skipped; two workers decide as one process does, after the same rows."""
+    asked_all = (*ASKED, "--rag-stop-when-decided")
+    alone = Run(result=run(*asked_all, test_suite=SUITE), folder=pytester.path)
+    many = run_once(*MANY, *asked_all, test_suite=SUITE, test_late=LATE)
+    for ran, passed_late, skipped_late in ((alone, 0, 0), (many, 11, 30)):
+        found = gates(ran)
+        marked = found["test_marked[gate-hum-rate-0.7-min-0.5-confidence-0.95]"]
+        mean = found["test_marked[gate-hum-mean-0.6-confidence-0.9]"]
+        plain = found["test_plain[gate-hum-mean-0.7]"]
+        assert {gate["outcome"] for gate in (marked, mean, plain)} == {"passed"}
+        for gate, metrics in ((marked, 2), (plain, 1)):
+            stop = gate["stop"]
+            assert (stop["seed"], gate["total"]) == ("north", 60)
+            assert gate["n"] <= stop["decided_after"] < 40
+            # At most seven rows were under way when it was decided; the broken row fails in any case.
+            assert stop["decided_after"] <= stop["asked"] <= stop["decided_after"] + 7 + (gate is plain)
+            assert stop["spared"] == 60 - stop["asked"]
+            assert stop["judgements"] == stop["spared"] * metrics
+        assert mean["stop"]["decided_after"] <= marked["stop"]["decided_after"]
+        assert plain["confidence"] == 0.95
+        spared = marked["stop"]["spared"] + plain["stop"]["spared"]
+        ran.result.assert_outcomes(
+            passed=4 * 60 - spared - 1 + 5 + passed_late, skipped=spared + 1 + skipped_late, errors=1
+        )
+        asked = Counter(ran.text("asked.txt").split())
+        assert sum(asked.values()) == 2 * 60 + 60 - marked["stop"]["spared"] + 59 - plain["stop"]["spared"]
+        after = marked["stop"]["decided_after"]
+        spared, all_gates = marked["stop"]["spared"], "all 2 gates of the set were decided"
+        ran.result.stdout.fnmatch_lines([
+            f"gate: *decided after {after} of 60 rows (seed north), {spared} not needed, *",
+            f"SKIPPED [[]{spared}[]] test_suite.py:*: not needed: {all_gates} after {after} of 60 rows",
+            f"SKIPPED [[]{plain['stop']['spared']}[]] *: not needed: gate-hum-mean-0.7 was decided after *",
+        ])  # fmt: skip
+        # A gate that says so needs all rows, and so does a regression gate beside one that would stop.
+        assert found["test_whole[gate-hum-mean-0.7]"]["stop"] is None
+        exact = found["test_with_another[gate-hum-mean-0.7-confidence-0.95]"]
+        assert (exact["n"], exact["outcome"], exact["low"]) == (60, "passed", None)
+        assert exact["stop"] == {"seed": None, "decided_after": None, "asked": 60, "spared": 0, "judgements": 0}
+        assert all(asked[f"r{n}"] >= 2 for n in range(60))
+    for name, gate in gates(alone).items():
+        other = gates(many)[name]
+        one, two = ([(it["stop"] or {}).get(figure) for figure in ("seed", "decided_after")] for it in (gate, other))
+        assert (one, {**gate, "stop": None}) == (two, {**other, "stop": None})
 
 
 def test_a_part_of_the_set_stops_nothing(run: RunPytest, scored: Scored) -> None:
@@ -139,7 +154,7 @@ def test_a_row_that_was_lost_leaves_the_gate_open(
     only = "test_suite.py::test_marked"
     order = run("--rag-seed=north", "--collect-only", "-q", only, test_suite=SUITE).outlines
     monkeypatch.setenv("BREAK", order[12].split("[")[1].strip("]"))
-    run(*MANY, *ASKED, only)
+    run("-p", "xdist", "-n1", *ASKED, only)
     found = [test["gate"] for test in scored().values() if test["gate"]]
     assert [(gate["outcome"], gate["stop"]["decided_after"]) for gate in found] == [("inconclusive", None)] * 2
     assert all(0.0 < gate["low"] < gate["bound"] < gate["high"] for gate in found)
@@ -158,42 +173,6 @@ def test_rows_under_way_when_it_is_decided_may_fail(
     after = max(stop["decided_after"] for stop in stops)
     monkeypatch.setenv("LOST", " ".join(order[after:]))
     run(*only).assert_outcomes(passed=after + 2, skipped=60 - after)
-
-
-def test_a_row_without_scores_waits_for_those_before_it(run: RunPytest) -> None:
-    """A worker may run its test before the gates are decided: it is not needed for all that."""
-    suite = """
-        import os
-        import time
-        import pytest
-        from pytest_ragmetrics import MetricResult
-        from pytest_ragmetrics.metrics import Metric
-        ROWS = [{"id": f"r{n}", "user_input": "?"} for n in range(40)]
-        class Hum(Metric):
-            name = "hum"
-            def measure(self, sample):
-                return MetricResult(float(sample.response), metric=self.name)
-        @pytest.fixture(scope="session")
-        def rag_respond(request):
-            order = [item.callspec.params["rag_sample"].row.sample.id for item in request.session.items]
-            def respond(sample):
-                place = order.index(sample.id)
-                if place >= 10:
-                    with open("late.txt", "a") as file:
-                        file.write(sample.id)
-                    raise KeyError(place)
-                until = time.monotonic() + 2.5
-                while place == 9 and not os.path.exists("late.txt") and time.monotonic() < until:
-                    time.sleep(0.01)
-                time.sleep(0.3 if place == 9 else 0.0)
-                return "1"
-            return respond
-        @pytest.mark.rag_gate("hum", mean=0.5, confidence=0.95, stop_when_decided=True)
-        @pytest.mark.rag_dataset(ROWS, metrics=[Hum()])
-        def test_golden(rag_sample):
-            pass
-    """
-    run(*MANY, "--rag-seed=north", test_suite=suite).assert_outcomes(passed=11, skipped=30)
 
 
 def test_a_dry_run_forecasts_all_rows(run: RunPytest) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from pytest_ragmetrics.stats.agreement import agreement, auroc, kappa_of
+from pytest_ragmetrics.stats.agreement import agreement, auroc
 from pytest_ragmetrics.stats.intervals import rate_interval, t_quantile, wilson_ends
 
 
@@ -136,46 +134,6 @@ def test_copies_in_a_cluster_are_no_evidence() -> None:
     assert auroc(scores * 5, good * 5, clusters=list(range(30)) * 5).half_width == pytest.approx(
         auroc(scores, good).half_width, rel=0.05
     )
-
-
-def alike(random: np.random.Generator, cluster: np.ndarray) -> np.ndarray:
-    """Return normal variables that correlate by 0.3 in their cluster."""
-    own, common = random.normal(size=len(cluster)), random.normal(size=cluster.max() + 1)
-    found: np.ndarray = math.sqrt(0.7) * own + math.sqrt(0.3) * common[cluster]
-    return found
-
-
-def test_intervals_contain_the_truth_as_often_as_they_say() -> None:
-    """Over simulated answers in clusters of one to six each interval of 95 % contains the figure of the population."""
-    random = np.random.default_rng(20)
-    share, tpr, tnr = 0.7, 0.9, 0.7
-    found = (1 - share) * tnr
-    f1 = 2 * found / (found + share * (1 - tpr) + 1 - share)
-    true = {"tpr": tpr, "tnr": tnr, "balanced_accuracy": 0.8, "f1_bad": f1, "kappa": kappa_of(tpr, tnr, share)}
-    hits = dict.fromkeys(true, 0)
-    for _ in range(250):
-        cluster = np.repeat(np.arange(20), random.integers(1, 7, 20))
-        good = alike(random, cluster) < NormalDist().inv_cdf(share)
-        limits = np.where(good, NormalDist().inv_cdf(tpr), NormalDist().inv_cdf(tnr))
-        passed = good == (alike(random, cluster) < limits)
-        figures = agreement(passed.tolist(), good.tolist(), clusters=cluster.tolist())
-        for name, value in true.items():
-            interval = getattr(figures, name)
-            hits[name] += interval.low <= value <= interval.high
-    # Three standard errors of a simulated 0.95 are 0.041.
-    assert min(hits.values()) / 250 >= 0.905, hits
-
-
-def test_the_interval_of_auroc_contains_the_truth_as_often_as_it_says() -> None:
-    """Scores of good answers are those of bad ones and a distance of 1, in clusters."""
-    random = np.random.default_rng(20)
-    truth, hits = 0.5 * math.erfc(-0.5), 0
-    for _ in range(250):
-        cluster = np.repeat(np.arange(20), random.integers(1, 6, 20))
-        good = random.random(len(cluster)) < 0.7
-        found = auroc((good + alike(random, cluster)).tolist(), good.tolist(), clusters=cluster.tolist())
-        hits += found.low <= truth <= found.high
-    assert hits / 250 >= 0.905
 
 
 def test_weights_are_copies_of_rows() -> None:

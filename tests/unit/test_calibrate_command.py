@@ -81,23 +81,12 @@ def test_a_seed_chooses_folds_and_resamples(call: Call) -> None:
     assert call(*command, "1") == call(*command, "1") != call(*command, "2")
 
 
-def test_answers_with_nothing_to_check_are_left_out(call: Call) -> None:
-    """--vacuous=count takes their scores as they are."""
-    answers = [("9 carp.", 1), ("8 carp.", 0), ("Carp.", 0)] * 4
-    rows = [{"response": answer, "contexts": ["9 carp."], "label": label} for answer, label in answers]
-    Path("carp.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    command = ("carp.jsonl", "--metric", "numbers_aligned", "--threshold=0.5")
-    out = call(*command)[1]
-    assert "against 8 human labels: 4 good, 4 bad\n  8 of 12 had something to check, the others are in no" in out
-    assert "against 12 human labels: 4 good, 8 bad\nan answer passes" in call(*command, "--vacuous=count")[1]
-
-
 def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
     """Kappa below --min-kappa is status 1; so is a row without a score, unless --skip-unscored leaves it out."""
     assert call(*LOCAL, "--threshold=0.05", "--min-kappa=-1")[1].splitlines()[-1].startswith("passed: kappa")
     status, out, _ = call(*LOCAL, "--threshold=0.05", "--min-kappa=1")
-    assert (status, out.splitlines()[-1].partition(" 0")[0]) == (1, "FAILED: kappa")
-    assert "the lower end of its interval" in out.splitlines()[-1]
+    assert status == 1
+    assert re.match("FAILED: kappa .* the lower end of its interval", out.splitlines()[-1])
     estimate = call(*LOCAL, "--threshold=0.05", "--min-kappa=1", "--by=estimate")[1].splitlines()[-1]
     assert re.fullmatch(r"FAILED: kappa \S+ < 1\.00 \(95 % interval .*\)", estimate)
     with Path("labels.jsonl").open("a", encoding="utf-8") as file:
@@ -108,6 +97,11 @@ def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
     assert "FAILED: 1 of 25 labelled rows unscored" in out
     assert call(*LOCAL, "--min-kappa=-1", "--skip-unscored")[0] == 0
     assert call(*LOCAL)[0] == 0
+    numbers = [{"response": f"{n} carp.", "contexts": ["9 carp."], "label": int(n == "9")} for n in ("9", "8", "No")]
+    Path("carp.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in numbers), encoding="utf-8")
+    command = ("carp.jsonl", "--metric", "numbers_aligned", "--threshold=0.5")
+    assert "  2 of 3 had something to check" in call(*command)[1]
+    assert "against 3 human labels" in call(*command, "--vacuous=count")[1]
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,6 @@ def test_lower_scores_may_be_the_better_ones() -> None:
         (CLEAR, {"threshold": True}, TypeError, "threshold must be a number, not True"),
         (rows((0.9, 1), (0.1, 1)), {"threshold": 0.5}, ValueError, "people found all 2 answers good"),
     ],
-    ids=["no score", "no label", "no group", "broken row", "percentage", "truth value", "one kind"],
 )
 def test_what_cannot_be_calibrated_is_named(
     data: list[dict[str, Any]], arguments: dict[str, Any], error: type[Exception], said: str
@@ -197,9 +196,7 @@ def test_answers_with_nothing_to_check_are_in_no_figure() -> None:
     found = calibrate("numbers_aligned", [*rows, *silent], threshold=0.5)
     assert found.figures == calibrate("numbers_aligned", rows, threshold=0.5).figures
     assert (len(found.rows), found.vacuous) == (len(rows), 6)
-    assert f"  {len(rows)} of {len(rows) + 6} had something to check, the others are in no figure" in calibration_lines(
-        found
-    )
+    assert "  8 of 14 had something to check, the others are in no figure" in calibration_lines(found)
     assert json.loads(found.to_json())["rows"]["vacuous"] == 6
     counting = rag_calibrated("numbers_aligned", [*rows, *silent], 0.1, threshold=0.5, vacuous="count", by="estimate")
     assert (len(counting.rows), counting.vacuous) == (len(rows) + 6, 0)
@@ -429,9 +426,7 @@ def test_what_does_not_fit_is_refused(given: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize(("noun", "fits"), [(None, False), ("judgement", False), ("response", True)])
 def test_a_calibration_of_the_metric_that_had_the_name_before_is_refused(
-    tmp_path: Path,
-    noun: str | None,
-    fits: bool,
+    tmp_path: Path, noun: str | None, fits: bool
 ) -> None:
     """The aspect ``correctness`` is another metric than the rating of that name; a file of before has no noun."""
     data = json.loads(calibrate(Written(), CLEAR, threshold=0.5).to_json()) | {"metric": "correctness", "noun": noun}
@@ -462,14 +457,14 @@ def test_a_judge_that_disagrees_fails_with_the_figures() -> None:
     assert run.corrected_mean("written", calibration=found).estimate == pytest.approx(0.5)
     with pytest.raises(AssertionError) as raised:
         rag_calibrated(Written(), CLEAR, 0.6, threshold=0.5)
-    text = str(raised.value)
-    begins = "kappa 0.50 (95 % interval -0.14..0.79, n=8): the lower end of its interval -0.14 < 0.60\nwritten by house"
-    assert text.startswith(begins)
-    with pytest.raises(AssertionError, match=r"^kappa 0\.50 < 0\.60 \(95 % interval -0\.14\.\.0\.79, n=8\)\n"):
+    assert re.match(
+        r"kappa 0\.50 .*: the lower end of its interval -0\.14 < 0\.60\nwritten by house", str(raised.value)
+    )
+    assert "r6: people say bad (label 0), the judge passed it" in str(raised.value)
+    with pytest.raises(AssertionError, match=r"^kappa 0\.50 < 0\.60 "):
         rag_calibrated(Written(), CLEAR, 0.6, threshold=0.5, by="estimate")
     with pytest.raises(ValueError, match="by must be 'bound' or 'estimate', not 'low'"):
         rag_calibrated(Written(), CLEAR, 0.6, threshold=0.5, by="low")  # type: ignore[arg-type]
-    assert "r6: people say bad (label 0), the judge passed it" in text
 
 
 @pytest.mark.parametrize("floor", [2, -1.5, True, "0.6", None, math.nan])

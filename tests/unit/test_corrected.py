@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.stats.corrected import corrected_rate, drawn_mean, prediction_powered_mean
 from pytest_ragmetrics.stats.intervals import Interval, mean_interval, rate_interval, t_quantile, wilson_ends
+from tests.benchmarks.labels import drawn, hard_first
 
 
 def certain(rate: float) -> Interval:
@@ -77,26 +78,6 @@ def test_what_is_no_rate_is_refused(rate: float) -> None:
         corrected_rate(certain(0.5), tpr=0.9, tnr=rate)
 
 
-@pytest.mark.parametrize(("truth", "tpr", "tnr", "labels"), [(0.5, 0.85, 0.8, 60), (0.95, 0.95, 0.7, 100)])
-def test_the_corrected_rate_contains_the_truth_as_often_as_it_says(
-    truth: float, tpr: float, tnr: float, labels: int
-) -> None:
-    """Over simulated calibrations the interval of 95 % contains the true rate; the raw one hardly ever does."""
-    random = np.random.default_rng(labels)
-    hits = raw = 0
-    for _ in range(250):
-        right = rate_interval((random.random(labels // 2) < tpr).tolist())
-        caught = rate_interval((random.random(labels // 2) < tnr).tolist())
-        good = random.random(300) < truth
-        passed = rate_interval((random.random(300) < np.where(good, tpr, 1 - tnr)).tolist())
-        found = corrected_rate(passed, tpr=right, tnr=caught)
-        hits += found.low <= truth <= found.high
-        raw += passed.low <= truth <= passed.high
-    # Three standard errors of a simulated 0.95 are 0.041.
-    assert 0.91 <= hits / 250
-    assert raw < hits
-
-
 @pytest.mark.parametrize(
     ("known", "rest", "estimate", "low", "high"),
     [
@@ -142,17 +123,6 @@ def test_labels_that_are_all_bad_leave_no_negative_zero() -> None:
     assert (found.estimate, str(found.low)) == (0.0, "0.0")
 
 
-def test_a_good_judge_makes_few_labels_go_far() -> None:
-    """A judge that agrees with people narrows the interval that the labels alone would give; noise does not."""
-    random = np.random.default_rng(1)
-    good = (random.random(1000) < 0.7).astype(float)
-    judged = np.where(random.random(1000) < 0.95, good, 1 - good)
-    labels = [float(label) if index < 100 else None for index, label in enumerate(good)]
-    alone = rate_interval([bool(label) for label in labels[:100]])
-    helped = prediction_powered_mean([float(score) for score in judged], labels)
-    assert helped.half_width < 0.75 * alone.half_width
-
-
 def test_common_clusters_of_both_parts_widen_the_interval() -> None:
     """What is rare among the labelled rows of a document is rare among its other rows, too."""
     random = np.random.default_rng(4)
@@ -162,27 +132,6 @@ def test_common_clusters_of_both_parts_widen_the_interval() -> None:
     labels = [*good[:40].tolist(), *[None] * 40]
     common = prediction_powered_mean(scores, labels, clusters=[*range(40)] * 2)
     assert common.half_width > prediction_powered_mean(scores, labels).half_width
-
-
-@pytest.mark.parametrize("clustered", [False, True])
-def test_prediction_powered_intervals_contain_the_truth(
-    clustered: bool,
-) -> None:
-    """Over simulated sets, with clusters over both parts and without, the interval of 95 % contains the mean."""
-    random = np.random.default_rng(7)
-    hits = 0
-    for _ in range(100):
-        cluster = np.repeat(np.arange(100), 3)
-        shared = random.random(100)[cluster]
-        mixed = np.where(random.random(300) < 0.5, shared, random.random(300)) if clustered else random.random(300)
-        good = mixed < 0.7
-        scores = np.round(good * 0.6 + 0.4 * random.random(300), 1)
-        chosen = random.permutation(300) < 60
-        labels = [float(label) if taken else None for label, taken in zip(good, chosen, strict=True)]
-        names = cluster.tolist() if clustered else None
-        found = prediction_powered_mean([float(score) for score in scores], labels, clusters=names)
-        hits += found.low <= 0.7 <= found.high
-    assert 0.91 <= hits / 100
 
 
 @pytest.mark.parametrize(
@@ -200,27 +149,16 @@ def test_what_cannot_be_corrected(scores: list[float], labels: list[float | None
         prediction_powered_mean(scores, labels)
 
 
-def drawn(random: np.random.Generator, scores: np.ndarray, count: int) -> tuple[list[int], list[float]]:
-    """Return the first rows by weight / U, and their inverse chances."""
-    weights = np.sqrt(scores * (1 - scores)) + 0.2
-    priorities = weights / random.random(len(scores))
-    order = np.argsort(-priorities)
-    rows = [int(row) for row in order[:count]]
-    return rows, [max(1.0, float(priorities[order[count]] / weights[row])) for row in rows]
-
-
 def test_a_drawn_mean_is_the_formula() -> None:
     """Priority sampling's estimate with a tuned weight, by numpy; the interval is Wilson's for its error."""
-    random = np.random.default_rng(2)
+    random = np.random.default_rng(3)
     scores = random.choice([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], 300, p=[0.05, 0.05, 0.1, 0.2, 0.3, 0.3])
-    rows, inverse = drawn(random, scores, 80)
-    labels: list[float | None] = [None] * 300
-    weights = [1.0] * 300
-    for row, weight in zip(rows, inverse, strict=True):
-        labels[row], weights[row] = float(random.random() < scores[row]), weight
+    good = (random.random(300) < scores).astype(float)
+    labels, weights = drawn(random, scores, good, 80, weights=hard_first(scores))
     found = drawn_mean(scores.tolist(), labels, weights)
 
-    f, y, w = scores[rows], np.array([labels[row] for row in rows], dtype=float), np.array(inverse)
+    rows = [row for row, label in enumerate(labels) if label is not None]
+    f, y, w = scores[rows], good[rows], np.array(weights)[rows]
     left_out = w**2 * (1 - 1 / w)
     fbar, ybar = np.average(f, weights=w), np.average(y, weights=w)
     tuned = np.sum(left_out * (f - fbar) * (y - ybar)) / np.sum(left_out * (f - fbar) ** 2)
@@ -244,7 +182,7 @@ def test_equal_labels_are_no_proof(label: float) -> None:
     labels = [label] * 60 + [None] * 240
     found = drawn_mean([0.9, 0.7] * 150, labels, [2.0] * 30 + [6.0] * 270)
     assert found.estimate == label
-    assert found.half_width * 2 > 1 / 60
+    assert 1 / 60 < found.half_width * 2 < 0.5
 
 
 def test_fewer_than_fifty_drawn_labels_have_no_interval() -> None:
@@ -254,24 +192,3 @@ def test_fewer_than_fifty_drawn_labels_have_no_interval() -> None:
     assert drawn_mean(scores[:20], labels[:20], [1.0] * 20) == prediction_powered_mean(scores[:20], labels[:20])
     with pytest.raises(ValueError, match="20 labels in the order of priority are too few for an interval: label 50"):
         drawn_mean(scores, labels, [5.0, 4.0] * 50)
-
-
-def test_drawn_labels_cover_and_are_fewer() -> None:
-    """In 200 sets the interval contains the truth in at least 92 %, and is narrower than that of random order."""
-    random = np.random.default_rng(6)
-    covered, widths = 0, []
-    for turn in range(200):
-        scores = random.beta(1.2, 0.3, 400)
-        good = random.random(400) < scores
-        rows, inverse = drawn(random, scores, 100)
-        plain = [float(label) if row < 100 else None for row, label in enumerate(good)]
-        labels: list[float | None] = [None] * 400
-        weights = [1.0] * 400
-        for row, weight in zip(rows, inverse, strict=True):
-            labels[row], weights[row] = float(good[row]), weight
-        found = drawn_mean(scores.tolist(), labels, weights)
-        covered += found.low <= 0.8 <= found.high
-        if turn < 20:  # the other interval takes long
-            widths.append(found.half_width / prediction_powered_mean(scores.tolist(), plain).half_width)
-    assert covered >= 184
-    assert np.mean(widths) < 0.85

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import statsmodels.api as sm
 from hypothesis import given
@@ -30,10 +29,6 @@ from pytest_ragmetrics.stats.intervals import (
     wilson_ends,
 )
 
-Scores = npt.NDArray[np.float64]
-Draw = Callable[[np.random.Generator, tuple[int, int]], Scores]
-
-DRAWS = 1_000
 BOUNDS = ((0.0, 1.0), None)
 SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 DEGREES = (0.3, 1.0, 4.7, 99.0, 101.0, 1e7)
@@ -116,12 +111,12 @@ def test_the_interval_of_a_mean_on_a_scale(
 
 
 def test_the_interval_of_a_mean_is_that_of_drawn_weights() -> None:
-    """Dirichlet weights over the scores and one more at the end of the scale, a million times."""
+    """Dirichlet weights over the scores and one more at the end of the scale, many times."""
     scores = np.array([0.3, 0.35, 0.9, 0.62, 0.62, 1.0, 0.05])
-    weights = np.random.default_rng(5).dirichlet(np.ones(8), 1_000_000)
+    weights = np.random.default_rng(5).dirichlet(np.ones(8), 300_000)
     found = mean_interval(scores.tolist())
-    assert found.low == pytest.approx(np.quantile(weights @ np.append(scores, 0.0), 0.025), abs=1e-3)
-    assert found.high == pytest.approx(np.quantile(weights @ np.append(scores, 1.0), 0.975), abs=1e-3)
+    assert found.low == pytest.approx(np.quantile(weights @ np.append(scores, 0.0), 0.025), abs=2e-3)
+    assert found.high == pytest.approx(np.quantile(weights @ np.append(scores, 1.0), 0.975), abs=2e-3)
 
 
 def test_many_different_scores_are_parted_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,10 +203,7 @@ def test_clusters_that_mix_too_well_do_not_make_an_interval_of_no_width() -> Non
 
 def test_flags_that_are_all_equal_count_by_cluster() -> None:
     """Twenty passes in four documents prove as much as four."""
-    found, expected = (
-        rate_interval([True] * 20, clusters=[index // 5 for index in range(20)]),
-        rate_interval([True] * 4),
-    )
+    found, expected = rate_interval([True] * 20, clusters=[*range(4)] * 5), rate_interval([True] * 4)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
@@ -304,59 +296,9 @@ def test_intervals_of_rates_lie_around_the_rate(flags: list[bool], confidence: f
     assert (1 - mirrored.high, 1 - mirrored.low) == pytest.approx((found.low, found.high))
 
 
-def covered(intervals: Sequence[Interval], truth: float) -> float:
-    """Return the share of intervals that contain the truth."""
-    return sum(interval.low <= truth <= interval.high for interval in intervals) / len(intervals)
-
-
-def bimodal(random: np.random.Generator, shape: tuple[int, int]) -> Scores:
-    """Draw scores of 0.95, and of 0.05 with a probability of 0.1: mean 0.86."""
-    return np.where(random.random(shape) < 0.1, 0.05, 0.95)
-
-
-def tenths(random: np.random.Generator, shape: tuple[int, int]) -> Scores:
-    """Draw the shares of ten claims of which each is supported with probability 0.8."""
-    return random.binomial(10, 0.8, shape) / 10
-
-
-@pytest.mark.parametrize(("draw", "truth", "n"), [(bimodal, 0.86, 8), (tenths, 0.8, 40)])
-def test_intervals_of_means_miss_the_truth_as_seldom_as_they_say(draw: Draw, truth: float, n: int) -> None:
-    """On either side in at most 2.5 of 100 sets, for few scores with two modes too."""
-    samples = draw(np.random.default_rng(n), (DRAWS // 5, n)).tolist()
-    intervals = [mean_interval(scores) for scores in samples]
-    for missed in (sum(found.low > truth for found in intervals), sum(found.high < truth for found in intervals)):
-        assert missed / len(samples) <= 0.05  # two standard errors above 0.025
-
-
-#: Clusters of one size, and of very different ones, for 10, 30 and 101 scores.
-CLUSTERS = {10: (2,) * 5, 30: (3,) * 10, 101: (1, 3, 5, 11) * 5 + (1,)}
-
-
-def dependent(sizes: Sequence[int], *, within: float, seed: int) -> tuple[Scores, list[int]]:
-    """Return draws of standard normal variables that correlate as much as ``within`` in a cluster, and the clusters."""
-    random = np.random.default_rng(seed)
-    clusters = np.repeat(np.arange(len(sizes)), sizes)
-    common = random.standard_normal((DRAWS, len(sizes)))[:, clusters]
-    own = random.standard_normal((DRAWS, len(clusters)))
-    return math.sqrt(within) * common + math.sqrt(1 - within) * own, clusters.tolist()
-
-
-@pytest.mark.parametrize(("n", "within", "crowds"), [(10, 0.0, True), (101, 0.4, False)])
-def test_intervals_of_clustered_means_contain_the_truth(n: int, within: float, crowds: bool) -> None:
-    """By Student's t, whether the scores of a cluster have nothing in common or much, normal or crowded at the top."""
-    normal, clusters = dependent(CLUSTERS[n], within=within, seed=n)
-    grid = np.linspace(-6, 6, 4001)
-    scores = np.interp(normal, grid, stats.beta.ppf(stats.norm.cdf(grid), 6, 1.5)) if crowds else 0.6 + normal / 10
-    intervals = [mean_interval(draw, clusters=clusters, bounds=None) for draw in scores.tolist()]
-    assert 0.9 <= covered(intervals, 0.8 if crowds else 0.6) <= 0.975
-
-
 @pytest.mark.parametrize("n", [10, 100])
 def test_intervals_of_rates_contain_the_truth_as_often_as_they_say(n: int) -> None:
-    """On average over rates from 0.5 to 0.98: of few samples there are few counts, and for one rate the share jumps.
-
-    This is exact, and no simulation: every count has its probability.
-    """
+    """On average over rates from 0.5 to 0.98, exactly: every count has its probability, and for one rate it jumps."""
     intervals = [rate_interval([True] * k + [False] * (n - k)) for k in range(n + 1)]
     low, high = (np.array([getattr(interval, end) for interval in intervals]) for end in ("low", "high"))
     truths = np.linspace(0.5, 0.98, 481)
@@ -364,12 +306,3 @@ def test_intervals_of_rates_contain_the_truth_as_often_as_they_say(n: int) -> No
     shares = (stats.binom.pmf(np.arange(n + 1)[None, :], n, truths[:, None]) * inside).sum(1)
     assert 0.94 <= shares.mean() <= 0.96
     assert shares.min() >= 0.83
-
-
-@pytest.mark.parametrize(("n", "within", "rate"), [(30, 0.4, 0.8), (101, 0.4, 0.6)])
-def test_intervals_of_clustered_rates_contain_the_truth(n: int, within: float, rate: float) -> None:
-    """Of a hundred samples as often as they say; of ten triples more often, for there are few counts."""
-    normal, clusters = dependent(CLUSTERS[n], within=within, seed=n)
-    flags = (normal < stats.norm.ppf(rate)).tolist()
-    share = covered([rate_interval(draw, clusters=clusters) for draw in flags], rate)
-    assert 0.93 <= share <= (0.975 if n >= 100 else 1.0)

@@ -118,13 +118,8 @@ def test_a_run_without_such_scores_is_refused(made: Document, metric: str, said:
 def test_labels_are_a_data_set_of_the_same_answers(tmp_path: Path) -> None:
     """Whatever the texts contain: the file is read as rows with the label, and the judge is asked the same."""
     samples = [
-        Sample(
-            user_input=text,
-            response=text[::-1],
-            retrieved_contexts=[text, "a\u2028b"],
-            metadata={"label": 7, "k": text},
-        )
-        for text in (*HOSTILE, "Wie lange?", "多久？", "\u202eמתי")
+        Sample(user_input=it, response=it[::-1], retrieved_contexts=[it, "a\u2028b"], metadata={"label": 7, "k": it})
+        for it in (*HOSTILE, "Wie lange?", "多久？", "\u202eמתי")
     ]
     records = [replace(record("faithfulness", 0.5), sample=sample, vacuous=False) for sample in samples]
     queue = label_queue(document(row("test", *records)), "faithfulness")
@@ -134,16 +129,15 @@ def test_labels_are_a_data_set_of_the_same_answers(tmp_path: Path) -> None:
             labels.add(row_, (0, 1, None)[place % 3])
         assert labels.next() is None
     rows = read_dataset(file, base=tmp_path)
-    assert [row_.sample and row_.sample.metadata.get("label") for row_ in rows] == [
-        (0, 1, None)[place % 3] for place in range(len(rows))
-    ]
+    expected = [(0, 1, None)[place % 3] for place in range(len(rows))]
+    assert [row_.sample and row_.sample.metadata.get("label") for row_ in rows] == expected
     for read, row_ in zip(rows, queue, strict=True):
         assert read.sample is not None
         assert answer_key(read.sample) == answer_key(row_.record.sample)
         assert labelling_of(read.sample) == row_.labelling
         assert read.sample.metadata["k"] == encodable(row_.record.sample.metadata["k"])
     with LabelFile(file, queue) as labels:
-        assert list(labels.labels.values()) == [(0, 1, None)[place % 3] for place in range(len(rows))]
+        assert list(labels.labels.values()) == expected
 
 
 def test_a_file_goes_on_where_it_ended(tmp_path: Path) -> None:
@@ -177,9 +171,8 @@ def test_a_torn_line_is_mended(tmp_path: Path, kept: int) -> None:
         assert labels.labels == ({1: 1, 2: 1} if kept == -1 else {1: 1})
         for row_ in queue[len(labels.labels) : 3]:
             labels.add(row_, 0)
-    assert [json.loads(text)["label"] for text in file.read_text("utf-8").splitlines()] == (
-        [1, 1, 0] if kept == -1 else [1, 0, 0]
-    )
+    found = [json.loads(text)["label"] for text in file.read_text("utf-8").splitlines()]
+    assert found == ([1, 1, 0] if kept == -1 else [1, 0, 0])
 
 
 def test_two_labellers_do_not_write_one_file(tmp_path: Path) -> None:
@@ -282,13 +275,11 @@ def table_of(records: Sequence[Record]) -> Evaluation:
     return Evaluation(metrics=("faithfulness",), rows=tuple(rows))
 
 
-def labelled(
-    tmp_path: Path, count: int, order: str = "priority"
-) -> tuple[list[QueuedRow], dict[int, int | None], Path]:
+def labelled(folder: Path, count: int, order: str = "priority") -> tuple[list[QueuedRow], dict[int, int | None], Path]:
     """Return a queue of 240 answers, some of them labelled at random by their score, and the file."""
     chance = np.random.default_rng(8)
     queue = queue_of(chance.choice(GRADED, 240).tolist(), order=order)
-    file = tmp_path / f"{order}.jsonl"
+    file = folder / f"{order}.jsonl"
     with LabelFile(file, queue) as labels:
         for place, row_ in enumerate(queue[:count]):
             labels.add(row_, None if place % 20 == 7 else int(chance.random() < (row_.record.score or 0.0)))
@@ -349,9 +340,8 @@ def test_a_calibration_weighs_labels_by_their_chances(tmp_path: Path) -> None:
     said = "  drawn with unequal chances: figures are weighted by the inverse of these, counts are as they are"
     assert said in calibration_lines(found)
     plain = [{**json.loads(text), "labelling": None} for text in file.read_text("utf-8").splitlines()]
-    assert calibrate(Written(), plain, threshold=0.5).figures.agreement.kappa.estimate < (
-        found.figures.agreement.kappa.estimate
-    )
+    kappa = calibrate(Written(), plain, threshold=0.5).figures.agreement.kappa
+    assert kappa.estimate < found.figures.agreement.kappa.estimate
 
     by_hand = [*map(json.loads, file.read_text("utf-8").splitlines()), {"response": "0.9 by hand", "label": 0}]
     more = calibrate(Written(), by_hand, threshold=0.5)

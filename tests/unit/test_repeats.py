@@ -32,12 +32,9 @@ OLD = Path(__file__).parent.parent / "data" / "run_version_1.json"
 
 def scoring(*asked: tuple[str, str | None], task: str = "rate_relevance", judge: str = JUDGE) -> Scoring:
     """Return a scoring for which a judge was asked these prompts and replied this."""
-    exchanges = tuple(
-        Exchange(task=task, vote=0, prompt=prompt, reply=reply, cached=False, judge=judge) for prompt, reply in asked
-    )
-    return Scoring(
-        metric="m", sample=Sample(response="Yes."), outcome=MetricResult(1.0, metric="m"), exchanges=exchanges
-    )
+    outcome = MetricResult(1.0, metric="m")
+    exchanges = (Exchange(task=task, vote=0, prompt=it, reply=reply, cached=False, judge=judge) for it, reply in asked)
+    return Scoring(metric="m", sample=Sample(response="Yes."), outcome=outcome, exchanges=tuple(exchanges))
 
 
 def warnings_of(scorings: Iterable[Scoring], redact: Callable[[str], str] | None = None) -> tuple[str, ...]:
@@ -81,6 +78,9 @@ def test_a_prompt_that_is_asked_again_is_the_same_row() -> None:
     assert warnings_of(rows(5) + [scoring((f"prompt {n}", f'"{n}"')) for n in range(5)])[0].startswith("5 of 5 ")
 
 
+VERIFIED = '{"verdicts": [{"number": 1, "reason": "%s", "sentences": %s, "verdict": "supported"}]}'
+
+
 @dataclass(frozen=True)
 class Grade(Task[str]):
     """A task of a user's own."""
@@ -102,17 +102,9 @@ class Grade(Task[str]):
         ("critique", '{"reason": "", "verdict": "yes"}', False),
         ("critique", '```json\n{"reason": "", "verdict": "yes"}\n```', False),
         ("critique", '{"reason": "It is kind.", "verdict": "yes"}', True),
-        (
-            "verify_claims",
-            '{"verdicts": [{"number": 1, "reason": "", "sentences": [1], "verdict": "supported"}]}',
-            False,
-        ),
+        ("verify_claims", VERIFIED % ("", "[1]"), False),
         # No word of this task.
-        (
-            "verify_claims",
-            '{"verdicts": [{"number": 1, "reason": "yes", "sentences": [], "verdict": "supported"}]}',
-            True,
-        ),
+        ("verify_claims", VERIFIED % ("yes", "[]"), True),
         ("list_entities", '{"entities": ["Paris"]}', True),
         (Grade.prompt, '{"why": "", "grade": "good"}', False),
         (Grade.prompt, '{"why": "So.", "grade": "good"}', True),

