@@ -314,13 +314,7 @@ def _hostile_row(text: str) -> shapes.TestRecord:
         verdicts=verdicts,
         exchanges=[exchange(text, text, task=text[:200]), exchange(text, None)],
     )
-    return row(
-        f"test_it[{text[:5000]}]",
-        scored,
-        outcome="failed",
-        message=f"E   {text}",
-        file=f"{text[:100]}.py",
-    )
+    return row(f"test_it[{text[:5000]}]", scored, outcome="failed", message=f"E   {text}", file=f"{text[:100]}.py")
 
 
 def _hostile_gate(text: str) -> shapes.TestRecord:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pytest_ragmetrics.report.columns import columns_of_runs, compare_answers
 from pytest_ragmetrics.report.html import render_columns
-from tests.browser.conftest import complaints
+from tests.browser.conftest import OpenReport, complaints
 from tests.documents import HOSTILE, document, record, row
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 
 def page_of(names: tuple[str, ...]) -> str:
@@ -33,18 +29,13 @@ def page_of(names: tuple[str, ...]) -> str:
 
 
 @pytest.mark.parametrize("setting", [("light", 390, 3), ("dark", 1440, 2)])
-def test_rows_are_filtered_by_winner_and_metric(browser: Browser, axe: Any, tmp_path: Path, setting: Any) -> None:
+def test_rows_are_filtered_by_winner_and_metric(open_page: OpenReport, axe: Any, setting: Any) -> None:
     """By keyboard and by address, wide and on a phone; nothing overflows, and hostile texts stay texts."""
-    said: list[str] = []
     scheme, width, columns = setting
-    viewport: Any = {"width": width, "height": 900}
-    page = browser.new_context(color_scheme=scheme, bypass_csp=True, viewport=viewport).new_page()
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    file = tmp_path / "columns.html"
-    file.write_text(page_of(("monday", HOSTILE[0], HOSTILE[2])[:columns]), "utf-8")
-    page.goto(file.as_uri())
-    page.locator("html[data-ready=true]").wait_for(state="attached")
+    text = page_of(("monday", HOSTILE[0], HOSTILE[2])[:columns])
+    viewport = {"width": width, "height": 900}
+    report = open_page(text, color_scheme=scheme, viewport=viewport, bypass_csp=True)
+    page = report.page
     shown = page.locator("#rows > li:visible")
     assert shown.count() == 1 + len(HOSTILE)
     assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -58,9 +49,6 @@ def test_rows_are_filtered_by_winner_and_metric(browser: Browser, axe: Any, tmp_
     assert page.locator("#nothing").is_visible()
     page.go_back()
     assert shown.count() == len(HOSTILE)
-    page.goto(f"{file.as_uri()}#winner={columns - 1}")
-    page.reload()
+    page.evaluate(f"location.hash = 'winner={columns - 1}'")
+    report.go()
     assert shown.locator("h3").all_inner_texts() == ["How high?"]
-    assert page.evaluate("window.pwned") is None
-    page.context.close()
-    assert said == []

@@ -37,14 +37,9 @@ def answered(
 
 def before() -> Document:
     """Return the run before: with a test that is gone, and other answers, passages and scores."""
+    claims = (("The rent is 62 pounds", True),)
     return document(
-        answered(
-            "rent",
-            1.0,
-            "The rent is 62 pounds, due in February.",
-            [RENT, WATER],
-            claims=(("The rent is 62 pounds", True),),
-        ),
+        answered("rent", 1.0, "The rent is 62 pounds, due in February.", [RENT, WATER], claims=claims),
         answered("water", 0.5, "Water runs in April.", [WATER]),
         answered("sheds", 0.95, "Sheds need consent.", [SHEDS]),
         answered("pond", 1.0, "A pond is no deeper than a spade.", [SHEDS]),
@@ -55,14 +50,9 @@ def before() -> Document:
 
 def now() -> Document:
     """Return the run now: one test fails newly, one is fixed, one was judged otherwise, one is new."""
+    claims = (("The rent is 72 pounds", False),)
     return document(
-        answered(
-            "rent",
-            0.5,
-            "The rent is 72 pounds, due in February.",
-            [WATER, SHEDS],
-            claims=(("The rent is 72 pounds", False),),
-        ),
+        answered("rent", 0.5, "The rent is 72 pounds, due in February.", [WATER, SHEDS], claims=claims),
         answered("water", 1.0, "Water runs from April on.", [WATER]),
         answered("sheds", 0.92, "Sheds need consent.", [SHEDS]),
         answered("hedge", 1.0, "Hedges are trimmed in June.", [RENT]),
@@ -94,13 +84,8 @@ def test_a_change_is_read_word_by_word(open_report: OpenReport, axe: Any) -> Non
         ("1", "–", "lost"), ("2", "1", "Water"), ("–", "2", "new"),
     ]  # fmt: skip
     assert "carried claim 1" in ranks[0][2]
-    assert pane.locator(".scores tbody tr").inner_text().split("\t") == [
-        "faithfulness",
-        "1.00",
-        "0.50",
-        "≥ 0.90",
-        "newly fails",
-    ]
+    (scores,) = (line.split("\t") for line in pane.locator(".scores tbody tr").all_inner_texts())
+    assert scores == ["faithfulness", "1.00", "0.50", "≥ 0.90", "newly fails"]
     assert complaints(axe, page) == []
     pane.locator("h2").focus()
     page.keyboard.press("d")
@@ -118,7 +103,6 @@ def test_a_change_is_read_word_by_word(open_report: OpenReport, axe: Any) -> Non
     report.showing("pond")
     assert page.locator("#to-diff").is_hidden()
     assert pane.locator(".tag, .copies").count() == 0
-    assert page.evaluate("window.pwned") is None
 
 
 def test_on_a_phone_nothing_overflows(open_report: OpenReport, axe: Any) -> None:
@@ -133,7 +117,6 @@ def test_on_a_phone_nothing_overflows(open_report: OpenReport, axe: Any) -> None
         assert page.evaluate("document.documentElement.scrollWidth") == 390, text
     assert complaints(axe, page) == []
     page.go_back()
-    assert page.evaluate("window.pwned") is None
     assert page.locator("#test :is(script, img, iframe, a[href^='javascript'])").count() == 0
 
 

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
+from pytest_ragmetrics.records import Document
 from pytest_ragmetrics.report.html import visible
 from tests.browser.conftest import OpenReport, Report, page_of
-from tests.documents import HOSTILE, giant, hostile
+from tests.documents import HOSTILE, document, giant, hostile, record, row
 from tests.showcase import showcase
 
+#: A phone, and a screen on which list and test stand side by side.
+_VIEWPORTS: list[Any] = [{"width": 390, "height": 844}, {"width": 1440, "height": 844}]
+_OPEN = "document.querySelectorAll('#test details').forEach((it) => { it.open = it.className !== 'fold'; })"
+_SIZES = (
+    "[document.documentElement.scrollWidth, document.querySelector('#pane').scrollWidth, "
+    "document.querySelector('#pane').scrollHeight]"
+)
 _FOREIGN = "iframe, base, img, link, object, embed, textarea, form[action], [onload], [onerror], [style]"
 #: Where every text of a hostile test is shown whole, within the test and on the page around it.
 _PARTS = (
-    ".id", ".metric", ".verdicts .reason", ".near dd", "pre", ".rest dt", ".rest dd", ".score .small",
-    ".exchanges h4", ".exchanges pre",
-)  # fmt: skip
+    *(".id", ".metric", ".verdicts .reason", ".near dd", "pre", ".rest dt", ".rest dd", ".score .small"),
+    *(".exchanges h4", ".exchanges pre"),
+)
 _AROUND = (
-    "footer dt",
-    "footer dd",
-    "footer li",
-    ".gates h3",
-    ".metrics th",
-    "#metric",
-    "#file",
-    "#list .q",
-    "#list bdi",
+    *("footer dt", "footer dd", "footer li", ".gates h3", ".metrics th", "#metric", "#file"),
+    *("#list .q", "#list bdi"),
 )
 
 
@@ -62,10 +65,10 @@ def test_nothing_runs_and_nothing_leaves_the_page(browser: Browser, server: tupl
     url, asked = server
     report = Report(page=browser.new_page(viewport={"width": 1440, "height": 900}))
     report.go(f"{url}#tests")
-    for row in report.page.locator("#list .row").all():
-        row.click()
+    for each in report.page.locator("#list .row").all():
+        each.click()
         report.unfold()
-    for mark in report.page.locator(".response mark").all()[:20]:
+    for mark in report.page.locator(".response mark").all()[:6]:
         mark.hover()
         mark.click()
     for button in ("right", "Copy sample as JSON", "Copy command"):
@@ -97,7 +100,7 @@ def test_without_scripts_hostile_texts_are_texts_too(open_report: OpenReport) ->
 def test_every_text_is_shown_as_text(open_report: OpenReport) -> None:
     """What was written is what is read, with escapes for what cannot be seen; also after it was unpacked."""
     report = open_report(hostile)
-    around = {part: " ".join(" ".join(report.page.locator(part).all_text_contents()).split()) for part in _AROUND}
+    around = read(report.page, _AROUND)
     for text in HOSTILE:
         shown = visible(text)
         words = " ".join(shown.split())
@@ -105,46 +108,49 @@ def test_every_text_is_shown_as_text(open_report: OpenReport) -> None:
         report.unfold()
         assert test.locator(".response").inner_text().startswith(shown)
         assert test.locator(".context mark").first.inner_text() == shown
-        for part in _PARTS:
-            assert words in " ".join(" ".join(test.locator(part).all_text_contents()).split()), (text, part)
+        assert [part for part, shown in read(report.page, _PARTS, "#test ").items() if words not in shown] == [], text
         assert [part for part, shown in around.items() if words not in shown] == []
+
+
+def read(page: Any, parts: tuple[str, ...], within: str = "") -> dict[str, str]:
+    """Return the words of all elements of each kind."""
+    texts = "parts => parts.map(part => [...document.querySelectorAll(part)].map(it => it.textContent).join(' '))"
+    found = page.evaluate(texts, [within + part for part in parts])
+    return {part: " ".join(text.split()) for part, text in zip(parts, found, strict=True)}
 
 
 def test_a_hostile_gate_is_shown_as_text(open_report: OpenReport) -> None:
     """A gate is opened by its link."""
     report = open_report(hostile, "#overview")
     for number, text in enumerate(HOSTILE):
-        shown = " ".join(visible(text).split())
         report.page.locator(".gates h3 a").nth(number).click()
-        assert shown in " ".join(report.page.locator("#test .score").inner_text().split())
+        assert " ".join(visible(text).split()) in " ".join(report.page.locator("#test .score").inner_text().split())
         report.page.go_back()
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-def test_hostile_texts_do_not_widen_the_page(open_report: OpenReport, width: int) -> None:
+def test_hostile_texts_do_not_widen_the_page(open_report: OpenReport) -> None:
     """Words without a place to break are broken, and the page stays as wide as the screen in every view."""
     for make in (hostile, giant):
-        report = open_report(make, viewport={"width": width, "height": 844})
-        for row in report.page.locator("#list .row").all():
-            assert report.page.evaluate("document.documentElement.scrollWidth") == width
-            row.click()
-            report.page.locator("#test .id").wait_for()
-            report.page.evaluate(
-                "document.querySelectorAll('#test details').forEach((it) => { it.open = it.className !== 'fold'; })"
-            )
-            assert report.page.evaluate("document.documentElement.scrollWidth") == width
-            assert report.page.evaluate("document.querySelector('#pane').scrollWidth") <= width
-            assert report.page.evaluate("document.querySelector('#pane').scrollHeight") < 60_000
-            if width < 1100:
-                report.page.locator("#to-list").click()
-        report.page.goto(report.page.url.partition("#")[0] + "#overview")
-        assert report.page.evaluate("document.documentElement.scrollWidth") == width
-
-
-def test_a_line_of_a_megabyte_folds(open_report: OpenReport) -> None:
-    """The whole line can be had."""
-    test = open_report(giant).opened("one long line")
-    assert len(test.locator(".response").text_content()) > 2_000_000
+        report = open_report(make, "#overview", viewport=_VIEWPORTS[0])
+        page = report.page
+        for view, viewport in itertools.product(("overview", "tests"), _VIEWPORTS):
+            page.evaluate(f"location.hash = '{view}'")
+            page.set_viewport_size(viewport)
+            assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
+        for each in page.locator("#list .row").all():
+            each.click()
+            page.locator("#test .id").wait_for()
+            page.evaluate(_OPEN)
+            # The next row is clicked where list and test stand side by side.
+            for viewport in _VIEWPORTS:
+                page.set_viewport_size(viewport)
+                width, pane, height = page.evaluate(_SIZES)
+                assert width == viewport["width"]
+                assert pane <= width
+                assert height < 60_000
+        if make is giant:
+            # The whole line can be had.
+            assert len(page.locator("#test .response").text_content() or "") > 2_000_000
 
 
 def test_the_policy_would_stop_what_escaping_missed(open_report: OpenReport) -> None:
@@ -165,31 +171,31 @@ def test_the_policy_would_stop_what_escaping_missed(open_report: OpenReport) -> 
     report.complaints.clear()
 
 
-@pytest.mark.parametrize(
-    ("packed", "refused"),
-    [
-        ("<img src=x>", "no tag of this page"),
-        ("<script></script>", "not an element of this page: script"),
-        ('<p onclick="pwn()"></p>', "not an attribute of this page: onclick"),
-        ('<a href="javascript:pwn()"></a>', "not an attribute of this page: href"),
-        ('<a href="http://example.org"></a>', "not an attribute of this page: href"),
-        ('<input type="image">', "not an attribute of this page: type"),
-    ],
-)
+REFUSED = {
+    "<img src=x>": "no tag of this page",
+    "<script></script>": "not an element of this page: script",
+    '<p onclick="pwn()"></p>': "not an attribute of this page: onclick",
+    '<a href="javascript:pwn()"></a>': "not an attribute of this page: href",
+    '<a href="http://example.org"></a>': "not an attribute of this page: href",
+    '<input type="image">': "not an attribute of this page: type",
+}
+
+
 def test_the_script_builds_nothing_but_the_elements_of_the_page(
-    open_report: OpenReport, monkeypatch: pytest.MonkeyPatch, packed: str, refused: str
+    open_report: OpenReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A text that was packed without being escaped is an error, and no element."""
     from markupsafe import Markup
 
     from pytest_ragmetrics.report import html
 
-    unescaped = Markup(packed)
-    monkeypatch.setattr(
-        html, "visible", lambda text: unescaped if text == "No quoted spans found in response" else text
-    )
-    report = open_report(showcase())
-    with report.page.expect_event("pageerror", lambda error: refused in str(error)):
-        report.row("test_no_quotes").click()
-    assert report.page.locator("#test img, #test [onclick]").count() == 0
+    def unescaped_reasons() -> Document:
+        return document(*(row(f"test_{n}.", record(reason=packed)) for n, packed in enumerate(REFUSED)))
+
+    monkeypatch.setattr(html, "visible", lambda text: Markup(text) if text in REFUSED else text)
+    report = open_report(unescaped_reasons, "#overview")
+    for number, refused in enumerate(REFUSED.values()):
+        with report.page.expect_event("pageerror", lambda error, refused=refused: refused in str(error)):
+            report.page.evaluate(f"location.hash = 'tests/tests/test_assistant.py::test_{number}.'")
+        assert report.page.locator("#test img, #test [onclick]").count() == 0
     report.complaints.clear()

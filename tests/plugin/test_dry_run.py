@@ -50,7 +50,7 @@ def files_in(folder: Path) -> set[str]:
 #: Rows without a response are scored as if their reference, or their question, were it; contexts are stood in for too.
 ROWS = """
     import pytest
-    from pytest_ragmetrics import Sample
+    from pytest_ragmetrics import Sample, evaluate
 
     ROWS = [
         Sample(user_input=f"Does it hum {n}?", reference=f"It hums {n}.", retrieved_contexts=["It hums."])
@@ -74,6 +74,11 @@ ROWS = """
     @pytest.mark.rag_dataset(QUESTIONS, metrics=["faithfulness"])
     def test_question(rag_scores):
         assert rag_scores["faithfulness"] >= 0.8
+
+    def test_table():
+        fields = {"answer": "It hums.", "contexts": ["It hums."], "reference": "It hums."}
+        table = evaluate([{**fields, "question": f"Does it hum {n}?"} for n in range(3)], ["relevance"])
+        assert table.mean("relevance") == 17
 """
 
 
@@ -88,7 +93,7 @@ def test_what_would_be_asked_is_counted_and_not_asked(
     files = ["--rag-json=out.json", "--rag-report=out.html", "--rag-cassette=tape.jsonl", "--junitxml=junit.xml"]
     before = files_in(pytester.path) | {"test_it.py", "test_rows.py", "junit.xml"}
     result = run(*workers, "--rag-dry-run", "--rag-max-calls=0", "-rs", *files, test_it=SUITE, test_rows=ROWS)
-    result.assert_outcomes(passed=1, skipped=5 + 4 + 1 + 3)
+    result.assert_outcomes(passed=1, skipped=5 + 4 + 1 + 3 + 1)
     assert result.ret == pytest.ExitCode.OK
     assert server.calls == 0
     assert files_in(pytester.path) == before
@@ -97,15 +102,15 @@ def test_what_would_be_asked_is_counted_and_not_asked(
     result.stdout.no_fnmatch_line("budget:*")
     result.stdout.fnmatch_lines(
         [
-            "ragmetrics: judge auto, embedder auto, cache auto, dry run: nothing is asked",
+            "ragmetrics: * dry run: nothing is asked",
             "dry run:",
             "metric                  samples  requests  cached  prompt tokens     cost",
             "(embeddings)                  *         1       0             ??  $0.0000",
             "answer_relevancy              1         1       0            ???  $0.000?",
             "faithfulness                  9        18       0          ?????  $0.0???",
             "quoted_spans_alignment        1         0       0              0  $0.0000",
-            "relevance                     6         6       0           ????  $0.00??",
-            "total                                  26       0          ?????  $0.0???",
+            "relevance                     9         9       0           ????  $0.00??",
+            "total                                  29       0          ?????  $0.0???",
             "An estimate; no request was made. *",
             "*out.html: not written, this was a dry run",
             "*out.json: not written, this was a dry run",
@@ -206,31 +211,6 @@ def test_own_judges_and_embedders_are_not_asked(run: RunPytest, pytester: pytest
     result.stdout.fnmatch_lines(["(embeddings)*2       0  *", "relevance*2         1       0  *unknown"])
 
 
-def test_a_table_and_a_harmonic_mean_are_counted_once(run: RunPytest, server: FakeOpenAI) -> None:
-    """evaluate() forecasts; a mean of metrics takes what its metrics take, which here share a question."""
-    result = run(
-        "--rag-dry-run",
-        test_it="""
-            from pytest_ragmetrics import assert_ragas_score, evaluate
-
-            TEXTS = {"answer": "It hums.", "contexts": ["It hums."], "reference": "It hums."}
-            FIELDS = {"question": "Does it hum?", **TEXTS}
-
-            def test_table():
-                table = evaluate([{**FIELDS, "question": f"Does it hum {n}?"} for n in range(3)], ["relevance"])
-                assert table.mean("relevance") == 17
-
-            def test_mean():
-                assert_ragas_score(FIELDS, metrics=["faithfulness", "context_recall"], min=1)
-        """,
-    )
-    result.assert_outcomes(skipped=2)
-    result.stdout.fnmatch_lines(
-        ["ragas_score           1         0 *", "relevance             3         3 *", "total * 5       2 *"]
-    )
-    assert server.calls == 0
-
-
 def test_a_recording_is_used_and_stays_as_it_is(run: RunPytest, pytester: pytest.Pytester, server: FakeOpenAI) -> None:
     """What the cassette holds is free; a dry run neither adds to it nor drops what it did not use."""
     suite = """
@@ -257,38 +237,28 @@ def test_a_recording_is_used_and_stays_as_it_is(run: RunPytest, pytester: pytest
 
 
 def test_fixtures_that_score_are_excused_too(run: RunPytest, server: FakeOpenAI) -> None:
-    """A setup that fails for want of a real score skips its test; one that scores nothing fails as ever."""
-    result = run(
-        "--rag-dry-run",
-        test_it="""
-            import pytest
-            from pytest_ragmetrics.metrics import Relevance
+    """A setup that fails for want of a real score skips its test; what scores nothing comes out as ever."""
+    suite = """
+        import pytest
+        from pytest_ragmetrics.metrics import Relevance
 
-            @pytest.fixture
-            def score():
-                result = Relevance().score(user_input="Does it hum?", response="It hums.")
-                assert float(result) > 7
-                return result
+        @pytest.fixture
+        def score():
+            assert Relevance().score(user_input="Does it hum?", response="It hums.") > 7
 
-            @pytest.fixture
-            def broken():
-                raise RuntimeError("broken")
+        @pytest.fixture
+        def broken():
+            raise RuntimeError("broken")
 
-            def test_score(score):
-                pass
-
-            def test_broken(broken):
-                pass
-        """,
-    )
-    result.assert_outcomes(skipped=1, errors=1)
+        def test_score(score): pass
+        def test_broken(broken): pass
+        def test_fails(): assert 1 == 2
+    """
+    result = run("--rag-dry-run", test_it=suite)
+    result.assert_outcomes(skipped=1, errors=1, failed=1)
     assert server.calls == 0
-
-
-def test_a_suite_that_scores_nothing_has_nothing_to_forecast(run: RunPytest) -> None:
-    """And its tests run as ever."""
-    result = run("--rag-dry-run", test_it="def test_it(): pass\ndef test_fails(): assert 1 == 2")
-    result.assert_outcomes(passed=1, failed=1)
+    result = run("--rag-dry-run", "-k", "broken or fails", test_it=suite)
+    result.assert_outcomes(failed=1, errors=1)
     result.stdout.fnmatch_lines(["dry run: no test scored anything"])
 
 

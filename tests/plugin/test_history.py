@@ -9,7 +9,7 @@ import pytest
 from pytest_ragmetrics.records import read_document
 from pytest_ragmetrics.report.history import HistoryRun, history_run, read_history
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import MANY, RunOnce, RunPytest
+from tests.plugin.conftest import RunOnce, RunPytest
 
 SUITE = """
     from pytest_ragmetrics import assert_faithful, assert_quoted_spans_aligned
@@ -34,17 +34,23 @@ def only(folder: Path) -> HistoryRun:
 
 def test_workers_leave_one_file(run_once: RunOnce, shared_server: FakeOpenAI) -> None:
     """The controller writes it, with what the workers asked; the summary names the folder."""
-    args = (*MANY, "--rag-judge=openai:gpt-5.4-mini", "-k", "test_", "--rag-json=run.json", "--rag-report-title=Bot")
+    args = (
+        "-p",
+        "xdist",
+        "-n1",
+        "--rag-judge=openai:gpt-5.4-mini",
+        "-k",
+        "test_",
+        "--rag-json=run.json",
+        "--rag-report-title=Bot",
+    )
     env = {"RAGMETRICS_HISTORY": "kept", "GITHUB_SHA": "4f2c91a0d7e5b8c3", "GITHUB_HEAD_REF": "sk-0123456789abcdefghij"}
     done = run_once(*args, provider=shared_server, env=env, test_suite=SUITE)
     done.result.stdout.fnmatch_lines(["*kept: written"])
     run = only(done.folder / "kept")
     assert (run.selection, run.partial) == ("", "-k")
-    assert {test.id.partition("::")[2]: test.outcome for test in run.tests} == {
-        "test_false": "failed",
-        "test_judged": "passed",
-        "test_true": "passed",
-    }
+    outcomes = {test.id.partition("::")[2]: test.outcome for test in run.tests}
+    assert outcomes == {"test_false": "failed", "test_judged": "passed", "test_true": "passed"}
     faithful, quoted = run.metrics
     assert faithful.judge == "openai:gpt-5.4-mini"
     assert {"list_claims", "verify_claims"} >= faithful.prompts.keys() > set()

@@ -67,11 +67,16 @@ def view_of(now: OneTest, before: OneTest | None) -> CompareView | None:
     return build_compare_view(pair, comparison)
 
 
-def sample_of(now: OneTest, before: OneTest) -> SampleChange:
-    """Return the change of the only sample of a test."""
+def seen(now: OneTest, before: OneTest) -> CompareView:
+    """Return the comparison of a test that changed."""
     view = view_of(now, before)
     assert view is not None
-    (sample,) = view.samples
+    return view
+
+
+def sample_of(now: OneTest, before: OneTest) -> SampleChange:
+    """Return the change of the only sample of a test."""
+    (sample,) = seen(now, before).samples
     return sample
 
 
@@ -126,29 +131,15 @@ def test_what_became_of_a_test_is_told_in_chips(
 
 def test_chips_are_counted_in_tests() -> None:
     """Each is counted once a test, in the order of the page; a test that is gone is shown as it was."""
-    nows = [one(scored(0.5), name="test_a"), one(scored(0.6), name="test_b"), one(scored(), name="test_c")]
-    befores = [one(scored(), name="test_a"), one(scored(), name="test_b"), one(scored(0.5), name="test_z")]
-    sample_ids = dict(zip("abcz", "abcz", strict=True))
-    renamed = [
-        [
-            row(
-                it.id.partition("::")[2],
-                replace(it.records[0], sample=replace(it.records[0].sample, id=sample_ids[it.id[-1]])),
-            )
-            for it in side
-        ]
-        for side in (nows, befores)
-    ]
-    comparison = compare_documents(document(*renamed[0]), document(*renamed[1]))
+    nows, befores = (
+        [one(scored(score, id=name), name=f"test_{name}") for name, score in scores.items()]
+        for scores in ({"a": 0.5, "b": 0.6, "c": 1.0}, {"a": 1.0, "b": 1.0, "z": 0.5})
+    )
+    comparison = compare_documents(document(*nows), document(*befores))
     views = [build_compare_view(pair, comparison) for pair in paired_tests(comparison.document, comparison)]
     views += [build_gone_view(test, comparison) for test in gone_tests(comparison)]
-    assert [(chip, count) for chip, _, count in count_chips(views)] == [
-        ("changed", 2),
-        ("worse", 2),
-        ("rescored", 2),
-        ("new", 1),
-        ("gone", 1),
-    ]
+    counts = {chip: count for chip, _, count in count_chips(views)}
+    assert list(counts.items()) == [("changed", 2), ("worse", 2), ("rescored", 2), ("new", 1), ("gone", 1)]
     assert max(view.size for view in views if view) == (0.5, 0.0)
     (gone,) = views[-1].samples if views[-1] else ()
     assert gone.answer is not None
@@ -263,10 +254,8 @@ def test_claims_are_paired_by_what_they_say() -> None:
         (4, True, None, ""),
     ]
     assert [(it.number, it.then, it.now) for it in change.kept] == [(5, True, True), (6, False, False)]
-    assert [(piece.kind, piece.text) for piece in change.changed[0].pieces if piece.kind != "same"] == [
-        ("removed", "62"),
-        ("added", "72"),
-    ]
+    words = [(piece.kind, piece.text) for piece in change.changed[0].pieces if piece.kind != "same"]
+    assert words == [("removed", "62"), ("added", "72")]
     assert [piece.kind for piece in change.changed[1].pieces] == ["added"]
     assert [piece.kind for piece in change.changed[3].pieces] == ["removed"]
 
@@ -364,42 +353,24 @@ def test_records_of_one_sample_are_one_comparison() -> None:
     context_free: dict[str, Any] = {"retrieved_contexts": None}
     now = one(scored(0.5), scored(metric="correctness", **context_free), scored(response="Ask the office."))
     before = one(scored(), scored(0.9, metric="correctness", **context_free), scored(response="Ask the committee."))
-    view = view_of(now, before)
-    assert view is not None
-    assert [[it.metric for it in sample.scores] for sample in view.samples] == [
-        ["faithfulness", "correctness"],
-        ["faithfulness"],
-    ]
+    metrics = [[it.metric for it in sample.scores] for sample in seen(now, before).samples]
+    assert metrics == [["faithfulness", "correctness"], ["faithfulness"]]
     # A metric in place of another one; another question in place of a question.
-    view = view_of(one(scored(metric="correctness", **OTHER)), one(scored()))
-    assert view is not None
-    assert [[it.word for it in sample.scores] for sample in view.samples] == [["new", "not scored now"]]
-    view = view_of(one(scored(metric="correctness", user_input="Why?")), one(scored()))
-    assert view is not None
-    assert len(view.samples) == 2
+    other = sample_of(one(scored(metric="correctness", **OTHER)), one(scored()))
+    assert [it.word for it in other.scores] == ["new", "not scored now"]
+    assert len(seen(one(scored(metric="correctness", user_input="Why?")), one(scored())).samples) == 2
 
 
 def test_texts_from_outside_are_escaped() -> None:
     """Whatever stands in answers, passages, claims and names is text in the page's markup."""
     macros: Any = environment().get_template("compare.html.jinja").module
     for text in HOSTILE:
-        sides = [
-            scored(
-                score,
-                metric=text[:50],
-                verdicts=[verdict(f"{text} is a claim of some length {score}", ok=score == 1, reason=text)],
-                user_input=f"{text}{score}",
-                response=f"{text} {score}",
-                retrieved_contexts=(f"{text} {score}",),
-                judge=f"{text}{score}",
-            )
-            for score in (0.5, 1.0)
-        ]
-        view = view_of(one(sides[0]), one(replace(sides[1], metric=sides[0].metric)))
-        assert view is not None
+        sides = []
+        for score in (0.5, 1.0):
+            own = f"{text} {score}"
+            sample: dict[str, Any] = {"user_input": own, "response": own, "retrieved_contexts": (own,)}
+            claims = [verdict(f"{text} is a claim of some length {score}", ok=score == 1, reason=text)]
+            sides.append(scored(score, metric=text[:50], verdicts=claims, judge=own, **sample))
+        view = seen(one(sides[0]), one(sides[1]))
         markup = str(macros.compared(view))
-        assert "<script" not in markup
-        assert "<img" not in markup
-        assert "<svg" not in markup
-        assert "\0" not in markup
-        assert "\u202e" not in markup
+        assert [bad for bad in ("<script", "<img", "<svg", "\0", "\u202e") if bad in markup] == []

@@ -100,15 +100,10 @@ tests/test_a.py:4: RuntimeError"""
             ],
         ),
         # An error behind a score that fell short, and places that it passed.
-        (
-            DEEP,
-            [low()],
-            ["8 test_x faithfulness 0.50 < 0.90", " KeyError: 'a' at src/bot.py:7, src/deep.py:2"],
-        ),
+        (DEEP, [low()], ["8 test_x faithfulness 0.50 < 0.90", " KeyError: 'a' at src/bot.py:7, src/deep.py:2"]),
         # The explanation is in a section: the assertion itself says nothing.
         (
-            "E   assert False\n\ntests/test_a.py:8: AssertionError",
-            [low()],
+            "E   assert False\n\ntests/test_a.py:8: AssertionError", [low()],
             ["8 test_x faithfulness 0.50 < 0.90", " assert False"],
         ),
         # A text of pytest's own, and one in lines.
@@ -120,11 +115,7 @@ tests/test_a.py:4: RuntimeError"""
         ("[XPASS(strict)] known", [record()], ["3 test_x [XPASS(strict)] known"]),
         ("", [], ["3 test_x failed"]),
         # A cause.
-        (
-            CAUSED,
-            [],
-            ["4 test_x RuntimeError: c at src/a.py:2", " from ValueError: b"],
-        ),
+        (CAUSED, [], ["4 test_x RuntimeError: c at src/a.py:2", " from ValueError: b"]),
     ],
 )  # fmt: skip
 def test_other_errors_have_their_text_and_places(message: str, records: list[Record], lines: list[str]) -> None:
@@ -171,12 +162,8 @@ def test_a_gate_leaves_out_the_rows_that_failed_themselves() -> None:
 
 def test_no_text_makes_a_line_of_its_own() -> None:
     """Line breaks, control characters and marks of direction in ids, answers, reasons and errors forge nothing."""
-    for text in (
-        *HOSTILE,
-        "a\n9 test_y passed",
-        "b\x0b\x0c\x1c\x85c\u2028\u2029d\r9 test_y",
-        "E   x\ntests/test_a.py:1: y",
-    ):
+    breaks = ("a\n9 test_y passed", "b\x0b\x0c\x1c\x85c\u2028\u2029d\r9 test_y", "E   x\ntests/test_a.py:1: y")
+    for text in (*HOSTILE, *breaks):
         near = Nearest(context=0, start=0, end=1, text=text, similarity=0.5, changes=WORDS.changes)
         verdict = bad(text, reason=text, nearest=near)
         low_one = low(verdict, disagreements=[text])

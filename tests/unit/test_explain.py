@@ -173,10 +173,7 @@ CALL = {"role": "assistant", "tool_calls": [{"function": {"name": "weather", "ar
             Sample(metadata={"messages": TURNS[:2]}, reference="Thus."),
             ['user: "user 0"', 'assistant: "assistant 0"', 'reference: "Thus."'],
         ),
-        (
-            Sample(metadata={"messages": TURNS[:1]}, response="So."),
-            ['user: "user 0"', 'answer: "So."'],
-        ),
+        (Sample(metadata={"messages": TURNS[:1]}, response="So."), ['user: "user 0"', 'answer: "So."']),
         (
             Sample(user_input="user 2", metadata={"messages": [*TURNS, CALL]}),
             [

@@ -11,7 +11,6 @@ from typing import Any, cast
 import pytest
 
 from pytest_ragmetrics import context, metric
-from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.records import render_json
 from pytest_ragmetrics.report.files import write_files
 from pytest_ragmetrics.report.history import (
@@ -31,6 +30,7 @@ from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.session_resources import selected_tests
 from tests.documents import HOSTILE, document, gate, record, row
 from tests.histories import hostile, kept, month, scored
+from tests.unit.conftest import Call
 
 
 def made(*tests: Any, prompts: Path | None = None) -> HistoryRun:
@@ -90,18 +90,16 @@ def test_prompts_and_code_are_in_the_fingerprint(tmp_path: Path) -> None:
     assert definitions["brevity"] == definitions["faithfulness"] == {"better", "release", "verdicts"}
 
 
-def short(limit: int) -> Any:
-    """Return a metric of our own by name, of one function or of another."""
-    if limit == 280:
-        return metric(name="short")(lambda response: float(len(response) <= 280))
-    return metric(name="short")(lambda response: float(len(response) <= 300))
-
-
 def test_the_code_of_a_metric_of_our_own_is_its_definition() -> None:
     """Another function under the same name is another definition."""
+    functions = [
+        lambda response: float(len(response) <= 280),
+        lambda response: float(len(response) <= 280),
+        lambda response: float(len(response) <= 300),
+    ]
     codes = []
-    for limit in (280, 280, 300):
-        with context.changed(private=cast("Any", SimpleNamespace(metrics=[short(limit)]))):
+    for function in functions:
+        with context.changed(private=cast("Any", SimpleNamespace(metrics=[metric(name="short")(function)]))):
             codes.append(made(row("test_a", record("short"))).metrics[0].definition["code"])
     assert codes[0] == codes[1] != codes[2]
 
@@ -160,9 +158,8 @@ def test_a_run_is_the_last_of_the_history_it_is_shown_with(tmp_path: Path) -> No
         write_history(tmp_path, days[day])
     write_history(tmp_path, kept(2, {"test_a": 0.9}, branch="other"))
     whole = document(row("test_a", scored(0.5, "It is.", outcome="failed"), outcome="failed"))
-    now = replace(
-        whole, run=replace(whole.run, started="2026-10-04T08:14:00+00:00", branch="main", commit="04c0ffee0123")
-    )
+    fourth = replace(whole.run, started="2026-10-04T08:14:00+00:00", branch="main", commit="04c0ffee0123")
+    now = replace(whole, run=fourth)
 
     def times(found: History) -> list[str]:
         return [run.time[8:10] for run in found.runs]
@@ -200,12 +197,8 @@ def test_the_view_of_a_run_has_its_history_and_its_place() -> None:
     source = "https://github.com/shop/bot/blob/4f2c91a0/services/chat/tests/test_assistant.py#L12"
     assert {test.source for test in view.tests} == {source}
     plain = build_report_view(document(row("test_a", scored(0.5, "It is."))))
-    assert (plain.trends, plain.tests[0].trend, plain.tests[0].source, plain.overview.origin.title) == (
-        None,
-        None,
-        "",
-        "",
-    )
+    assert (plain.trends, plain.tests[0].trend) == (None, None)
+    assert plain.tests[0].source == plain.overview.origin.title == ""
 
 
 def changed(run: HistoryRun, **fields: Any) -> HistoryRun:
@@ -329,34 +322,35 @@ def test_a_changed_threshold_makes_no_test_flaky() -> None:
     assert shown(*runs).flaky == ()
 
 
-def test_the_command_prints_a_table_or_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_a_table_or_writes_a_page(tmp_path: Path, ragmetrics: Call) -> None:
     """Without --html the terminal has the lines; a folder without a run is an error."""
     for run in month().runs:
         write_history(tmp_path / "kept", run)
-    assert main(["report", "history", str(tmp_path / "kept"), "--last", "16"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    status, out, _ = ragmetrics("report", "history", tmp_path / "kept", "--last", 16)
+    lines = out.splitlines()
+    assert status == 0
     assert lines[0].startswith("16 runs on main, 2026-10-13 08:14 13c0ffe to 2026-10-28")
     assert lines[2].split() == ["mean", "faithfulness", "15", "0.90", "0.88", "0.74..0.91", "-"]
     assert "  tests/test_assistant.py::test_deposit: since 2026-10-25 08:14 25c0ffe, failed in 4 of 16 runs" in lines
     assert "flaky: tests/test_assistant.py::test_noise: one answer passed and failed faithfulness" in lines
     page = tmp_path / "trend.html"
-    assert main(["report", "history", str(tmp_path / "kept"), "--html", str(page)]) == 0
-    assert capsys.readouterr().out == f"{page}: written, 28 runs\n"
+    written = ragmetrics("report", "history", tmp_path / "kept", "--html", page)
+    assert written == (0, f"{page}: written, 28 runs\n", "")
     assert page.read_text("utf-8") == render_history(replace(month(), left_out=()))
-    assert main(["report", "history", str(tmp_path)]) == 1
-    assert "no run; pytest --rag-history=" in capsys.readouterr().err
+    status, _, err = ragmetrics("report", "history", tmp_path)
+    assert status == 1
+    assert "no run; pytest --rag-history=" in err
 
 
-def test_the_page_of_a_run_takes_a_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_of_a_run_takes_a_history(tmp_path: Path, ragmetrics: Call) -> None:
     """A folder that is not there is an error; one without a run that can be read is a history of this run alone."""
-    file, page = tmp_path / "run.json", tmp_path / "page.html"
+    file, page, folder = tmp_path / "run.json", tmp_path / "page.html", tmp_path / "kept"
     file.write_text(render_json(document(row("test_a", record()))))
-    command = ["report", "html", str(file), "-o", str(page), "--history"]
-    with pytest.raises(SystemExit):
-        main([*command, str(tmp_path / "kept")])
-    assert "kept' is no folder; give the one of --rag-history" in capsys.readouterr().err
-    (tmp_path / "kept").mkdir()
-    assert main([*command, str(tmp_path / "kept")]) == 0
+    status, _, err = ragmetrics("report", "html", file, "-o", page, "--history", folder)
+    assert status == 2
+    assert "kept' is no folder; give the one of --rag-history" in err
+    folder.mkdir()
+    assert ragmetrics("report", "html", file, "-o", page, "--history", folder)[0] == 0
     assert page.exists()
 
 

@@ -9,6 +9,7 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -32,14 +33,18 @@ _OURS = {"n", "sr"}
 _TEMPLATES = files("pytest_ragmetrics.report") / "templates"
 
 
+@dataclass(slots=True)
 class Element:
     """An element with its attributes, and its text as far as it is not the page's own."""
 
-    def __init__(self, tag: str, attributes: dict[str, str | None]) -> None:
-        self.tag = tag
-        self.attributes = attributes
-        self.classes = set((attributes.get("class") or "").split())
-        self.text = ""
+    tag: str
+    attributes: dict[str, str | None]
+    text: str = ""
+
+    @property
+    def classes(self) -> set[str]:
+        """Its classes."""
+        return set((self.attributes.get("class") or "").split())
 
 
 class Tree(HTMLParser):
@@ -94,10 +99,8 @@ def unpacked(packed: str) -> Any:
 
 def test_the_same_document_is_the_same_page() -> None:
     """Nothing of the time, the machine or the order of a set gets in; half a character can be written as UTF-8."""
-    first, second = (
-        render_html(run, comparison=compare_documents(run, baseline())) for run in (showcase(), showcase())
-    )
-    assert first == second
+    pages = {render_html(run, comparison=compare_documents(run, baseline())) for run in (showcase(), showcase())}
+    assert len(pages) == 1
     page = render_html(document(row("test_\ud83d", record("\udcff"), outcome="failed", message="E  \udc80")))
     assert r"test_\ud83d" in page.encode("utf-8").decode("utf-8")
 
@@ -160,10 +163,10 @@ def test_neither_script_nor_templates_write_markup() -> None:
     script = "".join(file.read_text(encoding="utf-8") for file in _TEMPLATES.iterdir() if file.name.endswith(".js"))
     # A namespace, and the only addresses that links may have.
     script = script.replace('"http://www.w3.org/2000/svg"', "").replace("/^(?:#|https:\\/\\/)/", "")
-    forbidden = (
-        r"innerHTML|outerHTML|setHTML|HTMLUnsafe|insertAdjacentHTML|DOMParser|document\.write|\beval\b|Function\("
+    markup = (
+        r"innerHTML|outerHTML|setHTML|HTMLUnsafe|insertAdjacentHTML|DOMParser|createContextualFragment|</script|<!--"
     )
-    assert not re.search(rf"{forbidden}|createContextualFragment|https?:|</script|<!--", script)
+    assert not re.search(rf"{markup}|document\.write|\beval\b|Function\(|https?:", script)
     templates = (file.read_text(encoding="utf-8") for file in _TEMPLATES.iterdir() if file.name.endswith(".jinja"))
     lines = "\n".join(templates).splitlines()
     trusted = {line for line in lines if re.search(r"\|\s*(safe|verbatim)|autoescape", line)}
@@ -260,18 +263,16 @@ def test_a_score_says_what_it_was_in_the_baseline() -> None:
     """In the test and in the list; what did not change says nothing."""
     run = showcase()
     notes = Tree(render_html(run, comparison=compare_documents(run, baseline()))).texts("span", "change")
-    assert [note for note in notes if "was 0.90" in note] == [
-        "was 0.90",
-    ]
+    assert [note for note in notes if "was 0.90" in note] == ["was 0.90"]
     assert Tree(render_html(run, comparison=compare_documents(run, run))).all("span", "change") == []
 
 
 def test_every_row_knows_where_its_body_is() -> None:
     """The body at a row's place is that of its test; without scripts as many as fit are there, in the same order."""
-    tests = build_test_views(crowd(600))
+    tests = build_test_views(crowd(150))
     listing = pack_tests(tests)
     chunks = [unpacked(chunk) for chunk in listing.chunks]
-    assert 10 < len(chunks) < 40
+    assert 3 < len(chunks) < 10
     for test, line in zip(tests, unpacked(listing.index), strict=True):
         chunk, place = line["body"]
         assert f"about plot {test.name[18:-1]}?" in chunks[chunk][place]
@@ -324,11 +325,12 @@ def test_contexts_are_in_a_body_once() -> None:
 
 def test_the_page_of_a_large_run_stays_small() -> None:
     """Ten thousand tests with three long contexts each are to be mailed around: 40 MB at the most."""
-    small, large = (len(render_html(crowd(size))) for size in (300, 400))
+    small, large = (len(render_html(crowd(size))) for size in (100, 140))
     # The part for readers without scripts does not grow.
-    assert small + (large - small) / 100 * 9_700 < 40_000_000
+    assert small + (large - small) / 40 * 9_900 < 40_000_000
 
 
+@pytest.mark.growth
 def test_time_grows_with_the_number_of_tests() -> None:
     """Twice the tests take twice the time."""
     assert is_linear(lambda size: pack_tests(build_test_views(crowd(size, length=50))), short=30, long=150)

@@ -18,32 +18,21 @@ from pytest_ragmetrics.report.comment import render_comment
 from pytest_ragmetrics.report.files import STEP_SUMMARY_LIMIT
 from pytest_ragmetrics.report.markdown import escaped, render_markdown
 from pytest_ragmetrics.run_comparison import compare_documents
-from tests.documents import crowd, document, giant, hostile, record, row, usage, verdict
+from tests.documents import crowd, document, gate, giant, hostile, record, row, usage, verdict
 from tests.showcase import showcase
 
-GATE = GateRecord(
-    metric="faithfulness",
-    statistic="mean",
-    value=0.83,
-    bound=0.85,
-    min_score=None,
-    better="higher",
-    confidence=None,
-    low=None,
-    high=None,
-    n=40,
-    unscored=2,
-    total=42,
-    outcome="failed",
-)
+GATE = gate(value=0.83, bound=0.85, between=None, n=40, unscored=2, outcome="failed")
 DROP = RegressionRecord(
     alpha=0.05, before=0.9, after=0.83, changed=8, p=0.01, adjusted_p=0.02, smallest=0.16, worse=7, better=1
 )
 
 
-def gated(gate: GateRecord, name: str = "test_gate") -> Row:
+RATE = {"statistic": "rate", "min_score": 0.8, "unscored": 0}
+
+
+def gated(found: GateRecord, name: str = "test_gate") -> Row:
     """Return a test over a whole set."""
-    return row(name, outcome="failed" if gate.outcome == "failed" else "passed", gate=gate)
+    return row(name, outcome="failed" if found.outcome == "failed" else "passed", gate=found)
 
 
 def failing(name: str, score: float | None, reason: str | None = None) -> Row:
@@ -126,14 +115,8 @@ def test_gates_stand_before_the_tests() -> None:
     [
         ({}, "mean faithfulness 0.830, needed >= 0.85: failed (n 40, 2 unscored)"),
         ({"better": "lower"}, "mean faithfulness 0.830, needed <= 0.85: failed (n 40, 2 unscored)"),
-        (
-            {"statistic": "rate", "min_score": 0.8, "unscored": 0},
-            "share of faithfulness >= 0.8 0.830, needed >= 0.85: failed (n 40)",
-        ),
-        (
-            {"statistic": "rate", "min_score": 0.2, "better": "lower", "unscored": 0},
-            "share of faithfulness <= 0.2 0.830, needed >= 0.85: failed (n 40)",
-        ),
+        (RATE, "share of faithfulness >= 0.8 0.830, needed >= 0.85: failed (n 40)"),
+        (RATE | {"better": "lower"}, "share of faithfulness <= 0.8 0.830, needed >= 0.85: failed (n 40)"),
         (
             {"confidence": 0.95, "low": 0.8, "high": 0.9, "outcome": "inconclusive", "unscored": 0},
             (

@@ -32,17 +32,15 @@ FAILED = record(score=0.4, outcome="failed")
 UNSCORED = record(score=None, outcome="unscored", reason="no claims")
 
 
-@pytest.mark.parametrize("outcome", ["failed", "error"])
-def test_a_test_that_failed_for_want_of_a_score_is_unscored(outcome: Outcome) -> None:
-    """Neither passed nor failed; but a score that fell short is a failure."""
-    assert status_of(row("test_a", record(), UNSCORED, outcome=outcome)) == "unscored"
-    assert status_of(row("test_a", FAILED, UNSCORED, outcome=outcome)) == outcome
-
-
-@pytest.mark.parametrize("outcome", ["passed", "xfailed", "skipped", "xpassed"])
-def test_other_tests_are_what_pytest_says(outcome: Outcome) -> None:
-    """A test that handled the missing score itself passed."""
-    assert status_of(row("test_a", UNSCORED, outcome=outcome)) == outcome
+def test_a_test_that_failed_for_want_of_a_score_is_unscored() -> None:
+    """Neither passed nor failed; a score that fell short is a failure, and a test that handled it itself passed."""
+    failing: list[Outcome] = ["failed", "error"]
+    for outcome in failing:
+        assert status_of(row("test_a", record(), UNSCORED, outcome=outcome)) == "unscored"
+        assert status_of(row("test_a", FAILED, UNSCORED, outcome=outcome)) == outcome
+    others: list[Outcome] = ["passed", "xfailed", "skipped", "xpassed"]
+    for outcome in others:
+        assert status_of(row("test_a", UNSCORED, outcome=outcome)) == outcome
 
 
 @pytest.mark.parametrize(
@@ -71,9 +69,7 @@ def test_a_run_that_stopped_early_says_so() -> None:
     """Nobody takes the half of it that passed for the whole."""
     assert headline({"passed": 12}, cut_short=True) == "All 12 tests passed, then the run stopped early"
     assert headline({"failed": 1}, cut_short=True) == "1 of 1 test fell short, then the run stopped early"
-    assert [is_cut_short(document(exit_status=status).run) for status in range(6)] == [
-        False, False, True, True, False, False,
-    ]  # fmt: skip
+    assert [status for status in range(6) if is_cut_short(document(exit_status=status).run)] == [2, 3]
 
 
 def scored(metric: str, score: float | None, bound: float | None = None) -> Any:
@@ -194,14 +190,7 @@ def test_gates_are_not_among_the_tests() -> None:
 def test_the_properties_of_a_run() -> None:
     """The file of --junitxml has the figures of all metrics; a cost that is not known is not 0."""
     found = dict(run_properties(made()))
-    assert {name: value for name, value in found.items() if name.startswith("rag.tone.")} == {
-        "rag.tone.n": 1,
-        "rag.tone.mean": 0.5,
-        "rag.tone.fell_short": 1,
-        "rag.tone.unscored": 1,
-        "rag.tone.vacuous": 1,
-        "rag.tone.skipped": 4,
-        "rag.tone.not_needed": 40,
-    }
+    tone = {"n": 1, "mean": 0.5, "fell_short": 1, "unscored": 1, "vacuous": 1, "skipped": 4, "not_needed": 40}
+    assert found.items() >= {f"rag.tone.{name}": value for name, value in tone.items()}.items()
     assert (found["rag.tests.failed"], found["rag.tests.passed"], "rag.cost" in found) == (1, 2, False)
     assert "$0.25 and 1 of unknown price" in spent_text([each.records[0] for each in made().tests[:2]])

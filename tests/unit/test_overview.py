@@ -30,13 +30,9 @@ def overview_of(*tests: shapes.TestRecord, **fields: Any) -> OverviewView:
 def asked(name: str, score: float | None, *, answer: str = "Yes.", passages: Sequence[str] = (), **more: Any) -> Any:
     """Return the row of a question; ``more`` is its metadata."""
     outcome: Any = "unscored" if score is None else "passed" if score >= 0.8 else "failed"
-    sample = {
-        "user_input": f"What of {name.partition('-')[0]}?",
-        "response": answer,
-        "retrieved_contexts": [*passages],
-        "id": name,
-    }
-    scored = record("faithfulness", score, at_least=0.8, outcome=outcome, sample={**sample, "metadata": more})
+    sample = {"id": name, "response": answer, "retrieved_contexts": [*passages], "metadata": more}
+    sample["user_input"] = f"What of {name.partition('-')[0]}?"
+    scored = record("faithfulness", score, at_least=0.8, outcome=outcome, sample=sample)
     return row(f"test_bot[{name}]", scored, outcome="passed" if outcome == "passed" else "failed")
 
 
@@ -48,6 +44,7 @@ def compared(before: Sequence[Any], after: Sequence[Any], **settings: str) -> Ov
 
 GOOD = [asked("a", 0.9), asked("b", 0.9)]
 HELD, FELL = row("test_gate", gate=gate()), row("test_gate", gate=gate(value=0.6, outcome="failed"), outcome="failed")
+THE_GATE = "the gate on mean faithfulness"
 RATE = gate(value=0.6, statistic="rate", min_score=0.8, outcome="failed")
 
 
@@ -58,35 +55,21 @@ RATE = gate(value=0.6, statistic="rate", min_score=0.8, outcome="failed")
         (GOOD, [asked("a", 0.1), asked("b", 0.9)], "1 test newly fails", "✗ 1 test newly fails"),
         (GOOD, [asked("a", 0.1), asked("b", 0.1)], "2 tests newly fail", "✗ 2 tests newly fail"),
         (
-            [*GOOD, HELD],
-            [asked("a", 0.1), asked("b", 0.1), FELL],
-            "2 tests newly fail, and the gate on mean faithfulness no longer holds",
-            "✗ 2 tests newly fail",
+            [*GOOD, HELD], [asked("a", 0.1), asked("b", 0.1), FELL],
+            "2 tests newly fail, and the gate on mean faithfulness no longer holds", "✗ 2 tests newly fail",
         ),
-        (
-            [*GOOD, HELD],
-            [*GOOD, FELL],
-            "the gate on mean faithfulness no longer holds",
-            "✗ the gate on mean faithfulness no longer holds",
-        ),
+        ([*GOOD, HELD], [*GOOD, FELL], f"{THE_GATE} no longer holds", f"✗ {THE_GATE} no longer holds"),
         (GOOD, [*GOOD, FELL], "the new gate on mean faithfulness does not hold", None),
+        ([*GOOD, FELL], [*GOOD, FELL], "Nothing got worse: all 2 that passed before pass", None),
+        ([FELL], [FELL], f"Nothing got worse: {THE_GATE} does not hold, as before", None),
         (
-            [*GOOD, FELL],
-            [*GOOD, FELL],
-            "Nothing got worse: all 2 that passed before pass",
-            None,
-        ),
-        ([FELL], [FELL], "Nothing got worse: the gate on mean faithfulness does not hold, as before", None),
-        (
-            [asked("a", 0.1), asked("b", 0.1), asked("c", 0.9)],
-            [asked("a", 0.9), asked("b", 0.1), asked("c", 0.9)],
-            "Nothing got worse: 1 is fixed, 1 fails as before",
-            None,
+            [asked("a", 0.1), asked("b", 0.1), asked("c", 0.9)], [asked("a", 0.9), asked("b", 0.1), asked("c", 0.9)],
+            "Nothing got worse: 1 is fixed, 1 fails as before", None,
         ),
         (GOOD, [*GOOD, asked("c", 0.1)], "1 new test fails", "✗ 1 new test fails"),
         (GOOD, [asked("a", None), asked("b", 0.9)], "1 test has no score", "✗ 1 test has no score"),
     ],
-)
+)  # fmt: skip
 def test_the_worst_news_comes_in_a_sentence(before: Any, after: Any, news: str, title: str | None) -> None:
     """What newly fails and no longer holds; a good morning is one line; what was wrong before is not news."""
     view = compared(before, after)
@@ -131,15 +114,9 @@ def test_the_counts_add_up_to_the_tests() -> None:
     before = [*GOOD, asked("c", 0.1), asked("d", 0.1), asked("e", 0.9)]
     after = [asked("a", 0.1), asked("b", 0.9), asked("c", 0.1), asked("d", 0.9), asked("e", None), asked("f", 0.1)]
     view = compared([*before, HELD], [*after, row("test_skipped", outcome="skipped"), HELD])
-    assert [(count.number, count.label, dict(count.query)) for count in view.counts] == [
-        (1, "newly fails", {"kind": "newly fails"}),
-        (1, "fails, new", {"kind": "fails, new"}),
-        (1, "fails as before", {"kind": "fails as before"}),
-        (1, "no score", {"kind": "no score"}),
-        (1, "fixed", {"kind": "fixed"}),
-        (1, "passes as before", {"kind": "passes as before"}),
-        (1, "skipped", {"kind": "skipped"}),
-    ]
+    kinds = ["newly fails", "fails, new", "fails as before", "no score", "fixed", "passes as before", "skipped"]
+    counts = [(count.number, count.label, dict(count.query)) for count in view.counts]
+    assert counts == [(1, kind, {"kind": kind}) for kind in kinds]
     assert sum(count.number for count in view.counts) == view.total == 7
 
 
@@ -168,10 +145,8 @@ def test_causes_come_with_examples_groups_and_owners() -> None:
         ("There is no score", 2, ""),
     ]
     first = view.causes[0]
-    assert [(it.anchor, it.question) for it in first.examples] == [
-        (f"{FILE}::test_bot[l-0]", "What of l?"),
-        (f"{FILE}::test_bot[m-0]", "What of m?"),
-    ]
+    shown = [(it.anchor, it.question) for it in first.examples]
+    assert shown == [(f"{FILE}::test_bot[{name}-0]", f"What of {name}?") for name in "lm"]
     assert first.examples[0].detail == "Of l-0 nobody knows."
     assert first.group is not None
     assert (first.group.number, dict(first.group.query)) == (3, {"cause": "retrieval", "by": "topic", "in": "pets"})
@@ -192,14 +167,10 @@ def test_an_owner_belongs_to_a_cause(line: str) -> None:
 
 def grouped(then: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[float]], **more: Any) -> OverviewView:
     """Return the overview of tests by topic: their scores then and now."""
-    sides: list[list[Any]] = [
-        [
-            asked(f"{topic}{n}", score, topic=topic, **more)
-            for topic, scores in side.items()
-            for n, score in enumerate(scores)
-        ]
+    sides = (
+        [asked(f"{topic}{n}", it, topic=topic, **more) for topic, scores in side.items() for n, it in enumerate(scores)]
         for side in (then, now)
-    ]
+    )
     return compared(*sides)
 
 
@@ -225,17 +196,7 @@ def test_groups_come_worst_first_with_what_changed() -> None:
 
 def test_a_key_that_does_not_group_has_no_table() -> None:
     """One group, a group for each test, lists and long texts; the most uneven key comes first."""
-    tests = [
-        asked(
-            f"q{n}",
-            0.1 if n < 5 else 0.9,
-            number=n,
-            one="same",
-            even=n % 2,
-            odd=n < 5,
-        )
-        for n in range(20)
-    ]
+    tests = [asked(f"q{n}", 0.1 if n < 5 else 0.9, number=n, one="same", even=n % 2, odd=n < 5) for n in range(20)]
     assert [grouping.key for grouping in overview_of(*tests).groupings] == ["odd", "even"]
     assert sorted(overview_of(*tests).groupings[0].groups) == ["no", "yes"]
     assert overview_of(*GOOD).groupings == ()
@@ -269,6 +230,7 @@ def test_an_axis_spans_where_the_values_are(values: list[float], ends: tuple[flo
 
 
 SHARE = gate("noise", 0.875, statistic="rate", min_score=0.2, bound=0.8, between=None, better="lower")
+PLAIN = gate(between=None)
 LOW = gate("noise", 0.1, bound=0.2, between=None, better="lower")
 PART = replace(SHARE, n=2, unscored=1, total=9)
 DROP = shapes.RegressionRecord(
@@ -280,14 +242,8 @@ DROP = shapes.RegressionRecord(
     ("found", "text"),
     [
         (gate(), "mean faithfulness 0.830, between 0.780 and 0.880 (95 %), needs ≥ 0.80: 40 scores"),
-        (
-            replace(gate(between=None), vacuous=358, total=398),
-            "mean faithfulness 0.830, needs ≥ 0.80: 40 of 398 had something to check",
-        ),
-        (
-            replace(gate(between=None), counts_vacuous=True),
-            "mean faithfulness 0.830, needs ≥ 0.80: 40 scores, vacuous scores count",
-        ),
+        (replace(PLAIN, vacuous=358), "mean faithfulness 0.830, needs ≥ 0.80: 40 of 398 had something to check"),
+        (replace(PLAIN, counts_vacuous=True), "mean faithfulness 0.830, needs ≥ 0.80: 40 scores, vacuous scores count"),
         (gate(value=None, between=None, n=0, unscored=3), "mean faithfulness –, needs ≥ 0.80: 0 of 3 scored"),
         (LOW, "mean noise 0.100, needs ≤ 0.20: 40 scores"),
         (SHARE, "share of noise ≤ 0.20 87.5\u00a0%, needs ≥ 80\u00a0%: 40 scores"),
@@ -312,27 +268,19 @@ def test_a_gate_in_a_sentence(found: shapes.GateRecord, text: str) -> None:
     assert build_gate_view(found).text.replace("\u2212", "−") == text
 
 
+OPEN = gate(value=0.815, outcome="inconclusive")
+MISSED = gate(value=0.7, between=None, outcome="failed", unscored=2)
+
+
 @pytest.mark.parametrize(
     ("found", "before", "shown"),
     [
         (gate(), None, ("✓", "0.830", "", "")),
         (gate(value=0.79996, outcome="failed"), gate(), ("✗", "0.79996", "−0.03", "")),
-        (
-            replace(gate(value=0.815, outcome="inconclusive"), more=140),
-            gate(),
-            ("?", "0.815", "−0.02", "140 more rows would settle it"),
-        ),
-        (
-            gate(value=0.815, outcome="inconclusive"),
-            None,
-            ("?", "0.815", "", "more rows would settle it"),
-        ),
-        (
-            gate(value=0.9, between=None, outcome="failed", unscored=2),
-            None,
-            ("✗", "0.900", "", "2 of its rows have no score"),
-        ),
-        (gate(value=0.7, between=None, outcome="failed", unscored=2), None, ("✗", "0.700", "", "")),
+        (replace(OPEN, more=140), gate(), ("?", "0.815", "−0.02", "140 more rows would settle it")),
+        (OPEN, None, ("?", "0.815", "", "more rows would settle it")),
+        (replace(MISSED, value=0.9), None, ("✗", "0.900", "", "2 of its rows have no score")),
+        (MISSED, None, ("✗", "0.700", "", "")),
         (RATE, replace(RATE, value=0.75, outcome="passed"), ("✗", "60.0\u00a0%", "−15.0 points", "")),
         (RATE, replace(RATE, outcome="passed"), ("✗", "60.0\u00a0%", "±0 points", "")),
         (gate(value=None, between=None, outcome="skipped"), gate(), ("–", "–", "", "")),

@@ -59,6 +59,11 @@ def first_record(data: dict[str, Any]) -> Any:
     return data["tests"][0]["records"][0]
 
 
+def first_sample(data: dict[str, Any]) -> Any:
+    """Return the sample of the first record."""
+    return first_record(data)["sample"]
+
+
 def kinds() -> Document:
     """Return a document with a verdict of each kind."""
     verdicts = [verdict("x", ok=kind != "not found", kind=kind) for kind in get_args(VerdictKind)]
@@ -93,15 +98,6 @@ def test_documents_fit_the_schema_and_come_back(make: Callable[[], Document], fi
     assert read_document(file) == load(Document, dump(whole))
 
 
-def test_a_field_that_is_not_known_is_read_over(file: Path) -> None:
-    """A later release may add fields."""
-    data: dict[str, Any] = json.loads(render_json(showcase()))
-    first_record(data)["mood"] = "good"
-    data["tests"][0]["later"] = [1]
-    file.write_text(json.dumps(data), encoding="utf-8")
-    assert read_document(file) == showcase()
-
-
 BREAKS: list[tuple[Break, str]] = [
     (lambda d: d.pop("tests"), "the document lacks tests"),
     (lambda d: d.update(version=2), "it is of version 2, and this release reads version 1: write it anew"),
@@ -109,21 +105,15 @@ BREAKS: list[tuple[Break, str]] = [
     (lambda d: d.update(version=True), "not the result of a run: it has no version"),
     (lambda d: d.update(tests={}), "tests must be a valid array, not {}"),
     (lambda d: d["run"].pop("settings"), "run lacks settings"),
-    (
-        lambda d: d["run"]["settings"].update(judge=["a"]),
-        r'run.settings.judge must be a valid string or .*, not \["a"\]',
-    ),
+    (lambda d: d["run"]["settings"].update(judge=["a"]), r'run.settings.judge must be .* or .*, not \["a"\]'),
     (lambda d: first_record(d).pop("metric"), r"tests\[0\].records\[0\] lacks metric"),
     (lambda d: first_record(d).update(score="high"), r"records\[0\].score must be a valid number, not \"high\""),
     (
-        lambda d: first_record(d)["sample"].update(retrieved_contexts="one"),
-        r"sample.retrieved_contexts must be a valid array, not \"one\"",
+        lambda d: first_sample(d).update(retrieved_contexts="one"),
+        r"retrieved_contexts must be a valid array, not \"one",
     ),
-    (
-        lambda d: first_record(d)["sample"].update(retrieved_contexts=["one", 2]),
-        r"sample.retrieved_contexts\[1\] must be a valid string, not 2",
-    ),
-    (lambda d: first_record(d)["sample"].update(metadata=["a"]), r"sample.metadata must be an object, not \[\"a\"\]"),
+    (lambda d: first_sample(d).update(retrieved_contexts=["", 2]), r"retrieved_contexts\[1\] must be a valid string"),
+    (lambda d: first_sample(d).update(metadata=["a"]), r"sample.metadata must be an object, not \[\"a\"\]"),
     (lambda d: first_record(d).update(score=True), r"records\[0\].score must be a valid number, not true"),
     (lambda d: first_record(d).update(outcome="fine"), r"outcome must be 'passed', 'failed', 'unscored' or 'measured'"),
     (lambda d: first_record(d)["usage"].update(calls=1.5), r"usage.calls must be a valid integer, not 1.5"),
@@ -166,16 +156,12 @@ def test_what_is_no_document_is_refused(file: Path, content: bytes, said: str) -
         read_document(file)
 
 
-def test_a_file_that_is_not_there_is_named(file: Path) -> None:
-    """Neither a missing file nor a folder is a document."""
+def test_a_file_that_is_not_there_and_infinity_are_named(file: Path) -> None:
+    """Neither a missing file nor a folder is a document; a number too large for a float is no score."""
     with pytest.raises(DocumentError, match=f"^{file}: No such file or directory"):
         read_document(file)
     with pytest.raises(DocumentError, match="Is a directory"):
         read_document(file.parent)
-
-
-def test_infinity_is_no_score(file: Path) -> None:
-    """A number too large for a float is refused although it looks like a number."""
     text = render_json(document(row("test_a", record("m", 0.5)))).replace('"score": 0.5', '"score": 1e999')
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DocumentError, match=r"records\[0\].score must be a finite number, not Infinity"):
@@ -208,6 +194,7 @@ def _has_no_number(value: object) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
+@pytest.mark.growth
 def test_writing_and_reading_grow_with_the_size(file: Path) -> None:
     """A thousand tests take ten times what a hundred take."""
 
@@ -239,13 +226,14 @@ def test_a_file_of_an_earlier_release_is_read() -> None:
     assert found == written
 
 
-def test_fields_that_are_no_more_are_read_over(file: Path) -> None:
-    """Files with further answers of a row, and with what these made of a drop, give the other facts."""
+def test_fields_that_are_not_known_are_read_over(file: Path) -> None:
+    """So are those of a later release; further answers of a row, and what these made of a drop, were once there."""
     dropped = RegressionRecord(alpha=0.05, before=1.0, after=0.5, changed=6, worse=6)
     kept = document(row("test_a", record(), gate=replace(gate(), regression=dropped)))
     data = dump(kept)
     (test,) = data["tests"]
     test["again"] = [*test["records"]] * 2
+    test["records"][0]["mood"] = "good"
     made = {"answers": 2, "rows": 6, "confirmed": 6, "first_drop": 1.0, "drop": 0.5, "p": 0.1, "adjusted_p": 0.1}
     test["gate"]["regression"] |= {"confirm": 2, "confirmation": made | {"reason": None}}
     file.write_text(json.dumps(data), encoding="utf-8")

@@ -72,9 +72,6 @@ def test_annotations_stand_beside_a_file(call: Call) -> None:
         (["--page=page.html"], "'page.html' is no address of a page: write https://..., without #"),
         (["--page=https://ci.example/#x"], "without #"),
         (["--page=javascript:alert(1)"], "is no address"),
-        (["--github"], "unrecognized arguments: --github"),
-        (["--gitlab"], "unrecognized arguments: --gitlab"),
-        (["--dry-run"], "unrecognized arguments: --dry-run"),
     ],
 )
 def test_wrong_options_are_refused(call: Call, options: list[str], said: str) -> None:
@@ -219,8 +216,9 @@ def test_the_action_writes_the_comment(call: Call, steps: dict[str, dict[str, An
     """Inputs are one word each, whatever they hold; a run without scores writes nothing."""
     page = "https://ci.example/a b'$(exit 9)"
     variables = {"BASELINE": baseline, "COMMENT": "the comment.md", "PAGE": page}
-    assert run_step(steps["Write the comment"], **variables, JSON="none.json").returncode == 0
-    assert not Path("the comment.md").exists()
+    if not baseline:
+        assert run_step(steps["Write the comment"], **variables, JSON="none.json").returncode == 0
+        assert not Path("the comment.md").exists()
     done = run_step(steps["Write the comment"], **variables, JSON="new.json")
     assert (done.returncode, done.stderr) == (0, "")
     assert "::error file=" in done.stdout
@@ -277,28 +275,25 @@ def test_the_action_keeps_one_comment(
     assert bodies == kept + [TEXT] * (not any(replaced))
 
 
-@pytest.mark.parametrize("comments", [[], [OURS]])
+REFUSALS = [
+    ("api", "gh: Resource not accessible by integration (HTTP 403)", 0),
+    ("api", "gh: Must have admin rights to Repository. (HTTP 403)", 0),
+    ("api", "gh: You have exceeded a secondary rate limit. Please wait. (HTTP 403)", 1),
+    ("api", "gh: Server Error (HTTP 502)", 1),
+    ("pr", "GraphQL: Resource not accessible by integration (repository.pullRequest)", 0),
+    ("pr", "GraphQL: API rate limit exceeded for installation ID 1.", 1),
+    ("pr", "HTTP 401: Bad credentials (https://api.github.com/graphql)", 1),
+    ("pr", "GraphQL: Could not resolve to a PullRequest with the number of 7. (repository.pullRequest)", 1),
+]
+
+
 @pytest.mark.parametrize(
-    ("refused", "said", "status"),
-    [
-        ("api", "gh: Resource not accessible by integration (HTTP 403)", 0),
-        ("pr", "GraphQL: Resource not accessible by integration (repository.pullRequest)", 0),
-        ("api", "gh: Must have admin rights to Repository. (HTTP 403)", 0),
-        ("api", "gh: You have exceeded a secondary rate limit. Please wait. (HTTP 403)", 1),
-        ("pr", "GraphQL: API rate limit exceeded for installation ID 1.", 1),
-        ("api", "gh: Server Error (HTTP 502)", 1),
-        ("pr", "HTTP 401: Bad credentials (https://api.github.com/graphql)", 1),
-        ("pr", "GraphQL: Could not resolve to a PullRequest with the number of 7. (repository.pullRequest)", 1),
-    ],
+    ("comments", "refused", "said", "status"),
+    # A comment that stands there is another request, but is not known where none can be read.
+    [([], *row) for row in REFUSALS] + [([OURS], *row) for row in REFUSALS if row[0] == "api"],
 )
 def test_the_action_goes_on_where_the_token_may_not_comment(
-    call: Call,
-    steps: dict[str, dict[str, Any]],
-    comments: list[fake_gh.Comment],
-    *,
-    refused: str,
-    said: str,
-    status: int,
+    call: Call, steps: dict[str, dict[str, Any]], comments: list[fake_gh.Comment], refused: str, said: str, status: int
 ) -> None:
     """A warning says so, as of a fork; another failure fails the step. What gh says is shown in any case."""
     done, bodies, changed = post(steps, comments, refusal=f"{refused} {said}")

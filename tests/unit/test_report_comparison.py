@@ -78,14 +78,8 @@ SILENT = scored(1.0, vacuous=True)
 @pytest.mark.parametrize(
     ("before", "after", "kind", "said", "line"),
     [
-        (SILENT, scored(0.2), "nothing to check", "had nothing to check", "faithfulness nothing to check -> 0.200"),
-        (
-            scored(0.2),
-            SILENT,
-            "nothing to check",
-            "nothing to check now, was 0.20",
-            "faithfulness 0.200 -> nothing to check",
-        ),
+        (SILENT, scored(0.2), "nothing to check", "had nothing to check", "nothing to check -> 0.200"),
+        (scored(0.2), SILENT, "nothing to check", "nothing to check now, was 0.20", "0.200 -> nothing to check"),
         (SILENT, SILENT, "same", "as in the baseline", "faithfulness nothing to check -> nothing to check"),
         (SILENT, scored(0.0, vacuous=True), "same", "as in the baseline", "nothing to check -> nothing to check"),
         (SILENT, scored(None), "unscored", "was nothing to check", "faithfulness nothing to check -> unscored"),
@@ -140,11 +134,8 @@ def test_another_metric_of_the_same_name_is_not_compared(
 ) -> None:
     """A metric that a release redefined has a line instead of a change; what one of both did not score is no pair."""
     old, new = (
-        run(
-            test_a=replace(scored(score, metric=metric), **fields),
-            test_b=replace(scored(None, metric=metric), **fields),
-        )
-        for score, fields in ((0.9, before), (0.4, after))
+        run(**{name: replace(scored(score, metric=metric), **more) for name, score in scores.items()})
+        for scores, more in (({"test_a": 0.9, "test_b": None}, before), ({"test_a": 0.4, "test_b": None}, after))
     )
     found = compare_documents(new, old)
     assert ("test_a" in kinds(found)) is compared

@@ -15,19 +15,13 @@ from pytest_ragmetrics.records import TestRecord
 from pytest_ragmetrics.report.outcomes import CAUSES, TEST_KINDS, gone_tests, paired_tests
 from pytest_ragmetrics.result import Evidence, Nearest, Verdict, WordChange
 from pytest_ragmetrics.run_comparison import compare_documents
-from tests.documents import document, gate, record, row
+from tests.documents import document, evidence, gate, record, row, verdict
 
 SAMPLE = {"id": "q1", "user_input": "When?", "response": "On Monday.", "retrieved_contexts": ["Monday.", "Paint."]}
 CLAIM = Verdict(text="It is on Monday.", ok=False, reason="stands nowhere")
 FOUND = Verdict(text="Monday", ok=True, evidence=(Evidence(context=0, start=0, end=6, text="Monday"),))
-NEAR = Nearest(
-    context=0,
-    start=0,
-    end=6,
-    text="Monday",
-    similarity=0.8,
-    changes=(WordChange(kind="replaced", said="Sunday", source="Monday"),),
-)
+OTHER_WORD = WordChange(kind="replaced", said="Sunday", source="Monday")
+NEAR = Nearest(context=0, start=0, end=6, text="Monday", similarity=0.8, changes=(OTHER_WORD,))
 ALTERED = Verdict(text="Sunday", ok=False, kind="not found", nearest=NEAR)
 
 
@@ -122,13 +116,10 @@ def test_moved_and_gone_tests_are_found() -> None:
     assert [test.id for test in gone_tests(comparison)] == [plain.id, "tests/test_assistant.py::test_gone"]
 
 
+FILLS = "The pump fills in two minutes."
 #: Passages, the sentence of each that bore out a claim, and the claims; languages with and without spaces.
 ENGLISH: Facts = (
-    (
-        "The pump fills in two minutes. It weighs nine kilos.",
-        "The pump fills in two minutes.",
-        "It fills in two minutes.",
-    ),
+    (f"{FILLS} It weighs nine kilos.", FILLS, "It fills in two minutes."),
     ("Made in Graz. The pump runs on 230 volts.", "The pump runs on 230 volts.", "The pump needs 230 volts."),
     ("The filter is changed each May. Use gloves.", "The filter is changed each May.", "The filter is changed in May."),
 )
@@ -176,13 +167,9 @@ def judged(facts: Facts, claims: Mapping[str, bool], passages: Sequence[str], **
     for claim, ok in claims.items():
         text, sentence = cited.get(claim, ("", ""))
         is_there = ok and text in passages
-        at = text.find(sentence)
-        place = (
-            Evidence(context=passages.index(text), start=at, end=at + len(sentence), text=sentence)
-            if is_there
-            else None
+        verdicts.append(
+            verdict(claim, ok=ok, evidence=[evidence(sentence, passages, passages.index(text))] if is_there else ())
         )
-        verdicts.append(Verdict(text=claim, ok=ok, evidence=(place,) if place else ()))
     score = sum(claims.values()) / len(claims)
     answer = fields.pop("answer", " ".join(claims))
     made = scored(score, verdicts=verdicts, response=answer, retrieved_contexts=[*passages])

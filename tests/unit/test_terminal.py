@@ -102,7 +102,6 @@ def test_lines_fit_the_terminal(call: Call, command: tuple[str, ...]) -> None:
     if "metrics" not in command and "history" not in command:  # of their tables texts are cut, which have numbers
         numbers = [re.findall(r"(?<![\w/.])\d[\d.,]*(?![\w/])", "\n".join(lines)) for lines in (whole, fitted)]
         assert numbers[0] == numbers[1]
-    assert call(*command)[1] == whole
 
 
 def test_metrics_for_programs(call: Call) -> None:
@@ -115,18 +114,10 @@ def test_metrics_for_programs(call: Call) -> None:
     by_name = {each.pop("name"): each for each in found["metrics"]}
     assert by_name["hit_rate"].pop("summary").startswith("1.0 if any relevant id")
     assert by_name["hit_rate"].pop("blind_spots").startswith("Further relevant ids")
-    assert by_name["hit_rate"] == {
-        "aliases": ["hit_rate@k", "hit_at_k", "hit@k"],
-        "class": "HitRate",
-        "needs": ["retrieved_context_ids", "reference_context_ids"],
-        "takes": [],
-        "asks": [],
-        "rounds": 0,
-        "scale": [0.0, 1.0],
-        "better": "higher",
-        "helper": "assert_retrieved",
-        "arguments": ["retrieved_ids", "reference_ids"],
-    }
+    ids = ["retrieved_context_ids", "reference_context_ids"]
+    plain = {"class": "HitRate", "takes": [], "asks": [], "rounds": 0, "scale": [0.0, 1.0], "better": "higher"}
+    names = {"aliases": ["hit_rate@k", "hit_at_k", "hit@k"], "helper": "assert_retrieved"}
+    assert by_name["hit_rate"] == {**plain, **names, "needs": ids, "arguments": ["retrieved_ids", "reference_ids"]}
     assert by_name["answer_relevancy"]["asks"] == ["judge", "embedder"]
     assert by_name["noise_sensitivity"]["better"] == "lower"
     assert "reference_tool_calls" in by_name["tool_call_f1"]["takes"]
