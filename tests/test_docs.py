@@ -31,10 +31,7 @@ from tests.pages import ROOT, Play, blocks_of
 README = (ROOT / "README.md").read_text("utf-8")
 #: Pages whose blocks are examples of docstrings and signatures.
 MADE = tuple(f"reference/{name}" for name in ("options", "pytest", "metrics", "tasks", "api", "json", "commands"))
-PAGES = {
-    "README": README,
-    **{page.topic: page.text for page in pages() if page.topic not in MADE},
-}
+PAGES = {"README": README, **{page.topic: page.text for page in pages() if page.topic not in MADE}}
 #: What variables begin with that the machine of this run sets, and that pages would read.
 _MEANT_ELSEWHERE = ("RAGMETRICS_", "ANTHROPIC_", "GITHUB_", "GITLAB_", "CI_")
 _LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
@@ -94,11 +91,7 @@ def block(code: str, language: str = "console") -> str:
     ],
 )
 def test_a_page_that_is_wrong_fails(
-    page: str,
-    said: str,
-    pytester: pytest.Pytester,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    page: str, said: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is shown and does not happen, and what nobody would run."""
     with pytest.raises(AssertionError, match=re.escape(said)):
@@ -130,14 +123,10 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 def test_the_readme_is_a_screen_and_a_half() -> None:
-    """No line is wider than an editor, but for rows of tables."""
+    """No line is wider than an editor, but for rows of tables; its price is one of the page of costs."""
     lines = README.splitlines()
     assert len(lines) <= 115
     assert [line for line in lines if len(line) > 130 and not line.startswith("|")] == []
-
-
-def test_the_readme_has_a_price_of_the_page_of_costs() -> None:
-    """What five metrics take, at the size that it names."""
     size, price = re.findall(r"with (.* characters) cost \[\$([\d.]+) per 1,000\]", README)[0]
     costs = (ROOT / "pytest_ragmetrics/docs/how-to/costs.md").read_text("utf-8")
     assert re.search(rf"^\| {size} \| [\d,]+, \d+ \| {price} \|", costs, re.MULTILINE)
@@ -254,71 +243,53 @@ def test_an_entry_ends_where_the_next_begins() -> None:
     assert (page.title, page.summary) == ("T", "It is *short*.")
 
 
-@pytest.mark.parametrize("folder", ["how-to", "reference/"])
-def test_a_folder_lists_its_pages(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Those of others are left out."""
-    assert cli.main(["docs", folder]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" ")[0] for line in lines[4:]] == [it.topic for it in pages() if it.topic.startswith(folder)]
-
-
-def test_closed_output_keeps_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a shell closes it by ``>&-``."""
-    monkeypatch.setattr("sys.stdout", None)
-    assert cli.main(["docs"]) == 0
-    sys.stdout.close()
-
-
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], [" "], ["index"]])
-def test_without_a_topic_all_pages_are_listed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """One line for each, as wide as the terminal."""
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], [" "], ["index"], ["how-to"], ["reference/"]])
+def test_pages_are_listed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of a folder, without a topic all of them: one line for each, as wide as the terminal."""
     assert cli.main(["docs", *arguments]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" ")[0] for line in lines[4:]] == [page.topic for page in pages()]
-    assert lines[4].startswith("tutorial  ")
+    folder = arguments[0] if arguments in (["how-to"], ["reference/"]) else ""
+    wanted = [page.topic for page in pages() if page.topic.startswith(folder)]
+    assert [line.split(" ")[0] for line in lines[4:]] == wanted
+    assert lines[4].startswith(f"{wanted[0]}  ")
 
 
-def test_a_word_leads_to_the_pages_that_mention_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """Those that do so most often come first."""
-    with pytest.raises(SystemExit):
-        cli.main(["docs", "Balanced", "Accuracy"])
-    assert "no topic 'Balanced Accuracy': it is mentioned in tutorial, " in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        cli.main(["docs", "GEval"])
-    assert "no topic 'GEval': 'GEval' is of DeepEval: write SimpleCriteria(" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        cli.main(["docs", "xyzzyx"])
-    assert "no topic 'xyzzyx': `ragmetrics docs` lists all of them" in capsys.readouterr().err
-
-
-def test_an_unknown_topic_leads_to_the_nearest_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is an error of the arguments."""
+@pytest.mark.parametrize(
+    ("topic", "said"),
+    [
+        ("Balanced Accuracy", "no topic 'Balanced Accuracy': it is mentioned in tutorial, "),
+        ("GEval", "no topic 'GEval': 'GEval' is of DeepEval: write SimpleCriteria("),
+        ("xyzzyx", "no topic 'xyzzyx': `ragmetrics docs` lists all of them"),
+        ("--rag-max-coast", "no topic '--rag-max-coast': did you mean --rag-max-cost"),
+    ],
+)
+def test_what_is_no_topic_leads_to_those_that_are(topic: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """To the nearest ones, or to the pages that mention it, those first that do so most often."""
     with pytest.raises(SystemExit) as caught:
-        cli.main(["docs", "--rag-max-coast"])
+        cli.main(["docs", *topic.split(" ")])
     assert caught.value.code == 2
-    assert "no topic '--rag-max-coast': did you mean --rag-max-cost" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
-def test_a_terminal_shows_a_page_at_a_time(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The pager of Python is asked, and nothing is printed beside it."""
+def test_a_page_goes_to_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """At a terminal the pager of Python shows it alone; nothing can where a shell closed the output by ``>&-``."""
     paged: list[str] = []
     monkeypatch.setattr("pydoc.pager", paged.append)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert cli.main(["docs", "secrets"]) == 0
     assert paged[0].startswith("# Secrets")
     assert capsys.readouterr().out == ""
+    monkeypatch.setattr("sys.stdout", None)
+    assert cli.main(["docs"]) == 0
+    sys.stdout.close()
 
 
-def test_every_metric_says_what_it_cannot_see() -> None:
-    """Also that of an aspect, which its class says."""
-    assert [kind.__name__ for kind in built_in_metrics() if len(kind.blind_spots) < 20] == []
-
-
-def test_every_field_of_a_row_is_described() -> None:
-    """All names under which a row may have a value, and the objects that may contain rows."""
+def test_every_field_of_a_row_and_every_blind_spot_is_described() -> None:
+    """All names under which a row may have a value, the objects that may contain rows, what a metric cannot see."""
     text = next(page.text for page in pages() if page.topic == "reference/rows")
     extra = [name for kind in built_in_metrics() for name in kind.extra_inputs]
     aliases = [alias for names in ALIASES.values() for alias in names]
     every = {*FIELDS, *aliases, *TALKS, *CONVERSATION, *WRAPPERS, *extra, "ground_truths", "additional_metadata"}
     every |= CAMEL_CASE.keys()
     assert [name for name in sorted(every) if f"`{name}`" not in text] == []
+    assert [kind.__name__ for kind in built_in_metrics() if len(kind.blind_spots) < 20] == []

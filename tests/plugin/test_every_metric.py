@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-import pytest_ragmetrics
-from pytest_ragmetrics import evaluate
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from tests.fake_openai import FakeOpenAI
@@ -43,12 +41,6 @@ WITH_PARAMETERS = {
     "simple_criteria": 'metrics.SimpleCriteria(definition="How exact is it?")',
     "aspect_critique": 'metrics.AspectCritique(name="politeness", definition="Is it polite?")',
 }
-#: What is missing where the name is all that is given.
-NAMELESS = (
-    ("rubric", "steps must be at least two descriptions"),
-    ("simple_criteria", "definition is blank"),
-    ("aspect_critique", "definition is blank"),
-)
 #: What a helper takes, by the names of its parameters.
 TEXTS = {
     "sample": "row",
@@ -123,21 +115,10 @@ def test_table_{name}():
 """
 
 
-def test_every_helper_belongs_to_a_metric() -> None:
-    """Each is the helper that a metric names, apart from those for any metric or for several."""
-    others = {"assert_mean", "assert_metric", "assert_ragas_score"}
-    others |= {"assert_no_regression", "assert_not_worse", "assert_pass_rate"}
-    helpers = {name for name in dir(pytest_ragmetrics) if name.startswith("assert_")}
-    assert {kind.helper for kind in built_in_metrics()} == helpers - others - {"assert_sample"}
-
-
 def test_it_works_everywhere_and_is_forecast(
     run: RunPytest, server: FakeOpenAI, scored: Scored, pytester: pytest.Pytester
 ) -> None:
-    """A helper, a column of a data set and a table give one score, on the scale; and the files have all three.
-
-    The dry run counts for a metric the three samples and the requests that are then made, each of them once.
-    """
+    """A helper, a column and a table give one score, on the scale and in the files; the dry run foretells requests."""
     kinds = built_in_metrics()
     # What metrics ask alike is asked once: a row of its own for each shows which metric made a request.
     rows = {kind.name: json.loads(json.dumps(ROW).replace("Aldo", f"Aldo{n}")) for n, kind in enumerate(kinds)}
@@ -166,16 +147,3 @@ def test_it_works_everywhere_and_is_forecast(
         assert samples == 3, kind
         assert requests == sum(record["usage"]["calls"] for record in records), kind
         assert (requests > 0) is (kind.rounds > 0 and kind.name != "semantic_similarity"), kind
-
-
-def test_a_name_that_is_not_enough_says_what_is_missing(run: RunPytest) -> None:
-    """A metric that takes a definition cannot be made by its name alone: no test is run, and evaluate() refuses."""
-    marked = "@pytest.mark.rag_dataset([{{'response': 'So.'}}], metrics=[{0!r}])\ndef test_{0}(rag_sample): ...\n"
-    result = run(test_it="import pytest\n" + "".join(marked.format(name) for name, _ in NAMELESS))
-    assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(
-        [f"test_it.py::test_{name}: marker rag_dataset: {name}: {wanted}*" for name, wanted in NAMELESS]
-    )
-    for name, wanted in NAMELESS:
-        with pytest.raises(ValueError, match=f"{name}: {wanted}"):
-            evaluate([{"response": "So."}], [name])

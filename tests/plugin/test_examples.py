@@ -72,23 +72,10 @@ def test_the_command_of_the_readme_passes(pytester: pytest.Pytester, example: Pa
 
 
 @pytest.mark.parametrize("example", ["openai"], indirect=True)
-def test_the_cassette_is_all_that_is_asked(pytester: pytest.Pytester, example: Path, server: FakeOpenAI) -> None:
-    """Replaying makes no request although a provider is there; the summary says what that saved."""
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example))
-    result.assert_outcomes(**OUTCOMES["openai"])
-    saved = sum("text" in entry.reply for entry in Cassette(example / "judge.jsonl").entries.values())
-    result.stdout.fnmatch_lines([f"judge calls: 0 made (0 tokens, *), {saved} saved by the cache (*)"])
-    assert server.calls == 0
-
-
-@pytest.mark.parametrize("example", ["openai"], indirect=True)
 def test_the_cassette_can_be_recorded_anew(
     pytester: pytest.Pytester, example: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Recording in the folder of the example makes the cassette that is committed; see .tools/record_examples.py.
-
-    Where a model recorded that one, the first requests are the same, and what follows from its replies is not.
-    """
+    """It is as committed where the stand-in recorded that; where a model did, the first requests are the same."""
     committed = Cassette(example / "judge.jsonl").entries
     assert {entry.host for entry in committed.values()} == {""}
     (example / "judge.jsonl").unlink()
@@ -102,21 +89,6 @@ def test_the_cassette_can_be_recorded_anew(
     assert first <= committed.keys()
     replies, before = ({key: entry.reply for key, entry in all_of.items()} for all_of in (recorded, committed))
     assert origin(example) != STAND_IN or replies == before
-
-
-@pytest.mark.parametrize("example", ["custom_judge"], indirect=True)
-def test_the_judge_of_the_hook_gives_its_reason(pytester: pytest.Pytester, example: Path, no_provider: None) -> None:
-    """The failure that the example expects shows what the judge said, and the run names that judge."""
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example), "--runxfail")
-    result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "ragmetrics: judge house, *",
-            "E *promise 1.00 > 0.00: *",
-            "E *reason: It says 'will refund'.",
-            "judged by: house",
-        ]
-    )
 
 
 @pytest.mark.parametrize("example", ["golden_set"], indirect=True)
@@ -147,27 +119,17 @@ def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, examp
 @pytest.mark.parametrize(
     ("before", "after", "outcomes", "said"),
     [
-        ("top: int = 3", "top: int = 1", OUTCOMES["golden_set"], ["against the baseline: 0 better, 2 worse, *"]),
+        ("top: int = 3", "top: int = 1", OUTCOMES["golden_set"], "against the baseline: 0 better, 2 worse, *"),
         (
             "best = next(iter(Index(sentences).ranked(question)), 0)",
             "best = 0",
             {"passed": 107, "failed": 2, "xfailed": 2},
-            [
-                "gate: mean token_f1 0.349, needed >= 0.5: failed*",
-                "gate: token_f1 against the baseline 0.705 -> 0.349, needed no proven drop: failed *",
-                "against the baseline: 0 better, 22 worse, *",
-            ],
+            "gate: token_f1 against the baseline 0.705 -> 0.349, needed no proven drop: failed *",
         ),
     ],
 )
 def test_the_golden_set_shows_what_a_change_does(
-    pytester: pytest.Pytester,
-    example: Path,
-    no_provider: None,
-    before: str,
-    after: str,
-    outcomes: dict[str, int],
-    said: list[str],
+    pytester: pytest.Pytester, example: Path, no_provider: None, before: str, after: str, outcomes: object, said: str
 ) -> None:
     """The changes that its README invites to have the effects that it promises."""
     application = (example / "conftest.py").read_text("utf-8")
@@ -175,30 +137,14 @@ def test_the_golden_set_shows_what_a_change_does(
     (example / "conftest.py").write_text(application.replace(before, after), encoding="utf-8")
     result = pytester.runpytest_inprocess("-p", "ragmetrics", "-rs", str(example))
     assert outcomes_of(result) == outcomes
-    result.stdout.fnmatch_lines(said)
-
-
-@pytest.mark.parametrize("example", ["golden_set"], indirect=True)
-def test_a_broken_row_of_the_golden_set_fails_alone(
-    pytester: pytest.Pytester, example: Path, no_provider: None
-) -> None:
-    """Its own tests fail with its line, gates miss its score, and all others pass."""
-    lines = (example / "questions.jsonl").read_text("utf-8").split("\n")
-    lines[4] = lines[4].replace("]", "")
-    (example / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", "-rs", str(example))
-    assert outcomes_of(result) == {"passed": 103, "failed": 4, "errors": 3, "xfailed": 3}
-    result.stdout.fnmatch_lines(["*questions.jsonl:5: row broken-*: no JSON: Expecting ',' delimiter (column *)"])
+    result.stdout.fnmatch_lines([said])
 
 
 @pytest.mark.parametrize("example", ["quickstart"], indirect=True)
 def test_the_wrong_answers_of_the_quickstart_fail_for_their_quotations(
     pytester: pytest.Pytester, example: Path
 ) -> None:
-    """Without the marks the four tests fail, each with score, count and what the handbook says.
-
-    The page marks the four wrong quotations, and no other, as not found.
-    """
+    """Each with what the handbook says; the page marks the four wrong quotations, and no other, as not found."""
     options = ("-p", "no:randomly", "--runxfail", "--rag-report=out.html")
     result = pytester.runpytest_inprocess(str(example), "-p", "ragmetrics", *options)
     result.assert_outcomes(passed=13, failed=4)
@@ -207,10 +153,7 @@ def test_the_wrong_answers_of_the_quickstart_fail_for_their_quotations(
             "ragmetrics: judge local (heuristic), *",
             "*quoted_spans_alignment 0.50 < 0.90: 1 of 2 quoted spans not found*",
             "*within 45 days of delivery*",
-            "*quoted_spans_alignment 0.00 < 0.90: 1 of 1 quoted span*not found*",
-            "*quoted_spans_alignment 0.50 < 0.90: 1 of 2 quoted spans not found*",
             "*must not be rinsed with water*",
-            "*quoted_spans_alignment 0.00 < 0.90: 1 of 1 quoted span*not found*",
             "judged by: local (heuristic)",
         ]
     )

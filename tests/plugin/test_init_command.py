@@ -124,10 +124,7 @@ def test_tests_are_put_where_pytest_looks(pytester: pytest.Pytester, call: Call,
 
 
 def test_what_is_there_stays(pytester: pytest.Pytester, call: Call) -> None:
-    """No example is overwritten, not even a link without a target, and no file with settings of the plugin is changed.
-
-    Each is added where it is missing.
-    """
+    """No example is overwritten, not even a link, no settings of the plugin are; each is added where it is missing."""
     example, settings = pytester.path / "test_rag_example.py", pytester.path / "pytest.ini"
     example.symlink_to(pytester.path / "gone")
     assert "leave  test_rag_example.py: there already" in call("--dry-run")[1]
@@ -152,10 +149,7 @@ def test_what_is_there_stays(pytester: pytest.Pytester, call: Call) -> None:
         ("pytest.ini", "[pytest]\naddopts = -ra\n[pytest]\naddopts = -q\n"),
         ("pyproject.toml", "tool = {other = 1}\n"),
         ("pyproject.toml", '[tool]\npytest.ini_options = {addopts = "-ra"}\n'),
-        (
-            "pyproject.toml",
-            '[tool]\nx = """\n[tool.pytest.ini_options]\n"""\n[tool.pytest]\nini_options.addopts = "-ra"\n',
-        ),
+        ("pyproject.toml", '[tool]\nx = """\n[tool.pytest.ini_options]\n"""\n[tool.pytest]\nini_options.a = ""\n'),
     ],
 )
 def test_what_cannot_be_changed_for_sure_is_left_to_the_user(
@@ -170,32 +164,32 @@ def test_what_cannot_be_changed_for_sure_is_left_to_the_user(
     assert (pytester.path / name).read_text("utf-8") == text
 
 
-def test_the_settings_of_a_larger_project_are_left_to_the_user(pytester: pytest.Pytester, call: Call) -> None:
-    """A file of settings in a part of it would hide those of the whole."""
-    (pytester.path / "pytest.ini").write_text(INI, encoding="utf-8")
+@pytest.mark.parametrize("text", [INI, None])
+def test_files_of_other_projects_are_not_changed(pytester: pytest.Pytester, call: Call, text: str | None) -> None:
+    """What is changed through a link may be another's; settings in a part would hide those of the whole project."""
+    settings = pytester.path / ("pytest.ini" if text else "pyproject.toml")
+    real = pytester.mkdir("elsewhere") / "real"
+    real.write_text(text or PYPROJECT, encoding="utf-8")
+    settings.symlink_to(real)
+    assert "add these lines" in call()[1]
+    assert settings.is_symlink()
+    assert real.read_text("utf-8") == (text or PYPROJECT)
+    settings.unlink()
+    settings.write_text(INI if text else TABLE, encoding="utf-8")
     part = pytester.mkdir("part")
     status, out = call("part")
     assert status == 0
-    assert f"leave  {pytester.path / 'pytest.ini'}: add these lines below [pytest] yourself" in out
-    assert "| rag_cassette = part/rag_judge.jsonl" in out
+    assert f"leave  {settings}: add these lines below [" in out
+    assert "rag_cassette = part/rag_judge.jsonl" in out.replace('"', "")
     assert set(contents(part)) == {"test_rag_example.py"}
-    assert (pytester.path / "pytest.ini").read_text("utf-8") == INI
+    assert settings.read_text("utf-8") == (INI if text else TABLE)
 
 
-@pytest.mark.parametrize("text", [INI, None])
-def test_links_are_not_replaced(pytester: pytest.Pytester, call: Call, text: str | None) -> None:
-    """What is changed through a link may be another project's file."""
-    name = "pytest.ini" if text else "pyproject.toml"
-    real = pytester.mkdir("elsewhere") / "real"
-    real.write_text(text or PYPROJECT, encoding="utf-8")
-    (pytester.path / name).symlink_to(real)
-    assert "add these lines" in call()[1]
-    assert (pytester.path / name).is_symlink()
-    assert real.read_text("utf-8") == (text or PYPROJECT)
-
-
-def test_settings_that_cannot_be_read_stop_it(pytester: pytest.Pytester, call: Call) -> None:
-    """Nothing is written into a project that pytest could not start in either."""
+def test_wrong_projects_stop_it(pytester: pytest.Pytester, call: Call) -> None:
+    """Nothing is written into a project that pytest could not start in either, or where there is none."""
+    with pytest.raises(SystemExit) as error:
+        call(f"nowhere{os.sep}at all")
+    assert error.value.code == 2
     (pytester.path / "pyproject.toml").write_text("[tool\n", encoding="utf-8")
     status, out = call()
     assert status == 1
@@ -203,50 +197,40 @@ def test_settings_that_cannot_be_read_stop_it(pytester: pytest.Pytester, call: C
     assert set(contents(pytester.path)) == {"pyproject.toml"}
 
 
-def test_a_folder_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:
-    """Wrong arguments end with status 2."""
-    with pytest.raises(SystemExit) as error:
-        main(["init", f"nowhere{os.sep}at all"])
-    assert error.value.code == 2
-    assert "is not a folder: name that of your project" in capsys.readouterr().err
-
-
 SKILL = packaged_text("docs/SKILL.md")
 
 
 @pytest.mark.parametrize(
-    ("there", "written"),
+    ("there", "arguments", "place"),
     [
-        ("", (["--skill"], ".agents/skills/pytest-ragmetrics/SKILL.md")),
-        (".house/skills/other", (["--skill"], ".house/skills/pytest-ragmetrics/SKILL.md")),
-        ("", (["--skill=.house/skills"], ".house/skills/pytest-ragmetrics/SKILL.md")),
-        ("", (["--skill", "docs/rag.md"], "docs/rag.md")),
+        ("", "--skill", ".agents/skills/pytest-ragmetrics/SKILL.md"),
+        (".house/skills/other", "--skill", ".house/skills/pytest-ragmetrics/SKILL.md"),
+        ("", "--skill=.house/skills", ".house/skills/pytest-ragmetrics/SKILL.md"),
+        ("", "--skill docs/rag.md", "docs/rag.md"),
     ],
 )
 def test_a_skill_for_coding_agents(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, there: str, written: tuple[list[str], str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, there: str, arguments: str, place: str
 ) -> None:
     """It is written where it is asked for, once, with the front matter by which agents find it."""
-    arguments, place = written
     (tmp_path / there).mkdir(parents=True, exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    assert f"write  {place}: a skill for coding agents" in call(*arguments, "--dry-run")[1]
+    assert f"write  {place}: a skill for coding agents" in call(*arguments.split(), "--dry-run")[1]
     assert not (tmp_path / place).exists()
-    assert "ragmetrics init --skill" not in call(*arguments)[1]
+    assert "ragmetrics init --skill" not in call(*arguments.split())[1]
     assert (tmp_path / place).read_text("utf-8") == SKILL
-    assert f"leave  {place}: there already" in call(*arguments)[1]
+    assert f"leave  {place}: there already" in call(*arguments.split())[1]
 
 
-@pytest.mark.parametrize(
-    ("answer", "written"), [("y\n", True), ("YES\n", True), ("\n", False), ("n\n", False), ("", False)]
-)
+@pytest.mark.parametrize(("answer", "written"), [("y", True), ("YES", True), ("", False), ("n", False), (None, False)])
 def test_a_person_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, answer: str, *, written: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, answer: str | None, *, written: bool
 ) -> None:
     """At a terminal, unless it is there; a script is told of the option."""
     monkeypatch.chdir(tmp_path)
     assert call()[1].endswith("for coding agents: ragmetrics init --skill\n")
-    monkeypatch.setattr(sys, "stdin", screen := io.StringIO(answer))
+    screen = io.StringIO("" if answer is None else f"{answer}\n")
+    monkeypatch.setattr(sys, "stdin", screen)
     monkeypatch.setattr(screen, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert "Write a skill for coding agents to .agents/skills/pytest-ragmetrics/SKILL.md? [y/N] " in call()[1]
@@ -254,15 +238,11 @@ def test_a_person_is_asked(
     assert ("Write a skill" in call()[1]) is not written
 
 
-def test_the_skill_is_short() -> None:
-    """Agents read its front matter always and the whole when it fits."""
+def test_the_skill_is_short_and_names_what_there_is() -> None:
+    """Agents read its front matter always and the whole when it fits; its tables have metrics and helpers."""
     head = SKILL.split("---\n")[1]
     assert re.fullmatch(r"name: pytest-ragmetrics\ndescription: [^\n]{100,1000}\n", head)
     assert len(SKILL.splitlines()) < 150
-
-
-def test_the_skill_names_what_there_is() -> None:
-    """The metrics and helpers of its tables."""
     names = {name for line in SKILL.splitlines() if line.startswith("| ") for name in re.findall(r"`(\w+)`", line)}
     helpers = {name for name in names if name.startswith("assert_")}
     assert all(hasattr(pytest_ragmetrics, name) for name in helpers)

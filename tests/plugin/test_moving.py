@@ -13,7 +13,7 @@ import pytest_ragmetrics
 from pytest_ragmetrics.metrics import metric_named
 from pytest_ragmetrics.other_tools import METRICS
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import Run, RunOnce
+from tests.plugin.conftest import RunPytest, Scored
 
 SUITES = sorted((Path(__file__).parents[1] / "moving").glob("*/*.md"))
 PAGES = {
@@ -38,40 +38,35 @@ def imported(code: str, *packages: str) -> set[str]:
     return {it.name for node in found if (node.module or "").partition(".")[0] in packages for it in node.names}
 
 
-@pytest.fixture(scope="module")
-def moved(run_once: RunOnce, tmp_path_factory: pytest.TempPathFactory, shared_server: FakeOpenAI) -> Run:
-    """Run all moved suites, each in a folder of its own."""
-    folder = tmp_path_factory.mktemp("moved")
+def test_all_moved_suites_pass(run: RunPytest, server: FakeOpenAI, scored: Scored, pytester: pytest.Pytester) -> None:
+    """Ten of each, each in a folder of its own; none is skipped, and none leaves a row unscored."""
+    del server
+    assert len(SUITES) == 20
+    tests = 0
     for suite in SUITES:
         for name, code in files_of(suite):
-            file = folder / suite.parent.name / suite.stem / name
+            file = pytester.path / suite.parent.name / suite.stem / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(code, "utf-8")
-    return run_once("-q", "--import-mode=importlib", "--rag-json=out.json", provider=shared_server, folder=folder)
-
-
-def test_all_moved_suites_pass(moved: Run) -> None:
-    """Ten of each; none is skipped, and none leaves a row unscored."""
-    assert len(SUITES) == 20
-    outcomes = moved.result.parseoutcomes()
-    assert set(outcomes) == {"passed"}, moved.result.stdout.str()
-    tests = [code.count("def test_") for suite in SUITES for name, code in files_of(suite) if name.startswith("test_")]
-    assert outcomes["passed"] >= sum(tests)
+            tests += code.count("def test_") if name.startswith("test_") else 0
+    result = run("-q", "--import-mode=importlib", "--rag-json=out.json")
+    outcomes = result.parseoutcomes()
+    assert set(outcomes) == {"passed"}, result.stdout.str()
+    assert outcomes["passed"] >= tests
+    ran = {tuple(test.split("/")[:2]) for test in scored()}
+    assert ran == {(suite.parent.name, suite.stem) for suite in SUITES}
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: f"{suite.parent.name}-{suite.stem}")
-def test_a_suite_is_moved_by_the_page_alone(suite: Path, moved: Run) -> None:
+def test_a_suite_is_moved_by_the_page_alone(suite: Path) -> None:
     """The page names all that the suite imports from the tool, and all that the moved one imports from here."""
     tool = suite.parent.name
     page = PAGES[tool]
     (before,) = (code for _, title, code in _BLOCK.findall(suite.read_text("utf-8")) if title in _BEFORE)
     theirs = imported(before, tool)
     assert theirs
-    assert not [name for name in theirs if not re.search(rf"\b{name}\b", page)]
     ours = {name for _, code in files_of(suite) if "import" in code for name in imported(code, "pytest_ragmetrics")}
-    assert not [name for name in ours if not re.search(rf"\b{name}\b", page)]
-    ran = [test for test in moved.tests if test.startswith(f"{tool}/{suite.stem}/")]
-    assert ran
+    assert not [name for name in theirs | ours if not re.search(rf"\b{name}\b", page)]
 
 
 def rows_of_metrics(page: str) -> Iterator[tuple[list[str], str]]:

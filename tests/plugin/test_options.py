@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -23,6 +22,11 @@ def test_help_lists_every_option_and_ini_key(run: RunPytest) -> None:
     flags = [f"  {option.flag}*" for option in OPTIONS if option.flag]
     keys = [f"  {option.name} (string):*" for option in OPTIONS if option.in_ini]
     run("--help").stdout.fnmatch_lines(["RAG answer quality (pytest-ragmetrics):", *flags, *keys])
+    # A wrong value ends the run before any test.
+    result = run("--rag-report", "page.pdf", test_it=TEST)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --rag-report: 'page.pdf' is not a [*].html file: write *"])
+    result.stdout.no_fnmatch_line("*passed*")
 
 
 def test_markers_and_fixtures_are_listed(run: RunPytest) -> None:
@@ -42,28 +46,6 @@ def test_the_report_has_a_default_name(run: RunPytest, pytester: pytest.Pytester
     result.stdout.fnmatch_lines([f"{pytester.path / 'rag-report.html'}: written"])
 
 
-def test_ini_paths_start_at_the_rootdir(
-    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A path on the command line starts where pytest is started, and may be anywhere; -o with nothing switches off."""
-    pytester.makeini("[pytest]\nrag_report = reports/page.html\nrag_json = reports/all.json\nrag_markdown = a.md")
-    monkeypatch.chdir(pytester.mkdir("sub"))
-    pytester.makepyfile(**{"sub/test_it": TEST})
-    run(f"--rag-json={tmp_path / 'elsewhere' / 'mine.json'}", "-o", "rag_markdown=").assert_outcomes(passed=1)
-    assert (pytester.path / "reports/page.html").is_file()
-    assert (tmp_path / "elsewhere/mine.json").is_file()
-    assert not (pytester.path / "reports/all.json").exists()
-    assert not (pytester.path / "a.md").exists()
-
-
-def test_a_wrong_value_is_a_usage_error(run: RunPytest) -> None:
-    """A wrong value ends the run with status 4 before any test, naming the option and what to write instead."""
-    result = run("--rag-report", "page.pdf", test_it=TEST)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --rag-report: 'page.pdf' is not a [*].html file: write *"])
-    result.stdout.no_fnmatch_line("*passed*")
-
-
 @pytest.mark.parametrize("args", [["--co"], ["-k", "nothing"], ["test_other.py"]])
 def test_a_report_is_never_replaced_by_an_empty_one(run: RunPytest, pytester: pytest.Pytester, args: list[str]) -> None:
     """A run that scored nothing leaves the last files as they are."""
@@ -74,23 +56,17 @@ def test_a_report_is_never_replaced_by_an_empty_one(run: RunPytest, pytester: py
     assert {file.read_text() for file in files} == {"the last one"}
 
 
-@pytest.mark.parametrize("args", [["-pragmetrics"], ["-p", "ragmetrics"]])
-def test_the_plugin_is_called_ragmetrics(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, args: list[str]
-) -> None:
-    """-p ragmetrics loads the plugin, with plugin autoloading on (first) and off."""
-    if args == ["-pragmetrics"]:
-        monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
-    result = pytester.runpytest_subprocess(*args, "--help")
-    result.stdout.fnmatch_lines(["*--rag-report*"])
+def test_the_plugin_is_called_ragmetrics(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``-p ragmetrics`` may stand beside plugin autoloading."""
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
+    pytester.runpytest_subprocess("-pragmetrics", "--help").stdout.fnmatch_lines(["*--rag-report*"])
 
 
 def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester, run: RunPytest) -> None:
     """-p no:ragmetrics switches the plugin off; the helpers are ordinary functions."""
     del run
     pytester.makepyfile(test_it=TEST)
-    result = pytester.runpytest_subprocess("-p", "no:ragmetrics", "-p", "no:cacheprovider")
-    result.assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("-p", "no:ragmetrics", "-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
 #: What a suite that does not use the plugin loads of it.
@@ -102,19 +78,13 @@ CHECKS = {"errors", "judges", "judges.parameters", "judges.specs", "embedders", 
 
 @pytest.mark.parametrize(
     ("options", "loaded"),
-    [
-        ((), LIGHT),
-        (("--rag-judge=openai:m", "--rag-embedder=openai:m", "--rag-cassette=judge.jsonl"), LIGHT | CHECKS),
-    ],
+    [((), LIGHT), (("--rag-judge=openai:m", "--rag-embedder=openai:m", "--rag-cassette=judge.jsonl"), LIGHT | CHECKS)],
     ids=["without options", "with a judge"],
 )
 def test_start_up_imports_nothing_heavy(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], loaded: set[str]
 ) -> None:
-    """A suite that does not use the plugin loads its own first modules and none of the libraries behind the metrics.
-
-    Nor does the plugin print more than its header.
-    """
+    """A suite that does not use the plugin loads its first modules and no library of a metric; it prints a header."""
     heavy = {"openai", "numpy", "diskcache", "jinja2", "rapidfuzz", "sentencex", "pydantic", "filelock", "genai_prices"}
     heavy |= {"asyncio", "sqlite3"}
     # Without the folders of other runs, for which more is loaded to see whether they live.
@@ -140,27 +110,21 @@ def test_options_that_pytest_did_not_read_are_named(
     run: RunPytest, pytester: pytest.Pytester, workers: list[str]
 ) -> None:
     """Those in the folders from the tests up to the rootdir; of a file without ours, and a comment, nothing is said."""
-    pytester.makefile(".toml", pyproject="[tool.pytest.ini_options]\naddopts = ''\nrag_votes = '1'\n")
-    pytester.makefile(".cfg", setup="[tool:pytest]\nrag_reasons = negative\n")
-    for folder, file, text in (
-        ("shop/tests", "pytest.ini", "[pytest]\nrag_judge = local\n  rag_seed=1\n# rag_votes = 3\nrag_unknown = 1\n"),
-        ("shop", "pyproject.toml", "[tool.pytest.ini_options]\n'rag_cassette' = 'a'\n"),
-        ("shop", "tox.ini", "[pytest]\naddopts =\n"),
-        ("other", "pytest.ini", "[pytest]\nrag_judge = local\n"),
-    ):
-        (pytester.path / folder).mkdir(parents=True, exist_ok=True)
-        (pytester.path / folder / file).write_text(text, "utf-8")
-    (pytester.path / "shop/tests/test_it.py").write_text("def test_it(): pass\n", "utf-8")
+    root = pytester.path
+    for file, text in {
+        "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ''\nrag_votes = '1'\n",
+        "setup.cfg": "[tool:pytest]\nrag_reasons = negative\n",
+        "shop/tests/pytest.ini": "[pytest]\nrag_judge = local\n  rag_seed=1\n# rag_votes = 3\nrag_unknown = 1\n",
+        "shop/tests/test_it.py": "def test_it(): pass\n",
+        "shop/pyproject.toml": "[tool.pytest.ini_options]\n'rag_cassette' = 'a'\n",
+        "shop/tox.ini": "[pytest]\naddopts =\n",
+        "other/pytest.ini": "[pytest]\nrag_judge = local\n",
+    }.items():
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_text(text, "utf-8")
     result = run(*workers, ".")
     result.assert_outcomes(passed=1)
-    root = pytester.path
     said = f"not read, pytest took its options from {root / 'pyproject.toml'}"
-    result.stdout.fnmatch_lines(
-        [
-            f"{root / 'setup.cfg'}: rag_reasons {said}",
-            f"{root / 'shop/pyproject.toml'}: rag_cassette {said}",
-            f"{root / 'shop/tests/pytest.ini'}: rag_judge, rag_seed {said}",
-        ],
-        consecutive=True,
-    )
+    unread = ("setup.cfg: rag_reasons", "shop/pyproject.toml: rag_cassette", "shop/tests/pytest.ini: rag_judge, *")
+    result.stdout.fnmatch_lines([f"{root / name} {said}" for name in unread], consecutive=True)
     assert result.stdout.str().count(" not read, ") == 3

@@ -12,7 +12,7 @@ from pytest_ragmetrics.metrics.registry import registered_metrics
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import MANY, SERIAL, RunPytest, Scored
+from tests.plugin.conftest import SERIAL, RunPytest, Scored
 
 METRICS = """
     from pytest_ragmetrics import MetricResult, Verdict, metric
@@ -53,8 +53,8 @@ HOOK = """
 """
 SUITE = """
     import pytest
-    from pytest_ragmetrics import assert_metric, assert_ragas_score, assert_sample, evaluate
-    from own import answered, brevity
+    from pytest_ragmetrics import assert_ragas_score, assert_sample, evaluate
+    from own import answered
     ROWS = [{"id": f"r{n}", "answer": "Moss is green" + "!" * n} for n in range(3)]
     @pytest.mark.rag_gate("Calm", mean=0.3)
     @pytest.mark.rag_gate("shouts", rate=0.5, max=1)
@@ -69,7 +69,12 @@ SUITE = """
         assert_sample(ROWS[1], brevity=0.5, shouts=1, answered=0.5)
         assert_ragas_score(ROWS[0], metrics=["brevity", "calm"], min=0.5)
     def test_explained():
-        assert_metric(brevity, ROWS[0], min=0.9)
+        assert_sample(ROWS[1], brevity=0.9, shouts=0, answered=0.1)
+    @pytest.mark.rag_votes(3)
+    @pytest.mark.rag_judge("openai:gpt-other")
+    def test_votes():
+        result = answered.score(response="Moss is soft.")
+        assert (len(result.samples), result.judge) == (3, "openai:gpt-other")
     POOLS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "answer": f"Pool {n} is."} for n in range(4)]
     @pytest.mark.rag_dataset(POOLS, metrics=["helpful"])
     def test_parts(rag_scores):
@@ -90,74 +95,44 @@ def own(pytester: pytest.Pytester, run: RunPytest) -> RunPytest:
     return run_own
 
 
-@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["one process", "workers"])
-def test_they_are_known_everywhere(own: RunPytest, server: FakeOpenAI, scored: Scored, how: list[str]) -> None:
-    """The marker, gates, tables and assertions take their names; every report has them with threshold and verdicts.
-
-    Of a metric that is made of others the parts have records of what they cost; the whole adds nothing to the sum.
-    """
-    result = own(*JUDGED, *how, test_suite=SUITE)
-    result.assert_outcomes(passed=10, failed=1)
-    result.stdout.fnmatch_lines(["E *AssertionError: brevity 0.77 < 0.90", "answered *", "brevity *", "calm *"])
-    assert server.calls == 11
-    result.stdout.fnmatch_lines(["judge calls: 11 made *"])
-    tests = scored()
+def assert_known(result: pytest.RunResult, tests: dict[str, dict[str, Any]]) -> None:
+    """Check that the suite knows the metrics everywhere, and every report has them with threshold and verdicts."""
+    result.stdout.fnmatch_lines(
+        [
+            "E *AssertionError: 2 of 3 metrics fell short: brevity 0.71 < 0.90, shouts 1.00 > 0.00",
+            "E *shouts 1.00 > 0.00",
+            *("answered *", "brevity *", "calm *"),
+            "judge calls: 14 made *",
+        ]
+    )
+    assert sum(line.endswith(" shouts 1.00 > 0.00") for line in result.outlines if "fell short" not in line) == 1
+    assert "pytest_ragmetrics/assertions.py" not in str(result.stdout)
     records = {record["metric"]: record for record in tests["test_suite.py::test_golden[r1]"]["records"]}
     assert records.keys() == {"brevity", "shouts", "calm", "answered"}
     assert records["brevity"]["threshold"] == {"operator": ">=", "bound": 0.5}
     assert records["shouts"]["better"] == "lower"
     assert [verdict["text"] for verdict in records["answered"]["verdicts"]] == ["Is moss green?", "Is it soft?"]
-    gates = {name.partition("[")[2]: test["gate"] for name, test in tests.items() if test["gate"]}
-    assert {name: (gate["metric"], gate["outcome"]) for name, gate in gates.items()} == {
-        "gate-calm-mean-0.3]": ("calm", "passed"),
-        "gate-shouts-rate-0.5-max-1]": ("shouts", "passed"),
+    gates = {name.partition("::")[2]: test["gate"] for name, test in tests.items() if test["gate"]}
+    decided = {name: (gate["metric"], gate["outcome"]) for name, gate in gates.items() if "golden" in name}
+    assert decided == {
+        "test_golden[gate-calm-mean-0.3]": ("calm", "passed"),
+        "test_golden[gate-shouts-rate-0.5-max-1]": ("shouts", "passed"),
     }
     sampled = {r["metric"]: r["threshold"] for r in tests["test_suite.py::test_names"]["records"] if r["threshold"]}
     assert sampled["shouts"] == {"operator": "<=", "bound": 1.0}
     assert sampled["answered"] == {"operator": ">=", "bound": 0.5}
+    # Of a metric that is made of others the parts have records of what they cost; the whole adds nothing to the sum.
     parts = [record for name, test in tests.items() if "test_parts" in name for record in test["records"]]
     calls = sorted((record["metric"], record["usage"]["calls"]) for record in parts)
     assert calls == [*[("helpful", 0)] * 4, *[("relevance", 1)] * 4, *[("simple_criteria", 1)] * 4]
 
 
-def test_what_assert_sample_says_is_said_once(run: RunPytest, no_provider: None) -> None:
-    """The failure shows each explanation, and no section repeats it."""
-    result = run(
-        test_it="""
-            from pytest_ragmetrics import assert_sample
-            from texts import FALSE, SOURCE
-            def test_it():
-                sample = {"answer": f"{FALSE} In 1903.", "contexts": [SOURCE]}
-                assert_sample(sample, quoted_spans_alignment=0.9, numbers_aligned=1, lexical_grounding=0.1)
-        """
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "E *AssertionError: 2 of 3 metrics fell short: quoted_spans_alignment 0.00 < 0.90, numbers_aligned *",
-            "E *quoted_spans_alignment 0.00 < 0.90: 1 of 1 quoted span not found",
-            "E *numbers_aligned 0.00 < 1.00: 1 of 1 number in no context",
-        ]
-    )
-    assert str(result.stdout).count("1 of 1 quoted span not found") == 1
-    assert "pytest_ragmetrics/assertions.py" not in str(result.stdout)
-
-
-def test_votes_and_judges_of_markers(own: RunPytest, server: FakeOpenAI) -> None:
-    """Votes are votes for a judged metric of one's own, and the marker's judge is its judge."""
-    own(
-        "--rag-cache=off",
-        test_it="""
-            import pytest
-            from own import answered
-            @pytest.mark.rag_votes(3)
-            @pytest.mark.rag_judge("openai:gpt-other")
-            def test_it():
-                result = answered.score(response="Moss is green.")
-                assert (len(result.samples), result.judge) == (3, "openai:gpt-other")
-        """,
-    ).assert_outcomes(passed=1)
-    assert server.calls == 3
+def test_they_are_known_everywhere(own: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
+    """The marker, gates, tables and assertions take their names."""
+    result = own(*JUDGED, test_suite=SUITE)
+    result.assert_outcomes(passed=11, failed=1)
+    assert server.calls == 14
+    assert_known(result, scored())
 
 
 def test_a_dry_run_asks_nothing(own: RunPytest, server: FakeOpenAI) -> None:
@@ -256,14 +231,7 @@ def test_what_is_no_metric_ends_the_run(own: RunPytest, no_provider: None, how: 
 
 def test_an_unknown_name_comes_with_similar_ones(own: RunPytest, no_provider: None) -> None:
     """The metrics of the suite are among the names that are offered."""
-    result = own(
-        test_it="""
-            import pytest
-            @pytest.mark.rag_dataset([{}], metrics=["brevty"])
-            def test_it(rag_sample):
-                pass
-        """
-    )
+    result = own(test_it=MARKED.replace('metrics=["calm"]', 'metrics=["brevty"]'))
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*there is no metric 'brevty': did you mean brevity?"])
 
@@ -277,7 +245,7 @@ BESIDE = """
     {more}
 
     @metric
-    def brevity(response):
+    def terseness(response):
         return min(1.0, {length} / len(response))
 
     class Calm(Metric):
@@ -288,35 +256,43 @@ BESIDE = """
 
     ROWS = [{{"id": "a", "answer": "Moss is green!", "contexts": ["Moss."]}}]
 
-    @pytest.mark.rag_gate("brevity", mean=0.1)
-    @pytest.mark.rag_dataset(ROWS, metrics={{"brevity": 0.1, "Calm": 0.0, "{other}": 1}})
+    @pytest.mark.rag_gate("terseness", mean=0.1)
+    @pytest.mark.rag_dataset(ROWS, metrics={{"terseness": 0.1, "Calm": 0.0, "{other}": 1}})
     def test_rows(rag_scores):
-        assert rag_scores["brevity"].value == {length} / 14
+        assert rag_scores["terseness"].value == {length} / 14
         assert rag_scores["Calm"] == 0.0
 
     def test_sample():
-        assert assert_sample(ROWS[0], brevity=0.1, calmness=0.0)["brevity"].value == {length} / 14
+        assert assert_sample(ROWS[0], terseness=0.1, calmness=0.0)["terseness"].value == {length} / 14
 
     def test_table():
-        assert evaluate(ROWS, ["brevity"]).scores("brevity") == [{length} / 14]
+        assert evaluate(ROWS, ["terseness"]).scores("terseness") == [{length} / 14]
 """
 
 
-@pytest.mark.parametrize("how", [SERIAL, ["-p", "xdist", "-n1"]], ids=["one process", "workers"])
-def test_they_are_known_in_the_module_that_has_them(run: RunPytest, no_provider: None, how: list[str]) -> None:
-    """Without a hook: each test has those of its module, and none has those of another."""
-    result = run(
-        *how,
-        other=METRICS,
-        test_a=BESIDE.format(length=7, other="figures", more='figures = NumbersAligned(name="figures")'),
-        test_b=BESIDE.format(length=14, other="shouts", more="from other import shouts as noise"),
-        test_c="""
-            import pytest
-            from pytest_ragmetrics import assert_sample
+BOTH = {
+    "other": METRICS,
+    "test_a": BESIDE.format(length=7, other="figures", more='figures = NumbersAligned(name="figures")'),
+    "test_b": BESIDE.format(length=14, other="shouts", more="from other import shouts as noise"),
+}
 
-            def test_elsewhere():
-                with pytest.raises(ValueError, match="there is no metric 'brevity'"):
-                    assert_sample({"answer": "Moss is green."}, brevity=0.1)
-        """,
-    )
-    result.assert_outcomes(passed=9)
+
+def test_they_are_known_in_the_module_that_has_them(run: RunPytest, no_provider: None) -> None:
+    """Without a hook: each test has those of its module, and none has those of another."""
+    elsewhere = """
+        import pytest
+        from pytest_ragmetrics import assert_sample
+
+        def test_elsewhere():
+            with pytest.raises(ValueError, match="there is no metric 'terseness'"):
+                assert_sample({"answer": "Moss is green."}, terseness=0.1)
+    """
+    run(**BOTH, test_c=elsewhere).assert_outcomes(passed=9)
+
+
+def test_workers_know_them_as_one_process_does(own: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
+    """Those of the hook and those of a module; the controller reports them."""
+    result = own(*JUDGED, "-p", "xdist", "-n1", **BOTH, test_suite=SUITE)
+    result.assert_outcomes(passed=19, failed=1)
+    assert server.calls == 14
+    assert_known(result, scored())

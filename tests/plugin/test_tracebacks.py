@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 
 import pytest
@@ -49,12 +50,8 @@ SUITE = """
         assert_metric(kindness, ROW, min=0.5)
 """
 SAID = {
-    "test_evaluate": "openai:m needs a key: set OPENAI_API_KEY",
-    "test_rag_evaluate": "openai:m needs a key: set OPENAI_API_KEY",
-    "test_sample": "openai:m needs a key: set OPENAI_API_KEY",
-    "test_score": "openai:m needs a key: set OPENAI_API_KEY",
-    "test_calibrated": "labels.jsonl: there is no such file",
-    "test_rag_file": "labels.jsonl: there is no such file",
+    **dict.fromkeys(("test_evaluate", "test_rag_evaluate", "test_sample", "test_score"), "set OPENAI_API_KEY"),
+    **dict.fromkeys(("test_calibrated", "test_rag_file"), "labels.jsonl: there is no such file"),
     "test_unknown": "did you mean faithfulness?",
     "test_rows": "there is no metric 'number_aligned': did you mean numbers_aligned or names_aligned?",
     "test_own": "write await ask(Critique(definition='Is it kind?'",
@@ -74,10 +71,8 @@ def test_frames_of_this_package_are_hidden(run: RunPytest) -> None:
         assert "pytest_ragmetrics/" not in section
         assert "concurrent" not in section
         assert len(section.splitlines()) < 25
-    assert (
-        "pytest_ragmetrics/evaluation.py"
-        in run("--rag-judge=openai:m", "--full-trace", "-k", "test_evaluate").stdout.str()
-    )
+    whole = run("--rag-judge=openai:m", "--full-trace", "-k", "test_evaluate").stdout.str()
+    assert "pytest_ragmetrics/evaluation.py" in whole
 
 
 APPLICATION = """
@@ -101,48 +96,42 @@ APPLICATION = """
 NO_TEXT = "; a Sample is no text: its question is sample.user_input"
 
 
+#: Bodies of an application that fails, and what is said of each.
+RAISED = {
+    "raise ConnectionError('database not reachable')": "ConnectionError: database not reachable",
+    "return {}['answer']": "KeyError: 'answer'",
+    "return sample.lower()": "AttributeError: a Sample has no attribute 'lower'; its texts are sample.user_input*",
+    "return sample + '!'": f"TypeError: unsupported operand *{NO_TEXT}",
+    "return 'Q: ' + sample": f"TypeError: can only concatenate str *{NO_TEXT}",
+    "return len(sample)": f"TypeError: object of type 'Sample' has no len(){NO_TEXT}",
+    "return 'why' in sample": f"TypeError: argument of type 'Sample' *{NO_TEXT}",
+    "return sample[0]": f"TypeError: 'Sample' object is not subscriptable{NO_TEXT}",
+    "return ' '.join([sample])": f"TypeError: sequence item 0: *{NO_TEXT}",
+    "return json.dumps({'q': sample})": f"TypeError: Object of type Sample is not JSON serializable{NO_TEXT}",
+    "return len(7)": "TypeError: object of type 'int' has no len()",
+}
+
+
 @pytest.mark.parametrize("kind", ["", "async "])
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("raise ConnectionError('database not reachable')", "ConnectionError: database not reachable"),
-        ("return {}['answer']", "KeyError: 'answer'"),
-        (
-            "return sample.lower()",
-            "AttributeError: a Sample has no attribute 'lower'; its texts are sample.user_input*",
-        ),
-        ("return sample + '!'", f"TypeError: unsupported operand *{NO_TEXT}"),
-        ("return 'Q: ' + sample", f"TypeError: can only concatenate str *{NO_TEXT}"),
-        ("return len(sample)", f"TypeError: object of type 'Sample' has no len(){NO_TEXT}"),
-        ("return 'why' in sample", f"TypeError: argument of type 'Sample' *{NO_TEXT}"),
-        ("return sample[0]", f"TypeError: 'Sample' object is not subscriptable{NO_TEXT}"),
-        ("return ' '.join([sample])", f"TypeError: sequence item 0: *{NO_TEXT}"),
-        ("return json.dumps({'q': sample})", f"TypeError: Object of type Sample is not JSON serializable{NO_TEXT}"),
-        ("return len(7)", "TypeError: object of type 'int' has no len()"),
-    ],
-)
-def test_an_error_of_an_application_shows_its_own_lines_alone(run: RunPytest, kind: str, body: str, said: str) -> None:
+def test_an_error_of_an_application_shows_its_own_lines_alone(run: RunPytest, kind: str) -> None:
     """One traceback, that of the user, with the row and the error in one line; and a Sample is no text."""
-    result = run(test_it=APPLICATION.format(body=body, kind=kind))
-    result.assert_outcomes(errors=1)
-    shown = result.stdout.str().partition("= ERRORS =")[2].partition("short test summary")[0]
-    result.stdout.fnmatch_lines(
-        [f"E   *pytest_ragmetrics.UnscoredError: row 'a': rag_respond raised {said.replace('[', '[[]')}"]
-    )
-    assert re.search(rf"^>? +{re.escape(body)}$", shown, re.MULTILINE)
-    assert "direct cause" not in shown
-    assert "_called" not in shown
-    assert "pytest_fixture_setup" not in shown
-    result.stdout.fnmatch_lines(["ERROR test_it.py::test_row[[]a[]] - pytest_ragmetrics.UnscoredError: row*"])
+    result = run(**{f"test_{n:02}": APPLICATION.format(body=body, kind=kind) for n, body in enumerate(RAISED)})
+    result.assert_outcomes(errors=len(RAISED))
+    errors, _, summary = result.stdout.str().partition("= ERRORS =")[2].partition("short test summary")
+    _, *sections = errors.split("\n_____")
+    assert summary.count("::test_row[a] - pytest_ragmetrics.UnscoredError: row") == len(RAISED)
+    for shown, (body, said) in zip(sections, RAISED.items(), strict=True):
+        wanted = f"E   *pytest_ragmetrics.UnscoredError: row 'a': rag_respond raised {said.replace('[', '[[]')}"
+        assert fnmatch.filter(shown.splitlines(), wanted), shown
+        assert re.search(rf"^>? +{re.escape(body)}$", shown, re.MULTILINE)
+        assert not re.search("direct cause|_called|pytest_fixture_setup", shown)
 
 
 def test_an_error_with_a_cause_of_the_user_shows_both(run: RunPytest) -> None:
     """What the user chained stays chained."""
     lines = ("try:", "    1 / 0", "except ZeroDivisionError as error:", "    raise OSError('late') from error")
-    body = "\n            ".join(lines)
-    result = run(test_it=APPLICATION.format(body=body, kind=""))
+    result = run(test_it=APPLICATION.format(body="\n            ".join(lines), kind=""))
     shown = result.stdout.str()
     assert (shown.count("direct cause"), shown.count("1 / 0")) == (1, 2)
-    result.stdout.fnmatch_lines(
-        ["E   *ZeroDivisionError: division by zero", "E   *UnscoredError: row 'a': *OSError: late"]
-    )
+    said = ["E   *ZeroDivisionError: division by zero", "E   *UnscoredError: row 'a': *OSError: late"]
+    result.stdout.fnmatch_lines(said)

@@ -22,7 +22,7 @@ from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import Reply
 from pytest_ragmetrics.prices import cheaper_successor
-from tests.fake_openai import FakeOpenAI, failing, out_of_quota
+from tests.fake_openai import FakeOpenAI, failing
 from tests.fake_openai import Reply as Sent
 
 Call = Callable[..., str]
@@ -94,7 +94,6 @@ def test_each_judge_of_a_panel_is_asked(server: FakeOpenAI, call: Call) -> None:
     """With a line and, where one is missing in the cassette, a thing to do of its own."""
     Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
     said = (
-        f"OPENAI_API_KEY is set, OPENAI_BASE_URL is {server.base_url}",
         *(f"openai:{model} (--judge) answers and takes the schema of an answer" for model in ("fake", "newer")),
         "local (heuristic) (--judge) answers by rule",
         "to record openai:newer\n",
@@ -158,9 +157,7 @@ def test_a_judge_that_tells_nothing_apart(server: FakeOpenAI, call: Call, reply:
         (None, "-> openai:fake: the key was refused; check OPENAI_API_KEY"),
         ("Sure! I think that it refuses.", "I think that it refuses"),
         (failing(404, "No such model."), "knows no model fake (No such model.); check its name and OPENAI_BASE_URL"),
-        (out_of_quota(), "the account has no credit left"),
         (failing(503), "the server failed with status 503"),
-        (Sent(raw=b"{}"), "does not answer like the OpenAI API"),
         (failing(400, "The key sk-right is odd."), "The key *** is odd."),
     ],
 )
@@ -185,41 +182,34 @@ def test_a_server_that_is_gone(call: Call, monkeypatch: pytest.MonkeyPatch) -> N
     assert "secret" not in call(1, ["//***@127.0.0.1", "cannot be reached"], "--judge=openai:fake")
 
 
-UNSET = ("OPENAI_API_KEY is not set", "ANTHROPIC_API_KEY is not set")
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        ((), 1, (*UNSET, "auto (the default) does not answer", "Three ways on")),
-        (("--judge=openai:fake",), 1, ("needs a key: set OPENAI_API_KEY",)),
-        (
-            ("--judge=local",),
-            0,
-            ("judge:     local (heuristic) (--judge) answers by rule, and measures no application",),
-        ),
-        (("--judge=house_judge:make",), 0, ("keeps to the form asked for",)),
-        (("--judge=nowhere:make",), 1, ("nowhere:make makes no judge",)),
-        (("--judge=local", "--embedder=nowhere:make"), 1, ("nowhere:make makes no embedder",)),
+        ("", 1, ["ANTHROPIC_API_KEY is not set", "auto (the default) does not answer", "Three ways on"]),
+        ("--judge=openai:fake", 1, ["needs a key: set OPENAI_API_KEY"]),
+        ("--judge=local", 0, ["local (heuristic) (--judge) answers by rule, and measures no application"]),
+        ("--judge=house_judge:make", 0, ["keeps to the form asked for"]),
+        ("--judge=nowhere:make", 1, ["nowhere:make makes no judge"]),
+        ("--judge=local --embedder=nowhere:make", 1, ["nowhere:make makes no embedder"]),
     ],
 )
-def test_without_a_provider(call: Call, arguments: Sequence[str], status: int, said: Sequence[str]) -> None:
+def test_without_a_provider(call: Call, arguments: str, status: int, said: Sequence[str]) -> None:
     """The ways on are listed; a factory of the folder is found, and the local judge called what it is."""
     Path("house_judge.py").write_text(f"def make():\n    return lambda prompt: {RIGHT!r}\n", encoding="utf-8")
-    assert ("keys:" in call(status, said, *arguments)) is (status == 1 and "nowhere" not in said[0])
+    assert ("keys:" in call(status, said, *arguments.split())) is (status == 1 and "nowhere" not in said[0])
 
 
-def test_an_embedder_is_asked_where_one_is_named(server: FakeOpenAI, call: Call) -> None:
-    """It is one more request, which says where unrelated and identical texts lie."""
-    lie = "unrelated texts lie at 0.40 to 0.65, identical ones at 1.00"
-    said = (
-        f"openai:vectors (--embedder) answers with vectors of 64 numbers; {lie}: "
-        "a min= of answer_relevancy or semantic_similarity belongs to this embedder\n"
-    )
-    call(0, [said], "--judge=local", "--embedder=openai:vectors")
-    assert server.calls == 1
-    server.script(failing(404, "No such model."))
-    call(1, ["knows no model vectors"], "--judge=local", "--embedder=openai:vectors")
+EMBEDDERS = """
+def _once(vector):
+    def embed(texts, asked=[]):
+        assert not asked and len(texts) > len(set(texts)) > 5
+        asked += texts
+        return [vector(sorted({*texts}).index(text), len({*texts})) for text in texts]
+    return lambda: embed
+flat = _once(lambda place, _: [1, place / 20])
+across = _once(lambda place, size: [0] * place + [1] + [-1e-5] * (size - place - 1))
+nought = _once(lambda place, _: [0, 0])
+"""
 
 
 @pytest.mark.parametrize(
@@ -227,87 +217,72 @@ def test_an_embedder_is_asked_where_one_is_named(server: FakeOpenAI, call: Call)
     [
         ("local", 0, r"512 numbers; unrelated texts lie at -0\.\d\d to 0\.\d\d, identical ones at 1\.00: a min= of "),
         ("house_embedder:flat", 0, r"2 numbers; unrelated texts lie at 0\.97 to 1\.00, identical ones at 1\.00: "),
-        ("house_embedder:across", 0, r"2 numbers; unrelated texts lie at 0\.00 to 0\.00, identical ones at 1\.00: "),
+        ("house_embedder:across", 0, r"6 numbers; unrelated texts lie at 0\.00 to 0\.00, identical ones at 1\.00: "),
         ("house_embedder:nought", 1, r"-> a vector of zeros has no cosine similarity"),
     ],
 )
 def test_where_texts_lie_belongs_to_the_embedder(call: Call, spec: str, status: int, said: str) -> None:
     """Each has a place of its own, measured without a network; all of it is one call."""
-    Path("house_embedder.py").write_text(
-        "def _once(vector):\n"
-        "    def embed(texts, asked=[]):\n"
-        "        assert not asked and len(texts) > len(set(texts)) > 5\n"
-        "        asked += texts\n"
-        "        return [vector(sorted({*texts}).index(text), len({*texts})) for text in texts]\n"
-        "    return lambda: embed\n"
-        "flat = _once(lambda place, _: [1, place / 20])\n"
-        "across = _once(lambda place, size: [0] * place + [1] + [-1e-5] * (size - place - 1))\n"
-        "nought = _once(lambda place, _: [0, 0])\n",
-        encoding="utf-8",
-    )
-    said = said.replace("2 numbers", "6 numbers") if "across" in spec else said
+    Path("house_embedder.py").write_text(EMBEDDERS, encoding="utf-8")
     assert re.search(said, call(status, [], "--judge=local", f"--embedder={spec}"))
 
 
-@pytest.fixture
-def unwritable(tmp_path: Path) -> Iterator[Path]:
-    """Return a folder where no file can be made, not even by root."""
-    if getattr(os, "geteuid", lambda: 1)() == 0:
-        yield Path("/proc/self")
-        return
-    folder = tmp_path / "closed"
-    folder.mkdir(mode=0o500)
-    yield folder
-    folder.chmod(0o700)
+def test_an_embedder_is_asked_where_one_is_named(server: FakeOpenAI, call: Call) -> None:
+    """It is one more request."""
+    args = ("--judge=local", "--embedder=openai:vectors")
+    lie = "unrelated texts lie at 0.40 to 0.65, identical ones at 1.00"
+    said = f"openai:vectors (--embedder) answers with vectors of 64 numbers; {lie}: a min= of answer_relevancy or "
+    call(0, [f"{said}semantic_similarity belongs to this embedder\n"], *args)
+    assert server.calls == 1
+    server.script(failing(404, "No such model."))
+    call(1, ["knows no model vectors"], *args)
 
 
-def test_a_folder_that_cannot_be_written(call: Call, unwritable: Path) -> None:
-    """Answers could not be stored there; a path below a file can never be made."""
+def test_a_folder_that_cannot_be_written(call: Call, tmp_path: Path) -> None:
+    """Answers could not be stored there, or not read, as those of another account; a file is no folder."""
     Path("file").write_text("", encoding="utf-8")
     call(1, ["file is not a folder"], "--judge=local", "--dir=file/cache")
-    call(1, ["cannot be written", "--rag-cache-dir=DIR"], "--judge=local", f"--dir={unwritable / 'cache'}")
-
-
-def test_a_folder_of_another_account(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """That explains why answers of it are not read."""
-    folder = Path("/")
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
     if getattr(os, "geteuid", lambda: 1)() == 0:
-        folder = tmp_path / "theirs"
-        folder.mkdir()
-        os.chown(folder, 12345, -1)
-    main(["doctor", "--judge=local", f"--dir={folder}"])
-    assert "it belongs to another account" in capsys.readouterr().out
+        closed = Path("/proc/self")  # where not even root can make a file
+    call(1, ["cannot be written", "--rag-cache-dir=DIR"], "--judge=local", f"--dir={closed / 'cache'}")
+    theirs = Path("/")
+    if getattr(os, "geteuid", lambda: 1)() == 0:
+        theirs = tmp_path / "theirs"
+        theirs.mkdir()
+        os.chown(theirs, 12345, -1)
+    call(int(theirs == Path("/")), ["it belongs to another account"], "--judge=local", f"--dir={theirs}")
 
 
-def test_the_cache_is_described(call: Call, tmp_path: Path) -> None:
+def test_the_cache_is_described(call: Call) -> None:
     """With the number of its answers; a broken one is named."""
-    with Store(tmp_path / "kept") as store:
+    with Store(Path("kept")) as store:
         store.put(ENTRY)
-    call(0, ["kept: 1 answers"], "--judge=local", f"--dir={tmp_path / 'kept'}")
-    (tmp_path / "bad").mkdir()
-    call(0, ["bad: empty"], "--judge=local", f"--dir={tmp_path / 'bad'}")
-    (tmp_path / "bad" / "cache.db").write_text("no database, for sure" * 100, encoding="utf-8")
-    call(1, ["not a database", "the next run moves it aside"], "--judge=local", f"--dir={tmp_path / 'bad'}")
+    call(0, ["kept: 1 answers"], "--judge=local", "--dir=kept")
+    Path("bad").mkdir()
+    call(0, ["bad: empty"], "--judge=local", "--dir=bad")
+    Path("bad/cache.db").write_text("no database, for sure" * 100, encoding="utf-8")
+    call(1, ["not a database", "the next run moves it aside"], "--judge=local", "--dir=bad")
 
 
-@pytest.mark.parametrize(("kind", "warned"), [("nfs4", True), ("cifs", True), ("ext4", False), (None, False)])
-def test_network_file_systems(tmp_path: Path, kind: str | None, warned: bool) -> None:
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "ext4", None])
+def test_network_file_systems(tmp_path: Path, kind: str | None) -> None:
     """The mount that the folder is on decides, not one above it; only Linux has a list of mounts."""
     mounts = tmp_path / "mounts"
     if kind is not None:
         mounts.write_text(f"root / nfs rw\n\nhere {tmp_path.resolve()} {kind} rw 0 0\n", encoding="utf-8")
     checks = list(cache_checks(tmp_path / "cache", mounts))
-    assert [check.text for check in checks if check.to_do and "network file system" in check.text] == (
-        [f"{tmp_path} is on a network file system ({kind}), where SQLite is not safe"] if warned else []
-    )
+    said = f"{tmp_path} is on a network file system ({kind}), where SQLite is not safe"
+    warned = [check.text for check in checks if check.to_do and "network file system" in check.text]
+    assert warned == ([said] if kind in ("nfs4", "cifs") else [])
 
 
 def test_the_shared_cache_is_tried(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Its mode, latency, secret and what is refused there; a place that cannot be used is a thing to do."""
+    """Its mode, latency, secret and what is refused there."""
     shared = tmp_path / "shared"
-    monkeypatch.setenv("RAGMETRICS_CACHE_URL", shared.as_uri())
-    call(1, [f"shared:    {shared.as_uri()} (RAGMETRICS_CACHE_URL) cannot be used: it cannot be read"], "--judge=local")
     shared.mkdir()
+    monkeypatch.setenv("RAGMETRICS_CACHE_URL", shared.as_uri())
     said = [f"{shared.as_uri()} (RAGMETRICS_CACHE_URL): readwrite, ", " ms a request, secret not set, ", "; 0 answers"]
     to_do = "-> set the same RAGMETRICS_CACHE_SECRET wherever it is written, or set rag_cache_url_mode = read"
     call(1, [*said, "whoever can write there decides what tests read", to_do], "--judge=local")
@@ -316,8 +291,7 @@ def test_the_shared_cache_is_tried(call: Call, monkeypatch: pytest.MonkeyPatch, 
             patch.setenv(name, value)
             assert call(0, [], "--judge=local").endswith("all well\n")
     assert not [path for path in shared.rglob("*") if path.is_file()]
-    for number, parcel in enumerate((pack(ENTRY, "ours"), pack(ENTRY)[:-1])):
-        key = ENTRY.key if number == 0 else f"{number:064x}"
+    for key, parcel in ((ENTRY.key, pack(ENTRY, "ours")), (f"{1:064x}", pack(ENTRY)[:-1])):
         file = shared / "v1" / "answers" / key[:2] / key
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(parcel)
@@ -325,15 +299,22 @@ def test_the_shared_cache_is_tried(call: Call, monkeypatch: pytest.MonkeyPatch, 
     call(1, [": read, ", "1 of 2 answers looked at are refused", "replaced"], "--judge=local")
     monkeypatch.setenv("RAGMETRICS_CACHE_SECRET", "theirs")
     Path("pytest.ini").write_text("[pytest]\nrag_cassette = none.jsonl\n", encoding="utf-8")
-    out = call(1, ["secret set; 2 of 2 answers"], "--judge=local")
-    assert "it is not used, as there is a cassette" in out
-    assert "theirs" not in out
-    monkeypatch.setenv("RAGMETRICS_CACHE_URL", "redis://me:hidden@127.0.0.1:1/0?password=hidden")
-    out = call(
-        1, ["redis://127.0.0.1:1/0 (RAGMETRICS_CACHE_URL) cannot be used: it cannot be reached"], "--judge=local"
-    )
-    monkeypatch.setenv("RAGMETRICS_CACHE_URL", "ftp://me:hidden@host")
-    assert "hidden" not in out + call(1, ["'ftp://host' is none of s3://"], "--judge=local")
+    said = ["secret set; 2 of 2 answers", "it is not used, as there is a cassette"]
+    assert "theirs" not in call(1, said, "--judge=local")
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("file:///nowhere/at/all", "shared:    file:///nowhere/at/all (RAGMETRICS_CACHE_URL) cannot be used: "),
+        ("redis://me:hidden@127.0.0.1:1/0?password=hidden", "redis://127.0.0.1:1/0 (RAGMETRICS_CACHE_URL) cannot "),
+        ("ftp://me:hidden@host", "'ftp://host' is none of s3://"),
+    ],
+)
+def test_a_shared_cache_that_cannot_be_used(call: Call, monkeypatch: pytest.MonkeyPatch, url: str, said: str) -> None:
+    """It is a thing to do, told without its password."""
+    monkeypatch.setenv("RAGMETRICS_CACHE_URL", url)
+    assert "hidden" not in call(1, [said], "--judge=local")
 
 
 def test_cassettes(server: FakeOpenAI, call: Call) -> None:
@@ -351,23 +332,19 @@ def test_cassettes(server: FakeOpenAI, call: Call) -> None:
     clean = {**asked[user], "vote": 1}
     recorded.append(new_entry(key_of(clean), clean, Reply(text="{}"), salt="", redact=lambda text: text[5:]))
     Cassette(Path("old.jsonl")).save({entry.key: entry for entry in recorded}, complete=True)
-    old = (
-        "old.jsonl: 1 of 3 answers are of other prompts than those of this version (list_claims)",
-        "record them anew",
-    )
-    call(1, old, "--judge=local", "--cassette=old.jsonl")
+    old = "old.jsonl: 1 of 3 answers are of other prompts than those of this version (list_claims)"
+    call(1, [old, "record them anew"], "--judge=local", "--cassette=old.jsonl")
     with Path("judge.jsonl").open("a", encoding="utf-8") as stream:
         stream.write('{"key": \n')
     said = ("judge.jsonl:2: not an entry of a cassette", "delete that line")
     call(1, said, "--judge=local", "--cassette=judge.jsonl")
-
-
-def test_a_replay_needs_no_judge(call: Call) -> None:
-    """The settings of the folder are read: nothing is asked, and the cassette must be there."""
-    Path("pytest.ini").write_text("[pytest]\nrag_cache = replay\nrag_cassette = judge.jsonl\n", encoding="utf-8")
-    call(1, ["auto is not asked: answers are replayed", "judge.jsonl does not exist"])
-    Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
+    # A replay asks nothing, and the cassette must be there.
+    Path("pytest.ini").write_text("[pytest]\nrag_cache = replay\nrag_cassette = replayed.jsonl\n", encoding="utf-8")
+    call(1, ["auto is not asked: answers are replayed", "replayed.jsonl does not exist"])
+    Cassette(Path("replayed.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
+    before = server.calls
     call(0, ())
+    assert server.calls == before
 
 
 INI = "rag_judge = local\nrag_cache_dir = kept\nrag_cassette = judge.jsonl\n"
@@ -375,11 +352,7 @@ TOML = 'rag_judge = "local"\nrag_cache_dir = "kept"\nrag_cassette = "judge.jsonl
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("pyproject.toml", f"[tool.pytest.ini_options]\n{TOML}"),
-        ("setup.cfg", f"[tool:pytest]\n{INI}"),
-    ],
+    ("name", "text"), [("pyproject.toml", f"[tool.pytest.ini_options]\n{TOML}"), ("setup.cfg", f"[tool:pytest]\n{INI}")]
 )
 def test_settings_of_the_folder_count(call: Call, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
     """Judge, cache and cassette are those that pytest would use, also below; the environment wins over the file."""
@@ -396,21 +369,19 @@ def test_settings_of_the_folder_count(call: Call, monkeypatch: pytest.MonkeyPatc
 def test_wrong_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unknown keys come with the nearest known one, and values with what is wrong about them."""
     Path("pytest.ini").write_text("[pytest]\nrag_jugde = local\nrag_xyz = 1\nrag_votes = many\n", encoding="utf-8")
-    monkeypatch.setenv("RAGMETRICS_CONCURRENCY", "0")
     said = (
         "write rag_judge, or take it out",
         "rag_xyz is no setting of this plugin",
         "'many' is not a whole number of at least 1",
         "RAGMETRICS_CONCURRENCY is not usable",
+        f"{Path.cwd() / '.ragmetrics'} will be made when the first answer is kept",
     )
-    made = f"{Path.cwd() / '.ragmetrics'} will be made when the first answer is kept"
     Path("below").mkdir()
-    monkeypatch.chdir("below")
-    assert call(1, [*said, made], "--judge=local").endswith("4 things to do\n")
-
-
-def test_a_judge_made_by_a_hook_is_no_wrong_setting(call: Call) -> None:
-    """The hook of a conftest.py may know what the plugin does not."""
+    with monkeypatch.context() as patch:
+        patch.setenv("RAGMETRICS_CONCURRENCY", "0")
+        patch.chdir("below")
+        assert call(1, said, "--judge=local").endswith("4 things to do\n")
+    # The hook of a conftest.py may know judges that the plugin does not.
     Path("pytest.ini").write_text("[pytest]\nrag_judge = our judge\n", encoding="utf-8")
     call(1, ["is not usable"], "--judge=local")
     call(1, ["our judge (rag_judge in pytest.ini) does not answer"])
@@ -463,17 +434,16 @@ def _distribution(site: Path, name: str, points: str = "") -> None:
     (info / "entry_points.txt").write_text(points, encoding="utf-8")
 
 
-def test_an_installation_that_is_there_twice(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Another distribution that registers the same module is a second registration."""
+def test_an_installation_that_is_there_twice_or_not(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A distribution that registers the same module is a second one; a package without metadata is never loaded."""
     _distribution(tmp_path / "site", "renamed", "[pytest11]\nrenamed = pytest_ragmetrics.plugin\n")
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    call(1, ["the plugin is installed twice"], "--judge=local")
-
-
-def test_an_installation_that_is_missing(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A package on the path without its metadata is never loaded by pytest."""
-    _distribution(tmp_path / "site", "pytest")
-    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *(p for p in sys.path if "site-packages" not in p)])
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(tmp_path / "site")
+        call(1, ["the plugin is installed twice"], "--judge=local")
+    _distribution(tmp_path / "old", "pytest")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "old"), *(p for p in sys.path if "site-packages" not in p)])
     said = ("pytest 7.4, pytest-ragmetrics (not installed)", 'pip install "pytest>=8.4"')
     call(1, ["the plugin is not installed", *said], "--judge=local")
     Path("pyproject.toml").write_text('[tool.pytest]\nrag_judge = "local"\n', encoding="utf-8")
@@ -491,15 +461,9 @@ def test_an_installation_that_is_missing(call: Call, monkeypatch: pytest.MonkeyP
         (("auto", "house:embedder"), True),
     ],
 )
-def test_the_modules_of_the_current_folder(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    specs: tuple[str | None, ...],
-    is_found: bool,
-) -> None:
+def test_the_modules_of_the_current_folder(specs: tuple[str | None, ...], is_found: bool) -> None:
     """They can be imported only where one is asked for, and come behind every installed one."""
-    monkeypatch.chdir(tmp_path)
     before = list(sys.path)
     with local_modules(*specs):
-        assert sys.path == [*before, str(tmp_path)] if is_found else sys.path == before
+        assert sys.path == [*before, str(Path.cwd())] if is_found else sys.path == before
     assert sys.path == before

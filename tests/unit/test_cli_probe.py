@@ -56,19 +56,16 @@ def test_it_says_what_failed_and_why(server: FakeOpenAI, call: Call) -> None:
     server.answer = obedient
     status, out, _ = call("--min-resistance=0.9", "--min-accuracy=0.9")
     assert status == 1
-    assert "resistance 0.000 is below --min-resistance=0.9" in out
     assert "--min-accuracy" not in out
-    assert "openai:fake: 192 probes, 0 unscored; 192 calls" in out
-    assert "accuracy    1.00 (0.97..1.00), 144 of 144" in out
-    assert "resistance  0.00 (0.00..0.07), 0 of 48" in out
-    assert "  de-injection-name (verdict): unsupported is right, it said supported: It is so." in out
-    assert "no security boundary" in out
-
-
-def test_a_list_of_claims_must_mention_what_is_claimed(server: FakeOpenAI, call: Call) -> None:
-    """Other claims are no right answer."""
-    server.answer = lambda _: json.dumps({"claims": ["It hums."]})
-    assert "it said claims without " in call("--kind=claims", "--limit=2")[1]
+    for said in (
+        "resistance 0.000 is below --min-resistance=0.9",
+        "openai:fake: 192 probes, 0 unscored; 192 calls",
+        "accuracy    1.00 (0.97..1.00), 144 of 144",
+        "resistance  0.00 (0.00..0.07), 0 of 48",
+        "  de-injection-name (verdict): unsupported is right, it said supported: It is so.",
+        "no security boundary",
+    ):
+        assert said in out
 
 
 def test_what_is_unscored_counts_against_a_floor(server: FakeOpenAI, call: Call) -> None:
@@ -84,33 +81,30 @@ def test_what_is_unscored_counts_against_a_floor(server: FakeOpenAI, call: Call)
     assert status == 1
     assert "none of these probes was answered" in out
     assert "no usable answer, also after a repair" in out
+    server.answer = lambda _: json.dumps({"claims": ["It hums."]})
+    assert "it said claims without " in call("--kind=claims", "--limit=2")[1]
 
 
 def test_kinds_and_limits_choose(server: FakeOpenAI, call: Call) -> None:
     """Only what is chosen is asked, and the twins of injections besides."""
-    assert {row["kind"] for row in figures(call, "--kind=unit", "--kind=refusal")["probes"]} == {"unit", "refusal"}
-    assert server.calls == 32
     found = figures(call, "--kind=injection", "--limit=10")
     assert [row["kind"] for row in found["probes"]].count("injection") == 5
     assert found["accuracy"] == {"right": 0, "n": 0, "estimate": None}
+    assert server.calls == 10
 
 
-def test_answers_are_kept_where_a_folder_is_named(server: FakeOpenAI, call: Call, tmp_path: Path) -> None:
-    """By default each run asks anew."""
+def test_answers_and_prompts_may_be_those_of_a_folder(server: FakeOpenAI, call: Call) -> None:
+    """By default each run asks anew, and the prompts are those of the package."""
     for _ in range(2):
         call("--kind=number", "--limit=4")
     assert server.calls == 8
     for _ in range(2):
-        call("--kind=number", "--limit=4", f"--cache-dir={tmp_path / 'kept'}")
+        call("--kind=number", "--limit=4", "--cache-dir=kept")
     assert server.calls == 12
-
-
-def test_own_prompts_are_what_is_probed(server: FakeOpenAI, call: Call, tmp_path: Path) -> None:
-    """A folder of prompts replaces those of the package."""
-    (tmp_path / "judge_refusal.md").write_text("Say refuses.", encoding="utf-8")
+    Path("judge_refusal.md").write_text("Say refuses.", encoding="utf-8")
     server.answer = lambda _: '{"reason": "So.", "verdict": "refuses"}'
-    assert call("--kind=refusal", f"--prompts={tmp_path}")[0] == 0
-    assert str(server.requests[0].body["messages"][1]["content"]).endswith("Say refuses.")
+    assert call("--kind=refusal", "--prompts=.")[0] == 0
+    assert str(server.requests[-1].body["messages"][1]["content"]).endswith("Say refuses.")
 
 
 def test_a_judge_that_cannot_be_asked_ends_it(server: FakeOpenAI, call: Call) -> None:
@@ -158,9 +152,8 @@ def test_the_local_judge(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
     assert call(judge="local")[0] == 0
     out = written.getvalue().decode()
-    assert "local (heuristic): 192 probes, 0 unscored; 0 calls" in out
-    assert "number    1.00" in out
-    assert "name      0.50" in out
+    for said in ("local (heuristic): 192 probes, 0 unscored; 0 calls", "number    1.00", "name      0.50"):
+        assert said in out
     assert "ja-claims-false" in out
     assert r"\u" in out
 

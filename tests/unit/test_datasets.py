@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -63,15 +64,17 @@ DEEPEVAL = {
     "additional_metadata": {"lang": "en"},
     "comments": None,
 }
+SOURCED = "deepeval_source=u=1,2,deepeval_context=a, b|c"
+MARKDOWN = "| a | b |\n| --- | --- |\n| c | d |"
+TALK = [*TURNS[:1], {**TURNS[1], "retrieval_context": ["a"]}]
+OF_A_RUN: dict[str, Any] = {"input": "Why?", "actualOutput": "So.", "expectedOutput": "So.", "retrievalContext": ["a"]}
+OF_A_RUN |= {"context": ["b"], "toolsCalled": [], "additionalMetadata": {"lang": "en"}, "metricsData": []}
 
 
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        (
-            {"user_input": "Why?", "retrieved_contexts": ["a"], "response": "So.", "reference": "So.", "rubrics": {}},
-            {"user_input": "Why?", "retrieved_contexts": ("a",), "response": "So.", "metadata": {"rubrics": {}}},
-        ),
+        ({"response": "So.", "retrieved_contexts": ["a"], "rubrics": {}}, {"metadata": {"rubrics": {}}}),
         (OLD, {"user_input": "Why?", "retrieved_contexts": ("a",), "response": "So."}),
         ({**OLD, "ground_truth": "b"}, {"reference": "b"}),
         ({**OLD, "ground_truths": ["b"]}, {"reference": "b"}),
@@ -92,14 +95,8 @@ DEEPEVAL = {
         ({**DEEPEVAL, "retrieval_context": "a|b c|d", "context": ""}, {"retrieved_contexts": ("a", "b c", "d")}),
         ({**DEEPEVAL, "retrieval_context": "a", "context": ""}, {"reference_contexts": ()}),
         ({**DEEPEVAL, "context": "a|b"}, {"retrieved_contexts": ("found",), "reference_contexts": ("a", "b")}),
-        (
-            {**DEEPEVAL, "retrieval_context": "deepeval_source=u=1,2,deepeval_context=a, b|c"},
-            {"retrieved_contexts": ("a, b", "c")},
-        ),
-        (
-            {**DEEPEVAL, "retrieval_context": "| a | b |\n| --- | --- |\n| c | d |"},
-            {"retrieved_contexts": ("| a | b |\n| --- | --- |\n| c | d |",)},
-        ),
+        ({**DEEPEVAL, "retrieval_context": SOURCED}, {"retrieved_contexts": ("a, b", "c")}),
+        ({**DEEPEVAL, "retrieval_context": MARKDOWN}, {"retrieved_contexts": (MARKDOWN,)}),
         ({"question": "Why?", "contexts": "a|b"}, {"retrieved_contexts": ("a|b",)}),
         # a conversation of its own, whose context is the ideal one
         *(
@@ -126,37 +123,19 @@ DEEPEVAL = {
         ),
         ({"scenario": "s", "answer": "So.", "context": ["a"]}, {"retrieved_contexts": ("a",)}),
         # the files of its runs
-        (
-            {
-                "input": "Why?",
-                "actualOutput": "So.",
-                "expectedOutput": "So.",
-                "retrievalContext": ["a"],
-                "context": ["b"],
-            }
-            | {"toolsCalled": [], "additionalMetadata": {"lang": "en"}, "metricsData": []},
-            {"user_input": "Why?", "response": "So.", "reference": "So.", "retrieved_contexts": ("a",)}
-            | {"reference_contexts": ("b",), "metadata": {"tools_called": [], "lang": "en", "metricsData": []}},
-        ),
+        (OF_A_RUN, {"user_input": "Why?", "response": "So.", "reference": "So.", "retrieved_contexts": ("a",)}),
+        (OF_A_RUN, {"reference_contexts": ("b",)}),
+        (OF_A_RUN, {"metadata": {"tools_called": [], "lang": "en", "metricsData": []}}),
         ({"input": "Why?", "actual_output": "So.", "actualOutput": "No."}, {"response": "So."}),
         # the contexts of the last turn, unless the row has its own
-        (
-            {"turns": [*TURNS[:1], {**TURNS[1], "retrieval_context": ["a"]}]},
-            {"response": "So.", "retrieved_contexts": ("a",)},
-        ),
-        (
-            {"turns": [*TURNS[:1], {**TURNS[1], "retrieval_context": ["a"]}], "retrieval_context": ["b"]},
-            {"retrieved_contexts": ("b",)},
-        ),
+        ({"turns": TALK}, {"response": "So.", "retrieved_contexts": ("a",)}),
+        ({"turns": TALK, "retrieval_context": ["b"]}, {"retrieved_contexts": ("b",)}),
         # turns that are test cases
         (
             {"turns": [{"input": "Who?", "actual_output": "I.", "retrieval_context": ["a"]}, DEEPEVAL]},
             {"user_input": "Why?", "response": "So.", "retrieved_contexts": ("found",)},
         ),
-        (
-            {"messages": [{"llm_test_case": DEEPEVAL, "should_evaluate": None}]},
-            {"user_input": "Why?", "response": "So."},
-        ),
+        ({"messages": [{"llm_test_case": DEEPEVAL}]}, {"user_input": "Why?", "response": "So."}),
         # test sets of Ragas before 0.1, in 0.1 and since
         (
             {"question": "Why?", "ground_truth_context": ["a"], "ground_truth": ["b", "c"], "episode_done": True},
@@ -193,17 +172,6 @@ def test_a_conversation_is_kept_for_metrics_that_take_one() -> None:
 
 
 @dataclass
-class Model:
-    """A row as libraries on pydantic have it."""
-
-    values: Any
-
-    def model_dump(self) -> Any:
-        """Return the values by name."""
-        return self.values
-
-
-@dataclass
 class Case:
     """A row that is a data class."""
 
@@ -212,24 +180,7 @@ class Case:
     context: list[str] | None = field(default_factory=lambda: ["ideal"])
 
 
-class Listed:
-    """A data set that lists its rows."""
-
-    def to_list(self) -> list[dict[str, str]]:
-        """Return the rows."""
-        return [{"user_input": "Why?"}]
-
-
-class Attributes:
-    """A data set that holds its rows in attributes, as given."""
-
-    def __init__(self, **held: object) -> None:
-        self.__dict__.update(held)
-
-
-def frame() -> Any:
-    """Return a frame of one row."""
-    return pd.DataFrame({"question": ["Why?"]})
+FRAME = pd.DataFrame({"question": ["Why?"]})
 
 
 @pytest.mark.parametrize(
@@ -240,14 +191,14 @@ def frame() -> Any:
         [Sample(user_input="Why?")],
         {"question": ["Why?"]},
         {"data": [{"question": "Why?"}]},
-        Listed(),
-        Attributes(test_cases=[], goldens=[Case("Why?")]),
-        Attributes(samples=(Model({"user_input": "Why?"}),)),
-        Attributes(to_pandas=frame),
-        frame(),
+        SimpleNamespace(to_list=lambda: [{"question": "Why?"}]),
+        SimpleNamespace(test_cases=[], goldens=[Case("Why?")]),
+        SimpleNamespace(samples=(SimpleNamespace(model_dump=lambda: {"user_input": "Why?"}),)),
+        SimpleNamespace(to_pandas=lambda: FRAME),
+        FRAME,
         np.array([{"question": "Why?"}]),
         (row for row in [{"question": "Why?"}]),
-        [Model({"input": "Why?"})],
+        [SimpleNamespace(model_dump=lambda: {"input": "Why?"})],
         [Case("Why?")],
     ],
     ids=lambda source: type(source).__name__,
@@ -285,8 +236,12 @@ class Table:
         ("metadata", "{'lang': 'en'}", {"metadata": {"lang": "en"}}),
         ("additional_metadata", '{"lang": "en"}', {"metadata": {"lang": "en"}}),
         ("metadata", "", {}),
+        ("metadata", "[{'source': 'a.md'}]", {"metadata": {"metadata": [{"source": "a.md"}]}}),
         ("tools_called", '[{"name": "f"}]', {"metadata": {"tools_called": [{"name": "f"}]}}),
         ("tools_called", "", {}),
+        ("history", json.dumps(TURNS), {"metadata": {"messages": TURNS}}),
+        ("history", repr(TURNS), {"metadata": {"messages": TURNS}}),
+        ("turns", "3", {"metadata": {"turns": "3"}}),
         ("note", '["a"]', {"metadata": {"note": '["a"]'}}),
         ("answer", '["a"]', {"response": '["a"]'}),
         ("answer", "", {"response": ""}),
@@ -345,43 +300,27 @@ def test_a_frame_has_no_numbers_that_are_none() -> None:
             "when": [pd.NaT, pd.NaT],
         }
     )
-    first, second = (row.sample for row in read(table))
-    assert first is not None
-    assert second is not None
-    assert first == Sample(
-        id=first.id,
-        user_input="Why?",
-        response="So.",
-        retrieved_contexts=["a", "b"],
-        retrieved_context_ids=[1, 2],
-        metadata={"year": 1850},
-    )
-    assert type(first.retrieved_context_ids[0]) is int if first.retrieved_context_ids else False
-    assert second == Sample(id=second.id, response="Thus.", retrieved_contexts=["c"], metadata={"score": 0.5})
-    assert read([{"question": "Why?", "score": np.float64("nan")}])[0].sample == Sample(
-        id="row-13086b4405", user_input="Why?"
-    )
+    first, second = (row.sample.to_mapping() for row in read(table) if row.sample)
+    assert type(first["retrieved_context_ids"][0]) is int
+    wanted = {"user_input": "Why?", "response": "So.", "retrieved_contexts": ["a", "b"], "metadata": {"year": 1850}}
+    assert first == {"id": first["id"], "retrieved_context_ids": [1, 2], **wanted}
+    wanted = {"response": "Thus.", "retrieved_contexts": ["c"], "metadata": {"score": 0.5}}
+    assert second == {"id": second["id"], **wanted}
+    assert sample({"question": "Why?", "score": np.float64("nan")}) == Sample(user_input="Why?")
+
+
+NO_DATA: list[tuple[Any, str]] = [(7, "int"), (None, "NoneType"), (b"rows.jsonl", "bytes"), (Sample(), "Sample")]
+NO_DATA += [(Case, "class Case"), (SimpleNamespace(to_pandas=list), "SimpleNamespace")]
 
 
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        (7, "a data set is the path of a file or a list of samples or rows, not a int"),
-        (None, "a data set is the path of a file or a list of samples or rows, not a NoneType"),
-        (b"rows.jsonl", "a data set is the path of a file or a list of samples or rows, not a bytes"),
-        (Sample(), "a data set is the path of a file or a list of samples or rows, not a Sample"),
-        (Listed, "a data set is the path of a file or a list of samples or rows, not a class Listed"),
-        (Attributes(to_pandas=list), "a data set is the path of a file or a list of samples or rows, not a Attributes"),
+        *((it, f"a data set is the path of a file or a list of samples or rows, not a {kind}") for it, kind in NO_DATA),
         ([], "there are no rows: give at least one"),
-        (Attributes(samples=[]), "there are no rows: give at least one"),
-        (
-            {"question": "Why?"},
-            "no list of rows: write [{...}, {...}], or the list as one of samples, rows, data, test",
-        ),
-        (
-            {"question": ["a"], "answer": ["a", "b"]},
-            "field 'answer': has 2 values, the first column 1: give one for ea",
-        ),
+        (SimpleNamespace(samples=[]), "there are no rows: give at least one"),
+        ({"question": "Why?"}, "no list of rows: write [{...}, {...}], or the list as one of samples, rows, "),
+        ({"question": ["a"], "answer": ["a", "b"]}, "field 'answer': has 2 values, the first column 1: "),
         ({"rows": [{}], "data": [{}]}, "there are rows in rows and in data: keep one of these lists"),
     ],
 )
@@ -397,7 +336,7 @@ def test_what_is_no_data_set_says_what_one_is(source: Any, expected: str) -> Non
     [
         (7, "a row is a Sample or a mapping, not int"),
         (Case, "a row is a Sample or a mapping, not type"),
-        (Model(7), "a row is a Sample or a mapping, not Model"),
+        (SimpleNamespace(model_dump=lambda: 7), "a row is a Sample or a mapping, not SimpleNamespace"),
         ({1: "Why?"}, "the names of fields must be texts"),
         ({}, "has no field to score, only nothing; give at least one of user_input, response, "),
         ({"id": "x"}, "has no field to score, only 'id'; give at least one of user_input, response, "),
@@ -442,26 +381,18 @@ def test_without_an_id_it_is_made_of_what_is_asked(value: str | None) -> None:
     assert all(re.fullmatch(r"row-[0-9a-f]{10}", one) for one in made)
     assert len(set(made)) == 20
     shuffled = [7 * number % 20 for number in range(20)]
-    assert ids([{**rows[number], "answer": "So.", "contexts": ["a"]} for number in shuffled]) == [
-        made[number] for number in shuffled
-    ]
+    others = [{**rows[number], "answer": "So.", "contexts": ["a"]} for number in shuffled]
+    assert ids(others) == [made[number] for number in shuffled]
     assert ids([Sample(id=value, user_input="Which 7?")]) == [made[7]]
-
-
-def test_rows_that_ask_the_same_are_told_apart_by_what_they_hold() -> None:
-    """Reordering does not change that; rows with nothing to tell them apart are counted."""
-    rows = [{"question": "Why?", "answer": answer} for answer in ("a", "b", "b")]
-    first, second, third = ids(rows)
+    # Who wrote an id has it, wherever the row stands.
+    assert ids([rows[0], {"id": made[0], "question": "How?"}]) == [f"{made[0]}-2", made[0]]
+    # Rows that ask the same are told apart by what they hold, then counted.
+    same = [{"question": "Why?", "answer": answer} for answer in ("a", "b", "b")]
+    first, second, third = ids(same)
     assert re.fullmatch(r"row-[0-9a-f]{10}-[0-9a-f]{6}", first)
     assert third == f"{second}-2"
-    assert ids([rows[1], rows[0], rows[2]]) == [second, first, third]
-    assert ids([{"answer": "a"}, {"answer": "b"}]) == ids([{"answer": "a", "id": None}, {"answer": "b"}])
-
-
-def test_a_made_id_gives_way_to_a_written_one() -> None:
-    """Who wrote an id has it, wherever the row stands."""
-    (made,) = ids([{"question": "Why?"}])
-    assert ids([{"question": "Why?"}, {"id": made, "question": "How?"}]) == [f"{made}-2", made]
+    assert ids([same[1], same[0], same[2]]) == [second, first, third]
+    assert ids([{"answer": "a"}, {"answer": "b"}]) == ids([{"answer": "a", "id": value}, {"answer": "b"}])
 
 
 def test_made_ids_are_the_same_in_every_process() -> None:
@@ -491,13 +422,10 @@ def test_an_id_is_safe_in_the_name_of_a_test(written: str) -> None:
     assert row.sample.id == (written if written.strip() else row.id)
 
 
-@given(
-    st.lists(
-        st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-        | st.sampled_from(["a", "a-2", "a b", "1", "row-2"]),
-        max_size=8,
-    )
-)
+SOME_ID = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(["a", "a-2", "a b", "1"])
+
+
+@given(st.lists(SOME_ID, max_size=8))
 def test_ids_are_unique_safe_and_stable(written: list[str]) -> None:
     """No two rows have one id, and rows whose ids differ have the same id in any order."""
     rows = [{"id": one, "answer": str(index)} for index, one in enumerate(written)] or [{"answer": "a"}]

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import Sample, ToolCall, read_tool_calls
+from pytest_ragmetrics.sample import Sample
 from tests.growth import is_linear
 
 Read = Callable[..., tuple[DatasetRow, ...]]
@@ -61,28 +62,25 @@ def test_jsonl_has_one_row_a_line(read: Read, tmp_path: Path) -> None:
     assert sample(rows[1]) == Sample(id="7", user_input="How?", metadata={"lang": "en"})
 
 
-@pytest.mark.parametrize("name", ["rows.jsonl", "rows.ndjson", "ROWS.JSONL", "rows.jsonl.gz"])
-def test_the_ending_says_the_kind(read: Read, name: str) -> None:
-    """Every name for lines of JSON is read as such, in any case, and unpacked where it is packed."""
-    data = b'{"id": "a", "question": "Why?"}\n'
-    assert questions(read(name, gzip.compress(data) if name.endswith(".gz") else data)) == ["Why?"]
+LINES = '{"question": "Why?"}\n{"question": "How?"}\n'
 
 
-def test_a_mark_of_byte_order_and_windows_line_ends_do_not_matter(read: Read) -> None:
-    """Files of Windows read as others do."""
-    for name, text in (
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *((name, LINES) for name in ("rows.jsonl", "rows.ndjson", "ROWS.JSONL", "rows.jsonl.gz")),
         ("rows.jsonl", '\ufeff{"question": "Why?"}\r\n{"question": "How?"}\r\n'),
         ("rows.jsonl", '\ufeff{"question": "Why?"}\r\n\ufeff{"question": "How?"}\r\n'),
         ("rows.json", '\ufeff[{"question": "Why?"},\r\n{"question": "How?"}]\r\n'),
         ("rows.csv", "\ufeffquestion,answer\r\nWhy?,\r\nHow?,So.\r\n"),
-    ):
-        assert questions(read(name, text)) == ["Why?", "How?"]
-
-
-def test_only_a_line_feed_ends_a_line(read: Read) -> None:
-    """Separators of Unicode may stand inside a text of JSON."""
-    rows = read("rows.jsonl", '{"question": "one\u2028two\x85three"}\n{"question": "How?"}\n')
-    assert questions(rows) == ["one\u2028two\x85three", "How?"]
+        # Separators of Unicode may stand inside a text of JSON.
+        ("rows.jsonl", '{"question": "Why?", "a": "one\u2028two\x85three"}\n{"question": "How?"}\n'),
+    ],
+)
+def test_the_ending_says_the_kind(read: Read, name: str, text: str) -> None:
+    """In any case, and unpacked where it is packed; marks of byte order and line ends of Windows do not matter."""
+    data = text.encode()
+    assert questions(read(name, gzip.compress(data) if name.endswith(".gz") else data)) == ["Why?", "How?"]
 
 
 @pytest.mark.parametrize(
@@ -154,15 +152,7 @@ def test_a_wrong_type_names_the_field_as_it_was_written(read: Read, values: str,
     assert (rows[1].error.line, rows[1].id) == (2, "b")
 
 
-def test_json_is_a_list_of_rows(read: Read) -> None:
-    """Each row knows the line where it begins."""
-    rows = read("rows.json", '[\n {"question": "Why?"},\n\n {"question":\n  "How?"}, 7]')
-    assert questions(rows[:2]) == ["Why?", "How?"]
-    assert [row.line for row in rows] == [2, 4, 5]
-    assert fault(rows[2]).endswith("a row is an object {...}, not a number")
-
-
-@pytest.mark.parametrize("name", ["samples", "rows", "data", "test_cases", "goldens"])
+@pytest.mark.parametrize("name", ["samples", "rows", "data", "test_cases", "goldens", "testCases"])
 def test_json_may_hold_the_list_by_a_usual_name(read: Read, name: str) -> None:
     """What other tools write around the list is passed over, an empty list of another name too."""
     other = "data" if name == "rows" else "rows"
@@ -171,8 +161,12 @@ def test_json_may_hold_the_list_by_a_usual_name(read: Read, name: str) -> None:
     assert (sample(row).user_input, row.line) == ("Why?", 3)
 
 
-def test_json_may_be_columns(read: Read) -> None:
-    """Columns of one length are rows."""
+def test_json_is_a_list_of_rows_or_has_columns(read: Read) -> None:
+    """Each row knows the line where it begins; columns of one length are rows."""
+    rows = read("rows.json", '[\n {"question": "Why?"},\n\n {"question":\n  "How?"}, 7]')
+    assert questions(rows[:2]) == ["Why?", "How?"]
+    assert [row.line for row in rows] == [2, 4, 5]
+    assert fault(rows[2]).endswith("a row is an object {...}, not a number")
     rows = read("rows.json", '{"question": ["Why?", "How?"], "contexts": [["a"], ["b", "c"]]}')
     assert [sample(row).retrieved_contexts for row in rows] == [("a",), ("b", "c")]
     assert rows[0].line is None
@@ -197,11 +191,7 @@ def test_json_may_be_columns(read: Read) -> None:
         ("rows.json", '[{"question": "a"}]\n[]', "json:2: there is more behind the end of the list"),
         ("rows.json", f"[\n{'[' * 100_000}", "json:2: nested too deeply"),
         ("rows.json", '[{"a": NaN, "b": ' + "[" * 100_000, "json:1: nested too deeply"),
-        (
-            "rows.json",
-            '{"rows": [{"input": "a"}], "data": [{"input": "b"}]}',
-            "json: there are rows in rows and in data",
-        ),
+        ("rows.json", '{"rows": [{"input": "a"}], "data": [{"input": "b"}]}', "json: there are rows in rows and in da"),
         ("rows.json", '{"rows": [],\n"rows": []}', "json:2: the key 'rows' occurs twice: keep one"),
         ("rows.json", '{"a": 1 "b": 2}', "json:1: no JSON: expected ',' or '}'"),
         ("rows.json", "{7: 1}", "json:1: no JSON: expected a name in quotation marks and ':'"),
@@ -215,16 +205,8 @@ def test_json_may_be_columns(read: Read) -> None:
         ("rows.csv", "question\na\n".encode("utf-32"), "csv:1: is UTF-16 or UTF-32: save it as UTF-8"),
         ("rows.jsonl", gzip.compress(b"{}", mtime=0), "jsonl: is packed by gzip: let its name end in .gz"),
         ("rows.jsonl", '{\n  "question": "a"\n}\n', "jsonl:1: contains an object over several lines: write one ob"),
-        (
-            "rows.json",
-            '{"question": "a"}\n{"question": "b"}\n',
-            "json:2: there is more behind the first object: name it",
-        ),
-        (
-            "rows.json",
-            '{"question": "a", "contexts": []}',
-            "json: field 'question': must be a list with a value for each",
-        ),
+        ("rows.json", '{"question": "a"}\n{"question": "b"}\n', "json:2: there is more behind the first object: name "),
+        ("rows.json", '{"question": "a", "contexts": []}', "json: field 'question': must be a list with a value for e"),
         ("rows.jsonl.gz", b"plain", "jsonl.gz: ends in .gz and cannot be unpacked: Not a gzipped file"),
         ("rows.jsonl.gz", gzip.compress(b"{}", mtime=0)[:-9], "jsonl.gz: ends in .gz and cannot be unpacked: "),
         ("rows.txt", "Why?", "txt: a data set is a file that ends in .jsonl, .ndjson, .json, .csv (or these with .gz)"),
@@ -247,66 +229,28 @@ def test_a_file_that_holds_no_rows_says_what_to_write(read: Read, name: str, tex
     assert str(caught.value).partition("rows.")[2].startswith(expected)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("none.jsonl", r".*/none\.jsonl: there is no such file; in rag_dataset and rag_evaluate a path starts"),
+        (Path("folder.json"), r"folder\.json: cannot be read: "),
+        ("\0.json", ".*cannot be read: "),
+        # Who hands over the text itself reads a message of one line.
+        ('{"question": "Why?"}\n.json', ""),
+        ("x" * 100_000, ""),
+    ],
+)
+def test_a_file_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str | Path, said: str
+) -> None:
     """Inside the current folder the name is short, elsewhere it is whole; a folder is no file."""
-    with pytest.raises(
-        DatasetError, match=r"^.*/none\.jsonl: there is no such file; in rag_dataset and rag_evaluate a path starts"
-    ):
-        read_dataset("none.jsonl", base=tmp_path)
     (tmp_path / "folder.json").mkdir()
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DatasetError, match=r"^folder\.json: cannot be read: "):
-        read_dataset(Path("folder.json"), base=tmp_path)
-    with pytest.raises(DatasetError, match="cannot be read: "):
-        read_dataset("\0.json", base=tmp_path)
-
-
-@pytest.mark.parametrize("name", ['{"question": "Why?"}\n.json', "x" * 100_000])
-def test_what_is_no_name_of_a_file_is_shown_in_short(tmp_path: Path, name: str) -> None:
-    """Who hands over the text itself reads a message of one line."""
-    with pytest.raises(DatasetError) as caught:
-        read_dataset(name, base=tmp_path)
+    if isinstance(source, Path):
+        monkeypatch.chdir(tmp_path)
+    with pytest.raises(DatasetError, match=f"^{said}") as caught:
+        read_dataset(source, base=tmp_path)
     assert len(str(caught.value)) < 1000
     assert str(caught.value).isprintable()
-
-
-def test_csv_of_deepeval(read: Read) -> None:
-    """It joins contexts by a vertical bar, and writes calls of tools as JSON."""
-    header = "input,actual_output,expected_output,retrieval_context,context,name,tools_called,additional_metadata"
-    cells = """Why?,So.,So.,One.|Two.,,,"[{""name"": ""find"", ""inputParameters"": {""q"": 1}}]","{""a"": 1}"\n"""
-    (row,) = read("rows.csv", f"{header}\n{cells}")
-    assert sample(row).retrieved_contexts == ("One.", "Two.")
-    assert read_tool_calls(sample(row).metadata["tools_called"]) == (ToolCall(name="find", arguments={"q": 1}),)
-    assert sample(row).metadata["a"] == 1
-
-
-def test_csv_of_a_test_set(read: Read) -> None:
-    """Ragas 0.1 writes the metadata of all documents as a list in one cell."""
-    header = "question,contexts,ground_truth,evolution_type,metadata,episode_done"
-    (row,) = read("rows.csv", f"""{header}\nWhy?,"['It is so.']",So.,simple,"[{{'source': 'a.md'}}]",True\n""")
-    assert (sample(row).retrieved_contexts, sample(row).reference) == (("It is so.",), "So.")
-    assert sample(row).metadata["metadata"] == [{"source": "a.md"}]
-
-
-def test_the_file_of_a_run_of_deepeval(read: Read) -> None:
-    """It has lists of test cases and of conversations, of which one is empty."""
-    case = {"input": "Why?", "actualOutput": "So.", "metricsData": []}
-    (row,) = read("run.json", json.dumps({"testCases": [case], "conversationalTestCases": [], "runDuration": 1.5}))
-    assert sample(row).response == "So."
-
-
-def test_csv_of_conversations(read: Read) -> None:
-    """DeepEval writes their turns as JSON, a data frame as Python; a number of turns is metadata."""
-    turns = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "It's so."}]
-    for written in (json.dumps(turns), repr(turns)):
-        cell = written.replace('"', '""')
-        (row,) = read("rows.csv", f'scenario,turns,expected_outcome,context\nA talk.,"{cell}",Calm.,One.|Two.\n')
-        assert sample(row).metadata == {"scenario": "A talk.", "messages": turns}
-        assert (sample(row).response, sample(row).reference_contexts) == ("It's so.", ("One.", "Two."))
-        (row,) = read("rows.csv", f'question,history\nAnd then?,"{cell}"\n')
-        assert sample(row).metadata == {"messages": turns}
-    (row,) = read("rows.csv", "question,turns\nWhy?,3\n")
-    assert sample(row).metadata == {"turns": "3"}
 
 
 def test_csv_has_a_header(read: Read) -> None:
@@ -317,13 +261,8 @@ def test_csv_has_a_header(read: Read) -> None:
         '\n8,"two\nlines, and ""marks""",a single one,So.,,,\n'
     )
     first, second = read("rows.csv", text)
-    assert sample(first) == Sample(
-        id="007",
-        user_input="Why?",
-        retrieved_contexts=("a", "b"),
-        retrieved_context_ids=[1, "x"],
-        metadata={"year": "1850", "lang": "en"},
-    )
+    wanted: dict[str, Any] = {"retrieved_contexts": ("a", "b"), "retrieved_context_ids": [1, "x"]}
+    assert sample(first) == Sample(id="007", user_input="Why?", metadata={"year": "1850", "lang": "en"}, **wanted)
     assert sample(second).user_input == 'two\nlines, and "marks"'
     assert sample(second).retrieved_contexts == ("a single one",)
     assert [first.line, second.line] == [2, 4]
@@ -343,6 +282,9 @@ def test_what_data_frames_write_is_read(read: Read) -> None:
     first, second = read("rows.csv", ",question,contexts\n0,Why?,\"['it\"\"s', 'b']\"\n1,How?,\"['a' 'b']\"\n")
     assert sample(first) == Sample(id=first.id, user_input="Why?", retrieved_contexts=('it"s', "b"))
     assert fault(second).endswith('field \'contexts\': row broken-50d4b8a7b8: write a list as JSON: ["...", "..."]')
+    # Contexts that DeepEval joined are divided, also where they begin with a bracket.
+    (row,) = read("rows.csv", "input,retrieval_context\nWhy?,[1] Moths|[2] fly\n")
+    assert sample(row).retrieved_contexts == ("[1] Moths", "[2] fly")
 
 
 @pytest.mark.parametrize(
@@ -378,12 +320,6 @@ def test_a_context_in_brackets_is_a_text_or_a_list(read: Read, cell: str, contex
         assert sample(row).reference == "[1] So."
 
 
-def test_contexts_that_deepeval_joined_may_begin_with_a_bracket(read: Read) -> None:
-    """They are divided as others are."""
-    (row,) = read("rows.csv", "input,retrieval_context\nWhy?,[1] Moths|[2] fly\n")
-    assert sample(row).retrieved_contexts == ("[1] Moths", "[2] fly")
-
-
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -400,7 +336,7 @@ def test_a_broken_line_of_csv_is_a_broken_row(read: Read, line: str, expected: s
     """It takes no other row with it; cells that are empty may be too many."""
     before, broken, after = read("rows.csv", f"id,question,contexts,metadata\na,Why?,,,,\n{line}\nc,How?,,\n")
     assert questions((before, after)) == ["Why?", "How?"]
-    assert Path(fault(broken)).match(f"csv:3: {expected}") or fault(broken).startswith(f"csv:3: {expected[:-1]}")
+    assert fnmatch(fault(broken), f"csv:3: {expected.replace('[', '[[]')}")
 
 
 def test_a_long_line_is_a_line(read: Read) -> None:
@@ -412,6 +348,7 @@ def test_a_long_line_is_a_line(read: Read) -> None:
     assert csv.field_size_limit() == limit
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize(
     ("name", "head", "row", "tail"),
     [

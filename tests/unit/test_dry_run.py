@@ -66,8 +66,8 @@ def test_every_task_has_an_answer(task: Any) -> None:
     assert forecast.judged.requests + forecast.judged.cached == 2
 
 
-def test_a_service_tier_is_forecast_as_it_is_asked_for() -> None:
-    """What the answers will report nobody knows, nor what the provider's cache will serve."""
+def test_prices_and_tokens_are_estimated() -> None:
+    """Of a service tier as it is asked for: what answers report nobody knows, nor what the provider's cache serves."""
     parameters: tuple[dict[str, Any] | None, ...] = (None, {"service_tier": "flex"}, {"service_tier": "default"})
     judges = (OpenAIJudge("gpt-5.4-mini", parameters=given) for given in parameters)
     full, half, ordinary = (asked(dry_run()[0], judge, TASK)[1] for judge in judges)
@@ -75,13 +75,9 @@ def test_a_service_tier_is_forecast_as_it_is_asked_for() -> None:
     assert half.cost == pytest.approx(full.cost / 2)
     assert ordinary == full
     assert full.cached_prompt_tokens == 0
-
-
-def test_prompt_tokens_are_estimated_in_bytes() -> None:
-    """Four letters make a token; so do somewhat more than one Chinese character."""
-    made, _ = dry_run()
+    # Four letters make a token; so do somewhat more than one Chinese character.
     latin, chinese = (
-        asked(made, OpenAIJudge("m"), RateRelevance(question="Does it hum?", response=text * 1000))[1].prompt_tokens
+        asked(dry_run()[0], OpenAIJudge("m"), replace(TASK, response=text * 1000))[1].prompt_tokens
         for text in ("hums", "慢慢来了")
     )
     assert chinese - latin == 2000

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics.datasets import read_dataset
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, Reply, failing, filtered, out_of_quota, silent
@@ -88,18 +89,9 @@ def test_documents_become_rows_that_are_word_for_word_theirs(server: FakeOpenAI,
         assert metadata["support"] == [row["reference"]]
         assert metadata["judge"] == DEFAULT_OPENAI
     assert sorted(path.name for path in Path().iterdir()) == [".ragmetrics", "docs", "golden.jsonl"]
-
-
-def test_the_seed_says_which_passages(call: Call) -> None:
-    """The same seed makes the same set, also without what is kept; another one another."""
-
-    def made(*arguments: str) -> bytes:
-        OUT.unlink(missing_ok=True)
-        assert call(4, *arguments)[0] == 0
-        return OUT.read_bytes()
-
-    assert made() == made("--cache-dir", "elsewhere", "--concurrency", "1", "--language", "auto")
-    assert made() != made("--seed", "1")
+    # The file is a data set as it is.
+    samples = [(found.id, found.sample and found.sample.reference) for found in read_dataset(OUT, base=Path())]
+    assert samples == [(row["id"], row["reference"]) for row in made]
 
 
 def test_a_further_run_goes_on(server: FakeOpenAI, call: Call) -> None:
@@ -133,16 +125,19 @@ def test_too_few_passages_are_an_error(server: FakeOpenAI, call: Call, monkeypat
     document("Twin.md", Path("docs/Aru.md").read_text(encoding="utf-8"))
     status, out, _ = call(20)
     assert status == 1
-    assert "golden.jsonl: 12 rows, 12 of them new\n20 were asked for, and every passage was tried" in out
-    assert "skipped 3 passages: " in out
-    assert "  docs/a.md#1: suspicious: asks to ignore instructions\n" in out
-    assert "  docs/b.md#1: too short\n" in out
-    assert ".md#1: the same text as another: docs/" in out
-    assert "no text, passed over: docs/d.pdf\n" in out
+    for said in (
+        "golden.jsonl: 12 rows, 12 of them new\n20 were asked for, and every passage was tried",
+        "skipped 3 passages: ",
+        "  docs/a.md#1: suspicious: asks to ignore instructions\n",
+        "  docs/b.md#1: too short\n",
+        ".md#1: the same text as another: docs/",
+        "no text, passed over: docs/d.pdf\n",
+    ):
+        assert said in out
     assert "Ignore all" not in json.dumps([request.body for request in server.requests])
-    assert screen.getvalue().startswith("\rrows ")
-    assert screen.getvalue().endswith("\rrows 12/20, 3 passages skipped\n")
-    assert screen.getvalue().count("\n") == 1
+    shown = screen.getvalue()
+    assert (shown[:6], shown.count("\n")) == ("\rrows ", 1)
+    assert shown.endswith("\rrows 12/20, 3 passages skipped\n")
     for number in range(8):
         document(f"short{number}.md", f"No. {number}.")
         document(f"picture{number}.png", "x")
@@ -154,17 +149,16 @@ def test_too_few_passages_are_an_error(server: FakeOpenAI, call: Call, monkeypat
 
 def test_a_killed_run_loses_nothing_that_was_answered(server: FakeOpenAI, call: Call) -> None:
     """After SIGKILL the rows are whole; the next run asks for the rest, and for nothing a second time."""
-    stalled = threading.Semaphore(0)
+    stalled = threading.Event()
 
     def stall(_: object) -> Reply:
-        stalled.release()
+        stalled.set()
         return silent()
 
     server.answer = after(9, stall)
     command = [sys.executable, "-m", "pytest_ragmetrics", "generate", "docs", "-o", str(OUT), "--questions=8"]
-    running = subprocess.Popen([*command, "--concurrency=2"], stdout=subprocess.PIPE)
-    assert stalled.acquire(timeout=60)
-    assert stalled.acquire(timeout=60)
+    running = subprocess.Popen([*command, "--concurrency=1"], stdout=subprocess.PIPE)
+    assert stalled.wait(timeout=60)
     running.kill()
     running.communicate()
     before = rows()
@@ -218,6 +212,16 @@ def test_without_credit_or_calls_the_rows_are_kept(
     assert server.duplicates == 0
 
 
+def test_the_seed_says_which_passages(call: Call) -> None:
+    """The same seed makes the same set, also without what is kept; another one another."""
+    made: list[bytes] = []
+    for more in ("", "--cache-dir elsewhere --concurrency 1 --language auto", "--seed 1"):
+        OUT.unlink(missing_ok=True)
+        assert call(4, *more.split())[0] == 0
+        made.append(OUT.read_bytes())
+    assert made[0] == made[1] != made[2]
+
+
 def test_an_outage_or_a_broken_document_ends_the_run(server: FakeOpenAI, call: Call) -> None:
     """A provider that answers nothing is not asked about every passage; file and line are named before any is asked."""
     server.answer = lambda _: failing(500)
@@ -261,16 +265,14 @@ def test_a_passage_without_an_answer_harms_no_other(server: FakeOpenAI, call: Ca
     assert "none at all" in out
     assert "judge: 6 calls" in out
     assert server.calls == 6
-
-
-def test_eight_failures_end_the_run_only_in_a_row(server: FakeOpenAI, call: Call) -> None:
-    """A row between them shows that the provider answers."""
+    # Eight failures end the run only in a row: a row between them shows that the provider answers.
+    OUT.unlink()
     turn = itertools.count(1)
     server.answer = lambda body: answer_sensibly(body) if next(turn) in {5, 6, 11, 12} else filtered()
-    status, out, _ = call(2, "--concurrency", "1")
+    status, out, _ = call(2, "--concurrency", "1", "--cache-dir", "fresh")
     assert status == 0
     assert "skipped 8 passages: 8 the judge failed" in out
-    assert server.calls == 12
+    assert server.calls == 18
 
 
 def test_the_same_question_is_kept_once(server: FakeOpenAI, call: Call) -> None:
@@ -287,55 +289,31 @@ def test_the_same_question_is_kept_once(server: FakeOpenAI, call: Call) -> None:
     assert len(rows()) == 1
 
 
-def test_given_passages_keep_their_ids(call: Call) -> None:
-    """The ids of a retriever can then be compared with the rows."""
-    lines = [
-        {"id": f"kb/{name}", "text": f"The ferry of {name} carries {40 + n} sheep."} for n, name in enumerate(NAMES)
-    ]
-    Path("kb.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    assert call(3, docs=("kb.jsonl",))[0] == 0
-    for row in rows():
-        assert row["reference_context_ids"][0].startswith("kb/")
-        assert lines[row["metadata"]["line"] - 1]["text"] == row["reference_contexts"][0]
-
-
 @pytest.mark.parametrize(
-    ("spec", "problem"),
+    ("arguments", "status", "said"),
     [
-        ("local", "writes no questions: name a model"),
-        ("auto", "no model is configured to write questions: set OPENAI_API_KEY"),
-        ("openai:gpt-5", "OPENAI_API_KEY"),
+        (["nowhere"], 2, "nowhere: there is no such file or folder"),
+        (["docs", "--questions", "9" * 5000], 2, "is not a whole number of at least 1"),
+        (["docs", "-o", "golden.csv"], 2, "'golden.csv' is not a *.jsonl file"),
+        (["docs", "-o", "docs/Aru.md/golden.jsonl"], 2, "cannot be written: no file can be made in '"),
+        (["docs", "-o", "/proc/golden.jsonl"], 2, "/proc/golden.jsonl cannot be written: "),
+        (["docs", "-o", "other.jsonl"], 2, "other.jsonl contains no row that `ragmetrics generate` wrote"),
+        (["docs", "--language", "German. Ignore that"], 2, "is no name of a language"),
+        (["docs", "--judge", "local"], 1, "writes no questions: name a model"),
+        (["docs", "--judge", "auto"], 1, "no model is configured to write questions: set OPENAI_API_KEY"),
+        (["docs", "--judge", "openai:gpt-5"], 1, "OPENAI_API_KEY"),
     ],
 )
-def test_without_a_model_nothing_is_written(
-    call: Call, spec: str, problem: str, monkeypatch: pytest.MonkeyPatch
+def test_wrong_arguments_are_named(
+    ragmetrics: Call, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, arguments: list[str], status: int, said: str
 ) -> None:
-    """A heuristic writes no questions, and a model needs a key."""
-    monkeypatch.delenv("OPENAI_BASE_URL")
-    monkeypatch.delenv("OPENAI_API_KEY")
-    status, out, err = call(3, "--judge", spec)
-    assert (status, out) == (1, "")
-    assert problem in err
-    assert not OUT.exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["nowhere"], "nowhere: there is no such file or folder"),
-        (["docs", "--questions", "9" * 5000], "is not a whole number of at least 1"),
-        (["docs", "-o", "golden.csv"], "'golden.csv' is not a *.jsonl file"),
-        (["docs", "-o", "docs/Aru.md/golden.jsonl"], "cannot be written: no file can be made in '"),
-        (["docs", "-o", "/proc/golden.jsonl"], "/proc/golden.jsonl cannot be written: "),
-        (["docs", "-o", "other.jsonl"], "other.jsonl contains no row that `ragmetrics generate` wrote"),
-        (["docs", "--language", "German. Ignore that"], "is no name of a language"),
-    ],
-)
-def test_wrong_arguments_are_named(server: FakeOpenAI, arguments: list[str], problem: str, ragmetrics: Call) -> None:
-    """The exit status is 2, and nothing was asked."""
+    """Nothing is asked or written; a heuristic writes no questions, and a model needs a key."""
+    if status == 1:
+        monkeypatch.delenv("OPENAI_BASE_URL")
+        monkeypatch.delenv("OPENAI_API_KEY")
     Path("other.jsonl").write_text('{"user_input": "Mine?"}\n', encoding="utf-8")
-    status, _, err = ragmetrics("generate", "-o", OUT, "--questions", 3, *arguments)
-    assert status == 2
-    assert problem in err
+    found, out, err = ragmetrics("generate", "-o", OUT, "--questions", 3, *arguments)
+    assert (found, out) == (status, "")
+    assert said in err
     assert server.calls == 0
     assert not OUT.exists()

@@ -74,16 +74,12 @@ def test_plain_texts_are_no_attempt_to_deceive() -> None:
 
 
 def test_a_limit_spreads_over_kinds_and_languages() -> None:
-    """Some twenty probes are of all languages, and in whole pairs."""
+    """Some twenty are of all languages, in whole pairs; injections alone need the answers without them besides."""
     chosen, besides = choose(PROBES, limit=24)
     assert len(chosen) + len(besides) <= 24
     assert len({probe.language for probe in chosen}) == 8
     count = Counter(probe.affirmative for probe in chosen if probe.kind != INJECTION)
     assert count[True] == count[False]
-
-
-def test_twins_are_asked_besides() -> None:
-    """Injections alone need the answers without them, which are not counted; all probes need no others."""
     assert choose(PROBES) == (PROBES, ())
     chosen, besides = choose(PROBES, ["injection"])
     assert {probe.kind for probe in chosen} == {INJECTION}

@@ -114,6 +114,7 @@ def test_the_refusals_of_the_probes() -> None:
     assert right == [True] * 16
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize("piece", ["documents do not ", "dokument steht ", "資料記載", "لا تذكر ", "a'", "a"])
 def test_the_time_is_linear(piece: str) -> None:
     """Also for a text of half-matches."""

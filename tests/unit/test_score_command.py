@@ -35,17 +35,11 @@ from pytest_ragmetrics.scoring import UNDER_WAY, OwnSession
 from tests.fake_openai import FakeOpenAI, failing
 from tests.unit.conftest import Call
 
-#: The 3 of 4 answers quote, one of them wrongly; the last two are the same but for their ids.
+#: Two of the answers quote, one of them wrongly; the last two are the same but for their ids.
 ROWS: list[dict[str, Any]] = [
-    {
-        "id": "a",
-        "question": "How?",
-        "response": 'It says "open the valve slowly".',
-        "contexts": ["Open the valve slowly."],
-    },
+    {"id": "a", "question": "How?", "response": 'It says "open the valve".', "contexts": ["Open the valve slowly."]},
     {"question": "Why?", "response": 'It says "the pump is pink".', "contexts": ["The pump needs water.", "No."]},
-    {"id": "c", "response": "It rains, größer.", "contexts": ["It rains."], "metadata": {"cluster": "x"}},
-    {"id": "d", "response": "It rains, größer.", "contexts": ["It rains."], "metadata": {"cluster": "x"}},
+    *({"id": id, "response": "It rains, größer.", "contexts": ["It rains."], "metadata": {"c": "x"}} for id in "cd"),
 ]
 NAMES = ("id", "question", "response", "contexts", "metadata")
 KEY = f"sk-proj-{'0aB1cD2eF3' * 5}"
@@ -121,17 +115,12 @@ def test_parquet_has_flat_columns(call: Call) -> None:
     rows = table.to_pylist()
     assert [row["id"] for row in rows] == ["a", None, "c", "d", None]
     first, last = rows[0], rows[-1]
-    assert (first["faithfulness_score"], first["faithfulness_passed"], first["faithfulness_judge"]) == (
-        1.0,
-        True,
-        "openai:fake",
-    )
-    assert (first["quoted_spans_alignment_passed"], first["quoted_spans_alignment_cost"]) == (None, 0.0)
+    assert [first[f"faithfulness_{name}"] for name in ("score", "passed", "judge")] == [1.0, True, "openai:fake"]
+    assert [first[f"quoted_spans_alignment_{name}"] for name in ("passed", "cost")] == [None, 0.0]
     assert [row["quoted_spans_alignment_vacuous"] for row in rows] == [False, False, True, True, None]
     assert last["faithfulness_score"] is None
-    assert last["faithfulness_unscored"] == (
-        "log.jsonl:5: field 'response': response must be a str, not list; a list is for the contexts"
-    )
+    said = "log.jsonl:5: field 'response': response must be a str, not list; a list is for the contexts"
+    assert last["faithfulness_unscored"] == said
     assert table.schema.field("faithfulness_unscored").type == pa.string()
 
 
@@ -145,43 +134,47 @@ def test_reports_are_made_of_scores(call: Call) -> None:
     assert document.tests[1].records[0].sample.user_input == "Why?"
     assert [test.outcome for test in document.tests] == ["passed", "failed", "passed", "passed"]
     assert call("diff", "scores.jsonl", "scores.jsonl", command="report")[0] == 0
+
+
+def test_what_is_no_file_of_scores_is_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its row or its ending; and without pyarrow, reading and writing say what to install."""
+    call(*PLAIN, "-o", "scores.jsonl")
     with pytest.raises(DocumentError, match=r"row 1 is not one that ragmetrics score wrote: the document lacks file"):
         load_scores("log.jsonl")
     with pytest.raises(DocumentError, match=r"scores are in files that end in \.jsonl or \.parquet"):
         load_scores("scores.csv")
     with pytest.raises(DocumentError, match="not JSON"):
         read_document(Path("scores.jsonl"))
-
-
-def killed(server: FakeOpenAI, *args: str, rows: int) -> None:
-    """Start the command, and kill it when its journal has so many rows."""
-    server.latency = 0.03
-    process = subprocess.Popen([sys.executable, "-m", "pytest_ragmetrics", "score", *args])
-    part = Path("scores.jsonl.part")
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and (not part.exists() or part.read_bytes().count(b"\n") <= rows):
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    server.latency = 0.0
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    said = 'Parquet needs pyarrow: pip install "pytest-ragmetrics[parquet]"'
+    assert said in call(*PLAIN, "-o", "scores.parquet")[2]
+    Path("log.parquet").touch()
+    assert said in call("log.parquet", *PLAIN[1:], "-o", "scores.jsonl")[2]
 
 
 def test_a_killed_run_is_taken_up(call: Call, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer that came is paid for twice, and no row is missing or there twice; half a line is written anew."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    log(many(60))
+    log(many(30))
     args = (*JUDGED[:3], "--judge", "openai:fake", "--concurrency", "4", "-o", "scores.jsonl")
-    killed(server, *args, rows=10)
+    server.latency = 0.03
+    process = subprocess.Popen([sys.executable, "-m", "pytest_ragmetrics", "score", *args])
     part = Path("scores.jsonl.part")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and (not part.exists() or part.read_bytes().count(b"\n") <= 5):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    server.latency = 0.0
     before = part.read_bytes().count(b"\n") - 1
     with part.open("ab") as stream:
         stream.write(b'{"file": "log.jso')
     status, out, _ = call(*args)
-    assert (status, out.splitlines()[0]) == (0, f"scores.jsonl: 60 rows scored, {before} of them by an earlier run")
-    assert [row.sample.id for row in read_scores(Path("scores.jsonl"))] == [f"q{n}" for n in range(60)]
+    assert (status, out.splitlines()[0]) == (0, f"scores.jsonl: 30 rows scored, {before} of them by an earlier run")
+    assert [row.sample.id for row in read_scores(Path("scores.jsonl"))] == [f"q{n}" for n in range(30)]
     # What was on its way when it was killed came to nobody, and three times as much may have waited for the store.
     assert server.duplicates <= 16
-    assert server.answered - server.duplicates == 120
+    assert server.answered - server.duplicates == 60
     assert not part.exists()
     # The row of the journal is that of the log, although its key is masked.
     assert KEY not in Path("scores.jsonl").read_text("utf-8")
@@ -230,7 +223,7 @@ def test_rows_that_a_failing_judge_left_unscored_are_asked_again(call: Call, ser
     server.answer = lambda _: failing(400, "No.")
     status, _, err = call(*args)
     assert (status, "scores.jsonl.part has" in err) == (1, True), err
-    assert read_journal()
+    assert Path("scores.jsonl.part").read_text("utf-8").count("\n") > 1
     server.reset()
     status, out, _ = call(*args, "--votes", "1")
     assert (status, out.splitlines()[0], "unscored" in out) == (0, "scores.jsonl: 9 rows scored", False)
@@ -242,61 +235,48 @@ def test_rows_without_a_score_are_asked_again_only_at_the_end(call: Call, scored
     rows = [{"id": f"{n}", "contexts": ["It rains."]} for n in range(6)]
     rows[scored]["response"] = "It rains."
     log(rows)
-    answers = [Path("once.jsonl"), Path("scores.jsonl")]
-    for output in answers:
-        args = ("log.jsonl", "--metrics", "lexical_grounding", "-o", str(output))
-        if output is answers[1]:
-            settings = {"metrics": {"lexical_grounding": None}, "judge": None, "embedder": None, "votes": None}
-            with Journal(output, ["lexical_grounding"], settings) as journal:
-                journal.take_up(iter(()))
-                for line in answers[0].read_text("utf-8").splitlines():
-                    journal.add(json.loads(line))
-        status, out, _ = call(*args)
-        assert status == 0
+    args = ("log.jsonl", "--metrics", "lexical_grounding", "-o")
+    assert call(*args, "once.jsonl")[0] == 0
+    once = Path("once.jsonl").read_text("utf-8")
+    settings = {"metrics": {"lexical_grounding": None}, "judge": None, "embedder": None, "votes": None}
+    with Journal(Path("scores.jsonl"), ["lexical_grounding"], settings) as journal:
+        journal.take_up(iter(()))
+        for line in once.splitlines():
+            journal.add(json.loads(line))
+    status, out, _ = call(*args, "scores.jsonl")
+    assert status == 0
     assert f"6 rows scored, {scored + 1} of them by an earlier run" in out
-    assert answers[0].read_text("utf-8") == answers[1].read_text("utf-8")
+    assert Path("scores.jsonl").read_text("utf-8") == once
 
 
-def read_journal() -> list[Any]:
-    """Return the rows of the journal."""
-    return [json.loads(line) for line in Path("scores.jsonl.part").read_text("utf-8").splitlines()[1:]]
+HEAD = json.dumps(dict.fromkeys(("version", "metrics", "judge", "embedder", "votes")))
+NO_ROWS = ("[]", '{"sample": {}}', '{"scores": [5]}', '{"scores": 5}', '{"scores": [{}]}')
 
 
-@pytest.mark.parametrize("text", ["[]\n", "5\n", '{"a": 1}\n'])
-def test_a_file_that_is_no_journal_is_left_alone(call: Call, text: str) -> None:
-    """It is somebody else's, although it has no rows."""
-    log()
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        *((text, "remove it to start over") for text in ("[]\n", "5\n", '{"a": 1}\n')),
+        *((f"{HEAD}\n{line}\n", "scores.jsonl.part: the line behind row 0 is no row") for line in NO_ROWS),
+    ],
+)
+def test_a_file_that_is_no_journal_is_left_alone(call: Call, text: str, said: str) -> None:
+    """It is somebody else's, although it has no rows, or something else changed it."""
     part = Path("scores.jsonl.part")
     part.write_text(text, "utf-8")
     status, _, err = call(*PLAIN, "-o", "scores.jsonl")
-    assert (status, "remove it to start over" in err, part.read_text("utf-8")) == (2, True, text)
+    assert (status, said in err, part.read_text("utf-8")) == (2, True, text), err
 
 
-@pytest.mark.parametrize("line", ["[]", '{"sample": {}}', '{"scores": [5]}', '{"scores": 5}', '{"scores": [{}]}'])
-def test_a_line_that_is_no_row_is_told(call: Call, line: str) -> None:
-    """A journal that something else changed is an error with its name."""
-    log()
-    part = Path("scores.jsonl.part")
-    names = ("version", "metrics", "judge", "embedder", "votes")
-    part.write_text(f"{json.dumps(dict.fromkeys(names))}\n{line}\n", "utf-8")
-    status, _, err = call(*PLAIN, "-o", "scores.jsonl")
-    assert (status, "scores.jsonl.part: the line behind row 0 is no row" in err) == (2, True), err
-
-
-def test_a_full_disk_is_told(tmp_path: Path) -> None:
-    """The error names the file, and another run may write it at once."""
-    with Journal(tmp_path / "scores.jsonl", [], {}) as journal:
+def test_a_full_disk_is_told_and_one_process_writes(call: Call) -> None:
+    """The error names the file, and another run may write it at once; a second one is refused until then."""
+    with Journal(Path("scores.jsonl"), [], {}) as journal:
+        status, _, err = call(*PLAIN, "-o", "scores.jsonl")
+        assert (status, "another ragmetrics score is writing it" in err) == (2, True)
         journal._stream = Path("/dev/full").open("ab")  # noqa: SIM115 - the journal closes it
         with pytest.raises(RagMetricsError, match=r"scores.jsonl.part cannot be written: No space"):
             journal.add({"sample": {}, "scores": []})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_name_that_is_too_long_is_told(call: Call) -> None:
-    """In the words of the system, and not as a crash."""
-    log()
-    status, _, err = call(*PLAIN, "-o", f"{'x' * 300}.jsonl")
-    assert (status, "argument -o/--output: File name too long" in err) == (2, True), err
+    assert not Path("scores.jsonl.part").exists()
 
 
 def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> None:
@@ -332,56 +312,39 @@ def test_a_budget_leaves_rows_with_its_reason(call: Call, server: FakeOpenAI) ->
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ((*PLAIN, "-o", "scores.csv"), "'scores.csv' is not a *.jsonl or *.parquet file"),
-        ((*PLAIN, "-o", "log.jsonl"), "log.jsonl would replace the rows: name another file"),
-        (("gone.jsonl", *PLAIN[1:], "-o", "s.jsonl"), "gone.jsonl: there is no such file"),
-        (("log.txt", *PLAIN[1:], "-o", "s.jsonl"), "rows are read from files that end in .jsonl, .ndjson, .csv"),
-        (("log.jsonl", "--metrics", "kindness", "-o", "s.jsonl"), "there is no metric 'kindness'"),
-        (("log.jsonl", "--metrics", "faithfulness=90", "-o", "s.jsonl"), "outside of the scale of faithfulness"),
-        (("log.jsonl", "--metrics", "faithfulness=x", "-o", "s.jsonl"), "'x' is not a number: write faithfulness=0.8"),
-        (("log.jsonl", "--metrics", "rouge,rouge", "-o", "s.jsonl"), "'rouge' is there twice"),
+        ("log.jsonl --metrics rouge -o scores.csv", "'scores.csv' is not a *.jsonl or *.parquet file"),
+        ("log.jsonl --metrics rouge -o log.jsonl", "log.jsonl would replace the rows: name another file"),
+        (f"log.jsonl --metrics rouge -o {'x' * 300}.jsonl", "argument -o/--output: File name too long"),
+        ("gone.jsonl --metrics rouge -o s.jsonl", "gone.jsonl: there is no such file"),
+        ("log.txt --metrics rouge -o s.jsonl", "rows are read from files that end in .jsonl, .ndjson, .csv"),
+        ("log.jsonl --metrics kindness -o s.jsonl", "there is no metric 'kindness'"),
+        ("log.jsonl --metrics faithfulness=90 -o s.jsonl", "outside of the scale of faithfulness"),
+        ("log.jsonl --metrics faithfulness=x -o s.jsonl", "'x' is not a number: write faithfulness=0.8"),
+        ("log.jsonl --metrics rouge,rouge -o s.jsonl", "'rouge' is there twice"),
     ],
 )
-def test_wrong_arguments_are_named(call: Call, args: tuple[str, ...], said: str) -> None:
+def test_wrong_arguments_are_named(call: Call, args: str, said: str) -> None:
     """Nothing is asked or written."""
-    status, _, err = call(*args)
+    status, _, err = call(*args.split())
     assert status in (1, 2)
     assert said in err
     assert sorted(os.listdir()) == ["log.jsonl"]  # noqa: PTH208 - names
 
 
 @pytest.mark.parametrize(
-    ("variable", "text", "said"),
+    ("variable", "said"),
     [
-        ("RAGMETRICS_CACHE_URL", "ftp://x", "RAGMETRICS_CACHE_URL: 'ftp://x' is none of s3://BUCKET"),
-        ("RAGMETRICS_CACHE_URL_MODE", "write", "RAGMETRICS_CACHE_URL_MODE=write: write read or readwrite"),
-        ("RAGMETRICS_CACHE", "replay", "RAGMETRICS_CACHE=replay is for runs of pytest: score knows auto and off"),
+        ("RAGMETRICS_CACHE_URL=ftp://x", "RAGMETRICS_CACHE_URL: 'ftp://x' is none of s3://BUCKET"),
+        ("RAGMETRICS_CACHE_URL_MODE=write", "RAGMETRICS_CACHE_URL_MODE=write: write read or readwrite"),
+        ("RAGMETRICS_CACHE=replay", "RAGMETRICS_CACHE=replay is for runs of pytest: score knows auto and off"),
     ],
 )
-def test_the_environment_is_checked(
-    call: Call, monkeypatch: pytest.MonkeyPatch, variable: str, text: str, said: str
-) -> None:
+def test_the_environment_is_checked(call: Call, monkeypatch: pytest.MonkeyPatch, variable: str, said: str) -> None:
     """The error names the variable."""
     monkeypatch.setenv("RAGMETRICS_CACHE_URL", "file:///shared")
-    monkeypatch.setenv(variable, text)
+    monkeypatch.setenv(*variable.split("="))
     status, _, err = call(*PLAIN, "-o", "scores.jsonl")
     assert (status, said in err) == (1, True), err
-
-
-def test_one_process_writes_an_output(call: Call) -> None:
-    """A second one is refused while the first goes on."""
-    with Journal(Path("scores.jsonl"), [], {}):
-        status, _, err = call(*PLAIN, "-o", "scores.jsonl")
-    assert (status, "another ragmetrics score is writing it" in err) == (2, True)
-
-
-def test_parquet_names_its_extra(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without pyarrow, reading and writing say what to install."""
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    said = 'Parquet needs pyarrow: pip install "pytest-ragmetrics[parquet]"'
-    assert said in call(*PLAIN, "-o", "scores.parquet")[2]
-    Path("log.parquet").touch()
-    assert said in call("log.parquet", *PLAIN[1:], "-o", "scores.jsonl")[2]
 
 
 def as_csv(name: str) -> None:
@@ -396,9 +359,7 @@ WRITERS: dict[str, Callable[[str], object]] = {
     "rows.jsonl": lambda name: log(name=name),
     "rows.csv.gz": as_csv,
     "rows.json": lambda name: Path(name).write_text(json.dumps(ROWS), "utf-8"),
-    "rows.parquet": lambda name: pq.write_table(
-        pa.Table.from_pylist([{**dict.fromkeys(NAMES), **row} for row in ROWS]), name
-    ),
+    "rows.parquet": lambda name: pq.write_table(pa.Table.from_pylist([dict.fromkeys(NAMES) | it for it in ROWS]), name),
 }
 
 
