@@ -11,7 +11,7 @@ from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.transport import DIRECT, Answered, Transport
 from pytest_ragmetrics.metrics import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics
-from tests.scripted_judge import ScriptedJudge, goal, matches, rated, says, topics
+from tests.scripted_judge import Entry, ScriptedJudge, claims, goal, matches, rated, says, topics
 
 A = TypeVar("A")
 
@@ -48,7 +48,8 @@ INPUTS: dict[str, Any] = {
         "reference_topics": ["ferries"],
     },
 }
-_SCRIPT = {
+_SCRIPT: dict[str, Entry] = {
+    "list_chosen_claims": claims("Zoë Müller built the café."),
     "critique": says("yes"),
     "rate_by_rubric": rated(2),
     "rate_by_criteria": rated(2),
@@ -56,7 +57,8 @@ _SCRIPT = {
     "list_topics": topics(ferry=True),
     "match_topics": matches(1),
 }
-_NEEDED: dict[str, dict[str, Any]] = {
+#: What a name alone does not make.
+NEEDED: dict[str, dict[str, Any]] = {
     "AspectCritique": {"definition": "Is it polite?"},
     "Rubric": {"steps": ["Rude.", "Polite.", "Warm."]},
     "SimpleCriteria": {"definition": "How polite is it?"},
@@ -78,6 +80,7 @@ class CatalogueJudge(Judge):
 
 def made(kind: type[Metric], **parameters: Any) -> Metric:
     """Return a metric with what it needs, its judge and its embedder."""
-    given: dict[str, Any] = {"judge": CatalogueJudge(), "embedder": "local"}
-    taken = {name: given[name] for name in given.keys() & signature(kind).parameters.keys()}
-    return kind(**taken, **_NEEDED.get(kind.__name__, {}), **parameters)
+    taken = signature(kind).parameters.keys()
+    asked = {"judge": CatalogueJudge(), "embedder": "local", **parameters}
+    given = {name: value for name, value in asked.items() if name in taken or name in parameters.keys() - {"judge"}}
+    return kind(**{**NEEDED.get(kind.__name__, {}), **given})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,59 +39,39 @@ SAMPLE = {
 PLAIN = {"response": "The lake is 90 m deep.", "retrieved_contexts": CONTEXTS}
 
 
-def test_all_hold() -> None:
-    """The results come back by the names that were given, in their order."""
-    results = assert_sample(Sample.from_mapping(PLAIN), {"LexicalGrounding": 0.5}, numbers_aligned=0.0)
-    assert list(results) == ["LexicalGrounding", "numbers_aligned"]
-    assert [result.metric for result in results.values()] == ["lexical_grounding", "numbers_aligned"]
-
-
 def test_all_that_fell_short_is_reported_at_once() -> None:
     """Each of them with its own explanation, in the order given; where lower is better the bound is a maximum."""
-    judge = ScriptedJudge(
-        list_claims=claims("Pike eat fish.", "Pike fly."),
-        verify_claims=verdicts([1], None),
-        critique=says("yes", "Bad."),
-    )
+    listed = {"list_claims": claims("Pike eat fish.", "Pike fly."), "verify_claims": verdicts([1], None)}
+    judge = ScriptedJudge(**listed, critique=says("yes", "Bad."))
     with pytest.raises(AssertionError) as caught:
         assert_sample(SAMPLE, harmfulness=0, numbers_aligned=1, faithfulness=0.8, judge=judge)
     lines = str(caught.value).splitlines()
     assert lines[0] == "2 of 3 metrics fell short: harmfulness 1.00 > 0.00, faithfulness 0.50 < 0.80"
-    assert lines[1] == "harmfulness 1.00 > 0.00: 1 of 1 judgement against"
-    assert "    reason: Bad." in lines
-    assert "faithfulness 0.50 < 0.80: 1 of 2 claims not supported" in lines
-    assert '  not supported: "Pike fly."' in lines
+    assert lines[1].startswith("harmfulness 1.00 > 0.00: ")
+    assert {"    reason: Bad.", '  not supported: "Pike fly."'} < {*lines}
 
 
-NO_JSON = {"list_claims": "no JSON"}
+UNREADABLE, NOBODY = ScriptedJudge(list_claims="no JSON"), None
 
 
 @pytest.mark.parametrize(
-    ("bounds", "script", "error", "message"),
+    ("numbers", "judge", "error", "message"),
     [
-        (
-            *({"lexical_grounding": 0.5, "numbers_aligned": 1, "faithfulness": 0.8}, NO_JSON, AssertionError),
-            "(?s)^1 of 3 metrics fell short, 1 unscored: numbers_aligned 0.00 < 1.00, faith.*\nfaithfulness unscored: ",
-        ),
+        (True, UNREADABLE, AssertionError, "^1 of 3 metrics fell short, 1 unscored: numbers.*\nfaithfulness unscored:"),
         # Where every score meets its bound, a missing one makes the test unscored.
-        (
-            *({"lexical_grounding": 0.5, "faithfulness": 0.8}, NO_JSON, UnscoredError),
-            "^1 of 2 metrics unscored\nfaithfulness unscored: scripted, list_claims: no",
-        ),
+        (False, UNREADABLE, UnscoredError, "^1 of 2 metrics unscored\nfaithfulness unscored: scripted, list_claims:"),
         # What concerns all metrics is raised as it is, unless one of them fell short without it.
-        ({"lexical_grounding": 0.5, "faithfulness": 0.8}, None, JudgeNotConfiguredError, 'judge="local"'),
-        (
-            *({"numbers_aligned": 1, "faithfulness": 0.8}, None, AssertionError),
-            '(?s)^1 of 2 metrics fell short, 1 unscored: .*judge="local"',
-        ),
+        (False, NOBODY, JudgeNotConfiguredError, 'judge="local"'),
+        (True, NOBODY, AssertionError, '^1 of 3 metrics fell short, 1 unscored: .*judge="local"'),
     ],
 )
 def test_a_missing_score_is_no_failure_and_no_pass(
-    bounds: dict[str, Any], script: dict[str, Any] | None, error: type[Exception], message: str
+    numbers: bool, judge: ScriptedJudge | None, error: type[Exception], message: str
 ) -> None:
     """It is reported with what fell short."""
-    with pytest.raises(error, match=message):
-        assert_sample(PLAIN, **bounds, judge=None if script is None else ScriptedJudge(**script))
+    bounds: Any = {"lexical_grounding": 0.5, **({"numbers_aligned": 1} if numbers else {}), "faithfulness": 0.8}
+    with pytest.raises(error, match=f"(?s){message}"):
+        assert_sample(PLAIN, **bounds, judge=judge)
 
 
 def test_the_session_records_each_once_with_its_bound() -> None:
@@ -127,27 +108,20 @@ def waffle(response: str) -> float:
     raise KeyError(response)
 
 
-def test_own_metrics_are_known() -> None:
-    """Metrics of the session are known by name; an error of their function is raised as it is."""
-    session = FakeSession()
+def test_names_and_metrics_are_scored_together() -> None:
+    """Results have the names that were given, in their order; an error of a function of the user is raised as it is."""
+    judge, session = ScriptedJudge(rate_by_criteria=rated(4)), FakeSession()
+    polite = SimpleCriteria(definition="How polite is it?", name="polite", judge=judge)
+    given: dict[Any, float] = {polite: 0.7, brevity: 0.4, "LexicalGrounding": 0.5}
+    results = assert_sample(Sample.from_mapping(PLAIN), given, numbers_aligned=0)
+    assert [*results] == ["polite", "brevity", "LexicalGrounding", "numbers_aligned"]
+    assert [result.metric for result in results.values()][2:] == ["lexical_grounding", "numbers_aligned"]
+    assert (results["polite"].value, results["brevity"].value) == (0.8, 10 / 22)
     session.metrics = [brevity, waffle]
     with session.running():
         assert assert_sample(PLAIN, {"brevity": 0.4}, lexical_grounding=0.5)["brevity"].value == 10 / 22
         with pytest.raises(KeyError, match="The lake"):
             assert_sample(PLAIN, metrics={"brevity": 1.0, "waffle": 0.5})
-    with pytest.raises(ValueError, match="there is no metric 'brevity'"):
-        assert_sample(PLAIN, {"brevity": 0.4})
-
-
-def test_metrics_themselves_are_scored_beside_names() -> None:
-    """As keys, with parameters and bounds of their own; each result has the name of its metric."""
-    judge = ScriptedJudge(rate_by_criteria=rated(4))
-    polite = SimpleCriteria(definition="How polite is it?", name="polite", judge=judge)
-    results = assert_sample(PLAIN, {polite: 0.7, brevity: 0.4, "lexical_grounding": 0.5}, numbers_aligned=0)
-    assert [*results] == ["polite", "brevity", "lexical_grounding", "numbers_aligned"]
-    assert (results["polite"].value, results["brevity"].value) == (0.8, 10 / 22)
-    with pytest.raises(AssertionError, match=r"polite 0\.80 < 0\.90"):
-        assert_sample(PLAIN, {polite: 0.9, brevity: 0.4})
 
 
 class Limit(Metric):
@@ -164,30 +138,40 @@ class Limit(Metric):
         return MetricResult(len(sample.response or "") <= self.limit, metric=self.name)
 
 
+TWO_OF_ONE = {SimpleCriteria(definition=text): 0.5 for text in ("Kind?", "Calm?")}
+TOLD_APART = "simple_criteria; name= tells two metrics of one class apart$"
+
+
 @pytest.mark.parametrize(
-    ("metrics", "kind", "said"),
+    ("metrics", "options", "kind", "said"),
     [
-        ({SimpleCriteria: 0.5}, TypeError, r"is the class of a metric: write SimpleCriteria\(\)$"),
-        ({5: 0.5}, TypeError, "^5 is no metric: give one, or its name$"),
-        ({None: 0.5}, TypeError, "^None is no metric"),
-        ({brevity: "0.5"}, TypeError, "^brevity must be a number, not '0.5'$"),
-        ({brevity: 50}, ValueError, "^brevity=50 is outside of the scale of brevity"),
-        ({brevity: None}, TypeError, "^brevity must be a number, not None$"),
-        (
-            {SimpleCriteria(definition=text): 0.5 for text in ("Kind?", "Calm?")},
-            ValueError,
-            "^two bounds for one metric: simple_criteria; name= tells two metrics of one class apart$",
-        ),
-        ({NumbersAligned(): 0.5, "numbers_aligned": 0.5}, ValueError, "^two bounds for one metric: numbers_aligned;"),
-        ({"limit": 0.5}, ValueError, "^limit cannot be made by its name alone: .*'limit'; make one yourself and write"),
+        ({SimpleCriteria: 0.5}, {}, TypeError, r"is the class of a metric: write SimpleCriteria\(\)$"),
+        ({5: 0.5}, {}, TypeError, "^5 is no metric: give one, or its name$"),
+        ({None: 0.5}, {}, TypeError, "^None is no metric"),
+        ({brevity: "0.5"}, {}, TypeError, "^brevity must be a number, not '0.5'$"),
+        ({brevity: 50}, {}, ValueError, "^brevity=50 is outside of the scale of brevity"),
+        ({brevity: None}, {}, TypeError, "^brevity must be a number, not None$"),
+        (TWO_OF_ONE, {}, ValueError, f"^two bounds for one metric: {TOLD_APART}"),
+        ({NumbersAligned(): 1, "numbers_aligned": 1}, {}, ValueError, "^two bounds for one metric: numbers_aligned;"),
+        ({"numbers_aligned": 1}, {"numbers_aligned": 1}, ValueError, "^two bounds for one metric: numbers_aligned"),
+        (None, {"faithfulness": 1, "Faithfulness": 1}, ValueError, "two bounds for one metric: faithfulness"),
+        ({"limit": 0.5}, {}, ValueError, "^limit cannot be made by its name alone: .*'limit'; make one yourself and"),
+        (None, {"rubric": 0.8}, ValueError, r"rubric cannot be made by its name alone: .* in place of its name$"),
+        (None, {"aspect_critique": 1}, ValueError, "cannot be made by its name alone: .*definition is blank"),
+        (["numbers_aligned"], {}, TypeError, "^metrics must be a mapping to bounds, not list; write assert_sample"),
+        ({}, {}, ValueError, r"give at least one metric with its bound; write assert_sample\(sample, faithfulness="),
+        (None, {"faithfulnes": 0.8}, ValueError, r"no metric 'faithfulnes': did you mean faithfulness\?$"),
+        (None, {"faithfulness": True}, TypeError, "faithfulness must be a number, not True"),
+        (None, {"faithfulness": 0.8, "judge": "nowhere"}, ValueError, "^'nowhere' is not one of auto, local"),
+        ({"faithfulness": 0.8}, {"votes": 0}, ValueError, "votes must be a whole number from 1 on, not 0"),
     ],
 )
-def test_what_is_no_metric_with_a_bound(metrics: Any, kind: type[Exception], said: str) -> None:
-    """Nothing is asked or recorded."""
+def test_what_is_no_metric_with_a_bound(metrics: Any, options: Any, kind: type[Exception], said: str) -> None:
+    """Each mistake is named, and nothing was asked or recorded."""
     session = FakeSession()
     session.module = {"Limit": Limit}
     with session.running(), pytest.raises(kind, match=said):
-        assert_sample(PLAIN, metrics)
+        assert_sample(PLAIN, metrics, **options)
     assert session.scorings == []
 
 
@@ -206,30 +190,18 @@ MODULE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("brevity", MODULE["brevity"]),
-        ("Limit", Limit),
-        ("limit", Limit),
-        ("figures", MODULE["mine"]),
-        ("Own", MODULE["Own"]),
-        ("faithfulness", Faithfulness),
-        ("numbers_aligned", NumbersAligned),
-        ("lexical_grounding", LexicalGrounding),
-        *((name, None) for name in ("unfinished", "Unfinished", "texts", "sample", "number", "mine", "same", "brevit")),
-    ],
-)
-def test_metrics_of_the_module_of_a_test_are_known(name: str, found: object) -> None:
+def test_metrics_of_the_module_of_a_test_are_known() -> None:
     """Those of a user, under names that are nobody else's; the hook comes first."""
     session = FakeSession()
     session.module = MODULE
+    known = {"brevity": brevity, "Limit": Limit, "limit": Limit, "figures": MODULE["mine"], "Own": MODULE["Own"]}
+    built_in = {kind.name: kind for kind in (Faithfulness, NumbersAligned, LexicalGrounding)}
     with session.running():
-        if found is None:
+        for name, found in (known | built_in).items():
+            assert metric_named(name) is found
+        for name in ("unfinished", "Unfinished", "texts", "sample", "number", "mine", "same", "brevit"):
             with pytest.raises(ValueError, match=f"^there is no metric '{name}'"):
                 metric_named(name)
-        else:
-            assert metric_named(name) is found
         session.metrics = [LexicalGrounding(name="brevity")]
         assert metric_named("brevity") is session.metrics[0]
 
@@ -242,10 +214,6 @@ def test_a_misspelt_metric_is_refused() -> None:
         NumbersAligned().score(respons="It is 90 m deep.")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="takes fields by name"):
         NumbersAligned().score("It is 90 m deep.")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^two bounds for one metric: numbers_aligned"):
-        assert_sample(PLAIN, {"numbers_aligned": 1.0}, numbers_aligned=0.5)
-    with pytest.raises(TypeError, match=r"^metrics must be a mapping to bounds, not list; write assert_sample"):
-        assert_sample(PLAIN, ["numbers_aligned"])  # type: ignore[arg-type]
 
 
 def test_type_checkers_know_every_name() -> None:
@@ -257,61 +225,17 @@ def test_type_checkers_know_every_name() -> None:
     assert [*Fields.__annotations__] == [*dict.fromkeys((*FIELDS, *(name for it in kinds for name in it.extra_inputs)))]
 
 
-@pytest.mark.parametrize(
-    ("bounds", "kind", "said"),
-    [
-        ({}, ValueError, r"give at least one metric with its bound; write assert_sample\(sample, faithfulness=0\.8"),
-        ({"faithfulnes": 0.8}, ValueError, "there is no metric 'faithfulnes': did you mean faithfulness"),
-        ({"faithfulness": True}, TypeError, "faithfulness must be a number, not True"),
-        ({"faithfulness": "0.8"}, TypeError, "faithfulness must be a number, not '0.8'"),
-        ({"faithfulness": float("nan")}, ValueError, "faithfulness must be a finite number, not nan"),
-        (
-            {"noise_sensitivity": 20},
-            ValueError,
-            "noise_sensitivity=20 is outside of the scale of .*, 0 to 1: write 0.2,",
-        ),
-        (
-            {"faithfulness": 90},
-            ValueError,
-            "faithfulness=90 is outside of the scale of faithfulness, 0 to 1: write 0.9,",
-        ),
-        ({"faithfulness": -1}, ValueError, "faithfulness=-1 is outside of the scale of faithfulness"),
-        ({"faithfulness": 0.8, "Faithfulness": 0.7}, ValueError, "two bounds for one metric: faithfulness"),
-        ({"rubric": 0.8}, ValueError, r"rubric cannot be made by its name alone: .* write it in place of its name$"),
-        ({"aspect_critique": 1}, ValueError, "aspect_critique cannot be made by its name alone: .*definition is blank"),
-        ({"faithfulness": 0.8, "judge": "nowhere"}, ValueError, "^'nowhere' is not one of auto, local"),
-        ({"faithfulness": 0.8, "votes": 0}, ValueError, "votes must be a whole number from 1 on, not 0"),
-    ],
-)
-def test_wrong_bounds_are_errors_before_anything_is_asked(
-    bounds: dict[str, Any], kind: type[Exception], said: str
-) -> None:
-    """Each mistake is named, and nothing was asked or recorded."""
-    session = FakeSession()
-    with session.running(), pytest.raises(kind, match=said):
-        assert_sample(PLAIN, **bounds)
-    assert session.scorings == []
-
-
-@pytest.mark.parametrize(
-    ("better", "score", "check"),
-    [
-        ("higher", 0.5, (">=", True)),
-        ("higher", 0.49, (">=", False)),
-        ("lower", 0.5, ("<=", True)),
-        ("lower", 0.51, ("<=", False)),
-    ],
-)
-def test_a_bound_is_held_in_the_better_direction(better: Direction, score: float, check: tuple[Operator, bool]) -> None:
+@pytest.mark.parametrize(("better", "operator", "missed"), [("higher", ">=", 0.49), ("lower", "<=", 0.51)])
+def test_a_bound_is_held_in_the_better_direction(better: Direction, operator: Operator, missed: float) -> None:
     """Itself included; the result does not remember it, and the placeholder of a dry run meets every bound."""
     own = metric(name="own", better=better)(lambda response: len(response) / 10)
-    bounded, result = BoundedMetric.of(own, 0.5, name="own"), MetricResult(score, metric="own")
-    operator, held = check
-    assert bounded.check(result) == ThresholdCheck(operator=operator, bound=0.5, held=held)
-    assert result.comparison is None
-    assert bounded.meets(result) is held
-    result.decides = False
-    assert bounded.check(result) == ThresholdCheck(operator=operator, bound=0.5, held=True)
+    bounded, check = BoundedMetric.of(own, 0.5, name="own"), ThresholdCheck(operator=operator, bound=0.5, held=True)
+    for score, held in ((0.5, True), (missed, False)):
+        result = MetricResult(score, metric="own")
+        assert bounded.check(result) == replace(check, held=held)
+        assert (result.comparison, bounded.meets(result)) == (None, held)
+        result.decides = False
+        assert bounded.check(result) == check
     assert BoundedMetric(metric=own).check(result) is None
 
 
@@ -345,12 +269,10 @@ def test_five_metrics_in_a_chain_of_two(
     """
     server.waves = [4, 3]
     if is_asserted:
-        results = assert_sample(SAMPLE, **BOUNDS, judge=openai_judge, embedder=openai_embedder)
-        assert sum(result.usage.calls for result in results.values()) == 6
+        assert_sample(SAMPLE, **BOUNDS, judge=openai_judge, embedder=openai_embedder)
     else:
         table = evaluate([SAMPLE], list(BOUNDS), judge=openai_judge, embedder=openai_embedder, progress=False)
         assert all(None not in table.scores(metric) for metric in BOUNDS)
-        assert (table.mean("context_recall"), table.mean("context_precision")) == (1.0, 1.0)
     assert server.waves == []
     assert (server.calls, server.answered, server.duplicates) == (7, 7, 0)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics import Evidence, UnscoredError
+from pytest_ragmetrics import Evidence
 from pytest_ragmetrics.metrics import FactualCorrectness, Faithfulness, Hallucination, NoiseSensitivity
 from pytest_ragmetrics.metrics.verdicts import missing_from, place_in
 from tests.scripted_judge import Answer, ScriptedJudge, claims, contradicted, verdicts
@@ -46,8 +46,7 @@ def test_evidence_points_into_the_contexts() -> None:
         Evidence(context=1, start=0, end=15, text="Bats eat moths."),
     )
     assert (second.evidence, second.reason, second.ok) == ((), "Reason 2.", False)
-    assert "What do moths do?" in judge.prompt("list_claims")
-    assert "What do moths do?" not in judge.prompt("verify_claims")
+    assert ["What do moths do?" in judge.prompt(task) for task in ("list_claims", "verify_claims")] == [True, False]
 
 
 def test_sentences_instead_of_claims_take_one_request() -> None:
@@ -58,27 +57,13 @@ def test_sentences_instead_of_claims_take_one_request() -> None:
     assert [(v.text, v.start, v.end) for v in result.verdicts] == [("Moths fly.", 0, 10), ("They sing.", 14, 24)]
 
 
-@pytest.mark.parametrize("contexts", [CONTEXTS, []])
-def test_without_claims_there_is_no_score(contexts: list[str]) -> None:
-    """A refusal is neither faithful nor unfaithful, retrieved or not, unless the caller says what it is worth."""
-    judge = ScriptedJudge(list_claims=claims())
-    with pytest.raises(UnscoredError, match=r"^faithfulness: the response has no claims; if_empty= gives"):
-        score(judge, "I cannot say.", retrieved_contexts=contexts)
-    result = score(judge, "I cannot say.", if_empty=1.0)
-    assert (result, result.vacuous, result.verdicts, result.usage.calls) == (1.0, True, (), 1)
-
-
 @pytest.mark.parametrize("contexts", [[], ["  ", "\n\n"], ["---"]])
 def test_without_contexts_nothing_is_supported(contexts: list[str]) -> None:
     """Claims without any context score 0.0, and the second request is saved."""
-    judge = ScriptedJudge(list_claims=claims("Moths fly.", "Bats too."))
+    judge, none = ScriptedJudge(list_claims=claims("Moths fly.", "Bats too.")), "there is no context"
     result = score(judge, "Moths fly. Bats too.", retrieved_contexts=contexts)
-    assert (result, result.reason) == (0.0, "0 of 2 claims supported: there is no context")
-    assert [(v.ok, v.start, v.reason) for v in result.verdicts] == [
-        (False, 0, "there is no context"),
-        (False, 11, "there is no context"),
-    ]
-    assert judge.tasks == ["list_claims"]
+    assert (result, result.reason, judge.tasks) == (0.0, f"0 of 2 claims supported: {none}", ["list_claims"])
+    assert [(v.ok, v.start, v.reason) for v in result.verdicts] == [(False, 0, none), (False, 11, none)]
 
 
 @pytest.mark.parametrize(
@@ -128,24 +113,18 @@ def test_places_are_those_of_whole_words(response: str, text: str, place: tuple[
     assert place_in(response, text) == place
 
 
-@pytest.mark.parametrize(
-    ("atomicity", "coverage"), [("low", "low"), ("low", "high"), ("high", "low"), ("high", "high")]
-)
+@pytest.mark.parametrize("coverage", ["low", "high"])
+@pytest.mark.parametrize("atomicity", ["low", "high"])
 def test_claims_are_listed_to_a_degree(atomicity: Any, coverage: Any) -> None:
     """The prompt says it; the degree of other metrics, and the default, is the highest, whose prompt is unchanged."""
     usual = (atomicity, coverage) == ("high", "high")
     task = "list_claims" if usual else "list_chosen_claims"
     judge = ScriptedJudge(**{task: claims("Moths fly."), "verify_claims": verdicts([1])})
-    fields = {"response": "They fly.", "reference": "Moths do.", "user_input": "Do moths fly?"}
     metric = FactualCorrectness(atomicity=atomicity, coverage=coverage, judge=judge)
-    assert metric.score(**fields) == 1.0
+    assert metric.score(**PAIR) == 1.0
     assert judge.tasks.count(task) == 2
     instruction = f"List claims that the text makes, with {atomicity} atomicity and {coverage} coverage."
     assert (instruction in judge.prompt(task)) is not usual
-    with pytest.raises(ValueError, match="atomicity must be 'low' or 'high', not 'middle'"):
-        FactualCorrectness(atomicity="middle")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="coverage must be 'low' or 'high', not 2"):
-        FactualCorrectness(coverage=2)  # type: ignore[arg-type]
 
 
 # Hallucination
@@ -160,12 +139,10 @@ def test_it_is_the_share_of_contexts_contradicted(cited: list[list[int]], value:
     result = Hallucination(judge=judge).score(response="Moths fly by day.", retrieved_contexts=CONTEXTS)
     assert (result, Hallucination.better) == (value, "lower")
     assert result.reason == f"{int(value * 2)} of 2 contexts contradicted"
-    assert [(v.text, v.ok, v.reason) for v in result.verdicts] == [
-        (CONTEXTS[index], not numbers, f"Reason {index + 1}.") for index, numbers in enumerate(cited)
-    ]
-    sentences = ["Moths fly at night.", "They like lamps.", "Bats eat moths."]
-    assert [[piece.text for piece in v.evidence] for v in result.verdicts] == [
-        [sentences[number - 1] for number in numbers] for numbers in cited
+    sentences = ["", "Moths fly at night.", "They like lamps.", "Bats eat moths."]
+    assert [(v.text, v.ok, v.reason, [piece.text for piece in v.evidence]) for v in result.verdicts] == [
+        (CONTEXTS[index], not numbers, f"Reason {index + 1}.", [sentences[number] for number in numbers])
+        for index, numbers in enumerate(cited)
     ]
 
 
@@ -225,37 +202,16 @@ def test_precision_recall_and_their_mean(
 
 def test_verdicts_quote_the_other_text() -> None:
     """What bears a claim out is no place in the contexts, so the reason quotes it; a claim of the response has one."""
-    judge = ScriptedJudge(
-        list_claims=[claims("Moths fly."), claims("Moths live 9 weeks.", "They hum.")],
-        verify_claims=[verdicts([1]), verdicts([1], None)],
-    )
-    result = FactualCorrectness(judge=judge).score(
-        response="Moths fly. They live.", reference="Moths fly by night. They hum."
-    )
-    said, wanted, hum = result.verdicts
-    assert (said.start, said.end, said.evidence) == (0, 10, ())
-    assert said.reason == 'Reason 1. (reference: "Moths fly by night.")'
-    assert (wanted.start, wanted.suspicious, wanted.evidence) == (None, True, ())
-    assert (wanted.reason, hum.reason) == ('Reason 1. (response: "Moths fly.")', "Reason 2.")
-    assert (hum.start, hum.ok) == (None, False)
+    listed: list[Answer] = [claims("Moths fly."), claims("Moths live 9 weeks.", "They hum.")]
+    judge = ScriptedJudge(list_claims=listed, verify_claims=[verdicts([1]), verdicts([1], None)])
+    texts = {"response": "Moths fly. They live.", "reference": "Moths fly by night. They hum."}
+    result = FactualCorrectness(judge=judge).score(**texts)
+    assert [(v.start, v.ok, v.suspicious, v.evidence, v.reason) for v in result.verdicts] == [
+        (0, True, False, (), 'Reason 1. (reference: "Moths fly by night.")'),
+        (None, True, True, (), 'Reason 1. (response: "Moths fly.")'),
+        (None, False, False, (), "Reason 2."),
+    ]
     assert result.reason == "1 of 1 claims of the response, 1 of 2 claims of the reference borne out"
-
-
-@pytest.mark.parametrize(
-    ("said", "wanted", "mode", "blank"),
-    [
-        (0, 1, "precision", "response"),
-        (1, 0, "recall", "reference"),
-        (1, 0, "f1", "reference"),
-        (0, 0, "f1", "reference"),
-    ],
-)
-def test_nothing_to_judge_is_no_score(said: int, wanted: int, mode: Any, blank: str) -> None:
-    """Unless the caller says what it is worth."""
-    judge = comparing([True] * said, [True] * wanted)
-    with pytest.raises(UnscoredError, match=f"factual_correctness: the {blank} has no claims"):
-        FactualCorrectness(judge=judge, mode=mode).score(**PAIR)
-    assert FactualCorrectness(judge=judge, mode=mode, if_empty=0.5).score(**PAIR) == 0.5
 
 
 def test_a_response_without_claims_says_nothing_of_the_reference() -> None:
@@ -263,22 +219,6 @@ def test_a_response_without_claims_says_nothing_of_the_reference() -> None:
     judge = comparing([], [True])
     assert FactualCorrectness(judge=judge).score(**PAIR) == 0.0
     assert judge.tasks == ["list_claims"] * 2
-
-
-@pytest.mark.parametrize(
-    ("metric", "parameters", "problem"),
-    [
-        (Faithfulness, {"unit": "words"}, "unit must be 'claims' or 'sentences', not 'words'"),
-        (FactualCorrectness, {"mode": "f2"}, "mode must be 'precision' or 'recall' or 'f1'"),
-        *((FactualCorrectness, {"beta": beta}, "beta must be a number from 0") for beta in (-1, float("nan"), "1")),
-        (NoiseSensitivity, {"mode": "both"}, "mode must be 'relevant' or 'irrelevant', not 'both'"),
-        (NoiseSensitivity, {"if_empty": 2}, "if_empty must be a number from 0 to 1"),
-    ],
-)
-def test_parameters_are_checked(metric: Any, parameters: dict[str, Any], problem: str) -> None:
-    """A value that is out of range is named."""
-    with pytest.raises(ValueError, match=problem):
-        metric(**parameters)
 
 
 # Noise sensitivity
@@ -347,18 +287,8 @@ def test_evidence_that_does_not_bear_a_claim_out_is_suspicious() -> None:
         list_claims=[claims("Moths live 9 weeks."), claims("Moths fly.")],
         verify_claims=lambda prompt: verdicts([1], [1]) if "They fly." in prompt else verdicts(None),
     )
-    metric = NoiseSensitivity(judge=judge)
-    result = metric.score(response="Moths live 9 weeks.", reference="Moths.", retrieved_contexts=[" ", "They fly."])
-    (verdict,) = result.verdicts
-    assert (verdict.suspicious, verdict.start, verdict.end, result) == (True, 0, 19, 1.0)
+    fields = {"response": "Moths live 9 weeks.", "reference": "Moths.", "retrieved_contexts": [" ", "They fly."]}
+    (verdict,) = NoiseSensitivity(judge=judge).score(**fields).verdicts
+    assert (verdict.suspicious, verdict.start, verdict.end, verdict.ok) == (True, 0, 19, False)
     assert verdict.reason == "context 2 has it, the reference does not. Reason 1."
     assert (verdict.evidence[0].context, len(judge.requests)) == (1, 4)
-
-
-@pytest.mark.parametrize(("said", "wanted", "blank"), [([], ["S"], "response"), (["R"], [], "reference")])
-def test_texts_without_claims_have_no_score(said: list[str], wanted: list[str], blank: str) -> None:
-    """Unless the caller says what they are worth."""
-    judge = by_claims(len(said), len(wanted), lambda *_: [])
-    with pytest.raises(UnscoredError, match=f"noise_sensitivity: the {blank} has no claims"):
-        noise_score(judge, 1)
-    assert noise_score(judge, 1, if_empty=0.0).vacuous

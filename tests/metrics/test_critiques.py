@@ -6,18 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import UnscoredError, assert_aspect, assert_criteria
-from pytest_ragmetrics.metrics import (
-    AspectCritique,
-    Coherence,
-    Conciseness,
-    CorrectnessAspect,
-    Harmfulness,
-    Harmlessness,
-    Maliciousness,
-    Rubric,
-    SimpleCriteria,
-)
+from pytest_ragmetrics import UnscoredError, assert_aspect
+from pytest_ragmetrics.metrics import AspectCritique, Harmfulness, Rubric, SimpleCriteria
+from pytest_ragmetrics.metrics.critiques import ASPECTS
 from tests.scripted_judge import ScriptedJudge, rated, says
 
 # Critique
@@ -37,21 +28,13 @@ def test_the_majority_decides(words: list[str], value: float) -> None:
     assert sorted(verdict.ok for verdict in result.verdicts) == sorted(word == "yes" for word in words)
 
 
-@pytest.mark.parametrize(
-    ("aspect", "name", "good"),
-    [
-        (Harmfulness, "harmfulness", 0),
-        (Maliciousness, "maliciousness", 0),
-        (Coherence, "coherence", 1),
-        (CorrectnessAspect, "correctness_aspect", 1),
-        (Conciseness, "conciseness", 1),
-        (Harmlessness, "harmlessness", 1),
-    ],
-)
-def test_the_predefined_aspects(aspect: type[AspectCritique], name: str, good: int) -> None:
+@pytest.mark.parametrize("aspect", ASPECTS)
+def test_the_predefined_aspects(aspect: type[AspectCritique]) -> None:
     """Each has a definition and a direction, the score says whether it applies, and the helper needs no threshold."""
-    for metric in (aspect(), AspectCritique(name=name)):
-        assert (metric.name, metric.good, metric.definition) == (name, good, aspect.definition)
+    name, good = aspect.name, aspect().good
+    assert good == (aspect.better == "higher")
+    found = AspectCritique(name=name)
+    assert (found.name, found.good, found.definition) == (name, good, aspect.definition)
     yes, no = ScriptedJudge(critique=says("yes", "It is.")), ScriptedJudge(critique=says("no", "It is not."))
     result = aspect(judge=yes).score(response="Wait.")
     assert (result, result.metric, result.reason) == (1.0, name, "It is.")
@@ -59,11 +42,9 @@ def test_the_predefined_aspects(aspect: type[AspectCritique], name: str, good: i
     assert aspect.definition in yes.prompt("critique")
     assert aspect(judge=no).score(response="Wait.") == 0.0
     assert assert_aspect({"response": "Wait."}, name, judge=yes if good else no).metric == name
-    with pytest.raises(AssertionError) as caught:
-        assert_aspect({"answer": "Wait."}, name, judge=no if good else yes)
     score, reason = ("0.00 < 1.00", "It is not.") if good else ("1.00 > 0.00", "It is.")
-    assert str(caught.value).startswith(f"{name} {score}: 1 of 1 judgement against\n")
-    assert f"reason: {reason}" in str(caught.value)
+    with pytest.raises(AssertionError, match=rf"(?s)^{name} {score}: 1 of 1 judgement against\n.*reason: {reason}"):
+        assert_aspect({"answer": "Wait."}, name, judge=no if good else yes)
 
 
 @pytest.mark.parametrize(("good", "word", "other"), [(None, "yes", "no"), (1, "yes", "no"), (0, "no", "yes")])
@@ -77,38 +58,7 @@ def test_an_aspect_of_ones_own(good: Any, word: str, other: str) -> None:
     assert (AspectCritique.name, Harmfulness().name, Harmfulness().good) == ("aspect_critique", "harmfulness", 0)
 
 
-NO_SCALES: list[Any] = [(), ["One."], "One.", None, {}, ["A"] * 101]
 STEPS = ["Rude.", "Cold.", "Polite.", "Warm."]
-
-
-@pytest.mark.parametrize(
-    ("metric", "parameters", "problem"),
-    [
-        (AspectCritique, {}, "aspect_critique: definition is blank"),
-        (AspectCritique, {"definition": " "}, "aspect_critique: definition is blank"),
-        (AspectCritique, {"name": "harmlesness"}, r"did you mean harmlessness\?"),
-        (AspectCritique, {"name": "correctness"}, r"did you mean correctness_aspect\?"),
-        (AspectCritique, {"name": "rude"}, "'rude' is not one of the predefined aspects harmfulness, .*: give its def"),
-        (
-            AspectCritique,
-            {"definition": "Kind?", "strictness": 2},
-            "strictness must be odd, so that .* majority, not 2",
-        ),
-        (AspectCritique, {"definition": "Kind?", "good": 2}, "good must be 1 or 0"),
-        *((Rubric, {"steps": steps}, "rubric: .*at least two") for steps in NO_SCALES),
-        (Rubric, {"steps": ["One.", " "]}, "step 2 has no description"),
-        (Rubric, {"steps": [1, 2]}, "step 1 has no description"),
-        (Rubric, {"steps": {1: "One.", 3: "Three."}}, "numbered from 1 on without a gap, not 1, 3"),
-        (Rubric, {"steps": {"bad": "One.", "good": "Two."}}, "rubric: steps must be numbered from 1 on"),
-        (SimpleCriteria, {"definition": " "}, "definition is blank"),
-        *((SimpleCriteria, {"definition": "?", "highest": n}, "highest must be a whole number") for n in (0, 1.5)),
-        (SimpleCriteria, {"definition": "Kind?", "highest": 101}, "highest must be at most 100"),
-    ],
-)
-def test_what_is_no_definition_and_no_scale(metric: Any, parameters: dict[str, Any], problem: str) -> None:
-    """The problem is named when the metric is made; a near miss of a name is pointed out."""
-    with pytest.raises(ValueError, match=problem):
-        metric(**parameters)
 
 
 def test_any_fields_are_shown_under_their_names() -> None:
@@ -154,17 +104,11 @@ def test_the_steps_are_shown_numbered_and_can_alone_be_chosen() -> None:
     assert result.verdicts[0].suspicious
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        {"4": "Warm.", 1: "Rude.", "3": "Polite.", "2": "Cold."},
-        {f"score{number}_description": text for number, text in enumerate(STEPS, start=1)},
-        tuple(STEPS),
-    ],
-)
-def test_steps_by_number(steps: Any) -> None:
+def test_steps_by_number() -> None:
     """A mapping is put into order, also one of another tool."""
-    assert Rubric(steps=steps).steps == tuple(STEPS)
+    theirs = {f"score{number}_description": text for number, text in enumerate(STEPS, start=1)}
+    for steps in ({"4": "Warm.", 1: "Rude.", "3": "Polite.", "2": "Cold."}, theirs, tuple(STEPS)):
+        assert Rubric(steps=steps).steps == tuple(STEPS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 4])
@@ -197,41 +141,16 @@ def test_the_steps_of_an_evaluation_are_part_of_the_criterion(parameters: dict[s
     SimpleCriteria(definition=shown, judge=plain).score(response="Thank you.")
     assert judge.prompt("rate_by_criteria") == plain.prompt("rate_by_criteria")
     assert f"\n\n{shown}" in judge.prompt("rate_by_criteria")
-    given = {"definition": "", **parameters}
-    assert assert_criteria({"response": "Thank you."}, **given, judge=judge).value == 0.6
 
 
-@pytest.mark.parametrize(
-    ("steps", "kind", "said"),
-    [
-        ("Look for thanks.", TypeError, "^evaluation_steps must be a list of texts, not str$"),
-        (5, TypeError, "^evaluation_steps must be a list of texts, not int$"),
-        (None, TypeError, "^evaluation_steps must be a list of texts, not NoneType$"),
-        ({"1": "Look."}, TypeError, "not dict$"),
-        (["Look.", " "], ValueError, "^evaluation_steps: step 2 has no text$"),
-        ([5], ValueError, "^evaluation_steps: step 1 has no text$"),
-        ([], ValueError, "definition is blank"),
-    ],
-)
-def test_what_is_no_step_of_an_evaluation(steps: Any, kind: type[Exception], said: str) -> None:
-    """The error names the step."""
-    with pytest.raises(kind, match=said):
-        SimpleCriteria(evaluation_steps=steps)
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [
-        Rubric(steps=STEPS, name="warmth", judge="local"),
-        SimpleCriteria(definition="Is it warm?", name="warmth", judge="local"),
-    ],
-)
-def test_a_name_of_ones_own_and_something_to_judge(metric: Any) -> None:
+@pytest.mark.parametrize("metric", [Rubric(steps=STEPS, judge="local"), SimpleCriteria(definition="?", judge="local")])
+def test_there_must_be_something_to_judge(metric: Any) -> None:
     """A sample without any text is an error; the local judge has no rule that could read a description."""
-    assert (metric.name, type(metric).name == "warmth") == ("warmth", False)
     fields: dict[str, Any]
     for fields in ({}, {"response": " ", "retrieved_contexts": [""]}, {"retrieved_contexts": []}):
-        with pytest.raises(ValueError, match="warmth: all fields are missing or blank; it needs one of user_input, "):
+        with pytest.raises(
+            ValueError, match=f"{metric.name}: all fields are missing or blank; it needs one of user_in"
+        ):
             metric.score(**fields)
     with pytest.raises(UnscoredError, match="this metric needs a model"):
         metric.score(response="Please wait.")

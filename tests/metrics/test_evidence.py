@@ -364,33 +364,27 @@ def test_a_name_that_stands_elsewhere_is_lacking_where_much_else_is(fish: str, s
     check = EvidenceCheck([cited, claim])
     assert check.is_suspicious(claim, [cited]) is suspicious
     assert not check.shares_hardly_a_word(claim, [cited])
-
-
-def test_number_is_one_word() -> None:
-    """However many words it is written with, and found in digits."""
-    check = EvidenceCheck(["500,000,000 € vanished."])
-    assert not check.shares_hardly_a_word(
-        "Total losses ran to five hundred million euros.", ["500,000,000 € vanished."]
-    )
+    # A number is one word, however many it is written with.
+    lost = "500,000,000 € vanished."
+    assert not EvidenceCheck([lost]).shares_hardly_a_word("Losses ran to five hundred million euros.", [lost])
 
 
 @pytest.mark.parametrize("metric", [Faithfulness, FactualCorrectness, NoiseSensitivity, ContextRecall])
 def test_name_of_the_question_need_not_be_cited(metric: type[JudgedMetric]) -> None:
     """A claim is written out with the question; the sentences cited for it need not repeat that."""
+    said, long = "The ferry of Orla is long.", "It is a long ferry"
 
     def verified(prompt: str) -> Answer:
-        sentences = [1] if "It is a long ferry" in prompt else None
-        return verdicts(*[sentences] * (1 + ("\n2. " in prompt)))
+        return verdicts(*[[1] if long in prompt else None] * (1 + ("\n2. " in prompt)))
 
     for question, suspicious in ((None, True), ("How long is the ferry of Orla?", False)):
-        listed = claims("The ferry of Orla is long.")
-        judge = ScriptedJudge(list_claims=[listed, listed], verify_claims=verified)
-        fields = {"response": "The ferry of Orla is long.", "retrieved_contexts": ["It is a long ferry."]}
-        reference = "It is a long ferry." if metric is FactualCorrectness else "The ferry of Orla is long."
-        result = metric(judge=judge).score(user_input=question, reference=reference, **fields)
+        judge = ScriptedJudge(list_claims=claims(said), verify_claims=verified)
+        fields = {"response": said, "retrieved_contexts": [long], "user_input": question}
+        result = metric(judge=judge).score(**fields, reference=long if metric is FactualCorrectness else said)
         assert result.verdicts[0].suspicious is suspicious
 
 
+@pytest.mark.growth
 def test_looking_words_up_is_linear() -> None:
     """Contexts of ten times the size take ten times as long."""
 

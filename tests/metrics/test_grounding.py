@@ -58,6 +58,11 @@ def test_every_occurrence_counts_and_every_word_has_one_verdict() -> None:
     assert [(found.context, found.start, found.end, found.text) for found in moths.evidence] == [(1, 4, 8, "moth")]
     assert (lamps.text, response[lamps.start : lamps.end], lamps.ok, lamps.evidence) == ("lamps", "lamps", False, ())
     assert lamps.reason == "stands in no context"
+    recalled = LexicalContextRecall().score(reference="Moths fear bats.", retrieved_contexts="A bat eats a moth.")
+    assert recalled == pytest.approx(2 / 3)
+    assert missing(recalled) == ["fear"]
+    # The words of a reference have no place in the response.
+    assert {(verdict.start, verdict.end) for verdict in recalled.verdicts} == {(None, None)}
 
 
 SOUTHEAST_ASIAN = json.loads((Path(__file__).parents[1] / "data" / "southeast_asian.json").read_text("utf-8"))
@@ -76,102 +81,38 @@ def test_southeast_asian_texts_of_other_subjects_have_nothing_in_common(language
             assert LexicalContextRecall().score(reference=said, retrieved_contexts=others).value < 0.15
 
 
-def test_context_recall_looks_for_the_reference() -> None:
-    """The words of the reference are looked for; they have no place in the response."""
-    result = LexicalContextRecall().score(reference="Moths fear bats.", retrieved_contexts="A bat eats a moth.")
-    assert result == pytest.approx(2 / 3)
-    assert missing(result) == ["fear"]
-    assert {(verdict.start, verdict.end) for verdict in result.verdicts} == {(None, None)}
+ONE_NUMBER = [
+    *(("1,000.5", "1.000,5"), ("1'000", "1,000"), ("12,34,567", "1234567"), ("1.000", "1000")),
+    *(("3 million", "3,000,000"), ("3 \n million", "3,000,000"), ("5  %", "5 percent"), ("3,5 Mrd.", "3.5 billion")),
+    *(("10k", "ten thousand"), ("5 %", "five percent"), ("5%", "5 Prozent"), ("$5", "5 dollars")),
+    *(("US$2.5 million", "2,500,000 USD"), ("42", "forty-two"), ("206", "two hundred and six")),
+    *(("1984", "nineteen eighty-four"), ("3rd", "the third"), ("٤٫٥", "4.5"), ("१२", "12"), ("3万", "30,000")),
+    *(("2021-03-05", "March 5th, 2021"), ("5 March 2021", "5. März 2021"), ("2021年3月5日", "05.03.2021")),
+    *(("03/05/2021", "5 March 2021"), ("5 de marzo de 2021", "5 mars 2021"), ("2021", "on 5 March 2021")),
+    *(("5 March 2021", "In 2021 it began. On 5 March it ended."), ("٥ مارس ٢٠٢١", "5 March 2021"), ("−5", "-5")),
+    *(("1.2.10", "1.2.10"), ("03/04/2021", "3 April 2021"), ("03/04/2021", "4 March 2021")),
+    *(("2", "boxes 1,2,3 and 5"), ("1995", "1990,1995,2000"), ("12", "a dozen"), ("24", "two dozen")),
+    *((".25", "0.25"), ("0.25", "about .25"), ("1/4", "0.25"), ("1/4", "¼"), ("0.5 million", "1/2 million")),
+    *(("3/4", "7 3/4"), ("٣/٤", "3/4"), ("4/5", "4 of 5"), ("4", "4/5"), ("9/11", "11 September, day 9")),
+    *(("24/7", "24 hours, 7 days"), ("1/512", "0.001953125"), ("5 APR\u0130L 2020", "5 April 2020, 3 May 2021")),
+    *(("twenty-s\u0131x", "S\u0130X of 26"), ("3 m\u0131llion", "3,000,000"), ("usd         5", "$5, 5 \u20ac")),
+    *(("12020\u5e743\u67085\u65e5", "2020-03-05"), ("May 6, 2021", "May 5, 2020 and May 6, 2021")),
+]
+ANOTHER_NUMBER = [
+    *(("$8m", "$5m £8m"), ("$8m", "$5m\t£ 8m"), ("1,000.5", "1,000.6"), ("3 million", "3 billion")),
+    *(("5 %", "5 dollars"), ("$5", "€5"), ("five percent", "6 %"), ("-5", "5"), ("42", "4.2"), ("1.5", "15")),
+    *(("5 March 2021", "March 2021"), ("5 March 2021", "5 March 2020")),
+    *(("5 March 2021", "In 2021 it began. On 6 March it ended."), ("March 2021", "May 2021"), ("1.2.10", "1.2.1")),
+    *(("12", "B12"), ("19", "1990"), ("4", "one third"), ("03/04/2021", "4 April 2021"), ("4", "boxes 1,2,3 and 5")),
+    *(("25", "about .25"), ("2/4", "1/4 to 3/2"), ("1/4", "4/1, 1/2"), ("4/2", "2"), ("3/2", "0.15")),
+    *(("4/5", "4 of 6"), ("0/0", "0.5"), ("twenty-\u017fix", "25"), ("usd         5", "5 \u20ac")),
+    ("INR 5", "5 \u20ac"),
+]
 
 
 @pytest.mark.parametrize(
     ("said", "source", "is_found"),
-    [
-        ("1,000.5", "1.000,5", True),
-        ("1'000", "1,000", True),
-        ("12,34,567", "1234567", True),
-        ("1.000", "1000", True),
-        ("3 million", "3,000,000", True),
-        ("3 \n million", "3,000,000", True),
-        ("5  %", "5 percent", True),
-        ("$8m", "$5m £8m", False),
-        ("$8m", "$5m\t£ 8m", False),
-        ("3,5 Mrd.", "3.5 billion", True),
-        ("10k", "ten thousand", True),
-        ("5 %", "five percent", True),
-        ("5%", "5 Prozent", True),
-        ("$5", "5 dollars", True),
-        ("US$2.5 million", "2,500,000 USD", True),
-        ("42", "forty-two", True),
-        ("206", "two hundred and six", True),
-        ("1984", "nineteen eighty-four", True),
-        ("3rd", "the third", True),
-        ("٤٫٥", "4.5", True),
-        ("१२", "12", True),
-        ("3万", "30,000", True),
-        ("2021-03-05", "March 5th, 2021", True),
-        ("5 March 2021", "5. März 2021", True),
-        ("2021年3月5日", "05.03.2021", True),
-        ("03/05/2021", "5 March 2021", True),
-        ("5 de marzo de 2021", "5 mars 2021", True),
-        ("2021", "on 5 March 2021", True),
-        ("5 March 2021", "In 2021 it began. On 5 March it ended.", True),
-        ("٥ مارس ٢٠٢١", "5 March 2021", True),
-        ("−5", "-5", True),
-        ("1.2.10", "1.2.10", True),
-        ("1,000.5", "1,000.6", False),
-        ("3 million", "3 billion", False),
-        ("5 %", "5 dollars", False),
-        ("$5", "€5", False),
-        ("five percent", "6 %", False),
-        ("-5", "5", False),
-        ("42", "4.2", False),
-        ("1.5", "15", False),
-        ("5 March 2021", "March 2021", False),
-        ("5 March 2021", "5 March 2020", False),
-        ("5 March 2021", "In 2021 it began. On 6 March it ended.", False),
-        ("March 2021", "May 2021", False),
-        ("1.2.10", "1.2.1", False),
-        ("12", "B12", False),
-        ("19", "1990", False),
-        ("4", "one third", False),
-        ("03/04/2021", "3 April 2021", True),
-        ("03/04/2021", "4 March 2021", True),
-        ("03/04/2021", "4 April 2021", False),
-        ("2", "boxes 1,2,3 and 5", True),
-        ("1995", "1990,1995,2000", True),
-        ("4", "boxes 1,2,3 and 5", False),
-        ("12", "a dozen", True),
-        ("24", "two dozen", True),
-        (".25", "0.25", True),
-        ("0.25", "about .25", True),
-        ("25", "about .25", False),
-        ("1/4", "0.25", True),
-        ("1/4", "¼", True),
-        ("0.5 million", "1/2 million", True),
-        ("3/4", "7 3/4", True),
-        ("٣/٤", "3/4", True),
-        ("4/5", "4 of 5", True),
-        ("4", "4/5", True),
-        ("9/11", "11 September, day 9", True),
-        ("24/7", "24 hours, 7 days", True),
-        ("1/512", "0.001953125", True),
-        ("2/4", "1/4 to 3/2", False),
-        ("1/4", "4/1, 1/2", False),
-        ("4/2", "2", False),
-        ("3/2", "0.15", False),
-        ("4/5", "4 of 6", False),
-        ("0/0", "0.5", False),
-        ("5 APR\u0130L 2020", "5 April 2020, 3 May 2021", True),
-        ("twenty-s\u0131x", "S\u0130X of 26", True),
-        ("3 m\u0131llion", "3,000,000", True),
-        ("twenty-\u017fix", "25", False),
-        ("usd         5", "$5, 5 \u20ac", True),
-        ("usd         5", "5 \u20ac", False),
-        ("INR 5", "5 \u20ac", False),
-        ("12020\u5e743\u67085\u65e5", "2020-03-05", True),
-        ("May 6, 2021", "May 5, 2020 and May 6, 2021", True),
-    ],
+    [*((*pair, True) for pair in ONE_NUMBER), *((*pair, False) for pair in ANOTHER_NUMBER)],
 )
 def test_one_number_is_found_however_it_is_written(said: str, source: str, is_found: bool) -> None:
     """Marks, scale words, digits of other scripts, words and forms of dates do not matter; both days may be meant.
@@ -183,75 +124,29 @@ def test_one_number_is_found_however_it_is_written(said: str, source: str, is_fo
     assert is_found or not getattr(number, "plain", False)
 
 
-TIMES: tuple[str, ...] = (
-    "at 14:30",
-    "at 14.30",
-    "at 2:30 pm",
-    "at 2.30 p.m.",
-    "à 14h30",
-    "à 14 h 30",
-    "um 14 Uhr 30",
-    "um 14.30 Uhr",
-)
-TIMES += ("a las 2:30 p. m.", "kl. 14.30", "14時30分", "午後2時30分", "下午2点30分", "오후 2시 30분")
+TIMES = ["at 14:30", "at 14.30", "at 2:30 pm", "at 2.30 p.m.", "à 14h30", "à 14 h 30", "um 14 Uhr 30", "um 14.30 Uhr"]
+TIMES += ["a las 2:30 p. m.", "kl. 14.30", "14時30分", "午後2時30分", "下午2点30分", "오후 2시 30분"]
 SAME_NUMBERS = [
     *((said, source) for said in TIMES for source in TIMES),
-    *(
-        ("from 1914 to 1918", "1914-18"),
-        ("1914–18", "1914 to 1918"),
-        ("1914/18", "1914-1918"),
-        ("2019-20", "2019 to 2020"),
-    ),
-    *(("'14-'18", "1914-1918"), ("1914-18", "1914-18"), ("the summer of '68", "in 1968"), ("2003-04", "April 2003")),
-    *(("It is minus 5 degrees", "−5 °C"), ("-5", "minus 5"), ("minus twenty", "-20"), ("negative 7", "-7")),
-    *(("minus 12 Grad", "-12"), ("moins 12 degrés", "-12"), ("menos 12 grados", "-12"), ("meno 12 gradi", "-12")),
-    *(("минус 12", "-12"), ("负12度", "-12"), ("マイナス12度", "-12"), ("零下12度", "-12"), ("영하 12도", "-12")),
-    *(
-        ("at least 12", "al menos 12"),
-        ("au moins 12", "12"),
-        ("por lo menos 12", "12"),
-        ("20 minus 5 is 15", "20, 5, 15"),
-    ),
-    *(
-        ("2 pm", "14:00"),
-        ("14:00", "2 p.m."),
-        ("14 Uhr", "2 pm"),
-        ("14h", "2 pm"),
-        ("9 am", "09:00"),
-        ("12 am", "0:00"),
-    ),
-    *(("12:30 pm", "12:30"), ("2 o'clock", "2 pm"), ("2:30", "2:30 pm"), ("2.30", "2.30 pm"), ("at 9", "at 9 pm")),
-    *(
-        ("9 am", "9–11 am"),
-        ("9 pm", "9-11 pm"),
-        ("2 hours", "2h"),
-        ("3時間", "3 hours"),
-        ("16:9", "16 to 9"),
-        ("3:2", "3 to 2"),
-    ),
-    *(("half a million", "500,000"), ("500,000", "half a million"), ("half of a billion", "500 million")),
-    *(
-        ("two and a half million", "2,500,000"),
-        ("2.5 million", "two and a half million"),
-        ("3 and a half billion", "3.5bn"),
-    ),
-    *(("half a dozen", "6 eggs"), ("12 eggs", "a dozen eggs"), ("half a dozen", "six"), ("2 million", "2 миллиона")),
+    *(("from 1914 to 1918", "1914-18"), ("1914–18", "1914 to 1918"), ("1914/18", "1914-1918")),
+    *(("2019-20", "2019 to 2020"), ("'14-'18", "1914-1918"), ("1914-18", "1914-18"), ("the summer of '68", "in 1968")),
+    *(("2003-04", "April 2003"), ("It is minus 5 degrees", "−5 °C"), ("-5", "minus 5"), ("minus twenty", "-20")),
+    *(("negative 7", "-7"), ("minus 12 Grad", "-12"), ("moins 12 degrés", "-12"), ("menos 12 grados", "-12")),
+    *(("meno 12 gradi", "-12"), ("минус 12", "-12"), ("负12度", "-12"), ("マイナス12度", "-12"), ("零下12度", "-12")),
+    *(("영하 12도", "-12"), ("at least 12", "al menos 12"), ("au moins 12", "12"), ("por lo menos 12", "12")),
+    *(("20 minus 5 is 15", "20, 5, 15"), ("2 pm", "14:00"), ("14:00", "2 p.m."), ("14 Uhr", "2 pm"), ("14h", "2 pm")),
+    *(("9 am", "09:00"), ("12 am", "0:00"), ("12:30 pm", "12:30"), ("2 o'clock", "2 pm"), ("2:30", "2:30 pm")),
+    *(("2.30", "2.30 pm"), ("at 9", "at 9 pm"), ("9 am", "9–11 am"), ("9 pm", "9-11 pm"), ("2 hours", "2h")),
+    *(("3時間", "3 hours"), ("16:9", "16 to 9"), ("3:2", "3 to 2"), ("half a million", "500,000")),
+    *(("500,000", "half a million"), ("half of a billion", "500 million"), ("two and a half million", "2,500,000")),
+    *(("2.5 million", "two and a half million"), ("3 and a half billion", "3.5bn"), ("half a dozen", "6 eggs")),
+    *(("12 eggs", "a dozen eggs"), ("half a dozen", "six"), ("2 million", "2 миллиона")),
     *(("eine halbe Million", "500.000"), ("un demi-million", "500 000"), ("medio millón", "500.000")),
-    *(
-        ("mezzo milione", "500.000"),
-        ("meio milhão", "500.000"),
-        ("een half miljoen", "500.000"),
-        ("полмиллиона", "500 000"),
-    ),
-    *(("the 1990s", "the '90s"), ("the ’90s", "the 1990s"), ("the 90s", "the 1990s"), ("1990s", "the nineties")),
-    *(("90er", "1990er"), ("les années 90", "1990s"), ("los años 90", "1990s"), ("gli anni '90", "1990s")),
-    *(
-        ("90年代", "1990s"),
-        ("90년대", "1990s"),
-        ("в 90-е", "1990s"),
-        ("the 1920s", "the twenties"),
-        ("the '20s", "2020s"),
-    ),
+    *(("mezzo milione", "500.000"), ("meio milhão", "500.000"), ("een half miljoen", "500.000")),
+    *(("полмиллиона", "500 000"), ("the 1990s", "the '90s"), ("the ’90s", "the 1990s"), ("the 90s", "the 1990s")),
+    *(("1990s", "the nineties"), ("90er", "1990er"), ("les années 90", "1990s"), ("los años 90", "1990s")),
+    *(("gli anni '90", "1990s"), ("90年代", "1990s"), ("90년대", "1990s"), ("в 90-е", "1990s")),
+    *(("the 1920s", "the twenties"), ("the '20s", "2020s")),
 ]
 OTHER_NUMBERS = [
     *(("1918-14", "1914-18"), ("1914-19", "1914-18"), ("1914 to 1919", "1914-18"), ("2014-18", "1914-18")),
@@ -259,17 +154,11 @@ OTHER_NUMBERS = [
     *(("-15", "au moins 15"), ("-15", "pelo menos 15"), ("minus five", "five"), ("-15", "plus ou moins 15")),
     *(("14:30", "2:30 am"), ("2:30 am", "2:30 pm"), ("2:30 pm", "2:30 am"), ("2:30 am", "14h30"), ("14:30", "14:31")),
     *(("14:30", "15:30"), ("2 am", "2 pm"), ("2 pm", "2 a.m."), ("14h30", "13 Uhr 30"), ("上午2点30分", "下午2点30分")),
-    *(
-        ("14 Uhr", "15 Uhr"),
-        ("2 pm", "15:00"),
-        ("02:30", "14:30"),
-        ("14.30", "2.30"),
-        ("$14.30", "14:31"),
-        ("12 am", "12 pm"),
-    ),
-    *(("half a million", "5 million"), ("half a million", "1 million"), ("half a billion", "500,000")),
-    *(("two and a half million", "2,000,000"), ("half a dozen", "12"), ("eine halbe Million", "5.000.000")),
-    *(("the 1890s", "the '90s"), ("the 1990s", "the '80s"), ("the 1980s", "the nineties"), ("'68", "1986")),
+    *(("14 Uhr", "15 Uhr"), ("2 pm", "15:00"), ("02:30", "14:30"), ("14.30", "2.30"), ("$14.30", "14:31")),
+    *(("12 am", "12 pm"), ("half a million", "5 million"), ("half a million", "1 million")),
+    *(("half a billion", "500,000"), ("two and a half million", "2,000,000"), ("half a dozen", "12")),
+    *(("eine halbe Million", "5.000.000"), ("the 1890s", "the '90s"), ("the 1990s", "the '80s")),
+    *(("the 1980s", "the nineties"), ("'68", "1986")),
 ]
 
 
@@ -285,74 +174,38 @@ def test_numbers_that_mean_the_same_are_found(said: str, source: str, value: flo
 
 
 FULL_AND_SHORT = [
-    *(
-        ("Saint Louis", "St. Louis"),
-        ("St Louis", "St. Louis"),
-        ("Mount Everest", "Mt. Everest"),
-        ("Fort Worth", "Ft. Worth"),
-    ),
-    *(("Sankt Gallen", "St. Gallen"), ("Sainte Anne", "Ste Anne"), ("Santo Domingo", "Sto. Domingo")),
-    *(
-        ("Doctor Anna Ito", "Dr. Anna Ito"),
-        ("Professor Anna Ito", "Prof. Anna Ito"),
-        ("Mister Anna Ito", "Mr. Anna Ito"),
-    ),
-    *(
-        ("Captain Nemo", "Capt. Nemo"),
-        ("General Lee", "Gen. Lee"),
-        ("Senator Berg", "Sen. Berg"),
-        ("Main Street", "Main St."),
-    ),
-    *(
-        ("Marks & Spencer", "Marks and Spencer"),
-        ("Marks&Spencer", "Marks and Spencer"),
-        ("Acme Corporation", "Acme Corp."),
-    ),
+    *(("Saint Louis", "St. Louis"), ("St Louis", "St. Louis"), ("Mount Everest", "Mt. Everest")),
+    *(("Fort Worth", "Ft. Worth"), ("Sankt Gallen", "St. Gallen"), ("Sainte Anne", "Ste Anne")),
+    *(("Santo Domingo", "Sto. Domingo"), ("Doctor Anna Ito", "Dr. Anna Ito"), ("Professor Anna Ito", "Prof. Anna Ito")),
+    *(("Mister Anna Ito", "Mr. Anna Ito"), ("Captain Nemo", "Capt. Nemo"), ("General Lee", "Gen. Lee")),
+    *(("Senator Berg", "Sen. Berg"), ("Main Street", "Main St."), ("Marks & Spencer", "Marks and Spencer")),
+    *(("Marks&Spencer", "Marks and Spencer"), ("Acme Corporation", "Acme Corp.")),
 ]
 
 
 @pytest.mark.parametrize(("full", "short"), FULL_AND_SHORT)
 def test_names_in_full_and_in_short_are_the_same(full: str, short: str) -> None:
     """Saints, mountains, forts, titles, streets and companies, both ways; what they are called must still be there."""
-    for said, source in ((full, short), (short, full)):
-        found = NamesAligned().score(
-            response=f"Then we saw {said} again.", retrieved_contexts=f"Of {source} it is said."
-        )
-        assert found.value == 1.0
-        assert not found.vacuous
-        other = NamesAligned().score(
-            response="Then we saw Mount Elbrus.", retrieved_contexts=f"Of {source} it is said."
-        )
-        assert other.value == 0.0
+    for said, source, value in ((full, short, 1.0), (short, full, 1.0), ("Mount Elbrus", short, 0.0)):
+        texts = {"response": f"Then we saw {said} again.", "retrieved_contexts": f"Of {source} it is said."}
+        found = NamesAligned().score(**texts)
+        assert (found, found.vacuous) == (value, False)
 
 
 @pytest.mark.parametrize(
     "text",
     [
         *("1. First\n2) Then", "So it is [1], [2, 3].", "See (Passage 1 and 2).", "Vitamin B12", "x_2"),
-        *(
-            "Step 4: Peel.",
-            "## Step 4. Peel",
-            "Peel it (step 4).",
-            "| Step 4: Peel |",
-            "Schritt 4: Schälen.",
-            "Étape 3 : peler.",
-        ),
-        *(
-            "Otter (Quelle 2).",
-            "Selon la source 3, oui.",
-            "Выдры [источник 12].",
-            "水獺【来源12】。",
-            "Otters 【12†source】.",
-        ),
-        *("Шаг 2. Варить.", "第3步：去皮。", "步骤 3：去皮。", "ステップ3：皮をむく。", "(3단계)"),
+        *("Step 4: Peel.", "## Step 4. Peel", "Peel it (step 4).", "| Step 4: Peel |", "Schritt 4: Schälen."),
+        *("Étape 3 : peler.", "Otter (Quelle 2).", "Selon la source 3, oui.", "Выдры [источник 12]."),
+        *("水獺【来源12】。", "Otters 【12†source】.", "Шаг 2. Варить.", "第3步：去皮。", "步骤 3：去皮。"),
+        *("ステップ3：皮をむく。", "(3단계)"),
     ],
 )
 def test_pointers_and_parts_of_names_are_no_numbers(text: str) -> None:
-    """List numbers, citation marks, numbered passages and digits inside a name are not checked."""
-    result = NumbersAligned().score(response=text, retrieved_contexts="None.")
-    assert result == 1.0
-    assert result.vacuous
+    """List numbers, citation marks, numbered passages and digits inside a name; steps are numbers in a sentence."""
+    assert NumbersAligned().score(response=text, retrieved_contexts="None.").vacuous
+    assert [number.text for number in find_numbers("It has 4 steps. See step 7. (Steps 1)")] == ["4", "7"]
 
 
 def test_numbers_are_shown_with_their_place_and_their_evidence() -> None:
@@ -364,11 +217,6 @@ def test_numbers_are_shown_with_their_place_and_their_evidence() -> None:
     assert all(response[verdict.start : verdict.end] == verdict.text for verdict in result.verdicts)
     assert [found.text for verdict in result.verdicts for found in verdict.evidence] == ["1,250", "€3,000,000"]
     assert result.reason == "Found 2 of 3 numbers"
-
-
-def test_numbers_of_steps_are_checked_in_sentences() -> None:
-    """Only where they count the lines of a list, or stand in brackets, do they point at something."""
-    assert [number.text for number in find_numbers("It has 4 steps. See step 7. (Steps 1)")] == ["4", "7"]
 
 
 @pytest.mark.parametrize(
@@ -519,18 +367,17 @@ def test_what_is_not_seen_changes_no_name(text: str, unseen: str) -> None:
             assert all(context[piece.start : piece.end] == piece.text for piece in verdict.evidence)
 
 
-def test_a_name_is_not_put_together_from_two_contexts() -> None:
-    """A first name of one context and a family name of another make no name."""
-    inputs = {"response": "There was Ada Berg.", "retrieved_contexts": ["Ada Lind came.", "Otto Berg came."]}
-    assert missing(NamesAligned().score(**inputs)) == ["Ada Berg"]
-
-
 @pytest.mark.parametrize("metric", ALIGNED, ids=lambda metric: metric.name)
 def test_nothing_to_look_for_is_vacuous(metric: Metric) -> None:
-    """Without words, numbers or names it is 1.0 and says so; an empty list of contexts is legal and gives 0.0."""
+    """Without words, numbers or names it is 1.0 and says so; an empty list of contexts is legal and gives 0.0.
+
+    A first name of one context and a family name of another make no name.
+    """
     result = metric.score(response="So it is.", retrieved_contexts=[])
     assert (result.value, result.vacuous, result.verdicts) == (1.0, True, ())
     assert metric.score(response="In 1921 they asked Ada Berg.", retrieved_contexts=[]) == 0.0
+    apart = NamesAligned().score(response="There was Ada Berg.", retrieved_contexts=["Ada Lind came.", "Otto Berg."])
+    assert missing(apart) == ["Ada Berg"]
 
 
 @settings(max_examples=15)
@@ -552,6 +399,7 @@ def test_a_text_is_grounded_in_itself(text: str, other: str) -> None:
             )
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize(
     "unit",
     [
@@ -567,7 +415,7 @@ def test_time_grows_with_the_length_alone(unit: str) -> None:
         for metric in ALIGNED:
             metric.score(response=text, retrieved_contexts=[text])
 
-    assert is_linear(score, short=2_500, long=20_000)
+    assert is_linear(score, short=1_500, long=12_000)
 
 
 def test_stems_are_short_and_rough() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from fractions import Fraction
 from importlib.util import find_spec
 from typing import Any
@@ -14,7 +17,7 @@ import pytest
 import pytest_ragmetrics
 from pytest_ragmetrics import MetricResult, Sample, UnscoredError, Usage, Verdict, assert_metric, evaluate, metric
 from pytest_ragmetrics.judges.tasks import Critique
-from pytest_ragmetrics.metrics import Ask, Faithfulness, JudgedMetric, Metric, NumbersAligned
+from pytest_ragmetrics.metrics import Ask, AspectCritique, Faithfulness, JudgedMetric, Metric, NumbersAligned
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedJudge, says, verdicts
 
@@ -49,10 +52,8 @@ def returning(value: Any) -> Metric:
 
 def test_a_function_is_a_metric() -> None:
     """It has the name of the function, its docstring and its module, and needs the fields that it takes."""
-    assert (brevity.name, brevity.better, brevity.scale, brevity.requires, type(brevity).__module__) == (
-        *("brevity", "higher", (0.0, 1.0)),
-        *(("response",), __name__),
-    )
+    assert (brevity.name, brevity.better, brevity.scale) == ("brevity", "higher", (0.0, 1.0))
+    assert (brevity.requires, type(brevity).__module__) == (("response",), __name__)
     assert brevity.__doc__ == "Return how near a response is to ten characters."
     with pytest.raises(AssertionError, match=r"^brevity 0\.50 < 0\.90$"):
         assert_metric(brevity, Sample(response="x" * 20), min=0.9)
@@ -148,25 +149,6 @@ def test_a_plain_function_may_ask_too() -> None:
 PASSAGES = {"response": "Moss grows.", "retrieved_contexts": ["Moss grows on stones."]}
 
 
-def total(session: FakeSession) -> int:
-    """Return how many calls all scorings of a session made."""
-    return sum(scoring.usage.calls for scoring in session.scorings)
-
-
-@metric
-def grounded_and_polite(sample: Sample) -> MetricResult:
-    """Score by two other metrics, and say what both cost."""
-    parts = [Faithfulness(unit="sentences").score_sample(sample), politeness.score_sample(sample)]
-    usage = sum((part.usage for part in parts), Usage())
-    return MetricResult(min(parts), metric="grounded_and_polite", usage=usage)
-
-
-@metric
-def plain(sample: Sample) -> float:
-    """Return the result of another metric."""
-    return Faithfulness(unit="sentences").score_sample(sample)
-
-
 @metric
 async def asking_as_well(sample: Sample, ask: Ask) -> MetricResult:
     """Ask twice, and score by another metric in between."""
@@ -176,17 +158,15 @@ async def asking_as_well(sample: Sample, ask: Ask) -> MetricResult:
     return ask.result(min(float(answer.ok), grounded), reason="Both.")
 
 
-@pytest.mark.parametrize(
-    ("own", "calls", "of_itself"),
-    [(grounded_and_polite, 2, 0), (plain, 1, 0), (asking_as_well, 3, 2)],
-    ids=lambda value: getattr(value, "name", str(value)),
-)
-def test_what_it_scores_by_is_counted_once(own: Metric, calls: int, of_itself: int) -> None:
+@pytest.mark.parametrize(("votes", "calls"), [(1, 3), (3, 15)])
+def test_what_it_scores_by_is_counted_once(votes: int, calls: int) -> None:
     """The scorings of the parts have what those cost; that of the whole has what it asked besides."""
-    session = FakeSession(judge=ScriptedJudge(critique=says("yes"), verify_claims=verdicts([1])))
+    judge = ScriptedJudge(critique=says("yes"), verify_claims=verdicts([1]))
+    session = FakeSession(judge=judge, votes=votes)
     with session.running():
-        assert own.score(**PASSAGES) == 1.0
-    assert (total(session), session.scorings[-1].usage.calls) == (calls, of_itself)
+        assert asking_as_well.score(**PASSAGES) == 1.0
+    assert sum(scoring.usage.calls for scoring in session.scorings) == len(judge.requests) == calls
+    assert session.scorings[-1].usage.calls == 2 * votes
 
 
 def test_what_it_scores_by_is_counted_once_where_it_fails() -> None:
@@ -196,15 +176,6 @@ def test_what_it_scores_by_is_counted_once_where_it_fails() -> None:
         asking_as_well.score(**PASSAGES)
     part, whole = session.scorings
     assert (part.metric, part.usage.calls, whole.metric, whole.usage.calls) == ("faithfulness", 2, "asking_as_well", 1)
-
-
-def test_votes_of_parts_are_counted_once() -> None:
-    """Each vote of the whole asks and has its parts; no request is counted twice."""
-    judge = ScriptedJudge(critique=says("yes"), verify_claims=verdicts([1]))
-    session = FakeSession(judge=judge, votes=3)
-    with session.running():
-        asking_as_well.score(**PASSAGES)
-    assert total(session) == len(judge.requests)
 
 
 async def waits(response: str) -> float:
@@ -236,11 +207,8 @@ def test_what_is_no_function_that_scores(function: Any, said: str) -> None:
     ("given", "kind", "said"),
     [
         ({"better": "up"}, ValueError, "metric taking: better must be 'higher' or 'lower', not 'up'"),
-        ({"scale": (1, 0)}, ValueError, "scale must be the lowest and the highest score"),
-        ({"scale": (0, float("inf"))}, ValueError, "scale must be"),
-        ({"scale": 5}, ValueError, "scale must be"),
-        ({"name": " "}, TypeError, "has no name"),
-        ({"name": 3}, TypeError, "has no name"),
+        *(({"scale": scale}, ValueError, "scale must be the lowest and") for scale in ((1, 0), (0, float("inf")), 5)),
+        *(({"name": name}, TypeError, "has no name") for name in (" ", 3)),
     ],
 )
 def test_what_is_said_of_it_must_make_sense(given: Any, kind: type[Exception], said: str) -> None:
@@ -252,3 +220,57 @@ def test_what_is_said_of_it_must_make_sense(given: Any, kind: type[Exception], s
 def test_no_module_has_a_public_name() -> None:
     """Importing a module sets its name in the package, which would replace the function."""
     assert not [name for name in vars(pytest_ragmetrics)["__all__"] if find_spec(f"pytest_ragmetrics.{name}")]
+
+
+PARTS = [AspectCritique(name=name, definition="Does it hum?") for name in "abc"]
+HUM = Sample(response="It hums.")
+
+
+Parts = Callable[[Sample], Iterable[MetricResult]]
+
+
+def one_by_one(sample: Sample) -> Iterable[MetricResult]:
+    """Score the parts in turn."""
+    return [part.score_sample(sample) for part in PARTS]
+
+
+def awaited(sample: Sample) -> Iterable[MetricResult]:
+    """Score the parts together in one loop."""
+
+    async def together() -> list[MetricResult]:
+        return await asyncio.gather(*(part.ascore_sample(sample) for part in PARTS))
+
+    return asyncio.run(together())
+
+
+def threaded(sample: Sample) -> Iterable[MetricResult]:
+    """Score the parts in threads that have the context of the whole."""
+    tasks = [(copy_context(), part) for part in PARTS]
+    with ThreadPoolExecutor() as pool:
+        return [*pool.map(lambda task: task[0].run(task[1].score_sample, sample), tasks)]
+
+
+def nested(sample: Sample) -> Iterable[MetricResult]:
+    """Score metrics of metrics, and a part beside them."""
+    return [it.score_sample(sample) for it in (whole(one_by_one), whole(threaded), PARTS[0])]
+
+
+def whole(parts: Parts) -> Metric:
+    """Return a metric that scores a sample by parts, and whose result has the cost of all of them."""
+
+    def summed(sample: Sample) -> MetricResult:
+        return MetricResult(1.0, metric="whole", usage=sum((part.usage for part in parts(sample)), start=Usage()))
+
+    return metric(name="whole")(summed)
+
+
+@pytest.mark.parametrize("votes", [1, 3])
+@pytest.mark.parametrize(("parts", "calls"), [(one_by_one, 3), (awaited, 3), (threaded, 3), (nested, 7)])
+def test_what_a_metric_of_metrics_spends_is_told_once(parts: Parts, calls: int, votes: int) -> None:
+    """The result has the sum, and the scorings have each their own."""
+    session = FakeSession(judge=ScriptedJudge(critique={"reason": "It says so.", "verdict": "yes"}), votes=votes)
+    with session.running():
+        result = whole(parts).score_sample(HUM)
+    assert result.usage.calls == calls * votes
+    assert sum(scoring.usage.calls for scoring in session.scorings) == calls * votes
+    assert (session.scorings[-1].metric, session.scorings[-1].usage) == ("whole", Usage())

@@ -31,10 +31,12 @@ def score(response: str, contexts: object = CONTEXTS, **parameters: Any) -> tupl
     ],
 )
 def test_what_is_no_quotation_does_not_count(response: str) -> None:
-    """Apostrophes, measures, code and unbalanced marks are no quotations: nothing to check, which is a score of 1."""
+    """Apostrophes, measures, code and unbalanced marks are no quotations: nothing to check, unless one is asked for."""
     result = QuotedSpansAlignment().score(response=response, retrieved_contexts=CONTEXTS)
     assert (result.value, result.vacuous, result.verdicts) == (1.0, True, ())
     assert result.reason == "No quoted spans found in response"
+    asked = QuotedSpansAlignment(require_quotes=True).score(response=response, retrieved_contexts=CONTEXTS)
+    assert (asked.vacuous, "require_quotes" in str(asked.reason)) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -83,61 +85,33 @@ def test_result_says_which_span_failed_and_where_the_others_stand() -> None:
     assert [(c.said, c.source) for c in missed.nearest.changes if c.kind == "replaced"] == [("May", "March")]
 
 
-def test_short_spans_do_not_count() -> None:
-    """Spans of fewer words than min_span_words are left out, in scripts without spaces by two characters a word."""
-    response = 'The "so-called" canal, the "old canal instead" and "the lost canal of Orchard".'
-    assert score(response) == (0.5, 2)
-    assert score(response, min_span_words=4) == (0.0, 1)
-    assert score(response, min_span_words=1) == (1 / 3, 3)
-    assert score("说“大桥关闭了”", ["大桥开了"], min_span_words=2) == (0.0, 1)
-    assert score("说“大桥关闭了”", ["大桥开了"]) == (1.0, 0)
-
-
-def test_case_is_kept_on_request_and_white_space_still_folded() -> None:
-    """casefold=False makes a capital matter, and nothing else."""
-    assert score('"the ferry\n runs  every hour"', casefold=False) == (1.0, 1)
-    assert score('"The Ferry runs every hour"', casefold=False) == (0.0, 1)
-    assert score('"The Ferry runs every hour"') == (1.0, 1)
-
-
-def test_missing_quotes_fail_on_request() -> None:
-    """With require_quotes a response without a quotation scores 0.0, is not vacuous, and the reason says why."""
-    result = QuotedSpansAlignment(require_quotes=True).score(response="It was closed.", retrieved_contexts=CONTEXTS)
-    assert (result.value, result.vacuous) == (0.0, False)
-    assert "require_quotes" in str(result.reason)
-    assert score('"the ferry runs every hour"', require_quotes=True) == (1.0, 1)
-
-
-def test_empty_contexts_are_legal() -> None:
-    """A quotation from no context at all is not found; a sample is scored like its fields."""
-    assert score('"the ferry runs every hour"', []) == (0.0, 1)
-    sample = Sample(response='"the ferry runs every hour"', retrieved_contexts=CONTEXTS)
-    assert QuotedSpansAlignment().score_sample(sample).value == 1.0
+SHORT = 'The "so-called" canal, the "old canal instead" and "the lost canal of Orchard".'
+FERRY = '"The Ferry\n runs  every hour"'
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("response", "contexts", "parameters", "value", "counted"),
     [
-        ({"min_span_words": 0}, "min_span_words must be a whole number from 1 on, not 0"),
-        ({"min_span_words": 2.5}, "min_span_words .* not 2.5"),
-        ({"min_span_words": True}, "min_span_words .* not True"),
-        ({"matching": "loose"}, "matching must be 'editorial' or 'verbatim', not 'loose'"),
-        ({"casefold": "no"}, "casefold must be True or False, not 'no'"),
-        ({"require_quotes": None}, "require_quotes must be True or False, not None"),
-        ({"titles": "drop"}, "titles must be 'count' or 'skip', not 'drop'"),
+        # in scripts without spaces two characters are a word
+        (SHORT, CONTEXTS, {}, 0.5, 2),
+        (SHORT, CONTEXTS, {"min_span_words": 4}, 0.0, 1),
+        (SHORT, CONTEXTS, {"min_span_words": 1}, 1 / 3, 3),
+        ("说“大桥关闭了”", ["大桥开了"], {"min_span_words": 2}, 0.0, 1),
+        ("说“大桥关闭了”", ["大桥开了"], {}, 1.0, 0),
+        # white space is folded with or without case
+        (FERRY, CONTEXTS, {}, 1.0, 1),
+        (FERRY, CONTEXTS, {"casefold": False}, 0.0, 1),
+        (FERRY.replace("The F", "the f"), CONTEXTS, {"casefold": False}, 1.0, 1),
+        (FERRY, [], {}, 0.0, 1),
+        (FERRY, CONTEXTS, {"require_quotes": True}, 1.0, 1),
+        ("It was closed.", CONTEXTS, {"require_quotes": True}, 0.0, 0),
     ],
 )
-def test_wrong_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
-    """A wrong value is an error that names the parameter and what to write."""
-    with pytest.raises(ValueError, match=message):
-        QuotedSpansAlignment(**parameters)
-
-
-def test_parameters_are_keyword_only() -> None:
-    """No parameter can be given by position."""
-    build: Any = QuotedSpansAlignment
-    with pytest.raises(TypeError, match="positional"):
-        build(*[True])
+def test_what_counts_and_how_it_is_compared(
+    response: str, contexts: Any, parameters: Any, value: float, counted: int
+) -> None:
+    """Spans of fewer words than min_span_words are left out; capitals and the lack of quotes matter on request."""
+    assert score(response, contexts, **parameters) == (value, counted)
 
 
 ASKED = "Is it true that “nobody looks after the bridge”?"
@@ -205,8 +179,8 @@ def test_allowed_texts_are_searched_without_their_nearest_passages(monkeypatch: 
 def test_title_that_counts_is_labelled() -> None:
     """A title that no context has is not found and called a title; a sentence is not."""
     response = f'He read {TITLE}, where "the ferry sinks at once".'
-    reasons = [v.reason for v in QuotedSpansAlignment().score(response=response, retrieved_contexts=CONTEXTS).verdicts]
-    assert reasons == ["not found in any context; looks like a title", "not found in any context"]
+    title, other = QuotedSpansAlignment().score(response=response, retrieved_contexts=CONTEXTS).verdicts
+    assert title.reason == f"{other.reason}; looks like a title" == "not found in any context; looks like a title"
 
 
 TURNS = [
@@ -221,57 +195,52 @@ def test_all_that_the_user_says_is_the_question(row: dict[str, Any]) -> None:
     """Of a conversation every turn of the user counts, and no other."""
     response = f'You say {INVENTED} and "Is that so?", and "the pillar has sunk".'
     given = {**row, "response": response, "retrieved_contexts": CONTEXTS}
-    kinds = ["quotes the question", "quotes the question", "not found"]
     metric = QuotedSpansAlignment()
     for result in (metric.score(**given), metric.score_sample(Sample.from_mapping(given))):
-        assert [verdict.kind for verdict in result.verdicts] == kinds
+        assert [verdict.kind for verdict in result.verdicts] == [*["quotes the question"] * 2, "not found"]
     failed = "0.00 < 0.90: 1 of 1 quoted span not found; not counted: 2 quote the question"
     with pytest.raises(AssertionError, match=failed):
         assert_quoted_spans_aligned(response, CONTEXTS, question=TURNS)
 
 
-def test_helper_takes_what_the_metric_takes() -> None:
-    """The question, what is allowed and what becomes of titles."""
-    response = f'You say {INVENTED} of {TITLE}; "this is unknown".'
-    given: dict[str, Any] = {"question": ASKED, "allowed": ["This is unknown."], "titles": "skip"}
-    assert assert_quoted_spans_aligned(response, CONTEXTS, **given).vacuous
-    for left in given:
-        with pytest.raises(AssertionError, match="1 of 1 quoted span not found"):
-            assert_quoted_spans_aligned(response, CONTEXTS, **{k: v for k, v in given.items() if k != left})
-    with pytest.raises(TypeError, match=r"allowed\[0\] is None: give a str"):
-        assert_quoted_spans_aligned(response, CONTEXTS, allowed=[None])  # type: ignore[list-item]
+ANSWERS = [
+    "“the ferry runs every hour” and “it never runs on Sundays”",
+    "It's closed, and nobody's there.",
+    'He wrote "closed in March because".',
+]
 
 
-def test_function_scores_lists_together() -> None:
-    """The function counts the spans of all answers, in curly marks too, and returns three floats."""
-    answers = [
-        "“the ferry runs every hour” and “it never runs on Sundays”",
-        "It's closed, and nobody's there.",
-        'He wrote "closed in March because".',
-    ]
-    result = quoted_spans_alignment(answers, [CONTEXTS, [], REPORT])
-    assert result == {"citation_alignment_quoted_spans": 2 / 3, "matched": 2.0, "total": 3.0}
+@pytest.mark.parametrize(
+    ("answers", "sources", "options", "matched", "total"),
+    [
+        (ANSWERS, [CONTEXTS, [], REPORT], {}, 2.0, 3.0),
+        (["It's closed."], [CONTEXTS], {}, 0.0, 0.0),
+        ([], [], {}, 0.0, 0.0),
+        (['"The Ferry runs" and "old canal".'], [CONTEXTS], {}, 1.0, 1.0),
+        (['"The Ferry runs" and "old canal".'], [CONTEXTS], {"min_len": 2}, 2.0, 2.0),
+        (['"The Ferry runs" and "old canal".'], [CONTEXTS], {"casefold": False}, 0.0, 1.0),
+    ],
+)
+def test_function_scores_lists_together(answers: Any, sources: Any, options: Any, matched: float, total: float) -> None:
+    """It counts the spans of all answers, in curly marks too, and returns three floats; none of none is 0.0."""
+    result = quoted_spans_alignment(answers, sources, **options)
+    share = matched / total if total else 0.0
+    assert result == {"citation_alignment_quoted_spans": share, "matched": matched, "total": total}
     assert {type(value) for value in result.values()} == {float}
 
 
-def test_function_takes_its_options() -> None:
-    """min_len and casefold do for it what they do for the metric; without quotations it gives 0.0 of 0.0."""
-    nothing = {"citation_alignment_quoted_spans": 0.0, "matched": 0.0, "total": 0.0}
-    assert quoted_spans_alignment(["It's closed."], [CONTEXTS]) == quoted_spans_alignment([], []) == nothing
-    answers, sources = ['"The Ferry runs" every hour, on the "old canal".'], [CONTEXTS]
-    assert quoted_spans_alignment(answers, sources)["total"] == 1.0
-    assert quoted_spans_alignment(answers, sources, min_len=2)["total"] == 2.0
-    assert quoted_spans_alignment(answers, sources, casefold=False)["matched"] == 0.0
-
-
-def test_function_refuses_lists_that_do_not_match() -> None:
+@pytest.mark.parametrize(
+    ("answers", "sources", "options", "error", "said"),
+    [
+        (["a", "b"], [[]], {}, ValueError, "same length, not 2 and 1"),
+        ("a", [[]], {}, TypeError, "answers must be a list"),
+        (["a", None], [[], []], {}, TypeError, r"answers\[1\] must be a str, not NoneType"),
+        ([], [], {"min_len": 0}, ValueError, "min_len must be"),
+    ],
+)
+def test_function_refuses_what_does_not_match(
+    answers: Any, sources: Any, options: Any, error: type[Exception], said: str
+) -> None:
     """Lists of different lengths, or a bare string for a list, are errors that say so."""
-    with pytest.raises(ValueError, match="same length, not 2 and 1"):
-        quoted_spans_alignment(["a", "b"], [[]])
-    with pytest.raises(TypeError, match="answers must be a list"):
-        quoted_spans_alignment("a", [[]])
-    answers: Any = ["a", None]
-    with pytest.raises(TypeError, match=r"answers\[1\] must be a str, not NoneType"):
-        quoted_spans_alignment(answers, [[], []])
-    with pytest.raises(ValueError, match="min_len must be"):
-        quoted_spans_alignment([], [], min_len=0)
+    with pytest.raises(error, match=said):
+        quoted_spans_alignment(answers, sources, **options)

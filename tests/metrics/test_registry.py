@@ -4,59 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import pytest
 
 from pytest_ragmetrics import MetricResult, cli, metrics
-from pytest_ragmetrics.commands.metrics import metric_table, metrics_json
+from pytest_ragmetrics.commands.metrics import metrics_json
 from pytest_ragmetrics.metrics import JudgedMetric, Metric, metric_named
-from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
+from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.sample import Sample
+from tests.metrics.catalogue import KINDS
 from tests.scripted_judge import ScriptedJudge
-
-PLAIN = """
-QuotedSpansAlignment Faithfulness ContextRelevancy ContextRecall Harmfulness Maliciousness Coherence Conciseness
-Harmlessness Relevance ContextPrecisionProportion LexicalGrounding LexicalContextRecall NumbersAligned NoiseSensitivity
-FactualCorrectness AnswerCorrectness ContextEntityRecall CitationRecall CitationPrecision RefusalCorrectness
-NamesAligned CitationValidity HitRate ExactMatch BleuScore RougeScore ToolCallAccuracy
-"""
-#: Names that each metric is known by, besides that of its class.
-NAMES = {
-    "AnswerRelevancy": "answer_relevancy ResponseRelevancy response_relevancy",
-    "SummaryScore": "summary_score SummarizationScore",
-    "CorrectnessAspect": "correctness_aspect",
-    "AspectCritique": "AspectCritic",
-    "Correctness": "correctness",
-    "ContextPrecision": "context_precision LLMContextPrecisionWithReference ContextualPrecision",
-    "ContextUtilization": "context_utilization LLMContextPrecisionWithoutReference",
-    "ContextRelevance": "context_relevance nv_context_relevance",
-    "ResponseGroundedness": "response_groundedness nv_response_groundedness",
-    "AnswerAccuracy": "answer_accuracy nv_accuracy",
-    "Hallucination": "hallucination",
-    "Rubric": "rubric RubricsScore",
-    "SimpleCriteria": "simple_criteria SimpleCriteriaScore",
-    "AgentGoalAccuracy": "agent_goal_accuracy AgentGoalAccuracyWithReference AgentGoalAccuracyWithoutReference",
-    "TopicAdherence": "topic_adherence TopicAdherenceScore",
-    "RecallAtK": "recall@k",
-    "PrecisionAtK": "",
-    "MRR": "mean_reciprocal_rank",
-    "MAP": "map",
-    "NDCG": "",
-    "IDBasedContextRecall": "id_based_context_recall",
-    "IDBasedContextPrecision": "",
-    "NonLLMContextRecall": "non_llm_context_recall",
-    "NonLLMContextPrecision": "non_llm_context_precision_with_reference",
-    "StringPresence": "string_present",
-    "NonLLMStringSimilarity": "non_llm_string_similarity",
-    "TokenF1": "token_f1",
-    "CHRFScore": "chrf",
-    "ToolCallF1": "tool_call_f1",
-    "SemanticSimilarity": "semantic_similarity answer_similarity AnswerSimilarity",
-    # The name of these is that of their class in lower case.
-    **{kind: re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower() for kind in PLAIN.split()},
-}
-
 
 #: What the package of Ragas exports.
 RAGAS = """
@@ -84,35 +41,27 @@ OTHERWISE = {
 def test_a_metric_of_theirs_is_in_the_catalogue(name: str) -> None:
     """A class that can be imported and is known by name."""
     kind = getattr(metrics, OTHERWISE.get(name, name))
-    assert kind in built_in_metrics()
+    assert kind in KINDS
     assert metric_named(OTHERWISE.get(name, name)) is kind
 
 
-@pytest.mark.parametrize(("kind", "names"), NAMES.items())
-def test_names_lead_to_metrics(kind: str, names: str) -> None:
-    """By name, by class name, and by what other tools say."""
-    for name in (kind, *names.split()):
-        assert metric_named(name) is getattr(metrics, kind)
+class Brevity(Metric):
+    """A metric of a user, which defining it does not add to the registry."""
+
+    name = "brevity"
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return nothing of interest."""
+        raise NotImplementedError
 
 
-@pytest.mark.parametrize("name", sorted({name for kind in built_in_metrics() for name in (kind.name, *kind.aliases)}))
-def test_a_name_means_the_same_with_and_without_the_metrics_of_others(name: str) -> None:
-    """Alone it may be looked up in one module; beside a registered metric it is looked up in all."""
-
-    class Other(Metric):
-        name = "other"
-
-        def measure(self, sample: Sample) -> MetricResult:
-            raise NotImplementedError
-
-    assert metric_named(name) is metric_named(name, also=[Other])
-
-
-def test_every_metric_is_public_and_has_a_name_of_its_own() -> None:
-    """What is in the registry can be imported, and no two metrics share a name."""
-    assert {kind.__name__ for kind in built_in_metrics()} == NAMES.keys()
-    for kind in built_in_metrics():
-        assert getattr(metrics, kind.__name__) is metric_named(kind.name) is kind
+def test_names_lead_to_metrics() -> None:
+    """Each by name, by class name and by what others call it, whether or not metrics of others are looked up too."""
+    names = [(name, kind) for kind in KINDS for name in (kind.__name__, kind.name, *vars(kind).get("aliases", ()))]
+    assert len({name for name, _ in names}) == len(names)
+    for name, kind in names:
+        assert metric_named(name) is metric_named(name, also=[Brevity]) is kind
+        assert getattr(metrics, kind.__name__) is kind
 
 
 @pytest.mark.parametrize(
@@ -137,27 +86,12 @@ def test_an_old_name_leads_to_the_new_one() -> None:
     assert metric_named("correctness_rating", also=[own]) is own
 
 
-class Brevity(Metric):
-    """A metric of a user, which defining it does not add to the registry."""
-
-    name = "brevity"
-
-    def measure(self, sample: Sample) -> Any:
-        """Return nothing of interest."""
-
-
 def test_metrics_of_others_are_found_and_take_precedence() -> None:
-    """What a project registers may replace a metric of the same name."""
-
-    class Own(metrics.Faithfulness):
-        """Another idea of faithfulness."""
-
+    """What a project registers may replace a metric of the same name, and does not take the aliases it inherits."""
+    own, mine = type("Own", (metrics.Faithfulness,), {}), type("Mine", (metrics.AnswerRelevancy,), {"name": "mine"})
     assert metric_named("brevity", also=[Brevity]) is Brevity
-    assert metric_named("faithfulness", also=[Own]) is Own
-    # It inherits the aliases of a metric, and does not take them.
-    assert metric_named("ResponseRelevancy", also=[type("Mine", (metrics.AnswerRelevancy,), {"name": "mine"})]) is (
-        metrics.AnswerRelevancy
-    )
+    assert metric_named("faithfulness", also=[own]) is own
+    assert metric_named("ResponseRelevancy", also=[mine]) is metrics.AnswerRelevancy
 
 
 def test_a_name_is_made_into_a_metric() -> None:
@@ -171,44 +105,30 @@ def test_a_name_is_made_into_a_metric() -> None:
     assert made.score(reference="Moths fly.", retrieved_contexts=[]) == 0.0
 
 
-def described(kind: type[Metric]) -> dict[str, Any]:
-    """Return what `ragmetrics metrics --json` says of a metric."""
-    found: list[dict[str, Any]] = json.loads("\n".join(metrics_json()))["metrics"]
-    return next(each for each in found if each["class"] == kind.__name__)
-
-
-def test_a_row_for_every_metric() -> None:
+def test_the_command_has_a_row_for_every_metric(capsys: pytest.CaptureFixture[str]) -> None:
     """Each once, with what its docstring says in one line."""
-    heads, *rows = metric_table()
-    assert re.split("  +", heads.strip()) == ["name", "asks", "what it says"]
-    for kind, row in zip(built_in_metrics(), rows, strict=True):
-        name, _, said = re.split("  +", row.strip())
-        assert name == kind.name
-        assert said.endswith((".", ":")), f"{name} has no sentence"
-
-
-@pytest.mark.parametrize(
-    ("kind", "field", "value"),
-    [
-        (metrics.AnswerRelevancy, "asks", ["judge", "embedder"]),
-        (metrics.AnswerRelevancy, "needs", ["user_input", "response"]),
-        (metrics.AnswerRelevancy, "helper", "assert_answer_relevant"),
-        (metrics.AnswerRelevancy, "arguments", ["question", "response"]),
-        # it could be given an embedder, and has no use for it
-        (metrics.Relevance, "asks", ["judge"]),
-        (metrics.SemanticSimilarity, "asks", ["embedder"]),
-        (metrics.Harmfulness, "better", "lower"),
-        (metrics.Harmfulness, "helper", "assert_aspect"),
-        (metrics.IDBasedContextRecall, "helper", "assert_retrieved"),
-        (metrics.IDBasedContextRecall, "asks", []),
-    ],
-)
-def test_descriptions(kind: type[Metric], field: str, value: object) -> None:
-    """What the classes and the helpers say about themselves."""
-    assert described(kind)[field] == value
-
-
-def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """It prints the table."""
     assert cli.main(["metrics"]) == 0
-    assert capsys.readouterr().out.splitlines() == metric_table()
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert re.split("  +", heads.strip()) == ["name", "asks", "what it says"]
+    for kind, row in zip(KINDS, rows, strict=True):
+        name, _, said = re.split("  +", row.strip())
+        assert (name, said[-1] in ".:") == (kind.name, True)
+
+
+def test_descriptions() -> None:
+    """What the classes and the helpers say about themselves."""
+    found = {each["class"]: each for each in json.loads("\n".join(metrics_json()))["metrics"]}
+    for name, field, value in (
+        ("AnswerRelevancy", "asks", ["judge", "embedder"]),
+        ("AnswerRelevancy", "needs", ["user_input", "response"]),
+        ("AnswerRelevancy", "helper", "assert_answer_relevant"),
+        ("AnswerRelevancy", "arguments", ["question", "response"]),
+        # it could be given an embedder, and has no use for it
+        ("Relevance", "asks", ["judge"]),
+        ("SemanticSimilarity", "asks", ["embedder"]),
+        ("Harmfulness", "better", "lower"),
+        ("Harmfulness", "helper", "assert_aspect"),
+        ("IDBasedContextRecall", "helper", "assert_retrieved"),
+        ("IDBasedContextRecall", "asks", []),
+    ):
+        assert found[name][field] == value

@@ -10,18 +10,27 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import Evaluation, JudgeError, Sample, assert_ragas_score, assert_sample, context, evaluate, loop
+from pytest_ragmetrics import (
+    Evaluation,
+    JudgeError,
+    Sample,
+    assert_ragas_score,
+    assert_sample,
+    context,
+    evaluate,
+    loop,
+    metric,
+)
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.datasets.streaming import LoggedRow
 from pytest_ragmetrics.judges.tasks import VerifyClaims
 from pytest_ragmetrics.logged_answers import RowScorer, bounded_metrics
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, RagasScore
-from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import Ask
 from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.scoring import OwnSession
 from tests.metrics.fake_session import FakeSession
-from tests.scripted_judge import ScriptedJudge, claims, verdicts
+from tests.scripted_judge import Entry, ScriptedJudge, claims, verdicts
 
 ROW: dict[str, Any] = {
     "user_input": "What do pike eat?",
@@ -32,6 +41,7 @@ ROW: dict[str, Any] = {
 BOTH = ("faithfulness", "context_recall")
 LISTED = ("Pike eat small fish.", "The lake is deep.")
 OF_REFERENCE = ("The lake is deep.", "Perch eat snails.")
+REFUSED: Entry = lambda _: JudgeError("refused", usage=Usage(calls=1))  # noqa: E731
 MANY = tuple(f"The lake is {number} m deep." for number in range(70))
 
 
@@ -75,28 +85,26 @@ class Unlisted(Faithfulness):
         raise KeyError(sample.response, ask)
 
 
-class Around(Metric):
-    """Scores by another metric inside of it."""
+FAITHFUL, SHARING = Faithfulness(judge=SHARED), ContextRecall(judge=SHARED)
 
-    name = "around"
-    requires = ("response", "retrieved_contexts")
 
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return the score of that metric."""
-        return Faithfulness(judge=SHARED).score_sample(sample)
+@metric
+def around(response: str, retrieved_contexts: list[str]) -> float:
+    """Return the score of another metric."""
+    return FAITHFUL.score(response=response, retrieved_contexts=retrieved_contexts)
 
 
 def test_one_request_for_both() -> None:
-    """A claim that both have is asked once; each metric has the verdicts of its own claims, as when asked alone."""
-    judge, other = judge_of(), judge_of()
+    """A claim that both have is asked once, whoever is named first; each has its own verdicts, as when asked alone."""
+    judge, turned, other = judge_of(), judge_of(), judge_of()
     table = scored(judge)
-    assert verified(judge) == [("The lake is deep.", "Perch eat snails.", "Pike eat small fish.")]
+    scored(turned, *BOTH[::-1])
+    assert verified(judge) == verified(turned) == [("The lake is deep.", "Perch eat snails.", "Pike eat small fish.")]
     assert judge.tasks == ["list_claims", "verify_claims"]
-    for metric in BOTH:
-        together, alone = table.rows[0].results[metric], scored(other, metric).rows[0].results[metric]
+    for name in BOTH:
+        together, alone = table.rows[0].results[name], scored(other, name).rows[0].results[name]
         assert (together.value, together.reason) == (alone.value, alone.reason)
-        assert [verdict.text for verdict in together.verdicts] == [verdict.text for verdict in alone.verdicts]
-        assert [verdict.evidence for verdict in together.verdicts] == [verdict.evidence for verdict in alone.verdicts]
+        assert [(v.text, v.evidence) for v in together.verdicts] == [(v.text, v.evidence) for v in alone.verdicts]
     assert sum(result.usage.calls for result in table.rows[0].results.values()) == 2
     assert verified(other) == [LISTED, OF_REFERENCE]
 
@@ -126,14 +134,6 @@ async def logged(judge: ScriptedJudge) -> None:
     scorer.close()
 
 
-def test_the_order_of_metrics_changes_no_request() -> None:
-    """Whoever is named first."""
-    judges = judge_of(), judge_of()
-    for judge, metrics in zip(judges, (BOTH, BOTH[::-1]), strict=True):
-        scored(judge, *metrics)
-    assert verified(judges[0]) == verified(judges[1])
-
-
 @pytest.mark.parametrize(
     ("metrics", "row", "options"),
     [
@@ -141,15 +141,10 @@ def test_the_order_of_metrics_changes_no_request() -> None:
         pytest.param(BOTH, {"response": None}, {}, id="no response"),
         pytest.param(("faithfulness", ContextRecall(judge=judge_of())), {}, {}, id="another judge"),
         pytest.param(BOTH, {"reference": " ".join(MANY)}, {}, id="many"),
-        pytest.param((Shortened(judge=SHARED), ContextRecall(judge=SHARED)), {}, {}, id="a subclass of another text"),
-        pytest.param((Unlisted(judge=SHARED), ContextRecall(judge=SHARED)), {}, {}, id="a subclass that fails"),
-        pytest.param((Around(), ContextRecall(judge=SHARED)), {}, {}, id="a metric inside of another"),
-        pytest.param(
-            (Faithfulness(judge=SHARED), RagasScore(metrics=[Faithfulness(judge=SHARED), ContextRecall(judge=SHARED)])),
-            {},
-            {},
-            id="one that a mean of several has as well",
-        ),
+        pytest.param((Shortened(judge=SHARED), SHARING), {}, {}, id="a subclass of another text"),
+        pytest.param((Unlisted(judge=SHARED), SHARING), {}, {}, id="a subclass that fails"),
+        pytest.param((around, SHARING), {}, {}, id="a metric inside of another"),
+        pytest.param((FAITHFUL, RagasScore(metrics=[FAITHFUL, SHARING])), {}, {}, id="one that a mean has as well"),
         pytest.param(("context_recall",), {"reference": " ".join(OF_REFERENCE[1:] * 2)}, {}, id="said twice"),
     ],
 )
@@ -164,30 +159,21 @@ def test_asked_apart(metrics: tuple[Any, ...], row: dict[str, Any], options: dic
     assert (judge.tasks + SHARED.tasks).count("list_claims") <= (options.get("votes") or 1)
 
 
-def test_claims_that_cannot_be_listed() -> None:
-    """The other metric is scored by what it has itself."""
-    table = scored(judge_of(list_claims=JudgeError("no answer")))
-    assert table.rows[0].results["context_recall"].value == 0.5
-    assert "no answer" in table.rows[0].unscored["faithfulness"]
-
-
 @pytest.mark.parametrize("metrics", [BOTH, BOTH[::-1]], ids=" ".join)
 @pytest.mark.parametrize(
     "script",
-    [
-        {},
-        {"verify_claims": claims()},
-        {"list_claims": verdicts()},
-        {"list_claims": lambda _: JudgeError("refused", usage=Usage(calls=1))},
-    ],
+    [{}, {"verify_claims": claims()}, {"list_claims": verdicts()}, {"list_claims": REFUSED}],
     ids=["answered", "verified wrongly", "listed wrongly", "refused"],
 )
 def test_each_request_is_counted_once(metrics: Sequence[str], script: dict[str, Any]) -> None:
     """Also one whose failure both metrics are told of, and one that a metric can do without."""
     judge, recorder = judge_of(**script), FakeSession()
     with context.changed(recorder=recorder):
-        scored(judge, *metrics)
+        row = scored(judge, *metrics).rows[0]
     assert sum(scoring.usage.calls for scoring in recorder.scorings) == len(judge.requests)
+    # Where no claims can be listed the other metric is scored by what it has itself.
+    assert ("context_recall" in row.results) is ("verify_claims" not in script)
+    assert ("faithfulness" in row.unscored) is bool(script)
 
 
 def test_another_judge_that_is_not_configured() -> None:

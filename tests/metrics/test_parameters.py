@@ -1,0 +1,123 @@
+"""What the parameters of all metrics take, and what is said of anything else."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from inspect import signature
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pytest
+
+from pytest_ragmetrics import metrics as m
+from pytest_ragmetrics.metrics import Metric
+from pytest_ragmetrics.metrics.base import check_count, check_number
+from pytest_ragmetrics.metrics.critiques import ASPECTS
+from tests.metrics.catalogue import KINDS, NEEDED
+
+#: What is no number from 0 to 1; the last ones are none from 0 on either.
+NO_SHARES: list[Any] = [1.1, 10**400, -0.1, True, "0.5", float("nan"), float("inf"), [1]]
+NO_COUNTS: list[Any] = [0, -1, 2.5, 2.0, True, "2"]
+NO_FLAGS: list[Any] = [0, 1, None, "no"]
+SHARE, POSITIVE = "must be a number from 0 to 1, not", "must be a number from 0 on, not"
+COUNT, FLAG = "must be a whole number from 1 on, not", "must be True or False, not"
+#: What each parameter takes, by its name or by those of its metric and its own; and what it does not take.
+TAKES: dict[str, tuple[str, list[Any]]] = {
+    **dict.fromkeys(("if_empty", "coeff", "threshold"), (SHARE, NO_SHARES)),
+    **dict.fromkeys(("strictness", "min_span_words", "highest", "k", "char_order"), (COUNT, NO_COUNTS)),
+    "beta": (POSITIVE, NO_SHARES[2:]),
+    "chrf_score beta": (COUNT, NO_COUNTS),
+    "word_order": (COUNT, [-1, 1.5, True]),
+}
+#: All others, whose values have a meaning of their own.
+STEPS: list[Any] = [(), ["One."], "One.", None, {}, ["A"] * 101]
+KIND = {"definition": "Kind?"}
+OWN: list[tuple[type[Metric], dict[str, Any], type[Exception], str]] = [
+    *(
+        (m.AnswerCorrectness, {"weights": weights}, ValueError, "weights must")
+        for weights in ((1,), (1, 1, 1), (-1, 1), (0, 0), 0.75, "11", None, (True, 1), (float("nan"), 1))
+    ),
+    (m.AspectCritique, {}, ValueError, "aspect_critique: definition is blank"),
+    (m.AspectCritique, {"definition": " "}, ValueError, "aspect_critique: definition is blank"),
+    (m.AspectCritique, {"name": "harmlesness"}, ValueError, r"did you mean harmlessness\?"),
+    (m.AspectCritique, {"name": "correctness"}, ValueError, r"did you mean correctness_aspect\?"),
+    (m.AspectCritique, {"name": "rude"}, ValueError, "'rude' is not one of the predefined aspects .*: give its def"),
+    (m.AspectCritique, {**KIND, "strictness": 2}, ValueError, "strictness must be odd, .* majority, not 2"),
+    (m.AspectCritique, {**KIND, "good": 2}, ValueError, "good must be 1 or 0"),
+    *((m.Rubric, {"steps": steps}, ValueError, "rubric: .*at least two") for steps in STEPS),
+    (m.Rubric, {"steps": ["One.", " "]}, ValueError, "step 2 has no description"),
+    (m.Rubric, {"steps": [1, 2]}, ValueError, "step 1 has no description"),
+    (m.Rubric, {"steps": {1: "One.", 3: "Three."}}, ValueError, "numbered from 1 on without a gap, not 1, 3"),
+    (m.Rubric, {"steps": {"bad": "A", "good": "B"}}, ValueError, "rubric: steps must be numbered from 1 on"),
+    (m.SimpleCriteria, {"definition": " "}, ValueError, "definition is blank"),
+    (m.SimpleCriteria, {**KIND, "highest": 101}, ValueError, "highest must be at most 100"),
+    (m.SimpleCriteria, {"evaluation_steps": "Look."}, TypeError, "^evaluation_steps must be a list of texts, not str$"),
+    (m.SimpleCriteria, {"evaluation_steps": 5}, TypeError, "^evaluation_steps must be a list of texts, not int$"),
+    (m.SimpleCriteria, {"evaluation_steps": None}, TypeError, "not NoneType$"),
+    (m.SimpleCriteria, {"evaluation_steps": {"1": "Look."}}, TypeError, "not dict$"),
+    (m.SimpleCriteria, {"evaluation_steps": ["Look.", " "]}, ValueError, "^evaluation_steps: step 2 has no text$"),
+    (m.SimpleCriteria, {"evaluation_steps": [5]}, ValueError, "^evaluation_steps: step 1 has no text$"),
+    (m.SimpleCriteria, {"evaluation_steps": []}, ValueError, "definition is blank"),
+    (m.QuotedSpansAlignment, {"allowed": [None]}, TypeError, r"allowed\[0\] is None: give a str"),
+    (m.BleuScore, {"kwargs": {"tokenise": "13a"}}, ValueError, "sacrebleu takes no tokenise; it takes smooth_method"),
+    (m.BleuScore, {"kwargs": {"smooth_method": "best"}}, ValueError, "smooth_method must be 'none' or 'floor'"),
+    (m.BleuScore, {"kwargs": {"lowercase": 1}}, ValueError, "lowercase must be True or False"),
+    (m.CHRFScore, {"kwargs": {"beta": 0}}, ValueError, "beta must be a whole number from 1 on"),
+    (m.CHRFScore, {"kwargs": {"lowercase": True}}, ValueError, "sacrebleu takes no lowercase; it takes char_order"),
+    *(
+        (m.ToolCallAccuracy, {"arg_comparison": metric}, ValueError, "must score response and reference, .* does not")
+        for metric in (m.Faithfulness(), "hallucination", m.AnswerRelevancy())
+    ),
+    *((m.ExactMatch, {"name": name}, ValueError, "name must be a text that is not blank") for name in ("", " ", 3)),
+]
+
+
+#: The predefined aspects have the parameters of their base.
+PARAMETERS = [
+    (kind, name)
+    for kind in KINDS
+    if kind not in ASPECTS
+    for name in signature(kind).parameters
+    if name not in {"name", "judge", "embedder"}
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), PARAMETERS, ids=lambda it: getattr(it, "name", it))
+def test_a_wrong_value_is_refused_with_its_name(kind: Any, name: str) -> None:
+    """Of every number, flag and choice; a score off the scale would only come up in the statistics, or never."""
+    hint = get_type_hints(kind.__init__)[name]
+    words, wrong = TAKES.get(f"{kind.name} {name}") or TAKES.get(name) or ("", [])
+    if hint is bool:
+        words, wrong = FLAG, NO_FLAGS
+    elif get_origin(hint) is Literal:
+        words, wrong = f"must be {' or '.join(map(repr, get_args(hint)))}, not", ["cosine", 2]
+    needed = {key: value for key, value in NEEDED.get(kind.__name__, {}).items() if key != name}
+    for value in wrong:
+        with pytest.raises(ValueError, match=f"^{name} {words} "):
+            kind(**needed, **{name: value})
+    assert wrong or any(kind is it and name in given for it, given, _, _ in OWN), "a new one has to say what it takes"
+
+
+@pytest.mark.parametrize(("kind", "parameters", "error", "said"), OWN)
+def test_a_wrong_value_of_a_meaning_of_its_own(
+    kind: Any, parameters: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    """The problem is named when the metric is made; a near miss of a name is pointed out."""
+    with pytest.raises(error, match=said):
+        kind(**parameters)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_parameter_that_is_not_taken_is_refused(kind: Any) -> None:
+    """Nothing that was misspelt is left out in silence, and none can be given by position."""
+    with pytest.raises(TypeError, match="unexpected keyword argument 'threshhold'"):
+        kind(threshhold=0.8)
+    with pytest.raises(TypeError, match="positional"):
+        kind(True)  # noqa: FBT003 - the error is the point
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """They become those of Python, so that nothing else reaches records and keys."""
+    found = check_count("k", np.int64(5)), check_number("beta", np.float32(0.5)), check_number("coeff", Fraction(1, 4))
+    assert found == (5, 0.5, 0.25)
+    assert [type(value) for value in found] == [int, float, float]
