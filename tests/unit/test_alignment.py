@@ -6,6 +6,7 @@ import re
 import textwrap
 import unicodedata
 from dataclasses import dataclass
+from itertools import permutations, product
 from typing import cast
 
 import pytest
@@ -17,6 +18,7 @@ from pytest_ragmetrics.text.characters import is_unspaced
 
 MATCHINGS: tuple[Matching, ...] = ("editorial", "verbatim")
 FERRY = "The night ferry left the harbour at ten, and nobody on board expected the storm."
+ADULTS = "Adults must not take the drug. Children may take it."
 
 
 def decomposed(text: str) -> str:
@@ -92,17 +94,19 @@ FOUND = {
     "pronoun replaced": ("[the harbour master] was asleep by then", "It says he was asleep by then.", "bracket"),
     "several words replaced": ("sold [the yard] for little", "They sold the old family yard for little.", "bracket"),
     "two brackets": ("[he] sold [it] for little money", "They sold the yard for little money.", "bracket"),
-    "bracket and ellipsis": (
-        "[N]obody on board … expected the storm",
-        "Nobody on board that night expected the storm.",
-        "ellipsis and bracket",
+    "bracket and ellipsis": ("[N]obody in Hull … saw it", "Nobody in Hull saw it.", "ellipsis and bracket"),
+    "negation farther off": (
+        "We saw that he \u2026 left the town",
+        "We saw that he was not there. We saw that he, as always, left the town.",
+        "ellipsis",
     ),
-    "square brackets of the source": ("the text [sic] was kept", "And the text [sic] was kept.", "exact"),
-    "raised note mark of the source": (
-        "the ferry sank at noon. Nobody was on board",
-        "They say the ferry³ sank at noon.¹² Nobody⁴ was on board.",
+    "negation before that": (
+        "[The men] sat \u2026 in the town",
+        "It did not rain. They sat long in the town.",
         "bracket",
     ),
+    "square brackets of the source": ("the text [sic] was kept", "And the text [sic] was kept.", "exact"),
+    "raised note mark of the source": ("ferry sank. Nobody saw it", "The ferry³ sank.¹² Nobody⁴ saw it.", "bracket"),
     "first note mark behind a counted word": ("of 40 people on board", "All of 40 people\u00b9 on board.", "bracket"),
     "note mark in a tag": (
         "the ferry sank at noon. Nobody was",
@@ -110,11 +114,7 @@ FOUND = {
         "bracket",
     ),
     "note mark of the source": ("founded in 1990 by monks", "It was founded in 1990[3] by monks.", "bracket"),
-    "note mark that is a link": (
-        "founded in 1990 by monks",
-        "It was founded in 1990[3](https://x.org/#n3) by monks.",
-        "bracket",
-    ),
+    "note mark that is a link": ("founded by monks", "It was founded[3](https://x.org/#n3) by monks.", "bracket"),
     "note mark in other digits": ("أسسها الرهبان هنا اليوم", "لقد أسسها الرهبان[٣] هنا[٤] اليوم.", "bracket"),
     "capitals of the dotless i": ("SINIR ÇOK UZUNDU", "Orada sınır çok uzundu.", "case"),
     "capitals of the dotted i": ("SIR ALEXANDER DIED", "There Sir Alexander died.", "case"),
@@ -129,11 +129,7 @@ FOUND = {
     "mark of a source": ("left the harbour【4:0†source】 at ten", FERRY, "bracket"),
     "mark of a source at the end": ("left the harbour at ten【4:0†report.pdf】.", FERRY, "bracket"),
     "number in parentheses at the end": ("left the harbour at ten (3).", FERRY, "bracket"),
-    "raised note mark of the span": (
-        "the ferry\u00b9 sank at noon\u00b2",
-        "They say the ferry sank at noon.",
-        "bracket",
-    ),
+    "raised note mark of the span": ("the ferry\u00b9 sank at noon\u00b2", "So the ferry sank at noon.", "bracket"),
     "stops of abbreviations": ("Dr Ames of the US Navy", "Ask Dr. Ames of the U.S. Navy.", "punctuation"),
     "serial comma": ("rope, tar and sails", "They sold rope, tar, and sails.", "punctuation"),
     "no space behind commas": ("in rows of 1, 2, 3, and 5", "Set them in rows of 1,2,3 and 5.", "punctuation"),
@@ -142,22 +138,17 @@ FOUND = {
     "percent sign apart": ("rose by 5 % again", "Prices rose by 5% again.", "punctuation"),
     "currency in front": ("$500 was paid", "In all, $500 was paid.", "exact"),
     "name with signs": ("written in C++", "It was written in C++.", "exact"),
-    "link in the source": (
-        "the report shows growth",
-        "Now [the report](https://example.org/r_1) shows growth.",
-        "layout",
-    ),
-    "tags in the source": (
-        "the old report shows growth",
-        'The <b>old</b> <a href="/r">report</a> shows<br>growth.',
-        "layout",
-    ),
+    "link in the source": ("the report shows growth", "Now [the report](https://x.org/r_1) shows growth.", "layout"),
+    "tags in the source": ("the old report is here", 'The <b>old</b> <a href="/r">report</a> is<br>here.', "layout"),
     "JSON escapes": ("the mill\\nstood \\u201cidle\\u201d", "The mill stood \u201cidle\u201d.", "layout"),
     "negation of the source": ("nobody on board expected the storm", FERRY, "exact"),
 }
 
 #: Span and context; each differs in a word, a number, a negation, a boundary or the order.
 NOT_FOUND = {
+    "note mark for a stop": ("must not take the drug[1] children may take it", ADULTS),
+    "bracket for a stop": ("must not take the drug [and] children may take it", ADULTS),
+    "note mark for a stop, Hindi": ("नहीं लेनी चाहिए[1] बच्चे इसे दूध", "बड़ों को दवा नहीं लेनी चाहिए। बच्चे इसे दूध के साथ"),
     "word changed": ("The night ferry left the island", FERRY),
     "word added": ("nobody on board ever expected the storm", FERRY),
     "order changed": ("left the night ferry", FERRY),
@@ -251,49 +242,43 @@ NOT_FOUND = {
 
 #: What is left out between "The drug is" and "safe for small children", by language: each turns the statement round.
 DRUG = {
-    ("The drug is", "safe for small children"): (
+    "The drug is|safe for small children": (
         "not|not yet|no longer|not at all|by no means|hardly ever|far from|never|neither|without a doctor|allegedly"
         "|in no way|, it is a myth,|anything but|unable to be|, unless diluted,|, except in water,|isn't|can\u2019t be"
-        "|denied to be|only rarely|\u274c"
+        "|denied to be|only rarely|\u274c|\u2260|, in theory,"
     ),
-    (
-        "Das Mittel ist",
-        "sicher für kleine Kinder",
-    ): "nicht|noch nicht|nicht mehr|keineswegs|kaum|angeblich|, ohne Arzt,|alles andere als",
-    (
-        "Le remède est",
-        "sûr pour les petits enfants",
-    ): "loin d'être|pas|jamais|prétendument|, sans ordonnance,|, sauf exception,",
-    ("El remedio es", "seguro para niños pequeños"): "no|nunca|apenas|supuestamente|, sin receta,|lejos de ser",
-    (
-        "Il rimedio è",
-        "sicuro per i bambini piccoli",
-    ): "non|mai|quasi|, senza ricetta,|tutt'altro che|lontano dall'essere",
-    ("O remédio é", "seguro para crianças pequenas"): "não|nunca|quase|, sem receita,|longe de ser",
-    ("Het middel is", "veilig voor kleine kinderen"): "niet|nooit|nauwelijks|allesbehalve|, zonder recept,",
-    ("Medlet är alltid", "säkert för små barn"): "inte|aldrig|knappast|långt ifrån|, utan recept,",
-    ("Tämä lääke on", "turvallinen pienille lapsille"): "ei|tuskin|tutkimatta|, ilman reseptiä,",
-    ("Ez a szer", "biztonságos a gyermekek számára"): "nem|sem|aligha|állítólag|, vény nélkül,",
-    ("Ten lek jest", "bezpieczny dla małych dzieci"): "nie|nigdy|rzekomo|bynajmniej|, bez recepty,",
-    ("Ten lék podle", "bezpečný pro malé děti"): "není|nebyl|sotva|údajně|, bez předpisu,",
-    ("Bu ilaç küçük", "çocuklar için çok güvenli"): "değil|olmayan|denenmemiş|bilinmeyen|yapılmadan|reçetesiz|gitmiyor",
-    ("Obat ini selalu", "aman untuk anak kecil"): "tidak|bukan|belum|jangan|, tanpa resep,",
-    ("Thuốc này luôn", "an toàn cho trẻ nhỏ"): "không|chưa|chẳng|đừng",
-    ("Это лекарство всегда", "безопасно для маленьких детей"): "не|едва ли|якобы|отнюдь не|, без рецепта,",
-    ("Ці ліки завжди", "безпечні для малих дітей"): "не|ледве|нібито|, без рецепта,",
-    ("Το φάρμακο πάντα", "είναι ασφαλές για παιδιά"): "δεν|ΔΕΝ|μη|ούτε|σχεδόν|, χωρίς συνταγή,",
-    ("هذا الدواء دائما", "آمن للأطفال الصغار"): "لا|لَيْسَ|غير|لم يكن|، دون وصفة،",
-    ("התרופה הזאת תמיד", "בטוחה לילדים קטנים"): "לא|לֹא|אינה|כמעט|, בלי מרשם,",
-    ("این دارو همیشه", "برای کودکان ایمن است"): "نه|هرگز|نمی\u200cتواند|بدون نسخه",
-    ("यह दवा हमेशा", "छोटे बच्चों के लिए सुरक्षित है"): "नहीं|न|बिना पर्ची",
-    ("এই ওষুধ সব", "ছোট শিশুদের জন্য নিরাপদ"): "না|নয়|করেনি",
-    ("இந்த மருந்து எல்லா", "சிறு குழந்தைகளுக்கு பாதுகாப்பானது"): "இல்லை|செய்யவில்லை|இல்லாமல்",
-    ("ยานี้เป็นยาที่", "ปลอดภัยสำหรับเด็กเล็กทุกคน"): "ไม่|มิได้|ห้าม",
-    ("这种药对五岁以下的", "儿童来说是很安全的"): "不|没有|绝不|勿给|除了病人以外的",
-    ("この薬は五歳未満の", "子供にとって安全な薬である"): "使わない|使いません|使えず|決して|以外の",
-    ("이 약은 어린", "아이들에게 매우 안전하다"): "않은|안|못|없는",
+    "Das Mittel ist|sicher für kleine Kinder": (
+        "nicht|noch nicht|nicht mehr|keineswegs|kaum|angeblich|, ohne Arzt,|alles andere als|dem Namen nach"
+    ),
+    "Le remède est|sûr pour les petits enfants": (
+        "loin d'être|pas|jamais|prétendument|, sans ordonnance,|, sauf exception,"
+    ),
+    "El remedio es|seguro para niños pequeños": "no|nunca|apenas|supuestamente|, sin receta,|lejos de ser",
+    "Il rimedio è|sicuro per i bambini piccoli": "non|mai|quasi|, senza ricetta,|tutt'altro che|lontano dall'essere",
+    "O remédio é|seguro para crianças pequenas": "não|nunca|quase|, sem receita,|longe de ser",
+    "Het middel is|veilig voor kleine kinderen": "niet|nooit|nauwelijks|allesbehalve|, zonder recept,",
+    "Medlet är alltid|säkert för små barn": "inte|aldrig|knappast|långt ifrån|, utan recept,",
+    "Tämä lääke on|turvallinen pienille lapsille": "ei|tuskin|tutkimatta|, ilman reseptiä,",
+    "Ez a szer|biztonságos a gyermekek számára": "nem|sem|aligha|állítólag|, vény nélkül,",
+    "Ten lek jest|bezpieczny dla małych dzieci": "nie|nigdy|rzekomo|bynajmniej|, bez recepty,",
+    "Ten lék podle|bezpečný pro malé děti": "není|nebyl|sotva|údajně|, bez předpisu,",
+    "Bu ilaç küçük|çocuklar için çok güvenli": "değil|olmayan|denenmemiş|bilinmeyen|yapılmadan|reçetesiz|gitmiyor",
+    "Obat ini selalu|aman untuk anak kecil": "tidak|bukan|belum|jangan|, tanpa resep,",
+    "Thuốc này luôn|an toàn cho trẻ nhỏ": "không|chưa|chẳng|đừng",
+    "Это лекарство всегда|безопасно для маленьких детей": "не|едва ли|якобы|отнюдь не|, без рецепта,",
+    "Ці ліки завжди|безпечні для малих дітей": "не|ледве|нібито|, без рецепта,",
+    "Το φάρμακο πάντα|είναι ασφαλές για παιδιά": "δεν|ΔΕΝ|μη|ούτε|σχεδόν|, χωρίς συνταγή,",
+    "هذا الدواء دائما|آمن للأطفال الصغار": "لا|لَيْسَ|غير|لم يكن|، دون وصفة،",
+    "התרופה הזאת תמיד|בטוחה לילדים קטנים": "לא|לֹא|אינה|כמעט|, בלי מרשם,",
+    "این دارو همیشه|برای کودکان ایمن است": "نه|هرگز|نمی\u200cتواند|بدون نسخه",
+    "यह दवा हमेशा|छोटे बच्चों के लिए सुरक्षित है": "नहीं|न|बिना पर्ची",
+    "এই ওষুধ সব|ছোট শিশুদের জন্য নিরাপদ": "না|নয়|করেনি",
+    "இந்த மருந்து எல்லா|சிறு குழந்தைகளுக்கு பாதுகாப்பானது": "இல்லை|செய்யவில்லை|இல்லாமல்",
+    "ยานี้เป็นยาที่|ปลอดภัยสำหรับเด็กเล็กทุกคน": "ไม่|มิได้|ห้าม",
+    "这种药对五岁以下的|儿童来说是很安全的": "不|没有|绝不|勿给|除了病人以外的",
+    "この薬は五歳未満の|子供にとって安全な薬である": "使わない|使いません|使えず|決して|以外の",
+    "이 약은 어린|아이들에게 매우 안전하다": "않은|안|못|없는",
 }
-LOST = [(first, last, words) for (first, last), row in DRUG.items() for words in row.split("|")]
 #: Sentences in which the words between bars say that what is around them is not so, or not always.
 REVERSED = [
     "The old clerk |forgot how he| opened the iron gate",
@@ -340,9 +325,6 @@ REVERSED = [
     "Nhà vua già |giả vờ| tin câu chuyện của người khách",
     "El vino tinto es |todo menos| barato en esta región",
     "町の裁判所は先月|却下し、|土地の売却の申請を",
-    "The drug is |\u2260| safe for small children",
-    "Das Mittel ist |dem Namen nach| sicher für kleine Kinder",
-    "The drug is |, in theory,| safe for small children",
     "Фірма цього міста |рідко| лагодить міст узимку чи навесні",
     "Фирмата на този град |забрави| да поправи моста тази година",
     "Tvrtka iz ovoga grada |rijetko| popravlja most ljeti ili zimi",
@@ -359,7 +341,7 @@ REVERSED = [
     "ამ ქალაქის დიდი კომპანია |იშვიათად| აკეთებს ძველ დიდ ხიდს",
     "Công ty của thành phố |quên| sửa cây cầu trong năm nay",
 ]
-LOST += [(first.strip(), last.strip(), words.strip()) for first, words, last in (row.split("|") for row in REVERSED)]
+LOST = DRUG | {f"{first.strip()}|{last.strip()}": words for first, words, last in (row.split("|") for row in REVERSED)}
 
 
 # What may be left out: phrases of time, place and manner, also behind an auxiliary, and words that look like negations.
@@ -408,6 +390,13 @@ HARMLESS = [
     "시의회는 |긴 논의 끝에| 새 예산안을 승인했다.",
     "大磨坊的出售|在昨天的会上|由市长签署。",
     "老いた市長は|町の人々に|水車小屋の売却を語った。",
+    # A negation in a sentence of its own, farther off, or with a partner that is quoted.
+    "The dam is safe. |Men who had come by boat did not stay long.| The town agreed to pay.",
+    "Le pont est |long et n'est| pas fini ce soir.",
+    "|They did not fish, and so| stayed in the town.",
+    "They stayed in the town |all winter, but did not fish.|",
+    "ダムは安全です。|船は来ないから、そこで|町は払うと決めました。",
+    "ダムは安全です。|船で来た人々は長く町に残りませんでした。|町は払うと決めました。",
 ]
 # Words that count only next to what is kept.
 BESIDE = [
@@ -501,131 +490,88 @@ def test_a_whole_sentence_counts_if_it_denies_its_neighbour(around: str, own: st
         assert verdict.ok is expected, verdict.reason
 
 
-@pytest.mark.parametrize(("first", "last", "words"), LOST)
-def test_negation_is_never_lost_in_a_gap(first: str, last: str, words: str) -> None:
+@pytest.mark.parametrize("around", LOST)
+def test_negation_is_never_lost_in_a_gap(around: str) -> None:
     """Wherever in a gap of any length a word stands that turns the statement round, the verdict is no, and names it."""
+    first, last = around.split("|")
     space = "" if len(first.split()) == 1 else " "
     filler = space.join(["在那时候" if not space else "nopo rito"] * 30)
-    for mark, left_out in (
-        ("\u2026", words),
-        (" [...] ", f"{words}{space}{filler}"),
-        (" ... ", f"{filler}{space}{words}"),
-        (" \u2026 ", f"{filler},{space}{words}, {filler}"),
-    ):
-        verdict = align(f"{first}{mark}{last}", [f"{first}{space}{left_out}{space}{last}."])
-        assert (verdict.ok, "leaves out" in str(verdict.reason)) == (False, True), verdict.reason
+    for words in LOST[around].split("|"):
+        for mark, left_out in (("\u2026", words), (" [...] ", f"{filler},{space}{words}, {filler}")):
+            verdict = align(f"{first}{mark}{last}", [f"{first}{space}{left_out}{space}{last}."])
+            assert (verdict.ok, "leaves out" in str(verdict.reason)) == (False, True), (words, verdict.reason)
     assert align(f"{first} \u2026 {last}", [f"{first}{space}{filler}{space}{last}."]).ok
 
 
-@pytest.mark.parametrize(
-    ("span", "context", "lost"),
-    [
-        ("The dam was [...] said that it is safe", "The dam was new. It is not said that it is safe.", "not"),
-        ("The dam is safe \u2026 The town agreed", "The dam is safe. That is not true. The town agreed to it.", "not"),
-        ("The dam is safe \u2026 the town", "The dam is safe. It rained. Hardly anybody in the town came.", "Hardly"),
-        ("The dam is \u2026 safe for now", "The dam is, says Prof. Ames, not what Dr. Bell calls safe for now.", "not"),
-        ("they [all] left the town", "In May they hardly left the town.", "hardly"),
-        (
-            "The dam is safe \u2026 The town agreed",
-            "The dam is safe. Nobody here agrees. The town agreed to it.",
-            "Nobody",
-        ),
-        (
-            "The dam is safe \u2026 The town agreed",
-            "The dam is safe. Much later all of the men came to the mill. Few people agree. The town agreed to it.",
-            "Few",
-        ),
-        (
-            "The dam is \u2026 safe for now",
-            "The dam is, says Prof. Ames of the old town by the long sea, not at all what Dr. Bell calls safe for now.",
-            "not",
-        ),
-        ("the dam is \u2026 safe for us", "Here the dam is _not_ at all safe for us.", "not"),
-        ("the dam is \u2026 safe for us", "Here the dam is **ＮＯＴ** safe for us.", "ＮＯＴ"),
-        ("the dam is \u2026 safe for us", "Here the dam is nev-\ner safe for us.", "never"),
-        ("der Damm ist \u2026 für uns sicher", "Aber der Damm ist n i c h t für uns sicher.", "nicht"),
-        ("the dam is \u2026 safe for us", "Here the dam is no\u00adt safe for us.", "no\u00adt"),
-        ("The dam is far \u2026 safe", "The dam is far from safe, we think.", "far from"),
-        ("in Paris il n'a \u2026 vu le fleuve", "Et in Paris il n'a pas vu le fleuve.", "pas"),
-        (
-            "we saw that he \u2026 left the town",
-            "We saw that he never left the town. We saw that he, too, was not there.",
-            "never",
-        ),
-        # The ends of a quotation: what the ellipsis or the bracket there stands for.
-        ("\u2026 saw the captain leave the ship", "Nobody saw the captain leave the ship.", "Nobody"),
-        (
-            "[\u2026] hat den Dieb am Bahnhof gesehen",
-            "Es regnete. Kaum jemand hat den Dieb am Bahnhof gesehen.",
-            "Kaum",
-        ),
-        (
-            "Köprü kamyonlar için güvenli \u2026",
-            "Köprü kamyonlar için güvenli değil.",
-            "değil",
-        ),
-        ("\u2026 the works will close", "Contrary to what was said, the works will close.", "Contrary to"),
-        ("[The crew] saw the captain leave the ship", "Nobody saw the captain leave the ship.", "Nobody"),
-        # Letters of another form, composed or not; other apostrophes.
-        (
-            "They did \u2026 approve the loan",
-            "They did \U0001d40d\U0001d40e\U0001d413 approve the loan.",
-            "\U0001d40d\U0001d40e\U0001d413",
-        ),
-        ("The bridge \u2026 open to lorries", "The bridge isn\u2032t open to lorries.", "isn\u2032t"),
-        (
-            "다리는 모든 트럭에게 \u2026 길이라고 했다",
-            unicodedata.normalize(
-                "NFD",
-                "다리는 모든 트럭에게 안전하지 않은 길이라고 했다.",
-            ),
-            unicodedata.normalize("NFD", "않은"),
-        ),
-        # Verbs that reverse what follows.
-        ("The council \u2026 the bridge over the river", "The council opposed the bridge over the river.", "opposed"),
-        (
-            "Le conseil \u2026 la construction du pont",
-            "Le conseil s’est opposé à la construction du pont.",
-            "opposé",
-        ),
-        ("Valtuusto \u2026 uuden sillan rakentamista", "Valtuusto vastusti uuden sillan rakentamista.", "vastusti"),
-        ("委员会……新桥的建设计划", "委员会反对新桥的建设计划", "反对"),
-    ],
-)
-def test_what_an_edit_leaves_out_is_named(span: str, context: str, lost: str) -> None:
-    """Sentences, abbreviations and brackets hide no negation; a short sentence that denies its neighbour counts."""
-    verdict = align(span, [context])
-    assert (verdict.ok, f'leaves out "{lost}"' in str(verdict.reason)) == (False, True), verdict.reason
+#: A quotation and its contexts; what it leaves out and turns round stands in ⟦⟧, without which it is found.
+LEFT_OUT = [
+    "The dam was [...] said that it is safe|The dam was new. It is ⟦not⟧ said that it is safe.",
+    "The dam is safe … The town agreed|The dam is safe. That is ⟦not⟧ true. The town agreed to it.",
+    "The dam is safe … the town|The dam is safe. It rained. ⟦Hardly⟧ anybody in the town came.",
+    "The dam is … safe for now|The dam is, says Prof. Ames, ⟦not⟧ what Dr. Bell calls safe for now.",
+    "they [all] left the town|In May they ⟦hardly⟧ left the town.",
+    "The dam is safe … The town agreed|The dam is safe. ⟦Nobody⟧ here agrees. The town agreed to it.",
+    (
+        "The dam is safe … The town agreed|"
+        "The dam is safe. Much later all of the men came to the mill. ⟦Few⟧ people agree. The town agreed to it."
+    ),
+    (
+        "The dam is … safe for now|"
+        "The dam is, says Prof. Ames of the old town by the long sea, ⟦not⟧ at all what Dr. Bell calls safe for now."
+    ),
+    "the dam is … safe for us|Here the dam is _⟦not⟧_ at all safe for us.",
+    "the dam is … safe for us|Here the dam is **⟦ＮＯＴ⟧** safe for us.",
+    "the dam is … safe for us|Here the dam is ⟦nev-\ner⟧ safe for us.",
+    "der Damm ist … für uns sicher|Aber der Damm ist ⟦n i c h t⟧ für uns sicher.",
+    "the dam is … safe for us|Here the dam is ⟦no\u00adt⟧ safe for us.",
+    "The dam is far … safe|The dam is ⟦far from⟧ safe, we think.",
+    "in Paris il n'a … vu le fleuve|Et in Paris il n'a ⟦pas⟧ vu le fleuve.",
+    "we saw that he … left the town|We saw that he ⟦never⟧ left the town. We saw that he, too, was not there.",
+    # The ends of a quotation: what the ellipsis or the bracket there stands for.
+    "… saw the captain leave the ship|⟦Nobody⟧ saw the captain leave the ship.",
+    "[…] hat den Dieb am Bahnhof gesehen|Es regnete. ⟦Kaum⟧ jemand hat den Dieb am Bahnhof gesehen.",
+    "Köprü kamyonlar için güvenli …|Köprü kamyonlar için güvenli ⟦değil⟧.",
+    "… the works will close|⟦Contrary to⟧ what was said, the works will close.",
+    "[The crew] saw the captain leave the ship|⟦Nobody⟧ saw the captain leave the ship.",
+    # Letters of another form, composed or not; other apostrophes.
+    "They did … approve the loan|They did ⟦\U0001d40d\U0001d40e\U0001d413⟧ approve the loan.",
+    "The bridge … open to lorries|The bridge ⟦isn\u2032t⟧ open to lorries.",
+    "다리는 모든 트럭에게 … 길이라고 했다|" + decomposed("다리는 모든 트럭에게 안전하지 ⟦않은⟧ 길이라고 했다."),
+    # Verbs that reverse what follows.
+    "The council … the bridge over the river|The council ⟦opposed⟧ the bridge over the river.",
+    "Le conseil … la construction du pont|Le conseil s’est ⟦opposé⟧ à la construction du pont.",
+    "Valtuusto … uuden sillan rakentamista|Valtuusto ⟦vastusti⟧ uuden sillan rakentamista.",
+    "委员会……新桥的建设计划|委员会⟦反对⟧新桥的建设计划",
+    # In the chunk beside.
+    "… safe for children under five|The drug is ⟦not⟧|safe for children under five.",
+    "[…] sicher für Kinder unter fünf|Es ist ⟦keineswegs⟧|ganz sicher für Kinder unter fünf.",
+    "… безопасно для детей дома|Это средство ⟦не⟧|безопасно для детей дома.",
+    "… Kindern unter fünf Jahren zu geben|Es ist ⟦nie⟧|Kindern unter fünf Jahren zu geben.",
+    "safe for children under five …|It is safe for children under five|⟦only with⟧ a doctor.",
+    # In chunks that share 20 characters, wherever they are.
+    "… safe for children under five|safe for children under five.|So.|⟦Not⟧ safe for children under",
+    "… safe for children under five|The drug is ⟦not⟧ safe for|children under five.",
+    # In another sentence, clause, paragraph or text.
+    "… safe for children under five|The drug is not good.|safe for children under five.",
+    "… safe for children under five|It did not rain, and it is|safe for children under five.",
+    "… safe for children under five|The drug is not\n\n|safe for children under five.",
+    "… safe for children under five|The drug is not|- safe for children under five.",
+    "… safe for children under five|Not for sale|Toys are safe for children under five.",
+    "… safe for children under five|The drug is not|So.|safe for children under five.",
+    "… safe for children under five|Not safe for kids|Safe for children under five.",
+]
 
 
-@pytest.mark.parametrize(
-    ("span", "context"),
-    [
-        (
-            "The dam is safe \u2026 The town agreed to pay",
-            "The dam is safe. Men who had come by boat did not stay long. The town agreed to pay.",
-        ),
-        (
-            "Le pont est \u2026 pas fini ce soir",
-            "Le pont est long et n'est pas fini ce soir.",
-        ),
-        (
-            "We saw that he \u2026 left the town",
-            "We saw that he was not there. We saw that he, as always, left the town.",
-        ),
-        ("\u2026 stayed in the town", "They did not fish, and so stayed in the town."),
-        ("They stayed in the town \u2026", "They stayed in the town all winter, but did not fish."),
-        ("[The men] stayed \u2026 in the town", "It did not rain. They stayed long in the town."),
-        ("ダムは安全です\u2026町は払うと決めました", "ダムは安全です。船は来ないから、そこで町は払うと決めました。"),
-        (
-            "ダムは安全です\u2026町は払うと決めました",
-            "ダムは安全です。船で来た人々は長く町に残りませんでした。町は払うと決めました。",
-        ),
-    ],
-)
-def test_negation_that_bears_on_nothing_quoted_may_be_left_out(span: str, context: str) -> None:
-    """A sentence of its own, a particle whose partner is quoted, and a place farther off do not count."""
-    assert str(align(span, [context]).reason).startswith("found allowing for ellipsis")
+@pytest.mark.parametrize("row", LEFT_OUT)
+def test_what_an_edit_leaves_out_is_named(row: str) -> None:
+    """Sentences, abbreviations, brackets and the ends of chunks hide no negation that bears on what is quoted."""
+    span, *marked = row.split("|")
+    verdict = align(span, [re.sub("[⟦⟧]", "", text) for text in marked])
+    lost = {at: shown for at, text in enumerate(marked) for shown in re.findall("(?s)⟦(.*)⟧", text)}
+    assert verdict.ok is not bool(lost), verdict.reason
+    for at, shown in lost.items():
+        words = {"nev-\ner": "never", "n i c h t": "nicht"}.get(shown, shown)
+        assert f'leaves out "{words}" (contexts[{at}])' in str(verdict.reason)
 
 
 @pytest.mark.parametrize("case", FOUND)
@@ -719,23 +665,22 @@ def test_sentences_and_blocks_are_not_joined(border: str) -> None:
     for language, (first, second, stop) in JOINED.items():
         text = BORDERS[border].format(first, second, stop)
         context = text.lower() if border == "cases" else text
-        for span in (across(first, second), across(first, second).lower()):
-            for matching in MATCHINGS:
-                assert not align(span, [context], matching=matching).ok, (language, span, context)
+        span = across(first, second)
+        editorial, verbatim = (Sources([context], matching=matching) for matching in MATCHINGS)
+        for sources in (editorial, verbatim):
+            assert (sources.find(span), sources.find(span.lower())) == (None, None), (language, context)
         # The signs of a heading are no punctuation.
-        assert re.search(r"[#=]\n|\n#", context) or align(across(first, second, "\n"), [context]).ok, (
-            language,
-            context,
-        )
+        with_break = editorial.find(across(first, second, "\n"))
+        assert with_break or re.search(r"[#=]\n|\n#", context), (language, context)
 
 
-@pytest.mark.parametrize("mark", [". ", "; ", ", ", " — ", "! ", "… ", ": ", " | ", "\n", ".” ", "\t"])
-def test_span_over_sentences_and_blocks_is_found_with_any_mark_there(mark: str) -> None:
+@pytest.mark.parametrize("border", ["sentences", "items", "cells", "heading and paragraph"])
+def test_span_over_sentences_and_blocks_is_found_with_any_mark_there(border: str) -> None:
     """A quotation may end a sentence, or go to the next cell or item, with another mark than the source."""
-    for language, (first, second, stop) in JOINED.items():
-        for border in ("sentences", "items", "cells", "heading and paragraph"):
-            context = BORDERS[border].format(first, second, stop)
-            assert align(across(first, second, mark), [context]).ok, (language, context)
+    for first, second, stop in JOINED.values():
+        sources = Sources([BORDERS[border].format(first, second, stop)])
+        for mark in (". ", "; ", ", ", " — ", "! ", "… ", ": ", " | ", "\n", ".” ", "\t"):
+            assert sources.find(across(first, second, mark)), (first, mark)
 
 
 @pytest.mark.parametrize("width", [24, 31, 38, 52, 72])
@@ -749,43 +694,36 @@ def test_lines_broken_to_fit_a_page_are_joined(width: int, line_break: str) -> N
             continue
         lines = [text[at : at + width] for at in range(0, len(text), width)] if unspaced else textwrap.wrap(text, width)
         for matching in MATCHINGS:
-            assert align(first, [line_break.join(lines)], matching=matching).ok, (language, lines)
-            assert align(second, [line_break.join(lines)], matching=matching).ok, (language, lines)
+            sources = Sources([line_break.join(lines)], matching=matching)
+            assert sources.find(first), (language, lines)
+            assert sources.find(second), (language, lines)
 
 
-@pytest.mark.parametrize(
-    ("span", "context"),
-    [
-        ("Dr Smith met us", "We saw that Dr. Smith met us there."),
-        ("the US Army came", "So the U.S. Army came."),
-        ("by J R R Tolkien in May", "It was by J. R. R. Tolkien in May."),
-        ("Mr and Mrs Jones left", "So Mr. and Mrs. Jones left."),
-        ("see No 5 there", "Please see No. 5 there."),
-        ("about approx five of them", "It is about approx. five of them."),
-        ("eg this case of it", "We saw e.g. this case of it."),
-        ("zB Katzen und Hunde", "Tiere, z.B. Katzen und Hunde."),
-        ("am 3. Mai kam er", "Man sagt, am 3. Mai kam er nicht zu der Frau."),
-        ("M Dupont est là", "Oui, M. Dupont est là."),
-        ("г Москва стоит на реке", "Это г. Москва стоит на реке."),
-        ("Help he cried at once", "“Help!” he cried at once."),
-        ("a value of 3.5 mg", "We saw a value of 3.5 mg."),
-        ("über den Fluss nach Haus", "Die alte Fahrt führte über den\nFluss nach Haus und weiter bis zum Wald."),
-        ("the drug is safe", "The\tdrug\tis\tsafe."),
-    ],
-)
-def test_stop_of_an_abbreviation_ends_no_sentence(span: str, context: str) -> None:
-    """Stops behind abbreviations, initials and days may be left out, and so may a line break inside a phrase."""
-    assert align(span, [context]).ok
+NO_ENDS = [
+    ("Dr Smith met us", "We saw that Dr. Smith met us there."),
+    ("the US Army came", "So the U.S. Army came."),
+    ("by J R R Tolkien in May", "It was by J. R. R. Tolkien in May."),
+    ("Mr and Mrs Jones left", "So Mr. and Mrs. Jones left."),
+    ("see No 5 there", "Please see No. 5 there."),
+    ("about approx five of them", "It is about approx. five of them."),
+    ("eg this case of it", "We saw e.g. this case of it."),
+    ("zB Katzen und Hunde", "Tiere, z.B. Katzen und Hunde."),
+    ("am 3. Mai kam er", "Man sagt, am 3. Mai kam er nicht zu der Frau."),
+    ("M Dupont est là", "Oui, M. Dupont est là."),
+    ("г Москва стоит на реке", "Это г. Москва стоит на реке."),
+    ("Help he cried at once", "“Help!” he cried at once."),
+    ("a value of 3.5 mg", "We saw a value of 3.5 mg."),
+    ("über den Fluss nach Haus", "Die alte Fahrt führte über den\nFluss nach Haus und weiter bis zum Wald."),
+    ("the drug is safe", "The\tdrug\tis\tsafe."),
+    # A note mark or a bracket beside the mark.
+    ("must not take the drug.[1] Children may take it", ADULTS),
+    ("must not take the drug. [The] children may take it", ADULTS),
+]
 
 
-def test_bracket_joins_no_sentences() -> None:
-    """A note mark or a bracket in place of the end of a sentence is no mark; the mark beside it is one."""
-    context = "Adults must not take the drug. Children may take it."
-    assert not align("must not take the drug[1] children may take it", [context]).ok
-    assert not align("must not take the drug [and] children may take it", [context]).ok
-    assert align("must not take the drug.[1] Children may take it", [context]).ok
-    assert align("must not take the drug. [The] children may take it", [context]).ok
-    assert not align("बड़ों को दवा नहीं लेनी चाहिए[1] बच्चे इसे दूध के साथ", ["बड़ों को दवा नहीं लेनी चाहिए। बच्चे इसे दूध के साथ"]).ok
+def test_what_ends_no_sentence_may_be_left_out() -> None:
+    """Stops behind abbreviations, initials and days, and so may a line break inside a phrase."""
+    assert [span for span, context in NO_ENDS if not align(span, [context]).ok] == []
 
 
 #: What a bracket says, and the source, which says something else.
@@ -849,18 +787,12 @@ dijo que [el alcalde] dormía ya | Ayer dijo que él dormía ya.
 """
 
 
-@pytest.mark.parametrize("row", OPPOSITE.strip().splitlines())
-def test_bracket_never_puts_one_word_for_another(row: str) -> None:
-    """A bracket replaces no verb, adjective or number by another, whatever the language."""
-    span, _, context = row.partition(" | ")
-    assert not align(span, [context]).ok
-
-
-@pytest.mark.parametrize("row", BRACKETED.strip().splitlines())
-def test_bracket_puts_a_noun_for_a_pronoun_or_another_form(row: str) -> None:
-    """A bracket may explain, replace a pronoun, be a name or a noun phrase, or change the form of a word."""
-    span, _, context = row.partition(" | ")
-    assert str(align(span, [context]).reason).endswith("bracket")
+def test_bracket_puts_a_noun_for_a_pronoun_or_another_form_and_never_another_word() -> None:
+    """It may explain, be a name or a noun phrase, or change a form; it replaces no verb, adjective or number."""
+    pairs = [row.split(" | ") for row in OPPOSITE.strip().splitlines()]
+    assert [span for span, context in pairs if align(span, [context]).ok] == []
+    pairs = [row.split(" | ") for row in BRACKETED.strip().splitlines()]
+    assert [span for span, context in pairs if not str(align(span, [context]).reason).endswith("bracket")] == []
 
 
 NOTES = (
@@ -897,14 +829,13 @@ SPELLINGS = (
 )
 
 
-@pytest.mark.parametrize("pair", [*UNITS.split("|"), *SPELLINGS.split("|")])
-def test_case_of_a_unit_counts_where_it_is_another_unit(pair: str) -> None:
+def test_case_of_a_unit_counts_where_it_is_another_unit() -> None:
     """Milli is not mega and a bit is no byte; units that people write either way are the same."""
-    one, other = pair.split()
-    for said, source in ((one, other), (other, one)):
-        for space in ("", " ", "\u00a0"):
-            verdict = align(f"it gave 5{space}{said} of it", [f"We know it gave 5{space}{source} of it all."])
-            assert verdict.ok is (pair in SPELLINGS.split("|")), (said, source)
+    for pair in (*UNITS.split("|"), *SPELLINGS.split("|")):
+        for said, source in permutations(pair.split()):
+            for space in ("", " ", "\u00a0"):
+                verdict = align(f"it gave 5{space}{said} of it", [f"We know it gave 5{space}{source} of it all."])
+                assert verdict.ok is (pair in SPELLINGS.split("|")), (said, source)
 
 
 @pytest.mark.parametrize("case", NOT_FOUND)
@@ -937,11 +868,7 @@ LONG = "were about to turn north when the ice closed in behind them, so that the
 @pytest.mark.parametrize(
     ("span", "contexts", "pieces"),
     [
-        (
-            "about to turn north when the ice closed",
-            CHUNKS,
-            [(0, "about to turn"), (1, "north when the ice closed")],
-        ),
+        ("about to turn north when the ice closed", CHUNKS, [(0, "about to turn"), (1, "north when the ice closed")]),
         (
             f"{LONG} little food",
             ("The survey.", *PAGES),
@@ -983,44 +910,40 @@ def test_span_over_chunks_that_overlap_is_found_verbatim_in_any_order(order: int
         "astern shore and were about to turn north again.",
     ]
     verdict = align("mapped the eastern shore and were about to turn north again", chunks[::order], matching="verbatim")
-    assert verdict.ok
     assert "adjoining chunks" in str(verdict.reason)
-    assert sorted(piece.text for piece in verdict.evidence) == [
-        "mapped the eastern shore and were about to turn",
-        "north again",
-    ]
+    parts = {"mapped the eastern shore and were about to turn", "north again"}
+    assert {piece.text for piece in verdict.evidence} == parts
 
 
-@pytest.mark.parametrize(
-    ("span", "contexts"),
-    [
-        ("It ends with a full stop. They wintered on the island", CHUNKS),
-        ("about to turn north when the ice closed", CHUNKS[::-1]),
-        ("about to turn north when", (CHUNKS[0], CHUNKS[3], CHUNKS[1])),
-        ("and were found in June the survey began", (CHUNKS[3], CHUNKS[0])),
-        ("were about to turn \u2026 when the ice closed", CHUNKS),
-        ("the board met it was late", ("The board met.", "It was late")),
-        ("list of all boats north when the ice", ("Heading\n\nlist of all boats\n\n", CHUNKS[1])),
-        ("list of all boats first the ice", ("list of all boats", "# First the ice")),
-        ("list of all boats first the ice", ("list of all boats", "First the ice")),
-        ("the new dam is safe for now", ("They say the new dam is not", "safe for now, as it seems.")),
-        ("the new dam is safe for now", ("They say the new dam is", "not safe for now, as it seems.")),
-        ("on the shore was quiet at night", ("Life on the shore was", "shore was quiet at night")),
-        ("bout to turn north when the ice", CHUNKS),
-        ("about to turn north when the i", CHUNKS),
-        ("were about to turn north when the ice closed in behind them, so that they wintered", (PAGES[0], *PAGES[2:])),
-        ("about to turn north when the ice closed in behind them, so that they", (PAGES[0], PAGES[2], PAGES[1])),
-        ("about to turn north when the ice. they wintered", (PAGES[0], "turn north when the ice.", PAGES[2])),
-        ("about to turn south when the ice closed in behind them, so that they wintered", PAGES),
-        ("bout to turn north when the ice closed in behind them, so that they wintered", PAGES),
-        ("about to turn north when the ice closed in behind them, so that they wint", PAGES),
-        ("the the the the the the the", ("the the",) * 3),
-        ("na na na na na na na na na na na na na na na na", ("na na na na na na na na na na na na",)),
-    ],
-)
-def test_pieces_of_unconnected_contexts_are_not_joined(span: str, contexts: tuple[str, ...]) -> None:
+UNCONNECTED = [
+    ("It ends with a full stop. They wintered on the island", CHUNKS),
+    ("about to turn north when the ice closed", CHUNKS[::-1]),
+    ("about to turn north when", (CHUNKS[0], CHUNKS[3], CHUNKS[1])),
+    ("and were found in June the survey began", (CHUNKS[3], CHUNKS[0])),
+    ("were about to turn \u2026 when the ice closed", CHUNKS),
+    ("the board met it was late", ("The board met.", "It was late")),
+    ("list of all boats north when the ice", ("Heading\n\nlist of all boats\n\n", CHUNKS[1])),
+    ("list of all boats first the ice", ("list of all boats", "# First the ice")),
+    ("list of all boats first the ice", ("list of all boats", "First the ice")),
+    ("the new dam is safe for now", ("They say the new dam is not", "safe for now, as it seems.")),
+    ("the new dam is safe for now", ("They say the new dam is", "not safe for now, as it seems.")),
+    ("on the shore was quiet at night", ("Life on the shore was", "shore was quiet at night")),
+    ("bout to turn north when the ice", CHUNKS),
+    ("about to turn north when the i", CHUNKS),
+    ("were about to turn north when the ice closed in behind them, so that they wintered", (PAGES[0], *PAGES[2:])),
+    ("about to turn north when the ice closed in behind them, so that they", (PAGES[0], PAGES[2], PAGES[1])),
+    ("about to turn north when the ice. they wintered", (PAGES[0], "turn north when the ice.", PAGES[2])),
+    ("about to turn south when the ice closed in behind them, so that they wintered", PAGES),
+    ("bout to turn north when the ice closed in behind them, so that they wintered", PAGES),
+    ("about to turn north when the ice closed in behind them, so that they wint", PAGES),
+    ("the the the the the the the", ("the the",) * 3),
+    ("na na na na na na na na na na na na na na na na", ("na na na na na na na na na na na na",)),
+]
+
+
+def test_pieces_of_unconnected_contexts_are_not_joined() -> None:
     """Contexts are joined only where one stops in mid-sentence and the next follows it, without another word."""
-    assert not align(span, contexts).ok
+    assert [(span, contexts) for span, contexts in UNCONNECTED if align(span, contexts).ok] == []
 
 
 @pytest.mark.parametrize("size", [3, 4, 6, 10])
@@ -1029,7 +952,8 @@ def test_span_over_many_chunks_may_have_a_short_word_at_its_ends(size: int) -> N
     words = " ".join(PAGES[:3]).split()
     chunks = [" ".join(words[at : at + size]) for at in range(0, len(words), size)]
     spans = [" ".join(words[start:end]) for start in range(10) for end in range(start + 2, len(words) + 1)]
-    assert [span for span in spans if not align(span, chunks).ok] == []
+    sources = Sources(chunks)
+    assert [span for span in spans if not sources.find(span)] == []
 
 
 @pytest.mark.parametrize("count", [10, 80])
@@ -1059,15 +983,6 @@ def test_span_over_many_chunks_that_overlap_is_found_verbatim() -> None:
     assert "".join(piece.text for piece in verdict.evidence).replace(" ", "") == span.rstrip(",").replace(" ", "")
 
 
-def test_span_that_ends_before_a_raised_note_mark_is_found_without_it() -> None:
-    """The mark of a note on the last word is no letter of it, unless the whole text must be as it is written."""
-    context = "They say the ferry sank at noon\u00b9, not later."
-    verdict = align("the ferry sank at noon", [context])
-    assert verdict.ok
-    assert [piece.text for piece in verdict.evidence] == ["the ferry sank at noon"]
-    assert not align("the ferry sank at noon", [context], matching="verbatim").ok
-
-
 @pytest.mark.parametrize(
     ("span", "context", "text"),
     [
@@ -1081,15 +996,16 @@ def test_span_that_ends_before_a_raised_note_mark_is_found_without_it() -> None:
         ("remarkable find", "A re\u00admark-\nable  find.", "re\u00admark-\nable  find"),
         ("will not hold", "It **will** \u200bnot hold.", "will** \u200bnot hold"),
         ("-7 degrees out", "It was \u22127 degrees out.", "\u22127 degrees out"),
+        ("the ferry sank at noon", "They say the ferry sank at noon\u00b9, not later.", "the ferry sank at noon"),
+        ("The night ferry \u2026 nobody on board expected", FERRY, "The night ferry|nobody on board expected"),
         ("夜里漫过了堤岸", "\U0001f30a河水在夜里\n漫过了堤岸。", "夜里\n漫过了堤岸"),
     ],
 )
 def test_evidence_is_a_slice_of_the_original(span: str, context: str, text: str) -> None:
-    """Evidence has the offsets and the text of the original, however much folding changed its length."""
-    (piece,) = align(span, ["First.", context]).evidence
-    assert piece.text == text
-    assert context[piece.start : piece.end] == text
-    assert piece.context == 1
+    """Each fragment has the offsets and the text of the original, however much folding changed its length."""
+    evidence = align(span, ["First.", context]).evidence
+    assert [piece.text for piece in evidence] == text.split("|")
+    assert all((it.context, context[it.start : it.end]) == (1, it.text) for it in evidence)
 
 
 @pytest.mark.parametrize("block", [200, 255, 256, 257, 511, 512, 5000, 70_000])
@@ -1112,7 +1028,9 @@ def test_passage_that_needs_least_is_preferred() -> None:
     verdict = align("the old mill road", [context])
     assert verdict.reason == "found, exact"
     assert verdict.evidence[0].start == context.rindex("the old mill road")
-    # without one that is exact: case before typography
+    # A note mark on the last word counts where the text must be as it is written.
+    assert not align("the old mill", ["They saw the old mill\u00b9, too."], matching="verbatim").ok
+    # Without one that is exact: case before typography.
     verdict = align("the 'old' mill", ["The \u2018old\u2019 mill; THE 'old' MILL."])
     assert verdict.reason == "found after folding case"
 
@@ -1126,31 +1044,13 @@ def test_case_is_kept_on_request_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("span", "context", "changes"),
-    [
-        (
-            "The ferry left the harbour at ten, and nobody at all on board",
-            FERRY,
-            [("missing", "", "night"), ("added", "at all", "")],
-        ),
-        ("河水在夜里漫过了田野和村庄", "老人说，河水在夜里漫过了堤岸和村庄。", [("replaced", "田野", "堤岸")]),
-        ("purple elephants sing quietly", FERRY, None),
-        # some pieces occur, and too few to be like it
-        ("storm qkuyy wk xjy qjxk", FERRY, None),
-    ],
-)
-def test_nearest_passage_tells_what_differs(
-    span: str, context: str, changes: list[tuple[str, str, str]] | None
-) -> None:
-    """Words are added, missing or replaced, characters where there are no spaces; what is unlike is no passage."""
-    nearest = align(span, [context]).nearest
-    found = nearest and [(c.kind, c.said, c.source) for c in nearest.changes if c.kind != "same"]
-    assert found == changes
-
-
-@pytest.mark.parametrize(
     ("span", "context", "matching", "changes"),
     [
+        ("河水在夜里漫过了田野和村庄", "老人说，河水在夜里漫过了堤岸和村庄。", "editorial", [("田野", "堤岸")]),
+        # What is unlike is no passage, nor are some pieces too few to be like it.
+        ("purple elephants sing quietly", FERRY, "editorial", None),
+        ("storm qkuyy wk xjy qjxk", FERRY, "editorial", None),
+        # Where all words are the same, the sign that differs, or how the word or the number goes on.
         ("rope tar and sails", "We sold rope, tar, and sails.", "verbatim", [("rope tar", "rope, tar,")]),
         ("Dr Ames and Mr Bell", "So Dr. Ames and Mr. Bell met.", "verbatim", [("Dr", "Dr."), ("Mr", "Mr.")]),
         ("was -7 degrees at night", "It was 7 degrees at night.", "editorial", [("-7", "7")]),
@@ -1162,30 +1062,34 @@ def test_nearest_passage_tells_what_differs(
         ("a b \u2026 c d", "A b, c d.", "editorial", [("a b \u2026 c d", "A b, c d.")]),
     ],
 )
-def test_difference_is_named_where_all_words_are_the_same(
-    span: str, context: str, matching: Matching, changes: list[tuple[str, str]]
+def test_nearest_passage_tells_what_differs(
+    span: str, context: str, matching: Matching, changes: list[tuple[str, str]] | None
 ) -> None:
-    """Of a passage with the same words the sign that differs is shown, or how the word or number goes on."""
+    """Words are added, missing or replaced, characters where there are no spaces."""
     nearest = align(span, [context], matching=matching).nearest
-    assert nearest is not None
-    assert [(change.said, change.source) for change in nearest.changes if change.kind != "same"] == changes
+    assert (nearest and [(it.said, it.source) for it in nearest.changes if it.kind != "same"]) == changes
 
 
 def test_nearest_passage_of_a_changed_word() -> None:
     """What is not found comes with the closest passage in whole words, and the words that differ."""
     context = f"It rained all day. {FERRY} Then it was quiet."
-    verdict = align("The night ferry left the island at ten, and nobody on board expected", ["No.", context])
+    span = "The ferry left the island at ten, and nobody at all on board expected the storm"
+    verdict = align(span, ["No.", context])
     nearest = verdict.nearest
     assert nearest is not None
     assert verdict.reason == "not found in any context"
     assert nearest.context == 1
-    assert nearest.text == "The night ferry left the harbour at ten, and nobody on board expected"
+    assert nearest.text == FERRY
     assert context[nearest.start : nearest.end] == nearest.text
     assert 0.8 < nearest.similarity < 1
     assert [(change.kind, change.said, change.source) for change in nearest.changes] == [
-        ("same", "The night ferry left the", "The night ferry left the"),
+        ("same", "The", "The"),
+        ("missing", "", "night"),
+        ("same", "ferry left the", "ferry left the"),
         ("replaced", "island", "harbour"),
-        ("same", "at ten, and nobody on board expected", "at ten, and nobody on board expected"),
+        ("same", "at ten, and nobody", "at ten, and nobody"),
+        ("added", "at all", ""),
+        ("same", "on board expected the storm", "on board expected the storm."),
     ]
 
 
@@ -1214,22 +1118,27 @@ def test_what_is_not_found_says_why(span: str, contexts: object, reason: str) ->
     assert reason in str(verdict.reason)
 
 
-def test_ellipsis_has_one_piece_of_evidence_for_each_fragment() -> None:
-    """The evidence of an edited span lists its fragments in order."""
-    verdict = align("The night ferry \u2026 nobody on board expected the storm", [FERRY])
-    assert [piece.text for piece in verdict.evidence] == ["The night ferry", "nobody on board expected the storm"]
-
-
 @pytest.mark.parametrize(
-    ("span", "ok"), [("!!!", True), ("???", False), ("\u2026", False), ("\U0001f31e\U0001f31e", True), ("[]", False)]
+    ("span", "evidence"),
+    [
+        ("!!!", ["!!!"]),
+        (" ?! ", ["?!"]),
+        ("???", []),
+        ("\u2026", []),
+        ("\U0001f31e\U0001f31e", ["\U0001f31e\U0001f31e"]),
+        ("[]", []),
+    ],
 )
-def test_span_without_words_must_stand_there_as_it_is(span: str, *, ok: bool) -> None:
-    """Punctuation and symbols alone are looked for exactly."""
-    assert align(span, ["Stop!!! It is \U0001f31e\U0001f31e now."]).ok is ok
+def test_span_without_words_must_stand_there_as_it_is(span: str, evidence: list[str]) -> None:
+    """Punctuation and symbols alone have no folding: they are looked for exactly."""
+    contexts = ["None?", "Stop!!! It is \U0001f31e\U0001f31e now?! No?!"]
+    verdict = align(span, contexts)
+    assert (verdict.ok, [piece.text for piece in verdict.evidence]) == (bool(evidence), evidence)
+    assert [(it.context, it.start) for it in verdict.evidence] == [(1, contexts[1].index(text)) for text in evidence]
 
 
 def test_context_may_be_anything_that_holds_text() -> None:
-    """A bare string is one context, and documents of other libraries are read."""
+    """A bare string is one context, and documents of other libraries are read; other arguments are named."""
 
     @dataclass
     class Document:
@@ -1239,10 +1148,6 @@ def test_context_may_be_anything_that_holds_text() -> None:
     assert align("the night ferry left", [Document("No."), Document(FERRY)]).evidence[0].context == 1
     with pytest.raises(TypeError, match=r"contexts\[1\]"):
         align("the night ferry left", [FERRY, 5])
-
-
-def test_unknown_matching_is_refused() -> None:
-    """A wrong way of matching says which ones there are."""
     with pytest.raises(ValueError, match="matching must be 'editorial' or 'verbatim', not 'loose'"):
         align("the night ferry left", [FERRY], matching=cast("Matching", "loose"))
 
@@ -1258,30 +1163,15 @@ def test_many_spans_are_found_like_one() -> None:
     assert [(verdict.ok, verdict.evidence) for verdict in together] == [(one.ok, one.evidence) for one in alone]
 
 
-@pytest.mark.parametrize(
-    "span",
-    [
-        "left the harbour",
-        "left … at ten",
-        "left the Harbour!",
-        "left no harbour",
-        "nobody … the harbour",
-        "…",
-        "?!",
-        "",
-        " ",
-    ],
-)
-@pytest.mark.parametrize("contexts", [[FERRY], [f"{FERRY} … ?!"], [], [""]])
-@pytest.mark.parametrize("matching", MATCHINGS)
-def test_whether_a_span_is_found_takes_no_nearest_passage(
-    span: str, contexts: list[str], matching: Matching, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whether_a_span_is_found_takes_no_nearest_passage(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is found where its verdict says so; the nearest passage, which takes most of the time, is not computed."""
-    sources = Sources(contexts, matching=matching)
-    ok = sources.align([span])[0].ok
-    monkeypatch.setattr("pytest_ragmetrics.text.alignment.find_nearest", None)
-    assert (sources.find(span) is not None) is ok
+    spans = ["left the harbour", "left … at ten", "left the Harbour!", "left no harbour", "nobody … the harbour"]
+    for contexts, matching in product(([FERRY], [f"{FERRY} … ?!"], [], [""]), MATCHINGS):
+        sources = Sources(contexts, matching=matching)
+        verdicts = sources.align([*spans, "…", "?!", "", " "])
+        with monkeypatch.context() as patch:
+            patch.setattr("pytest_ragmetrics.text.alignment.find_nearest", None)
+            assert [sources.find(it.text) is not None for it in verdicts] == [it.ok for it in verdicts], contexts
 
 
 def test_chunks_are_looked_at_in_their_order() -> None:
@@ -1291,13 +1181,6 @@ def test_chunks_are_looked_at_in_their_order() -> None:
     chunks = ["The ferry left the", "harbour at ten, as always.", *(f"{piece}, or {piece}" for piece in pieces)]
     verdict = align("left the harbour at ten", chunks)
     assert [piece.context for piece in verdict.evidence] == [0, 1]
-
-
-def test_a_span_without_words_is_found_as_it_is() -> None:
-    """Signs have no folding: the evidence is the first place where they are."""
-    (piece,) = align(" ?! ", ["None.", "What?! No?!"]).evidence
-    assert (piece.context, piece.start, piece.end, piece.text) == (1, 4, 6, "?!")
-    assert not align("?!", ["What? No!"]).ok
 
 
 LETTERS = st.text(alphabet="abcdeéßİﬁ\u0301", min_size=1, max_size=4)
@@ -1357,38 +1240,3 @@ def test_no_text_breaks_it(span: str, context: str, extra: str) -> None:
     """Any characters at all are aligned without an error."""
     for text in (span, extra + context + extra):
         assert align(text, [context, extra]).text == text
-
-
-@pytest.mark.parametrize(
-    ("span", "contexts", "lost"),
-    [
-        ("… safe for children under five", ["The drug is not", "safe for children under five."], "not"),
-        ("[…] sicher für Kinder unter fünf", ["Es ist keineswegs", "ganz sicher für Kinder unter fünf."], "keineswegs"),
-        ("… безопасно для детей дома", ["Это средство не", "безопасно для детей дома."], "не"),
-        ("… Kindern unter fünf Jahren zu geben", ["Es ist nie", "Kindern unter fünf Jahren zu geben."], "nie"),
-        ("safe for children under five …", ["It is safe for children under five", "only with a doctor."], "only with"),
-        # Chunks that share 20 characters, wherever they are.
-        (
-            "… safe for children under five",
-            ["safe for children under five.", "So.", "Not safe for children under"],
-            "Not",
-        ),
-        ("… safe for children under five", ["The drug is not safe for", "children under five."], "not"),
-        # Another sentence, clause, paragraph or text.
-        ("… safe for children under five", ["The drug is not good.", "safe for children under five."], None),
-        ("… safe for children under five", ["It did not rain, and it is", "safe for children under five."], None),
-        ("… safe for children under five", ["The drug is not\n\n", "safe for children under five."], None),
-        ("… safe for children under five", ["The drug is not", "- safe for children under five."], None),
-        ("… safe for children under five", ["Not for sale", "Toys are safe for children under five."], None),
-        ("… safe for children under five", ["The drug is not", "So.", "safe for children under five."], None),
-        ("… safe for children under five", ["Not safe for kids", "Safe for children under five."], None),
-    ],
-)
-def test_an_ellipsis_at_an_edge_is_looked_behind_in_the_chunk_beside(
-    span: str, contexts: list[str], lost: str | None
-) -> None:
-    """What turns the clause round may be at the end of the chunk before, or the beginning of the next."""
-    verdict = align(span, contexts)
-    where = next((at for at, text in enumerate(contexts) if lost and lost in text), None)
-    assert verdict.ok is (lost is None), verdict.reason
-    assert lost is None or f'leaves out "{lost}" (contexts[{where}])' in str(verdict.reason)

@@ -21,33 +21,32 @@ TRICKY = st.text(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [
-        ("Two  words\n\tand more", "two words and more"),
-        ("**bold** and _italic_ and ~~gone~~ and `code`", "bold and italic and gone and code"),
-        ("a *b*c*d* e", "a bcd e"),
-        ("2*3 and 2 * 3 and **5** men", "2*3 and 2 * 3 and 5 men"),
-        ("snake_case and __init__", "snake_case and init"),
-        ("> one\n> > two\n>three", "one two three"),
-        ("con-\nvert, 10-\n20", "convert, 10-20"),
-        ("“A” „B“ «C» ‹D› 「E」 ``F''", '"a"b"c"d"e"f"'),
-        ("it’s itʼs it's it＇s", "it's it's it's it's"),
-        ("a—b – c -- d − e ‐ f", "a-b-c-d-e-f"),
-        ("wait . . . no … yes…… so", "wait...no...yes...so"),
-        ("one. Two", "one. two"),
-        ("ﬁne Ｗｉｄｅ ㎏ Ⅷ", "fine wide kg viii"),
-        ("10³ and 1½ and x²", "10^3 and 1^1/2 and x2"),
-        ("soft\u00adly zero\u200b\u200dwidth \ufeffmark", "softly zerowidth mark"),
-        ("STRASSE Straße İki ΣΑΣ", "strasse strasse iki σασ"),
-        ("你 好，\n世界 and 世 界", "你好,世界and世界"),
-        ("R&amp;D &lt;b&gt; &nosuch;", "r&d <b> &nosuch;"),
-        ('He said \\"no\\"', 'he said"no"'),
-    ],
-)
-def test_folds_what_verbatim_quoting_may_change(text: str, folded: str) -> None:
+FOLDED = {
+    "Two  words\n\tand more": "two words and more",
+    "**bold** and _italic_ and ~~gone~~ and `code`": "bold and italic and gone and code",
+    "a *b*c*d* e": "a bcd e",
+    "2*3 and 2 * 3 and **5** men": "2*3 and 2 * 3 and 5 men",
+    "snake_case and __init__": "snake_case and init",
+    "> one\n> > two\n>three": "one two three",
+    "con-\nvert, 10-\n20": "convert, 10-20",
+    "“A” „B“ «C» ‹D› 「E」 ``F''": '"a"b"c"d"e"f"',
+    "it’s itʼs it's it＇s": "it's it's it's it's",
+    "a—b – c -- d − e ‐ f": "a-b-c-d-e-f",
+    "wait . . . no … yes…… so": "wait...no...yes...so",
+    "one. Two": "one. two",
+    "ﬁne Ｗｉｄｅ ㎏ Ⅷ": "fine wide kg viii",
+    "10³ and 1½ and x²": "10^3 and 1^1/2 and x2",
+    "soft\u00adly zero\u200b\u200dwidth \ufeffmark": "softly zerowidth mark",
+    "STRASSE Straße İki ΣΑΣ": "strasse strasse iki σασ",
+    "你 好，\n世界 and 世 界": "你好,世界and世界",
+    "R&amp;D &lt;b&gt; &nosuch;": "r&d <b> &nosuch;",
+    'He said \\"no\\"': 'he said"no"',
+}
+
+
+def test_folds_what_verbatim_quoting_may_change() -> None:
     """Case, typography and layout are folded away, and numbers keep their value."""
-    assert fold(text) == folded
+    assert {text: fold(text) for text in FOLDED} == FOLDED
 
 
 def test_each_tolerance_folds_its_own_part() -> None:
@@ -60,85 +59,78 @@ def test_each_tolerance_folds_its_own_part() -> None:
     assert fold(text, FOLDS & ~Tolerance.CASE) == 'The"Old"Mill'
 
 
-@pytest.mark.parametrize(
-    ("text", "other"),
-    [
-        ("he does n't know , they say", "he doesn't know, they say"),
-        ("the pilot 's log", "the pilot's log"),
-        ("l' homme d' hier", "l'homme d'hier"),
-        ("the “best” men", "the best men"),
-        ("Quoi ! dit-il ; non .", "Quoi! dit-il; non."),
-        ("( only in May )", "(only in May)"),
-        ("Dr. Jekyll and Mr. Hyde", "Dr Jekyll and Mr Hyde"),
-        ("J. R. Smith of the U.S. Navy", "J R Smith of the US Navy"),
-        ("a Ph.D. at 5 p.m., e.g. here", "a PhD at 5 pm, eg here"),
-        ("1, 2, 3, and 5", "1,2,3 and 5"),
-        ("on May 5, 1990, at noon", "on May 5,1990 at noon"),
-        ("one,two;three", "one, two; three"),
-        ("sea \u2014 calm; blue", "sea, calm, blue"),
-        ("noon\u2014the bell \u2013 rang", "noon, the bell: rang"),
-        ("the old\U0001f525 mill\u2600\ufe0f is it", "the old mill \U0001f600\U0001f3fd is it"),
-        ("wait... no, really!", "wait \u2026 no \u2013 really"),
-        ("eat, Ann", "eat Ann"),
-        ("他来了，她走了", "他来了。她走了"),
-        ("他来了，她走了", "他来了她走了"),
-        ("ไป, แล้ว", "ไปแล้ว"),
-        ("नहीं, हम आए।", "नहीं हम आए"),
-        ("Wow\u00ae \u2022 5 %", "Wow 5%"),
-    ],
-)
-def test_punctuation_folds_what_is_between_words(text: str, other: str) -> None:
-    """Marks, ornaments and spaces between words agree when punctuation is overlooked, and not before."""
-    assert agree(text, other, ALL)
-    assert not agree(text, other, FOLDS)
+#: Texts that differ in marks, ornaments and spaces between words.
+SAME = [
+    ("he does n't know , they say", "he doesn't know, they say"),
+    ("the pilot 's log", "the pilot's log"),
+    ("l' homme d' hier", "l'homme d'hier"),
+    ("the “best” men", "the best men"),
+    ("Quoi ! dit-il ; non .", "Quoi! dit-il; non."),
+    ("( only in May )", "(only in May)"),
+    ("Dr. Jekyll and Mr. Hyde", "Dr Jekyll and Mr Hyde"),
+    ("J. R. Smith of the U.S. Navy", "J R Smith of the US Navy"),
+    ("a Ph.D. at 5 p.m., e.g. here", "a PhD at 5 pm, eg here"),
+    ("1, 2, 3, and 5", "1,2,3 and 5"),
+    ("on May 5, 1990, at noon", "on May 5,1990 at noon"),
+    ("one,two;three", "one, two; three"),
+    ("sea \u2014 calm; blue", "sea, calm, blue"),
+    ("noon\u2014the bell \u2013 rang", "noon, the bell: rang"),
+    ("the old\U0001f525 mill\u2600\ufe0f is it", "the old mill \U0001f600\U0001f3fd is it"),
+    ("wait... no, really!", "wait \u2026 no \u2013 really"),
+    ("eat, Ann", "eat Ann"),
+    ("他来了，她走了", "他来了。她走了"),
+    ("他来了，她走了", "他来了她走了"),
+    ("ไป, แล้ว", "ไปแล้ว"),
+    ("नहीं, हम आए।", "नहीं हम आए"),
+    ("Wow\u00ae \u2022 5 %", "Wow 5%"),
+]
+#: Texts that differ in a word, a number or a sign.
+OTHER = [
+    ("battle-field", "battle field"),
+    ("re-sign", "resign"),
+    ("we're", "were"),
+    ("in 1990, 20 men", "in 1990,20 men"),
+    ("10³", "103"),
+    ("1½", "11/2"),
+    ("２²", "22"),
+    ("2*3", "23"),
+    ("3 - x", "3 + x"),
+    ("5 %", "5"),
+    ("sınır", "sinir"),
+    ("año", "ano"),
+    ("か\u3099", "か"),
+    ("पानी", "पान"),
+    ("a < b", "a > b"),
+    ("1,5 l", "15 l"),
+    ("1.5 l", "1, 5 l"),
+    ("2, 500 men", "2,500 men"),
+    ("2, 500 men", "2 500 men"),
+    ("1,000,000 men", "1, 000, 000 men"),
+    ("is -5 now", "is 5 now"),
+    ("mass \u2212 load, then", "mass, load, then"),
+    ("is (\u22125) now", "is (5) now"),
+    ("x - 5", "x 5"),
+    ("5% more", "5 more"),
+    ("pay $5, then", "pay 5, then"),
+    ("at 5°, dry", "at 5, dry"),
+    ("is <5, say", "is >5, say"),
+    ("C++, then", "C#, then"),
+    ("\u2705 in use", "\u274c in use"),
+    ("its, own", "it's, own"),
+    ("R&D, too", "RD, too"),
+    ("and/or, too", "and or, too"),
+    ("5′, too", "5″, too"),
+    ("三、四个", "三四个"),
+    ("at 10:30, noon", "at 10, 30, noon"),
+    ("1920-25, then", "1920, 25, then"),
+    ("म क", "मक"),
+]
 
 
-@pytest.mark.parametrize(
-    ("text", "other"),
-    [
-        ("battle-field", "battle field"),
-        ("re-sign", "resign"),
-        ("we're", "were"),
-        ("in 1990, 20 men", "in 1990,20 men"),
-        ("10³", "103"),
-        ("1½", "11/2"),
-        ("２²", "22"),
-        ("2*3", "23"),
-        ("3 - x", "3 + x"),
-        ("5 %", "5"),
-        ("sınır", "sinir"),
-        ("año", "ano"),
-        ("か\u3099", "か"),
-        ("पानी", "पान"),
-        ("a < b", "a > b"),
-        ("1,5 l", "15 l"),
-        ("1.5 l", "1, 5 l"),
-        ("2, 500 men", "2,500 men"),
-        ("2, 500 men", "2 500 men"),
-        ("1,000,000 men", "1, 000, 000 men"),
-        ("is -5 now", "is 5 now"),
-        ("mass \u2212 load, then", "mass, load, then"),
-        ("is (\u22125) now", "is (5) now"),
-        ("x - 5", "x 5"),
-        ("5% more", "5 more"),
-        ("pay $5, then", "pay 5, then"),
-        ("at 5°, dry", "at 5, dry"),
-        ("is <5, say", "is >5, say"),
-        ("C++, then", "C#, then"),
-        ("\u2705 in use", "\u274c in use"),
-        ("its, own", "it's, own"),
-        ("R&D, too", "RD, too"),
-        ("and/or, too", "and or, too"),
-        ("5′, too", "5″, too"),
-        ("三、四个", "三四个"),
-        ("at 10:30, noon", "at 10, 30, noon"),
-        ("1920-25, then", "1920, 25, then"),
-        ("म क", "मक"),
-    ],
-)
-def test_what_says_something_else_never_agrees(text: str, other: str) -> None:
-    """No tolerance folds a word, a number or a sign into another."""
-    assert not agree(text, other, ALL)
+def test_punctuation_folds_what_is_between_words_alone() -> None:
+    """It is overlooked on request; no tolerance folds a word, a number or a sign into another."""
+    assert [pair for pair in SAME if not agree(*pair, ALL) or agree(*pair, FOLDS)] == []
+    assert [pair for pair in OTHER if agree(*pair, ALL)] == []
 
 
 def test_hyphens_at_line_ends_are_decided_by_the_other_text() -> None:
@@ -183,9 +175,9 @@ def test_a_key_is_made_character_by_character(one: str, other: str) -> None:
 def test_the_key_of_many_different_characters_is_the_same(first: int, last: int) -> None:
     """A long text, whose letters are looked up all at once, has the key of its characters, however rare they are."""
     chars = [chr(code) for code in range(first, last + 1)]
-    for length in (len(chars), 300, 70):
-        for text in ("".join(chars[-length:]), "".join(f"{char} well, \0" for char in chars[-length:])):
-            assert comparison_key(text) == b"".join(map(comparison_key, text))
+    few = [f"{char} well, \0" for char in chars[-300:]]
+    for text in ("".join(chars), "".join(chars[-300:]), "".join(chars[-70:]), "".join(few), "".join(few[-70:])):
+        assert comparison_key(text) == b"".join(map(comparison_key, text))
 
 
 def test_a_decomposed_text_has_the_key_of_the_composed() -> None:
@@ -223,26 +215,21 @@ def test_reads_markup_as_it_is_shown(source: str, text: str) -> None:
     )
 
 
-def test_a_note_that_is_a_link_is_left_out_with_its_target() -> None:
-    """A number in brackets is the mark of a note, whether it leads somewhere or not."""
-    assert Readable("the quay[5](https://x.org/a#n5), rebuilt[6][7](#f)", notes=False).text == "the quay, rebuilt"
-    assert Readable("the quay[5](later)", notes=False).text == "the quay(later)"
+WITHOUT_NOTES = {
+    "the quay[5](https://x.org/a#n5), rebuilt[6][7](#f)": "the quay, rebuilt",
+    "the quay[5](later)": "the quay(later)",
+    "the harbour\u00b2 and the quay<sup>3</sup>": "the harbour and the quay",
+    "at 40 feet per sec\u00b2, two words": "at 40 feet per sec\u00b2, two words",
+    "at 40 feet per sec<sup>2</sup>, two words": "at 40 feet per sec^2, two words",
+    "spread over 7 mil\u00b2 as 90 mil<SUP>2</SUP>": "spread over 7 mil\u00b2 as 90 mil^2",
+    "7 long mil\u00b2 <b>of</b> it\u00b2": "7 long mil of it\u00b2",
+    "(a plus b)\u00b3 &amp; (c)<sup>3</sup>": "(a plus b)\u00b3 & (c)^3",
+}
 
 
-@pytest.mark.parametrize(
-    ("source", "text"),
-    [
-        ("the harbour\u00b2 and the quay<sup>3</sup>", "the harbour and the quay"),
-        ("at 40 feet per sec\u00b2, two words", "at 40 feet per sec\u00b2, two words"),
-        ("at 40 feet per sec<sup>2</sup>, two words", "at 40 feet per sec^2, two words"),
-        ("spread over 7 mil\u00b2 as 90 mil<SUP>2</SUP>", "spread over 7 mil\u00b2 as 90 mil^2"),
-        ("7 long mil\u00b2 <b>of</b> it\u00b2", "7 long mil of it\u00b2"),
-        ("(a plus b)\u00b3 &amp; (c)<sup>3</sup>", "(a plus b)\u00b3 & (c)^3"),
-    ],
-)
-def test_powers_are_not_read_as_notes(source: str, text: str) -> None:
-    """A raised number behind a unit, a function or a bracket stays; behind another word it is the mark of a note."""
-    assert Readable(source, notes=False).text == text
+def test_marks_of_notes_are_left_out_on_request() -> None:
+    """In brackets with the target of a link, and raised, unless behind a unit, a function or a bracket."""
+    assert {source: Readable(source, notes=False).text for source in WITHOUT_NOTES} == WITHOUT_NOTES
 
 
 @pytest.mark.parametrize(
@@ -298,9 +285,8 @@ def test_positions_map_back_to_the_passage(contexts: list[str], data: st.DataObj
     text=st.text(alphabet="ab", min_size=30, max_size=300),
     start=st.integers(0, 250),
     length=st.integers(2 * GRAM, 60),
-    low=st.integers(0, 100),
 )
-def test_index_finds_what_searching_finds(text: str, start: int, length: int, low: int) -> None:
+def test_index_finds_what_searching_finds(text: str, start: int, length: int) -> None:
     """The index gives the first position, or none, or says that it cannot tell; it is never wrong."""
     content = text.encode()
     needle = content[start : start + length]
@@ -312,81 +298,52 @@ def test_index_finds_what_searching_finds(text: str, start: int, length: int, lo
     assert not any(content.startswith(absent, place) for place in GramIndex(content).places(absent) or ())
 
 
-@pytest.mark.parametrize(
-    ("text", "piece", "alone"),
-    [
-        ("They grow faster", "grow faster", True),
-        ("They grow faster", "row faster", False),
-        ("They grow faster", "grow fast", False),
-        ("a co-op shop", "op shop", True),
-        ("don't go", "don", False),
-        ("the dog's bone", "the dog", True),
-        ("they do n't go", "they do", False),
-        ("they do nothing", "they do", True),
-        ("non-toxic paint", "toxic paint", False),
-        ("3.5 per cent", "5 per cent", False),
-        ("in 1,250 days", "in 1", False),
-        ("1\u202f250 days", "250 days", False),
-        ("sold 250 days", "250 days", True),
-        ("in May 2020 250 came", "250 came", True),
-        ("at 10:30 sharp", "30 sharp", False),
-        ("it is -5 now", "5 now", False),
-        ("1939-45 was war", "45 was war", True),
-        ("cafe\u0301 noir", "cafe", False),
-        ("हिन्दी", "हिन्द", False),
-        ("漢字仮名", "字仮", True),
-        ("二十日間", "十日間", False),
-        ("soft\u00adware", "ware", False),
-        ("soft-\nware", "ware", False),
-    ],
-)
-def test_passages_begin_and_end_on_word_boundaries(text: str, piece: str, *, alone: bool) -> None:
+#: A text, a piece of it, and whether the piece stands alone.
+ALONE = {
+    ("They grow faster", "grow faster"): True,
+    ("They grow faster", "row faster"): False,
+    ("They grow faster", "grow fast"): False,
+    ("a co-op shop", "op shop"): True,
+    ("don't go", "don"): False,
+    ("the dog's bone", "the dog"): True,
+    ("they do n't go", "they do"): False,
+    ("they do nothing", "they do"): True,
+    ("non-toxic paint", "toxic paint"): False,
+    ("3.5 per cent", "5 per cent"): False,
+    ("in 1,250 days", "in 1"): False,
+    ("1\u202f250 days", "250 days"): False,
+    ("sold 250 days", "250 days"): True,
+    ("in May 2020 250 came", "250 came"): True,
+    ("at 10:30 sharp", "30 sharp"): False,
+    ("it is -5 now", "5 now"): False,
+    ("1939-45 was war", "45 was war"): True,
+    ("cafe\u0301 noir", "cafe"): False,
+    ("हिन्दी", "हिन्द"): False,
+    ("漢字仮名", "字仮"): True,
+    ("二十日間", "十日間"): False,
+    ("soft\u00adware", "ware"): False,
+    ("soft-\nware", "ware"): False,
+}
+
+
+def test_passages_begin_and_end_on_word_boundaries() -> None:
     """A passage never begins or ends inside a word, a number, or before what negates it."""
-    start = text.index(piece)
-    assert stands_alone(text, start, start + len(piece)) is alone
+    wrong = [
+        (text, piece)
+        for (text, piece), alone in ALONE.items()
+        if stands_alone(text, start := text.index(piece), start + len(piece)) is not alone
+    ]
+    assert wrong == []
 
 
 FORBIDDEN = (
-    *(
-        "not",
-        "no",
-        "sin",
-        "non",
-        "allegedly",
-        "may have",
-        "the former",
-        "Never",
-        "n'est",
-        "doesn't",
-        "kein Mensch",
-        "aucune",
-        "ningún",
-        "nunca",
-        "inte",
-        "nie",
-        "не",
-        "δεν",
-    ),
-    *("لا", "לא", "नहीं", "不", "没有", "しない", "ません", "않은", "ไม่", "değil", "không"),
-    *("5", "٣", "five", "zwölf", "trois", "三百"),
+    "not|no|sin|non|allegedly|may have|the former|Never|n'est|doesn't|kein Mensch|aucune|ningún|nunca|inte|nie|"
+    "не|δεν|لا|לא|नहीं|不|没有|しない|ません|않은|ไม่|değil|không|5|٣|five|zwölf|trois|三百"
 )
-ALLOWED = (
-    "the company",
-    "et",
-    "en mai",
-    "se",
-    "die Mitte",
-    "le narrateur",
-    "der Erzähler",
-    "el narrador",
-    "berättaren",
-    "",
-    "会社",
-    "один из них",
-)
+ALLOWED = "|the company|et|en mai|se|die Mitte|le narrateur|der Erzähler|el narrador|berättaren|会社|один из них"
 
 
 def test_brackets_may_hold_anything_but_negations_and_numbers() -> None:
     """Negations and numbers are known in many languages; names, nouns and articles are neither."""
-    assert [words for words in FORBIDDEN if may_be_inserted(words)] == []
-    assert [words for words in ALLOWED if not may_be_inserted(words)] == []
+    assert [words for words in FORBIDDEN.split("|") if may_be_inserted(words)] == []
+    assert [words for words in ALLOWED.split("|") if not may_be_inserted(words)] == []

@@ -8,10 +8,19 @@ from collections.abc import Callable
 
 import pytest
 
+from pytest_ragmetrics.generate.documents import split_passages
+from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
 from pytest_ragmetrics.text.alignment import Sources, align
+from pytest_ragmetrics.text.citations import cited_sentences
 from pytest_ragmetrics.text.quotations import find_quotations
+from pytest_ragmetrics.text.sentences import split_sentences
 from tests.growth import is_linear
+
+
+def split_markdown(text: str) -> None:
+    """Cut a Markdown file into passages."""
+    split_passages(text, ".md")
 
 
 def align_text(text: str) -> None:
@@ -21,61 +30,36 @@ def align_text(text: str) -> None:
     align(f"{text} zebra", [text])
 
 
-#: Texts are made by repeating these.
-SHAPES = {
-    "prose": "The tide turns at noon, “as it always does,” and the boys' boat isn't late. ",
-    "opening marks": "“word ",
-    "closing marks": "word” ",
-    "straight marks": '"',
-    "straight opening marks": ' "word',
-    "straight marks between letters": 'w"w',
-    "spaced marks": ' " ',
-    "apostrophes": "’",
-    "elisions and possessives": "'tis the boys' ",
-    "nested marks": "“‘",
-    "nested words": "“‘a ",
-    "rows of marks": "“‘…’”",
-    "unclosed marks of many kinds": "„x «x “x ‘x ",
-    "guillemets either way": " » a « b",
-    "corner brackets": "「",
-    "reopened paragraphs": "“a\n\n",
-    "reopened lines": '"a\n',
-    "inches": '5" ',
-    "unclosed brackets": "([{<",
-    "bracketed words": "[a] ",
-    "ellipses": "… ... ",
-    "emphasis": '*"',
-    "no width": "\u200b",
-    "spaces": '" ' + " " * 40,
-    "line breaks": "\n",
-    "indented line breaks": "\n  ",
-    "indented code": "\n\n    a\n- b",
-    "fences": "```\n",
-    "unclosed fences": "~~~~\n```x\n",
-    "code spans": "`a` ",
-    "growing runs of backticks": "".join(f"{'`' * run} " for run in range(1, 250)),
-    "latex marks": "``a ",
-    "closed latex marks": "``a'' ",
-    "ampersands": "&",
-    "unfinished entities": "&quot",
-    "entities": "&quot;",
-    "less than": "<",
-    "unclosed tags": "<a ",
-    "unclosed attributes": "<a b=\"' ",
-    "unclosed comments": "<!-- ",
-    "unclosed code elements": "<code>",
-    "quoted lines": '> "x\n',
-    "quote markers": ">",
-    "link targets": "](",
-    "unclosed link titles": '](a "',
-    "link definitions": '[a]: http://x "t\n',
-    "unclosed JSON": '{"a":',
-    "broken JSON": '{"a": [',
-    "backslashes": "\\",
-    "escaped marks": '\\"',
-    "text without spaces": '他说"你好"',
+#: Texts are made by repeating these: prose, marks of all kinds, layout, markup, code, and beginnings of each.
+SHAPES = [
+    *("The tide turns at noon, “as it always does,” and the boys' boat isn't late. ", "“word ", "word” ", '"'),
+    *(' "word', 'w"w', ' " ', "’", "'tis the boys' ", "“‘", "“‘a ", "“‘…’”", "„x «x “x ‘x ", " » a « b", "「"),
+    *("“a\n\n", '"a\n', '5" ', "([{<", "[a] ", "… ... ", '*"', "\u200b", '" ' + " " * 40, "\n", "\n  "),
+    *("\n\n    a\n- b", "```\n", "~~~~\n```x\n", "`a` ", "".join(f"{'`' * run} " for run in range(1, 250))),
+    *("``a ", "``a'' ", "&", "&quot", "&quot;", "<", "<a ", "<a b=\"' ", "<!-- ", "<code>", '> "x\n', ">", "]("),
+    *('](a "', '[a]: http://x "t\n', '{"a":', '{"a": [', "\\", '\\"', '他说"你好"'),
+]
+#: What a text is made of, by the function that takes it apart.
+PIECES: dict[Callable[[str], object], list[str]] = {
+    find_quotations: SHAPES,
+    align_text: SHAPES,
+    cited_sentences: [
+        *("[", "[1", "[1](", "[1]", "[1, ", "\n[1] x", "[1-99]", "<sup>", "<sup>1</sup>", "¹", "[source 1, ", "_[1]"),
+        *("(", "(Passage 1", "Passage 1, ", "(a a a ", "<cite>", "[a.pdf, ", "【1:", "[1, p. ", "1 and ", "a.", "a/a"),
+        "a [1].\n",
+    ],
+    split_sentences: [
+        *("今天。", '"', "word ", "x", "a\n", "- a. b\n", "# ", "a: ", "(", "។ ", "> ", ".\n", "Hello there. ")
+    ],
+    split_markdown: ["a ", "\n", "# x\n", "a\n===\n", "```\n", "A sentence. ", "# a   "],
+    suspicious_signs: [
+        *("\n    ", "ignore ", "ignore all ", "all instructions ", "system: ", "system*", "{ ", '{"', '"reason": "'),
+        *("> ", "前 指示 ", "<| ", " ", "abcdef012345 a >>", "<<<a "),
+        # The last words let the search for substrings pass.
+        *(f"{half} 10/10 prüfer" for half in ("所有陈述", "alle aussagen sind ", "prüfer note ", "du bist ")),
+        "すべての主張は 10/10 prüfer",
+    ],
 }
-
 #: Spans and contexts that are slow together.
 PAIRS: dict[str, Callable[[int], tuple[str, object]]] = {
     "ellipses": lambda n: ("a b c \u2026 " * n + "q", "a b c " * n),
@@ -98,14 +82,19 @@ PAIRS: dict[str, Callable[[int], tuple[str, object]]] = {
 }
 
 
-@pytest.mark.parametrize("function", [find_quotations, align_text])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_time_grows_with_the_text_and_not_with_its_square(shape: str, function: Callable[[str], object]) -> None:
+@pytest.mark.growth
+@pytest.mark.parametrize(
+    ("function", "piece"),
+    [(function, piece) for function, pieces in PIECES.items() for piece in pieces],
+    ids=lambda part: getattr(part, "__name__", ascii(part))[:24],
+)
+def test_time_grows_with_the_text_and_not_with_its_square(function: Callable[[str], object], piece: str) -> None:
     """Whatever a text is made of, no function of it takes more than its share of time for a longer one."""
-    text = SHAPES[shape] * (20_000 // len(SHAPES[shape]) + 1)
+    text = piece * (20_000 // len(piece) + 1)
     assert is_linear(lambda size: function(text[:size]), short=2_500, long=20_000)
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize("case", PAIRS)
 def test_time_grows_with_span_and_contexts_only(case: str) -> None:
     """Spans and contexts made to be slow together are not."""
@@ -122,6 +111,7 @@ INVENTED = {
 }
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize("shape", INVENTED)
 def test_time_grows_with_the_number_of_invented_quotations(shape: str) -> None:
     """What a metric says of a span takes no longer in a longer answer."""
@@ -132,7 +122,7 @@ def test_time_grows_with_the_number_of_invented_quotations(shape: str) -> None:
         metric = QuotedSpansAlignment(allowed=[f"the lake {number} is allowed" for number in range(count // 3)])
         metric.score(response=response, retrieved_contexts=contexts, user_input="Which zebra?")
 
-    assert is_linear(score, short=400, long=3200)
+    assert is_linear(score, short=200, long=1600)
 
 
 #: Sentences of large contexts; the numbers in them make each different.
@@ -147,9 +137,9 @@ SENTENCES = {
 @pytest.mark.parametrize("sentence", SENTENCES.values(), ids=SENTENCES)
 def test_memory_is_a_small_multiple_of_the_contexts(sentence: str) -> None:
     """Invented quotations in large contexts take a few bytes a byte of them, however many are looked for."""
-    contexts = ["".join(sentence.format(n, n * 7919 % 9973, n * 31 % 97) for n in range(k, k + 3000)) for k in range(8)]
-    spans = [f"{sentence.format(n, 'no', n)} and {n} zebras with it" for n in range(60)]
-    align(spans[0], ["é" * 100])
+    contexts = ["".join(sentence.format(n, n * 7919 % 9973, n * 31 % 97) for n in range(k, k + 300)) for k in range(8)]
+    spans = [f"{sentence.format(n, 'no', n)} and {n} zebras with it" for n in range(20)]
+    Sources(contexts[:1]).align(spans)
     gc.collect()
     tracemalloc.start()
     verdicts = Sources(contexts).align(spans)
@@ -159,6 +149,7 @@ def test_memory_is_a_small_multiple_of_the_contexts(sentence: str) -> None:
     assert peak < 6 * sum(len(context.encode()) for context in contexts)
 
 
+@pytest.mark.growth
 def test_quadratic_time_is_noticed() -> None:
     """The measure that these tests rely on tells the square of a size from the size."""
     assert not is_linear(lambda size: sum(range(size * size // 2)), short=500, long=4000)

@@ -9,28 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.generate.documents import LONGEST, split_passages
-from tests.growth import is_linear
 
-MARKDOWN = """\
-# Harbour
-
-Ships wait outside until the pilot comes.
-
-## Crane ##
-
-The crane was built in 1887.
-
-```
-# not a heading
-
-# nor this
-```
-
-Museum
-------
-
-It opens at noon.
-"""
 FILLER = "The tide turns twice a day and nobody is asked. " * 8
 
 
@@ -41,7 +20,8 @@ def cut(text: str, suffix: str = ".md") -> list[str]:
 
 def test_short_sections_share_a_passage() -> None:
     """A document of a few lines is one passage, without the white space around it."""
-    assert cut(f"\n\n  {MARKDOWN}\n\n") == [MARKDOWN.strip()]
+    text = "# Harbour\n\nShips wait.\n\n## Crane ##\n\n```\n# no heading\n```\n\nMuseum\n------\n\nIt opens at noon."
+    assert cut(f"\n\n  {text}\n\n") == [text]
 
 
 def test_a_heading_begins_a_passage_and_stays_with_its_paragraph() -> None:
@@ -110,9 +90,3 @@ def test_any_text_is_cut_at_its_own_places(parts: list[str], suffix: str) -> Non
         assert not any(map(str.isalnum, text[at : span.start]))
         at = span.end
     assert not any(map(str.isalnum, text[at:]))
-
-
-@pytest.mark.parametrize("part", ["a ", "\n", "# x\n", "a\n===\n", "```\n", "A sentence. ", "# a   "])
-def test_cutting_takes_time_in_proportion_to_the_text(part: str) -> None:
-    """Hostile layout costs no more than prose."""
-    assert is_linear(lambda size: split_passages(part * (size // len(part)), ".md"), short=5_000, long=40_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from unicodedata import category
 
@@ -109,19 +110,16 @@ def test_a_quotation_says_what_and_where_it_is() -> None:
     assert find_quotations(r"said \"the tide\" twice")[0].marks == (r"\"", r"\"")
 
 
-@pytest.mark.parametrize("convention", CONVENTIONS)
-def test_every_convention_is_read(convention: str) -> None:
+def test_every_convention_is_read() -> None:
     """Whatever the marks, what they enclose is found: over lines and paragraphs, with what is nested in it."""
-    opening, closing, *inner = CONVENTIONS[convention]
-    for template in TEMPLATES:
-        assert_found(template.format(opening, closing, *inner))
+    assert_found(*(template.format(*marks) for marks in CONVENTIONS.values() for template in TEMPLATES))
 
 
 #: What a rule is about, and texts that it holds for; without ⟦ they have no quotation.
 RULES = {
     # Nothing is found in a text without marks, nor between marks that enclose nothing.
     "a text without quotations has none": [
-        *("", " ", "\n\n", "No mark at all.", "a > b & c", "`", "''", '""', "«»", "&quot;&quot;"),
+        *("", " ", "\n\n", "No mark at all.", "a > b & c", "`", "''", '""', "«»", "&quot;&quot;")
     ],
     # Contractions, possessives, elisions and decades have no quotation between them.
     "apostrophes are not quotations": [
@@ -422,49 +420,24 @@ Pass '' twice: '' and ''. | write title: '' (none) or labels: '' here, then it's
 title: "", labels: "⟦one two three⟧" | “” and “⟦one two three⟧” | ‘’ and ‘⟦one two three⟧’
 «» and «⟦one two three⟧» | f('', '⟦a⟧') | ''⟦one two three⟧'' and '' | ``⟦one two three⟧'' and ''
 """
-LABELS: tuple[str, ...] = (
-    "**Note:**",
-    "**Note**:",
-    "__Note:__",
-    "*Tip:*",
-    "⚠️",
-    "💡 Tip:",
-    "📝 **Note**:",
-    "**⚠️ Warning:**",
-    ":warning:",
-    "[!NOTE]",
-)
-LABELS += (
-    "**Warning**",
-    "**Important!**",
-    "**Pro tip:**",
-    "**Zu beachten:**",
-    "**Hinweis**",
-    "**Remarque :**",
-    "**Nota**",
-)
-LABELS += (
-    "**注意**",
-    "**注意：**",
-    "**참고**",
-    "**Внимание!**",
-    "**Примечание:**",
-    "**Uwaga:**",
-    "**Let op:**",
-    "**ملاحظة:**",
-)
+LABELS = """
+**Note:** | **Note**: | __Note:__ | *Tip:* | ⚠️ | 💡 Tip: | 📝 **Note**: | **⚠️ Warning:** | :warning: | [!NOTE]
+**Warning** | **Important!** | **Pro tip:** | **Zu beachten:** | **Hinweis** | **Remarque :** | **Nota** | **注意**
+**注意：** | **참고** | **Внимание!** | **Примечание:** | **Uwaga:** | **Let op:** | **ملاحظة:**
+"""
+STARTS = "... | [The] | [1] | § 5 | Note that | *Close* | 50 | **The pump** and | **Never** open | **Noteworthy** is"
+
+
+def texts(rows: str) -> list[str]:
+    """Return the texts between bars and line breaks."""
+    return re.split(r" \| |\n", rows.strip())
+
+
 BLOCKS = [
     "> **Warning**\n> the valve must be closed",
     "> [!TIP]- Folded\n> the valve must be closed",
     '> **Note:** it has "⟦the valve must⟧" in it',
-    *(
-        f"> ⟦{start} the valve must be closed.⟧"
-        for start in ("...", "[The]", "[1]", "§ 5", "Note that", "*Close*", "50")
-    ),
-    *(
-        f"> ⟦{start} the valve must be closed.⟧"
-        for start in ("**The pump** and", "**Never** open", "**Noteworthy** is")
-    ),
+    *(f"> ⟦{start} the valve must be closed.⟧" for start in texts(STARTS)),
     "> ⟦**DO NOT OPEN THE VALVE**⟧",
     "<blockquote>⟦the valve must be closed⟧</blockquote>",
     'It says:\n<blockquote cite="x y">\n<p>⟦the valve</p>\n\n<p>must be closed⟧</p>\n</blockquote>\nSo "⟦it is⟧".',
@@ -478,24 +451,12 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(
-            text.strip()
-            for lines in (CLOSED, APOSTROPHES, EMPTY)
-            for line in lines.split("\n")
-            for text in line.split("|")
-        ),
-        "title: ''\nlabels: ''",
-        "title: ''\n- labels: ''\n- name: '⟦one two three⟧'",
-        *(f"> {label} the valve must be closed first." for label in LABELS),
-        *BLOCKS,
-    ],
-)
-def test_what_is_a_quotation_and_what_only_looks_like_one(text: str) -> None:
-    """Single marks before what may be an elision, empty pairs, remarks set as block quotes, block quotes in HTML."""
-    assert_found(text)
+RULES |= {
+    "single marks before what may be an elision": [*texts(CLOSED), *texts(APOSTROPHES)],
+    "empty pairs": [*texts(EMPTY), "title: ''\nlabels: ''", "title: ''\n- labels: ''\n- name: '⟦one two three⟧'"],
+    "remarks set as block quotes": [f"> {label} the valve must be closed first." for label in texts(LABELS)],
+    "block quotes, also in HTML": BLOCKS,
+}
 
 
 @pytest.mark.parametrize("rule", RULES)
