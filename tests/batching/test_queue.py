@@ -428,6 +428,7 @@ def _wait(environment: dict[str, str], spec: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("vendor", "step"), random.Random(10).sample(STEPS, 4))
+@pytest.mark.slow
 def test_killed_at_any_step(server: FakeBatches, tmp_path: Path, vendor: str, step: str) -> None:
     """A run that is killed there is finished by the next, and each request is paid once."""
     server.answer, server.holds = _invalid_first, step

@@ -27,6 +27,7 @@ def counted(body: Body) -> Reply:
     return Reply(text=answer_sensibly(body), usage=(250, 25))
 
 
+@pytest.mark.slow
 def test_a_worker_and_its_successor_never_pass_the_budget(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

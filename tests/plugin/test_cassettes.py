@@ -232,6 +232,7 @@ def test_workers_that_refresh_a_part_record_what_they_asked(
     assert recorded.read_text("utf-8").count("It was so once.") == 2
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_at_its_end_takes_nothing_along(
     run: RunPytest, keyless: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

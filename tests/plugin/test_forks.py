@@ -9,7 +9,7 @@ import pytest
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import RunOnce
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")]
 
 SUITE = """
     import gc

@@ -192,6 +192,7 @@ def test_a_part_of_the_set_decides_nothing(run: RunPytest, scored: Scored, monke
     assert not [line for line in result.outlines if "gate-" in line and ("PASSED" in line or "FAILED" in line)]
 
 
+@pytest.mark.slow
 def test_a_crashed_worker_leaves_the_gate_incomplete(
     run: RunPytest, scored: Scored, monkeypatch: pytest.MonkeyPatch
 ) -> None:

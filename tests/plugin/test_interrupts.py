@@ -96,6 +96,7 @@ def test_an_interrupt_sends_nothing_that_had_not_begun(held: FakeOpenAI, pyteste
     assert (held.calls, stored(pytester.path)) == (IN_FLIGHT, IN_FLIGHT - len(ASKED_AGAIN))
 
 
+@pytest.mark.slow
 def test_an_interrupt_reaches_workers(held: FakeOpenAI, pytester: pytest.Pytester) -> None:
     """A shell interrupts the whole process group, with the same end."""
     command = [sys.executable, "-m", "pytest", *OPTIONS, "-p", "xdist", "-n1"]

@@ -222,6 +222,7 @@ MARKED = """
 """
 
 
+@pytest.mark.slow
 def test_metrics_are_asked_from_anywhere(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
     """Plain tests, threads and tests of both asynchronous plugins score, and leave nothing open at the end."""
     server.latency = 0.05

@@ -44,6 +44,7 @@ def few_files() -> Iterator[int]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.slow
 def test_requests_in_flight_fit_into_the_files_that_may_be_open(
     run: RunPytest, server: FakeOpenAI, few_files: int
 ) -> None:
@@ -77,6 +78,7 @@ print(*dict.fromkeys(states), sep="\\n")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.slow
 def test_a_page_is_written_with_little_memory(tmp_path: Path) -> None:
     """Without the texts of tests that passed, which its line says, where those of all do not fit."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -114,6 +114,7 @@ ONE_BY_ONE = """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
+@pytest.mark.slow
 def test_what_was_paid_for_outlives_a_killed_worker_and_an_interrupt(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:

@@ -84,6 +84,7 @@ def test_every_row_is_done_once(
     assert not list(temporary.glob("pytest-ragmetrics-run-*"))
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_crashed_worker_are_taken_over(
     run: RunPytest, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:

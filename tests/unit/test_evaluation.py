@@ -375,6 +375,7 @@ evaluate(rows, ["relevance"], cache_dir=sys.argv[1], concurrency=4)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_is_paid_for(server: FakeOpenAI, tmp_path: Path) -> None:
     """Ctrl-C ends it soon, and each request that the server has got is answered from the cache from then on."""
     server.latency = 0.25

@@ -7,6 +7,8 @@ import pytest
 
 from tests.benchmarks import gates, intervals
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("part", "figures"),

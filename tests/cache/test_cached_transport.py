@@ -717,6 +717,7 @@ def test_workers_pay_once_between_them(tmp_path: Path) -> None:
         assert (store.count(), store.verify()) == (40, [])
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_loses_only_what_it_was_fetching(tmp_path: Path) -> None:
     """The others go on at once and pay for the rest alone."""
     slow = WORKER.replace("sleep(0.02)", "sleep(0.1)")

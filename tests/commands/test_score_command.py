@@ -152,6 +152,7 @@ def test_what_is_no_file_of_scores_is_told(call: Call, monkeypatch: pytest.Monke
     assert said in call("log.parquet", *PLAIN[1:], "-o", "scores.jsonl")[2]
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_taken_up(call: Call, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer that came is paid for twice, and no row is missing or there twice; half a line is written anew."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))

@@ -16,8 +16,8 @@ from random import Random
 import pytest
 
 from pytest_ragmetrics.cache.store import Store
+from tests.cache.test_store import entry
 from tests.read_only import read_only
-from tests.unit.test_store import entry
 
 COUNT = 40
 ENTRIES = [entry(number, f'{{"claims": ["{number}{"x" * 900}"]}}') for number in range(COUNT)]

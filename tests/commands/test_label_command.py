@@ -114,6 +114,7 @@ def labels_in(folder: Path, name: str = "labelled.jsonl") -> list[int | None]:
     return [json.loads(text)["label"] for text in (folder / name).read_text("utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_answers_are_labelled_in_a_terminal(terminal: Callable[..., Terminal], tmp_path: Path) -> None:
     """Each key is a label at once; Ctrl-C loses none, and the next call goes on. Function keys are no digits."""
     first = terminal()

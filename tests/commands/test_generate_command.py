@@ -147,6 +147,7 @@ def test_too_few_passages_are_an_error(server: FakeOpenAI, call: Call, monkeypat
     assert "picture3.png and 4 more\n" in out
 
 
+@pytest.mark.slow
 def test_a_killed_run_loses_nothing_that_was_answered(server: FakeOpenAI, call: Call) -> None:
     """After SIGKILL the rows are whole; the next run asks for the rest, and for nothing a second time."""
     stalled = threading.Event()

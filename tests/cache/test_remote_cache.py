@@ -26,8 +26,8 @@ from pytest_ragmetrics.errors import CacheMissError, JudgeError
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import DIRECT, Reply
 from tests import backend_contract
+from tests.cache.test_cached_transport import Lengths, Provider, request
 from tests.on_a_loop import on_a_loop
-from tests.unit.test_cached_transport import Lengths, Provider, request
 from tests.virtual_time import Clock, virtual_time
 
 T = TypeVar("T")
