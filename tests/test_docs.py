@@ -110,7 +110,7 @@ def test_the_shell_commands_of_the_readme_run_pytest_as_they_say(pytester: pytes
     result = pytester.runpytest_inprocess(*args[2:], "-p", "no:cacheprovider")
     assert result.ret == 0
     assert (pytester.path / "rag-report.html").stat().st_size > 0
-    assert second.endswith("&& python -m pytest -p xdist -n 3")
+    assert second.endswith("&& python -m pytest -p xdist -n 3 --dist worksteal")
 
 
 def copy_tree(source: Path, target: Path) -> None:

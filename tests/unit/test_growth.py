@@ -134,6 +134,7 @@ SENTENCES = {
 }
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize("sentence", SENTENCES.values(), ids=SENTENCES)
 def test_memory_is_a_small_multiple_of_the_contexts(sentence: str) -> None:
     """Invented quotations in large contexts take a few bytes a byte of them, however many are looked for."""
