@@ -22,7 +22,7 @@ from tests import fake_openai
 from tests.documents import document as made_document
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored
+from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored, unpacked
 
 SUITE = """
     import pytest
@@ -418,7 +418,8 @@ def test_what_the_hook_redacts_is_in_no_output(runs: list[Run]) -> None:
             ]
         )
         files = ("out.json", "out.xml", "out.html", "out.md", "seen.jsonl")
-        assert not [text for text in (run.result.stdout.str(), *map(run.text, files)) if "Gray" in text]
+        assert "[name]" in unpacked(run.text("out.html"))
+        assert not [text for text in (run.result.stdout.str(), *map(run.text, files)) if "Gray" in unpacked(text)]
 
 
 def test_observers_see_each_record_once_as_the_report_has_it(runs: list[Run]) -> None:
