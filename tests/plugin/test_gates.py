@@ -198,7 +198,7 @@ def test_a_crashed_worker_leaves_the_gate_incomplete(
 ) -> None:
     """The row that was lost with its worker is named, and the others are there; other gates are decided."""
     run("--rag-json=before.json", test_drop=DROP)
-    monkeypatch.setenv("DO", "r1 os.kill(os.getpid(), 9)")
+    monkeypatch.setenv("DO", "r1 import time; time.sleep(1); os.kill(os.getpid(), 9)")
     monkeypatch.setenv("LOST", "10")
     files = ("--rag-baseline=before.json", "--rag-json=out.json")
     result = run("-p", "xdist", "-n1", "--max-worker-restart=2", "-rf", *files, test_suite=SUITE)

@@ -11,6 +11,7 @@ from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored
 
 SUITE = """
     import os
+    import time
     import pytest
     from pytest_ragmetrics import MetricResult
     from pytest_ragmetrics.metrics import Metric
@@ -36,6 +37,7 @@ SUITE = """
     @pytest.mark.rag_dataset(ROWS, metrics=[Hum(), Hum2()])
     def test_marked(rag_sample):
         if os.environ.get("BREAK") and rag_sample.id == os.environ["BREAK"]:
+            time.sleep(1)  # xdist fails where it sends to a worker that ends
             os._exit(3)
     @pytest.mark.rag_gate("hum", mean=0.7)
     @pytest.mark.rag_dataset(BROKEN, metrics=[Hum()])

@@ -14,6 +14,7 @@ JUDGED = ("-p", "xdist", "--rag-judge=openai:gpt-mine", "--rag-json=out.json", "
 SUITE = """
     import asyncio
     import os
+    import time
     import pathlib
     import pytest
     ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "contexts": [f"Pool {n} is blue."]} for n in range(7)]
@@ -34,6 +35,7 @@ SUITE = """
     @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness", "relevance"])
     def test_golden(rag_sample, rag_scores):
         if os.environ.get("CRASHING") == rag_sample.id:
+            time.sleep(1)  # xdist fails where it sends to a worker that ends
             os._exit(3)
         assert rag_scores["faithfulness"] >= 0.5
         assert rag_scores["relevance"].usage.calls + rag_scores["relevance"].usage.cached_calls == 1
