@@ -88,8 +88,11 @@ def lasting_modules() -> None:
         import_module(module)
     for name in dir(pytest_ragmetrics):
         getattr(pytest_ragmetrics, name)
-    with FakeOpenAI() as server:
-        asyncio.run(answered(OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake")))
+    with FakeOpenAI() as server, pytest.MonkeyPatch.context() as patch:
+        for proxy in ("", "http://127.0.0.1:9"):  # behind one, which the server does not need, the client is httpx
+            patch.setenv("http_proxy", proxy)
+            patch.setenv("no_proxy", "127.0.0.1")
+            asyncio.run(answered(OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake")))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -130,8 +130,6 @@ def test_a_client_ends_with_the_loop(caplog: pytest.LogCaptureFixture, closed: b
         if closed:
             await judge.aclose()
 
-    # What was there before need not be searched: it is two thirds of a million objects.
-    gc.freeze()
     with FakeOpenAI() as server:
         judge = judge_at(server)
         connection = weakref.ref(judge._connection)
