@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -150,13 +149,6 @@ def run_once(tmp_path_factory: pytest.TempPathFactory) -> RunOnce:
         return Run(result=result, folder=folder)
 
     return run_pytest
-
-
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Wait for what a process does; one that ends before has failed."""
-    while not condition():
-        assert process.poll() is None, process.communicate()[0]
-        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
