@@ -24,7 +24,6 @@ from pytest_ragmetrics.stats.stopping import DrawnSet, Rule, draw
 
 Scores = npt.NDArray[np.float64]
 Line = tuple[str, str]
-ALPHA = 0.05
 
 
 def share(draws: int, is_so: Callable[[], bool]) -> str:
