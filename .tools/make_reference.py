@@ -21,16 +21,18 @@ from types import ModuleType
 from typing import Any, get_args
 
 import pytest_ragmetrics
-from pytest_ragmetrics import cli, hookspec, metrics, plugin, records
-from pytest_ragmetrics.commands.command import Command
-from pytest_ragmetrics.commands.docs import FOLDER, Page, pages
-from pytest_ragmetrics.commands.metrics import metrics_json
+from pytest_ragmetrics import cli, metrics, plugin
+from pytest_ragmetrics.cli.command import Command
+from pytest_ragmetrics.cli.docs import FOLDER, Page, pages
+from pytest_ragmetrics.cli.metrics import metrics_json
+from pytest_ragmetrics.core.public_names import module_of_names
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.metrics import JudgedMetric, Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
-from pytest_ragmetrics.public_names import module_of_names
-from pytest_ragmetrics.settings import OPTIONS, Option
+from pytest_ragmetrics.plugin import hookspec
+from pytest_ragmetrics.plugin.settings import OPTIONS, Option
+from pytest_ragmetrics.runs import records
 
 COMMAND = "python .tools/make_reference.py"
 _MADE = "<!-- Made from the code by `python .tools/make_reference.py`. -->"

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import sync_playwright
 
-from pytest_ragmetrics.report.html import render_html
+from pytest_ragmetrics.report.page import render_html
 from tests.showcase import showcase
 
 PICTURE = Path(__file__).parent.parent / ".github" / "page.png"

@@ -31,9 +31,9 @@ import pytest
 
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING, CacheEntry
-from pytest_ragmetrics.files import write_atomically
-from pytest_ragmetrics.judges.addresses import shown_address
-from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
+from pytest_ragmetrics.core.files import write_atomically
+from pytest_ragmetrics.judges.providers.addresses import shown_address
+from pytest_ragmetrics.judges.providers.connection import ANTHROPIC, OPENAI
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI
 

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 import pytest
 
-from pytest_ragmetrics.judges.anthropic import AnthropicJudge
-from pytest_ragmetrics.judges.api import ApiJudge
 from pytest_ragmetrics.judges.judge import Judge
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.providers.anthropic import AnthropicJudge
+from pytest_ragmetrics.judges.providers.connection import ApiJudge
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.judges.transport import DIRECT, Answered, AnyRequest, Reply, Request, Transport
+from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, AnyRequest, Reply, Request, Transport
 from tests.fake_server import FakeServer
 
 KEY = "sk-ant-fake-0123456789"

@@ -70,7 +70,7 @@ def _no_uninvited_plugins() -> Iterator[None]:
 def lasting_modules() -> None:
     """Import what a request takes: a run inside a test forgets what it imports, and not all can be imported twice."""
     import pytest_ragmetrics
-    from pytest_ragmetrics.judges.openai import OpenAIJudge
+    from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
     from pytest_ragmetrics.judges.tasks import ListClaims
     from tests.fake_openai import FakeOpenAI
 
@@ -80,9 +80,16 @@ def lasting_modules() -> None:
 
     third_party = ("numpy", "diskcache", "filelock", "genai_prices", "openai.resources.files", "sentencex")
     own = (
-        *("engine", "plugin", "session", "reporting", "settings", "report.files", "report.markdown", "report.terminal"),
-        *("prefetch.dataset_tests", "prefetch.drawn", "gate_plugin", "stats.decisions", "dry_run", "tracebacks"),
-        *("judges.local", "embedders.local", "embedders.openai", "batching.queue"),
+        *("evaluation.engine", "evaluation.dry_run", "plugin", "plugin.session", "plugin.reporting", "plugin.settings"),
+        *(
+            "plugin.terminal",
+            "plugin.tracebacks",
+            "plugin.rows.dataset_tests",
+            "plugin.rows.drawn",
+            "plugin.gates.plugin",
+        ),
+        *("report.files", "report.markdown", "stats.means"),
+        *("judges.local", "judges.embedders.local", "judges.embedders.openai", "judges.batches.queue"),
     )
     for module in (*third_party, "rapidfuzz.process", *(f"pytest_ragmetrics.{name}" for name in own)):
         import_module(module)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
-from pytest_ragmetrics import records as shapes
-from pytest_ragmetrics.context import Exchange
-from pytest_ragmetrics.gates import Gate, gate_among
-from pytest_ragmetrics.result import Evidence, Nearest, Usage, Verdict, WordChange
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.core.result import Evidence, Nearest, Usage, Verdict, WordChange
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges.context import Exchange
+from pytest_ragmetrics.plugin.gates.gate import Gate, gate_among
+from pytest_ragmetrics.runs import records as shapes
 
 FILE = "tests/test_assistant.py"
 

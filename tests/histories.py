@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_ragmetrics.records import Record
 from pytest_ragmetrics.report.history import History, HistoryRun, history_run
+from pytest_ragmetrics.runs.records import Record
 from tests.documents import HOSTILE, document, gate, record, row
 
 #: A score, or a test that has more to say: its score and its answer.

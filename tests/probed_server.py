@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from pytest_ragmetrics.cli.probes.probes import Probe, read_probes
 from pytest_ragmetrics.judges.rendering import PromptBook, render
-from pytest_ragmetrics.probes.probes import Probe, read_probes
 
 Answer = Callable[[dict[str, Any]], str]
 

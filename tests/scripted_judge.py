@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_ragmetrics.judges.judge import PromptedJudge
-from pytest_ragmetrics.judges.transport import Reply, Request
+from pytest_ragmetrics.judges.transports.values import Reply, Request
 
 Answer = Mapping[str, Any] | str | Exception
 

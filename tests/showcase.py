@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from pytest_ragmetrics import records as shapes
-from pytest_ragmetrics.result import Verdict
+from pytest_ragmetrics.core.result import Verdict
+from pytest_ragmetrics.runs import records as shapes
 from tests.documents import HANDBOOK, document, evidence, exchange, gate, nearest, record, row, usage, verdict
 
 MODEL = "openai:gpt-5-mini"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pytest_ragmetrics.evaluation import Evaluation, Row
-from pytest_ragmetrics.gates import Gate, GatedSet
-from pytest_ragmetrics.result import Direction, MetricResult
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.core.result import Direction, MetricResult
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.plugin.gates.gate import Gate, GatedSet
 
 
 def table(

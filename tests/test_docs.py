@@ -16,15 +16,15 @@ from make_reference import COMMAND, fixtures, hooks, lists, reference
 
 import pytest_ragmetrics
 from pytest_ragmetrics import cli, metrics
-from pytest_ragmetrics.commands.command import Command
-from pytest_ragmetrics.commands.docs import FOLDER, Page, pages, topic_text
+from pytest_ragmetrics.cli.command import Command
+from pytest_ragmetrics.cli.docs import FOLDER, Page, pages, topic_text
+from pytest_ragmetrics.core.public_names import module_of_names
+from pytest_ragmetrics.core.sample import ALIASES, CAMEL_CASE, FIELDS, TALKS
 from pytest_ragmetrics.datasets.rows import CONVERSATION, WRAPPERS
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.metrics.registry import built_in_metrics
 from pytest_ragmetrics.plugin import MARKERS
-from pytest_ragmetrics.public_names import module_of_names
-from pytest_ragmetrics.sample import ALIASES, CAMEL_CASE, FIELDS, TALKS
-from pytest_ragmetrics.settings import OPTIONS
+from pytest_ragmetrics.plugin.settings import OPTIONS
 from tests.fake_openai import FakeOpenAI
 from tests.pages import ROOT, Play, blocks_of
 

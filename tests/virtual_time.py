@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from pytest_ragmetrics import loop
+from pytest_ragmetrics.core import loop
 
 
 class Clock(selectors.DefaultSelector):

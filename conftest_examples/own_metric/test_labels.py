@@ -10,7 +10,7 @@ from pytest_ragmetrics import assert_metric, assert_sample
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.metrics import Metric
-    from pytest_ragmetrics.prefetch.dataset_tests import Scores
+    from pytest_ragmetrics.plugin.rows.dataset_tests import Scores
 
 QUESTION = "How do I keep mint?"
 ANSWER = "Mint grows in sun and in shade. Keep its roots in a pot."

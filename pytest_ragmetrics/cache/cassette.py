@@ -14,9 +14,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pytest_ragmetrics.cache.entry import CacheEntry, CacheError
-from pytest_ragmetrics.files import refuse_constant, write_atomically
-from pytest_ragmetrics.text.credentials import find_credential
+from pytest_ragmetrics.cache.entry import CacheEntry
+from pytest_ragmetrics.core.credentials import find_credential
+from pytest_ragmetrics.core.errors import CacheError
+from pytest_ragmetrics.core.files import refuse_constant, write_atomically
 
 # The conflict markers of git.
 _CONFLICT = re.compile(r"<{7}|={7}$|>{7}|\|{7}")

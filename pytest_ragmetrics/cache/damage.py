@@ -13,8 +13,8 @@ from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 
-from pytest_ragmetrics.files import PRIVATE_FILE
-from pytest_ragmetrics.text.characters import printable
+from pytest_ragmetrics.core.files import PRIVATE_FILE
+from pytest_ragmetrics.text.unicode import printable
 
 #: What the name of a file that was moved aside ends with, before its number.
 ASIDE = ".broken"

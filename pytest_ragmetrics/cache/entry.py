@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.judges.transport import SERVICE_TIER, Reply, Request
-from pytest_ragmetrics.text.credentials import masked
+from pytest_ragmetrics.core.credentials import masked
+from pytest_ragmetrics.core.errors import CacheError
+from pytest_ragmetrics.judges.transports.values import SERVICE_TIER, Reply, Request
 
 #: The task of a row that asks for a vector.
 EMBEDDING = "embedding"
@@ -140,10 +140,6 @@ _COUNTS = ("prompt_tokens", "completion_tokens", "calls")
 # What is written only where there is something: most servers report nothing of it, and files of before have none.
 _DETAILS = ("cached_prompt_tokens", "cache_write_tokens", "cache_write_1h_tokens", "tier", "billed")
 _COUNTED = frozenset((*_COUNTS, *_DETAILS))
-
-
-class CacheError(RagMetricsError):
-    """Something that was kept cannot be trusted or read."""
 
 
 class CacheUnavailableError(CacheError):

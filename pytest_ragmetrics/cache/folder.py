@@ -8,8 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
-from pytest_ragmetrics.files import PRIVATE_FOLDER
+from pytest_ragmetrics.core.files import PRIVATE_FOLDER
 
+FOLDER = ".ragmetrics"
+VARIABLE = "RAGMETRICS_CACHE_DIR"
 #: The folder of the lock files in it.
 LOCKS = "locks"
 
@@ -18,6 +20,15 @@ _OWN_FILES = {
     ".gitignore": "# Made by pytest-ragmetrics. Commit a cassette (--rag-cassette=FILE) instead.\n*\n",
     _TAG: "Signature: 8a477f597d28d172789f06886806bc55\n# A cache of pytest-ragmetrics; https://bford.info/cachedir/\n",
 }
+
+
+def default_folder() -> Path:
+    """Return the folder named in the environment, else the nearest ``.ragmetrics`` here or above, else one here."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    here = Path.cwd()
+    return next((place / FOLDER for place in (here, *here.parents) if (place / FOLDER).is_dir()), here / FOLDER)
 
 
 def prepare(folder: Path) -> None:

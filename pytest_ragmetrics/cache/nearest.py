@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any
 
 from pytest_ragmetrics.cache.entry import CacheEntry
-from pytest_ragmetrics.text.characters import printable, shortened
+from pytest_ragmetrics.text.unicode import printable, shortened
 
 # A line that more prompts than this share does not distinguish them.
 _COMMON = 64

@@ -23,8 +23,8 @@ from importlib.util import find_spec
 from typing import Any, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from pytest_ragmetrics import loop
 from pytest_ragmetrics.cache.entry import CacheEntry, CacheReadOnlyError, CacheUnavailableError
+from pytest_ragmetrics.core import loop
 
 T = TypeVar("T")
 #: ``read`` writes no answers and takes no leases.

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from pytest_ragmetrics.locks import LockFile, lock_file
+from pytest_ragmetrics.core.locks import LockFile, lock_file
 
 V = TypeVar("V")
 

@@ -31,7 +31,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
-from pytest_ragmetrics import loop
 from pytest_ragmetrics.cache.damage import (
     COLUMNS,
     damage,
@@ -42,9 +41,11 @@ from pytest_ragmetrics.cache.damage import (
     remove_log,
     set_aside,
 )
-from pytest_ragmetrics.cache.entry import CacheEntry, CacheError, CacheUnavailableError
+from pytest_ragmetrics.cache.entry import CacheEntry, CacheUnavailableError
 from pytest_ragmetrics.cache.folder import LOCKS, prepare, refuse_foreign, restrict
-from pytest_ragmetrics.files import PRIVATE_FILE
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.errors import CacheError
+from pytest_ragmetrics.core.files import PRIVATE_FILE
 
 if TYPE_CHECKING:
     import diskcache

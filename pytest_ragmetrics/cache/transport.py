@@ -21,7 +21,6 @@ from weakref import WeakKeyDictionary
 from pytest_ragmetrics.cache.cassette import Cassette, Saved
 from pytest_ragmetrics.cache.entry import (
     CacheEntry,
-    CacheError,
     CacheUnavailableError,
     Redact,
     embedding_row,
@@ -34,9 +33,10 @@ from pytest_ragmetrics.cache.entry import (
 from pytest_ragmetrics.cache.nearest import Neighbours
 from pytest_ragmetrics.cache.single_flight import SingleFlight
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.errors import CacheMissError, JudgeError, UnscoredError
+from pytest_ragmetrics.core.errors import CacheError, CacheMissError, JudgeError, UnscoredError
+from pytest_ragmetrics.core.loop import in_child
 from pytest_ragmetrics.judges.schema import InvalidAnswer
-from pytest_ragmetrics.judges.transport import (
+from pytest_ragmetrics.judges.transports.values import (
     AnyRequest,
     EmbeddingRequest,
     Reply,
@@ -46,7 +46,6 @@ from pytest_ragmetrics.judges.transport import (
     fitting,
     together,
 )
-from pytest_ragmetrics.loop import in_child
 
 if TYPE_CHECKING:
     import numpy as np

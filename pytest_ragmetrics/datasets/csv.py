@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from pytest_ragmetrics.core.errors import DatasetError
+from pytest_ragmetrics.core.files import largest, lines_of
+from pytest_ragmetrics.core.sample import ALIASES, TALKS, fields_written, is_spoken
 from pytest_ragmetrics.datasets.rows import CONVERSATION, KNOWN, Columns, Raw, RowError
-from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.files import largest, lines_of
-from pytest_ragmetrics.sample import ALIASES, TALKS, fields_written, is_spoken
 
 _DELIMITERS = (",", ";", "\t")
 # Characters in which a header ends.

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
+from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.datasets.rows import WRAPPERS, Columns, Raw, RowError, rows_of_mapping
-from pytest_ragmetrics.errors import DatasetError
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 # Files that were concatenated have byte order marks between their lines.

@@ -14,6 +14,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from pytest_ragmetrics.core.credentials import masked
+from pytest_ragmetrics.core.errors import DatasetError
+from pytest_ragmetrics.core.files import absolute, read_data
+from pytest_ragmetrics.core.sample import FIELDS, Sample, advice
 from pytest_ragmetrics.datasets.csv import read_cells, read_csv
 from pytest_ragmetrics.datasets.json import read_json, read_jsonl
 from pytest_ragmetrics.datasets.rows import (
@@ -26,10 +30,6 @@ from pytest_ragmetrics.datasets.rows import (
     identified,
     rows_of_mapping,
 )
-from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.files import absolute, read_data
-from pytest_ragmetrics.sample import FIELDS, Sample, advice
-from pytest_ragmetrics.text.credentials import masked
 
 # Rows in which a column is looked for: of a large file no more are read ahead.
 _FIRST = 256

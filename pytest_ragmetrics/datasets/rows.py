@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import (
+from pytest_ragmetrics.core.errors import DatasetError
+from pytest_ragmetrics.core.sample import (
     ALIASES,
     CAMEL_CASE,
     Sample,

@@ -11,13 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pytest_ragmetrics.core.errors import DatasetError, optional
+from pytest_ragmetrics.core.files import lines_of
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.csv import iterate_csv
 from pytest_ragmetrics.datasets.json import iterate_jsonl
 from pytest_ragmetrics.datasets.reading import check_start, read_file, renamed, row_of_cells, shown_path
 from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns, Raw, RowError, sample_of, written_id
-from pytest_ragmetrics.errors import DatasetError, optional
-from pytest_ragmetrics.files import lines_of
-from pytest_ragmetrics.sample import Sample
 
 PARQUET = ".parquet"
 #: The endings of files that are read row by row; ``.json`` is read whole.

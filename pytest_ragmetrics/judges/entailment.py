@@ -18,9 +18,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from pytest_ragmetrics.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.core.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.core.loop import in_child
 from pytest_ragmetrics.judges.local import keys, sentences_of
-from pytest_ragmetrics.loop import in_child
 from pytest_ragmetrics.text.sentences import sentence_table
 
 T = TypeVar("T")

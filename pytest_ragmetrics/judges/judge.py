@@ -10,11 +10,11 @@ from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
-from pytest_ragmetrics.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.judges.transport import (
+from pytest_ragmetrics.judges.transports.values import (
     DIRECT,
     Answered,
     ChatMessage,

@@ -17,12 +17,12 @@ from string import Template
 from typing import Any, NamedTuple, TypeVar
 from unicodedata import normalize
 
-from pytest_ragmetrics.files import packaged_text
+from pytest_ragmetrics.core.files import packaged_text
+from pytest_ragmetrics.core.result import Evidence, Usage
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.tasks import TOP_RATING, Judgement, Rating, Task
-from pytest_ragmetrics.judges.transport import DIRECT, Answered, Transport
-from pytest_ragmetrics.result import Evidence, Usage
+from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, Transport
 from pytest_ragmetrics.text.names import find_names
 from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences

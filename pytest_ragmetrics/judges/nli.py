@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar, cast
 
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.entailment import (
     BatchingScorer,
     EntailmentPassage,
@@ -25,9 +26,16 @@ from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.local import list_claims, statements
 from pytest_ragmetrics.judges.rendering import render_data
 from pytest_ragmetrics.judges.tasks import FindContradictions, ListClaims, Task, VerifyClaims
-from pytest_ragmetrics.judges.transport import DIRECT, Answered, ChatMessage, Reply, Request, Transport, failures_of
-from pytest_ragmetrics.result import Usage
-from pytest_ragmetrics.text.characters import shortened
+from pytest_ragmetrics.judges.transports.values import (
+    DIRECT,
+    Answered,
+    ChatMessage,
+    Reply,
+    Request,
+    Transport,
+    failures_of,
+)
+from pytest_ragmetrics.text.unicode import shortened
 
 A = TypeVar("A")
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any, TypeVar
 
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.tasks import (
     Judgement,
@@ -22,9 +23,14 @@ from pytest_ragmetrics.judges.tasks import (
     WriteQuestions,
 )
 from pytest_ragmetrics.judges.tasks.task import ListTexts
-from pytest_ragmetrics.judges.transport import DIRECT, Answered, JudgeOutageError, JudgeUnavailableError, Transport
-from pytest_ragmetrics.result import Usage
-from pytest_ragmetrics.text.characters import shortened
+from pytest_ragmetrics.judges.transports.values import (
+    DIRECT,
+    Answered,
+    JudgeOutageError,
+    JudgeUnavailableError,
+    Transport,
+)
+from pytest_ragmetrics.text.unicode import shortened
 
 A = TypeVar("A")
 

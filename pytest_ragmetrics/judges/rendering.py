@@ -17,8 +17,8 @@ from pathlib import Path
 from string import Template
 from typing import Any, Literal
 
-from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.files import packaged_text
+from pytest_ragmetrics.core.errors import RagMetricsError
+from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.tasks.task import Block
 
@@ -166,4 +166,4 @@ def _encodable(text: str) -> str:
 
 @cache
 def _own_prompt(name: str) -> str:
-    return packaged_text(f"prompts/{name}.md").strip()
+    return packaged_text(f"judges/prompts/{name}.md").strip()

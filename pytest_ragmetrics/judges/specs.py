@@ -12,9 +12,9 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_ragmetrics import running
-from pytest_ragmetrics.errors import JudgeNotConfiguredError, RagMetricsError
-from pytest_ragmetrics.judges.parameters import PARAMETERS, bare, parameters_of
+from pytest_ragmetrics.core import running
+from pytest_ragmetrics.core.errors import JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.judges.providers.parameters import PARAMETERS, bare, parameters_of
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.judges.judge import Judge
@@ -127,7 +127,7 @@ def check_spec(spec: str) -> str:
 
 def no_spec(spec: str, forms: str, advice: str | None) -> str:
     """Return the message for a text that is no spec, in which a key in its place is masked."""
-    from pytest_ragmetrics.text.credentials import masked  # not at start-up
+    from pytest_ragmetrics.core.credentials import masked  # not at start-up
 
     return masked(f"{spec!r} is not one of {forms}" + (f"; {advice}" if advice else ""))
 
@@ -176,9 +176,9 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
         return Panel(make_judge(member, timeout=timeout, retries=retries, prompts=prompts) for member in members)
     provider, _, model = meant_by(spec).partition(":")
     if provider in PARAMETERS:
-        from pytest_ragmetrics.judges.anthropic import AnthropicJudge
-        from pytest_ragmetrics.judges.api import STEADY, VARIED
-        from pytest_ragmetrics.judges.openai import OpenAIJudge
+        from pytest_ragmetrics.judges.providers.anthropic import AnthropicJudge
+        from pytest_ragmetrics.judges.providers.connection import STEADY, VARIED
+        from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 
         kind = OpenAIJudge if provider == "openai" else AnthropicJudge
         given = parameters_of(spec) if "?" in spec else {}

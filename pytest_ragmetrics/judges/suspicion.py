@@ -15,8 +15,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from pytest_ragmetrics.files import packaged_text
-from pytest_ragmetrics.text.patterns import lazily
+from pytest_ragmetrics.core.files import packaged_text
+from pytest_ragmetrics.core.lazy import lazily
 
 _GAP = r"[^.!?。\n]{0,25}?"
 _NEAR = r"[^.!?。\n]{0,12}?"

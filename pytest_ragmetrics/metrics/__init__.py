@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from pytest_ragmetrics.public_names import is_module, module_of_names
+from pytest_ragmetrics.core.public_names import is_module, module_of_names
 
 #: The modules in the order in which tables list their metrics.
 MODULES = (

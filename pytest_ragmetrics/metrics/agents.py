@@ -6,21 +6,21 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, get_args
 
+from pytest_ragmetrics.core.result import MetricResult, Verdict
+from pytest_ragmetrics.core.sample import Message, Sample, read_messages
 from pytest_ragmetrics.judges.tasks import JudgeGoal, ListTopics, MatchTopics
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, f_of_counts, is_blank
 from pytest_ragmetrics.metrics.claims import Mode
 from pytest_ragmetrics.metrics.conversations import conversation, turns_of, untrusted_turns
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike
-from pytest_ragmetrics.result import MetricResult, Verdict
-from pytest_ragmetrics.sample import Message, Sample, read_messages
 
 
 class ConversationMetric(JudgedMetric):
     """A metric that shows a conversation to a judge.
 
     Takes ``messages``: an input of ``score()``, or in the ``metadata`` of a sample. See
-    :func:`~pytest_ragmetrics.sample.read_messages` for the forms.
+    :func:`~pytest_ragmetrics.core.sample.read_messages` for the forms.
     """
 
     requires: ClassVar[tuple[str, ...]] = ()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
+from pytest_ragmetrics.core.result import MetricResult, Verdict
+from pytest_ragmetrics.core.sample import Sample, as_contexts
 from pytest_ragmetrics.judges.tasks import (
     AnswerQuestions,
     JudgeRefusal,
@@ -13,7 +15,7 @@ from pytest_ragmetrics.judges.tasks import (
     WriteClosedQuestions,
     WriteQuestions,
 )
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import (
     check_choice,
     check_count,
@@ -26,10 +28,8 @@ from pytest_ragmetrics.metrics.claims import verify_against
 from pytest_ragmetrics.metrics.conversations import asked, earlier_turns
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, both, together
 from pytest_ragmetrics.metrics.verdicts import judged_verdict, on_response
-from pytest_ragmetrics.result import MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample, as_contexts
-from pytest_ragmetrics.text.characters import plain
 from pytest_ragmetrics.text.sentences import sentence_table
+from pytest_ragmetrics.text.unicode import plain
 
 Rule: TypeAlias = Literal["all", "any", "majority"]
 

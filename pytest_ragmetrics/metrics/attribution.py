@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
+from pytest_ragmetrics.core.sample import Sample, as_contexts
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import VerifyClaims
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import check_if_empty
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.verdicts import EvidenceCheck, cited_in, on_claim
-from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.citations import CitedSentence, cited_sentences
 from pytest_ragmetrics.text.sentences import sentence_table
 

@@ -15,17 +15,17 @@ from numbers import Integral, Real
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pytest_ragmetrics import context
-from pytest_ragmetrics.context import Scoring, ScoringLog
-from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.result import COMPLAINT, NOUN, Direction, MetricResult
-from pytest_ragmetrics.sample import FIELDS, Sample, meant_field, written_for
-from pytest_ragmetrics.text.characters import is_invisible
+from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.core.result import COMPLAINT, NOUN, Direction, MetricResult
+from pytest_ragmetrics.core.sample import FIELDS, Sample, meant_field, written_for
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.judges.context import Scoring, ScoringLog
+from pytest_ragmetrics.text.unicode import is_invisible
 
 if TYPE_CHECKING:
     from typing_extensions import Never, Unpack
 
-    from pytest_ragmetrics.typed import Fields
+    from pytest_ragmetrics.core.typed import Fields
 
 _DIGITS = 12
 # The parameters that say by themselves what they are.
@@ -146,7 +146,7 @@ _OF_A_SAMPLE = "write score_sample(sample) for a Sample, score_sample(Sample.fro
 def _check_sample(given: object, name: str) -> None:
     if isinstance(given, Sample):
         return
-    from pytest_ragmetrics.other_tools import class_of_theirs
+    from pytest_ragmetrics.core.other_tools import class_of_theirs
 
     instead = "write score_sample(sample_from(it))" if class_of_theirs(given) else _OF_A_SAMPLE
     raise TypeError(f"{name} scores a Sample, not {type(given).__name__}: {instead}")

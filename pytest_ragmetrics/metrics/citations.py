@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.core.errors import UnscoredError
+from pytest_ragmetrics.core.result import MetricResult, Verdict
+from pytest_ragmetrics.core.sample import Sample, as_contexts
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_flag
 from pytest_ragmetrics.metrics.verdicts import share_of, whole_context
-from pytest_ragmetrics.result import MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.citations import Citation, find_citations
 
 # How much of a cited context is shown as evidence, and of how many: which one it is, not what supports the sentence.

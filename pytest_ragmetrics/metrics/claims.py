@@ -8,11 +8,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Literal, TypeAlias, TypeGuard, get_args
 
-from pytest_ragmetrics import context
-from pytest_ragmetrics.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.core.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.core.result import MetricResult, Verdict
+from pytest_ragmetrics.core.sample import Sample, as_contexts
+from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListChosenClaims, ListClaims, VerifyClaims
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, check_number, f_beta
 from pytest_ragmetrics.metrics.conversations import asked
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, both, together
@@ -24,8 +26,6 @@ from pytest_ragmetrics.metrics.verdicts import (
     place_in,
     supported_verdicts,
 )
-from pytest_ragmetrics.result import MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
 
 #: What is counted: claims that the judge lists, or sentences, which need no request.

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
+from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
+from pytest_ragmetrics.core.sample import Sample, as_contexts
 from pytest_ragmetrics.judges.tasks import (
     Judgement,
     JudgeUsefulness,
@@ -14,16 +16,14 @@ from pytest_ragmetrics.judges.tasks import (
     SelectSentences,
     VerifyClaims,
 )
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, joined
 from pytest_ragmetrics.metrics.claims import ContextClaimsMetric, Unit
 from pytest_ragmetrics.metrics.conversations import asked
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.retrieval import average_precision
 from pytest_ragmetrics.metrics.verdicts import cited_in, evidence_at, judged_verdict, place_in
-from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample, as_contexts
-from pytest_ragmetrics.text.folding import fold
+from pytest_ragmetrics.text.quotes.folding import fold
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
 
 _NO_SENTENCE = Judgement(ok=False, reason="It has no sentence.")

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from pytest_ragmetrics.core.sample import Message, Sample, ToolCall, read_messages
 from pytest_ragmetrics.metrics.base import is_blank
-from pytest_ragmetrics.sample import Message, Sample, ToolCall, read_messages
 
 #: Who speaks where a sample is one question and its answer at most.
 _PLAIN: tuple[list[str], ...] = ([], ["user"], ["assistant"], ["user", "assistant"])

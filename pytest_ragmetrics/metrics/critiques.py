@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from pytest_ragmetrics import context
+from pytest_ragmetrics.core.result import MetricResult, Verdict
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.tasks import Critique, RateByCriteria, RateByRubric, Rating
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import check_count
 from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, Ask, JudgeLike, fields_of, together
-from pytest_ragmetrics.result import MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.characters import check_text
+from pytest_ragmetrics.text.unicode import check_text
 
 
 class AspectCritique(AnyFieldsMetric):

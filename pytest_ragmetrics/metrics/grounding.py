@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeAlias, TypeVar
 
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
+from pytest_ragmetrics.core.sample import Sample, as_contexts
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, joined
 from pytest_ragmetrics.metrics.verdicts import evidence_at, share_of
-from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.citations import find_citations
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
 from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers

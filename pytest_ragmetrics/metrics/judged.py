@@ -13,22 +13,30 @@ from inspect import CORO_CREATED, getcoroutinestate, signature
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
 from unicodedata import normalize
 
-from pytest_ragmetrics import context, loop
-from pytest_ragmetrics.context import Exchange, ScoringLog, Session
-from pytest_ragmetrics.embedders.embedder import Embedder, Embeds, as_embedder, cosines
-from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
-from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.errors import JudgeError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.core.result import MetricResult, Usage, Verdict
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.judges.context import Exchange, ScoringLog, Session
+from pytest_ragmetrics.judges.embedders.embedder import Embedder, Embeds, as_embedder, cosines
+from pytest_ragmetrics.judges.embedders.specs import check_embedder_spec, make_embedder
 from pytest_ragmetrics.judges.judge import AnsweringJudge, Completes, Judge, PromptedJudge, as_judge
 from pytest_ragmetrics.judges.specs import check_spec, make_judge
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.judges.transport import DIRECT, AnyRequest, Reply, Request, Transport, UnreadableReplyError
+from pytest_ragmetrics.judges.transports.values import (
+    DIRECT,
+    AnyRequest,
+    Reply,
+    Request,
+    Transport,
+    UnreadableReplyError,
+)
 from pytest_ragmetrics.metrics.base import Metric, is_blank
 from pytest_ragmetrics.metrics.conversations import conversation, numbered_turns, untrusted_turns
 from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan
-from pytest_ragmetrics.result import MetricResult, Usage, Verdict
-from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.characters import shortened
+from pytest_ragmetrics.text.unicode import shortened
 
 if TYPE_CHECKING:
     import numpy as np

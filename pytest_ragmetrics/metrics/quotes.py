@@ -7,15 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias, get_args
 
-from pytest_ragmetrics.explain.phrases import describe_uncounted
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.core.result import MetricResult, Verdict, VerdictKind
+from pytest_ragmetrics.core.sample import Sample, as_contexts
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag
 from pytest_ragmetrics.metrics.conversations import conversation
-from pytest_ragmetrics.result import MetricResult, Verdict, VerdictKind
-from pytest_ragmetrics.sample import Sample, as_contexts
-from pytest_ragmetrics.text.alignment import Matching, Sources
-from pytest_ragmetrics.text.kinds import is_attributed, looks_like_title
-from pytest_ragmetrics.text.quotations import Quotation, find_quotations
+from pytest_ragmetrics.runs.wording.figures import describe_uncounted
+from pytest_ragmetrics.text.quotes.alignment import Matching, Sources
+from pytest_ragmetrics.text.quotes.kinds import is_attributed, looks_like_title
+from pytest_ragmetrics.text.quotes.quotations import Quotation, find_quotations
 
 #: Whether a span that looks like a title or a name, and that no context has, counts as not found.
 Titles: TypeAlias = Literal["count", "skip"]

@@ -9,15 +9,16 @@ from numbers import Real
 from statistics import fmean, harmonic_mean
 from typing import Any
 
-from pytest_ragmetrics import context, loop
-from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.result import MetricResult, Usage
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_metrics
 from pytest_ragmetrics.metrics.critiques import ASPECTS, AspectCritique
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
-from pytest_ragmetrics.result import MetricResult, Usage
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK
 from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, score_set
 
 NAME = "ragas_score"

@@ -6,6 +6,8 @@ from abc import abstractmethod
 from statistics import fmean
 from typing import ClassVar, Literal, TypeAlias, get_args
 
+from pytest_ragmetrics.core.result import MetricResult, Verdict
+from pytest_ragmetrics.core.sample import Sample, as_contexts
 from pytest_ragmetrics.judges.tasks import (
     JudgeContexts,
     RateAgreement,
@@ -18,14 +20,12 @@ from pytest_ragmetrics.judges.tasks import (
     ReviewGroundedness,
     Task,
 )
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice
 from pytest_ragmetrics.metrics.conversations import asked
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.strings import token_f1
 from pytest_ragmetrics.metrics.verdicts import judged_verdict, on_response, whole_context
-from pytest_ragmetrics.result import MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample, as_contexts
 
 
 class DualRating(JudgedMetric):

@@ -12,12 +12,12 @@ from pkgutil import iter_modules
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragmetrics import context
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.core.credentials import masked
+from pytest_ragmetrics.core.other_tools import NAMES, class_of_theirs, equivalent_of, folded
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgedMetric, JudgeLike
-from pytest_ragmetrics.other_tools import NAMES, class_of_theirs, equivalent_of, folded
-from pytest_ragmetrics.text.credentials import masked
 
 if TYPE_CHECKING:
     from pluggy import HookImpl

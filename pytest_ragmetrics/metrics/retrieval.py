@@ -9,12 +9,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import ClassVar, Literal, TypeAlias
 
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.core.result import Evidence, MetricResult, Nearest, Verdict
+from pytest_ragmetrics.core.sample import Sample, as_contexts
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_number
 from pytest_ragmetrics.metrics.strings import MEASURES, Measure, likeness
 from pytest_ragmetrics.metrics.verdicts import share_of, whole_context
-from pytest_ragmetrics.result import Evidence, MetricResult, Nearest, Verdict
-from pytest_ragmetrics.sample import Sample, as_contexts
 
 Id: TypeAlias = "str | int"
 

@@ -12,13 +12,13 @@ from importlib import import_module
 from typing import Any, Literal, TypeAlias, get_args
 from unicodedata import normalize
 
-from pytest_ragmetrics.errors import UnscoredError, optional
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.core.errors import UnscoredError, optional
+from pytest_ragmetrics.core.result import MetricResult
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag, check_number, f_of_counts
 from pytest_ragmetrics.metrics.verdicts import on_response
-from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.characters import is_unspaced, plain
+from pytest_ragmetrics.text.unicode import is_unspaced, plain
 from pytest_ragmetrics.text.words import answer_tokens, word_tokens
 
 Measure: TypeAlias = Literal["levenshtein", "indel", "hamming", "jaro", "jaro_winkler"]

@@ -11,11 +11,11 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.core.errors import UnscoredError
+from pytest_ragmetrics.core.result import MetricResult, Usage, Verdict
+from pytest_ragmetrics.core.sample import Sample, ToolCall, read_messages, read_tool_calls
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_flag, f_of_counts, is_blank
-from pytest_ragmetrics.result import MetricResult, Usage, Verdict
-from pytest_ragmetrics.sample import Sample, ToolCall, read_messages, read_tool_calls
 
 #: How right values are that differ, from 0.0 to 1.0, by their JSON texts, that of the reference first.
 Alike: TypeAlias = Mapping[tuple[str, str], float]
@@ -30,7 +30,7 @@ class ToolCallMetric(Metric):
 
     Takes ``reference_tool_calls`` and either ``messages`` (the calls of the assistant in them, in order) or
     ``tool_calls``: as inputs of ``score()``, or in the ``metadata`` of a sample. See
-    :func:`~pytest_ragmetrics.sample.read_messages` for the forms. An empty list is a list; two of them score 1.0.
+    :func:`~pytest_ragmetrics.core.sample.read_messages` for the forms. An empty list is a list; two of them score 1.0.
     """
 
     helper = "assert_tools_called"
@@ -94,7 +94,7 @@ class ToolCallAccuracy(ToolCallMetric):
         """Return the score of the calls, with another metric on the background loop."""
         if self.arg_comparison is None:
             return super().measure(sample)
-        from pytest_ragmetrics import loop
+        from pytest_ragmetrics.core import loop
 
         return loop.run(self.ameasure(sample))
 

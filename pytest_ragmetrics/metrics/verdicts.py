@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
+from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
 from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import may_be_in_language_of, sentence_table

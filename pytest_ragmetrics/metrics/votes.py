@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import mean
 
-from pytest_ragmetrics import context
-from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.explain.phrases import describe_votes
+from pytest_ragmetrics.core.errors import UnscoredError
+from pytest_ragmetrics.core.result import MetricResult, Usage
+from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.base import Metric, check_count
-from pytest_ragmetrics.result import MetricResult, Usage
+from pytest_ragmetrics.runs.wording.figures import describe_votes
 
 Scale = tuple[float, float]
 
@@ -109,7 +109,7 @@ async def collect_votes(vote: Callable[[int], Awaitable[Vote]], plan: VotePlan, 
     has no score could have had any: raises its ``UnscoredError`` unless the others decide the outcome without it. One
     vote is enough where nothing varies.
     """
-    from pytest_ragmetrics import loop
+    from pytest_ragmetrics.core import loop
 
     votes: list[Vote] = []
     number = plan.least_wave((), scale, plan.votes) or plan.votes

@@ -1,3 +1,3 @@
-"""Reports of a run: page, Markdown, terminal summary, junit properties, and several runs merged."""
+"""Reports of a run: page, Markdown, terminal summary, junit properties."""
 
 from __future__ import annotations

@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
-from pytest_ragmetrics.comparison import RowChange, cluster_of, difference_of, key_of, probability_text
-from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.explain.phrases import (
+from pytest_ragmetrics.core.errors import RagMetricsError
+from pytest_ragmetrics.core.result import REUSED, Direction
+from pytest_ragmetrics.metrics.registry import scale_of
+from pytest_ragmetrics.runs.records import Document, Record
+from pytest_ragmetrics.runs.tables import RowChange, cluster_of, difference_of, key_of, probability_text
+from pytest_ragmetrics.runs.wording.figures import (
     NOTHING_TO_CHECK,
     SHOWN,
     and_more,
@@ -24,10 +27,7 @@ from pytest_ragmetrics.explain.phrases import (
     named,
     score_text,
 )
-from pytest_ragmetrics.metrics.registry import scale_of
-from pytest_ragmetrics.records import Document, Record
-from pytest_ragmetrics.result import REUSED, Direction
-from pytest_ragmetrics.stats.comparison import Difference
+from pytest_ragmetrics.stats.paired import Difference
 from pytest_ragmetrics.stats.scores import standing
 
 #: How many columns there may be.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_ragmetrics.explain.runs import WRONG, gate_line, status_of
 from pytest_ragmetrics.metrics.base import digest
-from pytest_ragmetrics.records import Document, TestRecord
 from pytest_ragmetrics.report.markdown import badness, render_markdown, why
-from pytest_ragmetrics.run_comparison import RunComparison
-from pytest_ragmetrics.text.characters import printable, shortened
+from pytest_ragmetrics.runs.compare import RunComparison
+from pytest_ragmetrics.runs.records import Document, TestRecord
+from pytest_ragmetrics.runs.wording.runs import WRONG, gate_line, status_of
+from pytest_ragmetrics.text.unicode import printable, shortened
 
 # What a comment is found by, with a digest of the title. A text of a test cannot hold it: its ``<`` is escaped.
 _MARKER = "<!-- pytest-ragmetrics: report comment {} -->"

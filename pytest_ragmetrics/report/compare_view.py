@@ -11,10 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from pytest_ragmetrics.comparison import gain_of, is_redefined
-from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, counted, named, score_text, threshold_text
-from pytest_ragmetrics.records import Record, TestRecord, flips
-from pytest_ragmetrics.report.judging import judging_changes
+from pytest_ragmetrics.core.result import Verdict
 from pytest_ragmetrics.report.outcomes import PairedTest
 from pytest_ragmetrics.report.text_changes import (
     Piece,
@@ -26,10 +23,12 @@ from pytest_ragmetrics.report.text_changes import (
     text_change,
     versions,
 )
-from pytest_ragmetrics.result import Verdict
-from pytest_ragmetrics.run_comparison import RunComparison
+from pytest_ragmetrics.runs.compare import RunComparison
+from pytest_ragmetrics.runs.records import Record, TestRecord, flips
+from pytest_ragmetrics.runs.tables import gain_of, is_redefined, judging_changes
+from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, counted, named, score_text, threshold_text
 from pytest_ragmetrics.stats.scores import standing
-from pytest_ragmetrics.text.characters import shortened
+from pytest_ragmetrics.text.unicode import shortened
 
 #: What a reader may want to see of the tests that have changed.
 Chip = Literal["changed", "worse", "better", "passages", "rescored", "new", "gone", "flips"]

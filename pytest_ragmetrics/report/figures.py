@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.comparison import ANEW
-from pytest_ragmetrics.explain.phrases import bound_text, counted, score_text
-from pytest_ragmetrics.explain.runs import (
+from pytest_ragmetrics.report.sample_view import ChangeNote, Scale
+from pytest_ragmetrics.runs.compare import MetricChange, RunComparison
+from pytest_ragmetrics.runs.records import Document, GateOutcome, GateRecord, Record, RegressionRecord, Threshold
+from pytest_ragmetrics.runs.tables import ANEW
+from pytest_ragmetrics.runs.wording.figures import bound_text, counted, score_text
+from pytest_ragmetrics.runs.wording.runs import (
     MetricTally,
     by_metric,
     gate_checked,
@@ -19,9 +22,6 @@ from pytest_ragmetrics.explain.runs import (
     stop_text,
     tallies,
 )
-from pytest_ragmetrics.records import Document, GateOutcome, GateRecord, Record, RegressionRecord, Threshold
-from pytest_ragmetrics.report.sample_view import ChangeNote, Scale
-from pytest_ragmetrics.run_comparison import MetricChange, RunComparison
 from pytest_ragmetrics.stats.scores import score_set
 
 NO_VALUE = "\u2013"

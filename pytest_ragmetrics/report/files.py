@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragmetrics.files import STEP_SUMMARY, a_path, write_atomically
-from pytest_ragmetrics.records import Document, GateRecord, Record, render_json
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.core.files import STEP_SUMMARY, a_path, write_atomically
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.runs.records import Document, GateRecord, Record, render_json
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.report.history import History
-    from pytest_ragmetrics.run_comparison import RunComparison
+    from pytest_ragmetrics.runs.compare import RunComparison
 
     Render = Callable[[Document, RunComparison | None, History | None], str]
 
@@ -25,7 +25,7 @@ STEP_SUMMARY_LIMIT = 1024 * 1024
 
 
 def _page(document: Document, comparison: RunComparison | None, history: History | None) -> str:
-    from pytest_ragmetrics.report.html import render_html  # a run that writes JSON alone does not load it
+    from pytest_ragmetrics.report.page import render_html  # a run that writes JSON alone does not load it
 
     return render_html(document, comparison=comparison, history=history)
 

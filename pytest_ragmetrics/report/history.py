@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pytest_ragmetrics.codec import CodecError, dump, load
-from pytest_ragmetrics.comparison import cluster_of
-from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.explain.phrases import counted, threshold_text
-from pytest_ragmetrics.explain.runs import Status, by_metric, margin, paid_records, status_of, tally
-from pytest_ragmetrics.explain.runs import total_usage as total
-from pytest_ragmetrics.files import read_json, write_atomically
+from pytest_ragmetrics.core.codec import CodecError, dump, load
+from pytest_ragmetrics.core.errors import RagMetricsError
+from pytest_ragmetrics.core.files import read_json, write_atomically
+from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.metrics.base import digest
-from pytest_ragmetrics.records import Document, GateOutcome, Judging, Record, RecordOutcome, TestRecord
 from pytest_ragmetrics.report.judging import judging_of, kind_of
-from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.runs.records import Document, GateOutcome, Judging, Record, RecordOutcome, TestRecord
+from pytest_ragmetrics.runs.tables import cluster_of
+from pytest_ragmetrics.runs.wording.figures import counted, threshold_text
+from pytest_ragmetrics.runs.wording.runs import Status, by_metric, margin, paid_records, status_of, tally
+from pytest_ragmetrics.runs.wording.runs import total_usage as total
 from pytest_ragmetrics.stats.intervals import mean_interval, whole_clusters
 from pytest_ragmetrics.stats.scores import score_set
 
@@ -59,7 +59,7 @@ class MetricPoint(Judging):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GatePoint:
-    """A gate in one run, as its :class:`~pytest_ragmetrics.records.GateRecord` has it."""
+    """A gate in one run, as its :class:`~pytest_ragmetrics.runs.records.GateRecord` has it."""
 
     id: str
     metric: str

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pytest_ragmetrics.comparison import RULES, rule_changes
-from pytest_ragmetrics.explain.phrases import named
-from pytest_ragmetrics.explain.runs import by_metric, judges_of
 from pytest_ragmetrics.judges.rendering import PromptBook, Reasons, prompt_digest
 from pytest_ragmetrics.metrics.base import Metric, code_of
 from pytest_ragmetrics.metrics.registry import metric_named
-from pytest_ragmetrics.records import Judging, Record, RunRecord
+from pytest_ragmetrics.runs.records import Judging, Record, RunRecord
+from pytest_ragmetrics.runs.wording.runs import by_metric, judges_of
 
 
 def judging_of(
@@ -55,20 +53,3 @@ def kind_of(name: str) -> Metric | type[Metric] | None:
         return metric_named(name)
     except ValueError:
         return None
-
-
-def judging_changes(old: Judging, new: Judging) -> Iterator[str]:
-    """Yield why scores of one metric in two runs cannot be compared; nothing if judge, prompts and rules are the same.
-
-    >>> one = Judging(judge="openai:a", prompts={"verify_claims": "1f"}, definition={"release": "1.0"})
-    >>> other = Judging(judge="openai:b", prompts={"verify_claims": "2e"}, definition={"release": "1.0"})
-    >>> list(judging_changes(one, other))
-    ['judge openai:a, then openai:b', 'the prompt of verify_claims changed']
-    """
-    if old.judge != new.judge:
-        yield f"judge {old.judge or 'none'}, then {new.judge or 'none'}"
-    yield from rule_changes(old, new)
-    for name in sorted({*old.definition, *new.definition}.difference(RULES)):
-        before, after = old.definition.get(name, "none"), new.definition.get(name, "none")
-        if before != after:
-            yield f"{named(name)} {named(before)}, then {named(after)}"

@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
-from pytest_ragmetrics.explain.phrases import score_text, threshold_text
-from pytest_ragmetrics.explain.results import shortcoming
-from pytest_ragmetrics.explain.runs import (
+from pytest_ragmetrics.report.page import visible
+from pytest_ragmetrics.runs.compare import RunComparison
+from pytest_ragmetrics.runs.origin import origin_parts
+from pytest_ragmetrics.runs.records import Document, Record, RunRecord, TestRecord
+from pytest_ragmetrics.runs.wording.failures import shortcoming
+from pytest_ragmetrics.runs.wording.figures import score_text, threshold_text
+from pytest_ragmetrics.runs.wording.runs import (
     STATUSES,
     TALLY_HEAD,
     WRONG,
@@ -29,11 +33,7 @@ from pytest_ragmetrics.explain.runs import (
     status_of,
     tallies,
 )
-from pytest_ragmetrics.records import Document, Record, RunRecord, TestRecord
-from pytest_ragmetrics.report.html import visible
-from pytest_ragmetrics.report.origin import origin_parts
-from pytest_ragmetrics.run_comparison import RunComparison
-from pytest_ragmetrics.text.characters import printable, shortened
+from pytest_ragmetrics.text.unicode import printable, shortened
 
 _METRICS = 12
 _GATES = 6

@@ -1,6 +1,6 @@
 """What became of each test since the baseline, and why: rules over what both runs recorded.
 
-Tests are paired by the pairs of their scores (:mod:`pytest_ragmetrics.run_comparison`), those without scores by their
+Tests are paired by the pairs of their scores (:mod:`pytest_ragmetrics.runs.compare`), those without scores by their
 id. Every test that is no gate has one kind; one that went wrong, and did not before, has one cause.
 """
 
@@ -13,16 +13,16 @@ from functools import lru_cache
 from math import isclose
 from typing import Literal, get_args
 
-from pytest_ragmetrics.explain.runs import WRONG, Status, blamed, status_of
-from pytest_ragmetrics.records import Document, Record, TestRecord, flips
+from pytest_ragmetrics.core.result import Verdict
 from pytest_ragmetrics.report.judging import kind_of
-from pytest_ragmetrics.result import Verdict
-from pytest_ragmetrics.run_comparison import RunComparison
-from pytest_ragmetrics.text.alignment import Sources
-from pytest_ragmetrics.text.characters import shortened
+from pytest_ragmetrics.runs.compare import RunComparison
+from pytest_ragmetrics.runs.records import Document, Record, TestRecord, flips
+from pytest_ragmetrics.runs.wording.runs import WRONG, Status, blamed, status_of
 from pytest_ragmetrics.text.markup import as_readable
-from pytest_ragmetrics.text.search import comparison_key
+from pytest_ragmetrics.text.quotes.alignment import Sources
+from pytest_ragmetrics.text.quotes.search import comparison_key
 from pytest_ragmetrics.text.sentences import split_sentences
+from pytest_ragmetrics.text.unicode import shortened
 from pytest_ragmetrics.text.words import telling_words
 
 #: What became of a test; ``fails`` and ``passes`` are those of a run without a baseline.

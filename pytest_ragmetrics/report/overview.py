@@ -13,18 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, counted, duration_text
-from pytest_ragmetrics.explain.runs import (
-    beside_lines,
-    headline,
-    is_cut_short,
-    judges_of,
-    margin,
-    paid_records,
-    spent_text,
-    status_of,
-)
-from pytest_ragmetrics.records import Document, GateRecord, Record, RunRecord, TestRecord
 from pytest_ragmetrics.report.figures import (
     GateView,
     MetricView,
@@ -33,7 +21,6 @@ from pytest_ragmetrics.report.figures import (
     value_text,
 )
 from pytest_ragmetrics.report.groups import FAILING, OWNER, Grouping, build_groupings, is_failing, metadata_of
-from pytest_ragmetrics.report.origin import OriginView, build_origin, started_text
 from pytest_ragmetrics.report.outcomes import (
     CAUSES,
     KIND_LABELS,
@@ -46,9 +33,22 @@ from pytest_ragmetrics.report.outcomes import (
     paired_tests,
 )
 from pytest_ragmetrics.report.trends import Trend, Trends
-from pytest_ragmetrics.run_comparison import Incomparable, RunComparison
+from pytest_ragmetrics.runs.compare import Incomparable, RunComparison
+from pytest_ragmetrics.runs.origin import OriginView, build_origin, started_text
+from pytest_ragmetrics.runs.records import Document, GateRecord, Record, RunRecord, TestRecord
+from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, counted, duration_text
+from pytest_ragmetrics.runs.wording.runs import (
+    beside_lines,
+    headline,
+    is_cut_short,
+    judges_of,
+    margin,
+    paid_records,
+    spent_text,
+    status_of,
+)
 from pytest_ragmetrics.stats.scores import score_set
-from pytest_ragmetrics.text.characters import printable, shortened
+from pytest_ragmetrics.text.unicode import printable, shortened
 
 Query = Mapping[str, str]
 

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pytest_ragmetrics.explain.phrases import counted, score_text, similarity_text, usage_text
-from pytest_ragmetrics.explain.runs import change_text, margin
-from pytest_ragmetrics.records import Record, RecordOutcome, flips, is_met
+from pytest_ragmetrics.core.result import Evidence, Nearest, Usage, Verdict, WordChange
 from pytest_ragmetrics.report.highlights import Highlight, HighlightKind, Stretch, fits, fold
-from pytest_ragmetrics.result import Evidence, Nearest, Usage, Verdict, WordChange
-from pytest_ragmetrics.run_comparison import TestChange
-from pytest_ragmetrics.text.characters import shortened
+from pytest_ragmetrics.runs.compare import TestChange
+from pytest_ragmetrics.runs.records import Record, RecordOutcome, flips, is_met
+from pytest_ragmetrics.runs.wording.figures import counted, score_text, similarity_text, usage_text
+from pytest_ragmetrics.runs.wording.runs import change_text, margin
+from pytest_ragmetrics.text.unicode import shortened
 from pytest_ragmetrics.text.words import telling_words
 
 #: The fields of a sample that hold contexts, and their names in failure texts.

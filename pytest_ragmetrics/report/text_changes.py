@@ -9,10 +9,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
-from pytest_ragmetrics.explain.phrases import counted
-from pytest_ragmetrics.result import WordChange
-from pytest_ragmetrics.text.characters import shortened
-from pytest_ragmetrics.text.differences import tokens_of, word_changes
+from pytest_ragmetrics.core.result import WordChange
+from pytest_ragmetrics.runs.wording.figures import counted
+from pytest_ragmetrics.text.diff import tokens_of, word_changes
+from pytest_ragmetrics.text.unicode import shortened
 from pytest_ragmetrics.text.words import count_words
 
 PieceKind = Literal["same", "removed", "added"]

@@ -11,7 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from pytest_ragmetrics.explain.phrases import (
+from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.report.figures import number_text, value_text
+from pytest_ragmetrics.report.history import GatePoint, History, HistoryRun, MetricPoint, TestPoint
+from pytest_ragmetrics.runs.tables import judging_changes
+from pytest_ragmetrics.runs.wording.figures import (
     SHOWN,
     and_more,
     bound_text,
@@ -21,11 +25,7 @@ from pytest_ragmetrics.explain.phrases import (
     score_text,
     text_table,
 )
-from pytest_ragmetrics.explain.runs import WRONG
-from pytest_ragmetrics.report.figures import number_text, value_text
-from pytest_ragmetrics.report.history import GatePoint, History, HistoryRun, MetricPoint, TestPoint
-from pytest_ragmetrics.report.judging import judging_changes
-from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.runs.wording.runs import WRONG
 
 #: What a cell of a sparkline shows: a test that passed, failed, had no score, or did not run.
 Cell = Literal["held", "short", "open", "absent"]

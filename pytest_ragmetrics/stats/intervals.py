@@ -14,7 +14,7 @@ from itertools import compress
 from statistics import NormalDist
 from typing import Literal
 
-from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.stats.bounded import mean_bounds
 
 Decision = Literal["passed", "failed", "inconclusive"]

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar, cast, get_args
 
-from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.core.result import Direction
 
 #: What becomes of vacuous scores: they are left out, or count like all others.
 Vacuous = Literal["skip", "count"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
-from pytest_ragmetrics.result import Direction
-from pytest_ragmetrics.stats.decisions import meets
+from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.stats.means import meets
 from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, standing
 from pytest_ragmetrics.stats.sequential import SequentialTest, Unit, drawn_order, limit
 

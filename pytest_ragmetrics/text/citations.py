@@ -10,9 +10,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.text.characters import is_unspaced
 from pytest_ragmetrics.text.markup import mask_markup
 from pytest_ragmetrics.text.sentences import split_sentences
+from pytest_ragmetrics.text.unicode import is_unspaced
 from pytest_ragmetrics.text.words import read_word_lists
 
 # A range over more numbers than this is an interval, not a citation.

@@ -19,9 +19,9 @@ from itertools import accumulate, islice
 from operator import add, sub
 from typing import NamedTuple
 
-from pytest_ragmetrics.text.characters import IGNORABLE
-from pytest_ragmetrics.text.marks import character_of
-from pytest_ragmetrics.text.patterns import lazily
+from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.text.quotes.marks import character_of
+from pytest_ragmetrics.text.unicode import IGNORABLE
 from pytest_ragmetrics.text.words import read_word_lists
 
 # What is written over markup: a letter, a character without width, a line break.

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
-from pytest_ragmetrics.text.characters import UNSPACED_LETTERS
+from pytest_ragmetrics.core.lazy import lazily
 from pytest_ragmetrics.text.markup import drop_unseen
 from pytest_ragmetrics.text.numbers import MONTH_NAMES
-from pytest_ragmetrics.text.patterns import lazily
 from pytest_ragmetrics.text.sentences import guess_language, split_sentences
+from pytest_ragmetrics.text.unicode import UNSPACED_LETTERS
 from pytest_ragmetrics.text.words import fold_word, is_function_word, read_word_lists
 
 # With what joins the parts of one word: O'Neill, Jean-Luc, AT&T, U.S.

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
-from pytest_ragmetrics.text.characters import composed, runs_of_letters
-from pytest_ragmetrics.text.patterns import lazily
+from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.text.unicode import composed, runs_of_letters
 from pytest_ragmetrics.text.words import read_word_lists
 
 _LISTS = {heading: body.splitlines() for heading, body in read_word_lists("fact_words.txt").items()}

@@ -13,9 +13,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
-from pytest_ragmetrics.result import Evidence
-from pytest_ragmetrics.text.characters import composed, runs_of_letters
-from pytest_ragmetrics.text.patterns import lazily
+from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.core.result import Evidence
+from pytest_ragmetrics.text.unicode import composed, runs_of_letters
 from pytest_ragmetrics.text.words import read_word_lists
 
 #: Longer sentences are cut, between clauses where there are any.

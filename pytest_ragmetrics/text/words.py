@@ -12,8 +12,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from pytest_ragmetrics.files import packaged_text
-from pytest_ragmetrics.text.characters import (
+from pytest_ragmetrics.core.files import packaged_text
+from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.text.unicode import (
     DASHES,
     INVISIBLE,
     SOUTHEAST_ASIAN,
@@ -26,7 +27,6 @@ from pytest_ragmetrics.text.characters import (
     is_unspaced,
     is_word,
 )
-from pytest_ragmetrics.text.patterns import lazily
 
 #: From the first letter or digit of a white-space token to the token's end: one match a word.
 _COUNTED = lazily(r"[^\W_]\S*")
@@ -235,7 +235,7 @@ def _function_words() -> Mapping[str | None, frozenset[str]]:
 @lru_cache(maxsize=8)
 def read_word_lists(name: str) -> dict[str, str]:
     """Return the sections of a word list of this package by their headings (``# heading``)."""
-    text = packaged_text(f"text/{name}")
+    text = packaged_text(f"text/data/{name}")
     return {heading: body for heading, _, body in (part.partition("\n") for part in text.split("# ") if part)}
 
 

@@ -15,16 +15,15 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import loop
-from pytest_ragmetrics.batching.queue import Batching
-from pytest_ragmetrics.budget import Budget, Limits
-from pytest_ragmetrics.cache.entry import CacheError
-from pytest_ragmetrics.engine import Engine
-from pytest_ragmetrics.errors import BatchPendingError, BudgetExceededError, JudgeError
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.errors import BatchPendingError, BudgetExceededError, CacheError, JudgeError
+from pytest_ragmetrics.evaluation.engine import Engine
+from pytest_ragmetrics.judges.batches.queue import Batching
 from pytest_ragmetrics.judges.judge import Judge
+from pytest_ragmetrics.judges.prices import price
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import Answered
-from pytest_ragmetrics.prices import price
+from pytest_ragmetrics.judges.transports.budget import Budget, Limits
+from pytest_ragmetrics.judges.transports.values import Answered
 from tests.fake_answers import answer_sensibly
 from tests.fake_batches import DAY, Body, FakeBatches
 from tests.fake_openai import Reply
@@ -470,7 +469,7 @@ def test_what_a_model_refuses_is_left_out_of_the_next_batch(server: FakeBatches,
 
 def test_parts_of_a_wave(server: FakeBatches, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wave beyond the limits of the provider is several batches, and nothing of it is lost."""
-    from pytest_ragmetrics.batching import routes
+    from pytest_ragmetrics.judges.batches import routes
 
     kind = routes.OpenAIRoutes if run.spec.startswith("openai") else routes.AnthropicRoutes
     monkeypatch.setattr(kind, "limits", (4, 10**9))

@@ -13,12 +13,12 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ragmetrics.prefetch.drawn import AHEAD
-from pytest_ragmetrics.stats.comparison import paired_difference
+from pytest_ragmetrics.plugin.rows.drawn import AHEAD
 from pytest_ragmetrics.stats.corrected import prediction_powered_mean
-from pytest_ragmetrics.stats.decisions import mean_threshold, samples_to_settle
+from pytest_ragmetrics.stats.drop import drops
 from pytest_ragmetrics.stats.intervals import mean_interval, verdict
-from pytest_ragmetrics.stats.regression import drops
+from pytest_ragmetrics.stats.means import mean_threshold, samples_to_settle
+from pytest_ragmetrics.stats.paired import paired_difference
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.stopping import DrawnSet, Rule, draw
 

@@ -34,12 +34,12 @@ from pytest_ragmetrics import Evaluation, evaluate
 from pytest_ragmetrics.cache.entry import key_of, request_row
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
-from pytest_ragmetrics.circuit_breaker import CircuitBreakers
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
+from pytest_ragmetrics.judges.providers.wire import http_client
 from pytest_ragmetrics.judges.tasks import ListClaims, VerifyClaims
-from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Reply, Request, Transport
-from pytest_ragmetrics.judges.wire import http_client
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.judges.transports.breaker import CircuitBreakers
+from pytest_ragmetrics.judges.transports.values import Limiter, Providers, Repair, Reply, Request, Transport
 from tests.fake_openai import FakeOpenAI
 
 METRICS = ("faithfulness", "answer_relevancy", "context_recall", "summary_score", "context_precision")
@@ -139,7 +139,7 @@ def load() -> None:
     """Import all that judging needs, and no more than that."""
     import genai_prices
 
-    for name in ("diskcache", "filelock", "numpy", "openai", "pytest_ragmetrics.embedders.openai"):
+    for name in ("diskcache", "filelock", "numpy", "openai", "pytest_ragmetrics.judges.embedders.openai"):
         import_module(name)
 
     # The first client of a process imports what makes connections.

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from pytest_ragmetrics.report.html import render_html
+from pytest_ragmetrics.report.page import render_html
 from tests.documents import crowd
 
 _ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu"]

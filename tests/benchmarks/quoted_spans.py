@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
-from pytest_ragmetrics.text.alignment import Sources
-from pytest_ragmetrics.text.quotations import find_quotations
+from pytest_ragmetrics.text.quotes.alignment import Sources
+from pytest_ragmetrics.text.quotes.quotations import find_quotations
 
 MIN_WORDS = 3
 Row = dict[str, Any]

@@ -17,7 +17,7 @@ import diskcache
 
 from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry
 from pytest_ragmetrics.cache.store import Store, text_disk
-from pytest_ragmetrics.judges.transport import Reply
+from pytest_ragmetrics.judges.transports.values import Reply
 
 _REPEAT = 5
 

@@ -23,14 +23,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pytest_ragmetrics import evaluate
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.rendering import PromptBook, Reasons
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from pytest_ragmetrics.metrics import SemanticSimilarity
 from pytest_ragmetrics.metrics.judged import JudgedMetric
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_named
-from pytest_ragmetrics.result import Usage
-from pytest_ragmetrics.sample import Sample
 from tests.benchmarks.judged import METRICS, sample
 from tests.fake_answers import answer_sensibly, text_of
 from tests.fake_prompt_cache import PromptCache

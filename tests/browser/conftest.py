@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from pytest_ragmetrics.records import Document
-from pytest_ragmetrics.report.html import render_html
-from pytest_ragmetrics.run_comparison import compare_documents
+from pytest_ragmetrics.report.page import render_html
+from pytest_ragmetrics.runs.compare import compare_documents
+from pytest_ragmetrics.runs.records import Document
 from tests.documents import crowd
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_ragmetrics.calibration.calibrate import calibrate
+from pytest_ragmetrics.evaluation.calibration.calibrate import calibrate
 from pytest_ragmetrics.metrics import LexicalGrounding
-from pytest_ragmetrics.report.html import render_calibration
+from pytest_ragmetrics.report.page import render_calibration
 from tests.browser.conftest import OpenReport, complaints
 
 CONTEXT = "Plots are let for one year from the first of March."

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.report.columns import columns_of_runs, compare_answers
-from pytest_ragmetrics.report.html import render_columns
+from pytest_ragmetrics.report.page import render_columns
 from tests.browser.conftest import OpenReport, complaints
 from tests.documents import HOSTILE, document, record, row
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.records import Document, TestRecord
-from pytest_ragmetrics.report.html import render_html
+from pytest_ragmetrics.report.page import render_html
+from pytest_ragmetrics.runs.records import Document, TestRecord
 from tests.browser.conftest import OpenReport, complaints, page_of
 from tests.documents import HOSTILE, document, evidence, record, row, verdict
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from pytest_ragmetrics.records import Document
+from pytest_ragmetrics.runs.records import Document
 from tests.browser.conftest import OpenReport, Report, large
 from tests.documents import document, record, row
 from tests.showcase import baseline, showcase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_ragmetrics.report.html import render_history
+from pytest_ragmetrics.report.page import render_history
 from tests.browser.conftest import OpenReport, complaints
 from tests.histories import hostile, month
 

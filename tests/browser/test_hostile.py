@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from pytest_ragmetrics.records import Document
-from pytest_ragmetrics.report.html import visible
+from pytest_ragmetrics.report.page import visible
+from pytest_ragmetrics.runs.records import Document
 from tests.browser.conftest import OpenReport, Report, page_of
 from tests.documents import HOSTILE, document, giant, hostile, record, row
 from tests.showcase import showcase
@@ -187,7 +187,7 @@ def test_the_script_builds_nothing_but_the_elements_of_the_page(
     """A text that was packed without being escaped is an error, and no element."""
     from markupsafe import Markup
 
-    from pytest_ragmetrics.report import html
+    from pytest_ragmetrics.report import page as html
 
     def unescaped_reasons() -> Document:
         return document(*(row(f"test_{n}.", record(reason=packed)) for n, packed in enumerate(REFUSED)))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics import Sample
-from pytest_ragmetrics.calibration.queue import LabelFile, label_queue
-from pytest_ragmetrics.report.html import render_labels
+from pytest_ragmetrics.evaluation.calibration.queue import LabelFile, label_queue
+from pytest_ragmetrics.report.page import render_labels
 from tests.browser.conftest import OpenReport, complaints
 from tests.documents import HOSTILE, document, record, row
 from tests.showcase import showcase

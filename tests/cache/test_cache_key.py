@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.cache.entry import canonical, embedding_row, key_of, request_row
-from pytest_ragmetrics.judges.transport import ChatMessage, Request
+from pytest_ragmetrics.judges.transports.values import ChatMessage, Request
 
 REQUEST = Request(
     task="list_claims",

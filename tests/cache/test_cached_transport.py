@@ -24,7 +24,6 @@ import pytest_ragmetrics
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import (
     CacheEntry,
-    CacheError,
     CacheUnavailableError,
     Redact,
     key_of,
@@ -33,9 +32,9 @@ from pytest_ragmetrics.cache.entry import (
 )
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport, CacheTiers, Mode, Used
-from pytest_ragmetrics.embedders.embedder import Embedder
-from pytest_ragmetrics.errors import CacheMissError, JudgeError
-from pytest_ragmetrics.judges.transport import (
+from pytest_ragmetrics.core.errors import CacheError, CacheMissError, JudgeError
+from pytest_ragmetrics.judges.embedders.embedder import Embedder
+from pytest_ragmetrics.judges.transports.values import (
     DIRECT,
     ChatMessage,
     Limiter,
@@ -61,8 +60,8 @@ from pathlib import Path
 import numpy as np
 from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.embedders.embedder import Embedder
-from pytest_ragmetrics.judges.transport import DIRECT, Reply, Request
+from pytest_ragmetrics.judges.embedders.embedder import Embedder
+from pytest_ragmetrics.judges.transports.values import DIRECT, Reply, Request
 
 folder, mode, run = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 

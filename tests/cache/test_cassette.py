@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from pytest_ragmetrics.cache.cassette import Cassette, CassetteError, line_of
 from pytest_ragmetrics.cache.entry import CacheEntry, embedding_row, key_of, new_entry
 from pytest_ragmetrics.cache.nearest import Neighbours, difference
-from pytest_ragmetrics.judges.transport import Reply
-from pytest_ragmetrics.text.credentials import find_credential, masked
+from pytest_ragmetrics.core.credentials import find_credential, masked
+from pytest_ragmetrics.judges.transports.values import Reply
 
 # The default alphabet of hypothesis takes a second to compute.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=150)

@@ -140,7 +140,7 @@ import sys, time
 from pathlib import Path
 from pytest_ragmetrics.cache.entry import key_of, new_entry
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.judges.transport import Reply
+from pytest_ragmetrics.judges.transports.values import Reply
 
 folder, name = Path(sys.argv[1]), sys.argv[2]
 with Store(folder, warn=lambda text: None) as store:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics import locks as module
-from pytest_ragmetrics.locks import LockFile, SharedFolder, folder_of, lock_file, remove_abandoned
+from pytest_ragmetrics.core import locks as module
+from pytest_ragmetrics.core.locks import LockFile, SharedFolder, folder_of, lock_file, remove_abandoned
 
 Kind = Callable[[Path], LockFile]
 KINDS = [
@@ -23,7 +23,7 @@ KINDS = [
 RUN = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from pytest_ragmetrics.locks import SharedFolder
+from pytest_ragmetrics.core.locks import SharedFolder
 folder = SharedFolder()
 (folder.path / "rows.sqlite").write_text("a row")
 print(folder.path, flush=True)

@@ -13,18 +13,18 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pytest_ragmetrics import loop
-from pytest_ragmetrics.batching.queue import Batching
 from pytest_ragmetrics.cache import remote as remote_module
 from pytest_ragmetrics.cache.entry import CacheEntry, CacheReadOnlyError, CacheUnavailableError, key_of, request_row
 from pytest_ragmetrics.cache.remote import Backend, RemoteCache, check_cache_url, open_remote, pack, shown_url, unpack
 from pytest_ragmetrics.cache.remote_objects import ObjectBackend
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
-from pytest_ragmetrics.engine import Engine
-from pytest_ragmetrics.errors import CacheMissError, JudgeError
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.errors import CacheMissError, JudgeError
+from pytest_ragmetrics.evaluation.engine import Engine
+from pytest_ragmetrics.judges.batches.queue import Batching
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import DIRECT, Reply
+from pytest_ragmetrics.judges.transports.values import DIRECT, Reply
 from tests import backend_contract
 from tests.cache.test_cached_transport import Lengths, Provider, request
 from tests.on_a_loop import on_a_loop

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from pytest_ragmetrics.budget import UnpricedError
-from pytest_ragmetrics.context import Exchange, Scoring
+from pytest_ragmetrics.core.errors import BudgetExceededError, JudgeError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.core.locks import folder_of, lock_file, remove_abandoned
+from pytest_ragmetrics.core.result import Evidence, MetricResult, Usage, Verdict
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets import DatasetRow
-from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, RagMetricsError, UnscoredError
-from pytest_ragmetrics.locks import folder_of, lock_file, remove_abandoned
-from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
-from pytest_ragmetrics.prefetch.sharing import ElsewhereError, SharedResults, kind_and_message, read, written
-from pytest_ragmetrics.result import Evidence, MetricResult, Usage, Verdict
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.judges.context import Exchange, Scoring
+from pytest_ragmetrics.judges.transports.budget import UnpricedError
+from pytest_ragmetrics.plugin.rows.jobs import RowJob, RowOutcome, RowScore
+from pytest_ragmetrics.plugin.rows.sharing import ElsewhereError, SharedResults, kind_and_message, read, written
 
 USAGE = Usage(calls=2, prompt_tokens=30, cost=0.5)
 ASKED = Sample(id="q1", user_input="Does it hum?")

@@ -22,9 +22,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.cache.entry import CacheEntry, CacheError, CacheUnavailableError, key_of, new_entry
+from pytest_ragmetrics.cache.entry import CacheEntry, CacheUnavailableError, key_of, new_entry
 from pytest_ragmetrics.cache.store import Store, text_disk
-from pytest_ragmetrics.judges.transport import Reply
+from pytest_ragmetrics.core.errors import CacheError
+from pytest_ragmetrics.judges.transports.values import Reply
 from tests.read_only import read_only
 
 

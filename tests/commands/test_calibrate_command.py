@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.calibration.result import read_rates
+from pytest_ragmetrics.evaluation.calibration.result import read_rates
 from tests.unit.conftest import Call
 
 MANUAL = "Open the valve slowly. The pump needs two minutes to fill. Never run the pump dry."

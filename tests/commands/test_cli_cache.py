@@ -18,9 +18,10 @@ import pytest
 import pytest_ragmetrics
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry
+from pytest_ragmetrics.cache.folder import default_folder
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.commands.cache import default_folder, read_age
-from pytest_ragmetrics.judges.transport import Reply
+from pytest_ragmetrics.cli.cache import read_age
+from pytest_ragmetrics.judges.transports.values import Reply
 from tests.unit.conftest import Call
 
 NOW = datetime.now(timezone.utc).isoformat(timespec="seconds")

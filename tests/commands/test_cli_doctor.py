@@ -15,13 +15,13 @@ from pytest_ragmetrics.cache.entry import key_of, new_entry
 from pytest_ragmetrics.cache.remote import pack
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
-from pytest_ragmetrics.commands.command import local_modules
-from pytest_ragmetrics.commands.doctor import _TASK, cache_checks
+from pytest_ragmetrics.cli.command import local_modules
+from pytest_ragmetrics.cli.doctor import _TASK, cache_checks
+from pytest_ragmetrics.judges.prices import cheaper_successor
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import Reply
-from pytest_ragmetrics.prices import cheaper_successor
+from pytest_ragmetrics.judges.transports.values import Reply
 from tests.fake_openai import FakeOpenAI, failing
 from tests.fake_openai import Reply as Sent
 

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import Sample
-from pytest_ragmetrics.calibration.queue import label_queue
-from pytest_ragmetrics.calibration.text import queued_lines
-from pytest_ragmetrics.records import Threshold, read_document, render_json
-from pytest_ragmetrics.result import Evidence, Verdict
+from pytest_ragmetrics.core.result import Evidence, Verdict
+from pytest_ragmetrics.evaluation.calibration.queue import label_queue
+from pytest_ragmetrics.evaluation.calibration.text import queued_lines
+from pytest_ragmetrics.runs.records import Threshold, read_document, render_json
 from tests.documents import document, record, row
 from tests.unit.conftest import Call
 

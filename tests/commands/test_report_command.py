@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.records import Document, document_schema, read_document, render_json
-from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.markdown import render_markdown
-from pytest_ragmetrics.report.merge import merge_documents
-from pytest_ragmetrics.run_comparison import compare_documents
+from pytest_ragmetrics.report.page import render_html
+from pytest_ragmetrics.runs.compare import compare_documents
+from pytest_ragmetrics.runs.merge import merge_documents
+from pytest_ragmetrics.runs.records import Document, document_schema, read_document, render_json
 from tests.documents import document, record, row
 from tests.unit.conftest import Call
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_ragmetrics.records import Document, render_json
 from pytest_ragmetrics.report.comment import COMMENT_LIMIT, annotation_lines, render_comment
 from pytest_ragmetrics.report.markdown import render_markdown
-from pytest_ragmetrics.run_comparison import compare_documents
+from pytest_ragmetrics.runs.compare import compare_documents
+from pytest_ragmetrics.runs.records import Document, render_json
 from tests import fake_gh
 from tests.documents import HOSTILE, document, gate, hostile, record, row, usage
 from tests.unit.conftest import Call

@@ -20,18 +20,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pytest_ragmetrics import DatasetError, Evaluation, Sample, assert_mean, evaluate, load_scores, loop
-from pytest_ragmetrics.circuit_breaker import CircuitBreaker
-from pytest_ragmetrics.context import Scoring
+from pytest_ragmetrics import DatasetError, Evaluation, Sample, assert_mean, evaluate, load_scores
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.errors import RagMetricsError
+from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
-from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.logged_answers import Journal, RowScorer, bounded_metrics, score_rows
+from pytest_ragmetrics.evaluation.score import Journal, RowScorer, bounded_metrics, score_rows
+from pytest_ragmetrics.evaluation.score_files import ScoredAnswer, read_run, read_scores
+from pytest_ragmetrics.evaluation.scoring import UNDER_WAY, OwnSession
+from pytest_ragmetrics.judges.context import Scoring
+from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
-from pytest_ragmetrics.records import DocumentError, read_document, record_of, result_of
-from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.score_files import ScoredAnswer, read_run, read_scores
-from pytest_ragmetrics.scoring import UNDER_WAY, OwnSession
+from pytest_ragmetrics.runs.records import DocumentError, read_document, record_of, result_of
 from tests.fake_openai import FakeOpenAI, failing
 from tests.unit.conftest import Call
 

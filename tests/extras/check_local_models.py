@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.commands.docs import topic_text
+from pytest_ragmetrics.cli.docs import topic_text
 from tests.pages import blocks_of
 
 #: A sentence, a paraphrase of it, and another fact of its topic.

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.entailment import TransformerScorer, find_source
 from pytest_ragmetrics.judges.nli import NliJudge
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, VerifyClaims

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ragmetrics import Sample, sample_from
+from pytest_ragmetrics.core.other_tools import METRICS
 from pytest_ragmetrics.datasets.reading import read_object
 from pytest_ragmetrics.metrics import metric_named
-from pytest_ragmetrics.other_tools import METRICS
 
 # Both report their use over the network unless they are told not to before they are imported.
 os.environ.update(DEEPEVAL_TELEMETRY_OPT_OUT="YES", RAGAS_DO_NOT_TRACK="true")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_ragmetrics.embedders.local import SentenceTransformersEmbedder
+from pytest_ragmetrics.judges.embedders.local import SentenceTransformersEmbedder
 
 
 @pytest.fixture

@@ -14,19 +14,19 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError, UnscoredError
-from pytest_ragmetrics.judges.api import ApiJudge
-from pytest_ragmetrics.judges.bounds import bounded
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.judges.providers.bounds import bounded
+from pytest_ragmetrics.judges.providers.connection import ApiJudge
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import (
+from pytest_ragmetrics.judges.transports.values import (
     JudgeOutageError,
     JudgeUnavailableError,
     Limiter,
     Reply,
     UnreadableReplyError,
 )
-from pytest_ragmetrics.result import Usage
 from tests import fake_openai as fake
 from tests.asking import BOTH, KEY, KINDS, MemoryTransport, ask, judge_at, use
 from tests.every_task import EVERY_TASK, VERIFY
@@ -357,7 +357,7 @@ def test_further_samples_are_varied(server: FakeOpenAI) -> None:
 def test_importing_the_judge_does_not_import_the_sdk() -> None:
     """The SDK, which takes a second to import, is loaded with the first request."""
     code = (
-        "import sys; from pytest_ragmetrics.judges.openai import OpenAIJudge; OpenAIJudge('m');"
+        "import sys; from pytest_ragmetrics.judges.providers.openai import OpenAIJudge; OpenAIJudge('m');"
         "print({name.split('.')[0] for name in sys.modules} & {'openai', 'httpx', 'httpx2', 'numpy', 'pydantic'})"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

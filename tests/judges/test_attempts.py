@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError, UnusableReplyError
+from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUnavailableError, UnusableReplyError
 from tests import fake_openai as fake
 from tests.asking import BOTH, KEY, ask, judge_at, use
 from tests.fake_openai import FakeOpenAI

@@ -10,15 +10,17 @@ from typing import Any
 import genai_prices
 import pytest
 
-from pytest_ragmetrics.budget import Budget, Budgeted, Limits, UnpricedError
 from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry, request_row
-from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.errors import warn_once
-from pytest_ragmetrics.judges import openai as openai_module
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.core.errors import warn_once
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.judges.prices import price
+from pytest_ragmetrics.judges.providers import openai as openai_module
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import (
+from pytest_ragmetrics.judges.transports.budget import Budget, Budgeted, Limits, UnpricedError
+from pytest_ragmetrics.judges.transports.values import (
     SERVICE_TIER,
     JudgeOutageError,
     Limiter,
@@ -27,8 +29,6 @@ from pytest_ragmetrics.judges.transport import (
     Reply,
     Request,
 )
-from pytest_ragmetrics.prices import price
-from pytest_ragmetrics.result import Usage
 from tests import fake_openai as fake
 from tests.asking import MemoryTransport, ask, judge_at
 from tests.fake_openai import FakeOpenAI

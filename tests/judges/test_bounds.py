@@ -9,13 +9,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.judges import tasks
-from pytest_ragmetrics.judges.bounds import bounded, repeats_itself
-from pytest_ragmetrics.judges.openai import OpenAIJudge
-from pytest_ragmetrics.judges.problems import cut
+from pytest_ragmetrics.judges.providers.bounds import bounded, repeats_itself
+from pytest_ragmetrics.judges.providers.errors import cut
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.judges.transport import UnusableReplyError
+from pytest_ragmetrics.judges.transports.values import UnusableReplyError
 from tests import fake_openai as fake
 from tests.asking import ask, judge_at
 from tests.every_task import EVERY_TASK

@@ -17,11 +17,11 @@ import anthropic
 import openai
 import pytest
 
-from pytest_ragmetrics import loop
+from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.judges.judge import Judge
+from pytest_ragmetrics.judges.providers.wire import http_client
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import JudgeOutageError
-from pytest_ragmetrics.judges.wire import http_client
+from pytest_ragmetrics.judges.transports.values import JudgeOutageError
 from tests.asking import BOTH, KEY, ask, judge_at, use
 from tests.fake_openai import FakeOpenAI
 from tests.fake_server import FakeServer

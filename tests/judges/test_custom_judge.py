@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.cache.transport import CachedTransport
-from pytest_ragmetrics.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.judge import CustomJudge, as_judge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import DIRECT, ChatMessage
-from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.judges.transports.values import DIRECT, ChatMessage
 from tests.asking import MemoryTransport, ask
 
 CLAIMS = ListClaims(text="It is deep.", question="Is the lake deep?")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.errors import JudgeError, warn_once
-from pytest_ragmetrics.judges.anthropic import AnthropicJudge
-from pytest_ragmetrics.judges.api import ApiJudge
-from pytest_ragmetrics.judges.openai import OpenAIJudge, _Longest
+from pytest_ragmetrics.core.errors import JudgeError, warn_once
+from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.judges.providers.anthropic import AnthropicJudge
+from pytest_ragmetrics.judges.providers.connection import ApiJudge
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge, _Longest
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import JudgeUnavailableError
+from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError
 from tests import fake_openai as fake
 from tests.asking import ask, use
 from tests.every_task import EVERY_TASK

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.api import ApiJudge
+from pytest_ragmetrics.core.errors import JudgeError
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.judges.providers.connection import ApiJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import JudgeOutageError, UnusableReplyError
-from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.judges.transports.values import JudgeOutageError, UnusableReplyError
 from tests import fake_openai as fake
 from tests.asking import MemoryTransport, ask, judge_at, use
 from tests.fake_openai import FakeOpenAI

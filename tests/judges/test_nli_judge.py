@@ -14,7 +14,7 @@ import pytest
 from pytest_ragmetrics import NliJudge
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
-from pytest_ragmetrics.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.core.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.judges.entailment import Pair
 from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.tasks import (
@@ -26,7 +26,7 @@ from pytest_ragmetrics.judges.tasks import (
     Task,
     VerifyClaims,
 )
-from pytest_ragmetrics.judges.transport import DIRECT, Answered
+from pytest_ragmetrics.judges.transports.values import DIRECT, Answered
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Hallucination, ResponseGroundedness
 from tests.metrics.fake_session import FakeSession
 from tests.word_scorer import WordScorer

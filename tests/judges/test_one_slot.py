@@ -11,11 +11,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from pytest_ragmetrics import evaluate, loop
-from pytest_ragmetrics.judges.attempts import Call, FinalError, SentCalls, attempt, current
+from pytest_ragmetrics import evaluate
+from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge
+from pytest_ragmetrics.judges.providers.attempts import Call, FinalError, SentCalls, attempt, current
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import (
+from pytest_ragmetrics.judges.transports.values import (
     DIRECT,
     WIDTH,
     Answered,
@@ -26,7 +27,7 @@ from pytest_ragmetrics.judges.transport import (
     Transport,
     at_home,
 )
-from pytest_ragmetrics.settings import Settings
+from pytest_ragmetrics.plugin.settings import Settings
 from tests import fake_openai as fake
 from tests.asking import ask, judge_at, use
 from tests.fake_openai import FakeOpenAI

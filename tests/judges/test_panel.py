@@ -10,20 +10,21 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pytest_ragmetrics import loop
-from pytest_ragmetrics.errors import (
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.errors import (
     BudgetExceededError,
     CacheMissError,
     JudgeNotConfiguredError,
     RagMetricsError,
     UnscoredError,
 )
+from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.judge import Judge
-from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.panel import Panel
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.judges.transport import (
+from pytest_ragmetrics.judges.transports.values import (
     DIRECT,
     Answered,
     AnyRequest,
@@ -33,7 +34,6 @@ from pytest_ragmetrics.judges.transport import (
     Transport,
 )
 from pytest_ragmetrics.metrics import RefusalCorrectness
-from pytest_ragmetrics.result import Usage
 from tests import fake_openai
 from tests.asking import MemoryTransport, ask, judge_at
 from tests.every_task import CONTEXTS, EVERY_TASK, SELECT, VERIFY

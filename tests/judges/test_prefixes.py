@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import context, evaluate, loop
-from pytest_ragmetrics.judges.anthropic import AnthropicJudge
-from pytest_ragmetrics.judges.api import ApiJudge, Vendor
-from pytest_ragmetrics.judges.openai import OpenAIJudge
-from pytest_ragmetrics.judges.prefixes import Prefixes
+from pytest_ragmetrics import evaluate
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.judges.providers.anthropic import AnthropicJudge
+from pytest_ragmetrics.judges.providers.connection import ApiJudge, Vendor
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import JudgeUsefulness, ListClaims, Task, VerifyClaims
-from pytest_ragmetrics.judges.transport import Limiter, Reply, Request
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.judges.transports.prefixes import Prefixes
+from pytest_ragmetrics.judges.transports.values import Limiter, Reply, Request
 from tests.asking import use
 from tests.every_task import EVERY_TASK
 from tests.fake_openai import FakeOpenAI

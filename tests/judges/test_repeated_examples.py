@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.judges import tasks
-from pytest_ragmetrics.judges.bounds import bounded
 from pytest_ragmetrics.judges.examples import own_part
 from pytest_ragmetrics.judges.judge import CustomJudge
+from pytest_ragmetrics.judges.providers.bounds import bounded
 from pytest_ragmetrics.judges.rendering import PromptBook, parted, render
 from pytest_ragmetrics.judges.schema import NUMBER, TEXT, InvalidAnswer, json_objects, list_of, record
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.judges.transport import Providers, Repair, Reply
+from pytest_ragmetrics.judges.transports.values import Providers, Repair, Reply
 from tests.asking import MemoryTransport, ask
 from tests.every_task import CONTEXTS, EVERY_TASK, SELECT
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.judges.addresses import secrets_of, shown_address, split_account, without
+from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.judges.judge import PromptedJudge
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.providers.addresses import secrets_of, shown_address, split_account, without
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from tests.asking import use
 from tests.fake_server import FakeServer, Recorded, Response

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import running
-from pytest_ragmetrics.embedders.embedder import CustomEmbedder
-from pytest_ragmetrics.embedders.local import LocalEmbedder, SentenceTransformersEmbedder
-from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
-from pytest_ragmetrics.errors import JudgeNotConfiguredError
-from pytest_ragmetrics.judges.anthropic import AnthropicJudge
+from pytest_ragmetrics.core import running
+from pytest_ragmetrics.core.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.judges.embedders.embedder import CustomEmbedder
+from pytest_ragmetrics.judges.embedders.local import LocalEmbedder, SentenceTransformersEmbedder
+from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.judges.embedders.specs import check_embedder_spec, make_embedder
 from pytest_ragmetrics.judges.judge import CustomJudge, Judge
 from pytest_ragmetrics.judges.local import LocalJudge
-from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.panel import Panel
+from pytest_ragmetrics.judges.providers.anthropic import AnthropicJudge
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.specs import check_spec, make_judge
 

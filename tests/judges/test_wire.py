@@ -15,7 +15,7 @@ import anthropic
 import openai
 import pytest
 
-from pytest_ragmetrics.judges.wire import Wire, http_client
+from pytest_ragmetrics.judges.providers.wire import Wire, http_client
 from tests import fake_openai as fake
 from tests.fake_openai import FakeOpenAI
 from tests.fake_server import Recorded

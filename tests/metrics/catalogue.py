@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.judges.transport import DIRECT, Answered, Transport
+from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, Transport
 from pytest_ragmetrics.metrics import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics
 from tests.scripted_judge import Entry, ScriptedJudge, claims, goal, matches, rated, says, topics

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_ragmetrics import loop
-from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from tests.fake_openai import FakeOpenAI
 from tests.metrics.fake_session import outside_sessions
 

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ragmetrics import context, running
-from pytest_ragmetrics.embedders.embedder import as_embedder
-from pytest_ragmetrics.embedders.specs import make_embedder
-from pytest_ragmetrics.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.core import running
+from pytest_ragmetrics.core.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.judges.embedders.embedder import as_embedder
+from pytest_ragmetrics.judges.embedders.specs import make_embedder
 from pytest_ragmetrics.judges.specs import make_judge
-from pytest_ragmetrics.judges.transport import DIRECT, AnyRequest, EmbeddingRequest, Reply, Transport
+from pytest_ragmetrics.judges.transports.values import DIRECT, AnyRequest, EmbeddingRequest, Reply, Transport
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.embedders.embedder import Embedder
+    from pytest_ragmetrics.judges.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
     from pytest_ragmetrics.metrics.base import Metric
 

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics import metrics as m
-from pytest_ragmetrics.embedders.embedder import cosines
+from pytest_ragmetrics.judges.embedders.embedder import cosines
 from tests.asking import MemoryTransport
 from tests.metrics.fake_session import FakeSession
 from tests.metrics.test_claims import comparing

@@ -16,13 +16,13 @@ from pytest_ragmetrics import (
     evaluate,
     metric,
 )
-from pytest_ragmetrics.assertions import BoundedMetric
-from pytest_ragmetrics.explain.results import explain_sample
+from pytest_ragmetrics.core.result import Direction, Operator, ThresholdCheck
+from pytest_ragmetrics.core.sample import FIELDS
+from pytest_ragmetrics.core.typed import Bounds, Fields
+from pytest_ragmetrics.evaluation.assert_sample import BoundedMetric
 from pytest_ragmetrics.metrics import Faithfulness, LexicalGrounding, Metric, NumbersAligned, SimpleCriteria
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_named
-from pytest_ragmetrics.result import Direction, Operator, ThresholdCheck
-from pytest_ragmetrics.sample import FIELDS
-from pytest_ragmetrics.typed import Bounds, Fields
+from pytest_ragmetrics.runs.wording.failures import explain_sample
 from tests.fake_openai import FakeOpenAI
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedJudge, claims, rated, says, verdicts

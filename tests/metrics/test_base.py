@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import Sample, assert_faithful, metric, metrics
+from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.metrics.base import Metric, code_of, f_beta, f_of_counts, rule_of
-from pytest_ragmetrics.result import MetricResult
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60), st.just(0.0) | st.floats(0.01, 20))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import Sample, evaluate, metrics
+from pytest_ragmetrics.core.sample import Message, ToolCall
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.metrics import Metric
 from pytest_ragmetrics.metrics.conversations import conversation, earlier_turns, numbered_turns
-from pytest_ragmetrics.sample import Message, ToolCall
 from tests.fake_answers import answer_sensibly
 from tests.metrics import catalogue
 

@@ -20,9 +20,9 @@ from pytest_ragmetrics import (
     JudgeNotConfiguredError,
     Sample,
     UnscoredError,
-    loop,
 )
 from pytest_ragmetrics import metrics as m
+from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from pytest_ragmetrics.metrics import AnswerRelevancy, Faithfulness, Relevance
 from tests.asking import MemoryTransport

@@ -14,10 +14,10 @@ FILES = {
     "metrics/kindness.py": '''
 """Whether a response is kind."""
 from pytest_ragmetrics.judges.tasks.kindness import JudgeKindness
-from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.judged import JudgedMetric
 from pytest_ragmetrics.metrics.verdicts import on_response
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.core.sample import Sample
 
 
 class Kindness(JudgedMetric):
@@ -58,7 +58,7 @@ class JudgeKindness(Task[Judgement]):
     def _parse(self, answer):
         return decided(answer, "kind")
 ''',
-    "prompts/judge_kindness.md": "Is the response kind?\n",
+    "judges/prompts/judge_kindness.md": "Is the response kind?\n",
 }
 USE = """
 import re

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics import QuotedSpansAlignment, quoted_spans_alignment
 from pytest_ragmetrics.metrics.quotes import assert_quoted_spans_aligned
-from pytest_ragmetrics.sample import Sample
 
 REPORT = "The Orchard Bridge was closed in March because its third pillar had moved by four centimetres."
 CANAL = "Boats use the old canal instead, and the ferry runs every hour until the bridge opens again."
@@ -169,7 +169,7 @@ def test_what_quotes_no_source_is_of_a_kind_of_its_own(
 def test_allowed_texts_are_searched_without_their_nearest_passages(monkeypatch: pytest.MonkeyPatch) -> None:
     """The nearest passage is computed for the contexts alone, however many texts are allowed."""
     searched: list[str] = []
-    monkeypatch.setattr("pytest_ragmetrics.text.alignment.find_nearest", lambda text, _: searched.append(text))
+    monkeypatch.setattr("pytest_ragmetrics.text.quotes.alignment.find_nearest", lambda text, _: searched.append(text))
     metric = QuotedSpansAlignment(allowed=["nobody looks", "after the bridge", "the ferry sinks"])
     result = metric.score(response=f'{INVENTED} and "the ferry sinks"', retrieved_contexts=CONTEXTS)
     assert [verdict.kind for verdict in result.verdicts] == ["not found", "allowed"]

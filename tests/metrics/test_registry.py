@@ -8,10 +8,10 @@ import re
 import pytest
 
 from pytest_ragmetrics import MetricResult, cli, metrics
-from pytest_ragmetrics.commands.metrics import metrics_json
+from pytest_ragmetrics.cli.metrics import metrics_json
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics import JudgedMetric, Metric, metric_named
 from pytest_ragmetrics.metrics.registry import metric_for
-from pytest_ragmetrics.sample import Sample
 from tests.metrics.catalogue import KINDS
 from tests.scripted_judge import ScriptedJudge
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics import Sample, assert_retrieved
 from pytest_ragmetrics import metrics as m
+from pytest_ragmetrics.core.result import Nearest
 from pytest_ragmetrics.metrics.retrieval import RankingMetric
-from pytest_ragmetrics.result import Nearest
 
 LOG3 = math.log2(3)
 RANKING: list[Any] = [m.PrecisionAtK, m.RecallAtK, m.HitRate, m.MRR, m.MAP, m.NDCG]

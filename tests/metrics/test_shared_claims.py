@@ -10,25 +10,17 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import (
-    Evaluation,
-    JudgeError,
-    Sample,
-    assert_ragas_score,
-    assert_sample,
-    context,
-    evaluate,
-    loop,
-    metric,
-)
-from pytest_ragmetrics.circuit_breaker import CircuitBreaker
+from pytest_ragmetrics import Evaluation, JudgeError, Sample, assert_ragas_score, assert_sample, evaluate, metric
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.datasets.streaming import LoggedRow
+from pytest_ragmetrics.evaluation.score import RowScorer, bounded_metrics
+from pytest_ragmetrics.evaluation.scoring import OwnSession
+from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.tasks import VerifyClaims
-from pytest_ragmetrics.logged_answers import RowScorer, bounded_metrics
+from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, RagasScore
 from pytest_ragmetrics.metrics.judged import Ask
-from pytest_ragmetrics.result import MetricResult, Usage
-from pytest_ragmetrics.scoring import OwnSession
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import Entry, ScriptedJudge, claims, verdicts
 

@@ -11,17 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics import assert_aspect, assert_metric, assert_relevant, context
+from pytest_ragmetrics import assert_aspect, assert_metric, assert_relevant
 from pytest_ragmetrics import metrics as m
-from pytest_ragmetrics.errors import BudgetExceededError, UnscoredError
-from pytest_ragmetrics.explain.phrases import describe_votes
-from pytest_ragmetrics.explain.results import headline
+from pytest_ragmetrics.core.errors import BudgetExceededError, UnscoredError
+from pytest_ragmetrics.core.result import MetricResult, ThresholdCheck, Usage
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.tasks import RateRelevance
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
 from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan, voting
-from pytest_ragmetrics.records import Threshold, flips
-from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Usage
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.runs.records import Threshold, flips
+from pytest_ragmetrics.runs.wording.failures import headline
+from pytest_ragmetrics.runs.wording.figures import describe_votes
 from tests.asking import MemoryTransport
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedJudge, chosen, claims, rated, says, verdicts

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from pytest_ragmetrics.explain.runs import tallies
-from pytest_ragmetrics.records import read_document, render_json
-from pytest_ragmetrics.report.merge import merge_documents
+from pytest_ragmetrics.runs.merge import merge_documents
+from pytest_ragmetrics.runs.records import read_document, render_json
+from pytest_ragmetrics.runs.wording.runs import tallies
 from tests.documents import document
 from tests.plugin.conftest import RunPytest
 

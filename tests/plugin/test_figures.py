@@ -10,15 +10,15 @@ from urllib.parse import quote
 
 import pytest
 
-from pytest_ragmetrics.records import read_document
 from pytest_ragmetrics.report.markdown import escaped
+from pytest_ragmetrics.runs.records import read_document
 from tests.plugin.conftest import SERIAL, RunPytest
 
 SUITE = """
     import pytest
     from pytest_ragmetrics import MetricResult, UnscoredError
     from pytest_ragmetrics.metrics import Metric
-    from pytest_ragmetrics.result import Usage
+    from pytest_ragmetrics.core.result import Usage
 
     class Tone(Metric):
         name = "tone"

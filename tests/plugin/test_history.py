@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics.records import read_document
 from pytest_ragmetrics.report.history import HistoryRun, history_run, read_history
+from pytest_ragmetrics.runs.records import read_document
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import RunOnce, RunPytest
 

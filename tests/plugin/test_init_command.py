@@ -13,7 +13,7 @@ import pytest
 
 import pytest_ragmetrics
 from pytest_ragmetrics.cli import main
-from pytest_ragmetrics.files import packaged_text
+from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.metrics.registry import built_in_metrics
 
 Call = Callable[..., tuple[int, str]]

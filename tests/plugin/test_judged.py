@@ -265,7 +265,7 @@ def test_what_is_asked_again(
         def test_short():
             assert_context_recalled("The pump hums.", "The pump hums.")
     """
-    own = (files("pytest_ragmetrics") / "prompts" / "verify_claims.md").read_text("utf-8")
+    own = (files("pytest_ragmetrics") / "judges" / "prompts" / "verify_claims.md").read_text("utf-8")
     (pytester.mkdir("prompts") / "verify_claims.md").write_text(f"{own}\nBe strict.\n", "utf-8")
     result = run("--rag-judge=openai:gpt-one", test_short=test)
     result.stdout.fnmatch_lines(["judge calls: 1 made (* tokens, price unknown), *"])

@@ -10,8 +10,8 @@ import pytest
 
 from pytest_ragmetrics import MetricResult, Sample, evaluate
 from pytest_ragmetrics.cli import main
-from pytest_ragmetrics.embedders.specs import check_embedder_spec
-from pytest_ragmetrics.errors import DatasetError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.core.errors import DatasetError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.judges.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.judges.specs import check_spec
 from pytest_ragmetrics.metrics import Metric
 from tests.plugin.conftest import SERIAL, RunPytest

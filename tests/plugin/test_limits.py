@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.datasets.streaming import stream_rows
-from pytest_ragmetrics.errors import DatasetError
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import RunPytest
 
@@ -60,7 +60,7 @@ LITTLE_MEMORY = """
 import resource
 from pathlib import Path
 from pytest_ragmetrics.report.files import write_files
-from pytest_ragmetrics.report.html import environment
+from pytest_ragmetrics.report.page import environment
 from tests.documents import crowd
 
 run, page = crowd(60, length=30_000), Path("page.html")

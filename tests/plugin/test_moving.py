@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import pytest_ragmetrics
+from pytest_ragmetrics.core.other_tools import METRICS
 from pytest_ragmetrics.metrics import metric_named
-from pytest_ragmetrics.other_tools import METRICS
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import RunPytest, Scored
 

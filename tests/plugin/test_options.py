@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pytest_ragmetrics.settings import OPTIONS
+from pytest_ragmetrics.plugin.settings import OPTIONS
 from tests.plugin.conftest import RunPytest
 
 TEST = """
@@ -70,10 +70,11 @@ def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester, 
 
 
 #: What a suite that does not use the plugin loads of it.
-LIGHT = {"files", "hookspec", "plugin", "public_names", "reporting", "running", "settings"}
-LIGHT |= {"session", "session_resources"}
+LIGHT = {"core", "core.files", "core.public_names", "core.running", "plugin"}
+LIGHT |= {f"plugin.{name}" for name in ("hookspec", "reporting", "resources", "session", "settings")}
 #: What checks the options of one that names judge and embedder.
-CHECKS = {"errors", "judges", "judges.parameters", "judges.specs", "embedders", "embedders.specs"}
+CHECKS = {"core.errors", "judges", "judges.specs", "judges.providers", "judges.providers.parameters"}
+CHECKS |= {"judges.embedders", "judges.embedders.specs"}
 
 
 @pytest.mark.parametrize(

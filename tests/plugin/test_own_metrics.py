@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics.core.result import MetricResult
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics import Metric
 from pytest_ragmetrics.metrics.registry import registered_metrics
-from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.sample import Sample
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import SERIAL, RunPytest, Scored
 
@@ -106,7 +106,7 @@ def assert_known(result: pytest.RunResult, tests: dict[str, dict[str, Any]]) -> 
         ]
     )
     assert sum(line.endswith(" shouts 1.00 > 0.00") for line in result.outlines if "fell short" not in line) == 1
-    assert "pytest_ragmetrics/assertions.py" not in str(result.stdout)
+    assert "pytest_ragmetrics/evaluation/assert_sample.py" not in str(result.stdout)
     records = {record["metric"]: record for record in tests["test_suite.py::test_golden[r1]"]["records"]}
     assert records.keys() == {"brevity", "shouts", "calm", "answered"}
     assert records["brevity"]["threshold"] == {"operator": ">=", "bound": 0.5}

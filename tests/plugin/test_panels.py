@@ -137,8 +137,8 @@ def test_a_hook_makes_judges_of_a_panel(run: RunPytest, server: FakeOpenAI) -> N
     conftest = """
         from pytest_ragmetrics.judges.judge import Judge
         from pytest_ragmetrics.judges.tasks import Rating
-        from pytest_ragmetrics.judges.transport import DIRECT, Answered
-        from pytest_ragmetrics.result import Usage
+        from pytest_ragmetrics.judges.transports.values import DIRECT, Answered
+        from pytest_ragmetrics.core.result import Usage
 
         class House(Judge):
             name = "house"
@@ -168,7 +168,7 @@ def test_a_hook_makes_judges_of_a_panel(run: RunPytest, server: FakeOpenAI) -> N
 def test_a_panel_of_a_factory_is_a_panel(run: RunPytest, server: FakeOpenAI) -> None:
     """Its judges are asked over the transport of the run: their answers are stored."""
     factory = """
-        from pytest_ragmetrics.judges.openai import OpenAIJudge
+        from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
         from pytest_ragmetrics.judges.panel import Panel
 
         def make():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.records import read_document
+from pytest_ragmetrics.runs.records import read_document
 from tests.fake_openai import Body, FakeOpenAI
 from tests.plugin.conftest import RunPytest
 

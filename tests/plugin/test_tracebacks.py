@@ -72,7 +72,7 @@ def test_frames_of_this_package_are_hidden(run: RunPytest) -> None:
         assert "concurrent" not in section
         assert len(section.splitlines()) < 25
     whole = run("--rag-judge=openai:m", "--full-trace", "-k", "test_evaluate").stdout.str()
-    assert "pytest_ragmetrics/evaluation.py" in whole
+    assert "pytest_ragmetrics/evaluation/evaluate.py" in whole
 
 
 APPLICATION = """

@@ -16,10 +16,10 @@ import pytest
 import ray
 from ray.data import DataContext
 
-import pytest_ragmetrics.ray as on_ray
+import pytest_ragmetrics.evaluation.ray as on_ray
 from pytest_ragmetrics import evaluate, metric
-from pytest_ragmetrics.budget import Limits
 from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.judges.transports.budget import Limits
 from tests.fake_openai import FakeOpenAI, failing, rate_limited
 
 FAITHFUL = {"faithfulness": 0.8, "quoted_spans_alignment": None}

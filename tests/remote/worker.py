@@ -19,7 +19,7 @@ from pytest_ragmetrics.cache import remote as remote_module
 from pytest_ragmetrics.cache.remote import open_remote
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
-from pytest_ragmetrics.judges.transport import DIRECT, ChatMessage, Reply, Request
+from pytest_ragmetrics.judges.transports.values import DIRECT, ChatMessage, Reply, Request
 
 
 class Judge:

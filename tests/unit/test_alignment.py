@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text.alignment import Matching, Sources, align
-from pytest_ragmetrics.text.characters import is_unspaced
+from pytest_ragmetrics.text.quotes.alignment import Matching, Sources, align
+from pytest_ragmetrics.text.unicode import is_unspaced
 
 MATCHINGS: tuple[Matching, ...] = ("editorial", "verbatim")
 FERRY = "The night ferry left the harbour at ten, and nobody on board expected the storm."
@@ -1170,7 +1170,7 @@ def test_whether_a_span_is_found_takes_no_nearest_passage(monkeypatch: pytest.Mo
         sources = Sources(contexts, matching=matching)
         verdicts = sources.align([*spans, "…", "?!", "", " "])
         with monkeypatch.context() as patch:
-            patch.setattr("pytest_ragmetrics.text.alignment.find_nearest", None)
+            patch.setattr("pytest_ragmetrics.text.quotes.alignment.find_nearest", None)
             assert [sources.find(it.text) is not None for it in verdicts] == [it.ok for it in verdicts], contexts
 
 

@@ -12,11 +12,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import pytest_ragmetrics.ray as on_ray
+import pytest_ragmetrics.evaluation.ray as on_ray
 from pytest_ragmetrics import RagMetricsError, scorer
-from pytest_ragmetrics.budget import BudgetUse, Limits
 from pytest_ragmetrics.cli import main
-from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.core.errors import JudgeError
+from pytest_ragmetrics.judges.transports.budget import BudgetUse, Limits
 from tests.fake_openai import FakeOpenAI, failing
 
 ROWS: list[dict[str, Any]] = [

@@ -15,7 +15,15 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.budget import (
+from pytest_ragmetrics.core.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.evaluation.engine import Engine
+from pytest_ragmetrics.judges.embedders.embedder import CustomEmbedder
+from pytest_ragmetrics.judges.judge import Judge
+from pytest_ragmetrics.judges.local import LocalJudge
+from pytest_ragmetrics.judges.prices import price
+from pytest_ragmetrics.judges.tasks import RateRelevance, Task
+from pytest_ragmetrics.judges.transports.budget import (
     Budget,
     Budgeted,
     BudgetUse,
@@ -25,15 +33,7 @@ from pytest_ragmetrics.budget import (
     budget_of,
     format_use,
 )
-from pytest_ragmetrics.embedders.embedder import CustomEmbedder
-from pytest_ragmetrics.engine import Engine
-from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, UnscoredError
-from pytest_ragmetrics.judges.judge import Judge
-from pytest_ragmetrics.judges.local import LocalJudge
-from pytest_ragmetrics.judges.tasks import RateRelevance, Task
-from pytest_ragmetrics.judges.transport import DIRECT, Answered, Providers, Transport
-from pytest_ragmetrics.prices import price
-from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, Providers, Transport
 from tests.scripted_judge import ScriptedJudge, rated
 
 Make = Callable[..., Budget]

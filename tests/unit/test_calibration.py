@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import Sample, UnscoredError, evaluate, rag_calibrated
-from pytest_ragmetrics.calibration.calibrate import calibrate
-from pytest_ragmetrics.calibration.result import (
+from pytest_ragmetrics.core.errors import DatasetError
+from pytest_ragmetrics.core.result import MetricResult, Verdict
+from pytest_ragmetrics.evaluation.calibration.calibrate import calibrate
+from pytest_ragmetrics.evaluation.calibration.result import (
     Calibration,
     CalibrationError,
     JudgeRates,
@@ -25,13 +27,11 @@ from pytest_ragmetrics.calibration.result import (
     group_of,
     read_rates,
 )
-from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
-from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.evaluation import Evaluation, Row
+from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines, floor_line
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.ratings import Correctness
-from pytest_ragmetrics.report.html import render_calibration
-from pytest_ragmetrics.result import MetricResult, Verdict
+from pytest_ragmetrics.report.page import render_calibration
 from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.intervals import Interval, mean_interval
 

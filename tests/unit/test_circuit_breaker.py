@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.circuit_breaker import Breaker, CircuitBreaker, CircuitBreakers, ProbingBreaker
-from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.transport import (
+from pytest_ragmetrics.core.errors import JudgeError
+from pytest_ragmetrics.judges.transports.breaker import Breaker, CircuitBreaker, CircuitBreakers, ProbingBreaker
+from pytest_ragmetrics.judges.transports.values import (
     AnyRequest,
     JudgeOutageError,
     JudgeUnavailableError,

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import Evaluation, MetricResult, Sample, assert_no_regression
-from pytest_ragmetrics.codec import dump, load
-from pytest_ragmetrics.context import Scoring
-from pytest_ragmetrics.evaluation import Row
-from pytest_ragmetrics.explain.phrases import format_interval
-from pytest_ragmetrics.gate_decisions import evaluate_gate
-from pytest_ragmetrics.records import Document, Record, record_of, render_json
+from pytest_ragmetrics.core.codec import dump, load
+from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.evaluation.evaluate import Row
+from pytest_ragmetrics.judges.context import Scoring
+from pytest_ragmetrics.plugin.gates.decide import evaluate_gate
 from pytest_ragmetrics.report.columns import (
     ColumnsError,
     ComparedColumns,
@@ -32,8 +31,9 @@ from pytest_ragmetrics.report.columns import (
     headlines,
     winners_text,
 )
-from pytest_ragmetrics.report.html import render_columns
-from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.report.page import render_columns
+from pytest_ragmetrics.runs.records import Document, Record, record_of, render_json
+from pytest_ragmetrics.runs.wording.figures import format_interval
 from tests.documents import HOSTILE, document, gate_of, record, row
 from tests.tables import gated_set
 from tests.unit.conftest import Call

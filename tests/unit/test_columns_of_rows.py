@@ -14,10 +14,10 @@ import pytest
 
 from pytest_ragmetrics import Sample, aevaluate, evaluate, rag_calibrated
 from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.core.errors import DatasetError
+from pytest_ragmetrics.core.sample import meant_field
 from pytest_ragmetrics.datasets import read_dataset
 from pytest_ragmetrics.datasets.rows import Columns
-from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import meant_field
 
 MAPPED = {"question": "ask", "contexts": "passages", "response": "said", "reference": "answer"}
 ROWS: list[dict[str, Any]] = [

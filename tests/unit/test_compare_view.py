@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.records import Judging, Record
-from pytest_ragmetrics.records import TestRecord as OneTest
+from pytest_ragmetrics.core.result import Evidence, Verdict
 from pytest_ragmetrics.report.compare_view import (
     CompareView,
     PassageChange,
@@ -20,10 +19,11 @@ from pytest_ragmetrics.report.compare_view import (
     score_change,
     verdicts_change,
 )
-from pytest_ragmetrics.report.html import environment
 from pytest_ragmetrics.report.outcomes import gone_tests, paired_tests
-from pytest_ragmetrics.result import Evidence, Verdict
-from pytest_ragmetrics.run_comparison import compare_documents
+from pytest_ragmetrics.report.page import environment
+from pytest_ragmetrics.runs.compare import compare_documents
+from pytest_ragmetrics.runs.records import Judging, Record
+from pytest_ragmetrics.runs.records import TestRecord as OneTest
 from tests.documents import HOSTILE, document, record, row, verdict
 
 PASSAGES = ("The rent is 62 pounds a year.", "Hoses may be used in the morning.", "Sheds need consent.")

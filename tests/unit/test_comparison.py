@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_ragmetrics.stats.comparison import flip_p, mcnemar_p, paired_difference, paired_t_p
+from pytest_ragmetrics.stats.paired import flip_p, mcnemar_p, paired_difference, paired_t_p
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12)
 

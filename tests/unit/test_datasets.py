@@ -20,10 +20,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.core.errors import DatasetError
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.datasets.rows import safe_id
-from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import Sample
 
 BASE = Path(__file__).parent
 

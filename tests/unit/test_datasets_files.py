@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.core.errors import DatasetError
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
-from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import Sample
 from tests.growth import is_linear
 
 Read = Callable[..., tuple[DatasetRow, ...]]

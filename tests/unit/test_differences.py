@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.report.text_changes import Text, folded, text_change, versions
-from pytest_ragmetrics.text import differences
-from pytest_ragmetrics.text.differences import tokens_of, word_changes
+from pytest_ragmetrics.text import diff as differences
+from pytest_ragmetrics.text.diff import tokens_of, word_changes
 
 LONG = "The tide turned at noon and the boats came in. " * 40
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.explain.digest import Failure, digest
-from pytest_ragmetrics.records import Record
-from pytest_ragmetrics.result import Nearest, Verdict
-from pytest_ragmetrics.text.characters import printable
+from pytest_ragmetrics.core.result import Nearest, Verdict
+from pytest_ragmetrics.runs.records import Record
+from pytest_ragmetrics.runs.wording.digest import Failure, digest
+from pytest_ragmetrics.text.unicode import printable
 from tests.documents import HOSTILE, nearest, record
 
 LONG = "The pump needs " + "very " * 100 + "long."

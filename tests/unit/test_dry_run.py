@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import loop
 from pytest_ragmetrics.cache.transport import CachedTransport
-from pytest_ragmetrics.context import Scoring
-from pytest_ragmetrics.dry_run import ASSUMPTIONS, DryRun, Forecast, ForecastLine
-from pytest_ragmetrics.embedders.embedder import CustomEmbedder
-from pytest_ragmetrics.engine import Engine
-from pytest_ragmetrics.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.core.result import MetricResult, Usage
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.evaluation.dry_run import ASSUMPTIONS, DryRun, Forecast, ForecastLine
+from pytest_ragmetrics.evaluation.engine import Engine
+from pytest_ragmetrics.judges.context import Scoring
+from pytest_ragmetrics.judges.embedders.embedder import CustomEmbedder
 from pytest_ragmetrics.judges.judge import CustomJudge, Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.nli import NliJudge
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import ListTopics, MatchTopics, RateRelevance, Task, VerifyClaims
-from pytest_ragmetrics.judges.transport import DIRECT
-from pytest_ragmetrics.result import MetricResult, Usage
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.judges.transports.values import DIRECT
 from tests.every_task import EVERY_TASK
 from tests.word_scorer import WordScorer
 

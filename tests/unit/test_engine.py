@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics import loop
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.embedders.embedder import CustomEmbedder
-from pytest_ragmetrics.embedders.local import LocalEmbedder
-from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.engine import Engine
-from pytest_ragmetrics.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.evaluation.engine import Engine
+from pytest_ragmetrics.judges.embedders.embedder import CustomEmbedder
+from pytest_ragmetrics.judges.embedders.local import LocalEmbedder
+from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.judges.local import LocalJudge
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import Answered, Limiter
+from pytest_ragmetrics.judges.transports.values import Answered, Limiter
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, rate_limited
 from tests.on_a_loop import on_a_loop

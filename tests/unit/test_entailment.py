@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.core.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.judges.entailment import (
     BatchingScorer,
     EntailmentPassages,

@@ -18,19 +18,20 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pytest_ragmetrics import Evaluation, aevaluate, assert_mean, assert_no_regression, evaluate, loop
+from pytest_ragmetrics import Evaluation, aevaluate, assert_mean, assert_no_regression, evaluate
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.errors import BudgetExceededError, CacheMissError, JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.core.result import MetricResult
+from pytest_ragmetrics.core.running import enter, leave
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.specs import make_judge
-from pytest_ragmetrics.judges.transport import JudgeUnavailableError
+from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError
 from pytest_ragmetrics.metrics import Faithfulness, NumbersAligned, Relevance
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.running import enter, leave
-from pytest_ragmetrics.sample import Sample
 from tests.asking import MemoryTransport
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, Reply, failing, filtered, out_of_quota, rate_limited
@@ -266,7 +267,7 @@ def test_one_judge_serves_all_metrics(server: FakeOpenAI, monkeypatch: pytest.Mo
         made.append(spec)
         return make_judge(spec, **settings)
 
-    monkeypatch.setattr("pytest_ragmetrics.engine.make_judge", counted)
+    monkeypatch.setattr("pytest_ragmetrics.evaluation.engine.make_judge", counted)
     rows = [{**row, "contexts": ["Moths fly at night."]} for row in ROWS]
     evaluate(rows, ["relevance", "faithfulness", "context_relevancy"], judge="openai:fake")
     evaluate(rows, ["relevance", "faithfulness", "context_relevancy"])

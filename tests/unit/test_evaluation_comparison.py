@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.comparison import Column, ColumnEntry, compare_columns, key_of, sample_key
-from pytest_ragmetrics.evaluation import Evaluation, Row
-from pytest_ragmetrics.result import Direction
-from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.stats.comparison import paired_difference
+from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.runs.tables import Column, ColumnEntry, compare_columns, key_of, sample_key
+from pytest_ragmetrics.stats.paired import paired_difference
 from tests.tables import table
 
 BEFORE = {"a": 0.5, "b": 1.0, "c": 0.75, "d": None, "e": 0.25, "gone": 1.0}

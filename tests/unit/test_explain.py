@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.explain.results import explain, explain_comparison, explain_row, headline, shortcoming
-from pytest_ragmetrics.result import (
+from pytest_ragmetrics.core.result import (
     ChangeKind,
     MetricResult,
     Nearest,
@@ -15,7 +14,8 @@ from pytest_ragmetrics.result import (
     VerdictKind,
     WordChange,
 )
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.runs.wording.failures import explain, explain_comparison, explain_row, headline, shortcoming
 
 UNCOUNTED: list[VerdictKind] = ["quotes the question", "looks like a title", "allowed", "quotes the question"]
 

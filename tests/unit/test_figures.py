@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.explain.phrases import bound_text, duration_text, score_text, similarity_text, usage_text
-from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.runs.wording.figures import bound_text, duration_text, score_text, similarity_text, usage_text
 
 _SCORES = st.floats(-1, 1, allow_subnormal=False)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics.files import write_atomically
+from pytest_ragmetrics.core.files import write_atomically
 
 
 def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_stream_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     """Standard output is written to wherever it goes, also into a file that holds something already."""
     out = tmp_path / "out.txt"
     script = (
-        "from pathlib import Path; from pytest_ragmetrics.files import write_atomically;"
+        "from pathlib import Path; from pytest_ragmetrics.core.files import write_atomically;"
         "write_atomically(Path('%s'), 'two')"
     )
     with out.open("w") as stream:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text.editorial import may_be_inserted
-from pytest_ragmetrics.text.folding import FOLDS, Tolerance, agree, describe, fold
 from pytest_ragmetrics.text.markup import Readable, as_readable
-from pytest_ragmetrics.text.search import GRAM, GramIndex, SourceIndex, comparison_key
+from pytest_ragmetrics.text.quotes.ellipses import may_be_inserted
+from pytest_ragmetrics.text.quotes.folding import FOLDS, Tolerance, agree, describe, fold
+from pytest_ragmetrics.text.quotes.search import GRAM, GramIndex, SourceIndex, comparison_key
 from pytest_ragmetrics.text.words import stands_alone
 
 ALL = FOLDS | Tolerance.PUNCTUATION

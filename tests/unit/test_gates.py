@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import metric
-from pytest_ragmetrics.codec import dump, load
-from pytest_ragmetrics.explain.runs import change_lines, gate_line
-from pytest_ragmetrics.gate_decisions import evaluate_gate, evaluate_merged_gate
-from pytest_ragmetrics.gates import Gate, GatedSet, gate_among
+from pytest_ragmetrics.core.codec import dump, load
+from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
-from pytest_ragmetrics.records import Document, GateRecord, Judging, Record, TestRecord
+from pytest_ragmetrics.plugin.gates.decide import evaluate_gate, evaluate_merged_gate
+from pytest_ragmetrics.plugin.gates.gate import Gate, GatedSet, gate_among
 from pytest_ragmetrics.report.figures import build_gate_view
-from pytest_ragmetrics.result import Direction
-from pytest_ragmetrics.run_comparison import compare_documents
+from pytest_ragmetrics.runs.compare import compare_documents
+from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, TestRecord
+from pytest_ragmetrics.runs.wording.runs import change_lines, gate_line
 from pytest_ragmetrics.stats.intervals import mean_interval
 from tests.documents import document, gate_of, record, row
 from tests.tables import gated_set

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.errors import ArgumentError, DatasetError
-from pytest_ragmetrics.generate.documents import SourcePassage, find_documents, read_passages, row_id
-from pytest_ragmetrics.generate.golden_set import GoldenFile, Row, Skipped, drafted, same_question, spread
+from pytest_ragmetrics.cli.generate.documents import SourcePassage, find_documents, read_passages, row_id
+from pytest_ragmetrics.cli.generate.golden_set import GoldenFile, Row, Skipped, drafted, same_question, spread
+from pytest_ragmetrics.core.errors import ArgumentError, DatasetError
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task, WriteGoldenQuestion
 from tests.scripted_judge import ScriptedJudge, verdicts
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_ragmetrics.generate.documents import split_passages
+from pytest_ragmetrics.cli.generate.documents import split_passages
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
-from pytest_ragmetrics.text.alignment import Sources, align
 from pytest_ragmetrics.text.citations import cited_sentences
-from pytest_ragmetrics.text.quotations import find_quotations
+from pytest_ragmetrics.text.quotes.alignment import Sources, align
+from pytest_ragmetrics.text.quotes.quotations import find_quotations
 from pytest_ragmetrics.text.sentences import split_sentences
 from tests.growth import is_linear
 

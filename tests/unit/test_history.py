@@ -10,8 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_ragmetrics import context, metric
-from pytest_ragmetrics.records import render_json
+from pytest_ragmetrics import metric
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.plugin.resources import selected_tests
 from pytest_ragmetrics.report.files import write_files
 from pytest_ragmetrics.report.history import (
     History,
@@ -22,12 +24,11 @@ from pytest_ragmetrics.report.history import (
     read_history,
     write_history,
 )
-from pytest_ragmetrics.report.html import render_history
 from pytest_ragmetrics.report.judging import judging_of
+from pytest_ragmetrics.report.page import render_history
+from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.report.trends import Trends, build_trends, trend_lines
-from pytest_ragmetrics.report.view import build_report_view
-from pytest_ragmetrics.result import Usage
-from pytest_ragmetrics.session_resources import selected_tests
+from pytest_ragmetrics.runs.records import render_json
 from tests.documents import HOSTILE, document, gate, record, row
 from tests.histories import hostile, kept, month, scored
 from tests.unit.conftest import Call

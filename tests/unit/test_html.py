@@ -20,10 +20,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.records import Document
-from pytest_ragmetrics.report.html import pack_tests, render_html, visible
-from pytest_ragmetrics.report.view import build_report_view, build_test_views
-from pytest_ragmetrics.run_comparison import compare_documents
+from pytest_ragmetrics.report.page import pack_tests, render_html, visible
+from pytest_ragmetrics.report.tests_view import build_report_view, build_test_views
+from pytest_ragmetrics.runs.compare import compare_documents
+from pytest_ragmetrics.runs.records import Document
 from tests.documents import HANDBOOK, HOSTILE, crowd, document, hostile, record, row
 from tests.growth import is_linear
 from tests.showcase import baseline, showcase

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_ragmetrics.text.kinds import is_attributed, looks_like_title
-from pytest_ragmetrics.text.quotations import Quotation, find_quotations
+from pytest_ragmetrics.text.quotes.kinds import is_attributed, looks_like_title
+from pytest_ragmetrics.text.quotes.quotations import Quotation, find_quotations
 
 #: Title case in the letters of English, in a text of any language, else the word for a work.
 TITLES = [

@@ -13,18 +13,25 @@ import numpy as np
 import pytest
 
 from pytest_ragmetrics import Sample
-from pytest_ragmetrics.calibration.calibrate import calibrate
-from pytest_ragmetrics.calibration.labels import Labelling, answer_key, draw_weights, labelling_of, line, rest_of_line
-from pytest_ragmetrics.calibration.queue import LabelFile, QueuedRow, label_queue, labelled_mean
-from pytest_ragmetrics.calibration.result import CalibrationError
-from pytest_ragmetrics.calibration.text import calibration_lines
-from pytest_ragmetrics.codec import encodable
+from pytest_ragmetrics.core.codec import encodable
+from pytest_ragmetrics.core.errors import DatasetError, RagMetricsError
+from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.datasets import read_dataset
-from pytest_ragmetrics.errors import DatasetError, RagMetricsError
-from pytest_ragmetrics.evaluation import Evaluation, Row
+from pytest_ragmetrics.evaluation.calibration.calibrate import calibrate
+from pytest_ragmetrics.evaluation.calibration.labels import (
+    Labelling,
+    answer_key,
+    draw_weights,
+    labelling_of,
+    line,
+    rest_of_line,
+)
+from pytest_ragmetrics.evaluation.calibration.queue import LabelFile, QueuedRow, label_queue, labelled_mean
+from pytest_ragmetrics.evaluation.calibration.result import CalibrationError
+from pytest_ragmetrics.evaluation.calibration.text import calibration_lines
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.records import Document, Record
-from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.runs.records import Document, Record
 from pytest_ragmetrics.stats.corrected import drawn_mean, prediction_powered_mean
 from pytest_ragmetrics.stats.sequential import uniform
 from tests.documents import HOSTILE, document, record, row

@@ -1,4 +1,4 @@
-"""Imports point down the layers, and start-up stays light."""
+"""Imports point down the rooms, and start-up stays light."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ from pytest_ragmetrics import metrics
 from pytest_ragmetrics.metrics.registry import built_in_metrics
 
 PACKAGE = Path(pytest_ragmetrics.__file__).parent
-#: From the top down; a module imports from its own layer and those below. A package stands for its other modules.
-LAYERS = (
-    {"plugin", "__main__", "cli", "commands", "ray"},
-    {"session", "session_resources", "reporting", "tracebacks", "gate_plugin", "prefetch", "hookspec"},
-    {"settings", "report", "gates", "gate_decisions", "assertions", "suites", "generate", "probes", "calibration"}
-    | {"logged_answers", "score_files", "batch_scorer"},
-    {"evaluation", "scoring", "engine", "dry_run"},
-    {"batching"},
-    {"metrics"},
-    {"comparison", "run_comparison", "explain", "records"},
-    {"context", "judges", "embedders", "cache", "budget", "prices", "circuit_breaker"},
-    {"calibration.correction", "calibration.labels", "calibration.marks", "calibration.result"}
-    | {"interop", "datasets", "stats", "text", "revision"},
-    {"result", "sample", "errors", "codec", "files", "locks", "loop", "progress", "public_names", "running"}
-    | {"other_tools", "typed", "text.credentials", "text.patterns"},
+#: From the top down: a module imports from its own room and those below.
+ROOMS = (
+    *(
+        "cli",
+        "plugin",
+        "report",
+        "evaluation",
+        "metrics",
+        "runs",
+        "cache",
+        "judges",
+        "datasets",
+        "stats",
+        "text",
+        "core",
+    ),
 )
-_LAYER = {name: number for number, layer in enumerate(LAYERS) for name in layer}
-#: The pytest side; everything else works without a session.
-PYTEST_SIDE = {"plugin", "settings", "hookspec", "session", "session_resources", "reporting", "tracebacks"}
-PYTEST_SIDE |= {"gate_plugin", "prefetch.dataset_tests", "prefetch.sharing", "report.terminal"}
+#: What stands beside them.
+OTHERS = {"__init__.py", "__init__.pyi", "__main__.py", "py.typed", "docs"}
 
 
 @cache
@@ -88,13 +87,19 @@ def own_imports(module: str) -> set[str]:
     return {name.partition(".")[2] for name in names} - {module}
 
 
-def layer_of(module: str) -> int:
-    """Return the number of a module's layer, counted from the top."""
-    return _LAYER[module] if module in _LAYER else _LAYER[module.partition(".")[0]]
+def room_of(module: str) -> int:
+    """Return the number of a module's room, counted from the top; what stands beside the rooms is above them."""
+    room = module.partition(".")[0]
+    return ROOMS.index(room) if room in ROOMS else -1
+
+
+def test_there_is_nothing_but_rooms() -> None:
+    """Whoever opens the package sees the rooms and what stands beside them."""
+    assert {path.name for path in PACKAGE.iterdir()} - {"__pycache__"} == {*ROOMS, *OTHERS}
 
 
 def test_imports_point_down() -> None:
-    """No module imports from a layer above its own or in a circle, not in functions and for type checkers either."""
+    """No module imports from a room above its own or in a circle, not in functions and for type checkers either."""
     graph = {module: own_imports(module) for module in trees() if module}
     # Raises CycleError, which names the modules of a circle.
     TopologicalSorter(graph).prepare()
@@ -102,7 +107,7 @@ def test_imports_point_down() -> None:
         f"{module} imports {imported}"
         for module, found in graph.items()
         for imported in found
-        if imported and layer_of(imported) < layer_of(module)
+        if imported and room_of(imported) < room_of(module)
     ]
     assert not upward
 
@@ -110,7 +115,7 @@ def test_imports_point_down() -> None:
 def test_every_module_keeps_to_its_side() -> None:
     """At the top only the standard library is imported, pytest on its side alone, and there is no bare assert."""
     for module, tree in trees().items():
-        side = {"pytest"} if module in PYTEST_SIDE else set()
+        side = {"pytest"} if module.partition(".")[0] == "plugin" else set()  # all else works without a session
         tops = {name.split(".")[0] for name in names_of(at_import(tree))}
         assert tops <= {"pytest_ragmetrics", *sys.stdlib_module_names} | side, module
         used = {name.split(".")[0] for name in imports(module)}

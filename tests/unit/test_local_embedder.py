@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.embedders.embedder import CustomEmbedder, as_embedder, as_vectors
-from pytest_ragmetrics.embedders.local import LocalEmbedder, SentenceTransformersEmbedder
-from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.core.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.judges.embedders.embedder import CustomEmbedder, as_embedder, as_vectors
+from pytest_ragmetrics.judges.embedders.local import LocalEmbedder, SentenceTransformersEmbedder
 
 EMBEDDER = LocalEmbedder()
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.core.errors import JudgeError
+from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.local import _RULES, LocalJudge
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.metrics import Faithfulness
-from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.sentences import sentence_table
 from tests.every_task import EVERY_TASK
 

@@ -19,7 +19,7 @@ from contextvars import ContextVar, copy_context
 
 import pytest
 
-from pytest_ragmetrics import loop
+from pytest_ragmetrics.core import loop
 from tests.on_a_loop import on_a_loop
 
 _NAME: ContextVar[str] = ContextVar("name", default="nobody")
@@ -276,7 +276,7 @@ SCRIPTS = {
     "fork": (
         """
         import asyncio, gc, os, sys
-        from pytest_ragmetrics import loop
+        from pytest_ragmetrics.core import loop
 
         async def double(number):
             await asyncio.sleep(0.001)
@@ -296,7 +296,7 @@ SCRIPTS = {
     "work under way": (
         """
         import asyncio, threading
-        from pytest_ragmetrics import loop
+        from pytest_ragmetrics.core import loop
 
         threading.Thread(target=lambda: loop.run(asyncio.sleep(0)), daemon=True).start()
         print(loop.run(asyncio.sleep(0, "done")))
@@ -307,7 +307,7 @@ SCRIPTS = {
     "threads": (
         """
         import asyncio, threading
-        from pytest_ragmetrics import loop
+        from pytest_ragmetrics.core import loop
 
         async def numbers():
             try:
@@ -346,7 +346,7 @@ SCRIPTS = {
             gc.collect()
 
         atexit.register(late)
-        from pytest_ragmetrics import loop
+        from pytest_ragmetrics.core import loop
         """,
         ["True"],
     ),

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.explain.runs import gate_line
-from pytest_ragmetrics.records import Document, GateRecord, RegressionRecord
-from pytest_ragmetrics.records import TestRecord as Row
 from pytest_ragmetrics.report.comment import render_comment
 from pytest_ragmetrics.report.files import STEP_SUMMARY_LIMIT
 from pytest_ragmetrics.report.markdown import escaped, render_markdown
-from pytest_ragmetrics.run_comparison import compare_documents
+from pytest_ragmetrics.runs.compare import compare_documents
+from pytest_ragmetrics.runs.records import Document, GateRecord, RegressionRecord
+from pytest_ragmetrics.runs.records import TestRecord as Row
+from pytest_ragmetrics.runs.wording.runs import gate_line
 from tests.documents import crowd, document, gate, giant, hostile, record, row, usage, verdict
 from tests.showcase import showcase
 

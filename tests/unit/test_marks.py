@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.calibration.calibrate import calibrate
-from pytest_ragmetrics.calibration.labels import line
-from pytest_ragmetrics.calibration.marks import Mark, marked_verdicts, read_labelled
-from pytest_ragmetrics.calibration.queue import label_queue
-from pytest_ragmetrics.calibration.text import calibration_lines, mark_lines
 from pytest_ragmetrics.cli import main
-from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.evaluation import evaluate
-from pytest_ragmetrics.records import render_json
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.core.errors import DatasetError
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.evaluation.calibration.calibrate import calibrate
+from pytest_ragmetrics.evaluation.calibration.labels import line
+from pytest_ragmetrics.evaluation.calibration.marks import Mark, marked_verdicts, read_labelled
+from pytest_ragmetrics.evaluation.calibration.queue import label_queue
+from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, mark_lines
+from pytest_ragmetrics.evaluation.evaluate import evaluate
+from pytest_ragmetrics.runs.records import render_json
 from tests.documents import document, record, row
 
 GOOD = {"response": "Moss grows here.", "contexts": ["Moss grows here."], "label": 1}

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.records import Document, Judging, RunRecord, position
-from pytest_ragmetrics.report.merge import merge_documents
+from pytest_ragmetrics.runs.merge import merge_documents
+from pytest_ragmetrics.runs.records import Document, Judging, RunRecord, position
 from tests.documents import crowd, document, record, row
 from tests.showcase import showcase
 

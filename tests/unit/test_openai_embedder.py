@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_ragmetrics.embedders.batches import Batches
-from pytest_ragmetrics.embedders.embedder import Embedder
-from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, UnusableReplyError
-from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.judges.embedders.batches import Batches
+from pytest_ragmetrics.judges.embedders.embedder import Embedder
+from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.judges.transports.values import Limiter, Providers, Repair, UnusableReplyError
 from tests import asking, fake_openai
 from tests.fake_answers import embed
 from tests.fake_openai import FakeOpenAI

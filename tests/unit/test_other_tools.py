@@ -12,12 +12,12 @@ import pytest
 
 import pytest_ragmetrics
 from pytest_ragmetrics import Sample, assert_sample, evaluate, metrics
+from pytest_ragmetrics.core.other_tools import METRICS, NAMES, OF_MARKER, equivalent_of
 from pytest_ragmetrics.metrics import Metric, metric_named
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for, missing_name
-from pytest_ragmetrics.other_tools import METRICS, NAMES, OF_MARKER, equivalent_of
-from pytest_ragmetrics.prefetch.dataset_tests import Scores
-from pytest_ragmetrics.prefetch.dataset_tests import _arguments as marker_arguments
-from pytest_ragmetrics.settings import OPTIONS
+from pytest_ragmetrics.plugin.rows.dataset_tests import Scores
+from pytest_ragmetrics.plugin.rows.dataset_tests import _arguments as marker_arguments
+from pytest_ragmetrics.plugin.settings import OPTIONS
 
 #: What Ragas 0.0.22, 0.1.21, 0.2.15, 0.3.9 and 0.4.3 export as metrics, and the names that these have in results.
 RAGAS = """

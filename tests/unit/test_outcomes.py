@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.explain.runs import (
+from pytest_ragmetrics.plugin.reporting import run_properties
+from pytest_ragmetrics.report.markdown import why
+from pytest_ragmetrics.report.outcomes import paired_tests
+from pytest_ragmetrics.report.page import environment
+from pytest_ragmetrics.report.tests_view import build_test_views
+from pytest_ragmetrics.runs.merge import merge_documents
+from pytest_ragmetrics.runs.records import TestOutcome as Outcome
+from pytest_ragmetrics.runs.records import Threshold, held_to_bounds, read_document, render_json
+from pytest_ragmetrics.runs.wording.runs import (
     Status,
     blamed,
     headline,
@@ -18,14 +26,6 @@ from pytest_ragmetrics.explain.runs import (
     status_of,
     tallies,
 )
-from pytest_ragmetrics.records import TestOutcome as Outcome
-from pytest_ragmetrics.records import Threshold, held_to_bounds, read_document, render_json
-from pytest_ragmetrics.report.html import environment
-from pytest_ragmetrics.report.markdown import why
-from pytest_ragmetrics.report.merge import merge_documents
-from pytest_ragmetrics.report.outcomes import paired_tests
-from pytest_ragmetrics.report.view import build_test_views
-from pytest_ragmetrics.reporting import run_properties
 from tests.documents import document, gate, record, row, usage
 
 FAILED = record(score=0.4, outcome="failed")

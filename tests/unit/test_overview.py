@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import records as shapes
 from pytest_ragmetrics.report.figures import Axis, build_distribution, build_gate_view
 from pytest_ragmetrics.report.outcomes import owners_of
 from pytest_ragmetrics.report.overview import OverviewView, build_overview
+from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.report.trends import build_trends
-from pytest_ragmetrics.report.view import build_report_view
-from pytest_ragmetrics.run_comparison import compare_documents
+from pytest_ragmetrics.runs import records as shapes
+from pytest_ragmetrics.runs.compare import compare_documents
 from tests.documents import FILE, document, evidence, gate, record, row, usage, verdict
 from tests.histories import month
 

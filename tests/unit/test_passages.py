@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.generate.documents import LONGEST, split_passages
+from pytest_ragmetrics.cli.generate.documents import LONGEST, split_passages
 
 FILLER = "The tide turns twice a day and nobody is asked. " * 8
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pytest_ragmetrics.text.patterns import lazily
+from pytest_ragmetrics.core.lazy import lazily
 
 TEXT = "Ivy climbs.\nMoss\ncreeps."
 

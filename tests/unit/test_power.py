@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.stats.agreement import auroc
 from pytest_ragmetrics.stats.corrected import prediction_powered_mean
-from pytest_ragmetrics.stats.decisions import mean_threshold, rate_threshold, samples_to_settle
+from pytest_ragmetrics.stats.cutoffs import suggest_threshold
 from pytest_ragmetrics.stats.intervals import mean_interval, verdict
-from pytest_ragmetrics.stats.thresholds import suggest_threshold
+from pytest_ragmetrics.stats.means import mean_threshold, rate_threshold, samples_to_settle
 
 SCORES = [0.9, 0.8, 1.0, 0.7, 0.85] * 4
 

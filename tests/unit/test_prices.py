@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from pytest_ragmetrics.errors import warn_once
+from pytest_ragmetrics.core.errors import warn_once
+from pytest_ragmetrics.judges.prices import cheaper_successor, price
 from pytest_ragmetrics.judges.specs import DEFAULT_ANTHROPIC, DEFAULT_OPENAI
-from pytest_ragmetrics.prices import cheaper_successor, price
 
 
 def test_the_price_grows_with_the_tokens() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text.characters import printable, printable_lines, shortened
+from pytest_ragmetrics.text.unicode import printable, printable_lines, shortened
 
 
 @pytest.mark.parametrize(

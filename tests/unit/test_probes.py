@@ -8,10 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_ragmetrics.judges.rendering import PromptBook, render
-from pytest_ragmetrics.judges.suspicion import suspicious_signs
-from pytest_ragmetrics.judges.tasks import Critique, JudgeRefusal, ListClaims, VerifyClaims
-from pytest_ragmetrics.probes.probes import (
+from pytest_ragmetrics.cli.probes.probes import (
     INJECTION,
     KINDS,
     Probe,
@@ -22,7 +19,10 @@ from pytest_ragmetrics.probes.probes import (
     inject,
     read_probes,
 )
-from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.judges.rendering import PromptBook, render
+from pytest_ragmetrics.judges.suspicion import suspicious_signs
+from pytest_ragmetrics.judges.tasks import Critique, JudgeRefusal, ListClaims, VerifyClaims
 
 PROBES = read_probes()
 BY_ID = {probe.id: probe for probe in PROBES}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text.quotations import Quotation, find_quotations
+from pytest_ragmetrics.text.quotes.quotations import Quotation, find_quotations
 from pytest_ragmetrics.text.words import count_words
 
 #: Opening mark, closing mark, and a pair of another kind to nest inside.

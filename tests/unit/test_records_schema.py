@@ -17,9 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.codec import dump, load
-from pytest_ragmetrics.context import Scoring
-from pytest_ragmetrics.records import (
+from pytest_ragmetrics.core.codec import dump, load
+from pytest_ragmetrics.core.credentials import masked
+from pytest_ragmetrics.core.result import MetricResult, VerdictKind
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges.context import Scoring
+from pytest_ragmetrics.plugin.reporting import ATTRIBUTE, records_from_json
+from pytest_ragmetrics.runs.records import (
     Document,
     DocumentError,
     RegressionRecord,
@@ -28,10 +32,6 @@ from pytest_ragmetrics.records import (
     record_of,
     render_json,
 )
-from pytest_ragmetrics.reporting import ATTRIBUTE, records_from_json
-from pytest_ragmetrics.result import MetricResult, VerdictKind
-from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.credentials import masked
 from tests.documents import crowd, document, gate, hostile, record, row, verdict
 from tests.growth import is_linear
 from tests.showcase import showcase

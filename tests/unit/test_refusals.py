@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_ragmetrics.cli.probes.probes import read_probes
 from pytest_ragmetrics.judges.local import is_noncommittal, refuses, statements
 from pytest_ragmetrics.judges.tasks import JudgeRefusal
-from pytest_ragmetrics.probes.probes import read_probes
 from tests.growth import is_linear
 
 # The usual words of a refusal, with or without an apology.

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from pytest_ragmetrics.stats.regression import adjusted_p, drop_p, smallest_drop
+from pytest_ragmetrics.stats.drop import adjusted_p, drop_p, smallest_drop
 
 
 def changes(lost: int, gained: int, same: int = 3) -> list[float]:

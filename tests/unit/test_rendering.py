@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pytest_ragmetrics
-from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.rendering import SYSTEM, PromptBook, digest, is_current, render
 from pytest_ragmetrics.judges.schema import parse_json, validate
@@ -23,7 +23,7 @@ from pytest_ragmetrics.judges.tasks.task import Block
 from pytest_ragmetrics.text.sentences import sentence_table
 from tests.every_task import CONTEXTS, EVERY_TASK, QUESTIONS, SELECT, VERIFY
 
-PROMPTS = Path(pytest_ragmetrics.__file__).parent / "prompts"
+PROMPTS = Path(pytest_ragmetrics.__file__).parent / "judges" / "prompts"
 BLOCK = re.compile(r"<<<(?P<label>.+?) (?P<mark>[0-9]{12})\n(?P<text>.*?)\n(?P=mark) (?P=label)>>>", re.DOTALL)
 OWN = PromptBook()
 

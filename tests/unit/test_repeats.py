@@ -12,16 +12,16 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pytest_ragmetrics.context import Exchange, Scoring
-from pytest_ragmetrics.explain.repeats import RepeatedReplies, replies_of
+from pytest_ragmetrics.core.result import MetricResult
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges.context import Exchange, Scoring
 from pytest_ragmetrics.judges.schema import TEXT, one_of, record
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.records import Document, document_schema, read_document, render_json
-from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.markdown import render_markdown
-from pytest_ragmetrics.report.merge import merge_documents
-from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.report.page import render_html
+from pytest_ragmetrics.runs.merge import merge_documents
+from pytest_ragmetrics.runs.records import Document, document_schema, read_document, render_json
+from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies, replies_of
 from tests.documents import HOSTILE, document, row
 
 JUDGE = "openai:smollm2-135m"

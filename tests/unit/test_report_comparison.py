@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.comparison import Kind
-from pytest_ragmetrics.explain.runs import change_line, change_lines, change_text, metric_change_lines
-from pytest_ragmetrics.records import Document, Record
-from pytest_ragmetrics.run_comparison import RunComparison, compare_documents
+from pytest_ragmetrics.runs.compare import RunComparison, compare_documents
+from pytest_ragmetrics.runs.records import Document, Record
+from pytest_ragmetrics.runs.tables import Kind
+from pytest_ragmetrics.runs.wording.runs import change_line, change_lines, change_text, metric_change_lines
 from tests.documents import document, record, row
 
 

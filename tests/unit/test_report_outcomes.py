@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from pytest_ragmetrics.records import TestRecord
+from pytest_ragmetrics.core.result import Evidence, Nearest, Verdict, WordChange
 from pytest_ragmetrics.report.outcomes import CAUSES, TEST_KINDS, gone_tests, paired_tests
-from pytest_ragmetrics.result import Evidence, Nearest, Verdict, WordChange
-from pytest_ragmetrics.run_comparison import compare_documents
+from pytest_ragmetrics.runs.compare import compare_documents
+from pytest_ragmetrics.runs.records import TestRecord
 from tests.documents import document, evidence, gate, record, row, verdict
 
 SAMPLE = {"id": "q1", "user_input": "When?", "response": "On Monday.", "retrieved_contexts": ["Monday.", "Paint."]}

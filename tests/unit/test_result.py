@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import pytest_ragmetrics
 from pytest_ragmetrics import DatasetError, MetricResult, RagMetricsError, Usage, Verdict
-from pytest_ragmetrics.result import ThresholdCheck
+from pytest_ragmetrics.core.result import ThresholdCheck
 
 
 def result(value: float = 0.5) -> MetricResult:

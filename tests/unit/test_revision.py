@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics import revision
-from pytest_ragmetrics.revision import commit_link, commit_of, origin_of, repository_link, source_link, web_link
+from pytest_ragmetrics.runs import revision
+from pytest_ragmetrics.runs.revision import commit_link, commit_of, origin_of, repository_link, source_link, web_link
 
 SHA = "4f2c91a0d7e5b8c3a1f6e2d9c0b7a8f5e4d3c2b1"
 

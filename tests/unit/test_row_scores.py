@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.core.errors import UnscoredError
+from pytest_ragmetrics.core.result import MetricResult
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.evaluation.scoring import unscored_reason
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.prefetch.dataset_tests import Scores
-from pytest_ragmetrics.prefetch.jobs import with_answer
-from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.scoring import unscored_reason
+from pytest_ragmetrics.plugin.rows.dataset_tests import Scores
+from pytest_ragmetrics.plugin.rows.jobs import with_answer
 
 ONE = Scores({name: MetricResult(0.5, metric=name) for name in ("quoted_spans_alignment", "coherence")})
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pytest_ragmetrics import Sample
-from pytest_ragmetrics.sample import as_contexts
+from pytest_ragmetrics.core.sample import as_contexts
 
 
 class Node:

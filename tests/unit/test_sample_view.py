@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.core.result import Evidence, Verdict
 from pytest_ragmetrics.report.highlights import Highlight, Stretch
 from pytest_ragmetrics.report.sample_view import (
     NearMiss,
@@ -21,7 +22,6 @@ from pytest_ragmetrics.report.sample_view import (
     build_votes_view,
     preview_of,
 )
-from pytest_ragmetrics.result import Evidence, Verdict
 from tests.documents import HANDBOOK, evidence, nearest, record, verdict
 
 RESPONSE = "It says “Hoses may be used” and “sheds need nothing”."

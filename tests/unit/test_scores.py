@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import aevaluate, assert_mean, assert_no_regression, assert_not_worse, assert_pass_rate, evaluate
-from pytest_ragmetrics.comparison import compare_tables
-from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.evaluation import Evaluation, Row
-from pytest_ragmetrics.explain.runs import checked_lines, gate_line, tallies
-from pytest_ragmetrics.gate_decisions import GateDecision, evaluate_gate, evaluate_merged_gate
-from pytest_ragmetrics.gates import Gate
-from pytest_ragmetrics.prefetch.dataset_tests import Evaluate
-from pytest_ragmetrics.records import Record, render_json
+from pytest_ragmetrics.core.errors import UnscoredError
+from pytest_ragmetrics.core.result import MetricResult
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.evaluation.assert_sets import read_baseline
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate, evaluate_merged_gate
+from pytest_ragmetrics.plugin.gates.gate import Gate
+from pytest_ragmetrics.plugin.reporting import junit_properties
+from pytest_ragmetrics.plugin.rows.dataset_tests import Evaluate
 from pytest_ragmetrics.report.markdown import render_markdown
-from pytest_ragmetrics.reporting import junit_properties
-from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.runs.records import Record, render_json
+from pytest_ragmetrics.runs.tables import compare_tables
+from pytest_ragmetrics.runs.wording.runs import checked_lines, gate_line, tallies
 from pytest_ragmetrics.stats.scores import score_set
-from pytest_ragmetrics.suites import read_baseline
 from tests.documents import document, gate_of, record, row
 from tests.tables import gated_set
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_ragmetrics.session import function_of, marked_judge, marked_votes
-from pytest_ragmetrics.session_resources import NARROWING, PARTS, RunCassette, SessionBudget
+from pytest_ragmetrics.plugin.resources import NARROWING, PARTS, RunCassette, SessionBudget
+from pytest_ragmetrics.plugin.session import function_of, marked_judge, marked_votes
 
 ROOT = Path("/project")
 TESTPATHS, ARGS = pytest.Config.ArgsSource.TESTPATHS, pytest.Config.ArgsSource.ARGS

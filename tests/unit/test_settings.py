@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_ragmetrics.settings import OPTIONS, Settings, read_settings
+from pytest_ragmetrics.plugin.settings import OPTIONS, Settings, read_settings
 
 
 def read(

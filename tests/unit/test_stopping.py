@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.context import Scoring
+from pytest_ragmetrics.core.errors import UnscoredError
+from pytest_ragmetrics.core.result import MetricResult
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets import DatasetRow
-from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.explain.runs import gate_line
-from pytest_ragmetrics.gate_decisions import GateDecision, evaluate_gate, evaluate_merged_gate
-from pytest_ragmetrics.gates import Gate, gate_among
+from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.metrics import Faithfulness, Metric, TokenF1
-from pytest_ragmetrics.prefetch.drawn import AHEAD, DrawnRows
-from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
-from pytest_ragmetrics.records import TestRecord
+from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate, evaluate_merged_gate
+from pytest_ragmetrics.plugin.gates.gate import Gate, gate_among
+from pytest_ragmetrics.plugin.rows.drawn import AHEAD, DrawnRows
+from pytest_ragmetrics.plugin.rows.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.report.figures import build_gate_view
-from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.runs.records import TestRecord
+from pytest_ragmetrics.runs.wording.runs import gate_line
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.stopping import Draw, DrawnSet, Rule, draw
 from tests.documents import record

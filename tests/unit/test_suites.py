@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 from pytest_ragmetrics import assert_mean, assert_no_regression, assert_not_worse, assert_pass_rate
-from pytest_ragmetrics.comparison import Column, ColumnEntry
-from pytest_ragmetrics.context import Scoring
-from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation import Evaluation, Row
-from pytest_ragmetrics.records import Document, DocumentError, Record, record_of, render_json
-from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.core.result import MetricResult
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.evaluation.assert_sets import read_baseline
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.judges.context import Scoring
+from pytest_ragmetrics.runs.records import Document, DocumentError, Record, record_of, render_json
+from pytest_ragmetrics.runs.tables import Column, ColumnEntry
 from pytest_ragmetrics.stats.intervals import mean_interval
-from pytest_ragmetrics.suites import read_baseline
 from tests import documents
 from tests.metrics.fake_session import FakeSession
 from tests.tables import table

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation import Evaluation, Row, Stats
-from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.core.result import MetricResult
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row, Stats
 
 METRICS = ("faithfulness", "relevance")
 NOTHING = Evaluation(metrics=METRICS, rows=())

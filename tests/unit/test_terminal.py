@@ -14,12 +14,12 @@ import pytest
 from pytest_ragmetrics.cache.entry import key_of, new_entry
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
-from pytest_ragmetrics.commands.metrics import metric_table
-from pytest_ragmetrics.explain.phrases import text_table
-from pytest_ragmetrics.judges.transport import Reply
+from pytest_ragmetrics.cli.metrics import metric_table
+from pytest_ragmetrics.judges.transports.values import Reply
 from pytest_ragmetrics.metrics.registry import built_in_metrics
-from pytest_ragmetrics.records import render_json
 from pytest_ragmetrics.report.history import write_history
+from pytest_ragmetrics.runs.records import render_json
+from pytest_ragmetrics.runs.wording.figures import text_table
 from tests.histories import month
 from tests.showcase import baseline, showcase
 

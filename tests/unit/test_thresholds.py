@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.stats import thresholds
+from pytest_ragmetrics.stats import cutoffs as thresholds
 from pytest_ragmetrics.stats.agreement import agreement
+from pytest_ragmetrics.stats.cutoffs import calibration_figures, reliability, roundest, suggest_threshold
 from pytest_ragmetrics.stats.intervals import rate_interval
-from pytest_ragmetrics.stats.thresholds import calibration_figures, reliability, roundest, suggest_threshold
 
 SCORES = [0.0, 0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0]
 GOOD = [False, False, False, True, False, True, True, True, True, True]

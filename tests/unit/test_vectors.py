@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.cache.entry import CacheError
 from pytest_ragmetrics.cache.transport import read_vector, vector_text
+from pytest_ragmetrics.core.errors import CacheError
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragmetrics import records as shapes
 from pytest_ragmetrics.report.figures import build_gate_view
-from pytest_ragmetrics.report.html import environment
-from pytest_ragmetrics.report.view import build_test_views
-from pytest_ragmetrics.run_comparison import compare_documents
+from pytest_ragmetrics.report.page import environment
+from pytest_ragmetrics.report.tests_view import build_test_views
+from pytest_ragmetrics.runs import records as shapes
+from pytest_ragmetrics.runs.compare import compare_documents
 from tests.documents import FILE, document, gate, record, row, usage, verdict
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.report.view import TestView
+    from pytest_ragmetrics.report.tests_view import TestView
 
 FAILED = record(score=0.4, outcome="failed", reason="Matched 2/5 quoted spans")
 UNSCORED = record(score=None, outcome="unscored", reason="no claims")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.judges.schema import InvalidAnswer, Schema, distinct, listed, validate
 from pytest_ragmetrics.text.sentences import sentence_table
 

@@ -1,5 +1,5 @@
 // The queue of answers: one is shown at a time, its label kept in this browser, all exported as lines of JSON. A line is
-// written as calibration/labels.py writes it: the label, then the text that is packed into this page.
+// written as evaluation/calibration/labels.py writes it: the label, then the text that is packed into this page.
 const LABELS = { 1: 1, 0: 0, s: null };
 const main = document.querySelector("main");
 const key = `ragmetrics label ${main.dataset.key}`;

@@ -1,0 +1,191 @@
+"""`ragmetrics cache`: maintains the answers kept on this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from pytest_ragmetrics.cache.cassette import Cassette
+from pytest_ragmetrics.cache.folder import FOLDER, VARIABLE, default_folder
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.cli.command import Command, checked, fitted, terminal_width, write
+from pytest_ragmetrics.core.errors import CacheError, RagMetricsError
+from pytest_ragmetrics.runs.wording.figures import text_table
+from pytest_ragmetrics.text.unicode import printable
+
+_MODE = "RAGMETRICS_CACHE"
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def answers_folder(given: Path | None, command: str) -> Path | None:
+    """Return where a command that judges keeps answers, ``None`` for nowhere; ``given`` is its ``--cache-dir``."""
+    mode = os.environ.get(_MODE, "").strip() or "auto"
+    if mode not in ("auto", "off"):
+        msg = f"{_MODE}={mode} is for runs of pytest: {command} knows auto and off"
+        raise RagMetricsError(f"{msg}. Use rag_calibrated() in a test" if command == "calibrate" else msg)
+    return None if mode == "off" else given or default_folder()
+
+
+def read_age(text: str) -> timedelta:
+    """Return the length of time in ``90m``, ``12h``, ``30d`` or ``8w``; raise ``ValueError`` for anything else.
+
+    >>> read_age("30d").days
+    30
+    """
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not (number.isascii() and number.isdigit()):
+        raise ValueError(f"{text!r} is not a length of time such as 90m, 12h, 30d or 8w")
+    try:
+        return timedelta(**{_UNITS[unit]: int(number)})
+    except OverflowError as error:
+        raise ValueError(f"{text!r} is longer than can be counted") from error
+
+
+def _describe(store: Store, _: Namespace) -> list[str]:
+    contents = store.contents()
+    kib = contents.size / 1024
+    size = f"{kib:,.0f} KiB" if kib < 1024 else f"{kib / 1024:,.1f} MiB"  # noqa: PLR2004 - KiB in a MiB
+    lines = [f"{store.folder}: {_entries(contents.entries)}, {size}"]
+    if contents.oldest and contents.newest:
+        tokens = f"{contents.prompt_tokens:,} prompt and {contents.completion_tokens:,} completion tokens"
+        lines.append(f"made {contents.oldest:%Y-%m-%d} to {contents.newest:%Y-%m-%d}, for {tokens}")
+        rows = [
+            ("", printable(task), printable(model), f"{count:,}") for (task, model), count in contents.kinds.items()
+        ]
+        lines += text_table(rows, width=terminal_width(), left=3)
+    return [*lines, *(f"  {file.name} was moved aside: it cannot be read; `clear` drops it" for file in store.aside())]
+
+
+def _verify(store: Store, arguments: Namespace) -> list[str]:
+    if arguments.remove:
+        store.mend()
+    faults = store.verify()
+    lines = [f"{printable(fault.key)}: {fault.problem}" for fault in faults]
+    if not faults:
+        redacted = sum(bool(entry.redacted) for entry in store)
+        unseen = f"; {redacted:,} redacted, which are checked where they are used" if redacted else ""
+        return [f"{store.folder}: {_entries(store.count())}, all sound{unseen}"]
+    if arguments.remove:
+        store.remove(faults)
+        return [*lines, f"{store.folder}: removed {_entries(len(faults))}"]
+    raise CacheError("\n".join([*lines, f"{store.folder}: {len(faults)} unsound; --remove drops them"]))
+
+
+def _prune(store: Store, arguments: Namespace) -> list[str]:
+    try:
+        limit = datetime.now(timezone.utc) - arguments.older_than
+    except OverflowError:
+        limit = datetime.min.replace(tzinfo=timezone.utc)
+    dropped = store.prune(limit)
+    return [f"{store.folder}: dropped {_entries(dropped)}, kept {store.count()}"]
+
+
+def _export(store: Store, arguments: Namespace) -> list[str]:
+    file, entries = arguments.file, {entry.key: entry for entry in store}
+    if faults := [f"{key}: {problem}" for key, entry in entries.items() if (problem := entry.problem())]:
+        to_do = "`ragmetrics cache verify --remove` drops what is unsound"
+        raise CacheError("\n".join([*faults, f"{file}: NOT written; {to_do}"]))
+    saved = Cassette(file).save(entries, complete=True)
+    if saved.refused:
+        msg = "\n".join([*map(str, saved.refused), f"{file}: written without them, {_entries(saved.entries)}"])
+        raise CacheError(msg)
+    return [f"{file}: {_entries(saved.entries)}"]
+
+
+def _import(store: Store, arguments: Namespace) -> list[str]:
+    lines = []
+    for file in arguments.files:
+        if not file.exists():
+            raise CacheError(f"{file}: there is no such cassette")
+        entries = Cassette(file).entries
+        kept = store.get_many(tuple(entries))
+        # Of two entries with one key the later one is kept.
+        news = [entry for key, entry in entries.items() if key not in kept or entry.made_at > kept[key].made_at]
+        store.put_many(news)
+        lines.append(f"{file}: took {len(news)} of {_entries(len(entries))}")
+    return lines
+
+
+def _verify_cassette(file: Path) -> list[str]:
+    if not file.exists():
+        raise CacheError(f"{file}: there is no such cassette")
+    count, faults = Cassette(file).verify()
+    if faults:
+        to_do = "take the file as it was committed, or delete these lines: they are recorded again"
+        raise CacheError("\n".join([*map(str, faults), f"{file}: {len(faults)} unsound; {to_do}"]))
+    bare = sum(not entry.digest for entry in Cassette(file).entries.values())
+    unseen = f"; {bare:,} without a digest: of these an edited reply is not seen" if bare else ""
+    return [f"{file}: {_entries(count)}, all sound{unseen}"]
+
+
+def _warn(text: str) -> None:
+    write(sys.stderr, f"ragmetrics: {text}\n")
+
+
+def _entries(count: int) -> str:
+    return f"{count:,} {'entry' if count == 1 else 'entries'}"
+
+
+def _action(
+    name: str, summary: str, work: Callable[[Store, Namespace], Sequence[str]], *names: str, **options: Any
+) -> Command:
+    """Return the command of work on the store, with the argument that it takes, if any."""
+
+    def run(arguments: Namespace) -> Sequence[str]:
+        if getattr(arguments, "cassette", None) is not None:
+            return _verify_cassette(arguments.cassette)
+        with Store(arguments.dir or default_folder(), warn=_warn) as store:
+            if work is not _import and not store.exists():
+                raise CacheError(f"{store.folder}: there is no cache")
+            return fitted(work(store, arguments))
+
+    def configure(parser: ArgumentParser) -> None:
+        if names:
+            parser.add_argument(*names, **options)
+        if work is _verify:
+            parser.add_argument(
+                "cassette", nargs="?", type=Path, metavar="CASSETTE", help="check this file instead of the local cache"
+            )
+
+    return Command(name=name, help=summary, run=run, configure=configure)
+
+
+CACHE = Command(
+    name="cache",
+    help="Tend the answers kept on this machine.",
+    configure=lambda parser: parser.add_argument(
+        "--dir", type=Path, help=f"the folder of the cache (default: ${VARIABLE}, else {FOLDER} here or above)"
+    ),
+    commands=(
+        _action("stats", "Say what the cache contains.", _describe),
+        _action(
+            "verify",
+            "Check the database and every entry, or those of a cassette.",
+            _verify,
+            "--remove",
+            action="store_true",
+            help="drop what is unsound",
+        ),
+        _action(
+            "prune",
+            "Drop the entries made longer ago than an age.",
+            _prune,
+            "--older-than",
+            type=checked(read_age),
+            required=True,
+            metavar="AGE",
+            help="such as 12h, 30d or 8w",
+        ),
+        _action("export", "Write all entries into a cassette.", _export, "file", type=Path, metavar="FILE"),
+        _action(
+            "import", "Take over the entries of cassettes.", _import, "files", type=Path, metavar="FILE", nargs="+"
+        ),
+        _action("clear", "Drop everything.", lambda store, _: [f"{store.folder}: dropped {_entries(store.clear())}"]),
+    ),
+)

@@ -1,0 +1,152 @@
+"""`ragmetrics calibrate`: the agreement of a judge's scores with human labels."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics.cli.cache import answers_folder
+from pytest_ragmetrics.cli.command import (
+    Command,
+    CommandResult,
+    checked,
+    count,
+    fitted,
+    number,
+    output,
+    take_scoring,
+    with_local_modules,
+)
+from pytest_ragmetrics.core.errors import ArgumentError
+from pytest_ragmetrics.core.files import write_atomically
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.evaluation.calibration.result import Calibration
+
+
+@with_local_modules
+def _calibrate(arguments: argparse.Namespace) -> CommandResult:
+    from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines, floor_line
+
+    if (marked := _marked(arguments)) is not None:
+        return CommandResult(lines=marked, status=0)
+    found = _measured(arguments)
+    lines = [*calibration_lines(found, worst=arguments.worst), *_written(arguments, found)]
+    faults = []
+    if arguments.min_kappa is not None:
+        floor, by = arguments.min_kappa, arguments.by
+        faults = fault_lines(found, floor, by=by, skip_unscored=arguments.skip_unscored)
+        lines += [f"FAILED: {fault}" for fault in faults] or [f"passed: {floor_line(found, floor, by=by)}"]
+    return CommandResult(lines=fitted(lines), status=int(bool(faults)))
+
+
+def _marked(arguments: argparse.Namespace) -> list[str] | None:
+    """Return the lines on a file that has marks of findings alone, ``None`` for one with answers."""
+    from pytest_ragmetrics.evaluation.calibration.marks import marked_verdicts, read_labelled
+    from pytest_ragmetrics.evaluation.calibration.result import CalibrationError
+    from pytest_ragmetrics.evaluation.calibration.text import mark_lines
+
+    answers, marks = read_labelled(arguments.file, base=Path.cwd(), columns=arguments.columns)
+    if answers:
+        return None
+    for option in ("min_kappa", "json", "html"):
+        if getattr(arguments, option) is not None:
+            flag = f"--{option.replace('_', '-')}"
+            raise CalibrationError(f"{arguments.file} has marks alone, and {flag} takes labels: see ragmetrics label")
+    lines = mark_lines(marked_verdicts(marks, arguments.metric))
+    if not lines:
+        names = ", ".join(sorted({mark.metric for mark in marks}))
+        raise CalibrationError(f"{arguments.file} has no mark of {arguments.metric}; it has {names}")
+    return lines
+
+
+def _measured(arguments: argparse.Namespace) -> Calibration:
+    from pytest_ragmetrics.evaluation.calibration.calibrate import calibrate
+    from pytest_ragmetrics.evaluation.calibration.result import CalibrationError, LabelScale
+
+    low, high = arguments.label_scale
+    try:
+        scale = LabelScale(field=arguments.label_field, low=low, high=high, good_from=arguments.good_from)
+    except ValueError as error:
+        raise ArgumentError(str(error)) from error
+    if arguments.json is not None and arguments.json.resolve() == arguments.file.resolve():
+        raise ArgumentError("--json would replace the labelled answers: name another file")
+    cache_dir = answers_folder(arguments.cache_dir, "calibrate")
+    try:
+        return calibrate(
+            arguments.metric,
+            arguments.file,
+            judge=arguments.judge,
+            embedder=arguments.embedder,
+            threshold=arguments.threshold,
+            label_scale=scale,
+            group_field=arguments.group_field,
+            aim=arguments.aim.replace("-", "_"),
+            limit=arguments.limit,
+            columns=arguments.columns,
+            cache_dir=cache_dir,
+            concurrency=arguments.concurrency,
+            seed=arguments.seed,
+            progress=True,
+            vacuous=arguments.vacuous,
+        )
+    except (TypeError, ValueError) as error:
+        raise CalibrationError(f"{arguments.file}: {error}") from error
+
+
+def _written(arguments: argparse.Namespace, found: Calibration) -> list[str]:
+    from pytest_ragmetrics.report.page import render_calibration
+
+    texts = {}
+    if arguments.json is not None:
+        texts[arguments.json] = found.to_json()
+    if arguments.html is not None:
+        texts[arguments.html] = render_calibration(found)
+    for path, text in texts.items():
+        write_atomically(path, text)
+    return [f"{path}: written" for path in texts]
+
+
+def _metric(text: str) -> str:
+    from pytest_ragmetrics.metrics.registry import metric_named
+
+    metric_named(text)
+    return text
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    answers = "labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one; "
+    answers += "or the marks that the page of a report saved"
+    add("file", type=Path, metavar="FILE", help=answers)
+    add("--limit", type=count(), metavar="N", help="take the first N rows")
+    add("--label-field", default="label", metavar="NAME", help="the field of the label (default: label)")
+    scale = "the worst and the best label (default: 0 1)"
+    add("--label-scale", type=number(), nargs=2, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help=scale)
+    add("--good-from", type=number(), metavar="X", help="the lowest label of a good answer (default: the middle)")
+    group = "names what rows have in common, such as their source (default: group, else cluster)"
+    add("--group-field", metavar="NAME", help=group)
+    add("--metric", type=checked(_metric), required=True, metavar="NAME", help="see ragmetrics metrics")
+    take_scoring(parser, seed="of the folds and resamples")
+    add("--threshold", type=number(), metavar="T", help="the score at which an answer passes (default: the suggested)")
+    aim = "what a threshold is suggested for (default: %(default)s)"
+    add("--aim", choices=("balanced-accuracy", "kappa"), default="balanced-accuracy", help=aim)
+    floor = "exit with status 1 if the lower end of the interval of Cohen's kappa is below X, or a row is unscored"
+    add("--min-kappa", type=number(-1, 1), metavar="X", help=floor)
+    by = "compare the lower end of the interval with --min-kappa (default), or the estimate alone"
+    add("--by", choices=("bound", "estimate"), default="bound", help=by)
+    add("--skip-unscored", action="store_true", help="let --min-kappa pass over unscored rows")
+    counts = "leave answers with nothing to check out of all figures, or count their scores (default: %(default)s)"
+    add("--vacuous", choices=("skip", "count"), default="skip", help=counts)
+    add("--html", type=output(".html"), metavar="FILE.html", help="write a page")
+    add("--json", type=output(), metavar="FILE", help="write the figures, for Evaluation.corrected_mean()")
+    add("--worst", type=count(), default=10, metavar="N", help="disagreements to show (default: %(default)s)")
+
+
+CALIBRATE = Command(
+    "calibrate",
+    "Say how far the scores of a judge agree with the labels of people, and which threshold suits them.",
+    _calibrate,
+    _configure,
+)

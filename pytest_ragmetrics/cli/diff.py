@@ -1,0 +1,141 @@
+"""`ragmetrics report diff`: two runs against each other, or answers to the same rows in two or three columns."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics.cli.command import CommandResult, fitted, number, output
+from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
+from pytest_ragmetrics.core.files import write_atomically
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.report.columns import ComparedColumns
+    from pytest_ragmetrics.runs.compare import RunComparison
+    from pytest_ragmetrics.runs.records import Document
+
+
+class NothingComparedError(RagMetricsError):
+    """Two runs have no scores that can be compared."""
+
+
+def diff(arguments: argparse.Namespace) -> CommandResult:
+    """Return what changed between two runs; of more columns which is better, and of any two or three a page."""
+    from pytest_ragmetrics.evaluation.score_files import read_run
+    from pytest_ragmetrics.report.columns import COLUMNS
+
+    files: list[Path] = arguments.files
+    if arguments.by is None and (len(files) not in COLUMNS or arguments.value):
+        raise ArgumentError("give two or three files, or one with --by KEY to compare values of its metadata")
+    if arguments.by is not None and len(files) > 1:
+        raise ArgumentError(f"--by={arguments.by} compares values of one run: give one file")
+    runs = [read_run(file) for file in files]
+    lines, status = _diff_of_two(arguments, *runs) if len(runs) == COLUMNS[0] else _diff_of_columns(arguments, runs)
+    if arguments.html is not None:
+        lines = [*lines, _write_page(arguments.html, _compared(arguments, runs))]
+    return CommandResult(lines=fitted(lines), status=status)
+
+
+def _diff_of_two(arguments: argparse.Namespace, old: Document, new: Document) -> CommandResult:
+    from pytest_ragmetrics.runs.compare import compare_documents
+
+    comparison = compare_documents(new, old)
+    if arguments.fail_on_worse and not any(metric.pairs for metric in comparison.metrics):
+        msg = f"{' and '.join(map(str, arguments.files))} have no scores that can be compared"
+        raise NothingComparedError("\n".join([msg, *_difference(comparison)]))
+    for metric in comparison.metrics:
+        _check_margin(arguments.margin, metric.metric)
+    worse = [c for c in comparison.of("worse") if -(c.change or 0.0) > arguments.margin]
+    found = arguments.fail_on_worse and bool(worse or comparison.of("unscored"))
+    return CommandResult(lines=_difference(comparison), status=int(found))
+
+
+def _diff_of_columns(arguments: argparse.Namespace, runs: Sequence[Document]) -> CommandResult:
+    from pytest_ragmetrics.report.columns import column_lines, has_worse
+
+    compared = _compared(arguments, runs)
+    if arguments.fail_on_worse and all(metric.why for metric in compared.metrics):
+        raise NothingComparedError("\n".join(["there are no scores that can be compared", *column_lines(compared)]))
+    for metric in compared.metrics:
+        _check_margin(arguments.margin, metric.metric)
+    return CommandResult(
+        lines=column_lines(compared), status=int(arguments.fail_on_worse and has_worse(compared, arguments.margin))
+    )
+
+
+def _compared(arguments: argparse.Namespace, runs: Sequence[Document]) -> ComparedColumns:
+    from pytest_ragmetrics.report.columns import columns_of_runs, columns_of_values, compare_answers
+
+    if arguments.by is not None:
+        return compare_answers(columns_of_values(runs[0], arguments.by, arguments.value))
+    return compare_answers(columns_of_runs(list(zip(_names(arguments.files), runs, strict=True))))
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """Return what the files are called: by their names, by their paths where two have one name."""
+    names = Counter(file.stem for file in files)
+    return [file.stem if names[file.stem] == 1 else str(file) for file in files]
+
+
+def _write_page(path: Path, compared: ComparedColumns) -> str:
+    from pytest_ragmetrics.report.page import render_columns
+    from pytest_ragmetrics.runs.wording.figures import counted
+
+    write_atomically(path, render_columns(compared))
+    return f"{path}: written, {counted(len(compared.rows), 'row')}"
+
+
+def _check_margin(margin: float, metric: str) -> None:
+    """Raise ``ArgumentError`` for a margin longer than the scale of a metric: no loss would be beyond it."""
+    from pytest_ragmetrics.metrics.asserting import check_bound
+    from pytest_ragmetrics.metrics.registry import scale_of
+
+    low, high = scale_of(metric) or (-math.inf, math.inf)
+    try:
+        check_bound("--margin", margin, metric=metric, scale=(0.0, high - low))
+    except ValueError as error:
+        raise ArgumentError(str(error)) from error
+
+
+def _difference(comparison: RunComparison) -> list[str]:
+    from pytest_ragmetrics.runs.wording.runs import change_line, change_lines, metric_change_lines
+
+    better = reversed(comparison.of("better"))
+    others = comparison.of("nothing to check", "scored again", "new", "gone")
+    return [
+        *change_lines(comparison, shown=len(comparison.changes)),
+        *(f"  {change_line(change)}" for change in (*better, *others)),
+        *metric_change_lines(comparison),
+    ]
+
+
+def configure_diff(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument(
+        "files",
+        type=Path,
+        metavar="RUN.json",
+        nargs="+",
+        help="two or three files of --rag-json, or of ragmetrics score (.jsonl, .parquet), the oldest first",
+    )
+    parser.add_argument(
+        "--html", type=output(".html"), metavar="FILE.html", help="write a page of answers side by side"
+    )
+    parser.add_argument(
+        "--by", metavar="KEY", help="compare the values of this key of the metadata, such as model, in one file"
+    )
+    parser.add_argument(
+        "--value", action="append", default=[], metavar="V", help="a value of --by; give it two or three times"
+    )
+    parser.add_argument(
+        "--fail-on-worse",
+        action="store_true",
+        help="exit with status 1 if a score became worse or was lost (unscored), against the first file or value",
+    )
+    parser.add_argument(
+        "--margin", type=number(0), default=0.0, metavar="X", help="how much worse a score may become (default: 0)"
+    )

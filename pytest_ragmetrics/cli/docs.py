@@ -1,0 +1,187 @@
+"""`ragmetrics docs`: shows the pages of `pytest_ragmetrics/docs`, and the entries of the reference by name."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics.cli.command import Command, terminal_width
+from pytest_ragmetrics.core.errors import ArgumentError
+from pytest_ragmetrics.core.other_tools import NAMES, equivalent_of
+from pytest_ragmetrics.runs.wording.figures import text_table
+from pytest_ragmetrics.text.unicode import printable_lines
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+FOLDER = Path(__file__).parents[1] / "docs"
+#: The order of the topics; those in no folder of this list come last.
+_FOLDERS = ("tutorial", "how-to/", "explanation", "reference/")
+_HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
+_FENCED = re.compile(r"^(`{3,}).*?^\1`*$", re.MULTILINE | re.DOTALL)
+#: The line of an entry with the other names it is found by.
+_ALSO = re.compile(r"\n\nAlso: (.+)")
+#: Topics that list pages, and what the topics of those begin with.
+_LISTS = {**dict.fromkeys(("", "-h", "--help", "index"), ""), "how-to": "how-to/", "reference": "reference/"}
+#: What a name may have around it where it is used: a way to a page, a decorator, a value or arguments, an ending.
+_AROUND = re.compile(r"^(?:[./]*/|@)|(?<=.)[=(].*$|\.md$", re.DOTALL)
+#: What a topic may leave out: how names of the plugin and pages on moving begin, and the last letter of a plural.
+_LEFT_OUT = re.compile(r"^(?:--)?(?:rag|from)[-_ ]|s$", re.IGNORECASE)
+#: How many pages with a word are named.
+_MENTIONED = 4
+_CODE = re.compile(r"`([^`]+)`")
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Page:
+    """A page: its topic, which is its path without ``.md``, and its text in Markdown."""
+
+    topic: str
+    text: str
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The topic, and its last part."""
+        return self.topic, self.topic.rpartition("/")[2]
+
+    @property
+    def title(self) -> str:
+        """The first heading."""
+        return next((line[2:] for line in self.text.splitlines() if line.startswith("# ")), self.topic)
+
+    @property
+    def summary(self) -> str:
+        """The first sentence below the title, without links."""
+        below = f"\n{self.text}".partition("\n# ")[2].partition("\n\n")[2]
+        paragraphs = (part.strip() for part in below.split("\n\n"))
+        first = _LINK.sub(r"\1", " ".join(next(filter(None, paragraphs), "").split()))
+        return re.split(r"(?<=[\w)`*][.!?]) (?=[A-Z`*])", first)[0].rstrip(":")
+
+    def entries(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield the sections below the headings, each with the names it is found by."""
+        # A line of code may look like a heading.
+        masked = _FENCED.sub(lambda block: "." * len(block[0]), self.text)
+        found = list(_HEADING.finditer(masked))
+        for number, heading in enumerate(found):
+            after = (other.start() for other in found[number + 1 :] if len(other[1]) <= len(heading[1]))
+            text = self.text[heading.start() : next(after, None)].rstrip()
+            also = _ALSO.match(text, heading.end() - heading.start())
+            named = heading[2] if also is None else f"{heading[2]} {also[1]}"
+            yield (heading[2].replace("`", ""), *_CODE.findall(named)), text
+
+
+def pages(folder: Traversable | None = None) -> tuple[Page, ...]:
+    """Return all pages, in the order in which they are listed; by default those of this package, also in an archive.
+
+    >>> "tutorial" in [page.topic for page in pages()]
+    True
+    """
+
+    def order(page: Page) -> tuple[int, str]:
+        known = (number for number, start in enumerate(_FOLDERS) if page.topic.startswith(start))
+        return next(known, len(_FOLDERS)), page.topic
+
+    texts = _texts(folder or files("pytest_ragmetrics") / "docs")
+    found = (Page(topic=topic, text=_COMMENT.sub("", text)) for topic, text in texts)
+    return tuple(sorted((page for page in found if page.topic != "index"), key=order))
+
+
+def _texts(folder: Traversable, place: str = "") -> Iterator[tuple[str, str]]:
+    for file in folder.iterdir():
+        if file.is_dir():
+            yield from _texts(file, f"{place}{file.name}/")
+        elif file.name.endswith(".md"):
+            yield f"{place}{file.name.removesuffix('.md')}", file.read_text("utf-8")
+
+
+def topic_text(topic: str) -> str:
+    """Return the page of a topic, else the entries of a name; raise ``ArgumentError`` that lists the nearest ones.
+
+    >>> topic_text("--rag-max-cost").splitlines()[0]
+    '## `--rag-max-cost`'
+    """
+    every = pages()
+    place, _, anchor = (_AROUND.sub("", part.strip()) for part in topic.strip().partition("#"))
+    if anchor:
+        # The place may be unknown, as that of an anchor alone is.
+        beside = [page for page in every if _folded(place) in map(_folded, page.names)]
+        found = _entries(anchor, beside or every, _folded)
+    else:
+        last = re.sub(r"@\d+$", "@k", place.rpartition(".")[2])
+        asked = ((topic, _folded), (place, _folded), (last, _folded), (last, _shortened))
+        found = next(filter(None, (_page_or_entries(name, every, fold) for name, fold in asked)), [])
+    if found:
+        return "\n\n".join(found)
+    names: dict[str, str] = {_folded(page.topic): page.topic for page in every}
+    for name in (name for page in every for known, _ in page.entries() for name in known):
+        names.setdefault(_folded(name), name)
+    near = [names[name] for name in get_close_matches(_folded(topic)[:60], names, 3, cutoff=0.75)]
+    often = {page.topic: page.text.casefold().count(topic.casefold()) for page in every}
+    mentioned = [name for name in sorted(often, key=often.__getitem__, reverse=True) if often[name]][:_MENTIONED]
+    hint = f"did you mean {' or '.join(near)}?" if near else "`ragmetrics docs` lists all of them"
+    if mentioned:
+        hint = f"it is mentioned in {', '.join(mentioned)}" + (f"; {hint}" if near else "")
+    hint = f"write {NAMES[topic]}" if topic in NAMES else equivalent_of(topic) or hint
+    raise ArgumentError(f"there is no topic {topic!r}: {hint}")
+
+
+def _page_or_entries(name: str, every: Sequence[Page], fold: Callable[[str], str]) -> list[str]:
+    wanted = fold(name)
+    found = (page.text.strip() for page in every if wanted and wanted in map(fold, page.names))
+    return list(islice(found, 1)) or _entries(name, every, fold)
+
+
+def _entries(name: str, every: Sequence[Page], fold: Callable[[str], str]) -> list[str]:
+    wanted = fold(name)
+    return [text for page in every for known, text in page.entries() if wanted and wanted in map(fold, known)]
+
+
+def _folded(name: str) -> str:
+    """Return a name without the differences in which options, ini keys, classes and metrics are written."""
+    return re.sub(r"[-_` ]", "", name).casefold()
+
+
+def _shortened(name: str) -> str:
+    return _folded(_LEFT_OUT.sub("", name))
+
+
+def _listing(start: str) -> Iterator[str]:
+    yield "usage: ragmetrics docs [TOPIC]"
+    yield "TOPIC is a page of this list, or the name of a metric, option, marker, fixture, hook, command or function."
+    yield ""
+    rows = [(page.topic, page.summary.replace("`", "")) for page in pages() if page.topic.startswith(start)]
+    table = text_table([("topic", "what it says"), *rows], width=terminal_width(), left=2)
+    yield from map(str.rstrip, table)
+
+
+def _docs(arguments: argparse.Namespace) -> Sequence[str]:
+    topic = " ".join(arguments.topic)
+    start = _LISTS.get(topic.strip(" /"))
+    lines = topic_text(topic).splitlines() if start is None else list(_listing(start))
+    if not sys.stdout.isatty():
+        return lines
+    from pydoc import pager
+
+    pager(printable_lines("\n".join(lines)))
+    return ()
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    # Options of pytest are topics too: nothing is an option here.
+    parser.prefix_chars = ""
+    parser.add_argument("topic", nargs="*", metavar="TOPIC", help="a page, or a name: of a metric, an option, a hook")
+
+
+DOCS = Command(
+    "docs", "Show the documentation: a page, or the entry of a metric, an option or another name.", _docs, _configure
+)

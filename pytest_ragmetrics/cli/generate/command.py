@@ -1,0 +1,99 @@
+"""`ragmetrics generate`: a first golden set out of documents."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics.cli.command import (
+    Command,
+    CommandResult,
+    checked,
+    count,
+    output,
+    take_judge,
+    take_run,
+    with_local_modules,
+)
+from pytest_ragmetrics.core.errors import RagMetricsError
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.cli.generate.golden_set import GoldenFile
+
+_LANGUAGE = re.compile(r"[^\W\d_][\w() -]{0,39}")
+
+
+@with_local_modules
+def _generate(arguments: argparse.Namespace) -> CommandResult:
+    from pytest_ragmetrics.cache.folder import default_folder
+    from pytest_ragmetrics.cli.generate.documents import find_documents, read_passages
+    from pytest_ragmetrics.cli.generate.golden_set import GoldenFile, GoldenSet, spread, writer
+    from pytest_ragmetrics.core import loop
+    from pytest_ragmetrics.evaluation.engine import Engine
+    from pytest_ragmetrics.judges.transports.budget import Budget, Limits
+
+    found, others = find_documents(arguments.docs, output=arguments.output)
+    documents = [read_passages(path, name) for name, path in found.items()]
+    budget = Budget(Limits(calls=arguments.max_calls), options="--max-")
+    cache = arguments.cache_dir or default_folder()
+    engine = Engine(judge=arguments.judge, cache_dir=cache, concurrency=arguments.concurrency, budget=budget)
+    wanted: int = arguments.questions
+    try:
+        golden = GoldenSet(
+            judge=writer(engine, arguments.judge),
+            file=GoldenFile(arguments.output),
+            transport=engine.transport,
+            questions=wanted,
+            width=arguments.concurrency,
+            language=arguments.language,
+        )
+        try:
+            loop.run(golden.fill(spread(documents, seed=arguments.seed)))
+        except KeyboardInterrupt:
+            golden.stopped = RagMetricsError("interrupted")
+        finally:
+            # On the thread of the loop, where a request in flight may still append after Ctrl-C.
+            loop.run(_closed(golden.file))
+    finally:
+        engine.close()
+        budget.close()
+    if golden.stopped is not None and not golden.usage.calls + golden.usage.cached_calls:
+        raise golden.stopped
+    return CommandResult(lines=golden.summary(arguments.output, others), status=int(len(golden.file.rows) < wanted))
+
+
+async def _closed(file: GoldenFile) -> None:
+    file.close()
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("docs", type=Path, metavar="DOCS", nargs="+", help="text files, folders of them, or a .jsonl file of passages")
+    out = "the set; rows that are there are kept and count"
+    add("-o", "--output", type=output(".jsonl"), required=True, metavar="FILE.jsonl", help=out)
+    add("--questions", type=count(), required=True, metavar="N", help="how many rows it is to have")
+    model = "the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)"
+    take_judge(parser, default="auto", help=model)
+    language = "such as German (default: auto, the documents')"
+    add("--language", type=checked(_language), metavar="NAME", help=language)
+    requests, cache = "requests at a time (default: 32)", "as for `ragmetrics cache`"
+    take_run(parser, requests=requests, cache=cache, seed="which passages are asked about")
+    add("--max-calls", type=count(), metavar="N", help="ask the judge at most so often")
+
+
+def _language(text: str) -> str | None:
+    if text.strip() == "auto":
+        return None
+    if not _LANGUAGE.fullmatch(text.strip()):
+        raise ValueError(f"{text!r} is no name of a language, such as German or de")
+    return text.strip()
+
+
+GENERATE = Command(
+    "generate",
+    "Write a first golden set: questions about documents, with answers and the passages that support them.",
+    _generate,
+    _configure,
+)

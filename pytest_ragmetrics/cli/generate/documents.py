@@ -1,0 +1,289 @@
+"""Documents of a golden set: finding them, reading them, and cutting them into passages at headings and paragraphs."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pytest_ragmetrics.core.errors import ArgumentError, DatasetError
+from pytest_ragmetrics.core.files import absolute, read_data
+from pytest_ragmetrics.text.sentences import split_sentences
+from pytest_ragmetrics.text.unicode import printable
+
+#: The longest passage that is cut here (characters).
+LONGEST = 1500
+# A heading begins a new passage if the one before it is at least this long; shorter sections share a passage.
+_SECTION = 300
+_LONGEST_HEADING = 200
+#: Endings of the documents that are cut into passages.
+TEXTS = (".md", ".rst", ".txt")
+#: The ending of files of given passages, one a line.
+PASSAGES = ".jsonl"
+
+_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}$")
+_MARKDOWN_LEVELS = {"=": 1, "-": 2}
+_BOM = "\ufeff"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourcePassage:
+    """A piece of a document, word for word, and its place: offsets in code points, or the line of a given passage."""
+
+    id: str
+    text: str
+    file: str
+    start: int | None = None
+    end: int | None = None
+    line: int | None = None
+    heading: str = ""
+
+
+def row_id(text: str) -> str:
+    """Return the id of the row that is made of a passage, which depends on its text alone."""
+    return f"golden-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:12]}"
+
+
+def find_documents(arguments: Iterable[Path], *, output: Path) -> tuple[dict[str, Path], list[str]]:
+    """Return the documents of files and folders by name, in order, and the names of other files in the folders.
+
+    A folder means every text file in it and below, except hidden ones and ``output``; a file of given passages
+    must be named itself. Raises :class:`ArgumentError` for a missing file, one of another kind, two files that would
+    have the same name, and if there is no document at all.
+    """
+    documents: dict[str, Path] = {}
+    others: list[str] = []
+    for argument in arguments:
+        for path, name in _files(argument):
+            if path.resolve() == output.resolve():
+                continue
+            if path.suffix.lower() not in TEXTS and path != argument:
+                others.append(name)
+            elif not documents.setdefault(name, path).samefile(path):
+                msg = f"{documents[name]} and {path} would both be called {name}: start in a folder above both"
+                raise ArgumentError(printable(msg))
+    if not documents:
+        passed_over = f" (passed over: {', '.join(others[:3])})" if others else ""
+        raise ArgumentError(printable(f"there is no {', '.join(TEXTS)} file to read{passed_over}"))
+    return documents, others
+
+
+def _files(argument: Path) -> Iterator[tuple[Path, str]]:
+    # Rows are committed, and absolute paths mean nothing on another machine: a name is the path from the current
+    # folder, else it begins with the last name of the argument.
+    whole = absolute(argument)
+    here = Path.cwd()
+    base = whole.relative_to(here) if whole.is_relative_to(here) else Path(whole.name)
+    if argument.is_dir():
+        for parts in sorted(path.relative_to(argument).parts for path in argument.rglob("*") if path.is_file()):
+            if not any(part.startswith(".") for part in parts):
+                yield argument.joinpath(*parts), _encodable(base.joinpath(*parts))
+        return
+    if not argument.is_file():
+        raise ArgumentError(f"{argument}: there is no such file or folder")
+    if argument.suffix.lower() not in (*TEXTS, PASSAGES):
+        raise ArgumentError(f"{argument}: is no {', '.join((*TEXTS, PASSAGES))} file: save its text as one of these")
+    yield argument, _encodable(base)
+
+
+def _encodable(path: Path) -> str:
+    # File systems allow bytes that UTF-8 cannot encode.
+    return path.as_posix().encode("utf-8", "replace").decode()
+
+
+def read_passages(path: Path, name: str) -> tuple[SourcePassage, ...]:
+    """Return the passages of a document; raise ``DatasetError`` naming file and line if it cannot be read."""
+    text, suffix = _text(path, printable(name)), path.suffix.lower()
+    if suffix == PASSAGES:
+        return tuple(_given(text, name))
+    return tuple(
+        SourcePassage(
+            id=f"{name}#{number}",
+            text=text[span.start : span.end],
+            file=name,
+            start=span.start,
+            end=span.end,
+            heading=span.heading,
+        )
+        for number, span in enumerate(split_passages(text, suffix), start=1)
+    )
+
+
+def _text(path: Path, file: str) -> str:
+    try:
+        data = read_data(path)
+    except OSError as error:
+        raise DatasetError(f"cannot be read: {error.strerror or error}", file=file) from error
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DatasetError("is UTF-16: save it as UTF-8", file=file, line=1)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        msg = f"byte 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8"
+        raise DatasetError(msg, file=file, line=data.count(b"\n", 0, error.start) + 1) from error
+    zero = text.find("\0")
+    if zero >= 0:
+        msg = "contains a zero byte, so it is no text file: leave it out"
+        raise DatasetError(msg, file=file, line=text.count("\n", 0, zero) + 1)
+    return text
+
+
+def _given(text: str, file: str) -> Iterator[SourcePassage]:
+    lines: dict[str, int] = {}
+    # Not str.splitlines(): a JSON string may contain the other characters that end a line there.
+    for number, line in enumerate(text.removeprefix(_BOM).split("\n"), start=1):
+        if not line.strip():
+            continue
+        place: dict[str, Any] = {"file": printable(file), "line": number}
+        try:
+            row: Any = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DatasetError(f"no JSON: {getattr(error, 'msg', error)}", **place) from error
+        values: Sequence[Any] = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
+        if not all(isinstance(value, str) and value.strip() for value in values):
+            raise DatasetError('a passage is {"id": "...", "text": "..."}, with a text in both', **place)
+        identity, passage = values
+        if any(map(_SURROGATE.search, values)):
+            raise DatasetError("contains half of a surrogate pair: write the whole character", **place)
+        first = lines.setdefault(identity, number)
+        if first != number:
+            msg = f"the id {printable(identity)!r} is already in line {first}: give each passage its own"
+            raise DatasetError(msg, **place, field="id")
+        yield SourcePassage(id=identity, text=passage, file=file, line=number)
+
+
+class Span(NamedTuple):
+    """The place of a passage in its document in code points, and the headings above it, outermost first."""
+
+    start: int
+    end: int
+    heading: str
+
+
+def split_passages(text: str, suffix: str) -> tuple[Span, ...]:
+    r"""Return the passages of a document in order; ``text[start:end]`` is one, without outer white space.
+
+    ``suffix`` (``.md``, ``.rst``, ``.txt``) says which headings there are. A passage has at most 1,500 characters of
+    whole paragraphs; longer paragraphs are cut between sentences. Takes time linear in the length of the text.
+
+    >>> text = "# Moths\n\nThey fly at night.\n"
+    >>> [text[span.start : span.end] for span in split_passages(text, ".md")]
+    ['# Moths\n\nThey fly at night.']
+    """
+    spans: list[Span] = []
+    for piece, has_heading in _pieces(text, suffix):
+        last = spans[-1] if spans else None
+        if last is None or piece.end - last.start > LONGEST or (has_heading and last.end - last.start >= _SECTION):
+            spans.append(piece)
+        else:
+            spans[-1] = last._replace(end=piece.end)
+    return tuple(spans)
+
+
+def _pieces(text: str, suffix: str) -> Iterator[tuple[Span, bool]]:
+    """Yield blocks, long ones as their sentences, and whether a piece begins with a heading."""
+    for block in _blocks(_lines(text, suffix)):
+        if block.end - block.start <= LONGEST:
+            yield Span(block.start, block.end, block.above), block.has_heading
+            continue
+        for number, (start, end) in enumerate(split_sentences(text[block.start : block.end])):
+            heading = block.within if number else block.above
+            yield Span(block.start + start, block.start + end, heading), block.has_heading and not number
+
+
+@dataclass(slots=True)
+class _Line:
+    """A line without outer white space; those of a heading have a ``level``, and one of them the ``title``."""
+
+    start: int
+    end: int
+    level: int = 0
+    title: str | None = None
+
+
+def _lines(text: str, suffix: str) -> list[_Line]:
+    lines: list[_Line] = []
+    fence, paragraph, rst_levels = "", 0, dict[str, int]()
+    at = len(_BOM) if text.startswith(_BOM) else 0
+    for raw in text[at:].splitlines(keepends=True):
+        bare = raw.rstrip()
+        lines.append(_Line(at + len(bare) - len(bare.lstrip()), at + len(bare)))
+        at += len(raw)
+        mark = _FENCE.match(bare) if suffix == ".md" else None
+        if fence or mark:  # comments in code look like headings
+            if mark and not fence:
+                fence = mark[1]
+            elif mark and mark[1].startswith(fence) and not bare.strip().strip(fence[0]):
+                fence = ""
+            paragraph = 0
+        elif suffix == ".md" and (atx := _ATX.match(bare)):
+            lines[-1].level, lines[-1].title = len(atx[1]), atx[2].rstrip("# \t")
+            paragraph = 0
+        elif suffix != ".txt" and (rule := _UNDERLINE.match(bare)):
+            if paragraph == 1:
+                # The levels of reStructuredText are in the order in which a document uses the marks.
+                level = _MARKDOWN_LEVELS.get(rule[1], 0) if suffix == ".md" else 0
+                if suffix == ".rst":
+                    level = rst_levels.setdefault(rule[1], len(rst_levels) + 1)
+                _underline(text, lines, level)
+                paragraph = 0 if level else paragraph
+        else:
+            paragraph = paragraph + 1 if bare else 0
+    return lines
+
+
+def _underline(text: str, lines: Sequence[_Line], level: int) -> None:
+    """Make a heading of the line before the last one, with a rule above it if there is one."""
+    title = lines[-2]
+    title.level, title.title = level, text[title.start : title.end] if level else None
+    lines[-1].level = level
+    above = lines[-3] if len(lines) > 2 else None  # noqa: PLR2004 - rule, title, rule
+    if above and _UNDERLINE.match(text[above.start : above.end]) and above.title is None:
+        above.level = level
+
+
+class _TextBlock(NamedTuple):
+    """A paragraph with the headings directly above it; ``above`` are the outer headings, ``within`` all of them."""
+
+    start: int
+    end: int
+    above: str
+    within: str
+    has_heading: bool
+
+
+def _blocks(lines: Iterable[_Line]) -> Iterator[_TextBlock]:
+    """Yield the paragraphs of a document; a heading belongs to the paragraph below it."""
+    headings: list[tuple[int, str]] = []
+    start: int | None = None
+    end, above, has_heading, has_body = 0, "", False, False
+    for line in [*lines, _Line(0, 0)]:
+        is_blank = line.start == line.end
+        if start is not None and has_body and (is_blank or line.level):
+            yield _TextBlock(start, end, above, _path(headings), has_heading)
+            start = None
+        if is_blank:
+            continue
+        if start is None:
+            start, above, has_heading, has_body = line.start, _path(headings), False, False
+        end = line.end
+        if line.title is not None:
+            headings = [heading for heading in headings if heading[0] < line.level]
+            above, has_heading = above if has_heading else _path(headings), True
+            headings.append((line.level, line.title[:_LONGEST_HEADING]))
+        elif not line.level:
+            has_body = True
+    if start is not None and not has_body:
+        yield _TextBlock(start, end, above, _path(headings), has_heading)
+
+
+def _path(headings: Iterable[tuple[int, str]]) -> str:
+    return " > ".join(title for _, title in headings)

@@ -1,0 +1,92 @@
+"""`ragmetrics probe`: the accuracy of a judge on questions with known answers, and its resistance to injections."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from pytest_ragmetrics.cli.command import (
+    Command,
+    CommandResult,
+    checked,
+    count,
+    number,
+    output,
+    take_judge,
+    with_local_modules,
+)
+from pytest_ragmetrics.cli.probes.probes import (
+    INJECTION,
+    KINDS,
+    ProbeFigures,
+    ask_probes,
+    choose,
+    figure_lines,
+    read_probes,
+)
+from pytest_ragmetrics.core.errors import ArgumentError
+from pytest_ragmetrics.core.files import prompt_folder, write_atomically
+from pytest_ragmetrics.evaluation.engine import Engine
+
+#: A probe and its counterpart.
+_FEWEST = 2
+
+
+@with_local_modules
+def _probe(arguments: argparse.Namespace) -> CommandResult:
+    chosen, besides = choose(read_probes(), tuple(arguments.kind or ()), arguments.limit)
+    # A floor for a figure that no chosen probe is part of is refused.
+    kinds = {probe.kind for probe in chosen}
+    if arguments.min_resistance is not None and INJECTION not in kinds:
+        raise ArgumentError(f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit")
+    if arguments.min_accuracy is not None and not kinds - {INJECTION}:
+        raise ArgumentError(f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind")
+    engine = Engine(judge=arguments.judge, cache_dir=arguments.cache_dir, prompts=arguments.prompts)
+    name = engine.judge().name
+    outcomes = ask_probes(engine, [*chosen, *besides])
+    figures = ProbeFigures(judge=name, chosen=outcomes[: len(chosen)], besides=outcomes[len(chosen) :])
+    if arguments.json is not None:
+        text = json.dumps(figures.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
+        write_atomically(arguments.json, f"{text}\n")
+    below = list(_below(figures, arguments))
+    return CommandResult(lines=[*figure_lines(figures), *below], status=int(bool(below)))
+
+
+def _below(figures: ProbeFigures, arguments: argparse.Namespace) -> Iterator[str]:
+    if all(outcome.found is None for outcome in figures.chosen):
+        yield "none of these probes was answered"
+        return
+    floors = (
+        ("accuracy", figures.accuracy, figures.lowest_accuracy, arguments.min_accuracy),
+        ("resistance", figures.resistance, figures.lowest_resistance, arguments.min_resistance),
+    )
+    for name, rate, lowest, floor in floors:
+        if floor is not None and lowest < floor:
+            note = "" if rate.estimate == lowest else ", counting what says nothing as wrong"
+            yield f"{name} {lowest:.3f} is below --min-{name}={floor:g}{note}"
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    take_judge(parser, required=True)
+    parser.add_argument("--kind", action="append", choices=KINDS, metavar="KIND", help=f"only {', '.join(KINDS)}")
+    parser.add_argument(
+        "--limit", type=count(_FEWEST), metavar="N", help="ask at most so many, spread over kinds and languages"
+    )
+    parser.add_argument("--json", type=output(), metavar="FILE", help="write figures and answers as JSON")
+    for name in ("accuracy", "resistance"):
+        parser.add_argument(
+            f"--min-{name}", type=number(0, 1), metavar="X", help=f"exit with status 1 if the {name} is below X"
+        )
+    prompts = checked(lambda text: prompt_folder(text, Path.cwd()))
+    parser.add_argument("--prompts", type=prompts, metavar="DIR", help="as the setting rag_prompts")
+    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="keep the answers there (default: nowhere)")
+
+
+PROBE = Command(
+    "probe",
+    "Ask a judge questions whose answers are known: how often it is right, and what deceives it.",
+    _probe,
+    _configure,
+)

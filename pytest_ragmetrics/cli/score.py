@@ -1,0 +1,169 @@
+"""`ragmetrics score`: the scores of logged answers, of any number, into a file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragmetrics.cli.cache import answers_folder
+from pytest_ragmetrics.cli.command import (
+    Command,
+    CommandResult,
+    checked,
+    count,
+    fitted,
+    number,
+    output,
+    take_scoring,
+    with_local_modules,
+)
+from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.datasets.streaming import LoggedRow
+    from pytest_ragmetrics.evaluation.score import Journal
+    from pytest_ragmetrics.judges.transports.budget import Budget, BudgetUse
+
+
+@with_local_modules
+def _score(arguments: argparse.Namespace) -> CommandResult:
+    from pytest_ragmetrics.datasets.streaming import stream_rows
+    from pytest_ragmetrics.evaluation.score import Journal
+    from pytest_ragmetrics.evaluation.score_files import check_output
+    from pytest_ragmetrics.judges.transports.budget import Budget, Limits
+
+    check_output(arguments.output)
+    if arguments.output.exists() and any(arguments.output.samefile(file) for file in arguments.rows if file.exists()):
+        raise ArgumentError(f"{arguments.output} would replace the rows: name another file")
+    rows = stream_rows(arguments.rows, limit=arguments.limit, columns=arguments.columns)
+    limits = Limits(calls=arguments.max_calls, tokens=arguments.max_tokens, cost=arguments.max_cost)
+    budget = Budget(limits, options="--max-")
+    # What the scores depend on.
+    settings = {name: getattr(arguments, name) for name in ("metrics", "judge", "embedder", "votes")}
+    settings |= {"columns": arguments.columns.fields} if arguments.columns.fields else {}
+    try:
+        with Journal(arguments.output, list(arguments.metrics), settings) as journal:
+            used = _fill(journal, journal.take_up(rows), arguments, budget)
+            journal.finish()
+        refused = budget.used().refused + used.refused
+        return CommandResult(lines=fitted(_summary(journal, arguments.output, budget, used)), status=int(refused > 0))
+    finally:
+        budget.close()
+
+
+def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Namespace, budget: Budget) -> BudgetUse:
+    """Score the rows that are left, and return what other processes spent; an error that ends it names the journal."""
+    from pytest_ragmetrics.core import loop
+    from pytest_ragmetrics.core.codec import dump
+    from pytest_ragmetrics.core.progress import Progress
+    from pytest_ragmetrics.evaluation.score import RowScorer, bounded_metrics, score_rows
+    from pytest_ragmetrics.evaluation.scoring import OwnSession, shared_cache
+    from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
+    from pytest_ragmetrics.judges.transports.budget import BudgetUse
+    from pytest_ragmetrics.runs.wording.figures import counted
+
+    shown = Progress("scored", None, done=journal.rows)
+
+    def take(row: Mapping[str, Any]) -> None:
+        journal.add(row)
+        shown.advance(note=journal.note())
+
+    metrics = bounded_metrics(arguments.metrics, judge=arguments.judge, embedder=arguments.embedder)
+    folder = answers_folder(arguments.cache_dir, "score")
+    shared = {} if folder is None else shared_cache()
+    options = {"concurrency": arguments.concurrency, "cache_dir": folder, "votes": arguments.votes}
+    try:
+        if arguments.on is not None:
+            from pytest_ragmetrics.evaluation.ray import score_rows_on_ray
+
+            address = arguments.on.removeprefix("ray").removeprefix("=") or None
+            return score_rows_on_ray(rows, metrics, take, address=address, limits=budget.limits, **options)
+        scorer = RowScorer(metrics, CircuitBreaker(arguments.concurrency), gives_up=True)
+        with OwnSession(folder, arguments.concurrency, budget=budget, **shared) as session:
+            writing = score_rows(rows, scorer, session, votes=arguments.votes, take=lambda answer: take(dump(answer)))
+            loop.run(writing)
+        return BudgetUse()
+    except RagMetricsError as error:
+        if journal.rows:
+            again = f"{journal.path} has {counted(journal.rows, 'row')}: the same command goes on from there"
+            raise RagMetricsError(f"{error}\n{again}") from error
+        raise
+    finally:
+        shown.finish()
+
+
+def _summary(journal: Journal, output: Path, budget: Budget, used: BudgetUse) -> Sequence[str]:
+    from pytest_ragmetrics.judges.transports.budget import Limits, budget_line
+    from pytest_ragmetrics.runs.wording.figures import counted
+
+    earlier = f", {journal.earlier:,} of them by an earlier run" if journal.earlier else ""
+    usage = journal.usage
+    saved = f", {usage.cached_calls:,} answered from the cache" if usage.cached_calls else ""
+    judged = f"{counted(usage.calls, 'judge call')}{saved}" if usage.calls or usage.cached_calls else "no judge calls"
+    return [
+        f"{output}: {counted(journal.rows, 'row')} scored{earlier}",
+        *(tally.line(metric) for metric, tally in journal.tallies.items()),
+        f"  {judged}",
+        *([f"  {budget_line(budget, [asdict(used)])}"] if budget.limits != Limits() else []),
+    ]
+
+
+def _metrics(text: str) -> dict[str, float | None]:
+    """Return the names of metrics, with the bounds that rows are held to."""
+    from pytest_ragmetrics.evaluation.score import bounded_metrics
+
+    found: dict[str, float | None] = {}
+    for part in text.split(","):
+        name, is_bounded, bound = map(str.strip, part.partition("="))
+        if name in found:
+            raise ValueError(f"{name!r} is there twice: name each metric once")
+        try:
+            found[name] = float(bound) if is_bounded else None
+        except ValueError as error:
+            raise ValueError(f"{bound!r} is not a number: write {name}=0.8") from error
+    metrics = [each.metric.name for each in bounded_metrics(found)]
+    return dict(zip(metrics, found.values(), strict=True))
+
+
+def _cluster(text: str) -> str:
+    if text != "ray" and not text.startswith("ray="):
+        raise ValueError(f"{text!r} is neither ray nor ray=ADDRESS")
+    return text
+
+
+def _output(text: str) -> Path:
+    from pytest_ragmetrics.evaluation.score_files import ENDINGS
+
+    if not text.endswith(ENDINGS):
+        raise ValueError(f"{text!r} is not a *.jsonl or *.parquet file")
+    return output()(text)
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    rows = "logged answers: .jsonl, .csv (also with .gz) or .parquet, row by row; .json, read whole"
+    add("rows", type=Path, metavar="ROWS", nargs="+", help=rows)
+    metrics = "see ragmetrics metrics; NAME=BOUND says which scores pass, those at least as good"
+    add("--metrics", type=checked(_metrics), required=True, metavar="NAME,...", help=metrics)
+    out = "the scores; until all are there they are in OUT.part, from which the same command goes on"
+    add("-o", "--output", type=checked(_output), required=True, metavar="OUT", help=f".jsonl or .parquet: {out}")
+    take_scoring(parser)
+    add("--votes", type=count(), metavar="K", help="judgements that make a score (default: 1)")
+    add("--limit", type=count(), metavar="N", help="take the first N rows")
+    spent = "then rows that need more are unscored, and the exit status is 1"
+    where = "score on a cluster of Ray, or on all processors of this machine"
+    add("--on", type=checked(_cluster), metavar="ray[=ADDRESS]", help=where)
+    add("--max-calls", type=count(), metavar="N", help=f"ask judge and embedder at most so often; {spent}")
+    add("--max-tokens", type=count(), metavar="N", help="take at most so many tokens")
+    add("--max-cost", type=number(0), metavar="USD", help="spend at most so many dollars")
+
+
+SCORE = Command(
+    "score",
+    "Score logged answers of any number into a file, for load_scores() and ragmetrics report.",
+    _score,
+    _configure,
+)

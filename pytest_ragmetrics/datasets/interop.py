@@ -1,0 +1,141 @@
+"""From what chains, query engines, pipelines and chat models return to a sample; none of the libraries is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from pytest_ragmetrics.core.sample import ALIASES, Sample, advice, read_messages
+from pytest_ragmetrics.datasets.rows import sample_of
+
+#: What the fields of a sample are called in results, besides their aliases; a name of the sample or an alias wins.
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "response": ("result", "generation", "output", "replies"),
+    "retrieved_contexts": ("source_documents", "source_nodes", "documents"),
+}
+_ACCEPTED = (
+    "give a text, a mapping, a Sample, or what a chain of LangChain, a query engine of LlamaIndex or a pipeline of "
+    "Haystack returned"
+)
+
+
+def sample_from(result: Any, *, question: str | None = None) -> Sample:
+    """Return the sample in what an application returned; ``question`` is used where the result has none.
+
+    Takes, by their shape alone: a ``Sample``, a text, a mapping (``{"query", "result", "source_documents"}``,
+    ``{"input", "context", "answer"}``, the state of a graph with ``messages``), the output of a pipeline by component
+    (``{"retriever": {"documents": [...]}, "llm": {"replies": [...]}}``; of several lists of documents the last one), a
+    response with ``source_nodes``, an answer with ``data`` and ``documents``, a message or a completion of a chat
+    model, and rows of Ragas and DeepEval. Ids of documents become ``retrieved_context_ids`` where all have one. Raises
+    ``TypeError`` for anything else, ``ValueError`` for a mapping without a field to score.
+
+    >>> sample_from({"query": "Why?", "result": "So.", "source_documents": ["It is so."]}).retrieved_contexts
+    ('It is so.',)
+    """
+    sample = _read(result)
+    return sample if question is None or sample.user_input is not None else replace(sample, user_input=question)
+
+
+def _read(result: Any) -> Sample:
+    if isinstance(result, Sample):
+        return result
+    if isinstance(result, str):
+        return Sample(response=str(result))
+    if isinstance(result, Mapping):
+        return _of_mapping(result)
+    values = None if isinstance(result, type) else _values(result)
+    if values is None:
+        raise TypeError(f"{type(result).__name__} is no result of an application{advice(result)}: {_ACCEPTED}")
+    return _of_mapping(values)
+
+
+def _values(result: Any) -> Mapping[str, Any] | None:
+    """Return what an object says, by name; ``None`` where it has none of the known shapes."""
+    if hasattr(result, "source_nodes"):
+        return {"response": getattr(result, "response", None), "source_nodes": result.source_nodes}
+    if hasattr(result, "data") and hasattr(result, "documents"):
+        return {"query": getattr(result, "query", None), "response": result.data, "documents": result.documents}
+    if hasattr(result, "choices"):
+        choices = list(result.choices)
+        return {"response": choices[0].message} if choices else None
+    message = getattr(result, "message", result)
+    if getattr(message, "role", getattr(message, "type", None)) in ("assistant", "ai"):
+        return {"response": message}
+    dump = getattr(result, "model_dump", None)
+    if callable(dump):
+        dumped = dump()
+        return dumped if isinstance(dumped, Mapping) else None
+    return {f.name: getattr(result, f.name) for f in fields(result)} if is_dataclass(result) else None
+
+
+def _of_mapping(result: Mapping[str, Any]) -> Sample:
+    row: dict[Any, Any] = dict(_merged(result))
+    strange = next((key for key in row if not isinstance(key, str)), None)
+    if strange is not None:
+        raise TypeError(f"the names in a mapping must be texts, not {strange!r:.60}")
+    for name, others in _NAMES.items():
+        if any(row.get(known) is not None for known in (name, *ALIASES[name])):
+            continue
+        found = [other for other in others if row.get(other) is not None]
+        if found:
+            row[name] = row.pop(found[0])
+    for name in ("response", *ALIASES["response"]):
+        if row.get(name) is not None:
+            row[name] = _response(row[name])
+    if row.get("retrieved_context_ids") is None:
+        contexts = next(
+            (row[name] for name in ("retrieved_contexts", *ALIASES["retrieved_contexts"]) if name in row), ()
+        )
+        row["retrieved_context_ids"] = _ids(contexts)
+    given = row.get("id")
+    return sample_of(row, id=str(given) if isinstance(given, (str, int)) else None)
+
+
+def _merged(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the outputs of a pipeline's components together, later ones over earlier; any other mapping as it is."""
+    parts = list(result.values())
+    if not parts or not all(isinstance(part, Mapping) for part in parts):
+        return result
+    together = {name: value for part in parts for name, value in part.items()}
+    answers = together.pop("answers", None)
+    if isinstance(answers, (list, tuple)) and answers:
+        values = _values(answers[0]) or {}
+        together.update({name: value for name, value in values.items() if value is not None})
+    return together
+
+
+def _response(value: Any) -> str:
+    """Return the text of a response: itself, that of a message, or of the first of several."""
+    first = value[0] if isinstance(value, (list, tuple)) and value else value
+    text = _message_text(first)
+    if text is None:
+        raise TypeError(f"response must be a text or a message, not {type(first).__name__}")
+    return text
+
+
+def _message_text(value: Any) -> str | None:
+    """Return the text of a message, ``None`` for anything else."""
+    for name in ("text", "content"):
+        text = value if isinstance(value, str) else getattr(value, name, None)
+        if isinstance(text, str):
+            # A subclass of str must not reach the records as such.
+            return str.__str__(text)
+    try:
+        return "\n".join(message.text for message in read_messages([value]) if message.role == "assistant") or None
+    except (TypeError, ValueError):
+        return None
+
+
+def _ids(documents: Any) -> Sequence[str | int] | None:
+    """Return the ids of documents, ``None`` unless each of them has one."""
+    if not isinstance(documents, (list, tuple)):
+        return None
+    known = [given for given in map(_id, documents) if given is not None]
+    return known if known and len(known) == len(documents) else None
+
+
+def _id(document: Any) -> str | int | None:
+    is_mapping = isinstance(document, Mapping)
+    found = (document.get(name) if is_mapping else getattr(document, name, None) for name in ("node_id", "id"))
+    return next((given for given in found if isinstance(given, (str, int)) and given != ""), None)

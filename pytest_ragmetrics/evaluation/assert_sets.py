@@ -1,0 +1,571 @@
+"""Assertions over a set of scores: its mean, its pass rate, and its loss against an earlier run.
+
+The scores come from an ``Evaluation``, its rows or a list; the statistics from ``stats.means`` and ``runs.tables``,
+the wording from ``runs.wording``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pytest_ragmetrics.core.codec import CodecError, load
+from pytest_ragmetrics.core.errors import UnscoredError
+from pytest_ragmetrics.core.files import read_json
+from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult
+from pytest_ragmetrics.core.sample import advice
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.metrics.asserting import check_bound
+from pytest_ragmetrics.metrics.registry import scale_of
+from pytest_ragmetrics.runs.records import DocumentError, read_document
+from pytest_ragmetrics.runs.tables import (
+    ANEW,
+    NO_PAIR,
+    Column,
+    ColumnEntry,
+    MetricComparison,
+    TableComparison,
+    cluster_of,
+    column_of,
+    columns_of,
+    compare_tables,
+    drop_outcome,
+    find_drops,
+    key_of,
+    sample_key,
+)
+from pytest_ragmetrics.runs.wording.failures import (
+    explain_not_worse,
+    explain_threshold,
+    explain_unscored,
+    explain_vacuous,
+    shortcoming,
+)
+from pytest_ragmetrics.stats.intervals import check_confidence, verdict, whole_clusters
+from pytest_ragmetrics.stats.means import (
+    Inconclusive,
+    ThresholdResult,
+    check_inconclusive,
+    mean_threshold,
+    rate_threshold,
+    samples_to_settle,
+)
+from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, score_set
+
+# How many baselines stay in memory.
+_FILES = 4
+# Scales that are recognised by their scores.
+_SCALES = ((0.0, 1.0), (-1.0, 1.0))
+
+
+def _passing(inconclusive: Inconclusive) -> tuple[str, ...]:
+    return ("passed", "inconclusive") if inconclusive == "pass" else ("passed",)
+
+
+#: A table, its rows, or scores with ``None`` or an error where there is none.
+Results = Evaluation | Iterable[Row] | Iterable[float | UnscoredError | None]
+
+
+def assert_mean(
+    results: Results,
+    min: float | None = None,
+    *,
+    max: float | None = None,
+    confidence: float | None = None,
+    metric: str | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    skip_unscored: bool = False,
+    inconclusive: Inconclusive = "fail",
+    vacuous: Vacuous | None = None,
+) -> ThresholdResult:
+    """Assert that the mean of scores is at least ``min`` (or at most ``max``) and return the figures.
+
+    ``results`` are an :class:`Evaluation` (with several metrics ``metric`` says which), its rows, or a list of results
+    or floats. With a ``confidence`` such as 0.95 the mean of all possible samples is asserted: the whole interval must
+    be on the good side of the bound; if it contains the bound the assertion is inconclusive, and fails with the number
+    of further samples that settle it in about 80 % of cases; with ``inconclusive="pass"`` it fails only where the whole
+    interval is on the bad side. The interval is that of
+    :func:`~pytest_ragmetrics.stats.bounded.mean_bounds` (Clopper and Pearson's for scores of 0 and 1), Student's for
+    scores on a scale without ends. Samples with the same ``metadata["cluster"]``, or the same name in ``clusters`` (one
+    for each result), count as dependent. Scores of rows with nothing to check, such as answers without quotations, are
+    left out and counted beside the others; ``vacuous="count"`` takes them as they are (by default as the table says,
+    else "skip").
+
+    Raises ``AssertionError`` with the figures and the worst rows; ``UnscoredError`` naming the rows without a score,
+    unless ``skip_unscored=True`` leaves them out and there are others, and where no row had something to check;
+    ``ValueError`` for an invalid bound or confidence.
+
+    >>> assert_mean([0.9, 0.8, 1.0, 0.7], min=0.8).value
+    0.85
+    """
+    __tracebackhide__ = True
+    bound, better = _bound(min, max)
+    check_inconclusive(inconclusive, confidence)
+    found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous)
+    found.check_bound("min" if max is None else "max", bound)
+    scales = _SCALES if found.scale is None else (found.scale, *_SCALES)
+    bounds = next((scale for scale in scales if _fits(scale, found.scores)), None)
+    result = mean_threshold(found.scores, bound, better=better, confidence=confidence, bounds=bounds, **found.about)
+    return _passed(result, found, inconclusive)
+
+
+def assert_pass_rate(
+    results: Results,
+    min_score: float | None = None,
+    min_rate: float | None = None,
+    *,
+    max_score: float | None = None,
+    confidence: float | None = None,
+    metric: str | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    skip_unscored: bool = False,
+    inconclusive: Inconclusive = "fail",
+    vacuous: Vacuous | None = None,
+) -> ThresholdResult:
+    """Assert that at least the share ``min_rate`` of scores reaches ``min_score`` (or ``max_score``) and return it.
+
+    Takes and raises what :func:`assert_mean` does; the interval is that of Clopper and Pearson, wider for samples in
+    clusters.
+
+    >>> assert_pass_rate([0.9, 0.8, 1.0, 0.7], min_score=0.75, min_rate=0.7).value
+    0.75
+    """
+    __tracebackhide__ = True
+    score_bound, score_better = _bound(min_score, max_score, names=("min_score", "max_score"))
+    check_inconclusive(inconclusive, confidence)
+    if min_rate is None or not 0.0 <= check_bound("min_rate", min_rate) <= 1.0:
+        raise ValueError(f"min_rate must be a share between 0 and 1, such as 0.95, not {min_rate!r}")
+    found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous)
+    found.check_bound("min_score" if max_score is None else "max_score", score_bound)
+    result = rate_threshold(
+        found.scores, score_bound, min_rate, score_better=score_better, confidence=confidence, **found.about
+    )
+    return _passed(result, found, inconclusive)
+
+
+def _passed(result: ThresholdResult, found: _ScoredSet, inconclusive: Inconclusive) -> ThresholdResult:
+    __tracebackhide__ = True
+    if result.outcome not in _passing(inconclusive) and found.decides:
+        raise AssertionError("\n".join(explain_threshold(result, found.rows)))
+    return result
+
+
+def assert_no_regression(
+    results: Evaluation | Iterable[Row],
+    baseline: str | Path | Evaluation | None = None,
+    *,
+    metrics: Iterable[str] | str | None = None,
+    alpha: float = 0.05,
+    skip_unscored: bool = False,
+    inconclusive: Inconclusive = "fail",
+    vacuous: Vacuous | None = None,
+) -> TableComparison:
+    """Assert that no metric, or none of those named, has become worse than in an earlier run.
+
+    It fails only on proof: if nothing has changed but by chance, it fails with a probability of at most ``alpha`` over
+    all metrics together, provided the baseline is a run like any other and not the best of several. The test flips the
+    signs of the paired differences, of whole clusters where samples have a ``metadata["cluster"]`` (for scores of 0 and
+    1 this is McNemar's exact test), with Holm's correction for several metrics; whether rows have nothing to check any
+    more is tested beside them. Where no drop is shown the comparison says the smallest that such rows would have shown.
+
+    With fewer than 5 rows, less than 80 % of those of the baseline, or a baseline of a part of its tests it is
+    inconclusive, and fails unless ``inconclusive="pass"``. A set may grow.
+
+    ``results``, ``baseline``, ``vacuous``, the pairing, what is returned and the other errors are as in
+    :func:`assert_not_worse`. Raises ``AssertionError`` with the rows that regressed, ``ValueError`` for an ``alpha``
+    that is not between 0 and 1.
+    """
+    __tracebackhide__ = True
+    table = results if isinstance(results, Evaluation) else _table(results)
+    wanted = table.metrics if metrics is None else (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    comparison = _against(table, baseline, wanted, skip_unscored=skip_unscored, vacuous=vacuous)
+    found = find_drops(comparison, alpha=alpha)
+    comparison = replace(comparison, drops=found)
+    passing = _passing(check_inconclusive(inconclusive, alpha))
+    compared = comparison.metrics.items()
+    worse = {metric: each for metric, each in compared if drop_outcome(each, found[metric]) not in passing}
+    if worse and _decides(table):
+        raise AssertionError(str(TableComparison(metrics=worse, drops=found)))
+    return comparison
+
+
+def assert_not_worse(
+    results: Evaluation | Iterable[Row],
+    baseline: str | Path | Evaluation | None = None,
+    *,
+    margin: float = 0.0,
+    confidence: float = 0.95,
+    metric: str | None = None,
+    skip_unscored: bool = False,
+    inconclusive: Inconclusive = "fail",
+    vacuous: Vacuous | None = None,
+) -> TableComparison:
+    """Assert that it is proven that no metric, or the one named, is worse than in an earlier run by more than a margin.
+
+    ``baseline`` is a file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote, or an evaluation; unless it is
+    given it is the file of ``--rag-baseline``. Rows are paired by the id of their sample, else by its question,
+    else by its content. This is a test of non-inferiority: the whole interval of the mean paired difference must be
+    above ``-margin`` (below ``margin`` if lower scores are better), the loss that you accept; without one only a
+    proven gain passes. It is inconclusive, and fails, where :func:`assert_no_regression` is, too. With
+    ``inconclusive="pass"`` it fails only where the whole interval is beyond. A margin of 0.02 takes 183 rows or
+    more even where none changes, one of 0.05 takes 72; :func:`assert_no_regression` asks the opposite question and
+    needs no margin. Rows with nothing to check in one of the runs are not compared, unless ``vacuous="count"``
+    takes their scores as they are.
+
+    Returns the comparison, which lists the rows that are not compared: those that only one run has, that are unscored
+    in one or had nothing to check. Raises ``AssertionError`` with the rows that regressed and improved;
+    ``UnscoredError`` naming rows that had a score and have none now, unless ``skip_unscored=True`` leaves them out, and
+    where no row had something to check in both runs; ``RagMetricsError`` for a file that cannot be read; and
+    ``ValueError`` if nothing can be compared or different judges scored.
+    """
+    __tracebackhide__ = True
+    check_confidence(confidence)
+    check_inconclusive(inconclusive, confidence)
+    if check_bound("margin", margin) < 0.0:
+        msg = f"margin must not be negative, it is the loss that is accepted: write {-margin!r}, not {margin!r}"
+        raise ValueError(msg)
+    table = results if isinstance(results, Evaluation) else _table(results)
+    wanted = table.metrics if metric is None else (metric,)
+    for name in wanted:
+        _check_margin(margin, table, name)
+    comparison = _against(table, baseline, wanted, confidence=confidence, skip_unscored=skip_unscored, vacuous=vacuous)
+    lines = [line for compared in comparison.metrics.values() for line in _loss(compared, margin, inconclusive)]
+    if lines and _decides(table):
+        raise AssertionError("\n".join(lines))
+    return comparison
+
+
+def _against(
+    table: Evaluation,
+    baseline: str | Path | Evaluation | None,
+    wanted: tuple[str, ...],
+    *,
+    confidence: float = 0.95,
+    skip_unscored: bool,
+    vacuous: Vacuous | None,
+) -> TableComparison:
+    """Return the comparison of some metrics of a table with a baseline, in which each has a pair."""
+    __tracebackhide__ = True
+    before = _before(baseline)
+    here = {name: table.column(name) for name in wanted}
+    if not before.keys() & here.keys():
+        msg = f"the baseline has no scores of {', '.join(wanted)}; it has {', '.join(before) or 'none at all'}"
+        raise ValueError(msg)
+    there = {name: column for name, column in before.items() if wanted == table.metrics or name in wanted}
+    comparison = compare_tables(
+        here, there, confidence=confidence, vacuous=table.vacuous if vacuous is None else vacuous
+    )
+    for compared in comparison.metrics.values():
+        if not skip_unscored:
+            _check_still_scored(table, compared)
+        if compared.difference is None and (compared.vacuous_here or compared.vacuous_there):
+            raise UnscoredError(str(compared))
+        if compared.difference is None:
+            raise ValueError(f"{compared}\n{ANEW if compared.rewritten else NO_PAIR}")
+    return comparison
+
+
+def _decides(table: Evaluation) -> bool:
+    return all(result.decides for row in table.rows for result in row.results.values())
+
+
+def _bound(
+    least: float | None, most: float | None, *, names: tuple[str, str] = ("min", "max")
+) -> tuple[float, Direction]:
+    """Return the one bound that is given, and its good side."""
+    if least is not None and most is None:
+        return check_bound(names[0], least), "higher"
+    if most is not None and least is None:
+        return check_bound(names[1], most), "lower"
+    raise ValueError(f"give {names[0]}= or {names[1]}=, the one bound to hold the scores against")
+
+
+def _check_margin(margin: float, table: Evaluation, metric: str) -> None:
+    """Raise ``ValueError`` for a margin longer than the scale of a metric: no loss would be beyond it."""
+    __tracebackhide__ = True
+    scale = table.scales.get(metric) or scale_of(metric)
+    if scale is not None and _fits(scale, (row.results[metric] for row in table.rows if metric in row.results)):
+        check_bound("margin", margin, metric=metric, scale=(0.0, scale[1] - scale[0]))
+
+
+def _check_still_scored(table: Evaluation, compared: MetricComparison) -> None:
+    __tracebackhide__ = True
+    lost = set(compared.unscored_here) - set(compared.unscored_there)
+    if lost:
+        reasons = {key_of(row.sample): row.unscored.get(compared.metric, "") for row in table.rows}
+        unscored = [(name, reasons[name]) for name in sorted(lost)]
+        raise UnscoredError("\n".join(explain_unscored(compared.metric, len(table.rows), unscored)))
+
+
+def _table(rows: object) -> Evaluation:
+    """Return rows as a table."""
+    items = [*rows] if isinstance(rows, Iterable) else [rows]
+    given = [row for row in items if isinstance(row, Row)]
+    if len(given) < len(items):
+        msg = "results must be an Evaluation or its rows: single scores do not say which samples they belong to"
+        msg += advice(rows)
+        raise TypeError(msg)
+    return Evaluation(metrics=_metrics_of(given), rows=tuple(given))
+
+
+def _before(baseline: str | Path | Evaluation | None) -> Mapping[str, Column]:
+    if isinstance(baseline, Evaluation):
+        return {metric: baseline.column(metric) for metric in baseline.metrics}
+    if baseline is None:
+        session = context.current().session
+        baseline = None if session is None else session.baseline
+    if baseline is None:
+        raise ValueError("there is no baseline: give baseline=, or run pytest with --rag-baseline=FILE")
+    return read_baseline(baseline)
+
+
+def _loss(compared: MetricComparison, margin: float, inconclusive: Inconclusive) -> list[str]:
+    """Return the lines about a loss, or a possible one where that fails; none if the metric is not worse."""
+    found = compared.difference
+    if found is None:
+        return []
+    bound = margin if compared.better == "lower" else -margin
+    outcome = "inconclusive" if compared.doubts else verdict(found.interval, bound, compared.better)
+    if outcome in _passing(inconclusive):
+        return []
+    more = samples_to_settle(
+        [row.change for row in compared.rows],
+        bound,
+        confidence=found.interval.confidence,
+        clusters=whole_clusters(row.cluster for row in compared.rows),
+        bounds=found.bounds,
+    )
+    return explain_not_worse(compared, margin=margin, outcome=outcome, more=more, anew=ANEW)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _ScoredSet:
+    """The scores of one metric in order, and its ``scale`` where the table knows it.
+
+    ``about`` are the arguments of ``mean_threshold`` and ``rate_threshold`` that describe the set. ``decides`` is false
+    in a dry run, whose scores are placeholders.
+    """
+
+    rows: tuple[ScoredRow, ...]
+    scale: tuple[float, float] | None
+    about: Mapping[str, Any]
+    decides: bool
+
+    @property
+    def scores(self) -> list[float]:
+        return [row.score for row in self.rows if row.score is not None]
+
+    def check_bound(self, name: str, bound: float) -> None:
+        """Raise ``ValueError`` for a bound outside of the scale of the metric; one whose scores leave it has none."""
+        metric = self.about["metric"]
+        scale = self.scale or scale_of(metric)
+        if scale is not None and _fits(scale, self.scores):
+            check_bound(name, bound, metric=metric, scale=scale)
+
+
+def _fits(scale: tuple[float, float], scores: Iterable[float]) -> bool:
+    # Plain floats: a result remembers what it was compared with.
+    return all(scale[0] <= float(score) <= scale[1] for score in scores)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Given:
+    """Results as rows of the metric ``name``, the ``scale`` of their table and what it does with vacuous scores."""
+
+    name: str
+    rows: Sequence[ScoredRow]
+    scale: tuple[float, float] | None = None
+    vacuous: Vacuous = "skip"
+    decides: bool
+
+
+def _scored_set(
+    results: Results,
+    *,
+    metric: str | None,
+    clusters: Sequence[Hashable] | None,
+    skip_unscored: bool,
+    vacuous: Vacuous | None,
+) -> _ScoredSet:
+    """Return the scores of a metric among results.
+
+    Raises ``TypeError`` for anything but scores or rows; ``ValueError`` if the metric is ambiguous, for a score that
+    is not finite, and for another number of clusters than of results; ``UnscoredError`` for rows without a score,
+    unless they are to be left out and there are others, and where no row had something to check.
+    """
+    __tracebackhide__ = True
+    given = _given(results, metric)
+    name, rows = given.name, given.rows
+    if clusters is not None:
+        named = list(clusters)
+        if len(named) != len(rows):
+            raise ValueError(f"{len(named)} clusters for {len(rows)} results; give one for each, or none")
+        rows = [replace(row, cluster=cluster) for row, cluster in zip(rows, named, strict=True)]
+    found = score_set(rows, given.vacuous if vacuous is None else vacuous)
+    if not found.counted and not found.vacuous:
+        first = next((f"; the first: {row.reason}" for row in rows if row.reason), "")
+        msg = f"none of {len(rows)} rows has a score{first}" if rows else "there are no rows"
+        raise UnscoredError(f"{name}: {msg}")
+    if found.unscored and not skip_unscored:
+        unscored = [(row.name, row.reason or "") for row in found.unscored]
+        raise UnscoredError("\n".join(explain_unscored(name, len(rows), unscored)))
+    if not found.counted:
+        raise UnscoredError(explain_vacuous(name, len(found.vacuous)))
+    return _ScoredSet(
+        rows=found.counted,
+        scale=given.scale,
+        about={
+            "metric": name,
+            "clusters": whole_clusters(row.cluster for row in found.counted),
+            "unscored": len(found.unscored),
+            "vacuous": len(found.vacuous),
+        },
+        decides=given.decides,
+    )
+
+
+def _given(results: Results, metric: str | None) -> _Given:
+    if isinstance(results, (str, bytes, Mapping)) or not isinstance(results, (Evaluation, Iterable)):
+        kind = f"{type(results).__name__}{advice(results)}"
+        raise TypeError(f"results must be an Evaluation, its rows or a list of scores, not {kind}")
+    if isinstance(results, Evaluation):
+        name = _one_of(results.metrics, metric)
+        results.better_of(name)  # raises KeyError for a metric that was not evaluated
+        return _of_rows(name, results.rows, scale=results.scales.get(name), vacuous=results.vacuous)
+    items = list(results)
+    rows = [item for item in items if isinstance(item, Row)]
+    if rows:
+        if len(rows) < len(items):
+            raise TypeError("results are partly rows and partly scores; give one or the other")
+        return _of_rows(_one_of(_metrics_of(rows), metric), rows)
+    given = [item for item in items if isinstance(item, MetricResult)]
+    names = tuple({result.metric: None for result in given})
+    return _Given(
+        name=_one_of(names, None) if len(names) > 1 else metric or (names[0] if names else "score"),
+        rows=[_of_score(f"results[{index}]", item) for index, item in enumerate(items)],
+        decides=all(result.decides for result in given),
+    )
+
+
+def _metrics_of(rows: Iterable[Row]) -> tuple[str, ...]:
+    return tuple({name: None for row in rows for name in (*row.results, *row.unscored)})
+
+
+def _one_of(names: tuple[str, ...], metric: str | None) -> str:
+    if metric is None and len(names) != 1:
+        msg = f"results are of several metrics, {', '.join(names)}: say which with metric=" if names else "no metrics"
+        raise ValueError(msg)
+    return names[0] if metric is None else metric
+
+
+def _of_rows(metric: str, rows: Sequence[Row], **table: Any) -> _Given:
+    return _Given(
+        name=metric,
+        rows=[
+            replace(
+                _of_score(key_of(row.sample), row.results.get(metric), row.unscored.get(metric, "it was not scored")),
+                cluster=cluster_of(row.sample),
+            )
+            for row in rows
+        ],
+        decides=all(row.results[metric].decides for row in rows if metric in row.results),
+        **table,
+    )
+
+
+def _of_score(name: str, item: object, missing: str = "it is None") -> ScoredRow:
+    if item is None or isinstance(item, UnscoredError):
+        return ScoredRow(name=name, score=None, reason=missing if item is None else str(item))
+    if isinstance(item, (int, float)):
+        if not math.isfinite(item):
+            raise ValueError(f"{name} is {float(item)}, not a finite number; give None for a row without a score")
+        if not isinstance(item, MetricResult):
+            return ScoredRow(name=name, score=float(item))
+        item.used = True
+        return ScoredRow(name=name, score=item.value, reason=shortcoming(item), vacuous=item.vacuous)
+    if hasattr(item, "item") and not isinstance(item, (Mapping, Sequence)):
+        return _of_score(name, item.item())  # a numpy scalar
+    msg = f"{name} is of type {type(item).__name__}; give a score, a row of an Evaluation, or None for an unscored one"
+    raise TypeError(msg)
+
+
+def read_baseline(file: str | Path) -> Mapping[str, Column]:
+    """Return the columns of a JSON file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote, by metric.
+
+    Samples are identified by :func:`~pytest_ragmetrics.runs.tables.sample_key`; one that several tests scored with
+    different results is ambiguous. The file is read again only if it has changed. Raises :class:`DocumentError`, a
+    ``RagMetricsError``, naming the file and the place in it.
+    """
+    path = Path(file)
+    try:
+        state = path.stat()
+        return _read(path, state.st_mtime_ns, state.st_size)
+    except OSError as error:
+        raise DocumentError(error.strerror or str(error), file=path) from error
+
+
+@lru_cache(maxsize=_FILES)
+def _read(path: Path, _changed: int, _size: int) -> Mapping[str, Column]:
+    try:
+        data = read_json(path)
+    except ValueError as error:
+        msg = f"not JSON: {error}; give a file that --rag-json or Evaluation.to_json wrote"
+        raise DocumentError(msg, file=path) from error
+    if isinstance(data, dict) and "rows" in data:
+        try:
+            return _columns_of_table(data)
+        except CodecError as error:
+            raise DocumentError(str(error), file=path) from None  # it names the place; pydantic's frames add nothing
+    if isinstance(data, dict) and "tests" in data:
+        document = read_document(path)
+        records = ((test.id, record) for test in document.tests for record in test.records)
+        return columns_of(records, partial=document.run.partial)
+    msg = "neither the result of a run nor a table; give a file that --rag-json or Evaluation.to_json wrote"
+    raise DocumentError(msg, file=path)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _TableRow:
+    """A row of :meth:`Evaluation.to_json`; files of early versions lack judges, or which scores are ``vacuous``."""
+
+    sample: Mapping[str, Any]
+    scores: Mapping[str, float | None]
+    judges: Mapping[str, str | None] = field(default_factory=dict)
+    vacuous: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Table:
+    """The file of :meth:`Evaluation.to_json`; early versions lack ``better`` and ``nouns``."""
+
+    metrics: tuple[str, ...]
+    rows: tuple[_TableRow, ...]
+    better: Mapping[str, Direction] = field(default_factory=dict)
+    nouns: Mapping[str, str] = field(default_factory=dict)
+
+
+def _columns_of_table(data: object) -> dict[str, Column]:
+    table = load(_Table, data)
+    return {
+        metric: column_of(
+            metric,
+            table.better.get(metric, "higher"),
+            [(sample_key(row.sample), _entry(row, metric)) for row in table.rows],
+            noun=table.nouns.get(metric, NOUN),
+        )
+        for metric in table.metrics
+    }
+
+
+def _entry(row: _TableRow, metric: str) -> ColumnEntry:
+    return ColumnEntry(
+        score=row.scores.get(metric),
+        judge=row.judges.get(metric),
+        vacuous=metric in row.vacuous,
+        question=row.sample.get("user_input"),
+    )

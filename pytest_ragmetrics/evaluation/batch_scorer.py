@@ -1,0 +1,131 @@
+"""Scores of batches of rows: what a cluster calls on the parts of a table, on Ray, Spark or Dask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.datasets.reading import read_object
+from pytest_ragmetrics.datasets.streaming import LoggedRow, logged_rows
+from pytest_ragmetrics.evaluation.assert_sample import BoundedMetric
+from pytest_ragmetrics.evaluation.score import RowScorer, bounded_metrics, score_rows
+from pytest_ragmetrics.evaluation.score_files import ScoredAnswer, arrow_schema
+from pytest_ragmetrics.evaluation.scoring import OwnSession, shared_cache
+from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
+from pytest_ragmetrics.judges.transports.budget import Budget
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    Batch = TypeVar("Batch", "pd.DataFrame", "pa.Table")
+
+# Those of pandas that have a missing value which is not NaN.
+_DTYPES = {"double": "float64", "bool": "boolean", "string": "string"}
+
+
+def scorer(
+    metrics: Iterable[str | Metric] | Mapping[str | Metric, float | None],
+    *,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+    concurrency: int = 32,
+    cache_dir: str | Path | None = None,
+    votes: int | None = None,
+) -> BatchScorer:
+    """Return a callable that adds scores to a batch of rows, a pandas frame or an Arrow table, and can be pickled.
+
+    ``metrics`` are metrics or their names; a mapping gives the bound that a score must reach to have ``passed``. Rows
+    have the columns that the marker ``rag_dataset`` takes. Each process has a client of its own, with ``concurrency``
+    requests in flight; those that have the folder ``cache_dir`` in common, or with it the cache that
+    ``RAGMETRICS_CACHE_URL`` names, ask once for what they all ask. Keys are taken from the environment of the process.
+    A row that cannot be scored has the reason, and raises nothing.
+
+    The columns added are ``METRIC_score``, ``_passed``, ``_reason``, ``_judge``, ``_cost`` (US dollars), ``_vacuous``
+    (there was nothing to check) and ``_unscored`` (why there is no score). On Spark:
+    ``frame.mapInPandas(lambda batches: map(score, batches), schema)``; on Dask:
+    ``frame.map_partitions(score, meta=score(frame.head(0)))``; on Ray: :func:`pytest_ragmetrics.evaluation.ray.score`.
+
+    >>> import pandas as pd
+    >>> score = scorer({"quoted_spans_alignment": 0.9})
+    >>> frame = score(pd.DataFrame({"response": ['So "it rains all day".'], "contexts": [["It rains all day."]]}))
+    >>> frame["quoted_spans_alignment_score"].tolist(), frame["quoted_spans_alignment_passed"].tolist()
+    ([1.0], [True])
+    """
+    chosen = bounded_metrics(metrics, judge=judge, embedder=embedder)
+    folder = None if cache_dir is None else Path(cache_dir).absolute()
+    return BatchScorer(chosen, concurrency=concurrency, cache_dir=folder, votes=votes)
+
+
+class BatchScorer:
+    """Scores batches in this process; the session is made for the first one, and is not pickled."""
+
+    def __init__(
+        self, metrics: Sequence[BoundedMetric], *, concurrency: int, cache_dir: Path | None, votes: int | None = None
+    ) -> None:
+        self.metrics = metrics
+        self.concurrency = concurrency
+        self.cache_dir = cache_dir
+        self.votes = votes
+        self.breaker = CircuitBreaker(concurrency)
+        #: The budget of the session.
+        self.budget: Budget | None = None
+        self._session: OwnSession | None = None
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Return the batch with the columns of the scores; raise ``TypeError`` for what is no frame and no table."""
+        return loop.run(self.score(batch))
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = ("metrics", "concurrency", "cache_dir", "votes")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc] # the state are its arguments
+
+    async def score(self, batch: Any) -> Any:
+        """Do as a call, on the background loop."""
+        return self.written(batch, await self.answers(self.read(batch)))
+
+    async def answers(self, rows: Sequence[LoggedRow]) -> list[ScoredAnswer]:
+        """Return the rows with their scores."""
+        answers: list[ScoredAnswer] = []
+        if self._session is None:
+            shared = {} if self.cache_dir is None else shared_cache()
+            self._session = OwnSession(self.cache_dir, self.concurrency, budget=self.budget, **shared)
+            loop.on_stop_here(self._session.engine.aclose)
+        self.breaker.half_open()
+        each = RowScorer(self.metrics, self.breaker, gives_up=False)
+        await score_rows(iter(rows), each, self._session, votes=self.votes, take=answers.append)
+        return answers
+
+    def read(self, batch: Any) -> list[LoggedRow]:
+        """Return the rows of a batch."""
+        if not hasattr(batch, "columns"):
+            raise TypeError(f"a batch is a pandas frame or an Arrow table, not {type(batch).__name__}")
+        return list(logged_rows(read_object(batch), "batch")) if len(batch) else []
+
+    def written(self, batch: Any, answers: Sequence[ScoredAnswer]) -> Any:
+        """Return a batch with the columns of its answers."""
+        shape = arrow_schema({}, (each.metric.name for each in self.metrics), {})
+        rows = [answer.columns() for answer in answers]
+        columns = {field.name: [row[field.name] for row in rows] for field in shape}
+        if hasattr(batch, "assign"):
+            import pandas as pd
+
+            return batch.assign(
+                **{
+                    field.name: pd.Series(columns[field.name], batch.index, dtype=_DTYPES[str(field.type)])
+                    for field in shape
+                }
+            )
+        import pyarrow as pa
+
+        kept = batch.drop_columns([name for name in batch.column_names if name in columns])
+        for field in shape:
+            kept = kept.append_column(field, pa.array(columns[field.name], field.type))
+        return kept

@@ -1,0 +1,250 @@
+"""The answers of a run in the order to label them, and the file that takes their labels."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from pytest_ragmetrics.core.errors import DatasetError
+from pytest_ragmetrics.core.locks import lock_file
+from pytest_ragmetrics.evaluation.calibration.labels import (
+    Labelling,
+    Order,
+    answer_key,
+    are_alike,
+    draw_weights,
+    labelling_of,
+    line,
+    rest_of_line,
+)
+from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
+from pytest_ragmetrics.evaluation.calibration.result import CalibrationError, LabelScale
+from pytest_ragmetrics.metrics.registry import scale_of
+from pytest_ragmetrics.runs.records import Document, Record
+from pytest_ragmetrics.runs.tables import cluster_of
+from pytest_ragmetrics.stats.corrected import drawn_mean, prediction_powered_mean
+from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
+from pytest_ragmetrics.stats.scores import goodness
+from pytest_ragmetrics.stats.sequential import uniform
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_WORDS = {1: "good", 0: "bad", None: "skipped"}
+# What every row weighs at least, so that a judge that is sure and wrong is found out.
+_LEAST = 0.2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueuedRow:
+    """An answer to label: its record, how it was drawn, and its share, the score from 0 (worst) to 1."""
+
+    record: Record
+    labelling: Labelling
+    share: float
+
+    @property
+    def rest(self) -> str:
+        """The line of the row after its label."""
+        return rest_of_line(self.record.sample, self.labelling)
+
+
+def label_queue(document: Document, metric: str, *, order: Order = "priority", seed: int = 0) -> list[QueuedRow]:
+    """Return the answers of a run that a metric scored, in the order to label them; it depends on nothing else.
+
+    An answer comes earlier where a label narrows the interval of the mean most: its weight is sqrt(f (1 - f)) + 0.2
+    for a score f from 0 to 1, and 1 where all scores are 0 or 1, or the order is random. Answers that were scored twice
+    are one, and answers with nothing to check are none. Raises :class:`CalibrationError` where no answer is left.
+    """
+    scored = [record for test in document.tests for record in test.records]
+    found: dict[str, Record] = {}
+    for record in scored:
+        if record.metric == metric and record.score is not None and not record.vacuous:
+            found.setdefault(answer_key(record.sample), record)
+    if not found:
+        raise CalibrationError(_nothing(metric, scored))
+    values = [record.score or 0.0 for record in found.values()]
+    low, high = scale_of(metric) or (0.0, 1.0)
+    if not (math.isfinite(high - low) and low <= min(values) and max(values) <= high):
+        low, high = min(values), max(*values, min(values) + 1.0)
+    shares = {key: goodness(record.score or 0.0, (low, high), record.better) for key, record in found.items()}
+    is_graded = order == "priority" and any(0.0 < share < 1.0 for share in shares.values())
+    weights = {key: math.sqrt(f * (1.0 - f)) + _LEAST if is_graded else 1.0 for key, f in shares.items()}
+    priorities = {key: weight / uniform(str(seed), key) for key, weight in weights.items()}
+    keys = sorted(found, key=lambda key: (-priorities[key], key))
+    ids: set[str | None] = set()
+    rows = []
+    for place, key in enumerate(keys, 1):
+        sample = found[key].sample
+        # A data set has every id once.
+        record = replace(found[key], sample=replace(sample, id=None)) if sample.id in ids else found[key]
+        ids.add(sample.id)
+        labelling = Labelling(
+            metric=metric,
+            run=document.run.started,
+            order=order,
+            seed=seed,
+            place=place,
+            weight=weights[key],
+            priority=priorities[key],
+            following=priorities[keys[place]] if place < len(keys) else None,
+        )
+        rows.append(QueuedRow(record=record, labelling=labelling, share=shares[key]))
+    return rows
+
+
+def _nothing(metric: str, scored: Sequence[Record]) -> str:
+    names = sorted({record.metric for record in scored})
+    if metric in names:
+        return f"{metric} has no score in this run with anything to check: there is nothing to label"
+    if not names:
+        return "this run has no scores, and so nothing to label"
+    near = get_close_matches(metric[:40], names, 1)
+    hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"
+    return f"this run has no scores of {metric}; {hint}"
+
+
+def labelled_mean(queue: Sequence[QueuedRow], labels: Mapping[int, int | None]) -> Interval:
+    """Return the share of good answers in the queue, by the labels of some places (see ``drawn_mean``)."""
+    weights = draw_weights([row.labelling if row.labelling.place in labels else None for row in queue])
+    given = [
+        None if weight is None else labels[row.labelling.place]
+        for row, weight in zip(queue, weights or [None] * len(queue), strict=True)
+    ]
+    scores = [row.share for row in queue]
+    clusters = whole_clusters(cluster_of(row.record.sample) for row in queue)
+    if weights is None or are_alike(row.labelling for row in queue):
+        return prediction_powered_mean(scores, given, clusters=clusters)
+    return drawn_mean(scores, given, [weight or 1.0 for weight in weights], clusters=clusters)
+
+
+class LabelFile:
+    """The labels of a queue in a file: one line a row, written when it is labelled. Use it as a context manager.
+
+    A last line that a killed process left half written is removed, one that lacks its end gets it. Raises
+    :class:`CalibrationError` where another process has the file open, and naming file and line for what is no label of
+    this queue.
+    """
+
+    def __init__(self, path: Path, queue: Sequence[QueuedRow]) -> None:
+        self._path, self._queue = path, queue
+        self._lock_path = path.with_name(f".{path.name}.lock")
+        self._lock = lock_file(self._lock_path)
+        self._stream: IO[bytes] | None = None
+        #: The label of each row that has a line, by its place, in their order; ``None`` where it was skipped.
+        self.labels: dict[int, int | None] = {}
+
+    def __enter__(self) -> Self:
+        """Lock and read the file; the first label creates it if there is none."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        if not self._lock.take():
+            msg = f"{self._path}: another ragmetrics label is writing it; give each labeller a file, then --import one"
+            raise CalibrationError(msg)
+        try:
+            if self._path.exists():
+                self._mend()
+                self.labels = dict(self._read(self._path))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        if self._stream is not None:
+            self._stream.close()
+        with suppress(OSError):  # Windows removes no file that is open
+            self._lock_path.unlink()
+        self._lock.release()
+
+    def next(self) -> QueuedRow | None:
+        """Return the first row that has no line."""
+        return next((row for row in self._queue if row.labelling.place not in self.labels), None)
+
+    def add(self, row: QueuedRow, label: int | None) -> None:
+        """Write the label of a row, ``None`` for one that is skipped."""
+        if self._stream is None:
+            self._stream = self._path.open("ab")
+        self._stream.write(f"{line(label, row.rest)}\n".encode())
+        self._stream.flush()
+        self.labels[row.labelling.place] = label
+
+    def undo(self) -> bool:
+        """Remove the last line; return whether there was one."""
+        if not self.labels:
+            return False
+        lines = self._path.read_bytes().splitlines(keepends=True)
+        while not lines.pop().strip():
+            pass
+        os.truncate(self._path, sum(map(len, lines)))
+        self.labels.popitem()
+        return True
+
+    def take(self, path: Path) -> int:
+        """Add the labels of another file of this queue; return how many were new.
+
+        Raises :class:`CalibrationError` for a row that has another label here, before any is added.
+        """
+        found = dict(self._read(path))
+        for place, label in found.items():
+            if self.labels.get(place, label) != label:
+                words = f"{_WORDS[label]} there and {_WORDS[self.labels[place]]} in {self._path}"
+                msg = f"{path}: the row in place {place} is {words}: remove one of the lines"
+                raise CalibrationError(msg)
+        new = [row for row in self._queue if row.labelling.place in found.keys() - self.labels.keys()]
+        for row in new:
+            self.add(row, found[row.labelling.place])
+        return len(new)
+
+    def _mend(self) -> None:
+        with self._path.open("r+b") as stream:
+            data = stream.read()
+            last = data.rpartition(b"\n")[2]
+            try:
+                json.loads(last or b"0")
+            except ValueError:
+                stream.truncate(len(data) - len(last))
+            else:
+                stream.write(b"\n" if last else b"")
+
+    def _read(self, path: Path) -> Iterator[tuple[int, int | None]]:
+        """Yield place and label of each line; raise :class:`CalibrationError` for one that is not of this queue."""
+        if not path.read_bytes().strip():
+            return
+        seen = set()
+        rows, marks = read_labelled(path, base=Path.cwd())
+        if marks and path == self._path:
+            raise CalibrationError(f"{path} has marks of findings beside its labels: keep these in a file of their own")
+        for row in rows:
+            if row.error is not None or row.sample is None:
+                raise row.error or DatasetError("it has no sample", file=row.file, line=row.line)
+            found = labelling_of(row.sample, file=row.file, line=row.line)
+            fault = self._fault(found, answer_key(row.sample))
+            if found is None or fault or found.place in seen:
+                msg = fault or f"the row in place {found and found.place} has a label above: remove one of the lines"
+                raise DatasetError(msg, file=row.file, line=row.line)
+            seen.add(found.place)
+            label = LabelScale().read(row.sample, file=row.file, line=row.line)
+            yield found.place, None if label is None else int(LabelScale().is_good(label))
+
+    def _fault(self, found: Labelling | None, key: str) -> str | None:
+        """Return what is wrong with a line, if anything is."""
+        if found is None:
+            return "this line was not written by ragmetrics label: name another file with -o"
+        ours = self._queue[0].labelling
+        if found.metric != ours.metric:
+            return f"this is a label of {found.metric}, not of {ours.metric}: name another file with -o"
+        if (found.order, found.seed) != (ours.order, ours.seed):
+            return f"this file was begun with --order {found.order} --seed {found.seed}: go on with these"
+        place = found.place
+        row = self._queue[place - 1] if place <= len(self._queue) else None
+        if row is None or row.labelling != found or answer_key(row.record.sample) != key:
+            return f"this is a label of another run, of {found.run}, not of {ours.run}: name another file with -o"
+        return None

@@ -1,0 +1,641 @@
+"""Scoring a table: many samples by several metrics at once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from html import escape
+from pathlib import Path
+from shutil import get_terminal_size
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.codec import json_builtins
+from pytest_ragmetrics.core.errors import UnknownMetricError, UnscoredError, optional
+from pytest_ragmetrics.core.other_tools import TableNames, class_of_theirs
+from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.datasets.reading import read_dataset, read_object
+from pytest_ragmetrics.datasets.rows import Columns, DatasetRow, Raw, RowError, sample_of, written_id
+from pytest_ragmetrics.evaluation.scoring import ProgressCall, score_table, scoring_session
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.metrics.asserting import check_bound
+from pytest_ragmetrics.metrics.base import Metric, check_metrics, check_number
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.registry import metric_for
+from pytest_ragmetrics.runs.tables import Column, ColumnEntry, TableComparison, cluster_of, compare_tables, key_of
+from pytest_ragmetrics.runs.wording.failures import explain_vacuous
+from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
+from pytest_ragmetrics.stats.intervals import whole_clusters
+from pytest_ragmetrics.stats.scores import ScoreSet, Vacuous, check_vacuous, goodness, score_set, standing
+from pytest_ragmetrics.text.unicode import shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
+    from pytest_ragmetrics.stats.intervals import Interval
+
+# Rows of a printed table, and characters of their ids and questions: at least, and in a notebook.
+_SHOWN = 10
+_NARROWEST = 20
+_IN_HTML = 100
+# What is not in a mean, by the name of its count in Stats.
+_LEFT_OUT = {"unscored": "unscored", NOTHING_TO_CHECK: "vacuous"}
+# Spreadsheets run what begins like this, some also in full width.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One sample with its results by metric, and the reasons of the metrics that gave none."""
+
+    sample: Sample
+    results: Mapping[str, MetricResult] = field(default_factory=dict)
+    unscored: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stats:
+    """One metric over a table of ``n`` rows.
+
+    ``mean``, ``min`` and ``max`` are over the rows that are neither ``unscored`` nor ``vacuous`` (nothing to check),
+    ``None`` when there is no other. ``std`` is the standard deviation of their scores (of a sample, n - 1), ``None``
+    for fewer than two. ``duration`` is the time from the start of the first to the end of the last scoring, in seconds;
+    ``None`` where none was timed.
+    """
+
+    n: int
+    unscored: int
+    mean: float | None
+    min: float | None
+    max: float | None
+    std: float | None = None
+    duration: float | None = None
+    vacuous: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evaluation(TableNames):
+    """The rows in the order of the samples; ``metrics`` are the names of the columns.
+
+    ``better`` names the metrics whose lower scores are the better ones, and may name the others; ``scales`` the lowest
+    and the highest score where they are known, ``durations`` the seconds that a metric took. ``vacuous`` says whether
+    the scores of rows with nothing to check, such as an answer without quotations, are left out of figures and
+    comparisons ("skip"), or "count"; the methods that take it may say otherwise.
+
+    What takes the name of a metric raises ``KeyError`` for one that was not evaluated.
+    """
+
+    metrics: tuple[str, ...]
+    rows: tuple[Row, ...]
+    better: Mapping[str, Direction] = field(default_factory=dict)
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    durations: Mapping[str, float] = field(default_factory=dict)
+    vacuous: Vacuous = "skip"
+
+    def scores(self, metric: str) -> list[float | None]:
+        """Return the scores of a metric in the order of the rows, vacuous ones too, ``None`` where there is none."""
+        self._check(metric)
+        return [row.results[metric].value if metric in row.results else None for row in self.rows]
+
+    def mean(self, metric: str, *, skip_unscored: bool = False, vacuous: Vacuous | None = None) -> float:
+        """Return the mean score of a metric.
+
+        Raises ``UnscoredError`` when a row has no score, unless ``skip_unscored=True`` leaves such rows out, when there
+        is no score at all, and when no row had something to check.
+        """
+        found = self._score_set(metric, vacuous)
+        if not found.counted and not found.vacuous:
+            raise UnscoredError(f"{metric}: none of {len(self.rows)} rows has a score{self._first_reason(metric)}")
+        if found.unscored and not skip_unscored:
+            missing = f"{len(found.unscored)} of {len(self.rows)} rows are unscored{self._first_reason(metric)}"
+            raise UnscoredError(f"{metric}: {missing}; skip_unscored=True leaves them out")
+        if not found.counted:
+            raise UnscoredError(explain_vacuous(metric, len(found.vacuous)))
+        return fmean(found.scores)
+
+    def __repr__(self) -> str:
+        """Return the means and what is not in them: the rows with their texts would fill a terminal."""
+        means = []
+        for name, found in self.stats().items():
+            sides = [f"{number} {word}" for word, field in _LEFT_OUT.items() if (number := getattr(found, field))]
+            mean = "-" if found.mean is None else f"{found.mean:.3g}"
+            means.append(f"{name} {mean}" + (f" ({', '.join(sides)})" if sides else ""))
+        return f"<Evaluation of {counted(len(self.rows), 'row')}: {', '.join(means)}>"
+
+    def __str__(self) -> str:
+        """Return the means and the worst rows, cut to the width of the terminal, and why the first is unscored."""
+        columns = get_terminal_size().columns
+        widths = [max(map(len, column)) for column in zip(*(row[1:] for row in self._cells(0)), strict=True)]
+        lines = text_table(self._cells(max(columns - sum(widths) - 2 * len(widths), _NARROWEST)))
+        return "\n".join([*(shortened(line, columns) for line in lines), *self._reasons()])
+
+    def _repr_html_(self) -> str:
+        """Return the same table for a notebook."""
+        head, *rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._cells(_IN_HTML))
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        below = "".join(f"<p>{escape(line)}</p>" for line in self._reasons())
+        return f"<table><thead><tr>{head.replace('td>', 'th>')}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+    def _cells(self, width: int) -> list[list[str]]:
+        """Return the cells of a table: the means, and the worst rows with so many characters of id and question."""
+        stats = [*self.stats().values()]
+        means = ["-" if found.mean is None else score_text(found.mean) for found in stats]
+        left_out = [(word, [getattr(found, field) for found in stats]) for word, field in _LEFT_OUT.items()]
+        counts = [[word, *map(str, numbers)] for word, numbers in left_out if any(numbers)]
+        shown = [(row, [_entry(row, metric) for metric in self.metrics]) for row in self.worst(_SHOWN)]
+        rows = [[readable(_title(row.sample), width), *map(self._cell, entries)] for row, entries in shown]
+        more = [[line, *("" for _ in self.metrics)] for line in and_more(len(self.rows), shown=_SHOWN, indent="")]
+        count = counted(len(self.rows), "row")
+        if counts:
+            counts.insert(0, ["in the mean", *(f"{it.n - it.unscored - it.vacuous} of {it.n}" for it in stats)])
+        return [["", *self.metrics], ["mean" if counts else f"mean of {count}", *means], *counts, *rows, *more]
+
+    def _first_reason(self, metric: str) -> str:
+        """Return why the first row without a score has none, as the end of a sentence."""
+        reasons = (row.unscored[metric] for row in self.rows if row.unscored.get(metric))
+        return next((f"; the first: {reason.removeprefix(f'{metric}: ')}" for reason in reasons), "")
+
+    def _reasons(self) -> list[str]:
+        found = self.stats().items()
+        return [readable(f"{name}: unscored{self._first_reason(name)}") for name, it in found if it.unscored]
+
+    def _cell(self, entry: ColumnEntry) -> str:
+        state = standing(entry, self.vacuous)
+        return score_text(entry.score) if state == "counted" and entry.score is not None else state
+
+    def overall(
+        self,
+        weights: Mapping[str, float] | None = None,
+        *,
+        skip_unscored: bool = False,
+        vacuous: Vacuous | None = None,
+    ) -> float:
+        """Return the weighted mean of the metrics' means, each brought to 0..1 with 1 the best.
+
+        ``weights`` are by name, and metrics that it does not name do not count; without it all count the same. Raises
+        ``TypeError`` for what is no mapping, ``ValueError`` for weights that are negative, not finite or all 0, and for
+        a metric on a scale without known ends; ``UnscoredError`` as :meth:`mean`.
+
+        >>> rows = [Row(sample=Sample(), results={name: MetricResult(score, metric=name)
+        ...                                       for name, score in {"brevity": 1.0, "noise": 0.5}.items()})]
+        >>> table = Evaluation(metrics=("brevity", "noise"), rows=tuple(rows), better={"noise": "lower"})
+        >>> table.overall(), table.overall({"brevity": 3, "noise": 1})
+        (0.75, 0.875)
+        """
+        weighted = dict.fromkeys(self.metrics, 1.0) if weights is None else weights
+        if not isinstance(weighted, Mapping):
+            raise TypeError(f"weights must map names of metrics to numbers, not be of type {type(weights).__name__}")
+        for metric, weight in weighted.items():
+            self._check(metric)
+            check_number(f"the weight of {metric}", weight)
+        total = sum(weighted.values())
+        if not total:
+            raise ValueError(f"weights must name a metric with a weight above 0; there are {', '.join(self.metrics)}")
+        return (
+            sum(
+                weight * self._share(metric, self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous))
+                for metric, weight in weighted.items()
+                if weight
+            )
+            / total
+        )
+
+    def _share(self, metric: str, score: float) -> float:
+        low, high = self.scales.get(metric, (0.0, 1.0))
+        if not (math.isfinite(low) and math.isfinite(high)):
+            msg = f"{metric} has a scale from {low:g} to {high:g}, which has no share: leave it out of weights"
+            raise ValueError(msg)
+        return goodness(score, (low, high), self.better_of(metric))
+
+    def corrected_mean(
+        self,
+        metric: str,
+        *,
+        tpr: Interval | float | None = None,
+        tnr: Interval | float | None = None,
+        calibration: Calibration | JudgeRates | str | Path | None = None,
+        labels: str | Path | Sequence[object] | None = None,
+        threshold: float | None = None,
+        confidence: float = 0.95,
+        skip_unscored: bool = False,
+        vacuous: Vacuous | None = None,
+    ) -> Interval:
+        """Return the share of answers that people would find good, as far as the judge's errors are known.
+
+        ``calibration`` is what :func:`rag_calibrated` returned or ``ragmetrics calibrate --json`` wrote; or ``tpr`` and
+        ``tnr`` say how often a judge is right about good and bad answers at a ``threshold`` (Rogan and Gladen 1978).
+        With neither, human labels of a part chosen by chance correct the mean score, or with a ``threshold`` the rate
+        that passes (prediction-powered inference, Angelopoulos et al. 2023): those in ``metadata["label"]``, or those
+        in ``labels``, a file of ``ragmetrics label`` or such rows, which it takes for the chances they were drawn with.
+
+        The interval covers what is unknown of the judge and of the samples; those with a ``metadata["cluster"]`` in
+        common count as dependent. Raises ``ValueError`` where nothing is known of the judge, it is no better than
+        chance, or the calibration is one of another judge, metric or threshold; ``UnscoredError`` as :meth:`mean`;
+        and ``RagMetricsError`` for a file or a label that cannot be read.
+
+        >>> results = [MetricResult(score, metric="brevity") for score in [1.0] * 8 + [0.0] * 2]
+        >>> rows = tuple(Row(sample=Sample(), results={"brevity": result}) for result in results)
+        >>> table = Evaluation(metrics=("brevity",), rows=rows)
+        >>> round(table.corrected_mean("brevity", tpr=0.9, tnr=0.7, threshold=0.5).estimate, 3)
+        0.833
+        """
+        from pytest_ragmetrics.evaluation.calibration.correction import corrected_mean
+
+        self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous)  # raises where there is no mean
+        if threshold is not None:
+            check_bound("threshold", threshold, metric=metric, scale=self._scale(metric))
+        chosen, both = self._vacuous(vacuous), zip(self.rows, self._entries(metric), strict=True)
+        rows = [row for row, entry in both if standing(entry, chosen) == "counted"]
+        return corrected_mean(
+            metric,
+            [row.results[metric] for row in rows],
+            [row.sample for row in rows],
+            better=self.better_of(metric),
+            scale=self.scales.get(metric, (0.0, 1.0)),
+            clusters=whole_clusters(cluster_of(row.sample) for row in rows),
+            tpr=tpr,
+            tnr=tnr,
+            calibration=calibration,
+            labels=labels,
+            threshold=threshold,
+            confidence=confidence,
+        )
+
+    def stats(self, *, vacuous: Vacuous | None = None) -> dict[str, Stats]:
+        """Return the figures of every metric, by name."""
+        stats = {}
+        for metric in self.metrics:
+            found = self._score_set(metric, vacuous)
+            stats[metric] = Stats(
+                n=len(self.rows),
+                unscored=len(found.unscored),
+                mean=fmean(found.scores) if found.counted else None,
+                min=min(found.scores, default=None),
+                max=max(found.scores, default=None),
+                std=stdev(found.scores) if len(found.counted) > 1 else None,
+                duration=self.durations.get(metric),
+                vacuous=len(found.vacuous),
+            )
+        return stats
+
+    def better_of(self, metric: str) -> Direction:
+        """Return which scores of a metric are the good ones."""
+        self._check(metric)
+        return self.better.get(metric, "higher")
+
+    def worst(self, n: int = 10, *, metric: str | None = None) -> tuple[Row, ...]:
+        """Return the ``n`` rows with the worst score, of one metric or on average; unscored rows come first.
+
+        The worst is the lowest, or the highest of a metric whose lower scores are better; on average these count from
+        the top of their scale. Rows with nothing to check come last.
+        """
+        names = (metric,) if metric is not None else self.metrics
+        columns = {name: self._entries(name) for name in names}
+        signs = {name: -1.0 if self.better_of(name) == "lower" else 1.0 for name in names}
+        tops = {name: sum(self.scales.get(name, (0.0, 1.0))) if signs[name] < 0 else 0.0 for name in names}
+
+        def goodness(index: int) -> tuple[bool, float]:
+            found = {name: column[index] for name, column in columns.items()}
+            is_scored = all(entry.score is not None for entry in found.values())
+            scores = [
+                tops[name] + signs[name] * (entry.score or 0.0)
+                for name, entry in found.items()
+                if standing(entry, self.vacuous) == "counted"
+            ]
+            return is_scored, fmean(scores) if scores else math.inf if is_scored else -math.inf
+
+        order = sorted(range(len(self.rows)), key=goodness)
+        return tuple(self.rows[index] for index in order[:n])
+
+    def failures(
+        self,
+        min: float | Mapping[str, float] | None = None,
+        *,
+        max: float | Mapping[str, float] | None = None,
+    ) -> tuple[Row, ...]:
+        """Return the rows with a score below ``min`` or above ``max``, or without a score that one of them is for.
+
+        A number is for every metric of its direction, ``min`` for those whose higher scores are better and ``max`` for
+        the others; a mapping is by name. Raises ``ValueError`` when neither is given.
+        """
+        if min is None and max is None:
+            raise ValueError("give min= or max=, the score to hold the rows against")
+        least, most = self._bounds(min, "higher"), self._bounds(max, "lower")
+
+        def fails(row: Row) -> bool:
+            return (
+                any(name not in row.results for name in (*least, *most))
+                or any(row.results[name].value < bound for name, bound in least.items())
+                or any(row.results[name].value > bound for name, bound in most.items())
+            )
+
+        return tuple(row for row in self.rows if fails(row))
+
+    def compare(
+        self, other: Evaluation, *, confidence: float = 0.95, vacuous: Vacuous | None = None
+    ) -> TableComparison:
+        """Return what changed from ``other``, an earlier table, to this one, for every metric that both have.
+
+        Rows are paired by the id of their sample, else by its question, else by its content; rows that only one table
+        has, rows without a score and rows with nothing to check in one of them are listed, not compared. Raises
+        ``ValueError`` naming an id that occurs twice in one table, and where different judges scored the same row.
+
+        >>> def table(**scores):
+        ...     rows = [Row(sample=Sample(id=name), results={"brevity": MetricResult(score, metric="brevity")})
+        ...             for name, score in scores.items()]
+        ...     return Evaluation(metrics=("brevity",), rows=tuple(rows))
+        >>> print(table(a=1.0, b=0.5, c=1.0).compare(table(c=0.5, b=0.5, a=1.0)))
+        brevity 0.67 -> 0.83: +0.167 (95 % interval -0.67..+0.77, n=3)
+          regressed: 0
+          improved: 1
+            +0.50  0.50 -> 1.00  c
+          unchanged: 2
+        """
+        here, there = ({metric: table.column(metric) for metric in table.metrics} for table in (self, other))
+        return compare_tables(here, there, confidence=confidence, vacuous=self._vacuous(vacuous))
+
+    def column(self, metric: str) -> Column:
+        """Return the scores of a metric by the key of their sample; raise ``ValueError`` for two rows of one key."""
+        better = self.better_of(metric)
+        entries: dict[str, ColumnEntry] = {}
+        for row in self.rows:
+            key = key_of(row.sample)
+            if key in entries:
+                msg = f"two rows have the {'id' if row.sample.id else 'content'} {key!r}; give each sample its own id"
+                raise ValueError(msg)
+            entries[key] = _entry(row, metric)
+        return Column(
+            metric=metric, better=better, entries=entries, noun=self._noun(metric), scale=self.scales.get(metric)
+        )
+
+    def _noun(self, metric: str) -> str:
+        return next((row.results[metric].noun for row in self.rows if metric in row.results), NOUN)
+
+    def to_json(self, file: str | Path | None = None) -> str:
+        """Return the table as JSON text, and write it to a file if one is named.
+
+        What JSON does not know in ``metadata`` becomes text, a number that is not finite ``null``, and what is
+        nested in a hundred others ``"..."``.
+        """
+        rows = [
+            {
+                "sample": json_builtins(row.sample.to_mapping()),
+                "scores": {name: result.value for name, result in row.results.items()},
+                "reasons": {name: result.reason for name, result in row.results.items()},
+                "judges": {name: result.judge for name, result in row.results.items()},
+                "vacuous": [name for name, result in row.results.items() if result.vacuous],
+                "unscored": dict(row.unscored),
+            }
+            for row in self.rows
+        ]
+        better = {metric: self.better_of(metric) for metric in self.metrics}
+        nouns = {metric: self._noun(metric) for metric in self.metrics}
+        table = {"metrics": self.metrics, "better": better, "nouns": nouns, "rows": rows}
+        return _written(json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n", file)
+
+    def to_csv(self, file: str | Path | None = None) -> str:
+        """Return the table as CSV text with a column per metric, and write it to a file if one is named.
+
+        Instead of a score that is left out of figures it says "nothing to check". Texts that a spreadsheet would run as
+        a formula are prefixed with an apostrophe.
+        """
+        out = io.StringIO(newline="")
+        writer = csv.writer(out)
+        writer.writerow(["id", "user_input", "response", *map(_cell, self.metrics), "unscored"])
+        columns = [self._entries(name) for name in self.metrics]
+        for index, row in enumerate(self.rows):
+            texts = [_cell(text) for text in (row.sample.id, row.sample.user_input, row.sample.response)]
+            entries = [column[index] for column in columns]
+            left_out = {"vacuous": NOTHING_TO_CHECK, "unscored": ""}
+            scores = [left_out.get(standing(entry, self.vacuous), entry.score) for entry in entries]
+            writer.writerow([*texts, *scores, _cell("; ".join(row.unscored.values()))])
+        return _written(out.getvalue(), file)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as a data frame, one row a sample; needs pandas.
+
+        A score is missing where there is none, and where it is left out of figures.
+        """
+        pd = optional("pandas", "to_pandas()", "pandas")
+        columns = {
+            name: [e.score if standing(e, self.vacuous) == "counted" else None for e in self._entries(name)]
+            for name in self.metrics
+        }
+        return pd.DataFrame([row.sample.to_mapping() for row in self.rows]).assign(**columns)
+
+    def _bounds(self, bound: float | Mapping[str, float] | None, direction: Direction) -> Mapping[str, float]:
+        if bound is None:
+            return {}
+        if not isinstance(bound, Mapping):
+            bounds = {metric: bound for metric in self.metrics if self.better_of(metric) == direction}
+            if not bounds:
+                other = "max" if direction == "higher" else "min"
+                raise ValueError(f"there is no metric whose {direction} scores are better; give {other}=")
+        else:
+            bounds = dict(bound)
+        for metric, value in bounds.items():
+            self._check(metric)
+            check_bound(f"the bound of {metric}", value, metric=metric, scale=self._scale(metric))
+        return bounds
+
+    def _scale(self, metric: str) -> tuple[float, float] | None:
+        """Return the scale of a metric, ``None`` if it is not known or there are scores beyond it."""
+        scale = self.scales.get(metric)
+        scores = [row.results[metric].value for row in self.rows if metric in row.results]
+        return scale if scale is not None and all(scale[0] <= score <= scale[1] for score in scores) else None
+
+    def _vacuous(self, given: Vacuous | None) -> Vacuous:
+        return self.vacuous if given is None else given
+
+    def _entries(self, metric: str) -> list[ColumnEntry]:
+        self._check(metric)
+        return [_entry(row, metric) for row in self.rows]
+
+    def _score_set(self, metric: str, vacuous: Vacuous | None) -> ScoreSet[ColumnEntry]:
+        return score_set(self._entries(metric), self._vacuous(vacuous))
+
+    def _check(self, metric: str) -> None:
+        if metric not in self.metrics:
+            near = get_close_matches(str(metric), self.metrics, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UnknownMetricError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}{hint}")
+
+
+def _title(sample: Sample) -> str:
+    """Return the id and the question of a sample, as far as it has them."""
+    return ": ".join(text for text in (sample.id, sample.user_input) if text)
+
+
+def _entry(row: Row, metric: str) -> ColumnEntry:
+    result = row.results.get(metric)
+    return ColumnEntry(
+        score=None if result is None else result.value,
+        judge=None if result is None else result.judge,
+        cluster=cluster_of(row.sample),
+        vacuous=result is not None and result.vacuous,
+        question=row.sample.user_input,
+    )
+
+
+def _cell(text: str | None) -> str:
+    return f"'{text}" if text and text.startswith(_FORMULA) else text or ""
+
+
+def _written(text: str, file: str | Path | None) -> str:
+    if file is not None:
+        # Half a surrogate pair has no UTF-8 form; in JSON this is its escape.
+        Path(file).write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+    return text
+
+
+def evaluate(
+    samples: str | os.PathLike[str] | Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
+    metrics: Iterable[Metric | str] | Metric,
+    *,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+    cache_dir: str | Path | None = None,
+    concurrency: int = 32,
+    votes: int | None = None,
+    progress: bool | ProgressCall = True,
+    vacuous: Vacuous = "skip",
+    columns: Mapping[str, str] | None = None,
+) -> Evaluation:
+    """Score samples by metrics, many at a time, and return the table in the order of the samples.
+
+    ``samples`` are samples, rows that :meth:`Sample.from_mapping` takes, a data frame, a data set of another tool, or
+    the path of a file, relative to the current folder, as the marker ``rag_dataset`` takes them. ``columns`` maps
+    fields to the columns that stand for them: ``{"question": "query", "contexts": "passages"}`` (in a pytest session by
+    default those of ``rag_columns``). ``metrics`` are metrics or their names; those named get ``judge`` and
+    ``embedder``. Inside a pytest session its judge, cache and concurrency are used;
+    elsewhere answers are kept in ``cache_dir``, or not at all, and ``concurrency`` bounds the requests in flight.
+    Each score is the mean of ``votes`` independent judgements, unless given as many as the session says. ``progress``
+    shows a line in a terminal; a function given as ``progress`` is called with the number of scores that are done and
+    that of all, after each, on the thread of the engine. Scores of rows
+    with nothing to check are left out of the table's figures, unless ``vacuous="count"``. Works from any thread,
+    whether or not a loop runs there.
+
+    A row that cannot be scored keeps the reason; the others are scored. Raises ``ValueError`` for an unknown metric or
+    two of one name and for columns of no field, ``DatasetError`` for a file that cannot be read and a column that no
+    row has, ``JudgeNotConfiguredError``, ``BudgetExceededError``, and ``JudgeError`` as soon as no further
+    request can succeed (no credit, wrong key) or when the judge answered nothing at all. An interrupt waits for the
+    requests in flight; what was answered is in the cache then, as after an error.
+
+    >>> answers = ['It says "no rain at all".', "It will be dry."]  # the second quotes nothing
+    >>> rows = [{"response": answer, "contexts": ["Rain is likely."]} for answer in answers]
+    >>> evaluate(rows, ["quoted_spans_alignment"]).mean("quoted_spans_alignment")
+    0.0
+    """
+    rows, chosen = _rows(samples, columns), _chosen(metrics, judge, embedder)
+    counts = check_vacuous(vacuous)
+    with scoring_session(cache_dir, concurrency) as session:
+        table = loop.run(_evaluated(rows, chosen, session, votes=votes, progress=progress))
+    return replace(table, vacuous=counts)
+
+
+async def aevaluate(
+    samples: str | os.PathLike[str] | Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
+    metrics: Iterable[Metric | str] | Metric,
+    *,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+    cache_dir: str | Path | None = None,
+    concurrency: int = 32,
+    votes: int | None = None,
+    progress: bool | ProgressCall = True,
+    vacuous: Vacuous = "skip",
+    columns: Mapping[str, str] | None = None,
+) -> Evaluation:
+    """Score like :func:`evaluate`, awaitable from any event loop."""
+    rows, chosen = _rows(samples, columns), _chosen(metrics, judge, embedder)
+    counts = check_vacuous(vacuous)
+    async with scoring_session(cache_dir, concurrency) as session:
+        table = await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress))
+    return replace(table, vacuous=counts)
+
+
+def _rows(samples: Any, columns: Mapping[str, str] | None) -> Sequence[DatasetRow]:
+    """Return the rows to score; those of a file may be without a sample."""
+    if isinstance(samples, tuple) and samples and isinstance(samples[0], DatasetRow):
+        return samples  # of rag_evaluate
+    if isinstance(samples, (str, os.PathLike)):
+        return read_dataset(samples, base=Path.cwd(), columns=chosen_columns(columns))
+    if isinstance(samples, (Sample, Mapping, Awaitable)):
+        what = "a coroutine: await it first" if isinstance(samples, Awaitable) else f"one {type(samples).__name__}"
+        raise TypeError(f"samples must be a list of samples or rows, not {what}")
+    raws = enumerate(read_object(samples, chosen_columns(columns)))
+    return [DatasetRow(sample=_row(index, raw), id="") for index, raw in raws]
+
+
+def chosen_columns(given: Mapping[str, str] | Columns | None) -> Columns:
+    """Return the columns that are given, else those of the session, which a data set need not have."""
+    session = context.current().session
+    if given is None:
+        return Columns.of("" if session is None else session.columns, required=False)
+    return given if isinstance(given, Columns) else Columns.of(given)
+
+
+def _row(index: int, raw: Raw) -> Sample:
+    values = raw.values  # noqa: PD011 - no data frame
+    if isinstance(values, Sample):
+        return values
+    try:
+        if raw.fault:
+            raise raw.fault
+        return sample_of(values, id=written_id(values), may_be_empty=True)
+    except RowError as error:
+        written = "" if error.field is None or str(error).startswith(error.field) else f"field {error.field!r}: "
+        raise TypeError(f"samples[{index}]: {written}{error}") from error
+
+
+def _chosen(
+    metrics: Iterable[Metric | str] | Metric, judge: JudgeLike | None, embedder: EmbedderLike | None
+) -> tuple[Metric, ...]:
+    if isinstance(metrics, Mapping):
+        raise TypeError(
+            "metrics must be a list, not a mapping: hold the table to bounds by table.failures(...), assert_mean() or "
+            "assert_pass_rate(); those of a mapping belong to the marker rag_dataset(..., metrics={...})"
+        )
+    named: Any = [metrics] if isinstance(metrics, (Metric, str, type)) or class_of_theirs(metrics) else metrics
+    chosen = tuple(metric_for(metric, judge=judge, embedder=embedder) for metric in check_metrics(named))
+    names = [metric.name for metric in chosen]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if not names or twice:
+        both = f"two metrics of one name: {', '.join(twice)}; give one of them another with name="
+        raise ValueError(both if twice else "give at least one metric")
+    return chosen
+
+
+async def _evaluated(
+    rows: Sequence[DatasetRow],
+    metrics: Sequence[Metric],
+    session: context.Session,
+    *,
+    votes: int | None,
+    progress: bool | ProgressCall,
+) -> Evaluation:
+    samples = [row.sample for row in rows if row.sample is not None]
+    found = await score_table(samples, metrics, session, votes=votes, progress=progress)
+    names = tuple(metric.name for metric in metrics)
+    results, reasons = iter(found.results), iter(found.unscored)
+    return Evaluation(
+        metrics=names,
+        rows=tuple(
+            Row(sample=Sample(id=row.id), unscored=dict.fromkeys(names, str(row.error)))
+            if row.sample is None
+            else Row(sample=row.sample, results=next(results), unscored=next(reasons))
+            for row in rows
+        ),
+        better={metric.name: metric.better for metric in metrics},
+        scales={metric.name: metric.scale for metric in metrics},
+        durations={name: end - start for name, (start, end) in found.spans.items()},
+    )

@@ -1,0 +1,333 @@
+"""Scores of logged answers of any number: rows are read, scored and written one after the other, many at a time.
+
+What is done is in a journal beside the output, so that a run that was killed is taken up where it ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.codec import dump, encodable
+from pytest_ragmetrics.core.credentials import masked
+from pytest_ragmetrics.core.errors import ArgumentError, BudgetExceededError, JudgeError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.core.locks import lock_file
+from pytest_ragmetrics.core.result import MetricResult, Usage
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.datasets.streaming import LoggedRow
+from pytest_ragmetrics.evaluation.assert_sample import BoundedMetric
+from pytest_ragmetrics.evaluation.score_files import ScoredAnswer, write_scores
+from pytest_ragmetrics.evaluation.scoring import UNDER_WAY, Scorer
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.judges.context import Scoring
+from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
+from pytest_ragmetrics.judges.transports.budget import UnpricedError
+from pytest_ragmetrics.metrics.base import Metric, check_metrics
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.registry import metric_for
+from pytest_ragmetrics.metrics.votes import voting
+from pytest_ragmetrics.runs.records import Record, record_of
+from pytest_ragmetrics.runs.wording.figures import counted
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+# How many rows may be scored while an earlier one is not, for each of those under way.
+_AHEAD = 16
+# How many rows at the end of a journal are asked for again where they have no score: more than may be under way.
+_ASKED_AGAIN = 1_000
+# Of the head of a journal; grows when rows are written in another way.
+_VERSION = 1
+_EMPTY = Sample()
+
+
+def bounded_metrics(
+    metrics: Iterable[str | Metric] | Mapping[str | Metric, float | None],
+    *,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+) -> list[BoundedMetric]:
+    """Return metrics, or those of names, with the bounds of a mapping; raise ``ValueError`` for one that is unknown."""
+    bounds = metrics if isinstance(metrics, Mapping) else dict.fromkeys(check_metrics(metrics))
+    if not bounds:
+        raise ValueError("give at least one metric")
+    chosen = {named: metric_for(named, judge=judge, embedder=embedder) for named in bounds}
+    return [
+        BoundedMetric(metric=metric) if bound is None else BoundedMetric.of(metric, bound, name=metric.name)
+        for metric, bound in zip(chosen.values(), bounds.values(), strict=True)
+    ]
+
+
+async def score_rows(
+    rows: Iterator[LoggedRow],
+    scorer: RowScorer,
+    session: context.Session,
+    *,
+    votes: int | None,
+    take: Callable[[ScoredAnswer], object],
+) -> None:
+    """Score rows, many at a time, and pass them to ``take`` in their order.
+
+    A row without a score has the reason, also where the budget is used up. Raises what ``scorer`` raises.
+    """
+    width = UNDER_WAY * session.concurrency
+    places = asyncio.Semaphore(_AHEAD * width)
+    done: dict[int, ScoredAnswer] = {}
+    numbered = enumerate(rows)
+    following = 0
+
+    async def work() -> None:
+        nonlocal following
+        while True:
+            await places.acquire()
+            index, row = next(numbered, (-1, None))
+            if row is None:
+                places.release()
+                return
+            done[index] = await scorer.score(row)
+            while following in done:
+                take(done.pop(following))
+                following += 1
+                places.release()
+
+    with context.changed(private=session, breaker=scorer.breaker), voting(None, votes=votes):
+        try:
+            await loop.gather_or_cancel((work() for _ in range(width)), one_by_one=True)
+            scorer.check_judged()
+        finally:
+            scorer.close()
+
+
+class RowScorer:
+    """Scores a row by all metrics at once; close it after use.
+
+    One that ``gives_up`` raises where no further request can succeed, the provider answers no more or has no known
+    price; else that is the reason of each row.
+    """
+
+    def __init__(self, metrics: Sequence[BoundedMetric], breaker: CircuitBreaker, *, gives_up: bool) -> None:
+        self.breaker = breaker
+        self._scorer = Scorer(breaker=breaker)
+        self._metrics = metrics
+        self._gives_up = gives_up
+
+    def check_judged(self) -> None:
+        """Raise ``JudgeError`` if no row could be judged because of the judge."""
+        if self._gives_up:
+            self._scorer.check_judged()
+
+    def close(self) -> None:
+        """End the thread of metrics that are not ours."""
+        self._scorer.thread.shutdown(wait=False, cancel_futures=True)
+
+    async def score(self, row: LoggedRow) -> ScoredAnswer:
+        """Return the row with its scores."""
+        with context.changed(beside=[each.metric for each in self._metrics]):
+            records = await loop.gather_or_cancel(self._record(row, each) for each in self._metrics)
+        scores = tuple(replace(record, sample=_EMPTY) for record in records)
+        # What looks like a key is masked there.
+        sample = records[0].sample
+        return ScoredAnswer(file=row.file, number=row.number, line=row.line, sample=sample, scores=scores)
+
+    async def _record(self, row: LoggedRow, bounded: BoundedMetric) -> Record:
+        metric = bounded.metric
+        outcome: MetricResult | UnscoredError
+        try:
+            if row.sample is None or row.error is not None:
+                outcome = UnscoredError(row.error or "")
+            else:
+                outcome = await self._scorer.score(row.sample, metric)
+                if self._gives_up and self.breaker.is_open and isinstance(outcome, UnscoredError):
+                    raise JudgeError(str(outcome))
+        except RagMetricsError as error:
+            is_spent = isinstance(error, BudgetExceededError) and not isinstance(error, UnpricedError)
+            if self._gives_up and not is_spent:
+                raise
+            outcome = UnscoredError(str(error))
+        declared = bounded.check(outcome) if isinstance(outcome, MetricResult) else None
+        sample = row.sample or _EMPTY
+        return record_of(
+            Scoring(metric=metric.name, sample=sample, outcome=outcome, better=metric.better, declared=declared)
+        )
+
+
+@dataclass(kw_only=True, slots=True)
+class Tally:
+    """The figures of one metric over the rows so far."""
+
+    scores: float = 0.0
+    counted: int = 0
+    vacuous: int = 0
+    failed: int = 0
+    unscored: int = 0
+    #: Why the first row has no score.
+    reason: str = ""
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Count a record as JSON builtins."""
+        if record["score"] is None:
+            self.reason = self.reason or str(record["reason"])
+            self.unscored += 1
+        elif record["vacuous"]:
+            self.vacuous += 1
+        else:
+            self.scores += record["score"]
+            self.counted += 1
+        self.failed += record["outcome"] == "failed"
+
+    def line(self, metric: str) -> str:
+        """Return the figures in words."""
+        mean = f"mean {self.scores / self.counted:.3f}" if self.counted else "no score"
+        parts = [f"{mean} over {counted(self.counted, 'row')}"]
+        parts += [f"{self.failed:,} failed"] if self.failed else []
+        parts += [f"{self.vacuous:,} with nothing to check"] if self.vacuous else []
+        parts += [f"{self.unscored:,} unscored, the first: {self.reason}"] if self.unscored else []
+        return f"  {metric}: {', '.join(parts)}"
+
+
+class Journal:
+    """The rows of an output that are done, in the file ``OUTPUT.part`` until all are; use it as a context manager.
+
+    The head of the file says what the scores depend on, ``settings``. Raises :class:`ArgumentError` where another
+    process writes it, or where it is of another run.
+    """
+
+    def __init__(self, output: Path, metrics: Sequence[str], settings: Mapping[str, Any]) -> None:
+        self.path = output.with_name(f"{output.name}.part")
+        self.tallies = {name: Tally() for name in metrics}
+        self.usage = Usage()
+        #: How many rows it has, and how many of them an earlier run wrote.
+        self.rows = self.earlier = 0
+        self._output = output
+        self._head = {"version": _VERSION, **settings}
+        self._lock_path = output.with_name(f".{output.name}.lock")
+        self._lock = lock_file(self._lock_path)
+        self._stream: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if not self._lock.take():
+            raise ArgumentError(f"{self._output}: another ragmetrics score is writing it; wait for it, or name another")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._stream is not None:
+            with suppress(OSError):  # said where it was written
+                self._stream.close()
+        with suppress(OSError):  # Windows removes no file that is open
+            self._lock_path.unlink()
+        self._lock.release()
+
+    def take_up(self, rows: Iterator[LoggedRow]) -> Iterator[LoggedRow]:
+        """Open the file, and return the rows that are left: those behind the last that has all its scores.
+
+        Rows without a score at the end are those that a judge which failed left behind.
+        """
+        lines = self._lines()
+        end, first = next(lines, (0, b""))
+        head = self._parsed(first, is_row=False) if first else self._head
+        if not isinstance(head, dict) or head.keys() != self._head.keys():
+            self._check_head(head)
+        again: list[tuple[LoggedRow | None, Any]] = []
+        end = 0
+        for place, line in lines:
+            again.append((next(rows, None), self._parsed(line)))
+            if len(again) == _ASKED_AGAIN or _is_scored(again[-1][1]):
+                self._check_head(head)
+                self._pass_over(again)
+                again, end = [], place
+        if self.path.exists():
+            # A killed process may have left a part of a line behind the last.
+            os.truncate(self.path, end)
+        self.earlier = self.rows
+        self._stream = self.path.open("ab")
+        return chain((given for given, _ in again if given is not None), rows)
+
+    def _pass_over(self, done: Iterable[tuple[LoggedRow | None, Any]]) -> None:
+        for given, row in done:
+            if given is None or row["sample"] != dump(given.sample or _EMPTY, text=_written):
+                what = f"row {self.rows + 1} is not that of the files given now"
+                raise ArgumentError(f"{self.path}: {what}; give the same files, or remove it to start over")
+            self._count(row)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Write a :class:`ScoredAnswer` that is JSON builtins."""
+        if not self.rows:
+            self._write(self._head)
+        self._write(row)
+        self._count(row)
+        self.usage = sum((Usage(**record["usage"]) for record in row["scores"]), start=self.usage)
+
+    def note(self) -> str:
+        """Return what the line of progress says behind the count."""
+        unscored = max(tally.unscored for tally in self.tallies.values())
+        cost = f", ${self.usage.cost:.4f}" if self.usage.cost else ""
+        return f"{f', {unscored:,} unscored' if unscored else ''}{cost}"
+
+    def finish(self) -> None:
+        """Write the output, and remove the journal."""
+        rows = (line.decode().rstrip("\n") for _, line in islice(self._lines(), 1, None))
+        write_scores(self._output, rows, list(self.tallies))
+        if self._stream is not None:
+            self._stream.close()
+        self.path.unlink()
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the whole lines with the place where each ends."""
+        end = 0
+        with suppress(FileNotFoundError), self.path.open("rb") as stream:
+            for line in stream:
+                end += len(line)
+                if line.endswith(b"\n"):
+                    yield end, line
+
+    def _parsed(self, line: bytes, *, is_row: bool = True) -> Any:
+        try:
+            row = json.loads(line)
+            if is_row:
+                _ = row["sample"], _is_scored(row)
+        except (ValueError, TypeError, LookupError) as error:
+            msg = f"{self.path}: the line behind row {self.rows} is no row; remove the file to start over"
+            raise ArgumentError(msg) from error
+        return row
+
+    def _check_head(self, head: Any) -> None:
+        if head != self._head:
+            names = head.keys() | self._head.keys() if isinstance(head, dict) else ()
+            changed = [
+                f"{name} was {head.get(name)!r}" for name in sorted(names) if head.get(name) != self._head.get(name)
+            ]
+            what = f"is of a run with other options ({', '.join(changed)})" if changed else "is of something else"
+            raise ArgumentError(f"{self.path}: {what}; give the same, or remove it to start over")
+
+    def _write(self, row: Mapping[str, Any]) -> None:
+        if self._stream is not None:
+            line = json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+            try:
+                self._stream.write(line)
+                # The next kill takes nothing along that was written.
+                self._stream.flush()
+            except OSError as error:
+                raise RagMetricsError(f"{self.path} cannot be written: {error.strerror or error}") from error
+
+    def _count(self, row: Mapping[str, Any]) -> None:
+        self.rows += 1
+        for record in row["scores"]:
+            self.tallies[record["metric"]].add(record)
+
+
+def _is_scored(row: Any) -> bool:
+    return all(record["score"] is not None for record in row["scores"])
+
+
+def _written(text: str) -> str:
+    """Return a text as :func:`record_of` has it."""
+    return masked(encodable(text))

@@ -1,0 +1,249 @@
+"""Files of scores that ``ragmetrics score`` writes, JSON lines or Parquet: as a table, or as the record of a run."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragmetrics.core.codec import CodecError, dump, load
+from pytest_ragmetrics.core.errors import optional
+from pytest_ragmetrics.core.files import writing_atomically
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.datasets.streaming import PARQUET
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.metrics.registry import scale_of
+from pytest_ragmetrics.runs.records import (
+    Document,
+    DocumentError,
+    Record,
+    RunRecord,
+    TestRecord,
+    read_document,
+    result_of,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: The endings of the files.
+ENDINGS = (".jsonl", PARQUET)
+_ROWS_OF_BATCH = 1000
+#: The columns of one metric, behind its name and ``_``, and what they hold.
+COLUMNS: Mapping[str, type] = {
+    "score": float,
+    "passed": bool,
+    "reason": str,
+    "judge": str,
+    "cost": float,
+    "vacuous": bool,
+    "unscored": str,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoredAnswer:
+    """A row of a file with its records by metric, whose own samples are empty: ``sample`` is that of all.
+
+    ``number`` counts the rows of ``file`` from 1, ``line`` is where it begins. A row that could not be read has an
+    empty sample, and the reason in each record.
+    """
+
+    file: str
+    number: int
+    line: int | None
+    sample: Sample
+    scores: tuple[Record, ...]
+
+    def columns(self) -> dict[str, Any]:
+        """Return the scores as flat columns, ``METRIC_score`` and so on."""
+        return {f"{record.metric}_{name}": value for record in self.scores for name, value in _columns(record).items()}
+
+    def to_json(self) -> str:
+        """Return it as one line of JSON."""
+        return json.dumps(dump(self), ensure_ascii=False, allow_nan=False)
+
+
+def _columns(record: Record) -> dict[str, Any]:
+    is_scored = record.score is not None
+    values = (
+        record.score,
+        {"passed": True, "failed": False}.get(record.outcome),
+        record.reason if is_scored else None,
+        record.judge,
+        record.usage.cost,
+        record.vacuous if is_scored else None,
+        None if is_scored else record.reason,
+    )
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def load_scores(path: str | Path) -> Evaluation:
+    r"""Return the table of a file that ``ragmetrics score`` wrote, for gates in a suite: ``assert_mean(table, 0.8)``.
+
+    ``path`` ends in ``.jsonl`` or ``.parquet``, which needs pyarrow. Rows have their results with verdicts and
+    evidence, or the reasons why there are none. Raises
+    :class:`~pytest_ragmetrics.runs.records.DocumentError` naming file and row for a file that is none.
+
+    >>> from contextlib import redirect_stdout
+    >>> from io import StringIO
+    >>> from tempfile import TemporaryDirectory
+    >>> from pytest_ragmetrics.cli import main
+    >>> with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
+    ...     rows, scores = Path(folder, "log.jsonl"), Path(folder, "scores.jsonl")
+    ...     _ = rows.write_text('{"response": "So \\"it rains all day\\".", "contexts": ["It rains all day."]}')
+    ...     _ = main(["score", str(rows), "--metrics", "exact_match,quoted_spans_alignment", "-o", str(scores)])
+    ...     table = load_scores(scores)
+    >>> table.mean("quoted_spans_alignment"), list(table.rows[0].unscored)
+    (1.0, ['exact_match'])
+    """
+    rows, records = [], {}
+    for answer in read_scores(Path(path)):
+        records.update({record.metric: record for record in answer.scores})
+        rows.append(
+            Row(
+                sample=answer.sample,
+                results={
+                    record.metric: result_of(record, scale=scale_of(record.metric))
+                    for record in answer.scores
+                    if record.score is not None
+                },
+                unscored={record.metric: record.reason or "" for record in answer.scores if record.score is None},
+            )
+        )
+    scales = {metric: scale_of(metric) for metric in records}
+    return Evaluation(
+        metrics=tuple(records),
+        rows=tuple(rows),
+        better={metric: record.better for metric, record in records.items()},
+        scales={metric: scale for metric, scale in scales.items() if scale is not None},
+    )
+
+
+def read_run(path: Path) -> Document:
+    """Return the record of a run in a file of ``--rag-json`` or of ``ragmetrics score``; raise ``DocumentError``."""
+    return _document(path) if path.suffix in ENDINGS else read_document(path)
+
+
+def _document(path: Path) -> Document:
+    tests = tuple(map(_test, read_scores(path)))
+    judges = sorted({record.judge for test in tests for record in test.records if record.judge is not None})
+    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(path.stat().st_mtime))
+    run = RunRecord(
+        started=started,
+        duration=0.0,
+        exit_status=int(any(test.outcome == "failed" for test in tests)),
+        python=platform.python_version(),
+        pytest=version("pytest"),
+        ragmetrics=version("pytest-ragmetrics"),
+        settings={"judge": ", ".join(judges) or None},
+        notes=(f"logged answers, scored by ragmetrics score into {path.name}",),
+    )
+    return Document(run=run, tests=tests)
+
+
+def _test(answer: ScoredAnswer) -> TestRecord:
+    name = f"{answer.number}" if answer.sample.id is None else f"{answer.number}-{answer.sample.id}"
+    return TestRecord(
+        id=f"{answer.file}[{name}]",
+        file=answer.file,
+        line=answer.line,
+        outcome="failed" if any(record.outcome in ("failed", "unscored") for record in answer.scores) else "passed",
+        duration=0.0,
+        attempts=1,
+        message=None,
+        records=tuple(replace(record, sample=answer.sample) for record in answer.scores),
+        gate=None,
+    )
+
+
+def read_scores(path: Path) -> Iterator[ScoredAnswer]:
+    """Yield the rows of a file of scores one by one; raise ``DocumentError``."""
+    if path.suffix not in ENDINGS:
+        raise DocumentError(f"scores are in files that end in {' or '.join(ENDINGS)}", file=path)
+    number = 0
+    try:
+        for line in _parquet_lines(path) if path.suffix == PARQUET else _lines(path):
+            number += 1
+            yield load(ScoredAnswer, json.loads(line))
+    except OSError as error:
+        raise DocumentError(error.strerror or str(error), file=path) from error
+    except (CodecError, ValueError, RecursionError) as error:
+        msg = f"row {number} is not one that ragmetrics score wrote: {error}"
+        raise DocumentError(msg, file=path) from error
+    if not number:
+        raise DocumentError("it has no rows; give a file that ragmetrics score wrote", file=path)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8") as stream:
+        yield from stream
+
+
+def _parquet_lines(path: Path) -> Iterator[str]:
+    pq = _parquet(path)
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as table:
+            for batch in table.iter_batches(batch_size=_ROWS_OF_BATCH, columns=["row"]):
+                yield from batch.column("row").to_pylist()
+    except (KeyError, ValueError) as error:
+        raise DocumentError(f"not Parquet that ragmetrics score wrote: {error}", file=path) from error
+
+
+def write_scores(path: Path, lines: Iterable[str], metrics: Sequence[str]) -> None:
+    """Write the rows, each a text of :meth:`ScoredAnswer.to_json`, so that readers see all of them or the old file.
+
+    Parquet has columns ``id``, ``user_input`` and ``response``, those of :meth:`ScoredAnswer.columns`, and the text.
+    """
+    with writing_atomically(path) as part:
+        if path.suffix == PARQUET:
+            _write_parquet(part, lines, metrics)
+            return
+        with part.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(f"{line}\n" for line in lines)
+
+
+def _write_parquet(part: Path, lines: Iterable[str], metrics: Sequence[str]) -> None:
+    pq = _parquet(part)
+    shape = arrow_schema(dict.fromkeys(("id", "user_input", "response"), str), metrics, {"row": str})
+    waiting = iter(lines)
+    with pq.ParquetWriter(part, shape, compression="zstd") as writer:
+        while batch := list(islice(waiting, _ROWS_OF_BATCH)):
+            writer.write_batch(_batch(batch, shape))
+
+
+def _batch(lines: Sequence[str], shape: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    rows = []
+    for line in lines:
+        answer = load(ScoredAnswer, json.loads(line))
+        sample = answer.sample
+        texts = {"id": sample.id, "user_input": sample.user_input, "response": sample.response, "row": line}
+        rows.append({**texts, **answer.columns()})
+    return pa.RecordBatch.from_pylist(rows, schema=shape)
+
+
+def arrow_schema(before: Mapping[str, type], metrics: Iterable[str], after: Mapping[str, type]) -> pa.Schema:
+    """Return the schema of the columns of metrics, with others before and after them."""
+    import pyarrow as pa
+
+    kinds = {float: pa.float64(), bool: pa.bool_(), str: pa.string()}
+    flat = {f"{metric}_{name}": kind for metric in metrics for name, kind in COLUMNS.items()}
+    return pa.schema([(name, kinds[kind]) for name, kind in {**before, **flat, **after}.items()])
+
+
+def check_output(path: Path) -> None:
+    """Raise ``RagMetricsError`` where pyarrow is needed to write a file, and missing."""
+    if path.suffix == PARQUET:
+        _parquet(path)
+
+
+def _parquet(path: Path) -> Any:
+    return optional("pyarrow.parquet", f"{path}: Parquet", "parquet")

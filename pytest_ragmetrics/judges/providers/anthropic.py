@@ -1,0 +1,137 @@
+"""Judges behind the Anthropic API; needs ``pip install "pytest-ragmetrics[anthropic]"``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from pytest_ragmetrics.judges.providers.connection import (
+    ANTHROPIC,
+    SHARED_NAME,
+    ApiJudge,
+    Vendor,
+    counted_reply,
+    field_of,
+    parts,
+    refused_parameter,
+    token_count,
+)
+from pytest_ragmetrics.judges.providers.errors import Problem, cut, no_text, unlike
+from pytest_ragmetrics.judges.providers.wire import Wire
+from pytest_ragmetrics.judges.transports.values import Reply, Request
+
+#: The API requires a limit; no answer to a task of ours comes near it.
+_MAX_TOKENS = 8192
+#: Forces the form of the answer; a model that always thinks may refuse it, and then answers in text.
+_TOOL = "tool_choice"
+_MARK = "cache_control"
+# How many tokens it caches at least, by what is in the name of the model.
+_LEAST = (
+    (re.compile(r"(?:haiku-4-5|opus-4-[56])\b"), 4096),
+    (re.compile(r"(?:opus-4-7|sonnet-4-6)\b"), 2048),
+    (re.compile(r"(?:opus-[5-9]|sonnet-5-[5-9]|haiku-5-[5-9]|(?:fable|mythos)-[5-9])\b"), 512),
+    (re.compile(""), 1024),
+)
+
+
+class AnthropicJudge(ApiJudge[frozenset[str]]):
+    """A model behind the Anthropic API, made to answer in the form of the schema by a tool it must call.
+
+    ``api_key`` and ``base_url`` default to ``ANTHROPIC_API_KEY`` and ``ANTHROPIC_BASE_URL``; the key is needed when
+    the first request is made. A function as the key, and ``parameters``, are as in
+    :class:`~pytest_ragmetrics.judges.providers.openai.OpenAIJudge`.
+
+    >>> AnthropicJudge("claude-haiku-5-5").name
+    'anthropic:claude-haiku-5-5'
+    """
+
+    kind: ClassVar[str] = "anthropic"
+    vendor: ClassVar[Vendor] = ANTHROPIC
+    #: What the model refuses.
+    offer: ClassVar[frozenset[str]] = frozenset()
+    needed: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_tokens": _MAX_TOKENS})
+
+    async def _send(self, wire: Wire, request: Request, terms: frozenset[str]) -> Any:
+        return await wire.post("/v1/messages", self._body(request, terms))
+
+    def _body(self, request: Request, terms: frozenset[str]) -> dict[str, Any]:
+        return _wire(request, terms)
+
+    def _cached_from(self, terms: frozenset[str]) -> int | None:
+        if terms & {_MARK, _TOOL}:
+            return None
+        return next(tokens for names, tokens in _LEAST if names.search(self.model))
+
+    def _concede(self, terms: frozenset[str], request: Request, error: Any) -> frozenset[str] | None:
+        droppable = {_TOOL, _MARK, *request.parameters} - terms - {"max_tokens"}
+        name = refused_parameter(error, sorted(droppable))
+        return None if name is None else terms | {name}
+
+    def _problem(self, answer: object) -> Problem | None:
+        blocks = field_of(answer, "content")
+        if not isinstance(blocks, list):
+            return unlike("Anthropic", answer, "ANTHROPIC_BASE_URL")
+        stopped = field_of(answer, "stop_reason")
+        if stopped == "max_tokens":
+            return cut(self.name, _text(answer))
+        if stopped == "model_context_window_exceeded":
+            return Problem(text="was cut off by the context window of the model; give it shorter texts")
+        text = _text(answer)
+        if stopped == "refusal":
+            return Problem(text=f"refused to answer: {text}".rstrip(": "))
+        are_texts = all(isinstance(field_of(block, "text"), str) for block in blocks)
+        return None if text.strip() else no_text(text if are_texts else blocks)
+
+    def _spent(self, answer: object) -> Reply:
+        usage = field_of(answer, "usage")
+        names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+        new, read, written, completion = (token_count(field_of(usage, name)) for name in names)
+        return counted_reply(
+            self.name,
+            # Unlike OpenAI's, its input tokens are those that have nothing to do with the cache.
+            prompt=new + read + written,
+            completion=completion,
+            cached=read,
+            written=written,
+            written_1h=field_of(field_of(usage, "cache_creation"), "ephemeral_1h_input_tokens"),
+            tier=field_of(usage, "service_tier"),
+        )
+
+    def _text(self, answer: object) -> str:
+        return _text(answer)
+
+
+def _wire(request: Request, refused: frozenset[str]) -> dict[str, Any]:
+    sent = {name: value for name, value in request.parameters.items() if name not in refused}
+    if request.is_longer:
+        sent["max_tokens"] = 2 * sent["max_tokens"]
+    forced = _TOOL not in refused
+    messages = list(request.messages) if forced else request.spelled_out()
+    wire: dict[str, Any] = {
+        "model": request.model,
+        "system": "\n\n".join(message["content"] for message in messages if message["role"] == "system"),
+        "messages": [message for message in messages if message["role"] != "system"],
+        **sent,
+    }
+    if forced:
+        marks = request.marks() if _MARK not in refused else ()
+        name, schema = (SHARED_NAME, request.shared_schema) if marks else (request.task, request.schema)
+        wire["tools"] = [{"name": name, "description": "Give the answer.", "input_schema": schema}]
+        wire[_TOOL] = {"type": "tool", "name": name}
+        if marks:
+            first, *others = wire["messages"]
+            content = parts(first["content"], marks, {_MARK: {"type": "ephemeral"}})
+            wire["messages"] = [{"role": first["role"], "content": content}, *others]
+    return wire
+
+
+def _text(message: object) -> str:
+    blocks = field_of(message, "content")
+    for block in blocks:
+        if field_of(block, "type") == "tool_use":
+            return json.dumps(field_of(block, "input"), ensure_ascii=False)
+    texts = [field_of(block, "text") for block in blocks if field_of(block, "type") == "text"]
+    return "".join(text for text in texts if isinstance(text, str))

@@ -1,0 +1,613 @@
+"""The chain of transports from a rendered request to a reply: its values, and the links without state of a run.
+
+An engine composes ``CachedTransport > Repair > Prefixes > Batches > Limiter > CircuitBreakers > Budgeted > Providers``,
+each an object with one method; with ``--rag-batch`` a ``BatchQueue`` takes the place of ``Prefixes``. The limiter comes
+before breaker and budget, so that these decide about a request when its turn comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
+
+from pytest_ragmetrics.core.credentials import masked
+from pytest_ragmetrics.core.errors import JudgeError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.core.loop import in_child
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.judges.examples import own_part
+from pytest_ragmetrics.judges.prices import price
+from pytest_ragmetrics.judges.providers.addresses import is_private
+from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object, parse_json
+from pytest_ragmetrics.text.unicode import printable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from typing_extensions import Self
+
+    from pytest_ragmetrics.judges.tasks import Task
+
+A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
+R_contra = TypeVar("R_contra", contravariant=True)
+
+#: The parameter of a judge that sets price and speed of a reply, and not what it says.
+SERVICE_TIER = "service_tier"
+
+# How much of an unusable reply an error shows, and how much of it is searched for keys.
+_SHOWN = 200
+_MASKED = 4 * _SHOWN
+# Seconds after "too many requests" before the limiter widens again.
+_COOL_DOWN = 5.0
+# Seconds in which all such answers narrow the limiter once.
+_ONE_OVERLOAD = 1.0
+
+
+class JudgeUnavailableError(JudgeError):
+    """No further request to this judge can succeed (no credit, wrong key, no such model): a run should stop asking."""
+
+
+class JudgeOutageError(JudgeError):
+    """The provider answers no request at all: too many of them, out of order, or out of reach.
+
+    ``attempts`` is how many it left unanswered whatever they asked; one that took too long is one with its retries.
+    """
+
+    def __init__(self, message: str = "", *, usage: Usage | None = None, attempts: int = 1) -> None:
+        super().__init__(message, usage=usage)
+        self.attempts = attempts
+
+
+class UnusableReplyError(JudgeError):
+    """What came is no reply to the request, and a second question may be answered; ``spent`` is what it took.
+
+    ``is_cut`` tells whether it met a limit of its length.
+    """
+
+    def __init__(
+        self, message: str, *, spent: Reply | None = None, usage: Usage | None = None, is_cut: bool = False
+    ) -> None:
+        super().__init__(message, usage=usage)
+        self.spent = spent
+        self.is_cut = is_cut
+
+
+class UnreadableReplyError(UnscoredError):
+    """Neither of two replies of a judge fits the task; ``reply`` is the last, with the tokens of both."""
+
+    def __init__(self, message: str, *, reply: Reply, usage: Usage | None = None) -> None:
+        super().__init__(message, usage=usage)
+        self.reply = reply
+
+
+@contextmanager
+def failures_of(name: str) -> Iterator[None]:
+    """Raise what fails inside as a ``JudgeError`` of the judge or embedder ``name``, except our own errors."""
+    try:
+        yield
+    except RagMetricsError:
+        raise
+    except Exception as error:
+        raise JudgeError(f"{name} failed: {type(error).__name__}: {error}") from error
+
+
+class ChatMessage(TypedDict):
+    """One turn of a conversation with a judge."""
+
+    role: str
+    content: str
+
+
+def _nothing() -> None:
+    pass
+
+
+class Provider(Protocol[R_contra]):
+    """A judge or an embedder, as the links see it."""
+
+    @property
+    def name(self) -> str:
+        """Its name in results."""
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether a request costs money."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its replies are determined by the request and worth storing."""
+
+    async def complete(self, request: R_contra) -> Reply:
+        """Return the reply to a request; raise ``JudgeError`` if the provider fails."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """A request to a judge; the fields up to ``vote`` alone determine its reply.
+
+    ``parameters`` may include some that the server refuses; ``vote`` numbers independent samples of the same question.
+    """
+
+    task: str
+    kind: str
+    model: str
+    messages: tuple[ChatMessage, ...]
+    schema: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    vote: int = 0
+    provider: Provider[Request] | None = field(default=None, compare=False, repr=False)
+    #: The address it goes to where that is not the provider's own.
+    url: str | None = field(default=None, compare=False, repr=False)
+    #: The task that reads the reply; a request without one is not validated.
+    asked: Task[Any] | None = field(default=None, compare=False, repr=False)
+    #: What the task read in replies on their way, by their text, so that none is read twice.
+    answers: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    #: Whether the first reply to it was cut off, so that this one may be longer.
+    is_longer: bool = field(default=False, compare=False, repr=False)
+    #: Whether it is tried only once.
+    is_single: bool = field(default=False, compare=False, repr=False)
+    #: Called once the request costs something.
+    started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+    #: Called once its reply is there.
+    replied: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+    #: A task over the same contexts as the one that is asked next, without its other texts.
+    then: Task[Any] | None = field(default=None, compare=False, repr=False)
+    #: Called when it is sent: after which characters of the second message the provider's cache is to end, if at all.
+    marks: Callable[[], tuple[int, ...]] = field(default=tuple, compare=False, repr=False)
+    #: Whether others are to be sent first.
+    waits: Callable[[], bool] = field(default=bool, compare=False, repr=False)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is sent."""
+        return tuple(message["content"] for message in self.messages)
+
+    @property
+    def shared_schema(self) -> Mapping[str, Any]:
+        """The schema that other requests have too, with which providers keep a beginning; its own if there is none."""
+        return self.schema if self.asked is None else self.asked.envelope or self.schema
+
+    def read(self, text: str, value: object = None) -> Any:
+        """Return the answer to the task in a JSON text, whose ``value`` may be known; raise :class:`InvalidAnswer`."""
+        if text not in self.answers:
+            task: Task[Any] = self.asked  # type: ignore[assignment] # there is one where a reply is read
+            value = parse_json(text) if value is None else value
+            own = own_part(value, self.schema, self.messages[-1]["content"], task.fill().values())
+            self.answers[text] = task.read(own)
+        return self.answers[text]
+
+    def spelled_out(self) -> list[ChatMessage]:
+        """Return the messages with the schema in the last of them, for a judge that takes no schema."""
+        *earlier, last = self.messages
+        form = json.dumps(self.schema, separators=(",", ":"))
+        stated = f"{last['content']}\n\nThe form of the JSON object: {form}"
+        return [*earlier, ChatMessage(role=last["role"], content=stated)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmbeddingRequest:
+    """Texts to turn into vectors; the fields below ``dimensions`` are those of :class:`Request`."""
+
+    kind: str
+    model: str
+    texts: tuple[str, ...]
+    dimensions: int | None = None
+    provider: Provider[EmbeddingRequest] | None = field(default=None, compare=False, repr=False)
+    url: str | None = field(default=None, compare=False, repr=False)
+    is_single: bool = field(default=False, compare=False, repr=False)
+    started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+    replied: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+
+
+AnyRequest: TypeAlias = "Request | EmbeddingRequest"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answered(Generic[A_co]):
+    """The answer to a task and what it cost; ``disagreements`` are those of the judges of a panel, in words."""
+
+    answer: A_co
+    usage: Usage
+    disagreements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """The text of a judge, or an embedder's vectors of shape (n, d), and the tokens; a ``cached`` one cost nothing now.
+
+    ``prompt_tokens`` are all of them: ``cached_prompt_tokens`` came from the provider's cache, ``cache_write_tokens``
+    went into it, ``cache_write_1h_tokens`` of these for an hour. ``tier`` is the one that the answer reports, ``None``
+    for the ordinary one and ``batch`` for an answer out of a batch. ``billed`` are the dollars that the server says it
+    bills. Of a repaired reply the counts are sums, and ``parts`` are those of each request.
+
+    Behind the link that validates, ``text`` is JSON that fits the task. ``answered`` is the answer of a judge that
+    writes no JSON.
+    """
+
+    text: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    tier: str | None = None
+    billed: float | None = None
+    calls: int = 1
+    parts: tuple[Reply, ...] = ()
+    cached: bool = False
+    vectors: npt.NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    answered: Answered[Any] | None = None
+
+    def cost(self, request: AnyRequest) -> float | None:
+        """Return what it costs as the reply to a request, in dollars; ``None`` where that is not known."""
+        if request.provider is not None and not request.provider.is_paid:
+            return 0.0
+        if self.parts:
+            costs = [part.cost(request) for part in self.parts]
+            return math.fsum(cost or 0.0 for cost in costs) if None not in costs else None
+        if self.billed is not None:
+            return self.billed
+        return price(
+            request.kind,
+            request.model,
+            self.prompt_tokens,
+            self.completion_tokens,
+            cached=self.cached_prompt_tokens,
+            written=self.cache_write_tokens,
+            written_1h=self.cache_write_1h_tokens,
+            tier=self.tier,
+            url=request.url,
+        )
+
+    def usage(self, request: AnyRequest) -> Usage:
+        """Return its usage as the reply to a request; an embedder that counts no tokens has none."""
+        if isinstance(request, EmbeddingRequest):
+            is_counted = self.prompt_tokens or self.billed
+            return Usage(embedding_tokens=self.prompt_tokens, cost=self.cost(request) if is_counted else 0.0)
+        cost = self.cost(request)
+        if self.cached:
+            return Usage(cached_calls=1, saved=cost)
+        return Usage(
+            calls=self.calls,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            cost=cost,
+            cached_prompt_tokens=self.cached_prompt_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+        )
+
+    def counts(self) -> Reply:
+        """Return it without what it says."""
+        return replace(self, text="", vectors=None, answered=None)
+
+
+#: The counts of a reply that a repair sums.
+_SUMMED = (
+    *("prompt_tokens", "completion_tokens", "calls"),
+    *("cached_prompt_tokens", "cache_write_tokens", "cache_write_1h_tokens"),
+)
+
+
+def together(first: Reply, second: Reply) -> Reply:
+    """Return the second reply with the counts of both, each priced by itself."""
+    sums: dict[str, Any] = {name: getattr(first, name) + getattr(second, name) for name in _SUMMED}
+    return replace(second, **sums, tier=None, billed=None, parts=(first.counts(), second.counts()))
+
+
+class Transport(Protocol):
+    """A link of the chain."""
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return the reply to a request; raise ``JudgeError`` or ``UnscoredError`` if there is none."""
+
+
+class Providers:
+    """The last link: asks the judge or the embedder of the request."""
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return the reply of the provider."""
+        provider: Any = request.provider
+        reply: Reply = await provider.complete(request)
+        return reply
+
+
+class Repair:
+    """Asks a second time where there is no reply that fits the task, and not a third time.
+
+    A reply that does not fit is repaired: the judge gets it with the fault. Where what came is no reply, the same is
+    asked again, with more room where the reply was cut off.
+    """
+
+    def __init__(self, following: Transport) -> None:
+        self._following = following
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return a reply whose text is JSON that fits the task.
+
+        Raises ``UnreadableReplyError`` if the second reply does not fit, ``UnusableReplyError`` if it is none.
+        """
+        try:
+            first = await self._following.send(request)
+        except UnusableReplyError as fault:
+            return _checked(request, await self._again(request, fault), f"after {fault}")
+        if isinstance(request, EmbeddingRequest):
+            return first
+        try:
+            return fitting(request, first)
+        except InvalidAnswer as error:
+            wanted = (
+                f"Your answer cannot be used: {error}. Answer the task again, completely, as one JSON object alone."
+            )
+        turns = ChatMessage(role="assistant", content=first.text), ChatMessage(role="user", content=wanted)
+        second = await self._following.send(replace(request, messages=(*request.messages, *turns)))
+        return _checked(request, together(first, second), "also after a repair")
+
+    async def _again(self, request: AnyRequest, fault: UnusableReplyError) -> Reply:
+        is_longer = fault.is_cut and isinstance(request, Request)
+        again = replace(request, is_longer=is_longer) if isinstance(request, Request) else request
+        try:
+            second = await self._following.send(again)
+        except JudgeError as error:
+            # The other failures of a provider say more than the fault.
+            if type(error) is not UnusableReplyError and not (is_longer and type(error) is JudgeError):
+                raise
+            how = "asked once more with more room" if is_longer else "asked once more"
+            found = "the same" if str(error) == str(fault) else str(error)
+            used = [usage for usage in (fault.usage, error.usage) if usage is not None]
+            usage = sum(used[1:], start=used[0]) if used else None
+            raise UnusableReplyError(f"{fault}; {how}: {found}", usage=usage, is_cut=fault.is_cut) from None
+        return second if fault.spent is None else together(fault.spent, second)
+
+
+def fitting(request: Request, reply: Reply) -> Reply:
+    """Return a reply with the JSON that fits the task as its text; raise ``InvalidAnswer`` if it has none."""
+    if request.asked is None or reply.answered is not None:
+        return reply
+    text, value = extract_object(reply.text)
+    request.read(text, value)
+    return reply if text == reply.text else replace(reply, text=text)
+
+
+def _checked(request: AnyRequest, reply: Reply, when: str) -> Reply:
+    """Return the reply to a second question as :func:`fitting`; ``when`` says which one that is."""
+    if isinstance(request, EmbeddingRequest):
+        return reply
+    try:
+        return fitting(request, reply)
+    except InvalidAnswer as error:
+        name = "" if request.provider is None else request.provider.name
+        msg = f"{name}, {request.task}: no usable answer, {when}: {error.explained}; it replied {shown(reply.text)}"
+        raise UnreadableReplyError(msg, reply=reply, usage=reply.usage(request)) from error
+
+
+def shown(reply: str) -> str:
+    r"""Return the beginning of an unusable reply for an error message, without what looks like a key.
+
+    >>> shown("<html>" + "\n" * 9 + "Bad gateway")
+    "'<html> Bad gateway'"
+    """
+    text = masked(printable(reply[:_MASKED]))
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+#: Asks the provider and validates; without cache, limits and budget.
+DIRECT: Transport = Repair(Providers())
+
+
+#: How many requests are in flight unless someone says otherwise.
+WIDTH = 32
+# How many of them at first to a server of one's own, which often answers one at a time.
+_AT_HOME = 4
+# The share of the time-out that a reply may take at most where one more request is let in flight.
+_SOON = 0.5
+
+
+class Place:
+    """A request's place among those that a limiter lets in flight, as a context; taken anew for a further attempt."""
+
+    def __init__(self, limiter: Limiter, waits: Callable[[], bool]) -> None:
+        self._limiter = limiter
+        self._waits = waits
+        self._since: float | None = None
+        self._answered = 0
+
+    async def __aenter__(self) -> Self:
+        await self._take()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._since is not None:
+            self._limiter.widen(self._since)
+        self._give()
+
+    async def attempt(self, *, timeout: float | None, is_first: bool) -> None:
+        """Count an attempt, once there is a place for it; raise ``JudgeError`` once the run has ended."""
+        if not is_first:
+            self._give()
+            await self._take(first=True)
+        self._limiter.check_open()
+        self._limiter.sent += 1
+        self._limiter.timeout = timeout
+        self._answered = self._limiter.answered
+
+    def too_many(self) -> None:
+        """Narrow the limiter: the provider answers "too many requests"."""
+        self._limiter.narrow()
+
+    def timed_out(self, *, is_crowded: bool) -> None:
+        """Count an attempt that was given up; in a crowd, let as many in flight as were answered meanwhile."""
+        self._limiter.given_up += 1
+        if is_crowded:
+            self._limiter.is_slow = True
+            self._limiter.narrow(self._limiter.answered - self._answered)
+
+    async def _take(self, *, first: bool = False) -> None:
+        await self._limiter.enter(self._waits, first=first)
+        self._since = self._limiter.clock()
+
+    def _give(self) -> None:
+        # It is not held where the wait for it was cancelled.
+        if self._since is not None:
+            self._since = None
+            self._limiter.leave()
+
+
+#: The place of the request that is made; none where no limiter bounds it.
+current_place: ContextVar[Place | None] = ContextVar("current_place", default=None)
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Hold no place for what is asked inside, which may be several requests at once, or on another loop."""
+    before = current_place.set(None)
+    try:
+        yield
+    finally:
+        current_place.reset(before)
+
+
+class Limiter:
+    """Bounds the requests in flight; narrows on "too many requests" and on time-outs, and widens again later.
+
+    ``at_home`` are in flight at first to a server of one's own, and one that may be slow gets more as long as its
+    replies come within half of their time-out. First come, first served, but one that ``waits`` comes after those that
+    do not, and a further attempt before all. Belongs to one event loop. Raises ``ValueError`` for a ``width`` below 1.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        following: Transport | None = None,
+        *,
+        at_home: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if width < 1:
+            raise ValueError(f"at least 1 request must be allowed in flight, not {width}")
+        self._following = following or Providers()
+        self._full = width
+        #: The number of requests that may be in flight now.
+        self.width = width
+        #: Whether requests are sent; set to False in any thread, it lets those in flight end and sends no other.
+        self.is_open = True
+        #: The attempts that were made, those that were given up after their time-out, and the requests answered.
+        self.sent = self.given_up = self.answered = 0
+        #: The time-out of an attempt in seconds, and whether replies may wait for one another at a server.
+        self.timeout: float | None = None
+        self.is_slow = False
+        self._at_home = at_home or width
+        self._homes: set[str] = set()
+        self._busy = 0
+        self._again: dict[asyncio.Future[None], Callable[[], bool]] = {}
+        self._waiting: dict[asyncio.Future[None], Callable[[], bool]] = {}
+        self.clock = clock
+        self._narrowed = -math.inf
+        in_child(self, _busy=int, _again=dict, _waiting=dict)
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Send a request when fewer than ``width`` are in flight."""
+        if request.url is not None and request.url not in self._homes and is_private(request.url):
+            self._homes.add(request.url)
+            self.is_slow, self.width = True, min(self.width, self._at_home)
+        async with self.place(request.waits if isinstance(request, Request) else bool) as place:
+            before = current_place.set(place)
+            try:
+                self.check_open()
+                request.started()
+                reply = await self._following.send(request)
+                # Before the place is given to another.
+                request.replied()
+                self.answered += 1
+                return reply
+            finally:
+                current_place.reset(before)
+
+    def place(self, waits: Callable[[], bool] = bool) -> Place:
+        """Return a place to be taken; one that ``waits`` takes it when only such are left."""
+        return Place(self, waits)
+
+    def check_open(self) -> None:
+        """Raise ``JudgeError`` once the run has ended."""
+        if not self.is_open:
+            raise JudgeError("the run has ended, and nothing more is asked")
+
+    def narrow(self, most: int | None = None) -> None:
+        """Halve the width, at most once a second, to at ``most`` so many."""
+        now = self.clock()
+        if now - self._narrowed >= _ONE_OVERLOAD:
+            self._narrowed = now
+            half = self.width // 2
+            self.width = max(1, half if most is None else min(half, most))
+
+    def widen(self, since: float) -> None:
+        """Let one more in flight after a reply that was waited for since some time."""
+        seconds = self.clock() - since
+        if self.width >= self._full or self.clock() - self._narrowed < _COOL_DOWN:
+            return
+        # Where replies wait for one another, each takes as many times longer as there are more.
+        longest = seconds * (self.width + 1) / self.width
+        is_soon = self.timeout is None or (self._busy >= self.width and longest <= _SOON * self.timeout)
+        if is_soon or not self.is_slow:
+            self.width += 1
+
+    @property
+    def free(self) -> int:
+        """How many more requests may be in flight now."""
+        return max(0, self.width - self._busy)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a place."""
+        return len(self._again) + len(self._waiting)
+
+    async def enter(self, waits: Callable[[], bool], *, first: bool = False) -> None:
+        """Wait until fewer than ``width`` are in flight; see :class:`Place`."""
+        if self._busy < self.width:
+            # The queue is empty: a free place goes to the next in it at once.
+            self._busy += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        queue = self._again if first else self._waiting
+        queue[turn] = waits
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                # leave() may have taken it out of the queue already.
+                queue.pop(turn, None)
+            else:
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Let the next in flight."""
+        self._busy -= 1
+        while (queue := self._again or self._waiting) and self._busy < self.width:
+            first = next(iter(queue))
+            turn = next((turn for turn, waits in queue.items() if not waits()), first)
+            del queue[turn]
+            if not turn.done():
+                self._busy += 1
+                turn.set_result(None)
+
+
+def at_home(concurrency: int, workers: int = 1) -> int:
+    """Return how many requests a process has in flight at first to a server of one's own; all, if someone says so.
+
+    >>> at_home(32, workers=2), at_home(64)
+    (2, 64)
+    """
+    return max(1, (_AT_HOME if concurrency == WIDTH else concurrency) // workers)
+
+
+def full_name(spec: str | None, made: object) -> str | None:
+    """Return what the replies of an object are kept under: its spec, with the ``name`` of its own if it has one."""
+    own = getattr(made, "name", None)
+    return f"{spec}:{own}" if spec and own and own != spec else spec

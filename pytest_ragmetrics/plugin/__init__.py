@@ -1,0 +1,224 @@
+"""The pytest plugin: options, fixtures, and when which of its parts is registered.
+
+The session and, where tests are reported, the report are there in every run. The tests of data sets and the gates are
+imported and registered with the first marker, fixture or worker that needs them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_ragmetrics.plugin import hookspec
+from pytest_ragmetrics.plugin.reporting import DigestReport, RunReport
+from pytest_ragmetrics.plugin.session import PytestSession
+from pytest_ragmetrics.plugin.settings import DEFAULT_REPORT, Settings, add_options, read_settings
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.cache.transport import CachedTransport
+    from pytest_ragmetrics.core.sample import Sample
+    from pytest_ragmetrics.judges.embedders.embedder import Embedder
+    from pytest_ragmetrics.judges.judge import Judge
+    from pytest_ragmetrics.plugin.gates.plugin import GatePlugin
+    from pytest_ragmetrics.plugin.rows.dataset_tests import Datasets, DatasetTests, Evaluate, Scores
+
+SESSION = pytest.StashKey[PytestSession]()
+REPORT = pytest.StashKey[RunReport]()
+DATASETS = pytest.StashKey["Datasets"]()
+DATASET_TESTS = pytest.StashKey["DatasetTests"]()
+GATES = pytest.StashKey["GatePlugin"]()
+
+#: The local judge is a heuristic, and every mention of it says so.
+_LABELS = {"local": "local (heuristic)"}
+
+MARKERS = (
+    "rag_dataset(source, *, metrics=[...] or {metric: bound}, limit=None, where=None): one test per row, scored ahead.",
+    "rag_gate(metric, *, mean=, rate=, min=, max=, confidence=, vacuous=): a bound for all tests of a function.",
+    "rag_gate(metric, ..., confidence=, stop_when_decided=True): no further row is asked once its set is decided.",
+    "rag_gate(metric, *, regression=True, alpha=0.05, inconclusive=, vacuous=): no drop since a baseline.",
+    "rag_judge(spec): the judge of this test, as --rag-judge takes it.",
+    "rag_votes(k): how many judgements make a score in this test.",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the options and ini keys."""
+    add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Register the hooks that others may implement."""
+    pluginmanager.add_hookspecs(hookspec)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Give back the test path in ``--rag-report tests/``, which argparse takes for the file of the option."""
+    for at, (option, value) in enumerate(pairwise(args)):
+        if option == "--rag-report" and not value.endswith(".html") and Path(value.partition("::")[0]).exists():
+            args[at] = f"{option}={DEFAULT_REPORT}"
+            early_config.known_args_namespace.file_or_dir.append(value)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the settings, start recording, and report where this process is the one that reports."""
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
+    session = config.stash[SESSION] = PytestSession(config, read_settings(config))
+    config.pluginmanager.register(session, "ragmetrics-session")
+    if session.settings.digest:
+        config.pluginmanager.register(DigestReport(config), "ragmetrics-digest")
+    if not hasattr(config, "workerinput"):
+        config.stash[REPORT] = RunReport(
+            session.settings,
+            config.rootpath,
+            finish_session=session.finish,
+            selection=session.selection,
+            redact=session.redact,
+            redacts=session.redacts,
+        )
+        config.pluginmanager.register(config.stash[REPORT], "ragmetrics-reporting")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Return the line on judge, embedder and cache."""
+    settings = config.stash[SESSION].settings
+    judge, embedder = (_LABELS.get(spec, spec) for spec in (settings.judge, settings.embedder))
+    dry = ", dry run: nothing is asked" if settings.dry_run else ""
+    shared = "" if settings.cache_url is None else _shared_cache(settings)
+    return f"ragmetrics: judge {judge}, embedder {embedder}, cache {settings.cache}{shared}{dry}"
+
+
+def _shared_cache(settings: Settings) -> str:
+    from pytest_ragmetrics.cache.remote import is_written, shown_url
+
+    url = settings.cache_url or ""
+    if settings.cassette is not None:
+        return ", shared cache not used beside a cassette"
+    if settings.cache == "off":
+        return ""
+    mode = settings.cache_url_mode if is_written(url, settings.cache_url_mode) else "read"
+    return f", shared cache {shown_url(url)} ({mode})"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test per row of a data set."""
+    if metafunc.definition.get_closest_marker("rag_dataset") is not None:
+        _datasets(metafunc.config).parametrize(metafunc)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, object, object]:
+    """Note the gates of a function, with the tests that it makes."""
+    made = yield
+    if isinstance(made, list) and made and made[0].get_closest_marker("rag_gate") is not None:
+        _gates(collector.config).found(made)
+    return made
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add the gates of a worker; one that crashed sent none."""
+    if gates := getattr(node, "workeroutput", {}).get("ragmetrics_gates"):
+        _gates(node.config).add(gates)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """Decide the gates of the workers, when all of them have ended."""
+    ran = yield
+    if GATES in session.config.stash:
+        _gates(session.config).report(session)
+    return ran
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Explain a failed comparison with a result, on either side."""
+    result = sys.modules.get("pytest_ragmetrics.core.result")
+    if result is None or (not isinstance(left, result.MetricResult) and not isinstance(right, result.MetricResult)):
+        return None
+    from pytest_ragmetrics.runs.wording.failures import explain_comparison
+
+    return explain_comparison(op, left, right)
+
+
+def _datasets(config: pytest.Config) -> Datasets:
+    if DATASETS not in config.stash:
+        from pytest_ragmetrics.plugin.rows.dataset_tests import Datasets
+
+        config.stash[DATASETS] = Datasets(config.stash[SESSION])
+    return config.stash[DATASETS]
+
+
+def _dataset_tests(request: pytest.FixtureRequest) -> DatasetTests:
+    config = request.config
+    if DATASET_TESTS not in config.stash:
+        from pytest_ragmetrics.plugin.rows.dataset_tests import DatasetTests
+
+        drawn = _gates(config).drawn if GATES in config.stash else []
+        config.stash[DATASET_TESTS] = DatasetTests(config.stash[SESSION], request.session.items, config, drawn)
+        config.pluginmanager.register(config.stash[DATASET_TESTS], "ragmetrics-rows")
+    return config.stash[DATASET_TESTS]
+
+
+def _gates(config: pytest.Config) -> GatePlugin:
+    if GATES not in config.stash:
+        from pytest_ragmetrics.plugin.gates.plugin import GatePlugin
+
+        config.stash[GATES] = GatePlugin(config.stash[SESSION], config, config.stash.get(REPORT, None))
+        config.pluginmanager.register(config.stash[GATES], "ragmetrics-gating")
+    return config.stash[GATES]
+
+
+@pytest.fixture(name="rag_judge")
+def _rag_judge(request: pytest.FixtureRequest) -> Judge:
+    """Return the judge of this test: that of the rag_judge marker, else of --rag-judge."""
+    return request.config.stash[SESSION].judge()
+
+
+@pytest.fixture(name="rag_embedder")
+def _rag_embedder(request: pytest.FixtureRequest) -> Embedder:
+    """Return the embedder of this run."""
+    return request.config.stash[SESSION].embedder()
+
+
+@pytest.fixture(name="rag_cache")
+def _rag_cache(request: pytest.FixtureRequest) -> CachedTransport:
+    """Return the cache of this run, which counts the requests it made and those it saved."""
+    return request.config.stash[SESSION].engine.cache
+
+
+@pytest.fixture(name="rag_respond", scope="session")
+def _rag_respond() -> None:
+    """Override this to return the application under test: a function from ``Sample`` to its response, async or not.
+
+    It is asked once for each test of a row: two tests over one data set ask it twice, the judge only once if they are
+    answered alike. A rerun of a test does not ask it again. It may be called before its test runs and from several
+    threads; what it raises fails the test of the row, and a skip skips it.
+    """
+
+
+@pytest.fixture(name="rag_sample")
+def _rag_sample(request: pytest.FixtureRequest) -> Sample:
+    """Return the row of this test, with the response that ``rag_respond`` gave where it had none."""
+    __tracebackhide__ = True
+    return _dataset_tests(request).sample(request)
+
+
+@pytest.fixture(name="rag_scores")
+def _rag_scores(request: pytest.FixtureRequest, rag_sample: Sample) -> Scores:  # noqa: ARG001 - its row is done then
+    """Return the results of this row by metric; one that is unscored raises when it is looked up, or fails the test."""
+    return _dataset_tests(request).scores()
+
+
+@pytest.fixture(name="rag_evaluate")
+def _rag_evaluate(request: pytest.FixtureRequest) -> Evaluate:
+    """Return ``rag_evaluate(samples_or_path, metrics) -> Evaluation``, for a whole table in one test."""
+    from pytest_ragmetrics.plugin.rows.dataset_tests import Evaluate
+
+    return Evaluate(request.path.parent)

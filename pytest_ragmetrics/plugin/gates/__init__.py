@@ -1,0 +1,3 @@
+"""Gates: bounds on the scores of all tests of a function, decided at its end."""
+
+from __future__ import annotations

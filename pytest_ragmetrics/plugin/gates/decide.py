@@ -1,0 +1,473 @@
+"""The decision on a gate by the records of the tests of its set.
+
+``plugin.gates.plugin`` decides the gates of a run, ``report merge`` those of sets that were run in parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.metrics.registry import scale_of
+from pytest_ragmetrics.plugin.gates.gate import ALPHA, Gate, GatedSet
+from pytest_ragmetrics.runs.records import (
+    Document,
+    GateOutcome,
+    GateRecord,
+    Judging,
+    Record,
+    RegressionRecord,
+    StopRecord,
+    TestRecord,
+)
+from pytest_ragmetrics.runs.tables import (
+    ANEW,
+    LEAST_SHARE,
+    NO_PAIR,
+    Column,
+    MetricComparison,
+    TableComparison,
+    cluster_of,
+    columns_of,
+    compare_columns,
+    drop_outcome,
+    find_drops,
+    rule_changes,
+)
+from pytest_ragmetrics.runs.wording.failures import (
+    explain_stop,
+    explain_threshold,
+    explain_unscored,
+    explain_vacuous,
+    shortcoming,
+)
+from pytest_ragmetrics.runs.wording.figures import counted
+from pytest_ragmetrics.runs.wording.runs import gist
+from pytest_ragmetrics.stats.drop import Drop
+from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
+from pytest_ragmetrics.stats.means import (
+    ThresholdResult,
+    mean_threshold,
+    rate_threshold,
+)
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, score_set
+from pytest_ragmetrics.stats.stopping import DrawnSet
+from pytest_ragmetrics.text.unicode import printable
+
+# Skipped, not failed: the same suite writes the first baseline.
+_NO_BASELINE = "there is no baseline to compare with: give --rag-baseline=FILE, which --rag-json wrote"
+_WENT = {"error": "was in error", "xfailed": "failed as expected", "xpassed": "passed unexpectedly"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateDecision:
+    """The decision on a gate: its record, and the text that explains it."""
+
+    record: GateRecord
+    text: str
+
+
+def evaluate_gate(
+    gate: Gate,
+    gated: GatedSet,
+    find: Callable[[str], TestRecord | None],
+    *,
+    skipped: Collection[str],
+    ran: Collection[str],
+    baseline: Document | None = None,
+    judging: Mapping[str, Judging] = MappingProxyType({}),
+    spared: Collection[str] = (),
+    verbose: bool = False,
+) -> GateDecision:
+    """Decide a gate by the records of the tests of its set.
+
+    ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped,
+    and those that ran to their end. ``spared`` are those that were not needed any more. A set that did not run whole
+    decides nothing; one with unscored rows fails, and so does one in which there was nothing to check. A regression
+    gate compares with the ``baseline``; without one it is skipped, where the two are not comparable it fails, and
+    where too little of them is, or the ``judging`` of its metric changed, it is inconclusive. One that stops when it
+    is decided is exact over a whole set, and else decided by the first rows of the drawn order. ``verbose`` adds
+    other figures.
+    """
+    rows, better, omitted = _rows(gate, gated, find, skipped=skipped, ran=ran, spared=spared)
+    found = score_set(rows, gate.vacuous)
+    decided: _Decided | None = None
+    if gate.stop_when_decided and not omitted:
+        scored = {test: _first(gate, find(test)) for test in gated.selected if test in ran and test not in spared}
+        decided = _stopped(gate, gated, found, scored, len({*spared} & {*gated.selected}))
+    elif gate.alpha is None and found.counted and not omitted:
+        decided = _bounded(gate, better, found)
+    elif gate.alpha is not None and baseline is not None and not omitted:
+        tests = [test for test in map(find, gated.selected) if test is not None and test.id in ran]
+        decided = _compared(gate, gated, tests, baseline, judging, verbose=verbose)
+    outcome, text = _outcome(gate, gated, found, decided, omitted=omitted, is_compared=baseline is not None)
+    record = replace(
+        _record(gate, gated, better, found), outcome=outcome, **({} if decided is None else decided.figures)
+    )
+    if gate.alpha is None and baseline is not None:
+        tests = [test for test in baseline.tests if gated.has(test.id)]
+        before = score_set((it for test in tests for it in test.records if it.metric == gate.metric), gate.vacuous)
+        record = replace(record, vacuous_before=len(before.vacuous) if before.counted or before.vacuous else None)
+    return GateDecision(record=record, text=text)
+
+
+def _outcome(
+    gate: Gate,
+    gated: GatedSet,
+    found: ScoreSet[ScoredRow],
+    decided: _Decided | None,
+    *,
+    omitted: int,
+    is_compared: bool,
+) -> tuple[GateOutcome, str]:
+    """Return what becomes of a gate, and why: what is wrong with its set comes before what its scores decide."""
+    if omitted:
+        missing = f"{omitted} of {gated.total} tests of the set were skipped or not selected"
+        return "skipped", f"{missing}; a gate is over all of them"
+    if gate.alpha is not None and not is_compared:
+        return "skipped", _NO_BASELINE
+    if found.unscored and (decided is None or not gate.stop_when_decided):
+        unscored = [(row.name, row.reason or "") for row in found.unscored]
+        total = max(gated.total, len(found.counted) + len(found.unscored) + len(found.vacuous))
+        hint = "; a gate is over all of them"
+        return "failed", "\n".join(explain_unscored(gate.metric, total, unscored, hint=hint))
+    if decided is None or not found.counted:
+        return "failed", explain_vacuous(gate.metric, len(found.vacuous))
+    return decided.outcome, decided.text
+
+
+def _record(gate: Gate, gated: GatedSet, better: Direction, found: ScoreSet[ScoredRow]) -> GateRecord:
+    """Return the record of a gate that is not decided."""
+    return GateRecord(
+        metric=gate.metric,
+        statistic=gate.statistic,
+        value=None,
+        bound=gate.bound,
+        min_score=gate.score_bound,
+        better=better,
+        confidence=gate.confidence,
+        low=None,
+        high=None,
+        n=len(found.counted),
+        unscored=len(found.unscored),
+        total=gated.total,
+        outcome="skipped",
+        vacuous=len(found.vacuous),
+        counts_vacuous=gate.vacuous == "count",
+        inconclusive=gate.inconclusive,
+        regression=None if gate.alpha is None else RegressionRecord(alpha=gate.alpha),
+        stop=StopRecord(seed=None if gated.draw is None else gated.draw.seed) if gate.stop_when_decided else None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Decided:
+    """What the scores of a set decide: ``figures`` are the fields of the record that say it in numbers."""
+
+    outcome: GateOutcome
+    text: str
+    figures: Mapping[str, Any]
+
+
+def _bounded(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> _Decided:
+    """Compare the mean or the rate of a set with the bound of its gate."""
+    result = _threshold(gate, better, found)
+    figures: dict[str, Any] = {"value": result.value, "more": result.more}
+    if result.interval is not None:
+        ends = {"low": result.interval.low, "high": result.interval.high}
+        figures |= {name: None if math.isinf(end) else end for name, end in ends.items()}
+    text = "\n".join(explain_threshold(result, found.counted))
+    return _Decided(outcome=result.outcome, text=text, figures=figures)
+
+
+def _first(gate: Gate, found: TestRecord | None) -> ScoredRow | None:
+    """Return the score that the data set gave a row: the first of the metric."""
+    records = () if found is None else found.records
+    return next((_row("", record) for record in records if record.metric == gate.metric), None)
+
+
+def _stopped(
+    gate: Gate, gated: GatedSet, found: ScoreSet[ScoredRow], scored: Mapping[str, ScoredRow | None], spared: int
+) -> _Decided | None:
+    """Decide a gate that stops: by all rows if they have scores, else by the first of them in the drawn order.
+
+    ``scored`` are the rows that were asked, by their tests. ``None`` where neither says anything.
+    """
+    better = gate.better or "higher"
+    stop = StopRecord(
+        seed=None if gated.draw is None else gated.draw.seed,
+        asked=len(scored),
+        spared=spared,
+        judgements=spared * gated.metrics,
+    )
+    plain = replace(gate, confidence=None)
+    if found.counted and not found.unscored and not spared:
+        result = _threshold(plain, better, found)
+        return _with_stop(result, stop, found, gated.total)
+    if gated.draw is None:
+        return None
+    drawn = DrawnSet(gated.selected, gated.draw, [gated.rule(gate)])
+    for test, row in scored.items():
+        drawn.note(test, {} if row is None else {gate.metric: row})
+    decided = drawn.gates[0]
+    tests = drawn.order[: decided.after or drawn.complete]
+    rows = [scored[test] or ScoredRow(name="", score=None) for test in tests]
+    first = score_set(
+        [replace(row, name=gated.row_name(test)) for test, row in zip(tests, rows, strict=True)], gate.vacuous
+    )
+    if not first.counted or (decided.outcome is None and drawn.missing is None):
+        return None
+    result = _threshold(plain, better, first)
+    low, high = decided.rule.ends(decided.units, gated.total)
+    confidence = 1.0 - decided.rule.alpha
+    interval = Interval(estimate=result.value, low=low, high=high, confidence=confidence, n=result.n)
+    result = replace(result, interval=interval, outcome=decided.outcome or "inconclusive")
+    return _with_stop(result, replace(stop, decided_after=decided.after), first, gated.total)
+
+
+def _with_stop(result: ThresholdResult, stop: StopRecord, rows: ScoreSet[ScoredRow], total: int) -> _Decided:
+    """Return what rows decide of their whole set, with how many of it were asked."""
+    figures: dict[str, Any] = {"value": result.value, "stop": stop}
+    figures |= {"n": result.n, "unscored": len(rows.unscored), "vacuous": len(rows.vacuous)}
+    if (ends := result.interval) is not None:
+        figures |= {"low": ends.low, "high": ends.high, "confidence": ends.confidence}
+    text = "\n".join(explain_threshold(result, rows.counted, explain_stop(result.outcome, stop, total)))
+    return _Decided(outcome=result.outcome, text=text, figures=figures)
+
+
+def _compared(
+    gate: Gate,
+    gated: GatedSet,
+    tests: Sequence[TestRecord],
+    baseline: Document,
+    judging: Mapping[str, Judging],
+    *,
+    verbose: bool,
+) -> _Decided:
+    """Compare a set with the baseline.
+
+    The regression gates of one function share ``alpha``, as metrics of one table do. Gates of other functions do not:
+    what a gate decides must not depend on the files and shards that run beside it.
+    """
+    try:
+        own = _pairs(gate, gated, tests, baseline)
+    except _OtherQuestionsError as error:
+        regression = RegressionRecord(alpha=gate.alpha or ALPHA, doubts=error.args[1:])
+        return _Decided(outcome="inconclusive", text=error.args[0], figures={"n": 0, "regression": regression})
+    except ValueError as error:
+        return _Decided(outcome="failed", text=str(error), figures={"n": 0})
+    if (then := baseline.run.judging.get(gate.metric)) and (now := judging.get(gate.metric)):
+        changed = (f"{it} since the baseline" for it in rule_changes(then, now))
+        own = replace(own, doubts=tuple(dict.fromkeys([*own.doubts, *changed])))
+    family = {gate.id: own}
+    for other in gated.gates:
+        if other.alpha is not None and other.id not in family:
+            with suppress(ValueError):  # one that cannot be compared raises no false alarm
+                family[other.id] = _pairs(other, gated, tests, baseline)
+    drop = find_drops(TableComparison(metrics=family), alpha=gate.alpha or ALPHA)[gate.id]
+    lines = [*own.lines(drop), *([f"  {own.figures()}"] if verbose else [])]
+    return _Decided(
+        outcome=drop_outcome(own, drop),
+        text="\n".join(lines),
+        figures={
+            "value": None if own.difference is None else own.difference.interval.estimate,
+            "n": drop.n,
+            "vacuous": len({*own.vacuous_here, *own.vacuous_there}),
+            "regression": _regression(own, drop),
+        },
+    )
+
+
+class _OtherQuestionsError(ValueError):
+    """All rows of a set ask other questions than in the baseline; with a text, and why that decides nothing."""
+
+
+def _regression(own: MetricComparison, drop: Drop) -> RegressionRecord:
+    found = own.difference
+    return RegressionRecord(
+        **{each.name: getattr(drop, each.name) for each in fields(drop) if each.name != "n"},
+        before=None if found is None else found.before,
+        after=None if found is None else found.after,
+        new=len(own.only_here),
+        gone=len(own.only_there),
+        rewritten=len(own.rewritten),
+        doubts=own.doubts,
+    )
+
+
+def _pairs(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Document) -> MetricComparison:
+    """Return the comparison of a set with the same set in the baseline; raise ``ValueError`` if there is none.
+
+    A sample may have other scores of the metric in other tests. Only where the baseline does not know the function, as
+    after a move, these count.
+    """
+    known = [test for test in baseline.tests if gated.has(test.id)]
+    partial = _missing(gate, known) if any(test.gate for test in known) else baseline.run.partial
+    here, there = _column(gate, tests), _column(gate, known or baseline.tests, partial)
+    if here is None or there is None:
+        msg = f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json"
+        raise ValueError(msg)
+    compared = compare_columns(replace(here, scale=here.scale or scale_of(gate.metric)), there, vacuous=gate.vacuous)
+    if compared.rewritten and compared.difference is None:
+        raise _OtherQuestionsError(f"{compared}\n{ANEW}", *compared.doubts)
+    if compared.difference is None:
+        hint = "" if compared.vacuous_here or compared.vacuous_there else f"\n{NO_PAIR}"
+        msg = f"{compared}{hint}"
+        raise ValueError(msg)
+    return compared
+
+
+def _column(gate: Gate, tests: Iterable[TestRecord], partial: str = "") -> Column | None:
+    records = ((test.id, record) for test in tests for record in test.records if record.metric == gate.metric)
+    return columns_of(records, partial=partial).get(gate.metric)
+
+
+def _missing(gate: Gate, tests: Sequence[TestRecord]) -> str:
+    """Return why a set is not whole in the run of its gates, "" where it is; the run itself may be a shard."""
+    total = max(test.gate.total for test in tests if test.gate)
+    ran = sum(test.gate is None for test in tests)
+    scored = sum(any(it.metric == gate.metric for it in test.records) for test in tests)
+    is_whole = ran >= total and scored >= LEAST_SHARE * total
+    return "" if is_whole else f"{scored} of {counted(total, 'test')} of the set were scored"
+
+
+def _rows(
+    gate: Gate,
+    gated: GatedSet,
+    find: Callable[[str], TestRecord | None],
+    *,
+    skipped: Collection[str],
+    ran: Collection[str],
+    spared: Collection[str],
+) -> tuple[list[ScoredRow], Direction, int]:
+    """Return the rows of a set, the direction of good scores, and how many tests were left out."""
+    rows: list[ScoredRow] = []
+    better = gate.better
+    omitted = gated.total - len(gated.selected)
+    for test in gated.selected:
+        if test in spared:
+            continue
+        found = find(test)
+        if test in skipped or (found is not None and found.outcome == "skipped"):
+            omitted += 1
+            continue
+        name = gated.row_name(test)
+        records = [] if found is None or test not in ran else [it for it in found.records if it.metric == gate.metric]
+        rows += [_row(name, record) for record in records]
+        better = better or next((record.better for record in records if record.score is not None), None)
+        if not records:
+            rows.append(ScoredRow(name=name, score=None, reason=_why_unscored(found, ran=test in ran)))
+    return rows, better or "higher", omitted
+
+
+def _row(name: str, record: Record) -> ScoredRow:
+    reason = record.reason or "unscored" if record.score is None else shortcoming(record)
+    cluster = cluster_of(record.sample)
+    return ScoredRow(name=name, score=record.score, reason=reason, vacuous=record.vacuous, cluster=cluster)
+
+
+def _threshold(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> ThresholdResult:
+    scores = found.scores
+    clusters = whole_clusters(row.cluster for row in found.counted)
+    if gate.statistic == "rate" and gate.score_bound is not None:
+        return rate_threshold(
+            scores,
+            gate.score_bound,
+            gate.bound,
+            metric=gate.metric,
+            score_better=better,
+            confidence=gate.confidence,
+            clusters=clusters,
+            vacuous=len(found.vacuous),
+        )
+    return mean_threshold(
+        scores,
+        gate.bound,
+        metric=gate.metric,
+        better=better,
+        confidence=gate.confidence,
+        clusters=clusters,
+        bounds=_scale(gate.metric, scores),
+        vacuous=len(found.vacuous),
+    )
+
+
+def _scale(metric: str, scores: Sequence[float]) -> tuple[float, float] | None:
+    """Return the lowest and the highest score of a metric; ``None`` if its scores are beyond the scale it declares."""
+    low, high = scale_of(metric) or (0.0, 1.0)
+    return (low, high) if all(low <= score <= high for score in scores) else None
+
+
+def _why_unscored(row: TestRecord | None, *, ran: bool) -> str:
+    if not ran:
+        return "its test has not run to its end"
+    if row is None:
+        return "its test passed without scoring it"
+    if row.outcome == "passed":
+        scored = ", ".join(dict.fromkeys(record.metric for record in row.records))
+        return f"its test passed without scoring it; it scored {printable(scored)}"
+    reason = gist(row.message)
+    return f"its test {_WENT.get(row.outcome, 'failed')}" + (f": {printable(reason)}" if reason else "")
+
+
+def evaluate_merged_gate(
+    row: TestRecord,
+    tests: Sequence[TestRecord],
+    baseline: Document | None = None,
+    judging: Mapping[str, Judging] = MappingProxyType({}),
+) -> TestRecord | None:
+    """Return the record of a skipped gate as one run over all ``tests``, gates among them, would have left it.
+
+    ``None`` if they are not the whole set (of a test that passed without a score there is no record), or if it is a
+    regression gate and there is no ``baseline``.
+    """
+    function, _, name = row.id.partition("[gate-")
+    gate = row.gate
+    if gate is None or not name:
+        return None
+    gated = GatedSet(
+        function=function,
+        name=function.rpartition("::")[2],
+        file=row.file,
+        line=row.line,
+        scope="",
+        gates=(),
+        total=gate.total,
+    )
+    members = {test.id: test for test in tests if test.gate is None and gated.has(test.id)}
+    if len(members) != gate.total:
+        return None
+    beside = (_gate_again(test.gate) for test in tests if test.gate is not None and gated.has(test.id))
+    gated = replace(gated, selected=tuple(members), gates=tuple(beside))
+    # Tests that were skipped without a record are in no document.
+    decision = evaluate_gate(
+        _gate_again(gate), gated, members.get, skipped=(), ran=members.keys(), baseline=baseline, judging=judging
+    )
+    if decision.record.outcome == "skipped":
+        return None
+    passed = decision.record.passes
+    return replace(
+        row, gate=decision.record, outcome="passed" if passed else "failed", message=None if passed else decision.text
+    )
+
+
+def _gate_again(record: GateRecord) -> Gate:
+    """Return the gate of a record of one that was skipped."""
+    return Gate(
+        metric=record.metric,
+        statistic=record.statistic,
+        bound=record.bound,
+        score_bound=record.min_score,
+        # The direction was a guess unless a record had it; the records of all tests have it.
+        better=record.better if record.statistic == "rate" else None,
+        confidence=record.confidence,
+        inconclusive=record.inconclusive,
+        vacuous="count" if record.counts_vacuous else "skip",
+        alpha=None if record.regression is None else record.regression.alpha,
+        stop_when_decided=record.stop is not None,
+    )

@@ -1,0 +1,267 @@
+"""Gates as the marker ``rag_gate`` says them, and the sets of tests that they are over.
+
+``plugin.gates.decide`` decides them by the records of the tests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.metrics.asserting import check_bound
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.ragas import RagasScore
+from pytest_ragmetrics.metrics.registry import metric_named
+from pytest_ragmetrics.stats.intervals import check_confidence
+from pytest_ragmetrics.stats.means import (
+    Inconclusive,
+    check_inconclusive,
+)
+from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous
+from pytest_ragmetrics.stats.stopping import Draw, Rule
+
+_EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
+_REGRESSION = '@pytest.mark.rag_gate("faithfulness", regression=True)'
+#: Which scores a bound of single scores calls good.
+_BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"))
+_FIGURES = ("mean", "rate", "min", "max", "confidence")
+_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "stop_when_decided"}
+ALPHA = 0.05
+#: Of gates without one that stop because --rag-stop-when-decided says so.
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gate:
+    """A bound for the mean of a metric, for the rate of scores that reach ``score_bound``, or against a regression.
+
+    ``better`` is the direction of good scores, ``None`` where only the results of the metric have it. ``inconclusive``
+    says whether what decides nothing fails, ``vacuous`` whether scores with nothing to check are left out.
+    A regression gate alone has an ``alpha``: how often all those of a function together fail where nothing has changed.
+    One that stops when it is decided needs the ``scale`` of the metric.
+    """
+
+    metric: str
+    statistic: Literal["mean", "rate", "regression"]
+    bound: float
+    score_bound: float | None = None
+    better: Direction | None = None
+    confidence: float | None = None
+    inconclusive: Inconclusive = "fail"
+    vacuous: Vacuous = "skip"
+    alpha: float | None = None
+    stop_when_decided: bool = False
+    scale: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def id(self) -> str:
+        """How the test of this gate is called.
+
+        >>> gate_among(None, ["faithfulness"], {"rate": 0.95, "min": 0.8}).id
+        'gate-faithfulness-rate-0.95-min-0.8'
+        """
+        parts = ["gate", self.metric, self.statistic, *([f"{self.bound:g}"] if self.alpha is None else [])]
+        if self.alpha not in (None, ALPHA):
+            parts += ["alpha", f"{self.alpha:g}"]
+        if self.score_bound is not None:
+            parts += ["max" if self.better == "lower" else "min", f"{self.score_bound:g}"]
+        if self.confidence is not None:
+            parts += ["confidence", f"{self.confidence:g}"]
+        if self.inconclusive == "pass":
+            parts += ["inconclusive", self.inconclusive]
+        if self.vacuous == "count":
+            parts += ["vacuous", self.vacuous]
+        return "-".join(parts)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GatedSet:
+    """The tests that one function makes: ``total`` of them, of which ``selected`` were to run, and their gates.
+
+    ``file``, ``line`` and ``scope`` (the classes around it) are the place of the function, as reports have it. Where
+    no further row is asked once the gates are decided, ``selected`` is in the order of a ``draw``. ``metrics`` is how
+    many each row is scored by.
+    """
+
+    function: str
+    name: str
+    file: str
+    line: int | None
+    scope: str
+    gates: tuple[Gate, ...]
+    total: int
+    selected: tuple[str, ...] = ()
+    draw: Draw | None = None
+    metrics: int = 0
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether all gates of the function stop when they are decided: any other needs all rows."""
+        return bool(self.gates) and all(gate.stop_when_decided for gate in self.gates)
+
+    def rule(self, gate: Gate) -> Rule:
+        """Return what the rows of the set are to reach by a gate that stops."""
+        return Rule(
+            metric=gate.metric,
+            bound=gate.bound,
+            alpha=1.0 - (gate.confidence or _CONFIDENCE),
+            scale=gate.scale,
+            better=gate.better or "higher",
+            score_bound=gate.score_bound,
+            vacuous=gate.vacuous,
+            gates=max(1, sum(each.stop_when_decided for each in self.gates)),
+        )
+
+    def row_name(self, test: str) -> str:
+        """Return the part of a test's id that names its row."""
+        return test.removeprefix(self.function).strip("[]") or test
+
+    def has(self, test: str) -> bool:
+        """Tell whether a test is one of the function, or was in an earlier run."""
+        return test == self.function or test.startswith(f"{self.function}[")
+
+    def location(self, gate: Gate) -> tuple[str, int | None, str]:
+        """Return file, line and name of the test of a gate, as reports have them."""
+        return self.file, self.line, f"{self.scope}{self.name}[{gate.id}]"
+
+
+def gate_among(
+    listed: Sequence[Metric] | None, given: Sequence[Any], named: Mapping[str, Any], *, stops: bool = False
+) -> Gate:
+    """Return the gate that the arguments of a marker describe; raise ``ValueError`` saying what to write instead.
+
+    ``listed`` are the metrics of the data set, of which its own must be one. With ``stops`` it stops when it is
+    decided, where it can and does not say otherwise.
+    """
+    unknown = sorted(named.keys() - _TAKEN)
+    metrics = [*given, *(named[name] for name in ("metric",) if name in named)]
+    if unknown or len(metrics) != 1 or not isinstance(metrics[0], str) or not metrics[0].strip():
+        problem = f"it knows no {', '.join(unknown)}" if unknown else "it takes the name of one metric"
+        msg = f"{problem}; write {_EXAMPLES}"
+        raise ValueError(msg)
+    alpha = _alpha(named)
+    figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
+    vacuous: Vacuous = "skip" if named.get("vacuous") is None else check_vacuous(named["vacuous"])
+    name, better, scale = _known(metrics[0].strip(), listed)
+    stops = _stops(name, listed, named, stops=stops)
+    if alpha is not None:
+        return Gate(
+            metric=name,
+            statistic="regression",
+            bound=0.0,
+            better=better,
+            vacuous=vacuous,
+            alpha=alpha,
+            inconclusive=check_inconclusive(named.get("inconclusive") or "fail", alpha),
+        )
+    if mistake := _mistake(name, better, figures):
+        raise ValueError(mistake)
+    for which in ("mean", "min", "max"):
+        if which in figures:
+            check_bound(which, figures[which], metric=name, scale=scale)
+    bounds = [(which, direction) for which, direction in _BOUNDS if which in figures]
+    return Gate(
+        metric=name,
+        statistic="rate" if bounds else "mean",
+        bound=figures["rate" if bounds else "mean"],
+        score_bound=figures[bounds[0][0]] if bounds else None,
+        better=bounds[0][1] if bounds else better,
+        confidence=figures.get("confidence"),
+        inconclusive=check_inconclusive(named.get("inconclusive") or "fail", figures.get("confidence")),
+        vacuous=vacuous,
+        stop_when_decided=stops,
+        scale=(scale or (0.0, 1.0)) if stops else (0.0, 1.0),
+    )
+
+
+def _stops(metric: str, listed: Sequence[Metric] | None, named: Mapping[str, Any], *, stops: bool) -> bool:
+    """Return whether a gate stops when it is decided: as it says, else as ``stops`` if its rows are scored ahead."""
+    given = named.get("stop_when_decided")
+    if given is None:
+        return stops and bool(listed)
+    if given not in (True, False):
+        msg = f"stop_when_decided={given!r} is neither True nor False"
+        raise ValueError(msg)
+    if given and named.get("regression"):
+        msg = "a regression gate compares all rows, and takes no stop_when_decided=; write it above another function"
+        raise ValueError(msg)
+    if given and named.get("confidence") is None:
+        msg = "stop_when_decided=True goes with the confidence= of its decision, such as 0.95"
+        raise ValueError(msg)
+    if given and not listed:
+        example = f'@pytest.mark.rag_dataset("golden.jsonl", metrics=[{metric!r}])'
+        msg = f"stop_when_decided=True needs rows that are scored ahead of their tests; write {example}"
+        raise ValueError(msg)
+    return bool(given)
+
+
+def _alpha(named: Mapping[str, Any]) -> float | None:
+    """Return the share of false alarms of a regression gate, ``None`` for another gate."""
+    regression, alpha = named.get("regression"), named.get("alpha")
+    if regression not in (None, True, False):
+        msg = f"regression={regression!r} is neither True nor False; write {_REGRESSION}"
+        raise ValueError(msg)
+    if not regression and alpha is not None:
+        msg = f"alpha= goes with regression=True; write {_REGRESSION}"
+        raise ValueError(msg)
+    if not regression:
+        return None
+    if others := [name for name in _FIGURES if named.get(name) is not None]:
+        msg = f"regression=True has no bound but the baseline, and takes no {others[0]}=; write {_REGRESSION}"
+        raise ValueError(msg)
+    return check_confidence(ALPHA if alpha is None else alpha, name="alpha", example=ALPHA)
+
+
+def _mistake(metric: str, better: Direction | None, figures: Mapping[str, float]) -> str | None:
+    """Return what is wrong with the figures of a gate together."""
+    if ("mean" in figures) == ("rate" in figures):
+        return f"give one of mean= and rate=; write {_EXAMPLES}"
+    given = [direction for which, direction in _BOUNDS if which in figures]
+    if "mean" in figures:
+        return "min= and max= are of single scores and go with rate=; mean= is a bound by itself" if given else None
+    if len(given) != 1:
+        wanted = "min=, or max= where lower scores are better"
+        return f"rate= needs the score that counts as good: {wanted}; write {_EXAMPLES}"
+    if not 0.0 <= figures["rate"] <= 1.0:
+        return f"rate={figures['rate']:g} is no share; write a number between 0 and 1"
+    if better not in (None, *given):
+        wanted = "max=" if better == "lower" else "min="
+        return f"{better} scores of {metric} are the good ones; write {wanted}"
+    return None
+
+
+def _figure(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        msg = f"{name}={value!r} is no number"
+        raise ValueError(msg)
+    if name == "confidence" and not 0.0 < value < 1.0:
+        msg = f"confidence={value!r} must be between 0 and 1, such as 0.95"
+        raise ValueError(msg)
+    return float(value)
+
+
+def _known(name: str, listed: Sequence[Metric] | None) -> tuple[str, Direction | None, tuple[float, float] | None]:
+    """Return the name in results of a metric, its direction and its scale; a suite may have metrics only it knows."""
+    known: Metric | type[Metric] | None = None
+    with suppress(ValueError):
+        known = metric_named(name)
+    if not listed:
+        return (name, None, None) if known is None else (known.name, known.better, known.scale)
+    scored = {metric.name: metric for each in listed for metric in (each, *_parts(each))}
+    wanted = name if known is None or name in scored else known.name
+    if wanted not in scored:
+        near = get_close_matches(name, scored, 1)
+        right = f"did you mean {near[0]!r}?" if near else f"write metrics=[..., {wanted!r}] there"
+        msg = f"{name!r} is not scored, the marker rag_dataset lists {', '.join(scored)}: {right}"
+        raise ValueError(msg)
+    return wanted, scored[wanted].better, scored[wanted].scale
+
+
+def _parts(metric: Metric) -> Sequence[Metric]:
+    """Return the metrics that a metric scores beside itself."""
+    return metric.metrics if isinstance(metric, RagasScore) else ()

@@ -1,0 +1,47 @@
+"""The hooks this plugin calls; implement them in a conftest.py or in a plugin of your own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_ragmetrics.judges.embedders.embedder import Embedder
+    from pytest_ragmetrics.judges.judge import Judge
+    from pytest_ragmetrics.metrics.base import Metric
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_ragmetrics_make_judge(config: pytest.Config, spec: str) -> Judge | Any | None:
+    """Return the judge for a spec, or ``None`` to leave it to others.
+
+    It may be a ``Judge``, an object with ``async complete(messages, schema) -> str``, or a callable ``str -> str``.
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_ragmetrics_make_embedder(config: pytest.Config, spec: str) -> Embedder | Any | None:
+    """Return the embedder for a spec, or ``None`` to leave it to others; it needs ``embed(texts) -> array (n, d)``."""
+
+
+@pytest.hookspec
+def pytest_ragmetrics_register_metrics() -> Sequence[Metric | type[Metric]] | None:
+    """Return metrics, or classes of them, that are to be known by their names wherever metrics are named."""
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_ragmetrics_redact(text: str) -> str | None:
+    """Return the text without what must not be stored or reported, or ``None`` to leave it to others."""
+
+
+@pytest.hookspec
+def pytest_ragmetrics_result(item: pytest.Item, record: Mapping[str, Any]) -> None:
+    """Observe a record, to push results to another system.
+
+    Called once for each record of a test, in the process that runs the test (a worker, under xdist), when its last
+    attempt has been torn down. ``record`` is a dict of JSON builtins, as ``--rag-json`` writes it, and a copy. Gates
+    have no records. An observer that raises does no harm: the run ends with one warning that names it.
+    """

@@ -1,0 +1,193 @@
+"""The row of one test as a job: the application that answers it, the session that its metrics see, its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeAlias
+
+from pytest_ragmetrics.core.errors import UnscoredError
+from pytest_ragmetrics.core.result import MetricResult
+from pytest_ragmetrics.core.sample import Sample, written_for
+from pytest_ragmetrics.datasets.interop import sample_from
+from pytest_ragmetrics.datasets.rows import DatasetRow
+from pytest_ragmetrics.judges.context import Scoring
+from pytest_ragmetrics.metrics.base import Metric
+
+Answer: TypeAlias = "Sample | Mapping[str, Any] | str"
+#: What the fixture ``rag_respond`` returns.
+Respond: TypeAlias = "Callable[[Sample], Answer | Awaitable[Answer]]"
+#: The sample with its response, or as it was and what was raised instead.
+Asked: TypeAlias = "tuple[Sample, BaseException | None]"
+
+
+class SparedError(Exception):
+    """A row is not needed any more; says why."""
+
+
+class Application:
+    """A ``rag_respond`` and the rows that it is answering.
+
+    ``concurrency`` bounds them where it is asynchronous; one that is not is called in ``threads``, ``width`` at a time.
+    """
+
+    def __init__(self, respond: Respond, *, threads: ThreadPoolExecutor, width: int, concurrency: int) -> None:
+        self.respond = respond
+        self.answering: set[asyncio.Future[Asked]] = set()
+        self._threads = threads
+        self._width = concurrency if _is_async(respond) else width
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more row may be answered now."""
+        return len(self.answering) < self._width
+
+    def ask(self, sample: Sample) -> asyncio.Future[Asked]:
+        """Begin to answer a row."""
+        asked = asyncio.ensure_future(self._asked(sample))
+        self.answering.add(asked)
+        asked.add_done_callback(self.answering.discard)
+        return asked
+
+    async def _asked(self, sample: Sample) -> Asked:
+        """Return the answer or what was raised: SystemExit in a task would end the loop instead of failing the test."""
+        try:
+            if _is_async(self.respond):
+                answer = self.respond(sample)
+            else:
+                run = asyncio.get_running_loop().run_in_executor
+                answer, error = await run(self._threads, copy_context().run, _called, self.respond, sample)
+                if error is not None:
+                    return sample, error
+            answer = await answer if inspect.isawaitable(answer) else answer
+            return with_answer(sample, answer), None
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a skip among them; it is raised in the row's own test
+            return sample, error
+
+
+def with_answer(sample: Sample, answer: Any) -> Sample:
+    """Return a sample with what an application answered: a text, a row of fields, or a sample.
+
+    What the answer leaves out stays as it is in the row. Raises ``UnscoredError`` for anything else, and for an answer
+    without a response.
+
+    >>> with_answer(Sample(user_input="How long?", id="q1"), {"answer": "Two minutes.", "contexts": ["It takes two."]})
+    ... # doctest: +NORMALIZE_WHITESPACE
+    Sample(user_input='How long?', response='Two minutes.', retrieved_contexts=('It takes two.',), reference=None,
+           reference_contexts=None, retrieved_context_ids=None, reference_context_ids=None, id='q1', metadata={})
+    """
+    given = _as_sample(answer)
+    known = {name.name: getattr(given, name.name) for name in fields(Sample)}
+    metadata = {**sample.metadata, **known.pop("metadata")}
+    changed = {name: value for name, value in known.items() if value is not None and name != "id"}
+    if given.response is None:
+        hint = written_for("response", given.metadata)
+        msg = f'rag_respond returned no response; write return {{"response": ..., "retrieved_contexts": [...]}}{hint}'
+        raise UnscoredError(msg)
+    return replace(sample, metadata=metadata, **changed)
+
+
+def _as_sample(answer: Any) -> Sample:
+    try:
+        return sample_from(answer)
+    except (TypeError, ValueError) as error:
+        what = "None" if answer is None else f"an object of type {type(answer).__name__}"
+        msg = f"rag_respond returned {what}; it must return a text, a mapping of fields or a Sample"
+        if isinstance(answer, Mapping):
+            msg = f"rag_respond returned a mapping that is no sample: {error}"
+        raise UnscoredError(msg) from error
+
+
+def _called(respond: Respond, sample: Sample) -> tuple[Any, BaseException | None]:
+    try:
+        return respond(sample), None
+    except BaseException as error:  # noqa: BLE001 - as above; a future takes no StopIteration
+        return None, error
+
+
+def _is_async(respond: Respond) -> bool:
+    return inspect.iscoroutinefunction(respond) or inspect.iscoroutinefunction(getattr(respond, "__call__", None))  # noqa: B004 - asked of the object, not whether it can be called
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowJob:
+    """One row to answer and to score for one test.
+
+    ``test`` is the node id, the same in every process. Tests of one ``group`` share the application that answers their
+    rows. ``judge`` is the spec of the test's judge, and ``votes`` how many of its judgements make a score.
+    """
+
+    test: str
+    group: str
+    row: DatasetRow
+    sample: Sample
+    metrics: tuple[Metric, ...]
+    judge: str
+    votes: int = 1
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether the application has to be asked first."""
+        return self.sample.response is None
+
+    @property
+    def place(self) -> str:
+        """How messages name the row.
+
+        >>> row = DatasetRow(sample=Sample(), id="q1", file="golden.jsonl", line=3)
+        >>> RowJob(test="t", group="t", row=row, sample=Sample(), metrics=(), judge="auto").place
+        "row 'q1' (golden.jsonl:3)"
+        """
+        file, line = self.row.file, self.row.line
+        where = f"{file}:{line}" if file and line else file
+        return f"row {self.row.id!r} ({where})" if where else f"row {self.row.id!r}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowScore:
+    """The result of one metric, or why there is none, and the scorings that it recorded, its own among them."""
+
+    outcome: MetricResult | Exception
+    scorings: tuple[Scoring, ...] = ()
+
+    def copy(self) -> RowScore:
+        """Return a copy whose results have been compared with nothing: each attempt at a test gets its own."""
+        outcomes = (self.outcome, *(scoring.outcome for scoring in self.scorings))
+        results = {id(outcome): outcome for outcome in outcomes if isinstance(outcome, MetricResult)}
+        copies = {key: copy(result) for key, result in results.items()}
+        return RowScore(
+            outcome=copies.get(id(self.outcome), self.outcome),
+            scorings=tuple(replace(s, outcome=copies.get(id(s.outcome), s.outcome)) for s in self.scorings),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowOutcome:
+    """The outcome of a job: the sample with its response and the scores by metric, or what the application raised."""
+
+    sample: Sample
+    scores: Mapping[str, RowScore] = field(default_factory=dict)
+    failure: BaseException | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is a response and all scores: then a rerun of the test takes it as it is."""
+        return self.failure is None and all(isinstance(s.outcome, MetricResult) for s in self.scores.values())
+
+
+class RowRecorder:
+    """Keeps the scorings of one row until the row's own test runs."""
+
+    def __init__(self) -> None:
+        self.scorings: list[Scoring] = []
+
+    def scored(self, scoring: Scoring) -> None:
+        """Keep a scoring."""
+        self.scorings.append(scoring)

@@ -1,0 +1,417 @@
+"""Options, ini keys and environment variables, read once into one value that does not change.
+
+Precedence: command line > environment > ini > default. A relative path given in the ini file starts at the rootdir,
+any other at the folder pytest was started in.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from pytest_ragmetrics.core import files as paths
+
+DEFAULT_REPORT = "rag-report.html"
+CACHE_FOLDER = ".ragmetrics"
+_CONFIGURATIONS = "pytest.toml .pytest.toml pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg"
+
+
+class Option:
+    """How one setting may be given: on the command line, in an environment variable, in the ini file.
+
+    ``parse`` reads its text, with the folder at which relative paths start. ``hook`` is the hook that may accept a text
+    which ``parse`` refuses: if a plugin implements it, any text is valid. ``extra`` goes to argparse as it is. Its
+    flag, variable and ini key are named after its ``field`` of :class:`Settings`.
+    """
+
+    def __init__(
+        self,
+        parse: Callable[[str, Path], object],
+        default: object,
+        help_: str,
+        *,
+        flag: bool,
+        environment: bool,
+        in_ini: bool,
+        hook: str | None,
+        extra: Mapping[str, Any],
+    ) -> None:
+        self.parse = parse
+        self.default = default
+        self.help = help_
+        self.in_ini = in_ini
+        self.hook = hook
+        self.extra = extra
+        self._has_flag = flag
+        self._has_variable = environment
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self.field = name
+        #: The ini key; also the name under which pytest keeps the command line's value.
+        self.name = f"rag_{name}"
+        self.flag = f"--rag-{name.replace('_', '-')}" if self._has_flag else None
+        self.environment = f"RAGMETRICS_{name.upper()}" if self._has_variable else None
+
+
+def _text(text: str, _base: Path) -> str:
+    return text.strip()
+
+
+def _embedder_spec(text: str, _base: Path) -> str:
+    from pytest_ragmetrics.judges.embedders.specs import check_embedder_spec
+
+    return check_embedder_spec(text)
+
+
+def _cache_url(text: str, _base: Path) -> str:
+    from pytest_ragmetrics.cache.remote import check_cache_url
+
+    return check_cache_url(text)
+
+
+def _spec(text: str, base: Path) -> str:
+    from pytest_ragmetrics.judges.specs import PANEL, check_spec, panel_members
+
+    spec = check_spec(text)
+    if members := panel_members(spec):
+        return f"{PANEL}{','.join(_spec(member, base) for member in members)}"
+    folder = base / spec.removeprefix("nli:").strip()
+    return f"nli:{folder}" if spec.startswith("nli:") and folder.is_dir() else spec
+
+
+def _one_of(*words: str) -> Callable[[str, Path], str]:
+    def parse(text: str, _base: Path) -> str:
+        if text.strip() not in words:
+            raise ValueError(f"{text.strip()!r} is not one of {', '.join(words)}")
+        return text.strip()
+
+    return parse
+
+
+def _owners(text: str, _base: Path) -> str:
+    from pytest_ragmetrics.report.outcomes import owners_of
+
+    return "\n".join(f"{cause} = {owner}" for cause, owner in owners_of(text).items())
+
+
+def _columns(text: str, _base: Path) -> str:
+    from pytest_ragmetrics.datasets.rows import Columns
+
+    Columns.of(text)
+    return text
+
+
+def _number(kind: type[int | float], least: float) -> Callable[[str, Path], float]:
+    def parse(text: str, _base: Path) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = kind(-1)
+        if not (math.isfinite(number) and number >= least):
+            what = "a whole number" if kind is int else "a number"
+            raise ValueError(f"{text.strip()!r} is not {what} of at least {least:g}")
+        return number
+
+    return parse
+
+
+def _truth(text: str, _base: Path) -> bool:
+    words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+    if text.strip().lower() not in words:
+        raise ValueError(f"{text.strip()!r} is neither true nor false")
+    return words[text.strip().lower()]
+
+
+def _setting(
+    parse: Callable[[str, Path], object],
+    default: object,
+    help_: str,
+    *,
+    flag: bool = True,
+    environment: bool = False,
+    in_ini: bool = True,
+    hook: str | None = None,
+    **extra: Any,
+) -> Any:
+    """Return the option of a field of :class:`Settings`."""
+    return Option(parse, default, help_, flag=flag, environment=environment, in_ini=in_ini, hook=hook, extra=extra)
+
+
+def _switch(help_: str, *, in_ini: bool = False) -> Any:
+    return _setting(_truth, default=False, help_=help_, in_ini=in_ini, action="store_const", const="yes")
+
+
+class Settings:
+    """Everything a run was asked for; each field says where it may be given.
+
+    No dataclass: making one of so many fields takes longer than the rest of the start.
+    """
+
+    judge: str = _setting(
+        _spec,
+        "auto",
+        "Who judges: auto (default), local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY, "
+        "panel:SPEC,SPEC,SPEC.",
+        environment=True,
+        hook="pytest_ragmetrics_make_judge",
+        metavar="SPEC",
+    )
+    embedder: str = _setting(
+        _embedder_spec,
+        "auto",
+        "Who embeds: auto, local, openai:MODEL, sentence-transformers:FOLDER or MODULE:FACTORY (default: auto).",
+        environment=True,
+        hook="pytest_ragmetrics_make_embedder",
+        metavar="SPEC",
+    )
+    cache: Literal["auto", "replay", "refresh", "off"] = _setting(
+        _one_of("auto", "replay", "refresh", "off"),
+        "auto",
+        "auto: ask what was never asked; replay: never ask; refresh: ask anew; off: keep nothing (default: auto).",
+        environment=True,
+        metavar="MODE",
+    )
+    cache_dir: Path = _setting(
+        paths.a_path,
+        Path(CACHE_FOLDER),
+        f"Folder of the local cache (default: {CACHE_FOLDER} in the rootdir).",
+        environment=True,
+        metavar="DIR",
+    )
+    cache_url: str | None = _setting(
+        _cache_url,
+        None,
+        "A cache that a team shares, behind the local one: s3://BUCKET/FOLDER, gs://, az://, file:///FOLDER, https:// "
+        "(read only), redis:// or rediss://. A run with a cassette leaves it alone.",
+        environment=True,
+        metavar="URL",
+    )
+    cache_url_mode: Literal["read", "readwrite"] = _setting(
+        _one_of("read", "readwrite"),
+        "readwrite",
+        "Whether the shared cache is only read, as for pull requests of forks (default: readwrite).",
+        environment=True,
+        metavar="MODE",
+    )
+    cache_secret: str = _setting(
+        _text, "", "Signs the answers in the shared cache.", flag=False, environment=True, in_ini=False
+    )
+    cassette: Path | None = _setting(
+        paths.lasting_file,
+        None,
+        "Recorded answers to read first and to commit: one JSON object a line.",
+        metavar="FILE",
+    )
+    cassette_keep: bool = _switch("Keep what a full run did not use in the cassette.")
+    concurrency: int = _setting(
+        _number(int, 1),
+        32,
+        "How many requests may be in flight (default: 32; 4 at first to a server of your own).",
+        environment=True,
+        metavar="N",
+    )
+    max_file: int = _setting(
+        _number(int, 1),
+        paths.MAX_FILE,
+        "How many megabytes of a data set are read, unpacked; a larger file is refused (default: 500).",
+        environment=True,
+        metavar="MB",
+    )
+    timeout: float = _setting(
+        _number(float, 0.001), 60.0, "How long one attempt at a request may take (default: 60).", metavar="SECONDS"
+    )
+    retries: int = _setting(
+        _number(int, 0), 5, "How often a request that failed in passing is tried again (default: 5).", metavar="N"
+    )
+    votes: int = _setting(
+        _number(int, 1),
+        1,
+        "How many independent judgements make a score, which is their mean (default: 1).",
+        metavar="K",
+    )
+    max_calls: int | None = _setting(
+        _number(int, 0), None, "How many requests the whole run may make, over all workers.", metavar="N"
+    )
+    max_tokens: int | None = _setting(
+        _number(int, 0), None, "After how many tokens, of prompts and answers, the run stops asking.", metavar="N"
+    )
+    max_cost: float | None = _setting(
+        _number(float, 0), None, "After how many US dollars the run stops asking.", metavar="DOLLARS"
+    )
+    batch: Literal["wait", "submit", "collect"] | None = _setting(
+        _one_of("wait", "submit", "collect"),
+        None,
+        "Ask in batches at half the price, answered within a day. wait: wait for them; submit: post them and skip the "
+        "tests that need them; collect: run the tests on what is answered, and post what follows.",
+        environment=True,
+        metavar="MODE",
+    )
+    batch_fallback: bool = _switch("Ask what failed or expired in a batch at once, at the full price.", in_ini=True)
+    dry_run: bool = _switch("Forecast requests, tokens and cost, and make no request; tests that score are skipped.")
+    respond_threads: int = _setting(
+        _number(int, 1),
+        4,
+        "How many calls of a rag_respond that is not async are made at once (default: 4).",
+        flag=False,
+    )
+    prompts: Path | None = _setting(
+        paths.prompt_folder, None, "Folder of TASK.md files that replace the prompts of their tasks.", flag=False
+    )
+    reasons: Literal["all", "negative"] = _setting(
+        _one_of("all", "negative"),
+        "all",
+        "Which verdicts on claims and contexts the judge gives a reason for; negative saves tokens (default: all).",
+        environment=True,
+        metavar="WHICH",
+    )
+    cache_salt: str = _setting(_text, "", "Any text; caches with different salts share no answers.", flag=False)
+    report: Path | None = _setting(
+        paths.html_file,
+        None,
+        f"Write one self-contained HTML page with every score and its evidence (default: {DEFAULT_REPORT}).",
+        metavar="FILE.html",
+        nargs="?",
+        const=DEFAULT_REPORT,
+    )
+    report_title: str = _setting(
+        _text,
+        "",
+        "What the reports call the project (default: its name in pyproject.toml, else of its folder).",
+        metavar="TITLE",
+    )
+    owners: str = _setting(
+        _owners,
+        "",
+        "Who owns the failures of a cause, which the page names: lines of CAUSE = OWNER, such as retrieval = @ana.",
+        flag=False,
+    )
+    columns: str = _setting(
+        _columns,
+        "",
+        "Which columns of data sets stand for which fields, unless columns= says: lines of FIELD = COLUMN.",
+        flag=False,
+    )
+    json: Path | None = _setting(
+        paths.writable_file, None, "Write every score and its evidence as JSON.", metavar="FILE"
+    )
+    markdown: Path | None = _setting(
+        paths.markdown_file,
+        None,
+        "Write a short summary in Markdown; auto: add it to the step summary of GitHub Actions.",
+        metavar="FILE",
+    )
+    baseline: Path | None = _setting(
+        paths.existing_file,
+        None,
+        "Show what changed since the run that wrote this file with --rag-json; assert_not_worse takes it as well.",
+        metavar="FILE",
+    )
+    history: Path | None = _setting(
+        paths.writable_folder,
+        None,
+        "Add a small JSON file on this run to a folder, of which `ragmetrics report history DIR` draws trends.",
+        environment=True,
+        metavar="DIR",
+    )
+    digest: bool = _switch("Show failures in a few short lines each, for coding agents, instead of pytest's sections.")
+    stop_when_decided: bool = _switch(
+        "Ask the rows of data sets in a random order, and no more once all gates over a set are decided.", in_ini=True
+    )
+    seed: str = _setting(
+        _text,
+        "",
+        "Any text, which draws that order (default: the commit that is checked out, with a cassette always the same).",
+        environment=True,
+        metavar="TEXT",
+    )
+
+    def __init__(self, **values: Any) -> None:
+        """Take the value of each field."""
+        vars(self).update(values)
+
+    def files(self) -> dict[str, Path]:
+        """Return the files to write, by the name of their renderer."""
+        files = (("report", self.report), ("json", self.json), ("markdown", self.markdown))
+        return {name: path for name, path in files if path is not None}
+
+
+OPTIONS = tuple(option for option in vars(Settings).values() if isinstance(option, Option))
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register every option and ini key."""
+    group = parser.getgroup("ragmetrics", "RAG answer quality (pytest-ragmetrics)")
+    for option in OPTIONS:
+        if option.flag is not None:
+            group.addoption(option.flag, dest=option.name, default=None, help=option.help, **option.extra)
+        if option.in_ini:
+            parser.addini(
+                option.name, help=option.help + (f" Same as {option.flag}." if option.flag else ""), default=""
+            )
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Read and check every setting; raise ``pytest.UsageError`` naming the one that is wrong."""
+    settings = Settings(**{option.field: _read(option, config) for option in OPTIONS})
+    file = settings.cassette
+    if settings.cache == "replay" and file is not None and not (file.exists() or hasattr(config, "workerinput")):
+        msg = f"rag_cassette: {file} does not exist, and a replay records nothing: record it without rag_cache = replay"
+        raise pytest.UsageError(msg)
+    return settings
+
+
+def unread_options(config: pytest.Config, tests: Iterable[str]) -> Iterator[str]:
+    """Yield a line on each file between the rootdir and a test whose options pytest did not read: it reads one."""
+    known = {option.name for option in OPTIONS if option.in_ini}
+    files = {Path(test.partition("::")[0]) for test in tests}
+    folders = {config.rootpath / folder for file in files for folder in file.parents}
+    for file in sorted(folder / name for folder in folders for name in _CONFIGURATIONS.split()):
+        text = ""
+        with suppress(OSError):
+            text = "" if file == config.inipath else file.read_text("utf-8", "replace")
+        if names := sorted(known.intersection(re.findall(r"""^\s*["']?(rag_\w+)["']?\s*=""", text, re.MULTILINE))):
+            yield f"{file}: {', '.join(names)} not read, pytest took its options from {config.inipath or 'no file'}"
+
+
+def judge_spec(text: str, config: pytest.Config) -> str:
+    """Return the spec of a judge; raise ``ValueError`` for a text that neither the plugin nor a hook knows."""
+    option = next(option for option in OPTIONS if option.field == "judge")
+    return str(_parsed(option, text, config.rootpath, config))
+
+
+def _read(option: Option, config: pytest.Config) -> Any:
+    given = next(_given(option, config), None)
+    if given is None:
+        return config.rootpath / option.default if isinstance(option.default, Path) else option.default
+    name, text, base = given
+    try:
+        return _parsed(option, text, base, config)
+    except ValueError as error:
+        raise pytest.UsageError(f"{name}: {error}") from error
+
+
+def _parsed(option: Option, text: str, base: Path, config: pytest.Config) -> Any:
+    try:
+        return option.parse(text, base)
+    except ValueError:
+        if option.hook and text.strip() and getattr(config.hook, option.hook).get_hookimpls():
+            return text.strip()
+        raise
+
+
+def _given(option: Option, config: pytest.Config) -> Iterator[tuple[str, str, Path]]:
+    """Yield where the option was given, the strongest first, with its text and what relative paths start at."""
+    invoked_from = config.invocation_params.dir
+    if option.flag is not None and config.getoption(option.name) is not None:
+        yield option.flag, config.getoption(option.name), invoked_from
+    if option.environment and os.environ.get(option.environment, "").strip():
+        yield f"environment variable {option.environment}", os.environ[option.environment], invoked_from
+    if option.in_ini and config.getini(option.name).strip():
+        yield f"ini option {option.name}", config.getini(option.name), config.rootpath

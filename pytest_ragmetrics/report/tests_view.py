@@ -1,0 +1,274 @@
+"""The view model of the page: everything that the templates show.
+
+:func:`build_report_view` makes it of a document and its comparison with a baseline,
+:mod:`pytest_ragmetrics.report.page` renders it. What is inside of a test is in
+:mod:`pytest_ragmetrics.report.sample_view`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from pytest_ragmetrics.report.compare_view import (
+    Chip,
+    CompareView,
+    build_compare_view,
+    build_gone_view,
+    count_chips,
+)
+from pytest_ragmetrics.report.figures import GateView, build_gate_view
+from pytest_ragmetrics.report.groups import grouping_keys, metadata_of
+from pytest_ragmetrics.report.highlights import HighlightKind
+from pytest_ragmetrics.report.history import History
+from pytest_ragmetrics.report.outcomes import KIND_LABELS, TEST_KINDS, PairedTest, TestKind, gone_tests, paired_tests
+from pytest_ragmetrics.report.overview import OverviewView, anchor_of, build_overview
+from pytest_ragmetrics.report.sample_view import (
+    ChangeNote,
+    SampleView,
+    badness,
+    build_sample_views,
+    change_note,
+    preview_of,
+)
+from pytest_ragmetrics.report.trends import TestTrend, Trends, build_trends
+from pytest_ragmetrics.runs.compare import RunComparison, TestChange
+from pytest_ragmetrics.runs.origin import place_link
+from pytest_ragmetrics.runs.records import (
+    Document,
+    Record,
+    TestRecord,
+    flips,
+)
+from pytest_ragmetrics.runs.tables import KINDS, Kind
+from pytest_ragmetrics.runs.wording.runs import (
+    STATUSES,
+    WORDS,
+    Status,
+    beside_lines,
+    blamed,
+    gist,
+    margin,
+    paid_records,
+    status_of,
+)
+from pytest_ragmetrics.text.unicode import shortened
+
+#: What a reader may want to filter by, apart from the outcome.
+Flag = Literal["flaky", "suspicious", "vacuous"]
+_FLAGS: tuple[Flag, ...] = get_args(Flag)
+_FLAG_NOTES: Mapping[Flag, str] = {
+    "flaky": "votes on both sides of the threshold",
+    "suspicious": "a verdict its evidence does not bear out",
+}
+#: How many characters of the reason and of the question the list shows; the test itself shows all of them.
+_WHY_LENGTH, _TITLE_LENGTH = 300, 200
+_LAYOUT = re.compile(r"(?:\r\n|[ \t\n])+")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TestView:
+    """One test; ``anchor`` is its id and its deep link, ``key`` starts the anchors inside it.
+
+    ``records`` come the worst first; ``explained`` when pytest's message is the explanation, because no score is.
+    ``changes`` are those against the baseline, ``change`` the worst of them. ``cost`` (in dollars) and ``tokens``
+    are what judging took, ``duration`` is in seconds. ``source`` is the address of its line in the repository,
+    ``trend`` the test over the runs of a history. ``title`` is the question, else the name; ``outcome`` what became of
+    it (``None`` of a gate), ``metadata`` what it can be grouped by.
+    """
+
+    anchor: str
+    key: str
+    title: str
+    name: str
+    file: str
+    place: str
+    source: str
+    status: Status
+    label: str
+    flags: tuple[Flag, ...]
+    why: str
+    duration: float
+    attempts: int
+    cost: float
+    tokens: int
+    records: tuple[Record, ...]
+    changes: tuple[TestChange, ...]
+    change: ChangeNote | None
+    margin: float
+    message: str | None
+    explained: bool
+    gate: GateView | None
+    trend: TestTrend | None
+    calibration: str
+    samples: tuple[SampleView, ...]
+    outcome: PairedTest | None
+    metadata: Mapping[str, str]
+    compared: CompareView | None = None
+
+    @property
+    def preview(self) -> tuple[tuple[str, HighlightKind | None], ...]:
+        """The beginning of the response, or what is around its first fault, in pieces."""
+        worst = min(self.samples, key=lambda sample: badness(sample.scores[0].record), default=None)
+        return preview_of(worst) if worst else ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportView:
+    """Everything on the page: the first screen, the tests, the worst first, and the facts of the run.
+
+    ``trends`` are of the history, of which this run is the last. ``statuses`` and ``kinds`` are those that occur, with
+    label and number of tests, ``groups`` what these can be grouped by. ``gone`` are the tests of the baseline only,
+    ``compare_chips`` what became of tests since then.
+    """
+
+    overview: OverviewView
+    trends: Trends | None
+    changes: Mapping[Kind, int]
+    tests: tuple[TestView, ...]
+    statuses: tuple[tuple[Status, str, int], ...]
+    flags: tuple[Flag, ...]
+    files: tuple[str, ...]
+    kinds: tuple[tuple[TestKind, str, int], ...]
+    groups: tuple[str, ...]
+    gone: tuple[TestView, ...]
+    compare_chips: tuple[tuple[Chip, str, int], ...]
+
+
+def build_report_view(
+    document: Document, comparison: RunComparison | None = None, history: History | None = None
+) -> ReportView:
+    """Return the view of a document, with what changed since a baseline and the history up to it if they are known."""
+    trends = build_trends(history) if history else None
+    tests = build_test_views(document, comparison, trends)
+    gone = _gone_views(comparison) if comparison else ()
+    counts = Counter(test.status for test in tests if test.outcome)
+    kinds = Counter(test.outcome.kind for test in tests if test.outcome)
+    return ReportView(
+        overview=build_overview(document, comparison, trends, marks=tuple(_marks(tests))),
+        trends=trends,
+        changes=comparison.counts if comparison else {},
+        tests=tests,
+        statuses=tuple((status, WORDS[status], counts[status]) for status in STATUSES if counts[status]),
+        flags=tuple(flag for flag in _FLAGS if any(flag in test.flags for test in tests)),
+        files=tuple(sorted({test.file for test in tests})),
+        kinds=tuple((kind, KIND_LABELS[kind][1].capitalize(), kinds[kind]) for kind in TEST_KINDS if kinds[kind]),
+        groups=grouping_keys(document.tests),
+        gone=gone,
+        compare_chips=count_chips(test.compared for test in (*tests, *gone)),
+    )
+
+
+def build_test_views(
+    document: Document, comparison: RunComparison | None = None, trends: Trends | None = None
+) -> tuple[TestView, ...]:
+    """Return the tests, the worst first: by what became of them since the baseline, by status, then by margin."""
+    changes = comparison.by_record() if comparison else {}
+    outcomes = {id(pair.test): pair for pair in paired_tests(document, comparison)}
+    keys = grouping_keys(document.tests)
+    seen: Counter[str] = Counter()
+    views = []
+    for test in document.tests:
+        seen[test.id] += 1
+        view = _test_view(test, seen[test.id], changes)
+        metadata = {name: text for name, text in metadata_of(test).items() if name in keys}
+        outcome, trend = outcomes.get(id(test)), trends.tests.get(test.id) if trends else None
+        source = place_link(document.run, test)
+        compared = build_compare_view(outcome, comparison) if outcome and comparison else None
+        views.append(replace(view, source=source, trend=trend, outcome=outcome, compared=compared, metadata=metadata))
+    return tuple(sorted(views, key=_badness))
+
+
+def _gone_views(comparison: RunComparison) -> tuple[TestView, ...]:
+    """Return the tests that only the baseline has."""
+    seen = Counter(test.id for test in comparison.document.tests)
+    views = []
+    for test in gone_tests(comparison):
+        seen[test.id] += 1
+        views.append(replace(_test_view(test, seen[test.id], {}), compared=build_gone_view(test, comparison)))
+    return tuple(views)
+
+
+def _badness(view: TestView) -> tuple[int, int, float]:
+    kind = len(TEST_KINDS) if view.outcome is None else TEST_KINDS.index(view.outcome.kind)
+    return kind, STATUSES.index(view.status), view.margin
+
+
+def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, int], TestChange]) -> TestView:
+    status = status_of(test)
+    gate = build_gate_view(test.gate) if test.gate else None
+    records = sorted(test.records, key=badness)
+    is_explained = status in ("failed", "unscored") and bool(blamed(test))
+    paid = [record.usage for record in paid_records([test])]
+    numbered = {n: changes[test.id, n] for n in range(len(records)) if (test.id, n) in changes}
+    key = test.id if occurrence == 1 else f"{test.id}\0{occurrence}"
+    name, samples = test.id.removeprefix(f"{test.file}::"), build_sample_views(test.records, numbered)
+    question = samples[0].question if len(samples) == 1 else None
+    return TestView(
+        anchor=anchor_of(test.id, occurrence),
+        key="t" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:10],
+        title=shortened(_LAYOUT.sub(" ", question or "").strip(), _TITLE_LENGTH) or name,
+        name=name,
+        file=test.file,
+        place=test.file if test.line is None else f"{test.file}:{test.line}",
+        source="",
+        status=status,
+        label=WORDS[status],
+        flags=_flags(records),
+        why=shortened(_why(test, status, gate, records[0] if is_explained else None), _WHY_LENGTH),
+        duration=test.duration,
+        attempts=test.attempts,
+        cost=sum(usage.cost or 0.0 for usage in paid),
+        tokens=sum(usage.prompt_tokens + usage.completion_tokens for usage in paid),
+        records=tuple(records),
+        changes=tuple(numbered.values()),
+        change=_worst_change(numbered.values()),
+        margin=min(map(margin, records), default=math.inf),
+        message=test.message,
+        explained=not is_explained,
+        gate=gate,
+        trend=None,
+        calibration="; ".join(beside_lines([test])),
+        samples=samples,
+        outcome=None,
+        metadata={},
+    )
+
+
+def _flags(records: Sequence[Record]) -> tuple[Flag, ...]:
+    found: Mapping[Flag, bool] = {
+        "flaky": any(flips(record.samples, record.threshold) for record in records),
+        "suspicious": any(verdict.suspicious for record in records for verdict in record.verdicts),
+        "vacuous": any(record.vacuous for record in records),
+    }
+    return tuple(flag for flag in _FLAGS if found[flag])
+
+
+def _why(test: TestRecord, status: Status, gate: GateView | None, blamed: Record | None) -> str:
+    """Return why a test came out as it did: the numbers of a gate, the reason of the blamed record, pytest's words."""
+    if gate is not None:
+        return gate.text
+    if blamed is None:
+        return gist(test.message) if status != "passed" else ""
+    if blamed.reason:
+        return blamed.reason
+    wrong = sum(not verdict.ok for verdict in blamed.verdicts)
+    return f"{wrong} of {sum(verdict.counts for verdict in blamed.verdicts)} not ok" if wrong else ""
+
+
+def _worst_change(changes: Iterable[TestChange]) -> ChangeNote | None:
+    shown = [change for change in changes if change.kind not in ("same", "new")]
+    worst = min(shown, key=lambda change: (KINDS.index(change.kind), change.change or 0.0), default=None)
+    return change_note(worst) if worst else None
+
+
+def _marks(tests: Sequence[TestView]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield what is to be looked at besides failures, with how many tests, and the link to them."""
+    for flag, note in _FLAG_NOTES.items():
+        if number := sum(flag in test.flags for test in tests):
+            yield f"{number:,} with {note}", {"mark": flag}

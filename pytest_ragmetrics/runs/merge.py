@@ -1,0 +1,169 @@
+"""Several documents as one, such as those of the shards of a CI job, given in any order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from pytest_ragmetrics.runs.records import Document, Judging, RunRecord, Setting, TestRecord, held_to_bounds, position
+from pytest_ragmetrics.runs.revision import short_commit
+from pytest_ragmetrics.runs.tables import judging_changes
+from pytest_ragmetrics.runs.wording.figures import counted, named
+
+#: Exit statuses of pytest from the best to the worst; a shard without tests (5) does not count.
+_STATUSES = (5, 0, 1, 2, 4, 3)
+#: Where a run comes from: what shards have in common.
+_ORIGIN = ("project", "branch", "message", "author", "ci", "ci_number", "repository", "folder", "selection")
+
+
+#: Returns the record of an undecided gate as one run over all tests would have left it; ``None`` without all of them.
+Decide: TypeAlias = (
+    "Callable[[TestRecord, Sequence[TestRecord], Document | None, Mapping[str, Judging]], TestRecord | None]"
+)
+
+
+def merge_documents(
+    documents: Sequence[Document], baseline: Document | None = None, *, decide: Decide | None = None
+) -> Document:
+    """Return all tests of several runs as one document; raises ``ValueError`` without any.
+
+    Shards of one run give the tests of the whole run. ``run`` has the earliest start, the sum of the durations and the
+    worst exit status. Of a test in several documents, as after a rerun of failed tests, the record of the run that
+    started last counts. A gate that no run decided, because each had only a part of its set, is decided by ``decide``
+    if the documents together have the whole set, a regression gate against the ``baseline``. The notes name this, and
+    the differences between the runs.
+    """
+    if not documents:
+        raise ValueError("there is nothing to merge")
+    if len(documents) == 1:
+        return documents[0]
+    # Of runs that started in the same second the order does not matter, as long as it is always the same.
+    documents = sorted(documents, key=lambda document: (document.run.started, repr(document)))
+    tests: dict[str, TestRecord] = {}
+    repeated: dict[str, bool] = {}
+    for test in (test for document in documents for test in document.tests):
+        before = tests.setdefault(test.id, test)
+        if before is test:
+            continue
+        if not _is_undecided(test):
+            tests[test.id] = test
+        if before.gate is None:
+            repeated[test.id] = repeated.get(test.id, False) or before.outcome != test.outcome
+    runs = [document.run for document in documents]
+    decided = {} if decide is None else _decided_gates(tests, baseline, _judging(runs), decide)
+    merged = held_to_bounds(sorted({**tests, **decided}.values(), key=position))
+    status = max((run.exit_status for run in runs), key=_badness)
+    if any(test.outcome == "failed" for test in decided.values()):
+        status = max(status, 1, key=_badness)
+    notes = tuple(_notes(runs, merged, repeated, len(decided)))
+    return Document(run=_merged_run(runs, status, notes), tests=merged)
+
+
+def _merged_run(runs: Sequence[RunRecord], status: int, notes: tuple[str, ...]) -> RunRecord:
+    """Return what runs have in common, the earliest first; the exit status and the notes are of all together."""
+    return RunRecord(
+        started=runs[0].started,
+        duration=round(sum(run.duration for run in runs), 3),
+        exit_status=status,
+        python=_joined(run.python for run in runs),
+        pytest=_joined(run.pytest for run in runs),
+        ragmetrics=_joined(run.ragmetrics for run in runs),
+        settings={name: _setting(name, runs) for run in runs for name in run.settings},
+        notes=notes,
+        **{name: _only(getattr(run, name) for run in runs) for name in _ORIGIN},
+        commit=_only(run.commit.removesuffix("+") for run in runs)
+        + ("+" if any(run.commit.endswith("+") for run in runs) else ""),
+        partial=", ".join(dict.fromkeys(run.partial for run in runs if run.partial)),
+        judging=_judging(runs),
+        skipped=_sums(run.skipped for run in runs),
+        not_needed=_sums(run.not_needed for run in runs),
+        warnings=tuple(dict.fromkeys(warning for run in runs for warning in run.warnings)),
+    )
+
+
+def _is_undecided(test: TestRecord) -> bool:
+    return test.gate is not None and test.gate.outcome == "skipped"
+
+
+def waiting_gates(tests: Iterable[TestRecord]) -> dict[str, str]:
+    """Return the regression gates that wait for a baseline or tests of their set, with what is made of that."""
+    return {it.id: it.gate.inconclusive for it in tests if it.gate and it.gate.regression and _is_undecided(it)}
+
+
+def _decided_gates(
+    tests: Mapping[str, TestRecord], baseline: Document | None, judging: Mapping[str, Judging], decide: Decide
+) -> dict[str, TestRecord]:
+    """Return the gates that can be decided now, because all tests of their sets are there."""
+    undecided = [test for test in tests.values() if _is_undecided(test)]
+    ordered = sorted(tests.values(), key=position)
+    decided = (decide(test, ordered, baseline, judging) for test in undecided)
+    return {test.id: test for test in decided if test is not None}
+
+
+def _badness(status: int) -> int:
+    return _STATUSES.index(status) if status in _STATUSES else len(_STATUSES)
+
+
+def _setting(name: str, runs: Sequence[RunRecord]) -> Setting:
+    values = [run.settings.get(name) for run in runs]
+    return values[0] if len(set(map(repr, values))) == 1 else _joined(map(str, values))
+
+
+def _only(texts: Iterable[str]) -> str:
+    """Return the text that all runs have, "" where they differ."""
+    found = set(texts)
+    return found.pop() if len(found) == 1 else ""
+
+
+def _sums(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    return dict(sum(map(Counter, counts), Counter[str]()))
+
+
+def _judging(runs: Sequence[RunRecord]) -> dict[str, Judging]:
+    """Return what judged the metrics of all runs; of a metric that two runs judged differently nothing is known."""
+    found: dict[str, Judging] = {}
+    differing: set[str] = set()
+    for name, new in (item for run in runs for item in run.judging.items()):
+        old = found.setdefault(name, new)
+        if any(judging_changes(old, new)):
+            differing.add(name)
+        found[name] = replace(old, prompts={**old.prompts, **new.prompts})
+    return {name: it for name, it in found.items() if name not in differing}
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return ", ".join(sorted(set(texts)))
+
+
+def _notes(
+    runs: Sequence[RunRecord], tests: Sequence[TestRecord], repeated: Mapping[str, bool], decided: int
+) -> Iterator[str]:
+    yield f"merged from {len(runs)} runs"
+    yield from dict.fromkeys(note for run in runs for note in run.notes)
+    if repeated:
+        changed = f"; {sum(repeated.values())} of them came out differently before" if any(repeated.values()) else ""
+        ran = f"{counted(len(repeated), 'test')} {'was' if len(repeated) == 1 else 'were'} run more than once"
+        yield f"{ran}, and the run that started last counts{changed}"
+    if decided:
+        were = "was" if decided == 1 else "were"
+        yield f"{counted(decided, 'gate')} that no single run could decide {were} decided over all of them"
+    if waiting := len(waiting_gates(tests)):
+        which = f"{counted(waiting, 'regression gate')} {'is' if waiting == 1 else 'are'} not decided"
+        yield f"{which}: that takes all tests of the set, and --baseline=FILE"
+    for what, values in (
+        ("version of pytest-ragmetrics", {run.ragmetrics for run in runs}),
+        ("judge", {str(run.settings.get("judge")) for run in runs}),
+        ("commit", {short_commit(run.commit.removesuffix("+")) or "unknown" for run in runs}),
+        ("embedder", {str(run.settings.get("embedder")) for run in runs}),
+    ):
+        if len(values) > 1:
+            yield f"the runs differ in their {what}: {', '.join(map(named, sorted(values)))}"
+    judges: dict[str, set[str]] = {}
+    for record in (record for test in tests for record in test.records):
+        if record.judge is not None:
+            judges.setdefault(record.metric, set()).add(record.judge)
+    for metric, names in sorted(judges.items()):
+        if len(names) > 1:
+            yield f"{named(metric)} was scored by different judges: {', '.join(map(named, sorted(names)))}"

@@ -1,0 +1,521 @@
+"""What a run records: one value from the scoring inside a test to the report, the same in every process and file.
+
+:func:`record_of` makes a record of a scoring, :mod:`pytest_ragmetrics.plugin.reporting` a document of the records of a
+run; :func:`render_json` and :func:`read_document` are the file that ``--rag-json`` writes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_ragmetrics.core.codec import CodecError, dump, encodable, load, schema
+from pytest_ragmetrics.core.credentials import masked
+from pytest_ragmetrics.core.errors import RagMetricsError
+from pytest_ragmetrics.core.files import read_json
+from pytest_ragmetrics.core.result import COMPLAINT, NOUN, Direction, MetricResult, Operator, Usage, Verdict
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges.context import Exchange, Scoring
+
+#: Version of the document's shape; grows when a field changes its meaning or goes away.
+VERSION: Literal[1] = 1
+
+RecordOutcome = Literal["passed", "failed", "unscored", "measured"]
+TestOutcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
+GateOutcome = Literal["passed", "failed", "inconclusive", "skipped"]
+Setting = str | int | float | bool | None
+
+_OPERATORS: Mapping[Operator, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
+#: Fields whose texts are chosen by this package or name a metric; redaction leaves them.
+_LABELS = {"metric", "outcome", "better", "operator", "kind", "noun", "complaint"}
+
+# Types of values that are in JSON as they are.
+_PLAIN = frozenset({type(None), bool, int})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Threshold:
+    """What a score was compared with: ``score <operator> bound``."""
+
+    operator: Operator
+    bound: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    """One scoring. ``score`` is ``None`` when it is unscored; ``measured`` when nothing was asserted of it.
+
+    ``samples`` are the scores of the single votes where there were several. ``exchanges`` are kept where a reader may
+    have to look into the scoring: a failure, no score, a suspicious verdict, votes or judges that differ. ``noun`` is
+    what one verdict is about, ``complaint`` what is wrong with one that is not ok. ``disagreements`` are those of the
+    judges of a panel, in words. It is not ``asserted`` where the test ended before it compared the score with its
+    threshold, which :func:`held_to_bounds` found in other rows. It is ``used`` without a threshold of its own where it
+    is part of a table, of an asserted set or of another score, or was compared with another score. ``scale`` is the
+    lowest and the highest score of the metric, ``None`` where the score is beyond it and in files of early versions.
+    ``rule`` has the digests of the metric's own code and of its parameters, ``None`` in files of early versions.
+    """
+
+    metric: str
+    score: float | None
+    outcome: RecordOutcome
+    threshold: Threshold | None
+    reason: str | None
+    vacuous: bool
+    better: Direction
+    judge: str | None
+    usage: Usage
+    samples: tuple[float, ...]
+    sample: Sample
+    verdicts: tuple[Verdict, ...]
+    exchanges: tuple[Exchange, ...]
+    noun: str = NOUN
+    complaint: str = COMPLAINT
+    disagreements: tuple[str, ...] = ()
+    asserted: bool = True
+    scale: tuple[float, float] | None = None
+    used: bool = True
+    rule: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RegressionRecord:
+    """What a set shows of a drop against the baseline; figures are ``None`` where nothing was compared.
+
+    ``before`` and ``after`` are the means of the pairs, of which ``changed`` rows (clusters) changed; ``p`` and
+    ``adjusted_p`` (of all regression gates of the set) are one-sided. ``smallest`` is the smallest drop that such rows
+    show in at least 80 % of runs, ``None`` if there is none. ``new`` and ``gone`` count the rows of one run only,
+    ``rewritten`` those that ask another question, ``worse`` and ``better`` those that changed. ``silence`` says how
+    many have nothing to check where that is a regression, ``doubts`` why nothing is decided.
+    """
+
+    alpha: float
+    before: float | None = None
+    after: float | None = None
+    changed: int = 0
+    p: float | None = None
+    adjusted_p: float | None = None
+    smallest: float | None = None
+    new: int = 0
+    gone: int = 0
+    worse: int = 0
+    better: int = 0
+    rewritten: int = 0
+    silence: str = ""
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StopRecord:
+    """How much of a set a gate took that stops when it is decided: rows in the order that the ``seed`` drew.
+
+    ``decided_after`` is the number of rows of this order that decided it, ``None`` where all rows did or nothing is
+    decided. ``asked`` counts the rows that were answered and scored, ``spared`` those that were not needed, which saved
+    so many ``judgements``.
+    """
+
+    seed: str | None
+    decided_after: int | None = None
+    asked: int = 0
+    spared: int = 0
+    judgements: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateRecord:
+    """A threshold over a whole set: the mean of a metric, or the share of scores that reach ``min_score``.
+
+    Of a ``regression`` it is the mean change since the baseline, which must not be shown to be a drop: ``bound`` is 0,
+    and ``n`` counts the pairs.
+
+    ``value`` is ``None`` where nothing was scored. ``low`` and ``high`` are the interval at ``confidence``, where one
+    was asked for: then ``low`` is what is compared with ``bound``, or ``high`` where lower scores are better. ``total``
+    counts the tests of the set, ``n`` the scores that count, ``unscored`` the scorings without one, and ``vacuous`` the
+    scores that were left out because there was nothing to check, unless ``counts_vacuous``; ``vacuous_before`` is how
+    many there were in the baseline, of a gate that does not compare with it otherwise. ``inconclusive`` says what
+    an interval with the bound in it makes of the test, and ``more`` how many further samples would settle it (``None``
+    where that cannot be told). Of a gate that may ``stop`` before all rows are asked, figures are of the rows that
+    decided it, and the interval is for the whole set.
+    """
+
+    metric: str
+    statistic: Literal["mean", "rate", "regression"]
+    value: float | None
+    bound: float
+    min_score: float | None
+    better: Direction
+    confidence: float | None
+    low: float | None
+    high: float | None
+    n: int
+    unscored: int
+    total: int
+    outcome: GateOutcome
+    vacuous: int = 0
+    counts_vacuous: bool = False
+    inconclusive: Literal["fail", "pass"] = "fail"
+    more: int | None = None
+    regression: RegressionRecord | None = None
+    stop: StopRecord | None = None
+    vacuous_before: int | None = None
+
+    @property
+    def passes(self) -> bool:
+        """Whether its test passes."""
+        return self.outcome == "passed" or (self.outcome == "inconclusive" and self.inconclusive == "pass")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TestRecord:
+    """One test and its records; ``message`` is what pytest said of a failure, a skip or an expected failure.
+
+    ``gate`` is what a test over a whole set found, which has no records of its own. ``calibration`` are the records of
+    labelled answers that a judge is held to, which count nowhere else.
+    """
+
+    __test__ = False  # for pytest, where a test module imports it
+
+    id: str
+    file: str
+    line: int | None
+    outcome: TestOutcome
+    duration: float
+    attempts: int
+    message: str | None
+    records: tuple[Record, ...]
+    gate: GateRecord | None
+    calibration: tuple[Record, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judging:
+    """What decides the scores of a metric besides the answers: scores under another one cannot be compared.
+
+    ``judge`` names all judges of the run, ``prompts`` are digests by task; ``definition`` has what else matters.
+    """
+
+    judge: str
+    prompts: Mapping[str, str]
+    definition: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunRecord:
+    """The run itself: ``settings`` are the options it ran with, ``notes`` what its summary says in words.
+
+    ``warnings`` say why its scores may mean nothing, such as a judge that gives different rows the same text.
+
+    From ``project`` to ``folder`` it is where the run comes from, as :func:`pytest_ragmetrics.runs.revision.origin_of`
+    has it, "" where that is not known. ``selection`` is the paths and marks that chose its tests, ``partial`` why
+    they are not all of these ("" if they are). ``judging`` is by metric. ``skipped`` and ``not_needed`` count by test
+    function the tests without a score: skipped ones, and rows of a set that was decided without them.
+    """
+
+    started: str
+    duration: float
+    exit_status: int
+    python: str
+    pytest: str
+    ragmetrics: str
+    settings: Mapping[str, Setting]
+    notes: tuple[str, ...]
+    project: str = ""
+    branch: str = ""
+    commit: str = ""
+    message: str = ""
+    author: str = ""
+    ci: str = ""
+    ci_number: str = ""
+    repository: str = ""
+    folder: str = ""
+    selection: str = ""
+    partial: str = ""
+    judging: Mapping[str, Judging] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    not_needed: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """Everything a run recorded: what ``--rag-json`` writes and every report is made from."""
+
+    version: Literal[1] = VERSION
+    run: RunRecord
+    tests: tuple[TestRecord, ...]
+
+
+class DocumentError(RagMetricsError):
+    """A file is not the document of a run; says the file and the place in it."""
+
+    def __init__(self, message: str, *, file: Path) -> None:
+        self.file = file
+        super().__init__(f"{file}: {message}")
+
+
+def position(test: TestRecord) -> tuple[str, int, list[tuple[int, int, str]], str]:
+    """Return the key that sorts tests by file and line, and numbers inside ids by their value."""
+    return test.file, test.line or 0, natural_order(test.id), test.id
+
+
+def natural_order(name: str) -> list[tuple[int, int, str]]:
+    """Return the key that sorts names, and numbers inside them by their value."""
+    parts = re.findall(r"(\d{1,18})|(\D+)", name)
+    return [(0, int(number), "") if number else (1, 0, word) for number, word in parts]
+
+
+def function_name(test: str) -> str:
+    """Return the id of the function that a test is made of.
+
+    >>> function_name("tests/test_a[b].py::TestBot::test_row[a[0]::b]")
+    'tests/test_a[b].py::TestBot::test_row'
+    """
+    file, separator, rest = test.partition("::")
+    return file + separator + rest.partition("[")[0]
+
+
+def held_to_bounds(tests: Iterable[TestRecord]) -> tuple[TestRecord, ...]:
+    """Return tests of which each score is held to its threshold, whatever the order of their asserts.
+
+    A test ends at the first assert that fails, and compares no further score. Where all comparisons of a metric in the
+    rows of its function are with one threshold, a score of a failed row that was not compared is held to it as well.
+    """
+    tests = tuple(tests)
+    known: dict[tuple[str, str], set[Threshold]] = {}
+    for test in tests:
+        for record in test.records:
+            if record.threshold is not None:
+                known.setdefault((function_name(test.id), record.metric), set()).add(record.threshold)
+    return tuple(_held_to_bounds(test, known) if _ended_early(test) else test for test in tests)
+
+
+def _ended_early(test: TestRecord) -> bool:
+    return test.outcome in ("failed", "error", "xfailed") and any(it.outcome == "measured" for it in test.records)
+
+
+def _held_to_bounds(test: TestRecord, known: Mapping[tuple[str, str], set[Threshold]]) -> TestRecord:
+    records = []
+    for record in test.records:
+        thresholds = known.get((function_name(test.id), record.metric), set())
+        if record.outcome == "measured" and record.score is not None and len(thresholds) == 1:
+            (threshold,) = thresholds
+            outcome: RecordOutcome = "passed" if is_met(record.score, threshold) else "failed"
+            records.append(replace(record, outcome=outcome, threshold=threshold, asserted=False))
+        else:
+            records.append(record)
+    return replace(test, records=tuple(records))
+
+
+def is_met(score: float, threshold: Threshold) -> bool:
+    """Tell whether a score is on the good side of a threshold."""
+    return _OPERATORS[threshold.operator](score, threshold.bound)
+
+
+def flips(samples: Sequence[float], threshold: Threshold | None) -> bool:
+    """Tell whether the votes of a record lie on both sides of its threshold: the test may fail the next time.
+
+    >>> threshold = Threshold(operator=">=", bound=0.8)
+    >>> flips([0.5, 0.9, 0.9], threshold), flips([0.8, 0.9], threshold)
+    (True, False)
+    """
+    return threshold is not None and len({is_met(sample, threshold) for sample in samples}) > 1
+
+
+def result_of(record: Record, *, scale: tuple[float, float] | None = None) -> MetricResult:
+    """Return the result that a scored record was made of; ``scale`` is that of its metric, if the record has none."""
+    return MetricResult(
+        record.score or 0.0,
+        metric=record.metric,
+        reason=record.reason,
+        verdicts=record.verdicts,
+        vacuous=record.vacuous,
+        judge=record.judge,
+        disagreements=record.disagreements,
+        usage=record.usage,
+        samples=record.samples,
+        votes=max(1, len(record.samples)),
+        noun=record.noun,
+        complaint=record.complaint,
+        scale=record.scale or scale,
+    )
+
+
+def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -> Record:
+    """Return the record of a scoring as it is now: a result may be compared with a threshold later.
+
+    All texts can be encoded and all numbers are Python's. ``redact`` is applied to the texts, the names in metadata
+    among them, and what looks like a key is masked; offsets that this makes wrong are left out.
+    """
+    outcome = scoring.outcome
+    result = outcome if isinstance(outcome, MetricResult) else None
+    check = scoring.comparison
+    record = Record(
+        metric=scoring.metric,
+        score=None if result is None else result.value,
+        outcome="unscored" if result is None else "measured" if check is None else "passed" if check.held else "failed",
+        threshold=None if check is None else Threshold(operator=check.operator, bound=check.bound),
+        reason=str(outcome) if result is None else result.reason,
+        vacuous=result is not None and result.vacuous,
+        better=scoring.better,
+        judge=None if result is None else result.judge,
+        usage=scoring.usage,
+        samples=() if result is None else result.samples,
+        sample=scoring.sample,
+        verdicts=() if result is None else result.verdicts,
+        exchanges=(),
+        noun=NOUN if result is None else result.noun,
+        complaint=COMPLAINT if result is None else result.complaint,
+        disagreements=() if result is None else result.disagreements,
+        scale=None if result is None else known_scale(result.scale),
+        used=scoring.part or (result is not None and result.used),
+        rule=scoring.rule,
+    )
+    if _is_to_look_into(record):
+        # The order in which they ended is chance.
+        exchanges = sorted(scoring.exchanges, key=lambda it: (it.vote, it.task, it.prompt, it.judge or ""))
+        record = replace(record, exchanges=tuple(exchanges))
+    return _shown(record, redact)
+
+
+def known_scale(scale: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return a scale with two ends, ``None`` for another one: JSON has no infinity."""
+    with suppress(TypeError):
+        return scale if scale is not None and -math.inf < scale[0] < scale[1] < math.inf else None
+    return None
+
+
+def redacted(document: Document, redact: Callable[[str], str]) -> Document:
+    """Return a document with the texts of its records as :func:`record_of` would have redacted them."""
+    tests = (
+        replace(test, records=tuple(_shown(it, redact) for it in test.records), calibration=())
+        for test in document.tests
+    )
+    return replace(document, tests=tuple(tests))
+
+
+def _shown(record: Record, redact: Callable[[str], str] | None) -> Record:
+    """Return a record without what nobody may see."""
+    text = _safe if redact is None else lambda text: _safe(redact(encodable(text)))
+    plain: Record = _plain(record, text)
+    response = plain.sample.response or ""
+    verdicts = tuple([_with_right_offsets(verdict, response) for verdict in plain.verdicts])
+    return plain if verdicts == plain.verdicts else replace(plain, verdicts=verdicts)
+
+
+def _is_to_look_into(record: Record) -> bool:
+    return (
+        record.outcome in ("failed", "unscored")
+        or any(verdict.suspicious for verdict in record.verdicts)
+        or len(set(record.samples)) > 1
+        or bool(record.disagreements)
+    )
+
+
+# The texts of a sample are in the records of all its metrics.
+@lru_cache(maxsize=256)
+def _safe(text: str) -> str:
+    """Return a text that can be encoded and holds no key."""
+    return masked(encodable(text))
+
+
+def _plain(value: Any, text: Callable[[str], str]) -> Any:
+    """Return an equal value of the same type, of exact JSON builtins, its texts passed through ``text``."""
+    changed: Any
+    kind: Any = type(value)
+    if kind in _PLAIN or (kind is float and math.isfinite(value)):
+        return value
+    if kind is str:
+        changed = text(value)
+        changed = value if changed == value else changed
+    elif names := _fields_of(kind):
+        changes = {}
+        for name in names:
+            part = getattr(value, name)
+            kind_of_part = type(part)
+            # Most parts of a record are as they are, and a call takes longer than to see it.
+            if kind_of_part in _PLAIN or (kind_of_part in (tuple, dict) and not part):
+                continue
+            shown = encodable if name in _LABELS else text
+            plain = shown(part) if kind_of_part is str else _plain(part, shown)
+            # An equal text may be that of another record, from the cache.
+            if plain is not part and not (kind_of_part is str and plain == part):
+                changes[name] = plain
+        changed = replace(value, **changes) if changes else value
+    elif isinstance(value, (list, tuple)):
+        changed = tuple([_plain(item, text) for item in value])
+        if kind is tuple and all(map(operator.is_, changed, value)):
+            changed = value
+    else:
+        changed = dump(value, text=text)
+    return changed
+
+
+@cache
+def _fields_of(kind: type) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass, none of another class."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+
+
+def _with_right_offsets(verdict: Verdict, response: str) -> Verdict:
+    if verdict.start is None or response[verdict.start : verdict.end] == verdict.text:
+        return verdict
+    return replace(verdict, start=None, end=None)
+
+
+def render_json(document: Document) -> str:
+    """Return the document as JSON text, one test a line, so that a change of one test is a change of one line.
+
+    The text is ASCII, and fits the schema that :func:`document_schema` returns.
+    """
+    run = json.dumps(dump(document.run), allow_nan=False)
+    rows = ",\n".join(json.dumps(dump(test), allow_nan=False) for test in document.tests)
+    tests = f"[\n{rows}\n]" if rows else "[]"
+    return f'{{"version": {document.version},\n"run": {run},\n"tests": {tests}}}\n'
+
+
+def document_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of a document."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:pytest-ragmetrics:document:{VERSION}",
+        **schema(Document),
+    }
+
+
+def read_document(file: Path) -> Document:
+    """Return the document in a file that ``--rag-json`` wrote.
+
+    Raises :class:`DocumentError` naming the file, and the place in it that is wrong. Fields that this version does not
+    know are read over.
+    """
+    try:
+        data = read_json(file)
+    except OSError as error:
+        raise DocumentError(error.strerror or str(error), file=file) from error
+    except ValueError as error:
+        raise DocumentError(f"not JSON: {error}; give a file that --rag-json wrote", file=file) from error
+    version = data.get("version") if isinstance(data, dict) else None
+    if type(version) is not int:
+        raise DocumentError("not the result of a run: it has no version; give a file that --rag-json wrote", file=file)
+    if version != VERSION:
+        msg = f"it is of version {version}, and this release reads version {VERSION}: write it anew with --rag-json"
+        raise DocumentError(msg, file=file)
+    try:
+        document = load(Document, data)
+    except CodecError as error:
+        raise DocumentError(str(error), file=file) from error
+    # Earlier releases left it at the comparisons that were made.
+    return replace(document, tests=held_to_bounds(document.tests))

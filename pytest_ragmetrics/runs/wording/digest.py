@@ -1,0 +1,171 @@
+"""The failures of a run in a few short lines each, for a reader that pays by the token."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pytest_ragmetrics.core.result import Nearest, ThresholdCheck, Verdict, WordChange
+from pytest_ragmetrics.runs.records import Record, natural_order, result_of
+from pytest_ragmetrics.runs.wording.failures import failed_verdicts, held_line
+from pytest_ragmetrics.runs.wording.figures import SHOWN, and_more, named, quoted, readable
+from pytest_ragmetrics.runs.wording.runs import errors_in, gist
+
+# How many characters a line has of an error, and of what is said about a piece.
+_MORE, _REASON = 160, 100
+_CHANGES_SHOWN = 4
+_PLACES_SHOWN = 4
+_LINES_SHOWN = 2 * SHOWN
+# How many characters may be said again.
+_REPEATED = 40
+# What pytest writes on where an error passed: "tests/test_bot.py:12: KeyError".
+_PLACE = re.compile(r"^(?!E )([^\s>][^\n]*?):(\d+): ", re.MULTILINE)
+# Whose code is not to be mended.
+_INSTALLED = re.compile(r"[/\\](?:site-packages|dist-packages|pytest_ragmetrics|lib[/\\]python[\d.]+)[/\\]")
+# Of an assertion rewritten by pytest: what the values in it were made of, which the line in the file says as well.
+_WHERE = re.compile(r"\+\s+(?:where|and) ")
+# Of the text of a gate.
+_ROW = re.compile(r"  -?[\d.]+  (.*?)(?=: |$)")
+_ERROR_LINE = re.compile(r"^E(?: (.*)|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """A failure that pytest reported: its test, the phase unless it is the test itself, pytest's text, the scores."""
+
+    test: str
+    line: int | None
+    phase: str
+    message: str
+    records: Sequence[Record]
+
+    @property
+    def file(self) -> str:
+        """The file of the test."""
+        return self.test.partition("::")[0]
+
+    @property
+    def name(self) -> str:
+        """The name of the test in its file, "" of the file itself."""
+        return named(self.test[len(self.file) + 2 :])
+
+    @property
+    def line_of_error(self) -> int | None:
+        """The line in the file of the test that the error passed first, that of the test where it passed none."""
+        lines = [int(line) for path, line in _PLACE.findall(errors_in(self.message)[-1]) if path == self.file]
+        return lines[0] if lines else self.line
+
+    def head(self, before: Failure | None) -> str:
+        """Return what a line on it begins with; of the same function as the one ``before`` it is the parameters."""
+        function, bracket, parameters = self.test.partition("[")
+        same = before is not None and bracket and before.test.startswith(function + bracket)
+        name = named(bracket + parameters) if same else f"{self.line_of_error or ''} {self.name}".strip()
+        return f"{name} {self.phase}".strip()
+
+
+def digest(failures: Iterable[Failure]) -> list[str]:
+    """Return the lines on some failures: under the name of each file its tests, and under each test what failed.
+
+    A line on a test has the line of its file, its name, and per metric the score, the bound and the reason; below it
+    is a line on each piece that failed, with its place in the response, the place in the contexts to look at and the
+    words that differ. Another error has its message and the places that it passed. What was said of one test is not
+    said again of others.
+    """
+    listed = sorted(failures, key=lambda it: (it.file, it.line or 0, natural_order(it.test)))
+    rows = {failure.test.partition("[")[2].removesuffix("]") for failure in listed}
+    said: dict[tuple[str, ...], Failure] = {}
+    lines: list[str] = []
+    for last, failure in zip([None, *listed], listed, strict=False):
+        if last is None or failure.file != last.file:
+            lines.append(named(failure.file))
+        head = failure.head(last)
+        for block in _blocks(failure, rows):
+            first, *rest = block
+            before = said.setdefault(tuple(block), failure)
+            if before is not failure and len("".join(block)) > _REPEATED:
+                first, rest = f"as {before.name if before.file == failure.file else named(before.test)}", []
+            lines += [f"{head} {first}", *(f" {line}" for line in rest)]
+            head = ""
+    return lines
+
+
+def _blocks(failure: Failure, rows: Container[str]) -> Iterator[list[str]]:
+    """Yield the lines on each score that failed, and on an error that is not that of a score."""
+    *causes, error = errors_in(failure.message)
+    for record in failure.records:
+        if record.outcome in ("failed", "unscored"):
+            yield _record_lines(record)
+    if not any(_says(error, record) for record in failure.records):
+        lines = _error_lines(error, rows)
+        lines += [f"from {readable(gist(cause))}" for cause in causes[:1]]
+        places = _places(failure)
+        lines[0] += f" at {', '.join(places[-_PLACES_SHOWN:])}" if places else ""
+        yield lines
+
+
+def _places(failure: Failure) -> list[str]:
+    """Return the places that an error passed in code that may be mended, but for the line of its test."""
+    found = [place for place in _PLACE.findall(failure.message) if not _INSTALLED.search(place[0])]
+    here = (failure.file, str(failure.line_of_error))
+    places = (f"line {line}" if path == failure.file else f"{named(path)}:{line}" for path, line in found)
+    return [text for text, place in dict(zip(places, found, strict=True)).items() if place != here]
+
+
+def _says(error: str, record: Record) -> bool:
+    """Tell whether an error is that of a score, and not one of the code around it."""
+    text = " ".join(_ERROR_LINE.sub(r"\1", error).split())
+    if record.outcome == "unscored":
+        return " ".join((record.reason or "").split()) in text
+    return record.outcome == "failed" and held_line(result_of(record), _check(record)) in text
+
+
+def _check(record: Record) -> ThresholdCheck | None:
+    limit = record.threshold
+    held = record.outcome != "failed"
+    return None if limit is None else ThresholdCheck(operator=limit.operator, bound=limit.bound, held=held)
+
+
+def _record_lines(record: Record) -> list[str]:
+    if record.score is None:
+        return [f"{named(record.metric)} unscored: {readable(record.reason or '')}"]
+    failed = failed_verdicts(record)
+    total = sum(verdict.counts for verdict in record.verdicts)
+    reason = f"{len(failed)}/{total} {record.complaint}" if failed else readable(record.reason or "", _REASON)
+    lines = [f"{held_line(result_of(record), _check(record))}{reason and f': {reason}'}"]
+    lines += [_verdict_text(verdict, record.complaint) for verdict in failed[:SHOWN]]
+    lines += and_more(len(failed), indent="")
+    lines += [f"judges: {readable(text, _REASON)}" for text in record.disagreements[:SHOWN]]
+    return lines
+
+
+def _verdict_text(verdict: Verdict, complaint: str) -> str:
+    place = f" response[{verdict.start}:{verdict.end}]" if verdict.start is not None else ""
+    notes = [" suspicious"] if verdict.suspicious else []
+    changes = [] if verdict.nearest is None else [it for it in verdict.nearest.changes if it.kind != "same"]
+    if verdict.nearest is not None:
+        notes.append(_nearest_text(verdict.nearest, changes))
+    if verdict.reason and not changes and not verdict.reason.endswith(complaint):
+        notes.append(f": {readable(verdict.reason, _REASON)}")
+    return f"{quoted(verdict.text)}{place}{''.join(notes)}"
+
+
+def _nearest_text(nearest: Nearest, changes: Sequence[WordChange]) -> str:
+    rest = [f"{len(changes) - _CHANGES_SHOWN} more"] if len(changes) > _CHANGES_SHOWN else []
+    texts = [_change_text(change) for change in changes[:_CHANGES_SHOWN]]
+    place = f"contexts[{nearest.context}]"
+    return f" {place}: {', '.join([*texts, *rest])}" if texts else f" {place}[{nearest.start}:{nearest.end}]"
+
+
+def _change_text(change: WordChange) -> str:
+    said, source = readable(change.said, _REASON), readable(change.source, _REASON)
+    return {"replaced": f"{said} -> {source}", "added": f"+{said}"}.get(change.kind, f"-{source}")
+
+
+def _error_lines(error: str, rows: Container[str]) -> list[str]:
+    """Return the lines of an error; those of a gate on ``rows``, which failed themselves, are left out."""
+    texts = [match[1] or "" for match in _ERROR_LINE.finditer(error)]
+    texts = texts or [line for line in error.splitlines() if not ((row := _ROW.match(line)) and row[1] in rows)]
+    texts = [text for text in texts if text.strip() and not _WHERE.match(text.strip())] or ["failed"]
+    lines = [readable(texts[0]), *(readable(text, _MORE) for text in texts[1:_LINES_SHOWN])]
+    return lines + and_more(len(texts), shown=_LINES_SHOWN, indent="")

@@ -1,0 +1,321 @@
+"""The texts of failures: metric, score, bound and counts in the first line, the worst verdicts or rows below it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics.core.result import MetricResult, ThresholdCheck, Verdict, WordChange
+from pytest_ragmetrics.core.sample import Message, Sample, is_conversation, read_messages
+from pytest_ragmetrics.runs.records import Record, StopRecord
+from pytest_ragmetrics.runs.wording.figures import (
+    CONTRARY,
+    INCONCLUSIVE,
+    SHORT,
+    SHOWN,
+    and_more,
+    checked_text,
+    counted,
+    describe_uncounted,
+    describe_votes,
+    format_apart,
+    format_interval,
+    named,
+    quoted,
+    readable,
+    score_text,
+)
+from pytest_ragmetrics.text.unicode import printable
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.runs.tables import MetricComparison
+    from pytest_ragmetrics.stats.intervals import Decision
+    from pytest_ragmetrics.stats.means import ThresholdResult
+    from pytest_ragmetrics.stats.scores import ScoredRow
+
+_CHANGES_SHOWN = 6
+# Of a row; the page and the JSON file have all of it.
+_CONTEXTS_SHOWN = 5
+_TURNS_SHOWN = 4
+_LONGEST = 600
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def explain(result: MetricResult, comparison: ThresholdCheck | None) -> list[str]:
+    """Return the lines that say why a result met or missed a bound, or what was found where there is none.
+
+    The first line has metric, score, bound and counts; then the verdicts that are not ok, the worst first, and
+    where the judges of a panel disagree.
+    """
+    failed = failed_verdicts(result)
+    lines = [headline(result, comparison)]
+    for verdict in failed[:SHOWN]:
+        lines.extend(_verdict_lines(verdict, result.complaint))
+    lines += and_more(len(failed))
+    lines += [f"  judges: {readable(text)}" for text in result.disagreements[:SHOWN]]
+    return lines + and_more(len(result.disagreements))
+
+
+def explain_sample(outcomes: Mapping[str, MetricResult | Exception]) -> list[str]:
+    """Return the lines that say which metrics of a sample fell short or are unscored, then of each of them why."""
+    heads: list[str] = []
+    lines: list[str] = []
+    unscored = 0
+    for name, outcome in outcomes.items():
+        if not isinstance(outcome, MetricResult):
+            unscored += 1
+            heads.append(f"{printable(name)} unscored")
+            lines.append(f"{heads[-1]}: {readable(str(outcome).removeprefix(f'{name}: '))}")
+        elif outcome.comparison is not None and not outcome.comparison.held:
+            heads.append(held_line(outcome, outcome.comparison))
+            lines += explain(outcome, outcome.comparison)
+    of_all = f"of {counted(len(outcomes), 'metric')}"
+    if unscored == len(heads):
+        return [f"{unscored} {of_all} unscored", *lines]
+    rest = f", {unscored} unscored" if unscored else ""
+    return [f"{len(heads) - unscored} {of_all} fell short{rest}: {', '.join(heads)}", *lines]
+
+
+def explain_row(sample: Sample, *, longest: int | None = None) -> list[str]:
+    """Return the lines that show what a row asks, what was answered and from which contexts, each shortened.
+
+    Texts of more than ``longest`` characters are, by default contexts of 300, others of 600. Of a conversation they
+    show the last turns.
+
+    >>> explain_row(Sample(user_input="How long?", response="Two minutes.", retrieved_contexts=["It takes two."]))
+    ['question: "How long?"', 'answer: "Two minutes."', 'contexts[0]: "It takes two."']
+    """
+    given = sample.metadata.get("messages")
+    messages = read_messages(given) if is_conversation(given) else ()
+    limit = longest or _LONGEST
+    lines = _turn_lines(messages, longest or SHORT) if messages else _text_lines("question", sample.user_input, limit)
+    if not messages or sample.response != messages[-1].text:
+        lines += _text_lines("answer", sample.response, limit)
+    lines += _text_lines("reference", sample.reference, limit)
+    contexts = sample.retrieved_contexts
+    lines += [
+        f"contexts[{index}]: {quoted(text, longest or SHORT)}"
+        for index, text in enumerate((contexts or ())[:_CONTEXTS_SHOWN])
+    ]
+    if contexts is not None and len(contexts) > _CONTEXTS_SHOWN:
+        lines.append(f"... and {counted(len(contexts) - _CONTEXTS_SHOWN, 'more context')}")
+    return [*lines, "contexts: none"] if contexts is not None and not contexts else lines
+
+
+def _text_lines(name: str, text: str | None, limit: int) -> list[str]:
+    return [] if text is None else [f"{name}: {quoted(text, limit)}"]
+
+
+def _turn_lines(messages: Sequence[Message], limit: int) -> list[str]:
+    earlier = len(messages) - _TURNS_SHOWN
+    lines = [f"{counted(earlier, 'earlier turn')}, then"] if earlier > 0 else []
+    for message in messages[-_TURNS_SHOWN:]:
+        calls = f" calls {', '.join(named(call.name) for call in message.tool_calls)}" if message.tool_calls else ""
+        lines.append(f"{message.role}{calls}: {quoted(message.text, limit)}")
+    return lines
+
+
+def explain_comparison(operator: str, left: object, right: object) -> list[str] | None:
+    """Return the explanation of a failed ``left <operator> right``; ``None`` when neither side is a result."""
+    if not isinstance(left, MetricResult):
+        left, operator, right = right, _MIRRORED.get(operator, operator), left
+    if not isinstance(left, MetricResult) or isinstance(right, MetricResult):
+        return None
+    held = left.comparison
+    return None if held is None or (held.operator, held.bound) != (operator, right) else explain(left, held)
+
+
+def headline(result: MetricResult, comparison: ThresholdCheck | None) -> str:
+    """Return one line: metric, score, bound and counts.
+
+    >>> headline(MetricResult(0.5, metric="coverage"), ThresholdCheck(operator=">=", bound=0.9, held=False))
+    'coverage 0.50 < 0.90'
+    """
+    first, summary = held_line(result, comparison), _summary(result)
+    return f"{first}: {summary}" if summary else first
+
+
+def shortcoming(result: MetricResult | Record) -> str:
+    """Return in a few words what is wrong with a result: the counts and the worst piece, or else its reason.
+
+    >>> moon = Verdict(text="the moon is green", ok=False)
+    >>> shortcoming(MetricResult(0.0, metric="mine", verdicts=[moon], noun="claim", complaint="not supported"))
+    '1 of 1 claim not supported: "the moon is green"'
+    """
+    failed = failed_verdicts(result)
+    return f"{_summary(result)}: {quoted(failed[0].text)}" if failed else _summary(result)
+
+
+def held_line(result: MetricResult, comparison: ThresholdCheck | None) -> str:
+    """Return metric, score and bound.
+
+    >>> held_line(MetricResult(0.5, metric="coverage"), None)
+    'coverage 0.50'
+    """
+    if comparison is None:
+        return f"{result.metric} {score_text(float(result))}"
+    operator = comparison.operator if comparison.held else CONTRARY[comparison.operator]
+    score, bound = format_apart(float(result), comparison.bound)
+    return f"{result.metric} {score} {operator} {bound}"
+
+
+def _summary(result: MetricResult | Record) -> str:
+    failed = len(failed_verdicts(result))
+    if not failed:
+        return printable(result.reason or "")
+    total = sum(verdict.counts for verdict in result.verdicts)
+    counts = f"{failed} of {counted(total, result.noun)} {result.complaint}{describe_uncounted(result.verdicts)}"
+    wanted, unscored = len(result.samples), 0
+    if isinstance(result, MetricResult):
+        wanted, unscored = result.votes, result.unscored_votes
+    votes = describe_votes(result.samples, wanted, unscored=unscored)
+    # The verdicts are those of the vote that is nearest to the mean.
+    return f"{counts}; {votes}" if votes else counts
+
+
+def failed_verdicts(result: MetricResult | Record) -> list[Verdict]:
+    """Return the verdicts that are not ok, the worst first."""
+    failed = (verdict for verdict in result.verdicts if not verdict.ok)
+    return sorted(failed, key=lambda verdict: verdict.nearest.similarity if verdict.nearest else 0.0)
+
+
+def _verdict_lines(verdict: Verdict, complaint: str) -> Iterator[str]:
+    place = f" (response[{verdict.start}:{verdict.end}])" if verdict.start is not None else ""
+    yield f"  {complaint}: {quoted(verdict.text)}{place}"
+    if verdict.suspicious:
+        yield "    suspicious: the evidence does not bear it out"
+    if verdict.reason and not verdict.reason.endswith(complaint):
+        yield f"    reason: {readable(verdict.reason)}"
+    if verdict.nearest:
+        near = verdict.nearest
+        place = f"contexts[{near.context}][{near.start}:{near.end}], {near.similarity:.0%} alike"
+        yield f"    nearest: {quoted(near.text)} ({place})"
+        texts = [_change_text(change) for change in near.changes if change.kind != "same"]
+        if texts:
+            rest = f"; and {len(texts) - _CHANGES_SHOWN} more" if len(texts) > _CHANGES_SHOWN else ""
+            yield f"    differs: {'; '.join(texts[:_CHANGES_SHOWN])}{rest}"
+
+
+def _change_text(change: WordChange) -> str:
+    if change.kind == "replaced":
+        return f"{quoted(change.said)} where the source has {quoted(change.source)}"
+    return f"adds {quoted(change.said)}" if change.kind == "added" else f"leaves out {quoted(change.source)}"
+
+
+def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = (), stop: Sequence[str] = ()) -> list[str]:
+    """Return the lines that say whether a set of scores meets a bound: the figures, then the worst rows.
+
+    ``rows`` are those of the set whose score counts; of those on the wrong side of the bound the worst are shown, at
+    most :data:`SHOWN`. ``stop`` are the lines of :func:`explain_stop` on a set that may not have been asked whole.
+    """
+    lines = [_threshold_line(result), *stop]
+    if result.outcome == "inconclusive" and not stop:
+        figure = "mean" if result.statistic == "mean" else "rate"
+        lines.append(
+            f"  the {figure} is too close to the bound, or the rows too few, to tell how many more would settle it"
+            if result.more is None
+            else f"  about {counted(result.more, 'more row')} would settle it if they are like these"
+        )
+    if result.vacuous:
+        lines.append(f"  {checked_text(result.n, result.vacuous)}")
+    if result.unscored:
+        lines.append(f"  left out: {counted(result.unscored, 'unscored row')}")
+    sign = -1.0 if (result.score_better if result.score_bound is not None else result.better) == "lower" else 1.0
+    bound = result.bound if result.score_bound is None else result.score_bound
+    scored = [(row.score, row) for row in rows if row.score is not None and sign * row.score < sign * bound]
+    worst = sorted(scored, key=lambda pair: sign * pair[0])
+    for score, row in worst[:SHOWN]:
+        reason = f": {readable(row.reason)}" if row.reason else ""
+        lines.append(f"  {format_apart(score, bound)[0]}  {named(row.name)}{reason}")
+    return lines + and_more(len(worst))
+
+
+def explain_stop(outcome: Decision, stop: StopRecord, total: int) -> list[str]:
+    """Return the lines that say which rows decided a gate that stops, and for which rows that holds.
+
+    >>> explain_stop("passed", StopRecord(seed="a", decided_after=59, asked=67, spared=433, judgements=433), 500)[0]
+    "  decided after 59 of 500 rows in the order drawn by the seed 'a'; 433 not needed, 433 judgements saved"
+    """
+    if outcome != "inconclusive" and stop.decided_after is None:
+        return [f"  exact: all {counted(total, 'row')} of this set have a score"]
+    order = f"{counted(total, 'row')} in the order drawn by the seed {stop.seed!r}"
+    if stop.decided_after is None:
+        return [f"  not decided: of the {order} only the first have a score, the run ended before the others"]
+    saved = f"{stop.spared:,} not needed, {counted(stop.judgements, 'judgement')} saved"
+    return [
+        f"  decided after {stop.decided_after:,} of {order}; {saved}",
+        f"  the interval is for all {total:,} of them: whether this set passes, not the application beyond it",
+    ]
+
+
+def _threshold_line(result: ThresholdResult) -> str:
+    value, bound = format_apart(result.value, result.bound)
+    name = printable(result.metric)
+    held = result.value <= result.bound if result.better == "lower" else result.value >= result.bound
+    kept = "<=" if result.better == "lower" else ">="
+    operator = kept if held else CONTRARY[kept]
+    counts = [f"n={result.n}"]
+    if result.statistic == "rate":
+        sign = "<=" if result.score_better == "lower" else ">="
+        counts = [f"{result.reached} of {result.n} scores {sign} {result.score_bound:g}"]
+    if result.interval is not None:
+        counts.insert(0, format_interval(result.interval, apart_from=result.bound))
+    figure = "mean" if result.statistic == "mean" else "pass rate"
+    outcome = INCONCLUSIVE if result.outcome == "inconclusive" else result.outcome
+    return f"{name} {figure} {value} {operator} {bound} ({', '.join(counts)}): {outcome}"
+
+
+def explain_unscored(
+    metric: str,
+    total: int,
+    unscored: Sequence[tuple[str, str]],
+    *,
+    hint: str = "; skip_unscored=True leaves them out",
+) -> list[str]:
+    """Return the lines that say which rows of a set have no score, by name and reason, so that no figure is given."""
+    of_all = f"{len(unscored)} of {total} rows {'is' if len(unscored) == 1 else 'are'} unscored"
+    lines = [f"{printable(metric)}: {of_all}{hint}"]
+    lines += [f"  {named(name)}: {readable(reason)}" for name, reason in unscored[:SHOWN]]
+    return lines + and_more(len(unscored))
+
+
+def explain_vacuous(metric: str, vacuous: int) -> str:
+    """Return why there is no figure over a set in which there was nothing to check."""
+    return f'{printable(metric)}: {checked_text(0, vacuous)}; vacuous="count" takes the scores as they are'
+
+
+def explain_not_worse(
+    comparison: MetricComparison, *, margin: float, outcome: Decision, more: int | None = None, anew: str = ""
+) -> list[str]:
+    """Return the lines that say whether a metric became worse by more than a margin, and in which rows.
+
+    ``more`` is how many further rows would settle an inconclusive outcome, ``anew`` what to do where nothing can.
+    """
+    lines = comparison.lines()
+    doubts = "; ".join(comparison.doubts)
+    said = f"inconclusive: {doubts}" if doubts else INCONCLUSIVE if outcome == "inconclusive" else outcome
+    lines[0] += f", margin {margin:g}: {said}"
+    if doubts:
+        lines.insert(1, f"  {anew}")
+    elif outcome == "inconclusive" and comparison.difference is not None:
+        settling = f"about {counted(more or 0, 'more row')} would settle it if they are like these; "
+        interval = comparison.difference.interval
+        most = interval.high if comparison.better == "lower" else -interval.low
+        # Rounded up, so that a margin of as much holds.
+        most = math.ceil(most * 1000) / 1000 if math.isfinite(most) else most
+        confidence = f"with {interval.confidence * 100:g} % confidence it is at most {most:g} worse"
+        lines.insert(1, f"  {settling if more else ''}{confidence}{_asked(comparison, margin)}")
+    return lines
+
+
+def _asked(comparison: MetricComparison, margin: float) -> str:
+    """Return how many rows a margin takes at least, where there are fewer."""
+    found = comparison.difference
+    if found is None or found.bounds is None or margin >= found.bounds[1]:
+        return ""
+    if not margin:
+        return "; without a margin only a proven gain passes: give margin=, or use assert_no_regression"
+    tail = (1.0 - found.interval.confidence) / 2.0
+    least = math.ceil(math.log(tail) / math.log1p(-margin / found.bounds[1]))
+    return f"; this margin takes {least} rows or more, even where none changes" if found.n < least else ""

@@ -1,0 +1,285 @@
+"""Numbers, names and texts as people read them: the phrases that all reports and failures share."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics.core.result import Usage, Verdict, VerdictKind
+from pytest_ragmetrics.runs.records import Threshold
+from pytest_ragmetrics.text.unicode import printable, shortened
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.stats.intervals import Interval
+
+#: How many verdicts or rows a failure spells out.
+SHOWN = 10
+#: What stands for a vacuous score.
+NOTHING_TO_CHECK = "nothing to check"
+#: What an interval that contains its bound means.
+INCONCLUSIVE = "inconclusive: too few rows to tell"
+#: The operator that is true where another one is false.
+CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!="}
+#: How many characters of a text a line has.
+SHORT = 300
+_NAME_LIMIT = 200
+# A letter, in a cell of a table; and how narrow a column of texts may become.
+_NO_NUMBER = re.compile(r"[^\W\d_]")
+_NARROWEST = 8
+_VOTES_SHOWN = 9
+
+
+def format_apart(score: float, bound: float) -> tuple[str, str]:
+    """Format both with two decimals, or with as many as it takes to see that they differ.
+
+    >>> format_apart(0.8996, 0.9)
+    ('0.8996', '0.9000')
+    """
+    for decimals in range(2, 16):
+        texts = f"{score:.{decimals}f}", f"{bound:.{decimals}f}"
+        if score == bound or texts[0] != texts[1]:
+            return texts
+    return repr(score), repr(bound)
+
+
+def and_more(number: int, *, shown: int = SHOWN, indent: str = "  ") -> list[str]:
+    """Return the line that says how many were left out beyond those that are shown, none if all are there."""
+    return [f"{indent}... and {number - shown} more"] if number > shown else []
+
+
+def readable(text: str, limit: int = SHORT) -> str:
+    """Return a text of any length and origin on one line."""
+    return shortened(printable(text), limit)
+
+
+def quoted(text: str, limit: int = SHORT) -> str:
+    """Return a text in quotation marks."""
+    return f'"{readable(text, limit)}"'
+
+
+def named(name: str) -> str:
+    """Return a name chosen elsewhere, of a row, a test or a judge, on one line and shortened."""
+    return shortened(printable(name), _NAME_LIMIT)
+
+
+def format_interval(interval: Interval, *, sign: str = "", apart_from: float | None = None) -> str:
+    """Return an interval, its ends with as many decimals as it takes to tell them from a bound."""
+    low, high = f"{interval.low:{sign}.2f}", f"{interval.high:{sign}.2f}"
+    if apart_from is not None:
+        low, high = (format_apart(end, apart_from)[0] for end in (interval.low, interval.high))
+    return f"{interval.confidence * 100:g} % interval {low}..{high}"
+
+
+_SIGNS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "="}
+_DECIMALS = range(2, 16)
+_MINUTE = 60
+
+
+def score_text(score: float, bound: float | None = None) -> str:
+    """Return a score with two decimals, or as many as show on which side of its bound (and of 0 and 1) it lies.
+
+    >>> score_text(0.5), score_text(0.7999, 0.8), score_text(0.999)
+    ('0.50', '0.7999', '0.999')
+    """
+    limits = [0.0, 1.0] if bound is None else [0.0, 1.0, bound]
+    for decimals in _DECIMALS:
+        text = f"{score + 0.0:.{decimals}f}"
+        if all(_side(float(text), limit) == _side(score, limit) for limit in limits):
+            return text
+    return repr(score)
+
+
+def _side(score: float, limit: float) -> int:
+    return (score > limit) - (score < limit)
+
+
+def bound_text(bound: float) -> str:
+    """Return a bound as its author wrote it, with at least two decimals.
+
+    >>> bound_text(0.8), bound_text(0.875)
+    ('0.80', '0.875')
+    """
+    text = f"{bound:.2f}"
+    return text if float(text) == bound else repr(bound)
+
+
+def threshold_text(threshold: Threshold) -> str:
+    """Return what a score had to be.
+
+    >>> threshold_text(Threshold(operator=">=", bound=0.8))
+    '≥ 0.80'
+    """
+    return f"{_SIGNS[threshold.operator]} {bound_text(threshold.bound)}"
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration with two significant digits or so.
+
+    >>> duration_text(0.0042), duration_text(1.26), duration_text(75.4)
+    ('4 ms', '1.3 s', '1 min 15 s')
+    """
+    if round(seconds, 1) >= _MINUTE:
+        minutes, rest = divmod(round(seconds), _MINUTE)
+        return f"{minutes:,} min {rest} s"
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{round(seconds * 1000)} ms"
+
+
+def similarity_text(similarity: float) -> str:
+    """Return how alike two texts are; only the same is 100 %.
+
+    >>> similarity_text(0.998), similarity_text(1.0)
+    ('99%', '100%')
+    """
+    return f"{similarity:.0%}" if similarity >= 1 else f"{min(round(similarity * 100), 99)}%"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "test"), counted(1200, "test")
+    ('1 test', '1,200 tests')
+    """
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def checked_text(checked: int, vacuous: int) -> str:
+    """Return how many of the scores of a set count, where others are vacuous.
+
+    >>> checked_text(54, 358)
+    '54 of 412 had something to check'
+    """
+    return f"{checked:,} of {checked + vacuous:,} had something to check"
+
+
+def silence_text(vacuous: int, total: int, before: int) -> str:
+    """Return how many scores of a set had nothing to check, and how many in the baseline.
+
+    >>> silence_text(39, 40, 0)
+    '39 of 40 had nothing to check; the baseline had 0'
+    """
+    return f"{vacuous:,} of {total:,} had {NOTHING_TO_CHECK}; the baseline had {before:,}"
+
+
+def text_table(rows: Sequence[Sequence[str]], *, width: int | None = None, left: int = 1) -> list[str]:
+    """Return the lines of a table: the first ``left`` columns to the left, the others to the right.
+
+    Where it is wider than ``width`` the widest columns of texts are cut, and never one of numbers.
+
+    >>> text_table([("metric", "n"), ("faithfulness", "12")])
+    ['metric         n', 'faithfulness  12']
+    >>> text_table([("metric", "n"), ("faithfulness", "12")], width=13)
+    ['metric      n', 'faithful…  12']
+    """
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    texts = [any(_NO_NUMBER.search(cell) for cell in column[1:]) for column in columns]
+    while width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
+        widest = max(range(len(widths)), key=lambda index: texts[index] * widths[index])
+        if not texts[widest] or widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+    return ["  ".join(_cell(*cell) for cell in zip(row, widths, range(-left, len(row)), strict=False)) for row in rows]
+
+
+def _cell(text: str, width: int, place: int) -> str:
+    shown = text if len(text) <= width else f"{text[: width - 1]}…"
+    return shown.ljust(width) if place < 0 else shown.rjust(width)
+
+
+def usage_text(usage: Usage, *, cost: str | None = None, saved: str | None = None) -> str:
+    """Return what a scoring cost, or nothing when it asked no judge; several may have a text of their own for money.
+
+    >>> usage_text(Usage(calls=2, cached_calls=1, prompt_tokens=900, completion_tokens=80, cost=0.0031, saved=0.0014))
+    '2 calls, 980 tokens, $0.0031; 1 saved by the cache, $0.0014'
+    """
+    made = [counted(usage.calls, "call")] if usage.calls else []
+    if tokens := usage.prompt_tokens + usage.completion_tokens:
+        made.append(counted(tokens, "token"))
+    made += provider_parts(usage)
+    made += [cost or cost_text(usage.cost)] if made else []
+    cached = f"{usage.cached_calls:,}" if usage.calls else counted(usage.cached_calls, "call")
+    spared = [f"{cached} saved by the cache", *([saved or cost_text(usage.saved)] if saved or usage.saved else [])]
+    return "; ".join([*([", ".join(made)] if made else []), *([", ".join(spared)] if usage.cached_calls else [])])
+
+
+def provider_parts(usage: Usage) -> list[str]:
+    """Return which share of the prompt tokens came from the provider's cache, and how many tokens were embedded.
+
+    >>> provider_parts(Usage(calls=1, prompt_tokens=4000, cached_prompt_tokens=3584, embedding_tokens=90))
+    ["90 % of prompt tokens from the provider's cache", '90 tokens embedded']
+    """
+    parts = []
+    if usage.cached_prompt_tokens and usage.prompt_tokens:
+        share = 100 * usage.cached_prompt_tokens / usage.prompt_tokens
+        parts.append(f"{'<1' if share < 1 else f'{share:.0f}'} % of prompt tokens from the provider's cache")
+    if usage.embedding_tokens:
+        parts.append(f"{counted(usage.embedding_tokens, 'token')} embedded")
+    return parts
+
+
+def money_text(amounts: Iterable[float | None]) -> str:
+    """Return the sum of amounts of money, and how many are unknown.
+
+    >>> money_text([0.5, None, 0.25]), money_text([None, 0.0])
+    ('$0.75 and 1 of unknown price', 'price unknown')
+    """
+    listed = list(amounts)
+    known = math.fsum(amount for amount in listed if amount is not None)
+    unknown = sum(amount is None for amount in listed)
+    if unknown and not known:
+        return "price unknown"
+    return cost_text(known) + (f" and {unknown:,} of unknown price" if unknown else "")
+
+
+def cost_text(cost: float | None) -> str:
+    """Return an amount of money with two digits that count, or that it is unknown.
+
+    >>> cost_text(0.00314), cost_text(12.5), cost_text(None)
+    ('$0.0031', '$12.50', 'cost unknown')
+    """
+    if cost is None:
+        return "cost unknown"
+    decimals = 2 if abs(cost) >= 1 or round(cost, 2) == cost else 1 - math.floor(math.log10(abs(cost)))
+    return f"${cost:,.{decimals}f}"
+
+
+#: The kinds of verdicts that are in no count, said of one and of several.
+_UNCOUNTED: Mapping[VerdictKind, tuple[str, str]] = {
+    "quotes the question": ("quotes the question", "quote the question"),
+    "allowed": ("is allowed", "are allowed"),
+    "looks like a title": ("looks like a title", "look like titles"),
+}
+
+
+def describe_uncounted(verdicts: Iterable[Verdict]) -> str:
+    """Return what to add to a count about the verdicts that are not in it; nothing where all of them are.
+
+    >>> describe_uncounted([Verdict(text="Why is it open?", ok=True, kind="quotes the question")])
+    '; not counted: 1 quotes the question'
+    """
+    numbers = Counter(verdict.kind for verdict in verdicts)
+    parts = [f"{numbers[kind]:,} {words[numbers[kind] > 1]}" for kind, words in _UNCOUNTED.items() if numbers[kind]]
+    return f"; not counted: {', '.join(parts)}" if parts else ""
+
+
+def describe_votes(samples: Sequence[float], votes: int, *, unscored: int = 0) -> str:
+    """Return in words what votes a score is the mean of; nothing for a single judgement.
+
+    >>> describe_votes([1.0, 0.5], 3)
+    'mean of 2 votes (1.00, 0.50); 2 of 3 votes asked, the rest cannot change it'
+    """
+    if not samples or votes <= 1:
+        return ""
+    single = ", ".join(f"{sample:.2f}" for sample in samples[:_VOTES_SHOWN]) + (
+        ", ..." if len(samples) > _VOTES_SHOWN else ""
+    )
+    mean = f"mean of {len(samples)} {'votes' if len(samples) > 1 else 'vote'} ({single})"
+    if len(samples) == votes:
+        return mean
+    state = f"{unscored} of {votes} votes unscored" if unscored else f"{len(samples)} of {votes} votes asked"
+    return f"{mean}; {state}, {'which' if unscored else 'the rest'} cannot change it"

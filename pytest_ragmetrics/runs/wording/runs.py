@@ -1,0 +1,456 @@
+"""A run in plain lines, for the terminal, the Markdown summary, the page and ``ragmetrics report diff``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import TYPE_CHECKING, Literal, get_args
+
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.runs.records import (
+    Document,
+    GateRecord,
+    Record,
+    RegressionRecord,
+    RunRecord,
+    TestRecord,
+    flips,
+    function_name,
+)
+from pytest_ragmetrics.runs.wording.figures import (
+    INCONCLUSIVE,
+    NOTHING_TO_CHECK,
+    checked_text,
+    counted,
+    money_text,
+    named,
+    score_text,
+    silence_text,
+    usage_text,
+)
+from pytest_ragmetrics.stats.scores import score_set
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.runs.compare import RunComparison, TestChange
+    from pytest_ragmetrics.runs.tables import Kind
+
+#: How a test came out, the worst first; a test that failed for want of a score is unscored.
+Status = Literal["failed", "error", "unscored", "xpassed", "xfailed", "passed", "skipped"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+#: The statuses as labels.
+WORDS: Mapping[Status, str] = {
+    "failed": "failed",
+    "error": "error",
+    "unscored": "unscored",
+    "xpassed": "passed unexpectedly",
+    "xfailed": "failed as expected",
+    "passed": "passed",
+    "skipped": "skipped",
+}
+#: What the tests of a status did, for one and for several.
+_DID: Mapping[Status, tuple[str, str]] = {
+    "failed": ("fell short", "fell short"),
+    "error": ("broke off with an error", "broke off with an error"),
+    "unscored": ("could not be scored", "could not be scored"),
+    "xpassed": ("passed against expectation", "passed against expectation"),
+    "xfailed": ("fell short as expected", "fell short as expected"),
+    "passed": ("passed", "passed"),
+    "skipped": ("was skipped", "were skipped"),
+}
+# What separates an error from its cause.
+_AFTER_CAUSE = re.compile(
+    r"^(?:The above exception was the direct cause of the following exception"
+    r"|During handling of the above exception, another exception occurred):$",
+    re.MULTILINE,
+)
+#: The exit statuses of pytest for a run that was interrupted, and for one that broke.
+_CUT_SHORT = (2, 3)
+#: The statuses of tests that went wrong, and those of the others.
+WRONG: tuple[Status, ...] = ("failed", "error", "unscored")
+_FINE: tuple[Status, ...] = ("passed", "xpassed", "xfailed", "skipped")
+
+
+def status_of(test: TestRecord) -> Status:
+    """Return how a test came out; what it did not assert decided nothing."""
+    outcomes = {record.outcome for record in test.records if record.asserted}
+    if test.outcome in ("failed", "error") and "unscored" in outcomes and "failed" not in outcomes:
+        return "unscored"
+    return test.outcome
+
+
+def blamed(test: TestRecord) -> list[Record]:
+    """Return the scores that a test failed for, and those that it lacks: what it did not assert is none of them."""
+    return [record for record in test.records if record.asserted and record.outcome in ("failed", "unscored")]
+
+
+def gist(message: str | None) -> str:
+    r"""Return the line of pytest's message that says the most: the first of the error, else the first.
+
+    Of an error with causes it is that of the error itself, which comes last.
+
+    >>> gist(">   assert 41 < 20\nE   assert 41 < 20"), gist("Skipped: no data"), gist(None)
+    ('assert 41 < 20', 'Skipped: no data', '')
+    """
+    lines = [line for line in errors_in(message or "")[-1].splitlines() if line.strip()]
+    return next((line[1:].strip() for line in lines if re.match(r"E\s", line)), lines[0].strip() if lines else "")
+
+
+def errors_in(message: str) -> list[str]:
+    """Return what pytest says of an error and of its causes: the first cause first, the error itself last."""
+    return _AFTER_CAUSE.split(message)
+
+
+def is_cut_short(run: RunRecord) -> bool:
+    """Tell whether a run stopped before its last test: it was interrupted, or broke."""
+    return run.exit_status in _CUT_SHORT
+
+
+def outcome_of(document: Document) -> str:
+    """Return the outcome of a run in one sentence: of its tests, which gates are not, then of its gates."""
+    counts = Counter(status_of(test) for test in document.tests if test.gate is None)
+    gates = [test for test in document.tests if test.gate is not None]
+    failed = sum(status_of(test) in WRONG for test in gates)
+    said = f", {failed:,} of {counted(len(gates), 'gate')} failed" if failed else ""
+    return headline(counts, gates=said, cut_short=is_cut_short(document.run))
+
+
+def headline(counts: Mapping[Status, int], *, gates: str = "", cut_short: bool = False) -> str:
+    """Return the outcome of a run in one sentence, with what its gates add, which says whether it stopped early.
+
+    >>> headline({"failed": 3, "passed": 23, "unscored": 1})
+    '3 of 27 tests fell short, 1 could not be scored'
+    >>> headline({"passed": 12, "skipped": 1})
+    'No test fell short: 12 passed, 1 was skipped'
+    >>> headline({"passed": 12}, cut_short=True)
+    'All 12 tests passed, then the run stopped early'
+    """
+    return f"{_outcome(counts)}{gates}{', then the run stopped early' if cut_short else ''}"
+
+
+def _outcome(counts: Mapping[Status, int]) -> str:
+    total = sum(counts.values())
+    if not total:
+        return "No test was recorded"
+    wrong = [status for status in WRONG if counts.get(status)]
+    if wrong:
+        first, *others = wrong
+        start = f"{counts[first]:,} of {counted(total, 'test')} {_did(first, counts[first])}"
+        return ", ".join([start, *(f"{counts[status]:,} {_did(status, counts[status])}" for status in others)])
+    if counts.get("passed", 0) == total:
+        return f"All {total:,} tests passed" if total > 1 else "The test passed"
+    words = [status for status in _FINE if counts.get(status)]
+    return "No test fell short: " + ", ".join(f"{counts[status]:,} {_did(status, counts[status])}" for status in words)
+
+
+def _did(status: Status, number: int) -> str:
+    return _DID[status][number != 1]
+
+
+_NAMED = 3
+_DECIMALS = 3
+#: The kinds of changes as they are counted, where that is another word.
+_KINDS: Mapping[Kind, str] = {
+    "same": "the same",
+    "unscored": "no longer scored",
+    "nothing to check": f"with {NOTHING_TO_CHECK} in one of the runs",
+}
+TALLY_HEAD = ("metric", "n", "mean", "min", "failing", "unscored")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MetricTally:
+    """A metric over a whole run: the ``n`` scores that count, beside the ``unscored`` and the ``vacuous`` ones.
+
+    ``mean`` and ``lowest`` are ``None`` where no score counts. ``skipped`` and ``not_needed`` count the tests without a
+    score in the functions that the metric scores.
+    """
+
+    metric: str
+    n: int
+    mean: float | None
+    lowest: float | None
+    failing: int
+    unscored: int
+    vacuous: int
+    skipped: int = 0
+    not_needed: int = 0
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of :data:`TALLY_HEAD` in a table."""
+        scores = ("-" if score is None else f"{score:.{_DECIMALS}f}" for score in (self.mean, self.lowest))
+        return (named(self.metric), str(self.n), *scores, str(self.failing), str(self.unscored))
+
+    @property
+    def checked(self) -> str:
+        """How many scores count, where others are vacuous; else nothing."""
+        return checked_text(self.n, self.vacuous) if self.vacuous else ""
+
+    @property
+    def left_out(self) -> str:
+        """How many tests were skipped or not needed; else nothing."""
+        skipped = f"{counted(self.skipped, 'test')} skipped" if self.skipped else ""
+        not_needed = f"{counted(self.not_needed, 'test')} not needed" if self.not_needed else ""
+        return ", ".join(filter(None, (skipped, not_needed)))
+
+    @property
+    def beside(self) -> str:
+        """What is not in the mean, apart from what is unscored: vacuous scores and tests without any; else nothing."""
+        return ", ".join(filter(None, (self.checked, self.left_out)))
+
+
+def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return the records of every metric, by name."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.metric, []).append(record)
+    return dict(sorted(found.items()))
+
+
+def tallies(document: Document) -> list[MetricTally]:
+    """Return every metric over a run, by name."""
+    functions: dict[str, set[str]] = {}
+    for test in document.tests:
+        for record in test.records:
+            functions.setdefault(record.metric, set()).add(function_name(test.id))
+    run = document.run
+    return [
+        replace(
+            tally(metric, group),
+            skipped=sum(run.skipped.get(function, 0) for function in functions[metric]),
+            not_needed=sum(run.not_needed.get(function, 0) for function in functions[metric]),
+        )
+        for metric, group in by_metric(record for test in document.tests for record in test.records).items()
+    ]
+
+
+def tally(metric: str, records: Sequence[Record]) -> MetricTally:
+    """Return a metric over its records."""
+    found = score_set(records)
+    scores = found.scores
+    return MetricTally(
+        metric=metric,
+        n=len(found.counted),
+        mean=fsum(scores) / len(scores) if scores else None,
+        lowest=min(scores, default=None),
+        failing=sum(record.outcome == "failed" for record in records),
+        unscored=len(found.unscored),
+        vacuous=len(found.vacuous),
+    )
+
+
+def checked_lines(found: Iterable[MetricTally]) -> list[str]:
+    """Return a line on each metric with scores or tests that are left out of its figures."""
+    return [f"{named(tally.metric)}: {tally.beside}" for tally in found if tally.beside]
+
+
+def margin(record: Record) -> float:
+    """Return how far a score is on the good side of its threshold, negative where it fell short."""
+    threshold, score = record.threshold, record.score
+    if threshold is None or score is None:
+        return math.inf
+    above = score - threshold.bound
+    if threshold.operator == "==":
+        return -abs(above)
+    return above if threshold.operator in (">", ">=") else -above
+
+
+def gate_line(gate: GateRecord) -> str:
+    """Return what a threshold over a whole set found."""
+    if gate.regression is not None:
+        return _regression_line(gate, gate.regression)
+    lower = gate.better == "lower"
+    what = f"mean {named(gate.metric)}"
+    if gate.statistic == "rate" and gate.min_score is not None:
+        what = f"share of {named(gate.metric)} {'<=' if lower else '>='} {gate.min_score:g}"
+    sign = "<=" if lower and gate.statistic == "mean" else ">="
+    needed = f"needed {sign} {gate.bound:g}"
+    if gate.outcome == "skipped":
+        return f"{what}, {needed}: skipped (not all of {counted(gate.total, 'test')} of the set ran)"
+    none = NOTHING_TO_CHECK if gate.vacuous and not gate.unscored else "nothing scored"
+    value = none if gate.value is None else f"{gate.value:.{_DECIMALS}f}"
+    sides = [f"n {gate.n}", *([f"{gate.unscored} unscored"] if gate.unscored else [])]
+    sides += filter(None, [gate_checked(gate)])
+    if gate.confidence is not None and gate.low is not None and gate.high is not None:
+        ends = f"{gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
+        sides.append(f"{gate.confidence:.0%} interval {ends}")
+    sides += filter(None, [stop_text(gate)])
+    return f"{what} {value}, {needed}: {gate_outcome(gate)} ({', '.join(sides)})"
+
+
+def gate_outcome(gate: GateRecord) -> str:
+    """Return how a gate came out, and why it is inconclusive where it is."""
+    if gate.outcome != "inconclusive":
+        return gate.outcome
+    return INCONCLUSIVE if gate.regression is None else f"inconclusive: {'; '.join(gate.regression.doubts)}"
+
+
+def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
+    lower = " (lower is better)" if gate.better == "lower" else ""
+    what = f"{named(gate.metric)}{lower} against the baseline"
+    if found.before is None or found.after is None:
+        return (
+            f"{what}: {gate_outcome(gate)} (nothing compared{f', {gate.unscored} unscored' if gate.unscored else ''})"
+        )
+    means = f"{found.before:.{_DECIMALS}f} -> {found.after:.{_DECIMALS}f}"
+    sides = [f"n {gate.n}", *([f"{gate.unscored} unscored"] if gate.unscored else []), *regression_rows(gate)]
+    sides[-1:] = [f"{sides[-1]}; {text}" if (text := regression_text(gate)) else sides[-1]]
+    return f"{what} {means}, needed no proven drop: {gate_outcome(gate)} ({', '.join(sides)})"
+
+
+def regression_text(gate: GateRecord) -> str:
+    """Return whether a regression gate shows a drop, else the smallest one that would show; "" without pairs."""
+    found = gate.regression
+    if found is None or gate.outcome == "inconclusive":
+        return ""
+    from pytest_ragmetrics.runs.tables import drop_text
+
+    return drop_text(found, gate.n)
+
+
+def beside_lines(tests: Sequence[TestRecord]) -> list[str]:
+    """Return the lines on scores that no test asserts: those compared with nothing, and of labelled answers."""
+    gated = {(function_name(test.id), test.gate.metric) for test in tests if test.gate is not None}
+    scored = [(test, record) for test in tests for record in test.records if record.score is not None]
+    forgotten = sum(
+        test.outcome == "passed"
+        and (record.outcome, record.used) == ("measured", False)
+        and (function_name(test.id), record.metric) not in gated
+        for test, record in scored
+    )
+    were = "was" if forgotten == 1 else "were"
+    lines = [f"{forgotten:,} of {counted(len(scored), 'score')} {were} compared with nothing"] if forgotten else []
+    for metric, rows in by_metric(record for test in tests for record in test.calibration).items():
+        judges = "".join(f" by {judge}" for judge in judges_of(rows))
+        what = f"{counted(len(rows), 'labelled row')} of {named(metric)}{judges}"
+        lines.append(f"calibration: {what}, in no figure of the application")
+    return lines
+
+
+def regression_rows(gate: GateRecord) -> list[str]:
+    """Return how many rows of a regression gate are not compared: those of one run only, and the vacuous ones."""
+    found = gate.regression
+    counts = {} if found is None else {"new": found.new, "gone": found.gone, "with another question": found.rewritten}
+    sides = [f"{count} {word}" for word, count in counts.items() if count]
+    vacuous = f"{gate.vacuous} with {NOTHING_TO_CHECK}" if gate.vacuous and not (found and found.silence) else ""
+    return [*sides, *filter(None, ("vacuous scores count" if gate.counts_vacuous else "", vacuous))]
+
+
+def stop_text(gate: GateRecord) -> str:
+    """Return how many rows a gate took that stops when it is decided; nothing for another one, or if it was skipped."""
+    stop = gate.stop
+    if stop is None or gate.outcome == "skipped":
+        return ""
+    rows = f"{counted(gate.total, 'row')} (seed {named(stop.seed or '')})"
+    if stop.decided_after is not None:
+        saved = f"{stop.spared:,} not needed, {counted(stop.judgements, 'judgement')} saved"
+        return f"decided after {stop.decided_after:,} of {rows}, {saved}"
+    if gate.outcome == "inconclusive":
+        return f"not decided by the first of {rows}"
+    return "" if gate.n + gate.vacuous < gate.total else f"exact: all {counted(gate.total, 'row')}"
+
+
+def gate_checked(gate: GateRecord) -> str:
+    """Return how many scores of a gate count where others are vacuous, or that these count too; else nothing."""
+    if gate.counts_vacuous:
+        return "vacuous scores count"
+    if gate.vacuous and gate.vacuous_before is not None:
+        return silence_text(gate.vacuous, gate.n + gate.vacuous, gate.vacuous_before)
+    return checked_text(gate.n, gate.vacuous) if gate.vacuous else ""
+
+
+def change_text(change: TestChange) -> tuple[str, str]:
+    """Return how a score compares with its counterpart in the baseline, and the one word for it.
+
+    >>> from pytest_ragmetrics.runs.compare import TestChange
+    >>> change_text(TestChange(id="a", number=0, metric="m", kind="worse", before=0.9, after=0.5, change=-0.4))
+    ('was 0.90, 0.40 worse', 'worse')
+    """
+    before = _side(change.before, vacuous=change.before_vacuous, text=score_text)
+    words = {"new": "not in the baseline", "same": "as in the baseline", "unscored": f"was {before}"}
+    if change.kind == "nothing to check":
+        words[change.kind] = f"had {before}" if change.before_vacuous else f"{NOTHING_TO_CHECK} now, was {before}"
+    if change.kind in ("better", "worse") and change.change is not None:
+        return f"was {before}, {score_text(abs(change.change))} {change.kind}", change.kind
+    return words.get(change.kind, "was unscored"), change.kind
+
+
+def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]:
+    """Return what changed since the baseline: how many scores of each kind, and the worst ``shown`` of them by name."""
+    counts = comparison.counts
+    words = [
+        f"{counts[kind]} {_KINDS.get(kind, kind)}"
+        for kind in ("better", "worse", "same", "unscored", "nothing to check", "scored again", "new", "gone")
+        if counts[kind] or kind in ("better", "worse")
+    ]
+    lines = [f"against the baseline: {', '.join(words)}"]
+    bad = comparison.of("unscored", "worse")
+    lines += [f"  {change_line(change)}" for change in bad[:shown]]
+    if len(bad) > shown:
+        lines.append(f"  ... and {len(bad) - shown} more")
+    return lines + [
+        f"  not compared: {pair.pairs} of {named(pair.metric)}: {pair.why}" for pair in comparison.incomparable
+    ]
+
+
+def change_line(change: TestChange) -> str:
+    """Return what one score was and is."""
+    before = _side(change.before, vacuous=change.before_vacuous)
+    after = _side(change.after, vacuous=change.after_vacuous)
+    scores = {"new": after, "gone": before}.get(change.kind, f"{before} -> {after}")
+    if change.change is not None:
+        lower = change.better == "lower"
+        gain = -change.change if lower else change.change
+        scores += f" ({gain:+.{_DECIMALS}f}{', lower is better' if lower else ''})"
+    return f"{change.kind}: {named(change.id)}: {named(change.metric)} {scores}"
+
+
+def _side(score: float | None, *, vacuous: bool, text: Callable[[float], str] = f"{{:.{_DECIMALS}f}}".format) -> str:
+    """Return the score of one run."""
+    return "unscored" if score is None else NOTHING_TO_CHECK if vacuous else text(score)
+
+
+def metric_change_lines(comparison: RunComparison) -> list[str]:
+    """Return the means of every metric over what both documents scored."""
+    return [
+        f"{named(metric.metric)}: mean {metric.before:.3f} -> {metric.after:.3f} over {metric.pairs}"
+        for metric in comparison.metrics
+        if metric.before is not None and metric.after is not None
+    ]
+
+
+def flaky_lines(tests: Iterable[TestRecord]) -> list[str]:
+    """Return a line with the tests whose outcome depends on which votes were cast, if there are any."""
+    found = [t.id for t in tests if any(flips(r.samples, r.threshold) for r in t.records)]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return (
+        [f"flaky: {counted(len(found), 'test')} whose votes disagree: {', '.join(map(named, found[:_NAMED]))}{more}"]
+        if found
+        else []
+    )
+
+
+def paid_records(tests: Iterable[TestRecord]) -> list[Record]:
+    """Return the records of all scorings, those that calibrate a judge among them."""
+    return [record for test in tests for record in (*test.records, *test.calibration)]
+
+
+def spent_text(records: Sequence[Record]) -> str:
+    """Return what scorings cost together, "" when they asked nothing."""
+    saved = money_text(record.usage.saved for record in records) if any(it.usage.saved for it in records) else None
+    return usage_text(total_usage(records), cost=money_text(record.usage.cost for record in records), saved=saved)
+
+
+def total_usage(records: Iterable[Record]) -> Usage:
+    """Return what all scorings cost together; one unknown price makes it unknown."""
+    return sum((record.usage for record in records), Usage())
+
+
+def judges_of(records: Iterable[Record]) -> list[str]:
+    """Return the names of the judges, sorted."""
+    return sorted({named(name) for record in records if record.judge for name in record.judge.split(", ")})

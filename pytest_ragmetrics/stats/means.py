@@ -1,0 +1,214 @@
+"""The mean or pass rate of a set of scores compared with a bound, with or without an interval.
+
+Gates and the assertions over sets make a :class:`ThresholdResult` here; ``runs.wording`` words it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any, Literal
+
+from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.stats.bounded import mean_bounds
+from pytest_ragmetrics.stats.intervals import (
+    Decision,
+    Interval,
+    check_values,
+    mean_error,
+    mean_interval,
+    t_ends,
+    totals_by_cluster,
+    verdict,
+)
+
+#: What an interval with the bound in it means.
+Inconclusive = Literal["fail", "pass"]
+#: :func:`samples_to_settle` does not look for more samples than this.
+MOST = 1_000_000
+# The forecast is for a power of 80 %.
+_POWER_QUANTILE = NormalDist().inv_cdf(0.8)
+_FEWEST = 20
+# It is "about" so many: to the nearest percent.
+_PRECISION = 100
+
+
+def samples_to_settle(
+    values: Sequence[float],
+    bound: float,
+    *,
+    confidence: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+) -> int | None:
+    """Return how many more samples bring the interval to one side of a bound with a probability of about 80 %.
+
+    The forecast assumes that further samples have the mean, the spread and the clusters of these. 0 if the interval is
+    on one side already; ``None`` where no forecast holds: with fewer than 20 samples or one cluster, a mean closer to
+    the bound than half its standard error, or where :data:`MOST` samples are not enough. Raises ``ValueError`` as
+    :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
+
+    >>> samples_to_settle([0.9, 0.8, 1.0, 0.7, 0.85] * 6, 0.8)
+    54
+    """
+    interval = mean_interval(values, confidence=confidence, clusters=clusters, bounds=bounds)
+    if verdict(interval, bound) != "inconclusive":
+        return 0
+    found = mean_error(values, clusters)
+    n, distance = found.n, abs(found.mean - bound)
+    spread = found.error * math.sqrt(n)
+    if n < _FEWEST or not found.df or distance < found.error / 2.0 or not distance:
+        return None
+    totals = totals_by_cluster(values, clusters)
+
+    def is_settled(size: int) -> bool:
+        times = size / n
+        if bounds is None:
+            grown = replace(found, error=found.error / math.sqrt(times), df=found.df * times)
+            low, high = t_ends(grown, interval.confidence)
+        else:
+            low, high = mean_bounds(totals, confidence=interval.confidence, bounds=bounds, times=times)
+        reach = found.mean - low if bound < found.mean else high - found.mean
+        return distance >= reach + _POWER_QUANTILE * spread * math.sqrt(size - n) / size
+
+    enough = _least(is_settled, n)
+    return None if enough is None else enough - n
+
+
+def _least(is_enough: Callable[[int], bool], start: int) -> int | None:
+    """Return the least number above ``start`` that is enough, to the nearest percent; ``None`` beyond :data:`MOST`."""
+    enough = 2 * start
+    while not is_enough(enough):
+        if enough > MOST:
+            return None
+        enough *= 2
+    too_few = enough // 2
+    while enough - too_few > max(1, too_few // _PRECISION):
+        middle = (enough + too_few) // 2
+        too_few, enough = (too_few, middle) if is_enough(middle) else (middle, enough)
+    return enough
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ThresholdResult:
+    """A figure over ``n`` scores of a metric compared with a bound.
+
+    ``value`` is their mean, or the rate of those that ``reached`` ``score_bound``. ``better`` is the good side of
+    ``bound`` for the value, ``score_better`` that of ``score_bound`` for a score. With a confidence there is an
+    ``interval``, whose bad end decides, and ``more`` is the number of further samples that settle an inconclusive
+    outcome with a probability of about 80 % (``None``: that cannot be told). ``unscored`` and ``vacuous`` (nothing to
+    check) count the rows that were left out.
+    """
+
+    metric: str
+    statistic: Literal["mean", "rate"]
+    value: float
+    bound: float
+    better: Direction
+    outcome: Decision
+    n: int
+    unscored: int = 0
+    vacuous: int = 0
+    interval: Interval | None = None
+    more: int | None = None
+    score_bound: float | None = None
+    score_better: Direction = "higher"
+    reached: int | None = None
+
+
+def mean_threshold(
+    scores: Sequence[float],
+    bound: float,
+    *,
+    metric: str = "score",
+    better: Direction = "higher",
+    confidence: float | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    unscored: int = 0,
+    vacuous: int = 0,
+) -> ThresholdResult:
+    """Return the comparison of the mean of scores with a bound, by its interval if there is a ``confidence``.
+
+    Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
+
+    >>> mean_threshold([0.9, 0.8, 1.0, 0.7], 0.8, confidence=0.95).outcome
+    'inconclusive'
+    """
+    sampling = {"confidence": confidence, "clusters": clusters, "bounds": bounds}
+    about: dict[str, Any] = {"metric": metric, "statistic": "mean", "unscored": unscored, "vacuous": vacuous}
+    return _compared(_finite(scores), bound, better, sampling, **about)
+
+
+def rate_threshold(
+    scores: Sequence[float],
+    score_bound: float,
+    bound: float,
+    *,
+    metric: str = "score",
+    score_better: Direction = "higher",
+    confidence: float | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    unscored: int = 0,
+    vacuous: int = 0,
+) -> ThresholdResult:
+    """Return the comparison of the rate of scores that meet ``score_bound`` with the rate ``bound``.
+
+    Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
+
+    >>> result = rate_threshold([0.9, 0.8, 1.0, 0.7], 0.8, 0.9)
+    >>> result.value, result.outcome
+    (0.75, 'failed')
+    """
+    flags = [float(meets(score, score_bound, score_better)) for score in _finite(scores)]
+    sampling = {"confidence": confidence, "clusters": clusters}
+    about: dict[str, Any] = {"metric": metric, "statistic": "rate", "unscored": unscored, "vacuous": vacuous}
+    rate: dict[str, Any] = {"score_bound": score_bound, "score_better": score_better, "reached": int(sum(flags))}
+    return _compared(flags, bound, "higher", sampling, **about, **rate)
+
+
+def check_inconclusive(inconclusive: object, confidence: float | None) -> Inconclusive:
+    """Return the word; raise ``ValueError`` for another, and for ``"pass"`` without a confidence."""
+    if inconclusive not in ("fail", "pass"):
+        raise ValueError(f"inconclusive must be 'fail' or 'pass', not {inconclusive!r}")
+    if inconclusive == "pass" and confidence is None:
+        msg = "inconclusive='pass' goes with a confidence=, such as 0.95: without an interval nothing is inconclusive"
+        raise ValueError(msg)
+    return "pass" if inconclusive == "pass" else "fail"
+
+
+def meets(score: float, bound: float, better: Direction) -> bool:
+    """Return whether a score is on the good side of a bound, or on it."""
+    # bool() because a comparison with a numpy.float64 is a numpy.bool.
+    return bool(score <= bound if better == "lower" else score >= bound)
+
+
+def _finite(scores: Sequence[float]) -> list[float]:
+    """Return scores as floats; raise ``ValueError`` for no score, or one that is not finite."""
+    if not len(scores):
+        raise ValueError("no scores, and a mean needs at least one")
+    values = [float(score) for score in scores]
+    check_values(values, None, None)
+    return values
+
+
+def _compared(
+    values: Sequence[float], bound: float, better: Direction, sampling: Mapping[str, Any], **about: Any
+) -> ThresholdResult:
+    """Return the result for a mean; ``sampling`` are the parameters of its interval, if there is a confidence."""
+    value = math.fsum(values) / len(values)
+    result = ThresholdResult(
+        value=value,
+        bound=bound,
+        better=better,
+        outcome="passed" if meets(value, bound, better) else "failed",
+        n=len(values),
+        **about,
+    )
+    if sampling["confidence"] is None:
+        return result
+    interval = mean_interval(values, **sampling)
+    more = samples_to_settle(values, bound, **sampling)
+    return replace(result, outcome=verdict(interval, bound, better), interval=interval, more=more)

@@ -1,0 +1,217 @@
+"""What became of a text, word by word: the steps from one version to the next, in time that does not depend on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise, takewhile
+from typing import NamedTuple
+
+from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.core.result import ChangeKind, WordChange
+from pytest_ragmetrics.text.unicode import UNSPACED
+from pytest_ragmetrics.text.words import MARKS, fold_word, is_function_word
+
+# A word with the white space behind it: letters with their marks, apostrophes and the points of a number inside it; one
+# character of a script without spaces with its vowel signs; one sign, with joiners, tones and variations of an emoji.
+_SIGNS = "\u0300-\u036f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd"
+_SIGNS += "\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u3099\u309a"
+_INSIDE = r"(?<=\d)[.,:/](?=\d)|(?<=\w)['\u2019](?=\w)"
+_TOKEN = lazily(
+    rf"(?:[{UNSPACED}][{_SIGNS}]*|(?:[^\W{UNSPACED}]|(?<=[\w{MARKS}])[{MARKS}]|{_INSIDE})+|[\U0001f1e6-\U0001f1ff]{{2}}"
+    r"|[^\w\s](?:[\ufe00-\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d[^\w\s])*)\s*|\s+"
+)
+_ASCII_TOKEN = lazily(rf"(?:(?:\w|{_INSIDE})+|[^\w\s])\s*|\s+")
+_SENTENCE_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u061f", "\u0964")
+# The cells of the table that compares two rows of tokens: 50 MB, 0.1 s.
+_MOST_CELLS = 4 * 10**8
+# As many characters of words between two longer changes are no use to a reader.
+_TOO_FEW = 24
+# How many tokens an insertion is moved to begin with a sentence.
+_FARTHEST = 60
+
+
+def word_changes(before: str, after: str) -> tuple[WordChange, ...]:
+    """Return the steps from ``before`` (``source``) to ``after`` (``said``): joined they are both texts.
+
+    A step is "same", "replaced", "added" or "missing" in the newer text; white space between the same words may differ.
+    A few common words between two longer changes belong to the change, as a reader cannot use them. Texts of 100 kB
+    take 0.1 s in any script; of much longer ones whole sentences are compared first.
+
+    >>> steps = word_changes("within 30 days after the talk.", "within 14 days of the week of the talk.")
+    >>> [(step.kind, step.source, step.said) for step in steps if step.kind != "same"]
+    [('replaced', '30 ', '14 '), ('replaced', 'after ', 'of the week of ')]
+    """
+    olds, news = tokens_of(before), tokens_of(after)
+    runs = _readable(_joined(_runs([*map(_key, olds)], [*map(_key, news)])), olds, news)
+    return tuple(_step(run, olds, news) for run in _slid(runs, olds, news))
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the words and signs of a text, each with the white space behind it; joined they are the text.
+
+    >>> tokens_of("It's 3.5 %, 東京")
+    ["It's ", '3.5 ', '%', ', ', '東', '京']
+    """
+    found: list[str] = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+    return found
+
+
+def _key(token: str) -> str:
+    return token.rstrip()
+
+
+def _ends_sentence(token: str) -> bool:
+    return "\n" in token or token.rstrip().endswith(_SENTENCE_ENDS)
+
+
+class _Run(NamedTuple):
+    """A run of tokens of the older and one of the newer text, and whether they are the same words."""
+
+    old: int
+    old_end: int
+    new: int
+    new_end: int
+    same: bool = False
+
+
+def _runs(olds: Sequence[str], news: Sequence[str]) -> Iterator[_Run]:
+    """Yield the runs of two rows of keys, in order."""
+    from rapidfuzz.distance import Postfix, Prefix
+
+    start = Prefix.similarity(olds, news)
+    left = min(len(olds), len(news)) - start
+    end = min(Postfix.similarity(olds, news), left)
+    yield _Run(0, start, 0, start, same=True)
+    between = _Run(start, len(olds) - end, start, len(news) - end)
+    yield from _aligned(between, olds, news) if _cells(between) <= _MOST_CELLS else _by_sentence(between, olds, news)
+    yield _Run(len(olds) - end, len(olds), len(news) - end, len(news), same=True)
+
+
+def _cells(run: _Run) -> int:
+    return (run.old_end - run.old) * (run.new_end - run.new)
+
+
+def _aligned(run: _Run, olds: Sequence[str], news: Sequence[str]) -> Iterator[_Run]:
+    from rapidfuzz.distance import Indel
+
+    for step in Indel.opcodes(olds[run.old : run.old_end], news[run.new : run.new_end]):
+        yield _Run(
+            run.old + step.src_start,
+            run.old + step.src_end,
+            run.new + step.dest_start,
+            run.new + step.dest_end,
+            same=step.tag == "equal",
+        )
+
+
+def _by_sentence(run: _Run, olds: Sequence[str], news: Sequence[str]) -> Iterator[_Run]:
+    """Align whole sentences, then the words of what is between those that both have, where that is short enough."""
+    old_ends, new_ends = _sentence_ends(olds, run.old, run.old_end), _sentence_ends(news, run.new, run.new_end)
+    rows = [
+        [" ".join(tokens[start:end]) for start, end in pairwise(ends)]
+        for tokens, ends in ((olds, old_ends), (news, new_ends))
+    ]
+    whole = _Run(0, len(rows[0]), 0, len(rows[1]))
+    if _cells(whole) > _MOST_CELLS:
+        yield run
+        return
+    for step in _joined(_aligned(whole, *rows)):
+        found = _Run(
+            old_ends[step.old], old_ends[step.old_end], new_ends[step.new], new_ends[step.new_end], same=step.same
+        )
+        small = not step.same and _cells(found) <= _MOST_CELLS // len(rows[0])
+        yield from _aligned(found, olds, news) if small else [found]
+
+
+def _sentence_ends(tokens: Sequence[str], start: int, end: int) -> list[int]:
+    """Return where the sentences of a run begin, and its end."""
+    inside = [place + 1 for place in range(start, end - 1) if _ends_sentence(tokens[place])]
+    return [start, *inside, end]
+
+
+def _joined(runs: Iterable[_Run]) -> Iterator[_Run]:
+    """Yield the runs without empty ones, neighbours of one kind as one."""
+    last: _Run | None = None
+    for run in runs:
+        if run.old == run.old_end and run.new == run.new_end:
+            continue
+        if last is not None and last.same == run.same:
+            last = last._replace(old_end=run.old_end, new_end=run.new_end)
+            continue
+        if last is not None:
+            yield last
+        last = run
+    if last is not None:
+        yield last
+
+
+def _readable(runs: Iterable[_Run], olds: Sequence[str], news: Sequence[str]) -> list[_Run]:
+    """Return the runs without those of a few common words that are shorter than the changes beside them."""
+    old_sums, new_sums = (list(accumulate(map(_letters, tokens), initial=0)) for tokens in (olds, news))
+
+    def length(run: _Run) -> int:
+        return max(old_sums[run.old_end] - old_sums[run.old], new_sums[run.new_end] - new_sums[run.new])
+
+    def is_noise(same: _Run, beside: int) -> bool:
+        # A word with a meaning counts twice.
+        return length(same) <= beside and sum(map(_weight, news[same.new : same.new_end])) <= beside
+
+    kept: list[_Run] = []
+    for run in runs:
+        kept.append(run)
+        while not run.same and kept[:-2]:
+            before, same, after = kept[-3:]
+            if not is_noise(same, min(length(before), length(after), _TOO_FEW)):
+                break
+            kept[-3:] = [before._replace(old_end=after.old_end, new_end=after.new_end)]
+    return kept
+
+
+def _weight(token: str) -> int:
+    word = _key(token)
+    return _letters(word) * (1 if len(word) == 1 or is_function_word(fold_word(word)) else 2)
+
+
+def _letters(token: str) -> int:
+    return sum(map(str.isalnum, token))
+
+
+def _slid(runs: Sequence[_Run], olds: Sequence[str], news: Sequence[str]) -> list[_Run]:
+    """Return the runs with what was only added or only removed moved to begin with a sentence, where it can be.
+
+    In "It rains. <We stay. It> rains" and "It rains. <We stay.> It rains" the same was added.
+    """
+    found = list(runs)
+    for place in range(1, len(found) - 1):
+        before, run, after = found[place - 1 : place + 2]
+        if not before.same or not after.same or (run.old < run.old_end and run.new < run.new_end):
+            continue
+        tokens, start, end = (news, run.new, run.new_end) if run.old == run.old_end else (olds, run.old, run.old_end)
+        # Between two changes one token stays, or they were one.
+        left = min(before.old_end - before.old - (place > 1), _FARTHEST)
+        right = min(after.old_end - after.old - (place < len(found) - 2), _FARTHEST)
+        by = _way_to_sentence(tokens, start, end, left, right)
+        found[place - 1 : place + 2] = [
+            before._replace(old_end=before.old_end + by, new_end=before.new_end + by),
+            _Run(run.old + by, run.old_end + by, run.new + by, run.new_end + by),
+            after._replace(old=after.old + by, new=after.new + by),
+        ]
+    return [*_joined(found)]
+
+
+def _way_to_sentence(tokens: Sequence[str], start: int, end: int, left: int, right: int) -> int:
+    """Return how far to move a run to begin with a sentence, backwards if negative; 0 where it cannot be."""
+
+    def fits(at: int) -> bool:
+        """Tell whether the run is the same words one step further."""
+        step = at if at < 0 else at - 1
+        return at == 0 or _key(tokens[start + step]) == _key(tokens[end + step])
+
+    places = [*takewhile(fits, range(0, -left - 1, -1)), *takewhile(fits, range(1, right + 1))]
+    return min((at for at in places if start + at == 0 or _ends_sentence(tokens[start + at - 1])), key=abs, default=0)
+
+
+def _step(run: _Run, olds: Sequence[str], news: Sequence[str]) -> WordChange:
+    source, said = "".join(olds[run.old : run.old_end]), "".join(news[run.new : run.new_end])
+    kind: ChangeKind = "same" if run.same else "added" if not source else "missing" if not said else "replaced"
+    return WordChange(kind=kind, said=said, source=source)

@@ -1,0 +1,112 @@
+"""Telling what a quotation is by its form and the words beside it: the words of a source, or a title or a name."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from pytest_ragmetrics.text.quotes.quotations import Quotation
+from pytest_ragmetrics.text.words import fold_word, is_function_word, word_list, word_tokens
+
+_words = partial(word_list, "kind_words.txt")
+# How far from a quotation is looked: characters, and words before it to one like "according".
+_NEAR, _FARTHEST = 64, 6
+_BESIDE = " \t\r\n\u00a0\u3000*_"
+# A comma ends a clause where three words follow: "As you asked, the book says", but not "It does not say, that".
+_CLAUSE = re.compile(r"[.!?;\u2026](?=\s)|[。！？；؟।\u2022]|\n(?=[\n#>*\d-])|[,،](?=(?:\s+\w+){3})|，(?=\w{3})")
+# Words of a title by its capitals, and of one by the word of a work beside it.
+_LONGEST, _LONGEST_NAMED = 14, 10
+_SENTENCES = re.compile(r"[.!?;]\s+\S|[。！？।؟].", re.DOTALL)
+_STOPS = tuple(".;:。।")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019.&-][^\W_]+)*")
+# A verb by its ending, or what a verb without one follows.
+_VERB_OR_PLURAL = re.compile(r"\w{2,}[^\Ws]s|people|men|women|children|police|(?:they|we|you|i)(?:['\u2019]\w+)?")
+_PAST = re.compile(r"\w{2,}[^\We]ed")
+
+
+def is_attributed(text: str, quotation: Quotation) -> bool:
+    """Tell whether a colon or a word of saying is right before a quotation, or such a word right behind it.
+
+    It is not attributed where the same clause names who asks or the question, or has a negation.
+
+    >>> from pytest_ragmetrics.text.quotes.quotations import find_quotations
+    >>> text = 'The handbook says "it is shut". You say "it is open". It does not say "it is open".'
+    >>> [is_attributed(text, quotation) for quotation in find_quotations(text)]
+    [True, False, False]
+    """
+    before, after = _beside(text, quotation)
+    words = _tokens(_CLAUSE.split(before)[-1])
+    says, according = _words("says"), _words("according")
+    # "The book says that the", but not "the book says the answer to".
+    telling = [word for word in words if word in says or not (is_function_word(word) or word.isdigit())]
+    is_said = not says.isdisjoint(telling[-1:]) or not according.isdisjoint(words[-_FARTHEST:])
+    if not is_said and not before.endswith((":", "：")):
+        following = _tokens(_CLAUSE.split(after.lstrip(",，، "))[0])
+        if (says | according).isdisjoint(following[:1]):
+            return False
+        words += following
+    return _words("others").isdisjoint(words)
+
+
+def looks_like_title(text: str, quotation: Quotation) -> bool:
+    """Tell whether a quotation looks like the title of a work or like a name, and not like a passage.
+
+    It is short, begins with no small letter and the word of a work is beside it; or it is in title case in the letters
+    of English, has nothing like an English verb behind its subject, and is not attributed.
+
+    >>> from pytest_ragmetrics.text.quotes.quotations import find_quotations
+    >>> text = 'In "The Turn of the Screw" and the song "Nur ein Wort von dir" it says "The Door Was Open".'
+    >>> [looks_like_title(text, quotation) for quotation in find_quotations(text)]
+    [True, True, False]
+    """
+    span = quotation.text.rstrip(" ,")
+    # A block quote has no closing mark.
+    if not quotation.marks[1] or quotation.words > _LONGEST or _SENTENCES.search(span):
+        return False
+    if quotation.words <= _LONGEST_NAMED and not span.endswith(_STOPS) and _is_named(text, quotation):
+        return True
+    return _is_in_title_case(span) and not is_attributed(text, quotation)
+
+
+def _is_named(text: str, quotation: Quotation) -> bool:
+    """Tell whether the word of a work is right before or behind a quotation, inflected or not."""
+    if next(filter(str.isalpha, quotation.text), "").islower():
+        return False
+    before, after = _beside(text, quotation)
+    unspaced = tuple(_words("unspaced works"))
+    if before.endswith(unspaced) or after.startswith(unspaced):
+        return True
+    # 『…』 is the mark of titles, where it is not what somebody says.
+    if quotation.marks[0] == "『":
+        return not is_attributed(text, quotation)
+    beside = [*re.findall(r"[^\s([:;,.'\u2019\u2026\u2013\u2014-]+$", before), *re.findall(r"^[^\s)\].,;!?]+", after)]
+    folded = map(fold_word, beside)
+    return any(word[:end] in _words("works") for word in folded for end in range(len(word) - 3, len(word) + 1))
+
+
+def _is_in_title_case(span: str) -> bool:
+    words, small = _WORD.findall(span), _words("small")
+    capitals = sum(word[0].isupper() for word in words)
+    if capitals < 2 or words[0].islower() or span.isupper():  # noqa: PLR2004 - a name has two
+        return False
+    folded = [fold_word(word) for word in words]
+    if not "".join(filter(str.isalpha, span)).isascii() or any(w.islower() and w not in small for w in words):
+        return False
+    for before, word, after in zip(("of", *folded), folded, (*folded[1:], "of"), strict=False):
+        follows_noun = before not in small
+        if follows_noun and (word in _words("verbs") or _PAST.fullmatch(word)):
+            return False
+        if _VERB_OR_PLURAL.fullmatch(word) and (after not in small or (follows_noun and after not in ("of", "and"))):
+            return False
+    return True
+
+
+def _beside(text: str, quotation: Quotation) -> tuple[str, str]:
+    """Return what is before and behind a quotation, without its marks."""
+    before = text[max(quotation.start - _NEAR, 0) : quotation.start].rstrip().removesuffix(quotation.marks[0])
+    after = text[quotation.end : quotation.end + _NEAR].lstrip().removeprefix(quotation.marks[1])
+    return before.rstrip(_BESIDE), after.lstrip(_BESIDE)
+
+
+def _tokens(text: str) -> list[str]:
+    return [fold_word(token) for token in word_tokens(text)]
