@@ -27,8 +27,9 @@ from pytest_ragmetrics.runs.wording.figures import (
     named,
     score_text,
 )
+from pytest_ragmetrics.stats.drop import holm
 from pytest_ragmetrics.stats.paired import Difference
-from pytest_ragmetrics.stats.scores import standing
+from pytest_ragmetrics.stats.scores import ROUNDING, standing
 
 #: How many columns there may be.
 COLUMNS = (2, 3)
@@ -36,7 +37,6 @@ COLUMNS = (2, 3)
 ALPHA = 0.05
 #: What stands for a score that there is none of.
 UNSCORED = "unscored"
-_ROUNDING = 1e-9
 # A metric and two columns.
 _Place = tuple[str, int, int]
 #: Who wins a row: a column by its place, nobody ("tie"), another one by each metric ("mixed"), or nothing was compared.
@@ -268,7 +268,7 @@ def _row_scores(metric: str, records: Sequence[Record | None]) -> RowScores:
     places: list[int] = []
     if len(found) > 1:
         best = min(found) if lower else max(found)
-        places = [place for place, score in enumerate(scores) if score is not None and abs(score - best) <= _ROUNDING]
+        places = [place for place, score in enumerate(scores) if score is not None and abs(score - best) <= ROUNDING]
         winner = places[0] if len(places) == 1 else "tie"
     return RowScores(
         metric=metric,
@@ -303,7 +303,7 @@ def _metrics(
         for first, second in combinations(range(len(columns)), 2)
         if (pair := _paired(metric, better[metric], columns, found, (first, second)))
     }
-    chances = _adjusted({place: pair.p for place, pair in pairs.items()})
+    chances = holm({place: pair.p for place, pair in pairs.items()})
     made = {
         key: replace(pair, p=chances[key], winner=pair.winner if chances[key] <= ALPHA else "tie")
         for key, pair in pairs.items()
@@ -349,7 +349,7 @@ def _paired(
     scale = next((record.scale for record in records.values() if record.scale), scale_of(metric))
     difference = difference_of(rows, scale)
     gains = [(before - after) if better == "lower" else (after - before) for _, before, after in both]
-    gained, lost = sum(gain > _ROUNDING for gain in gains), sum(gain < -_ROUNDING for gain in gains)
+    gained, lost = sum(gain > ROUNDING for gain in gains), sum(gain < -ROUNDING for gain in gains)
     return PairedMetric(
         first=first,
         second=second,
@@ -360,15 +360,6 @@ def _paired(
         p=difference.flip_p,
         winner=second if math.fsum(gains) > 0 else first,
     )
-
-
-def _adjusted(p: Mapping[_Place, float]) -> dict[_Place, float]:
-    """Return p-values adjusted for all of them together, by Holm (1979)."""
-    adjusted, largest = {}, 0.0
-    for rank, place in enumerate(sorted(p, key=lambda it: p[it])):
-        largest = max(largest, min(1.0, (len(p) - rank) * p[place]))
-        adjusted[place] = largest
-    return adjusted
 
 
 def _mean(scores: Iterable[float | None]) -> float | None:
@@ -446,14 +437,14 @@ def has_worse(compared: ComparedColumns, margin: float = 0.0) -> bool:
             continue
         for score, text in zip(others, scores.texts[1:], strict=True):
             loss = math.inf if text == UNSCORED else 0.0 if score is None else first - score
-            if (-loss if scores.metric in lower and math.isfinite(loss) else loss) > margin + _ROUNDING:
+            if (-loss if scores.metric in lower and math.isfinite(loss) else loss) > margin + ROUNDING:
                 return True
     return False
 
 
 def _row_lines(compared: ComparedColumns) -> Iterator[str]:
     """Yield the rows that differ most."""
-    differing = [row for row in compared.rows if row.spread > _ROUNDING]
+    differing = [row for row in compared.rows if row.spread > ROUNDING]
     if not differing:
         return
     yield f"rows that differ most, of {len(differing)}:"

@@ -27,7 +27,7 @@ from pytest_ragmetrics.runs.compare import RunComparison
 from pytest_ragmetrics.runs.records import Record, TestRecord, flips
 from pytest_ragmetrics.runs.tables import gain_of, is_redefined, judging_changes
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, counted, named, score_text, threshold_text
-from pytest_ragmetrics.stats.scores import standing
+from pytest_ragmetrics.stats.scores import ROUNDING, standing
 from pytest_ragmetrics.text.unicode import shortened
 
 #: What a reader may want to see of the tests that have changed.
@@ -54,7 +54,6 @@ _NAME_LENGTH, _PREVIEW_LENGTH, _CLAIM_LENGTH = 80, 110, 120
 _WORD_LENGTH, _WORDS_SHOWN = 20, 30
 #: As many claims that are as before are listed.
 _FEW = 3
-_ROUNDING = 1e-9
 _RecordPair = tuple[Record | None, Record | None]
 
 
@@ -249,7 +248,7 @@ def _rescored(before: Record, now: Record) -> Chip | None:
     if before.score is None or now.score is None:
         return None if before.score is now.score else "worse" if now.score is None else "better"
     gain = _gain(before, now)
-    return None if gain is None or abs(gain) <= _ROUNDING else "better" if gain > 0 else "worse"
+    return None if gain is None or abs(gain) <= ROUNDING else "better" if gain > 0 else "worse"
 
 
 def _gain(before: Record | None, now: Record | None) -> float | None:
@@ -566,6 +565,6 @@ def _measured_word(before: Record, now: Record) -> tuple[str, Tone]:
     gain = _gain(before, now)
     if gain is None:
         return "", "same"
-    if abs(gain) <= _ROUNDING:
+    if abs(gain) <= ROUNDING:
         return "as before", "same"
     return f"{score_text(abs(gain))} {'better' if gain > 0 else 'worse'}", "same"

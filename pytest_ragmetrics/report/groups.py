@@ -15,7 +15,7 @@ from pytest_ragmetrics.runs.records import TestRecord
 from pytest_ragmetrics.runs.tables import cluster_of
 from pytest_ragmetrics.runs.wording.runs import WRONG, status_of
 from pytest_ragmetrics.stats.intervals import Interval, mean_interval, whole_clusters
-from pytest_ragmetrics.stats.scores import score_set
+from pytest_ragmetrics.stats.scores import ROUNDING, score_set
 
 #: The key of the metadata that names who owns a row.
 OWNER = "owner"
@@ -23,7 +23,6 @@ OWNER = "owner"
 _GROUPS, _SIZE, _LENGTH = 50, 2, 60
 #: How many keys and metrics there are tables of, and how many groups a table shows.
 _KEYS, _METRICS, _ROWS = 5, 4, 15
-_ROUNDING = 1e-9
 #: What a reader looks for first: the tests that newly fail, without a baseline those that fail.
 FAILING: tuple[TestKind, ...] = ("newly fails", "fails")
 
@@ -221,7 +220,7 @@ def _row(figure: _Figure, group: _Measured) -> GroupRow:
     inside = all(0.0 <= value <= 1.0 for value in (*group.values, *group.befores))
     interval = _interval(group.values, group.clusters, (0.0, 1.0) if inside else None)
     value, standing = fmean(group.values), ""
-    if any(abs(gain) > _ROUNDING for gain in group.gains):
+    if any(abs(gain) > ROUNDING for gain in group.gains):
         change = _interval(group.gains, group.paired_clusters, (-1.0, 1.0) if inside else None)
         standing = "" if change is None else "worse" if change.high < 0 else "better" if change.low > 0 else ""
     sign = 1.0 if figure.better == "higher" else -1.0

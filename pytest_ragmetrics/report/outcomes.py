@@ -18,6 +18,7 @@ from pytest_ragmetrics.report.judging import kind_of
 from pytest_ragmetrics.runs.compare import RunComparison
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, flips
 from pytest_ragmetrics.runs.wording.runs import WRONG, Status, blamed, status_of
+from pytest_ragmetrics.stats.scores import ROUNDING
 from pytest_ragmetrics.text.markup import as_readable
 from pytest_ragmetrics.text.quotes.alignment import Sources
 from pytest_ragmetrics.text.quotes.search import comparison_key
@@ -70,7 +71,6 @@ CAUSES: Mapping[Cause, str] = {
 #: The kinds whose tests have a cause.
 _EXPLAINED: tuple[TestKind, ...] = ("newly fails", "fails, new", "fails", "no score")
 _DETAIL_LENGTH = 100
-_ROUNDING = 1e-9
 
 
 def owners_of(text: str) -> dict[Cause, str]:
@@ -202,7 +202,7 @@ def _is_same_sample(now: Record, before: Record) -> bool:
 def _is_same_score(now: Record, before: Record) -> bool:
     if now.score is None or before.score is None or now.threshold == before.threshold:
         return False
-    return isclose(now.score, before.score, abs_tol=_ROUNDING)
+    return isclose(now.score, before.score, abs_tol=ROUNDING)
 
 
 def _is_same_answer(now: Record, before: Record) -> bool:

@@ -29,11 +29,9 @@ from pytest_ragmetrics.runs.wording.figures import (
 from pytest_ragmetrics.stats.drop import Drop, drops
 from pytest_ragmetrics.stats.intervals import Decision, whole_clusters
 from pytest_ragmetrics.stats.paired import Difference, paired_difference
-from pytest_ragmetrics.stats.scores import Standing, Vacuous, check_vacuous, standing
+from pytest_ragmetrics.stats.scores import ROUNDING, Standing, Vacuous, check_vacuous, standing
 from pytest_ragmetrics.text.unicode import printable
 
-# What differs by less is the same score, computed in another order.
-_ROUNDING = 1e-9
 # A smaller p is shown as p<0.001.
 _SURE = 0.001
 # What comes in every other run needs no figure, and smaller shares no more digits.
@@ -550,7 +548,7 @@ def kind_of(before: float | None, after: float | None, better: Direction) -> Kin
     gain = gain_of(before, after, better)
     if gain is None:
         return "same" if before is after else "unscored" if after is None else "scored again"
-    return "same" if abs(gain) <= _ROUNDING else "better" if gain > 0 else "worse"
+    return "same" if abs(gain) <= ROUNDING else "better" if gain > 0 else "worse"
 
 
 def judging_changes(old: Judging, new: Judging) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.stats.agreement import Agreement, agreement, auroc, check_labels
 from pytest_ragmetrics.stats.intervals import Interval, check_confidence, check_values, rate_interval
 from pytest_ragmetrics.stats.means import meets
+from pytest_ragmetrics.stats.scores import ROUNDING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +27,6 @@ _RESAMPLES = 1000
 # Fewer resamples for very many rows: more than _MOST_ROWS drawn rows take minutes.
 _MOST_ROWS, _LEAST_RESAMPLES = 20_000_000, 200
 _AT_ONCE = 1_000_000
-# Aims that differ by less are equal up to rounding.
-_ROUNDING = 1e-9
 _MOST_DECIMALS = 15
 _BINS = 10
 
@@ -166,7 +165,7 @@ def _best_cuts(steps: Floats, good: Floats, bad: Floats, aim: Aim) -> Floats:
         tnr = bad.cumsum(1)[:, :-1] / all_bad
         reached = tpr + tnr if aim == "balanced_accuracy" else _kappas(tpr, tnr, all_good / (all_good + all_bad))
     reached = np.where(known[:, None], reached, -np.inf)
-    tied = reached >= reached.max(1, keepdims=True) - _ROUNDING
+    tied = reached >= reached.max(1, keepdims=True) - ROUNDING
     widest = np.where(tied, np.diff(steps), -1.0).argmax(1)
     cuts = {int(place): roundest(float(steps[place]), float(steps[place + 1])) for place in set(widest.tolist())}
     return np.where(known, [cuts[int(place)] for place in widest], np.nan)

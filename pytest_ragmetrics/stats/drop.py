@@ -7,14 +7,16 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
+from typing import TypeVar
 
 from pytest_ragmetrics.stats.intervals import check_confidence, mean_error, t_quantile
 from pytest_ragmetrics.stats.paired import binomial_tail, changed_sums, flipped_sums
+from pytest_ragmetrics.stats.scores import ROUNDING
 
 #: The probability with which the smallest drop that a set could have shown would have been found.
 POWER = 0.8
-# Sums of the same numbers in another order differ by less.
-_ROUNDING = 1e-9
+
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,8 +77,8 @@ def drops(
             adjusted_p=adjusted[metric],
             alpha=alpha,
             smallest=smallest_drop(pairs, alpha=alpha, clusters=clusters[metric], span=(spans or {}).get(metric, 1.0)),
-            worse=sum(change < -_ROUNDING for change in pairs),
-            better=sum(change > _ROUNDING for change in pairs),
+            worse=sum(change < -ROUNDING for change in pairs),
+            better=sum(change > ROUNDING for change in pairs),
         )
         for metric, pairs in changes.items()
     }
@@ -96,17 +98,17 @@ def drop_p(changes: Sequence[float], *, clusters: Sequence[Hashable] | None = No
     if not sums:
         return 1.0
     sizes = sorted(map(abs, sums))
-    if sizes[-1] - sizes[0] <= _ROUNDING:
+    if sizes[-1] - sizes[0] <= ROUNDING:
         return binomial_tail(len(sums), sum(total < 0.0 for total in sums))
     flipped, drawn = flipped_sums(sizes)
-    low = int((flipped <= math.fsum(sums) + _ROUNDING).sum())
+    low = int((flipped <= math.fsum(sums) + ROUNDING).sum())
     return (low + 1) / (len(flipped) + 1) if drawn else low / len(flipped)
 
 
 def adjusted_p(p: Mapping[str, float], changed: Mapping[str, int], *, alpha: float = 0.05) -> dict[str, float]:
     """Return the p-values of several metrics so that a false alarm in any of them has the probability ``alpha``.
 
-    By Holm (1979) over the metrics that could raise an alarm at all: ``changed`` counts the rows (clusters) of each
+    By :func:`holm` over the metrics that could raise an alarm at all: ``changed`` counts the rows (clusters) of each
     that changed, and m of them cannot give a p below 2 ** -m (Tarone 1990). The others get 1.
 
     >>> adjusted_p({"a": 0.03125, "b": 1.0, "c": 1.0}, {"a": 5, "b": 0, "c": 1})
@@ -117,11 +119,19 @@ def adjusted_p(p: Mapping[str, float], changed: Mapping[str, int], *, alpha: flo
         family = [name for name in p if 2.0 ** -changed[name] <= alpha / size]
         if len(family) <= size:
             break
-    adjusted = dict.fromkeys(p, 1.0)
-    largest = 0.0
-    for rank, name in enumerate(sorted(family, key=lambda name: p[name])):
-        largest = max(largest, (len(family) - rank) * p[name])
-        adjusted[name] = min(1.0, largest)
+    return {**dict.fromkeys(p, 1.0), **holm({name: p[name] for name in family})}
+
+
+def holm(p: Mapping[K, float]) -> dict[K, float]:
+    """Return p-values adjusted for all of them together (Holm 1979).
+
+    >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
+    {'a': 0.03, 'c': 0.06, 'b': 0.06}
+    """
+    adjusted, largest = {}, 0.0
+    for rank, name in enumerate(sorted(p, key=lambda name: p[name])):
+        largest = max(largest, min(1.0, (len(p) - rank) * p[name]))
+        adjusted[name] = largest
     return adjusted
 
 
@@ -143,9 +153,9 @@ def smallest_drop(
     0.065
     """
     n = len(changes)
-    sizes = sorted(abs(change) for change in changes if abs(change) > _ROUNDING)
-    if clusters is None and (not sizes or sizes[-1] - sizes[0] <= _ROUNDING):
-        lost = sum(change < -_ROUNDING for change in changes)
+    sizes = sorted(abs(change) for change in changes if abs(change) > ROUNDING)
+    if clusters is None and (not sizes or sizes[-1] - sizes[0] <= ROUNDING):
+        lost = sum(change < -ROUNDING for change in changes)
         steps = _fewest_lost(n, min(lost, len(sizes) - lost), alpha)
         return None if steps is None else steps / n * (sizes[0] if sizes else span if math.isfinite(span) else 1.0)
     found = mean_error(changes, clusters)
@@ -159,7 +169,7 @@ def smallest_drop(
 def _fewest_lost(n: int, fewer: int, alpha: float) -> int | None:
     """Return how many rows of ``n`` must be lost on average for an alarm with the probability of ``POWER``."""
     quiet = (fewer + 0.5) / n
-    most = math.floor(n * (1.0 - 2.0 * quiet) + _ROUNDING)
+    most = math.floor(n * (1.0 - 2.0 * quiet) + ROUNDING)
 
     def is_shown(lost: int) -> bool:
         return _power(n, quiet, lost / n, alpha) >= POWER
@@ -178,7 +188,7 @@ def _power(n: int, quiet: float, drop: float, alpha: float) -> float:
     share = min(1.0, 2.0 * quiet + drop)
     shown = 0.0
     for changed, weight in enumerate(_binomial(n, share)):
-        if weight > _ROUNDING**2:
+        if weight > ROUNDING**2:
             least = _critical(changed, alpha)
             if least <= changed:
                 shown += weight * math.fsum(_binomial(changed, min(1.0, (quiet + drop) / share))[least:])

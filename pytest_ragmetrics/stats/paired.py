@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.stats.intervals import Interval, mean_error, mean_interval, t_tail, totals_by_cluster
+from pytest_ragmetrics.stats.scores import ROUNDING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +27,6 @@ _AT_ONCE = 1_000_000
 _MOST_SIGNS, _LEAST_DRAWS = 20_000_000, 999
 # Up to so many changes McNemar's test adds whole numbers.
 _WHOLE_UP_TO = 1_000
-# Sums of the same numbers in another order differ by less.
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,13 +109,13 @@ def flip_p(differences: Sequence[float], *, clusters: Sequence[Hashable] | None 
     """
     sums = changed_sums(differences, clusters)
     flipped, drawn = flipped_sums(sorted(map(abs, sums)))
-    extreme = int((abs(flipped) >= abs(math.fsum(sums)) - _ROUNDING).sum())
+    extreme = int((abs(flipped) >= abs(math.fsum(sums)) - ROUNDING).sum())
     return (extreme + 1) / (len(flipped) + 1) if drawn else extreme / len(flipped)
 
 
 def changed_sums(differences: Sequence[float], clusters: Sequence[Hashable] | None = None) -> list[float]:
     """Return the sums of the clusters (the differences where there are none) that are not 0."""
-    return [total for total, _ in totals_by_cluster(differences, clusters) if abs(total) > _ROUNDING]
+    return [total for total, _ in totals_by_cluster(differences, clusters) if abs(total) > ROUNDING]
 
 
 def flipped_sums(sizes: Sequence[float]) -> tuple[Floats, bool]:

@@ -14,6 +14,8 @@ from pytest_ragmetrics.core.result import Direction
 
 #: What becomes of vacuous scores: they are left out, or count like all others.
 Vacuous = Literal["skip", "count"]
+#: Scores and sums of scores that differ by less are equal: the same numbers added in another order.
+ROUNDING = 1e-9
 #: What a row is to a figure over its set.
 Standing = Literal["counted", "vacuous", "unscored"]
 

@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_ragmetrics.stats.scores import ROUNDING
+
 #: Shares of the capital that are bet; the capital is the mean over all of them.
 FRACTIONS = tuple(i / 21 for i in range(1, 21))
 #: Units (rows or clusters) before which nothing is decided.
 FEWEST = 10
-_ROUNDING = 1e-9
 _SMALLEST = 1e-300
 _LEAST_MEAN = 1e-12
 _HALVINGS = 30
@@ -90,7 +91,7 @@ class SequentialTest:
     def __init__(self, total: int, bound: float, *, alpha: float, is_rate: bool = True, gates: int = 1) -> None:
         self._total = total
         self._bound = bound
-        self._needed = math.ceil(total * bound - _ROUNDING) if is_rate else total * bound
+        self._needed = math.ceil(total * bound - ROUNDING) if is_rate else total * bound
         self._is_rate = is_rate
         self._alpha, self._gates = alpha, gates
         self._units = 0
@@ -115,9 +116,9 @@ class SequentialTest:
         return self.outcome
 
     def _decide(self) -> Literal["passed", "failed"] | None:
-        if self._low >= self._needed - _ROUNDING or self._for.best >= -math.log(self._alpha):
+        if self._low >= self._needed - ROUNDING or self._for.best >= -math.log(self._alpha):
             return "passed"
-        missed = self._high + self._total - self._seen < self._needed - _ROUNDING
+        missed = self._high + self._total - self._seen < self._needed - ROUNDING
         return "failed" if missed or self._against.best >= math.log(self._gates / self._alpha) else None
 
 
@@ -139,7 +140,7 @@ def limit(units: Sequence[Unit], total: int, *, alpha: float, side: Literal["low
             capital.bet(share / unit.size, rest)
             seen += unit.size
             total_so_far += share
-        return capital.best >= -math.log(alpha) or total_so_far > mean * total + _ROUNDING
+        return capital.best >= -math.log(alpha) or total_so_far > mean * total + ROUNDING
 
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):

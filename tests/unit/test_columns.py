@@ -21,7 +21,6 @@ from pytest_ragmetrics.report.columns import (
     ColumnsError,
     ComparedColumns,
     Winner,
-    _adjusted,
     column_lines,
     columns_of_runs,
     columns_of_values,
@@ -130,12 +129,6 @@ def test_a_difference_is_named_where_the_rows_show_it() -> None:
     half = dict.fromkeys(six, 0.5)
     assert headlines(compared(six, half))[0].startswith("a is better")
     assert all(line.startswith("No difference is shown") for line in headlines(compared(six, half, six)))
-
-
-def test_p_values_are_adjusted_by_holm() -> None:
-    """No adjusted value is smaller than that of a smaller one."""
-    found = _adjusted({("a", 0, 1): 0.011, ("b", 0, 1): 0.01, ("c", 0, 1): 0.5})
-    assert found == pytest.approx({("a", 0, 1): 0.03, ("b", 0, 1): 0.03, ("c", 0, 1): 0.5})
 
 
 def test_the_comparison_is_told_in_lines() -> None:
