@@ -18,7 +18,6 @@ from pytest_ragmetrics.core.files import writing_atomically
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.streaming import PARQUET
 from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
-from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.runs.records import (
     Document,
     DocumentError,
@@ -103,26 +102,24 @@ def load_scores(path: str | Path) -> Evaluation:
     >>> table.mean("quoted_spans_alignment"), list(table.rows[0].unscored)
     (1.0, ['exact_match'])
     """
-    rows, records = [], {}
+    rows: list[Row] = []
+    records: dict[str, Record] = {}
     for answer in read_scores(Path(path)):
-        records.update({record.metric: record for record in answer.scores})
+        for record in answer.scores:
+            if record.score is not None or record.metric not in records:
+                records[record.metric] = record
         rows.append(
             Row(
                 sample=answer.sample,
-                results={
-                    record.metric: result_of(record, scale=scale_of(record.metric))
-                    for record in answer.scores
-                    if record.score is not None
-                },
+                results={record.metric: result_of(record) for record in answer.scores if record.score is not None},
                 unscored={record.metric: record.reason or "" for record in answer.scores if record.score is None},
             )
         )
-    scales = {metric: scale_of(metric) for metric in records}
     return Evaluation(
         metrics=tuple(records),
         rows=tuple(rows),
         better={metric: record.better for metric, record in records.items()},
-        scales={metric: scale for metric, scale in scales.items() if scale is not None},
+        scales={metric: record.scale for metric, record in records.items() if record.scale is not None},
     )
 
 

@@ -15,7 +15,6 @@ from typing import Literal
 
 from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.result import REUSED, Direction
-from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.runs.records import Document, Record
 from pytest_ragmetrics.runs.tables import RowChange, cluster_of, difference_of, key_of, probability_text
 from pytest_ragmetrics.runs.wording.figures import (
@@ -29,7 +28,7 @@ from pytest_ragmetrics.runs.wording.figures import (
 )
 from pytest_ragmetrics.stats.drop import holm
 from pytest_ragmetrics.stats.paired import Difference
-from pytest_ragmetrics.stats.scores import ROUNDING, standing
+from pytest_ragmetrics.stats.scores import ROUNDING, common_scale, standing
 
 #: How many columns there may be.
 COLUMNS = (2, 3)
@@ -59,7 +58,7 @@ class AnswerColumn:
 class RowScores:
     """The scores of one metric in a row, ``None`` where there is none that counts, the same as texts, and who wins.
 
-    ``best`` are the places of the best ones, unless all are.
+    ``best`` are the places of the best ones, unless all are; ``spread`` is how far they are apart on the scale.
     """
 
     metric: str
@@ -67,6 +66,7 @@ class RowScores:
     texts: tuple[str, ...]
     best: tuple[int, ...]
     winner: Winner
+    spread: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -250,20 +250,15 @@ def _row(key: str, cells: Sequence[Mapping[str, Record]], metrics: Iterable[str]
         answers=tuple(answers),
         scores=scores,
         winner=winner,
-        spread=max((_spread(score) for score in scores), default=0.0),
+        spread=max((score.spread for score in scores), default=0.0),
     )
-
-
-def _spread(row: RowScores) -> float:
-    found = [score for score in row.scores if score is not None]
-    low, high = scale_of(row.metric) or (0.0, 1.0)
-    return (max(found) - min(found)) / ((high - low) or 1.0) if found else 0.0
 
 
 def _row_scores(metric: str, records: Sequence[Record | None]) -> RowScores:
     scores = [record.score if record is not None and standing(record) == "counted" else None for record in records]
     found = [score for score in scores if score is not None]
     lower = next(record.better for record in records if record is not None) == "lower"
+    low, high = common_scale(record for record in records if record is not None) or (0.0, 1.0)
     winner: Winner = "none"
     places: list[int] = []
     if len(found) > 1:
@@ -276,6 +271,7 @@ def _row_scores(metric: str, records: Sequence[Record | None]) -> RowScores:
         texts=tuple(map(_text, records)),
         best=tuple(places) if len(places) < len(found) else (),
         winner=winner,
+        spread=(max(found) - min(found)) / (high - low) if found else 0.0,
     )
 
 
@@ -346,8 +342,7 @@ def _paired(
         RowChange(id=key, before=before, after=after, cluster=cluster_of(records[key].sample))
         for key, before, after in both
     ]
-    scale = next((record.scale for record in records.values() if record.scale), scale_of(metric))
-    difference = difference_of(rows, scale)
+    difference = difference_of(rows, common_scale(records.values()))
     gains = [(before - after) if better == "lower" else (after - before) for _, before, after in both]
     gained, lost = sum(gain > ROUNDING for gain in gains), sum(gain < -ROUNDING for gain in gains)
     return PairedMetric(

@@ -21,14 +21,14 @@ from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.files import read_json, write_atomically
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.metrics.base import digest
-from pytest_ragmetrics.report.judging import judging_of, kind_of
+from pytest_ragmetrics.report.judging import judging_of
 from pytest_ragmetrics.runs.records import Document, GateOutcome, Judging, Record, RecordOutcome, TestRecord
 from pytest_ragmetrics.runs.tables import cluster_of
 from pytest_ragmetrics.runs.wording.figures import counted, threshold_text
 from pytest_ragmetrics.runs.wording.runs import Status, by_metric, margin, paid_records, status_of, tally
 from pytest_ragmetrics.runs.wording.runs import total_usage as total
 from pytest_ragmetrics.stats.intervals import mean_interval, whole_clusters
-from pytest_ragmetrics.stats.scores import score_set
+from pytest_ragmetrics.stats.scores import common_scale, score_set
 
 #: Version of the shape of a file.
 VERSION: Literal[1] = 1
@@ -150,11 +150,8 @@ def _metric_point(name: str, records: Sequence[Record], judging: Judging) -> Met
     found, counts = score_set(records), tally(name, records)
     low = high = None
     if found.scores:
-        kind = kind_of(name)
-        ends = (0.0, 1.0) if kind is None else kind.scale
-        bounds = ends if all(ends[0] <= score <= ends[1] for score in found.scores) else None
         clusters = whole_clusters(cluster_of(record.sample) for record in found.counted)
-        interval = mean_interval(found.scores, clusters=clusters, bounds=bounds)
+        interval = mean_interval(found.scores, clusters=clusters, bounds=common_scale(found.counted))
         if math.isfinite(interval.half_width):
             low, high = round(interval.low, 6), round(interval.high, 6)
     first = next((record for record in records if record.score is not None), records[0])

@@ -65,7 +65,7 @@ class Record:
     judges of a panel, in words. It is not ``asserted`` where the test ended before it compared the score with its
     threshold, which :func:`held_to_bounds` found in other rows. It is ``used`` without a threshold of its own where it
     is part of a table, of an asserted set or of another score, or was compared with another score. ``scale`` is the
-    lowest and the highest score of the metric, ``None`` where the score is beyond it and in files of early versions.
+    lowest and the highest score of the metric, ``None`` where the score is beyond it; files of early versions lack it.
     ``rule`` has the digests of the metric's own code and of its parameters, ``None`` in files of early versions.
     """
 
@@ -86,7 +86,7 @@ class Record:
     complaint: str = COMPLAINT
     disagreements: tuple[str, ...] = ()
     asserted: bool = True
-    scale: tuple[float, float] | None = None
+    scale: tuple[float, float] | None = (0.0, 1.0)
     used: bool = True
     rule: str | None = None
 
@@ -334,8 +334,8 @@ def flips(samples: Sequence[float], threshold: Threshold | None) -> bool:
     return threshold is not None and len({is_met(sample, threshold) for sample in samples}) > 1
 
 
-def result_of(record: Record, *, scale: tuple[float, float] | None = None) -> MetricResult:
-    """Return the result that a scored record was made of; ``scale`` is that of its metric, if the record has none."""
+def result_of(record: Record) -> MetricResult:
+    """Return the result that a scored record was made of."""
     return MetricResult(
         record.score or 0.0,
         metric=record.metric,
@@ -349,7 +349,7 @@ def result_of(record: Record, *, scale: tuple[float, float] | None = None) -> Me
         votes=max(1, len(record.samples)),
         noun=record.noun,
         complaint=record.complaint,
-        scale=record.scale or scale,
+        scale=record.scale,
     )
 
 

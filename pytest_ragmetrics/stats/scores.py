@@ -37,13 +37,17 @@ S = TypeVar("S", bound=Scored)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoredRow:
-    """One row of a set by name: its score with the reason if it is low, or why there is none, and its cluster."""
+    """One row of a set by name: its score with the reason if it is low, or why there is none, and its cluster.
+
+    ``scale`` is the lowest and the highest score of the metric, ``None`` where it has no ends or this one is beyond.
+    """
 
     name: str
     score: float | None
     reason: str | None = None
     vacuous: bool = False
     cluster: Hashable | None = None
+    scale: tuple[float, float] | None = (0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,6 +88,32 @@ def score_set(rows: Iterable[S], vacuous: Vacuous = "skip") -> ScoreSet[S]:
     for row in rows:
         parts[standing(row, chosen)].append(row)
     return ScoreSet(**{part: tuple(members) for part, members in parts.items()})
+
+
+class OnScale(Protocol):
+    """What has a score, and the lowest and the highest score of its metric if it has both and the score is between."""
+
+    @property
+    def score(self) -> float | None:
+        """The score."""
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The lowest and the highest score of the metric."""
+
+
+def common_scale(rows: Iterable[OnScale]) -> tuple[float, float] | None:
+    """Return the lowest and the highest score of the metric of all rows; ``None`` where a score may be beyond them.
+
+    >>> common_scale([ScoredRow(name="a", score=2.0, scale=(0.0, 4.0)), ScoredRow(name="b", score=None)])
+    (0.0, 4.0)
+    """
+    scored = [row for row in rows if row.score is not None]
+    scale = scored[0].scale if scored else None
+    if scale is None:
+        return None
+    is_common = all(row.scale is not None and scale[0] <= (row.score or 0.0) <= scale[1] for row in scored)
+    return scale if is_common else None
 
 
 def goodness(score: float, scale: tuple[float, float], better: Direction) -> float:

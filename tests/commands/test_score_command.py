@@ -461,8 +461,7 @@ def test_rows_are_taken_in_order_and_few_at_a_time() -> None:
 @pytest.mark.parametrize(("samples", "votes"), [((0.0, 1.0), 2), ((), 1)])
 def test_a_result_comes_back_from_its_record(samples: tuple[float, ...], votes: int) -> None:
     """With its votes, and with whether there was anything to check."""
-    given = MetricResult(0.5, metric="fit", samples=samples, votes=votes, vacuous=True, reason="half")
-    found = result_of(record_of(Scoring(metric="fit", sample=Sample(), outcome=given)), scale=(0.0, 1.0))
-    kept = ("value", "samples", "votes", "vacuous", "reason", "metric", "usage", "noun", "complaint")
+    given = MetricResult(0.5, metric="fit", samples=samples, votes=votes, vacuous=True, reason="half", scale=(0.0, 1.0))
+    found = result_of(record_of(Scoring(metric="fit", sample=Sample(), outcome=given)))
+    kept = ("value", "samples", "votes", "vacuous", "reason", "metric", "usage", "noun", "complaint", "scale")
     assert [getattr(found, name) for name in kept] == [getattr(given, name) for name in kept]
-    assert found.scale == (0.0, 1.0)

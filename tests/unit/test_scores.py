@@ -27,7 +27,7 @@ from pytest_ragmetrics.report.markdown import render_markdown
 from pytest_ragmetrics.runs.records import Record, render_json
 from pytest_ragmetrics.runs.tables import compare_tables
 from pytest_ragmetrics.runs.wording.runs import checked_lines, gate_line, tallies
-from pytest_ragmetrics.stats.scores import score_set
+from pytest_ragmetrics.stats.scores import ScoredRow, common_scale, score_set
 from tests.documents import document, gate_of, record, row
 from tests.tables import gated_set
 
@@ -317,3 +317,20 @@ def test_the_worst_rows_had_something_to_check() -> None:
     rows = (Row(sample=Sample(id="both"), results=both), Row(sample=Sample(id="other"), results=other))
     assert Evaluation(metrics=(METRIC, "more"), rows=rows).worst(1)[0].sample.id == "other"
     assert whole.failures(0.5) == (whole.rows[1], whole.rows[2])  # a single row is held to its score
+
+
+@pytest.mark.parametrize(
+    ("scores", "scales", "common"),
+    [
+        ((0.5, None), ((0.0, 1.0), None), (0.0, 1.0)),
+        ((2.0, 4.0), ((0.0, 4.0), (0.0, 4.0)), (0.0, 4.0)),
+        ((0.5, 5.0), ((0.0, 4.0), None), None),
+        ((0.5, 5.0), ((0.0, 4.0), (0.0, 4.0)), None),
+        ((0.5, 0.7), (None, None), None),
+        ((None,), ((0.0, 1.0),), None),
+    ],
+)
+def test_a_scale_is_common_to_scored_rows_on_it(scores: Any, scales: Any, common: Any) -> None:
+    """One score beyond it, or of a metric without ends, leaves the mean without bounds."""
+    rows = [ScoredRow(name="q", score=score, scale=scale) for score, scale in zip(scores, scales, strict=True)]
+    assert common_scale(rows) == common

@@ -26,12 +26,11 @@ from pytest_ragmetrics.evaluation.calibration.labels import (
 )
 from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
 from pytest_ragmetrics.evaluation.calibration.result import CalibrationError, LabelScale
-from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.runs.records import Document, Record
 from pytest_ragmetrics.runs.tables import cluster_of
 from pytest_ragmetrics.stats.corrected import drawn_mean, prediction_powered_mean
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
-from pytest_ragmetrics.stats.scores import goodness
+from pytest_ragmetrics.stats.scores import common_scale, goodness
 from pytest_ragmetrics.stats.sequential import uniform
 
 if TYPE_CHECKING:
@@ -71,9 +70,7 @@ def label_queue(document: Document, metric: str, *, order: Order = "priority", s
     if not found:
         raise CalibrationError(_nothing(metric, scored))
     values = [record.score or 0.0 for record in found.values()]
-    low, high = scale_of(metric) or (0.0, 1.0)
-    if not (math.isfinite(high - low) and low <= min(values) and max(values) <= high):
-        low, high = min(values), max(*values, min(values) + 1.0)
+    low, high = common_scale(found.values()) or (min(values), max(*values, min(values) + 1.0))
     shares = {key: goodness(record.score or 0.0, (low, high), record.better) for key, record in found.items()}
     is_graded = order == "priority" and any(0.0 < share < 1.0 for share in shares.values())
     weights = {key: math.sqrt(f * (1.0 - f)) + _LEAST if is_graded else 1.0 for key, f in shares.items()}

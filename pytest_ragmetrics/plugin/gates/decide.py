@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_ragmetrics.core.result import Direction
-from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.plugin.gates.gate import ALPHA, Gate, GatedSet
 from pytest_ragmetrics.runs.records import (
     Document,
@@ -55,7 +54,7 @@ from pytest_ragmetrics.stats.means import (
     mean_threshold,
     rate_threshold,
 )
-from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, score_set
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, common_scale, score_set
 from pytest_ragmetrics.stats.stopping import DrawnSet
 from pytest_ragmetrics.text.unicode import printable
 
@@ -312,7 +311,7 @@ def _pairs(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: D
     if here is None or there is None:
         msg = f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json"
         raise ValueError(msg)
-    compared = compare_columns(replace(here, scale=here.scale or scale_of(gate.metric)), there, vacuous=gate.vacuous)
+    compared = compare_columns(here, there, vacuous=gate.vacuous)
     if compared.rewritten and compared.difference is None:
         raise _OtherQuestionsError(f"{compared}\n{ANEW}", *compared.doubts)
     if compared.difference is None:
@@ -368,7 +367,8 @@ def _rows(
 def _row(name: str, record: Record) -> ScoredRow:
     reason = record.reason or "unscored" if record.score is None else shortcoming(record)
     cluster = cluster_of(record.sample)
-    return ScoredRow(name=name, score=record.score, reason=reason, vacuous=record.vacuous, cluster=cluster)
+    scored = ScoredRow(name=name, score=record.score, reason=reason, vacuous=record.vacuous)
+    return replace(scored, cluster=cluster, scale=record.scale)
 
 
 def _threshold(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> ThresholdResult:
@@ -392,15 +392,9 @@ def _threshold(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> Thr
         better=better,
         confidence=gate.confidence,
         clusters=clusters,
-        bounds=_scale(gate.metric, scores),
+        bounds=common_scale(found.counted),
         vacuous=len(found.vacuous),
     )
-
-
-def _scale(metric: str, scores: Sequence[float]) -> tuple[float, float] | None:
-    """Return the lowest and the highest score of a metric; ``None`` if its scores are beyond the scale it declares."""
-    low, high = scale_of(metric) or (0.0, 1.0)
-    return (low, high) if all(low <= score <= high for score in scores) else None
 
 
 def _why_unscored(row: TestRecord | None, *, ran: bool) -> str:
