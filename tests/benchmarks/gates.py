@@ -7,19 +7,21 @@ model and no pytest takes part: rows pass or fail by chance, as those of an appl
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ragmetrics.plugin.rows.drawn import AHEAD
+from pytest_ragmetrics.plugin.rows.drawn import BLOCK
 from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.drop import drops
 from pytest_ragmetrics.stats.intervals import mean_interval, verdict
 from pytest_ragmetrics.stats.means import mean_threshold, samples_to_settle
 from pytest_ragmetrics.stats.paired import paired_difference
 from pytest_ragmetrics.stats.scores import ScoredRow
+from pytest_ragmetrics.stats.sequential import FEWEST
 from pytest_ragmetrics.stats.stopping import DrawnSet, Rule, draw
 
 Scores = npt.NDArray[np.float64]
@@ -120,7 +122,7 @@ def bounds(random: np.random.Generator, draws: int) -> Iterator[Line]:
 
 
 def stops(random: np.random.Generator, draws: int) -> Iterator[Line]:
-    """Stop when decided: rows asked, with those under way then, and decisions that the whole set contradicts."""
+    """Stop when decided: rows asked, to the end of their block, and decisions that the whole set contradicts."""
 
     def decide(n: int, rate: float, size: int, vacuous: float, seed: str) -> tuple[int, bool]:
         good = round(n * rate)
@@ -140,7 +142,8 @@ def stops(random: np.random.Generator, draws: int) -> Iterator[Line]:
             if found.is_decided:
                 break
         gate, counted = found.gates[0], flags[~nothing]
-        return min(n, (gate.after or n) + AHEAD - 1), (gate.outcome == "passed") != (counted.mean() >= 0.85)
+        asked = FEWEST + BLOCK * math.ceil(max(0, (gate.after or n) - FEWEST) / BLOCK)
+        return min(n, asked), (gate.outcome == "passed") != (counted.mean() >= 0.85)
 
     for n, rate, size, vacuous in (
         *((500, 0.95, 1, 0.0), (2000, 0.95, 1, 0.0), (500, 0.95, 1, 0.3), (500, 0.8, 1, 0.0)),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.metrics import Faithfulness, Metric, TokenF1
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate, evaluate_merged_gate
 from pytest_ragmetrics.plugin.gates.gate import Gate, gate_among
-from pytest_ragmetrics.plugin.rows.drawn import AHEAD, DrawnRows
+from pytest_ragmetrics.plugin.rows.drawn import BLOCK, DrawnRows
 from pytest_ragmetrics.plugin.rows.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.report.figures import build_gate_view
 from pytest_ragmetrics.runs.records import TestRecord
@@ -268,8 +269,8 @@ def test_the_option_makes_the_others_stop(named: dict[str, Any], listed: list[Me
         assert whole.rule(gate).gates == 2
 
 
-def test_a_few_rows_are_begun_ahead_of_the_first_that_is_missing() -> None:
-    """No more than are needed to keep the judge busy, none once all gates are decided, all if nothing can be read."""
+def test_rows_are_begun_block_by_block() -> None:
+    """None of the next block before this one is known, none once all gates are decided, all if nothing can be read."""
     names = tuple(f"t[{n}]" for n in range(100))
     base = gated_set(MEAN, total=100, selected=names, draw=Draw(seed="s", sizes=(1,) * 100))
     one = RowJob(test="t", group="t", row=DatasetRow(sample=Sample(), id="q"), sample=Sample(), metrics=(), judge="")
@@ -281,26 +282,46 @@ def test_a_few_rows_are_begun_ahead_of_the_first_that_is_missing() -> None:
             drawn.hold(jobs[name])
     assert [job.test for job in drawn.released()] == [name for name in names[:10] if name != broken]
     assert drawn.released() == []
-    assert (drawn.holds(names[10]), drawn.holds(names[9]), drawn.is_past(names[99])) == (True, False, False)
-    drawn.note(names[1], outcome(1.0))
-    assert drawn.released() == []
+    assert (drawn.holds(names[10]), drawn.holds(names[9]), drawn.spares(names[99])) == (True, False, False)
+    for name in names[1:10]:
+        drawn.note(name, outcome(1.0))
+    assert (drawn.missing, drawn.released()) == (names[0], [])
     drawn.note(names[0], outcome(1.0))
-    assert drawn.missing == names[2]
-    drawn.note(names[2], outcome(1.0))
-    assert (drawn.missing, drawn.knows(names[2]), drawn.knows(names[4])) == (names[4], True, False)
-    assert [job.test for job in drawn.released()] == list(names[10 : 4 + AHEAD])
+    assert drawn.missing == names[10]
+    assert [job.test for job in drawn.released()] == list(names[10 : 10 + BLOCK])
     assert [job.test for job in drawn.released(names[50])] == [names[50]]
-    for name in names[4:60]:
+    for name in names[10:60]:
         drawn.note(name, outcome(1.0))
     assert drawn.is_decided
-    assert (drawn.released(), drawn.holds(names[80])) == ([], False)
-    assert (drawn.is_past(names[35]), drawn.is_past(names[36])) == (False, True)
+    assert drawn.holds(names[80]) is False
+    # It is decided by 36 rows, which are in the block that ends with the 42nd.
+    assert (drawn.spares(names[41]), drawn.spares(names[42])) == (False, True)
     assert drawn.why_spared == f"not needed: {MEAN.id} was decided after 36 of 100 rows"
     unread = DrawnRows(base, jobs)
     for job in jobs.values():
         unread.hold(job)
     unread.give_up()
     assert len(unread.released()) == 100
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_in_which_rows_come_changes_nothing(seed: int) -> None:
+    """A worker that reads what others did at once begins the same blocks as one that does them."""
+    names = tuple(f"t[{n}]" for n in range(60))
+    base = gated_set(MEAN, total=60, selected=names, draw=Draw(seed="s", sizes=(1,) * 60))
+    random = Random(seed)
+    scores = {name: float(random.random() < 0.85) for name in names}
+
+    def spared(known: Iterable[Sequence[str]]) -> list[str]:
+        drawn = DrawnRows(base, names)
+        for rows in known:
+            for name in rows:
+                drawn.note(name, outcome(scores[name]))
+        return [name for name in names if drawn.spares(name)]
+
+    blocks = [names[:10], *(names[at : at + BLOCK] for at in range(10, 60, BLOCK))]
+    shuffled = [random.sample(block, len(block)) for block in blocks]
+    assert spared(shuffled) == spared([names])
 
 
 def outcome(value: float | None) -> RowOutcome:

@@ -1,4 +1,4 @@
-"""The rows of a set that is asked in a drawn order until its gates are decided."""
+"""The rows of a set that is asked in a drawn order, block by block, until its gates are decided."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from pytest_ragmetrics.stats.stopping import Draw, DrawnSet
 if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.gates.gate import GatedSet
 
-#: How many rows may be under way in all workers: those that are when the gates are decided are asked for nothing.
-AHEAD = 8
+#: How many rows a block has after the first, which has those before which nothing is decided. All workers together do
+#: a block whole before they look at the gates, so the rows that are asked depend on the draw and the scores alone.
+BLOCK = 8
 
 
 class DrawnRows:
@@ -29,8 +30,8 @@ class DrawnRows:
         self._gates = {gate.id: gated.rule(gate) for gate in gated.gates}
         self._set = DrawnSet(gated.selected, drawn, list(self._gates.values()))
         self._held: dict[str, RowJob] = {}
-        self._known: set[str] = set()
         self._stops = True
+        self._begun = FEWEST
         for test in self.order:
             if test not in jobs:
                 self._set.note(test, {})
@@ -47,20 +48,16 @@ class DrawnRows:
 
     @property
     def is_decided(self) -> bool:
-        """Whether no further row is needed."""
-        return self._stops and self._set.is_decided
+        """Whether no further block is needed."""
+        return self._stops and self._set.is_decided and self._after <= self._begun <= self._set.complete
 
     @property
     def _after(self) -> int:
         return max(gate.after or 0 for gate in self._set.gates)
 
-    def is_past(self, test: str) -> bool:
-        """Tell whether all gates were decided by the rows before this one."""
-        return self.is_decided and test not in self.order[: self._after]
-
-    def has_reached(self, test: str) -> bool:
-        """Tell whether the gates are decided, or the outcomes of a row and of all before it are known."""
-        return self.is_decided or not self._stops or test in self.order[: self._set.complete]
+    def spares(self, test: str) -> bool:
+        """Tell whether the gates were decided before the block of a row."""
+        return self.is_decided and test not in self.order[: self._begun]
 
     @property
     def why_spared(self) -> str:
@@ -78,24 +75,16 @@ class DrawnRows:
         """Tell whether a row may not be begun yet."""
         return test in self._held and not self.is_decided
 
-    def knows(self, test: str) -> bool:
-        """Tell whether the outcome of a row is known."""
-        return test in self._known
-
     def released(self, test: str | None = None) -> list[RowJob]:
         """Return the rows that may be begun from now on, in their order, and ``test`` in any case."""
-        if self.is_decided:
-            self._held.clear()
-        start = self._set.complete
-        # Before so many rows nothing is decided.
-        end = max(start + AHEAD, FEWEST) if self._stops else len(self.order)
-        wanted = [*self.order[start:end], *([test] if test else [])] if self._held else []
+        wanted = [*self.order[: self._begun if self._stops else None], *([test] if test else [])] if self._held else []
         return [self._held.pop(name) for name in dict.fromkeys(wanted) if name in self._held]
 
     def note(self, test: str, outcome: RowOutcome | None) -> None:
         """Take the outcome of a row, ``None`` if it has none."""
-        self._known.add(test)
         self._set.note(test, {} if outcome is None else _scores(outcome))
+        while self._begun <= self._set.complete < len(self.order) and not self.is_decided:
+            self._begun += BLOCK
 
     def give_up(self) -> None:
         """Ask for all rows, because the outcomes of others cannot be read."""

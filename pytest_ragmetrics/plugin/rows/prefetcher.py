@@ -65,7 +65,7 @@ class Prefetcher:
 
     ``threads`` is how many calls of an application that is not asynchronous are made at once. With ``shared`` each
     row is done by the worker that claims it first; the others read its outcome there. The rows of ``drawn`` sets are
-    begun a few at a time, until they are not needed any more.
+    begun a block at a time, until the gates of the set are decided.
     """
 
     def __init__(
@@ -147,17 +147,13 @@ class Prefetcher:
         """
         timeout = _FIRST_WAIT
         # An outcome that is there is taken without the loop: on a busy one a turn takes longer than most tests.
-        while not (self._is_settled(test) or self._wait(test, timeout)):
+        while not (self._has_ended(test) or self._wait(test, timeout)):
             waiting()
             timeout = _NEXT_WAIT
-        outcome, drawn = self._tasks.pop(test).result(), self._drawn.get(test)
-        if drawn is not None and not outcome.is_complete and drawn.is_past(test):
-            # It was under way when the gates were decided; a replay, or a budget, may not have it.
-            raise SparedError(drawn.why_spared)
-        return outcome
+        return self._tasks.pop(test).result()
 
     def check_needed(self, test: str) -> None:
-        """Raise ``SparedError`` if the row of a test is not needed any more and was not begun."""
+        """Raise ``SparedError`` if the row of a test is not needed any more."""
         if test in self._drawn:
             self._check_needed(test)
 
@@ -168,7 +164,7 @@ class Prefetcher:
         self._raise_spared(drawn, test)
 
     def _raise_spared(self, drawn: DrawnRows, test: str) -> None:
-        if drawn.is_decided and not self._was_begun(test):
+        if drawn.spares(test):
             raise SparedError(drawn.why_spared)
 
     @_on_loop
@@ -185,8 +181,6 @@ class Prefetcher:
         if test not in self._tasks:
             self._tasks[test] = asyncio.ensure_future(self._awaited(job))
         await asyncio.wait((self._tasks[test],), timeout=timeout)
-        if drawn is not None and self._has_ended(test) and not self._is_settled(test):
-            return await self._follow(drawn, test, timeout)
         return self._has_ended(test)
 
     async def _hold(self, drawn: DrawnRows, test: str, timeout: float) -> None:
@@ -202,18 +196,6 @@ class Prefetcher:
                 return
             await asyncio.sleep(_LONGEST_PAUSE)
 
-    async def _follow(self, drawn: DrawnRows, test: str, timeout: float) -> bool:
-        """Wait until the rows before one are known; tell whether they are, or somebody else has to do them."""
-        end = asyncio.get_running_loop().time() + timeout
-        while True:
-            self._advance(drawn)
-            self._fill()
-            if drawn.has_reached(test) or (drawn.missing is not None and not self._is_coming(drawn.missing)):
-                return True
-            if asyncio.get_running_loop().time() >= end:
-                return False
-            await asyncio.sleep(_LONGEST_PAUSE)
-
     def _advance(self, drawn: DrawnRows) -> None:
         """Read what other workers have done of a drawn set, and queue the rows that may be begun after it."""
         with contextlib.suppress(sqlite3.Error):
@@ -223,10 +205,6 @@ class Prefetcher:
                     break
                 drawn.note(test, read(text, self._jobs[test]))
         self._queue(drawn.released())
-        if drawn.is_decided:
-            for queue in (self._ready, *self._unanswered.values()):
-                for test in [test for test in queue if self._drawn.get(test) is drawn]:
-                    del queue[test]
 
     def _queue(self, jobs: Sequence[RowJob]) -> None:
         """Put rows that were held back before all others, because tests may wait for them."""
@@ -241,11 +219,7 @@ class Prefetcher:
         is_answered = job.group in self._applications or self._queue_of(job) is self._ready
         if test not in self._under_way and test not in self._queue_of(job) and is_answered:
             self._begin(job)
-        return is_answered or self._was_begun(test)
-
-    def _was_begun(self, test: str) -> bool:
-        drawn = self._drawn.get(test)
-        if test in self._tasks or (drawn is not None and drawn.knows(test)):
+        if is_answered or test in self._tasks:
             return True
         with contextlib.suppress(sqlite3.Error, OSError):
             return self._shared is not None and self._shared.is_begun(test)
@@ -277,16 +251,6 @@ class Prefetcher:
 
     def _has_ended(self, test: str) -> bool:
         return test in self._tasks and self._tasks[test].done()
-
-    def _is_settled(self, test: str) -> bool:
-        """Tell whether the outcome of a job can be given to its test.
-
-        Of a row without its scores it can when those before it are known: they may decide that it is not needed.
-        """
-        if not self._has_ended(test):
-            return False
-        drawn = self._drawn.get(test)
-        return drawn is None or drawn.has_reached(test) or self._tasks[test].result().is_complete
 
     def _queue_of(self, job: RowJob) -> OrderedDict[str, RowJob]:
         waits = job.is_unanswered and job.group not in self._as_they_are
