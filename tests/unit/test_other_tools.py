@@ -12,7 +12,7 @@ import pytest
 
 import pytest_ragmetrics
 from pytest_ragmetrics import Sample, assert_sample, evaluate, metrics
-from pytest_ragmetrics.core.other_tools import METRICS, NAMES, OF_MARKER, equivalent_of
+from pytest_ragmetrics.core.other_tools import NAMES, OF_MARKER, equivalent_of, names_of_metrics
 from pytest_ragmetrics.metrics import Metric, metric_named
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for, missing_name
 from pytest_ragmetrics.plugin.rows.dataset_tests import Scores
@@ -80,12 +80,12 @@ def test_every_name_of_theirs_has_an_answer(name: str) -> None:
         assert str(error) == equivalent_of(name)  # noqa: PT017 - both ways are right
     else:
         assert found in built_in_metrics()
-        assert name not in METRICS
+        assert name not in names_of_metrics()
 
 
 def test_every_answer_can_be_written() -> None:
     """What the table says to write is the name of a metric or makes one; nothing in it is unknown to the lists."""
-    for name, found in METRICS.items():
+    for name, found in names_of_metrics().items():
         assert found.tool in ("Ragas", "DeepEval")
         assert name in (RAGAS if found.tool == "Ragas" else DEEPEVAL).split()
         assert found.same <= bool(found.write)
@@ -99,7 +99,7 @@ def test_every_answer_can_be_written() -> None:
 def test_what_answers_mention_exists() -> None:
     """Helpers, options and names of this package, wherever a text of the tables has one."""
     flags = {option.flag for option in OPTIONS}
-    for text in [*NAMES.values(), *OF_MARKER.values(), *(found.differs for found in METRICS.values())]:
+    for text in [*NAMES.values(), *OF_MARKER.values(), *(found.differs for found in names_of_metrics().values())]:
         for option in re.findall(r"--rag-[a-z-]+", text):
             assert option in flags
         for helper in re.findall(r"\b(?:assert_(?!frame)\w+|sample_from|a?evaluate)\b", text):
