@@ -15,7 +15,7 @@ from pytest_ragmetrics.cache.folder import FOLDER, VARIABLE, default_folder
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli.command import Command, checked, fitted, terminal_width, write
 from pytest_ragmetrics.core.errors import CacheError, RagMetricsError
-from pytest_ragmetrics.runs.wording.figures import text_table
+from pytest_ragmetrics.runs.wording.figures import counted, text_table
 from pytest_ragmetrics.text.unicode import printable
 
 _MODE = "RAGMETRICS_CACHE"
@@ -51,7 +51,7 @@ def _describe(store: Store, _: Namespace) -> list[str]:
     contents = store.contents()
     kib = contents.size / 1024
     size = f"{kib:,.0f} KiB" if kib < 1024 else f"{kib / 1024:,.1f} MiB"  # noqa: PLR2004 - KiB in a MiB
-    lines = [f"{store.folder}: {_entries(contents.entries)}, {size}"]
+    lines = [f"{store.folder}: {counted(contents.entries, 'entry')}, {size}"]
     if contents.oldest and contents.newest:
         tokens = f"{contents.prompt_tokens:,} prompt and {contents.completion_tokens:,} completion tokens"
         lines.append(f"made {contents.oldest:%Y-%m-%d} to {contents.newest:%Y-%m-%d}, for {tokens}")
@@ -70,10 +70,10 @@ def _verify(store: Store, arguments: Namespace) -> list[str]:
     if not faults:
         redacted = sum(bool(entry.redacted) for entry in store)
         unseen = f"; {redacted:,} redacted, which are checked where they are used" if redacted else ""
-        return [f"{store.folder}: {_entries(store.count())}, all sound{unseen}"]
+        return [f"{store.folder}: {counted(store.count(), 'entry')}, all sound{unseen}"]
     if arguments.remove:
         store.remove(faults)
-        return [*lines, f"{store.folder}: removed {_entries(len(faults))}"]
+        return [*lines, f"{store.folder}: removed {counted(len(faults), 'entry')}"]
     raise CacheError("\n".join([*lines, f"{store.folder}: {len(faults)} unsound; --remove drops them"]))
 
 
@@ -83,7 +83,7 @@ def _prune(store: Store, arguments: Namespace) -> list[str]:
     except OverflowError:
         limit = datetime.min.replace(tzinfo=timezone.utc)
     dropped = store.prune(limit)
-    return [f"{store.folder}: dropped {_entries(dropped)}, kept {store.count()}"]
+    return [f"{store.folder}: dropped {counted(dropped, 'entry')}, kept {store.count()}"]
 
 
 def _export(store: Store, arguments: Namespace) -> list[str]:
@@ -93,9 +93,9 @@ def _export(store: Store, arguments: Namespace) -> list[str]:
         raise CacheError("\n".join([*faults, f"{file}: NOT written; {to_do}"]))
     saved = Cassette(file).save(entries, complete=True)
     if saved.refused:
-        msg = "\n".join([*map(str, saved.refused), f"{file}: written without them, {_entries(saved.entries)}"])
+        msg = "\n".join([*map(str, saved.refused), f"{file}: written without them, {counted(saved.entries, 'entry')}"])
         raise CacheError(msg)
-    return [f"{file}: {_entries(saved.entries)}"]
+    return [f"{file}: {counted(saved.entries, 'entry')}"]
 
 
 def _import(store: Store, arguments: Namespace) -> list[str]:
@@ -108,7 +108,7 @@ def _import(store: Store, arguments: Namespace) -> list[str]:
         # Of two entries with one key the later one is kept.
         news = [entry for key, entry in entries.items() if key not in kept or entry.made_at > kept[key].made_at]
         store.put_many(news)
-        lines.append(f"{file}: took {len(news)} of {_entries(len(entries))}")
+        lines.append(f"{file}: took {len(news)} of {counted(len(entries), 'entry')}")
     return lines
 
 
@@ -121,15 +121,11 @@ def _verify_cassette(file: Path) -> list[str]:
         raise CacheError("\n".join([*map(str, faults), f"{file}: {len(faults)} unsound; {to_do}"]))
     bare = sum(not entry.digest for entry in Cassette(file).entries.values())
     unseen = f"; {bare:,} without a digest: of these an edited reply is not seen" if bare else ""
-    return [f"{file}: {_entries(count)}, all sound{unseen}"]
+    return [f"{file}: {counted(count, 'entry')}, all sound{unseen}"]
 
 
 def _warn(text: str) -> None:
     write(sys.stderr, f"ragmetrics: {text}\n")
-
-
-def _entries(count: int) -> str:
-    return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
 
 def _action(
@@ -186,6 +182,8 @@ CACHE = Command(
         _action(
             "import", "Take over the entries of cassettes.", _import, "files", type=Path, metavar="FILE", nargs="+"
         ),
-        _action("clear", "Drop everything.", lambda store, _: [f"{store.folder}: dropped {_entries(store.clear())}"]),
+        _action(
+            "clear", "Drop everything.", lambda store, _: [f"{store.folder}: dropped {counted(store.clear(), 'entry')}"]
+        ),
     ),
 )

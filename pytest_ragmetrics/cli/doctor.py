@@ -51,6 +51,7 @@ from pytest_ragmetrics.text.unicode import printable
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.settings import Option
+from pytest_ragmetrics.runs.wording.figures import counted
 
 PLUGIN = "ragmetrics"
 MODULE = "pytest_ragmetrics.plugin"
@@ -537,7 +538,7 @@ def _examined_project(project: Project) -> CommandResult:
     if project.arguments.json:
         rows = [{"ok": not check.to_do, **check._asdict()} for check in checks]
         return CommandResult(lines=as_json(ok=not open_, checks=rows), status=int(open_ > 0))
-    last = "all well" if not open_ else f"{open_} {'thing' if open_ == 1 else 'things'} to do"
+    last = "all well" if not open_ else f"{counted(open_, 'thing')} to do"
     lines = fitted([line for check in checks for line in check.lines()])
     return CommandResult(lines=[*lines, last], status=int(open_ > 0))
 

@@ -73,11 +73,12 @@ def _write(
     document: Document, comparison: RunComparison | None, files: dict[str, Path], history: History | None = None
 ) -> list[str]:
     from pytest_ragmetrics.report.files import RENDERERS
+    from pytest_ragmetrics.runs.wording.figures import counted
 
     count = len(document.tests)
     for name, path in files.items():
         write_atomically(path, RENDERERS[name](document, comparison, history))
-    return [f"{path}: written, {count:,} {'test' if count == 1 else 'tests'}" for path in files.values()]
+    return [f"{path}: written, {counted(count, 'test')}" for path in files.values()]
 
 
 def _history(arguments: argparse.Namespace) -> list[str]:

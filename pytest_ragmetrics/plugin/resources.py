@@ -68,7 +68,9 @@ class SessionBudget:
         requests = None if self.forecast is None else self.forecast.requests_of(report.nodeid)
         if requests is None or (report.when != "call" and not report.failed):
             return
-        skip(report, f"dry run: {requests} {'request' if requests == 1 else 'requests'}")
+        from pytest_ragmetrics.runs.wording.figures import counted
+
+        skip(report, f"dry run: {counted(requests, 'request')}")
 
     def to_row(self) -> dict[str, Any]:
         """Return what a worker used or would use, as JSON builtins."""

@@ -11,7 +11,7 @@ from pytest_ragmetrics.report.sample_view import ChangeNote, Scale
 from pytest_ragmetrics.runs.compare import MetricChange, RunComparison
 from pytest_ragmetrics.runs.records import Document, GateOutcome, GateRecord, Record, RegressionRecord, Threshold
 from pytest_ragmetrics.runs.tables import ANEW
-from pytest_ragmetrics.runs.wording.figures import bound_text, counted, score_text
+from pytest_ragmetrics.runs.wording.figures import agreeing, bound_text, counted, score_text
 from pytest_ragmetrics.runs.wording.runs import (
     MetricTally,
     by_metric,
@@ -221,7 +221,7 @@ def _open(gate: GateRecord) -> str:
         more = "more rows" if gate.more is None else counted(gate.more, "more row")
         return ANEW if gate.regression else f"{more} would settle it"
     if gate.outcome == "failed" and gate.unscored and gate.regression is None and _reaches(gate):
-        return f"{gate.unscored:,} of its rows {'has' if gate.unscored == 1 else 'have'} no score"
+        return f"{gate.unscored:,} of its rows {agreeing(gate.unscored, 'has')} no score"
     return ""
 
 

@@ -36,7 +36,7 @@ from pytest_ragmetrics.report.trends import Trend, Trends
 from pytest_ragmetrics.runs.compare import Incomparable, RunComparison
 from pytest_ragmetrics.runs.origin import OriginView, build_origin, started_text
 from pytest_ragmetrics.runs.records import Document, GateRecord, Record, RunRecord, TestRecord
-from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, counted, duration_text
+from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, agreeing, counted, duration_text
 from pytest_ragmetrics.runs.wording.runs import (
     beside_lines,
     headline,
@@ -256,7 +256,7 @@ def _news(
         said = said[:1].upper() + said[1:]
     else:
         bad = [line for line in gates if _is_bad(line.view)]
-        holds = f", and {_gate_names(bad)} {'does' if len(bad) == 1 else 'do'} not hold" if bad else ""
+        holds = f", and {_gate_names(bad)} {agreeing(len(bad), 'does')} not hold" if bad else ""
         said = headline(Counter(status_of(pair.test) for pair in pairs)) + holds
     return said + (", then the run stopped early" if is_cut_short(run) else "")
 
@@ -265,17 +265,17 @@ def _worse(counts: Mapping[TestKind, int], gates: Sequence[GateLine]) -> Iterato
     """Yield what got worse: tests, then gates."""
     newly, new, lost = (counts.get(kind, 0) for kind in ("newly fails", "fails, new", "no score"))
     if newly:
-        yield f"{counted(newly, 'test')} newly {'fails' if newly == 1 else 'fail'}"
+        yield f"{counted(newly, 'test')} newly {agreeing(newly, 'fails')}"
     if new:
-        yield f"{counted(new, 'new test')} {'fails' if new == 1 else 'fail'}"
+        yield f"{counted(new, 'new test')} {agreeing(new, 'fails')}"
     fallen = [line for line in gates if line.view.newly]
     first = [line for line in gates if _is_bad(line.view) and not line.view.compared]
     if lost and not newly and not new:
-        yield f"{counted(lost, 'test')} {'has' if lost == 1 else 'have'} no score"
+        yield f"{counted(lost, 'test')} {agreeing(lost, 'has')} no score"
     if fallen:
-        yield f"{_gate_names(fallen)} no longer {'holds' if len(fallen) == 1 else 'hold'}"
+        yield f"{_gate_names(fallen)} no longer {agreeing(len(fallen), 'holds')}"
     if first:
-        yield f"{_gate_names(first, new='new ')} {'does' if len(first) == 1 else 'do'} not hold"
+        yield f"{_gate_names(first, new='new ')} {agreeing(len(first), 'does')} not hold"
 
 
 def _gate_names(gates: Sequence[GateLine], new: str = "") -> str:
@@ -289,11 +289,11 @@ def _gate_names(gates: Sequence[GateLine], new: str = "") -> str:
 def _nothing_worse(counts: Mapping[TestKind, int], gates: Sequence[GateLine]) -> str:
     passing, before, fixed = (counts.get(kind, 0) for kind in ("passes as before", "fails as before", "fixed"))
     sides = [f"all {passing:,} that passed before pass"] if passing > 1 else []
-    sides += [f"{fixed:,} {'is' if fixed == 1 else 'are'} fixed"] if fixed else []
-    sides += [f"{before:,} {'fails' if before == 1 else 'fail'} as before"] if before else []
+    sides += [f"{fixed:,} {agreeing(fixed, 'is')} fixed"] if fixed else []
+    sides += [f"{before:,} {agreeing(before, 'fails')} as before"] if before else []
     still = [line for line in gates if _is_bad(line.view)]
     if still and not sides:
-        sides = [f"{_gate_names(still)} {'does' if len(still) == 1 else 'do'} not hold, as before"]
+        sides = [f"{_gate_names(still)} {agreeing(len(still), 'does')} not hold, as before"]
     return f"Nothing got worse{': ' if sides else ''}{', '.join(sides)}"
 
 
@@ -306,7 +306,7 @@ def _title(
         return "\u2713 nothing got worse" if worse is None else f"\u2717 {worse}"
     failing = counts.get("fails", 0) + counts.get("no score", 0)
     if failing:
-        return f"\u2717 {failing:,} of {counted(len(pairs), 'test')} {'fails' if failing == 1 else 'fail'}"
+        return f"\u2717 {failing:,} of {counted(len(pairs), 'test')} {agreeing(failing, 'fails')}"
     bad = [line for line in gates if _is_bad(line.view)]
     return f"\u2717 {_gate_names(bad)}" if bad else f"\u2713 {counted(counts.get('passes', 0), 'test')} passed"
 

@@ -17,6 +17,7 @@ from pytest_ragmetrics.report.history import GatePoint, History, HistoryRun, Met
 from pytest_ragmetrics.runs.tables import judging_changes
 from pytest_ragmetrics.runs.wording.figures import (
     SHOWN,
+    agreeing,
     and_more,
     bound_text,
     cost_text,
@@ -181,7 +182,7 @@ def build_trends(history: History) -> Trends:
 def _headline(failing: int, new: int | None) -> str:
     if not failing:
         return "No test fails"
-    fails = f"{counted(failing, 'test')} {'fails' if failing == 1 else 'fail'}"
+    fails = f"{counted(failing, 'test')} {agreeing(failing, 'fails')}"
     return fails if new is None else f"{fails}, {new or 'none'} of them newly"
 
 

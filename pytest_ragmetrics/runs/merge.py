@@ -10,7 +10,7 @@ from typing import TypeAlias
 from pytest_ragmetrics.runs.records import Document, Judging, RunRecord, Setting, TestRecord, held_to_bounds, position
 from pytest_ragmetrics.runs.revision import short_commit
 from pytest_ragmetrics.runs.tables import judging_changes
-from pytest_ragmetrics.runs.wording.figures import counted, named
+from pytest_ragmetrics.runs.wording.figures import agreeing, counted, named
 
 #: Exit statuses of pytest from the best to the worst; a shard without tests (5) does not count.
 _STATUSES = (5, 0, 1, 2, 4, 3)
@@ -144,13 +144,13 @@ def _notes(
     yield from dict.fromkeys(note for run in runs for note in run.notes)
     if repeated:
         changed = f"; {sum(repeated.values())} of them came out differently before" if any(repeated.values()) else ""
-        ran = f"{counted(len(repeated), 'test')} {'was' if len(repeated) == 1 else 'were'} run more than once"
+        ran = f"{counted(len(repeated), 'test')} {agreeing(len(repeated), 'was')} run more than once"
         yield f"{ran}, and the run that started last counts{changed}"
     if decided:
-        were = "was" if decided == 1 else "were"
+        were = agreeing(decided, "was")
         yield f"{counted(decided, 'gate')} that no single run could decide {were} decided over all of them"
     if waiting := len(waiting_gates(tests)):
-        which = f"{counted(waiting, 'regression gate')} {'is' if waiting == 1 else 'are'} not decided"
+        which = f"{counted(waiting, 'regression gate')} {agreeing(waiting, 'is')} not decided"
         yield f"{which}: that takes all tests of the set, and --baseline=FILE"
     for what, values in (
         ("version of pytest-ragmetrics", {run.ragmetrics for run in runs}),

@@ -18,6 +18,7 @@ from pytest_ragmetrics.runs.records import Judging, Record, RegressionRecord, fu
 from pytest_ragmetrics.runs.wording.figures import (
     NOTHING_TO_CHECK,
     SHOWN,
+    agreeing,
     and_more,
     checked_text,
     counted,
@@ -451,7 +452,7 @@ def _doubts(partial: str, rewritten: int, *, found: int, asked: int) -> Iterator
         others = f", {rewritten} ask another question under the same id" if rewritten else ""
         yield f"{found} of the {counted(asked, 'row')} of the baseline can be compared, fewer than 80 %{others}"
     elif found < FEWEST:
-        yield f"{counted(found, 'row')} {'is' if found == 1 else 'are'} compared, and {FEWEST} are the least"
+        yield f"{counted(found, 'row')} {agreeing(found, 'is')} compared, and {FEWEST} are the least"
 
 
 def _check_comparable(here: Column, there: Column, both: Sequence[str]) -> None:

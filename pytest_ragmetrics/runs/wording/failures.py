@@ -14,6 +14,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     INCONCLUSIVE,
     SHORT,
     SHOWN,
+    agreeing,
     and_more,
     checked_text,
     counted,
@@ -274,7 +275,7 @@ def explain_unscored(
     hint: str = "; skip_unscored=True leaves them out",
 ) -> list[str]:
     """Return the lines that say which rows of a set have no score, by name and reason, so that no figure is given."""
-    of_all = f"{len(unscored)} of {total} rows {'is' if len(unscored) == 1 else 'are'} unscored"
+    of_all = f"{len(unscored)} of {total} rows {agreeing(len(unscored), 'is')} unscored"
     lines = [f"{printable(metric)}: {of_all}{hint}"]
     lines += [f"  {named(name)}: {readable(reason)}" for name, reason in unscored[:SHOWN]]
     return lines + and_more(len(unscored))

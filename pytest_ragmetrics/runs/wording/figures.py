@@ -25,6 +25,8 @@ INCONCLUSIVE = "inconclusive: too few rows to tell"
 CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!="}
 #: How many characters of a text a line has.
 SHORT = 300
+# Verbs that lose more than their last letter after another number than one.
+_PLURALS = {"is": "are", "was": "were", "has": "have", "does": "do"}
 _NAME_LIMIT = 200
 # A letter, in a cell of a table; and how narrow a column of texts may become.
 _NO_NUMBER = re.compile(r"[^\W\d_]")
@@ -141,10 +143,20 @@ def similarity_text(similarity: float) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun.
 
-    >>> counted(1, "test"), counted(1200, "test")
-    ('1 test', '1,200 tests')
+    >>> counted(1, "test"), counted(1200, "test"), counted(2, "entry")
+    ('1 test', '1,200 tests', '2 entries')
     """
-    return f"{number:,} {noun if number == 1 else noun + 's'}"
+    plural = noun.removesuffix("y") + "ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def agreeing(number: int, verb: str) -> str:
+    """Return a verb as it stands after a number of things.
+
+    >>> agreeing(1, "is"), agreeing(2, "is"), agreeing(0, "fails")
+    ('is', 'are', 'fail')
+    """
+    return verb if number == 1 else _PLURALS.get(verb, verb.removesuffix("s"))
 
 
 def checked_text(checked: int, vacuous: int) -> str:

@@ -24,6 +24,7 @@ from pytest_ragmetrics.runs.records import (
 from pytest_ragmetrics.runs.wording.figures import (
     INCONCLUSIVE,
     NOTHING_TO_CHECK,
+    agreeing,
     checked_text,
     counted,
     money_text,
@@ -323,7 +324,7 @@ def beside_lines(tests: Sequence[TestRecord]) -> list[str]:
         and (function_name(test.id), record.metric) not in gated
         for test, record in scored
     )
-    were = "was" if forgotten == 1 else "were"
+    were = agreeing(forgotten, "was")
     lines = [f"{forgotten:,} of {counted(len(scored), 'score')} {were} compared with nothing"] if forgotten else []
     for metric, rows in by_metric(record for test in tests for record in test.calibration).items():
         judges = "".join(f" by {judge}" for judge in judges_of(rows))
