@@ -47,11 +47,11 @@ from pytest_ragmetrics.judges.schema import extract_json, parse_json, validate
 from pytest_ragmetrics.judges.specs import DEFAULT_REASON, make_judge, meant_by, panel_members
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import shown
+from pytest_ragmetrics.runs.wording.figures import counted
 from pytest_ragmetrics.text.unicode import printable
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.settings import Option
-from pytest_ragmetrics.runs.wording.figures import counted
 
 PLUGIN = "ragmetrics"
 MODULE = "pytest_ragmetrics.plugin"
