@@ -321,3 +321,21 @@ def test_the_regression_gates_of_a_function_share_one_alpha(run: RunPytest) -> N
     result = run(test_drop=suite)
     assert result.ret != 0
     assert "share one alpha=, and here it is 0.01 and 0.05; write the same in each" in result.stdout.str()
+
+
+def test_a_metric_of_the_suite_has_its_own_scale(run: RunPytest, scored: Scored) -> None:
+    """Equal scores decide nothing without the ends of the scale, which the registry does not know."""
+    suite = """
+        import pytest
+        from pytest_ragmetrics import metric
+        @metric(scale=(0.0, 10.0))
+        def stars(response):
+            return 9.0
+        @pytest.mark.rag_gate("stars", mean=7, confidence=0.9)
+        @pytest.mark.rag_dataset([{"response": f"{n}"} for n in range(30)], metrics=[stars])
+        def test_stars(rag_sample):
+            pass
+    """
+    run("--rag-json=out.json", test_suite=suite).assert_outcomes(passed=31)
+    (gate,) = (test["gate"] for test in scored().values() if test["gate"])
+    assert 7.0 < gate["low"] < 9.0 < gate["high"] < 10.0
