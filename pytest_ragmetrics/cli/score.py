@@ -57,9 +57,9 @@ def _score(arguments: argparse.Namespace) -> CommandResult:
 def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Namespace, budget: Budget) -> BudgetUse:
     """Score the rows that are left, and return what other processes spent; an error that ends it names the journal."""
     from pytest_ragmetrics.core import loop
-    from pytest_ragmetrics.core.codec import dump
     from pytest_ragmetrics.core.progress import Progress
     from pytest_ragmetrics.evaluation.score import RowScorer, bounded_metrics, score_rows
+    from pytest_ragmetrics.evaluation.score_files import row_data
     from pytest_ragmetrics.evaluation.scoring import OwnSession, shared_cache
     from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
     from pytest_ragmetrics.judges.transports.budget import BudgetUse
@@ -83,7 +83,7 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Names
             return score_rows_on_ray(rows, metrics, take, address=address, limits=budget.limits, **options)
         scorer = RowScorer(metrics, CircuitBreaker(arguments.concurrency), gives_up=True)
         with OwnSession(folder, arguments.concurrency, budget=budget, **shared) as session:
-            writing = score_rows(rows, scorer, session, votes=arguments.votes, take=lambda answer: take(dump(answer)))
+            writing = score_rows(rows, scorer, session, votes=arguments.votes, take=lambda row: take(row_data(row)))
             loop.run(writing)
         return BudgetUse()
     except RagMetricsError as error:

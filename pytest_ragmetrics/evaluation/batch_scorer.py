@@ -11,12 +11,13 @@ from pytest_ragmetrics.datasets.reading import read_object
 from pytest_ragmetrics.datasets.streaming import LoggedRow, logged_rows
 from pytest_ragmetrics.evaluation.assert_sample import BoundedMetric
 from pytest_ragmetrics.evaluation.score import RowScorer, bounded_metrics, score_rows
-from pytest_ragmetrics.evaluation.score_files import ScoredAnswer, arrow_schema
+from pytest_ragmetrics.evaluation.score_files import arrow_schema, score_columns
 from pytest_ragmetrics.evaluation.scoring import OwnSession, shared_cache
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.judges.transports.budget import Budget
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.runs.records import TestRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,9 +92,9 @@ class BatchScorer:
         """Do as a call, on the background loop."""
         return self.written(batch, await self.answers(self.read(batch)))
 
-    async def answers(self, rows: Sequence[LoggedRow]) -> list[ScoredAnswer]:
+    async def answers(self, rows: Sequence[LoggedRow]) -> list[TestRecord]:
         """Return the rows with their scores."""
-        answers: list[ScoredAnswer] = []
+        answers: list[TestRecord] = []
         if self._session is None:
             shared = {} if self.cache_dir is None else shared_cache()
             self._session = OwnSession(self.cache_dir, self.concurrency, budget=self.budget, **shared)
@@ -109,10 +110,10 @@ class BatchScorer:
             raise TypeError(f"a batch is a pandas frame or an Arrow table, not {type(batch).__name__}")
         return list(logged_rows(read_object(batch), "batch")) if len(batch) else []
 
-    def written(self, batch: Any, answers: Sequence[ScoredAnswer]) -> Any:
+    def written(self, batch: Any, answers: Sequence[TestRecord]) -> Any:
         """Return a batch with the columns of its answers."""
         shape = arrow_schema({}, (each.metric.name for each in self.metrics), {})
-        rows = [answer.columns() for answer in answers]
+        rows = [score_columns(answer) for answer in answers]
         columns = {field.name: [row[field.name] for row in rows] for field in shape}
         if hasattr(batch, "assign"):
             import pandas as pd

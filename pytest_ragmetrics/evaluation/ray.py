@@ -26,12 +26,13 @@ from pytest_ragmetrics.datasets.streaming import LoggedRow
 from pytest_ragmetrics.evaluation.assert_sample import BoundedMetric
 from pytest_ragmetrics.evaluation.batch_scorer import BatchScorer
 from pytest_ragmetrics.evaluation.score import bounded_metrics
-from pytest_ragmetrics.evaluation.score_files import ScoredAnswer
+from pytest_ragmetrics.evaluation.score_files import row_data
 from pytest_ragmetrics.evaluation.scoring import shared_cache
 from pytest_ragmetrics.judges.transports.breaker import RETRY_AFTER
 from pytest_ragmetrics.judges.transports.budget import Budget, BudgetUse, Limits, Receipt, reached
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.runs.records import TestRecord
 
 if TYPE_CHECKING:
     from ray.data import Dataset
@@ -122,7 +123,7 @@ def score_rows_on_ray(
             for batch in scored.iter_batches(batch_format="pyarrow", batch_size=None):
                 for line in batch["row"].to_pylist():
                     answer = json.loads(line)
-                    if any(record["score"] is None for record in answer["scores"]):
+                    if any(record["score"] is None for record in answer["records"]):
                         pool.check_answering()
                     take(answer)
         return pool.used()
@@ -135,13 +136,13 @@ def _ray() -> Any:
 
 
 class _LineScorer(BatchScorer):
-    """Scores batches of rows that are JSON, into JSON of :class:`ScoredAnswer`."""
+    """Scores batches of rows that are JSON, into JSON of these with their scores."""
 
     def read(self, batch: Any) -> list[LoggedRow]:
         return [load(LoggedRow, json.loads(line)) for line in batch["row"].to_pylist()]
 
-    def written(self, batch: Any, answers: Sequence[ScoredAnswer]) -> Any:
-        return batch.set_column(0, "row", [[answer.to_json() for answer in answers]])
+    def written(self, batch: Any, answers: Sequence[TestRecord]) -> Any:
+        return batch.set_column(0, "row", [[json.dumps(row_data(row), ensure_ascii=False) for row in answers]])
 
 
 class _Pool:
@@ -309,9 +310,9 @@ class ScoringActor:
         await self._end(key)
         return self._scorer.written(batch, answers)
 
-    async def _one_by_one(self, rows: Sequence[LoggedRow]) -> list[ScoredAnswer]:
+    async def _one_by_one(self, rows: Sequence[LoggedRow]) -> list[TestRecord]:
         """Score rows of which one may have killed the worker: Ray would try again without end."""
-        answers: list[ScoredAnswer] = []
+        answers: list[TestRecord] = []
         for row in rows:
             key = f"{row.number} {hashlib.sha256(_text(row).encode()).hexdigest()}"
             is_given_up = await self._begin(key) >= _ATTEMPTS

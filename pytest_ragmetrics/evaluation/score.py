@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.streaming import LoggedRow
 from pytest_ragmetrics.evaluation.assert_sample import BoundedMetric
-from pytest_ragmetrics.evaluation.score_files import ScoredAnswer, write_scores
+from pytest_ragmetrics.evaluation.score_files import scored_row, write_scores
 from pytest_ragmetrics.evaluation.scoring import UNDER_WAY, Scorer
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring
@@ -34,7 +34,7 @@ from pytest_ragmetrics.metrics.base import Metric, check_metrics
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.metrics.votes import voting
-from pytest_ragmetrics.runs.records import Record, record_of
+from pytest_ragmetrics.runs.records import Record, TestRecord, record_of
 from pytest_ragmetrics.runs.wording.figures import counted
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _AHEAD = 16
 # How many rows at the end of a journal are asked for again where they have no score: more than may be under way.
 _ASKED_AGAIN = 1_000
 # Of the head of a journal; grows when rows are written in another way.
-_VERSION = 1
+_VERSION = 2
 _EMPTY = Sample()
 
 
@@ -72,7 +72,7 @@ async def score_rows(
     session: context.Session,
     *,
     votes: int | None,
-    take: Callable[[ScoredAnswer], object],
+    take: Callable[[TestRecord], object],
 ) -> None:
     """Score rows, many at a time, and pass them to ``take`` in their order.
 
@@ -80,7 +80,7 @@ async def score_rows(
     """
     width = UNDER_WAY * session.concurrency
     places = asyncio.Semaphore(_AHEAD * width)
-    done: dict[int, ScoredAnswer] = {}
+    done: dict[int, TestRecord] = {}
     numbered = enumerate(rows)
     following = 0
 
@@ -128,14 +128,11 @@ class RowScorer:
         """End the thread of metrics that are not ours."""
         self._scorer.thread.shutdown(wait=False, cancel_futures=True)
 
-    async def score(self, row: LoggedRow) -> ScoredAnswer:
+    async def score(self, row: LoggedRow) -> TestRecord:
         """Return the row with its scores."""
         with context.changed(beside=[each.metric for each in self._metrics]):
             records = await loop.gather_or_cancel(self._record(row, each) for each in self._metrics)
-        scores = tuple(replace(record, sample=_EMPTY) for record in records)
-        # What looks like a key is masked there.
-        sample = records[0].sample
-        return ScoredAnswer(file=row.file, number=row.number, line=row.line, sample=sample, scores=scores)
+        return scored_row(row.file, row.number, row.line, records)
 
     async def _record(self, row: LoggedRow, bounded: BoundedMetric) -> Record:
         metric = bounded.metric
@@ -253,18 +250,18 @@ class Journal:
 
     def _pass_over(self, done: Iterable[tuple[LoggedRow | None, Any]]) -> None:
         for given, row in done:
-            if given is None or row["sample"] != dump(given.sample or _EMPTY, text=_written):
+            if given is None or row["records"][0]["sample"] != dump(given.sample or _EMPTY, text=_written):
                 what = f"row {self.rows + 1} is not that of the files given now"
                 raise ArgumentError(f"{self.path}: {what}; give the same files, or remove it to start over")
             self._count(row)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Write a :class:`ScoredAnswer` that is JSON builtins."""
+        """Write a row that is JSON builtins."""
         if not self.rows:
             self._write(self._head)
         self._write(row)
         self._count(row)
-        self.usage = sum((Usage(**record["usage"]) for record in row["scores"]), start=self.usage)
+        self.usage = sum((Usage(**record["usage"]) for record in row["records"]), start=self.usage)
 
     def note(self) -> str:
         """Return what the line of progress says behind the count."""
@@ -293,7 +290,7 @@ class Journal:
         try:
             row = json.loads(line)
             if is_row:
-                _ = row["sample"], _is_scored(row)
+                _ = row["records"][0]["sample"], _is_scored(row)
         except (ValueError, TypeError, LookupError) as error:
             msg = f"{self.path}: the line behind row {self.rows} is no row; remove the file to start over"
             raise ArgumentError(msg) from error
@@ -320,12 +317,12 @@ class Journal:
 
     def _count(self, row: Mapping[str, Any]) -> None:
         self.rows += 1
-        for record in row["scores"]:
+        for record in row["records"]:
             self.tallies[record["metric"]].add(record)
 
 
 def _is_scored(row: Any) -> bool:
-    return all(record["score"] is not None for record in row["scores"])
+    return all(record["score"] is not None for record in row["records"])
 
 
 def _written(text: str) -> str:

@@ -6,7 +6,7 @@ import json
 import platform
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 #: The endings of the files.
 ENDINGS = (".jsonl", PARQUET)
 _ROWS_OF_BATCH = 1000
+_SAME = Sample()
 #: The columns of one metric, behind its name and ``_``, and what they hold.
 COLUMNS: Mapping[str, type] = {
     "score": float,
@@ -46,27 +47,9 @@ COLUMNS: Mapping[str, type] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScoredAnswer:
-    """A row of a file with its records by metric, whose own samples are empty: ``sample`` is that of all.
-
-    ``number`` counts the rows of ``file`` from 1, ``line`` is where it begins. A row that could not be read has an
-    empty sample, and the reason in each record.
-    """
-
-    file: str
-    number: int
-    line: int | None
-    sample: Sample
-    scores: tuple[Record, ...]
-
-    def columns(self) -> dict[str, Any]:
-        """Return the scores as flat columns, ``METRIC_score`` and so on."""
-        return {f"{record.metric}_{name}": value for record in self.scores for name, value in _columns(record).items()}
-
-    def to_json(self) -> str:
-        """Return it as one line of JSON."""
-        return json.dumps(dump(self), ensure_ascii=False, allow_nan=False)
+def score_columns(test: TestRecord) -> dict[str, Any]:
+    """Return the scores of a row as flat columns, ``METRIC_score`` and so on."""
+    return {f"{record.metric}_{name}": value for record in test.records for name, value in _columns(record).items()}
 
 
 def _columns(record: Record) -> dict[str, Any]:
@@ -104,15 +87,15 @@ def load_scores(path: str | Path) -> Evaluation:
     """
     rows: list[Row] = []
     records: dict[str, Record] = {}
-    for answer in read_scores(Path(path)):
-        for record in answer.scores:
+    for test in read_scores(Path(path)):
+        for record in test.records:
             if record.score is not None or record.metric not in records:
                 records[record.metric] = record
         rows.append(
             Row(
-                sample=answer.sample,
-                results={record.metric: result_of(record) for record in answer.scores if record.score is not None},
-                unscored={record.metric: record.reason or "" for record in answer.scores if record.score is None},
+                sample=test.records[0].sample,
+                results={record.metric: result_of(record) for record in test.records if record.score is not None},
+                unscored={record.metric: record.reason or "" for record in test.records if record.score is None},
             )
         )
     return Evaluation(
@@ -125,13 +108,11 @@ def load_scores(path: str | Path) -> Evaluation:
 
 def read_run(path: Path) -> Document:
     """Return the record of a run in a file of ``--rag-json`` or of ``ragmetrics score``; raise ``DocumentError``."""
-    return _document(path) if path.suffix in ENDINGS else read_document(path)
-
-
-def _document(path: Path) -> Document:
-    tests = tuple(map(_test, read_scores(path)))
-    judges = sorted({record.judge for test in tests for record in test.records if record.judge is not None})
+    if path.suffix not in ENDINGS:
+        return read_document(path)
+    tests = tuple(read_scores(path))
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(path.stat().st_mtime))
+    judges = sorted({record.judge for test in tests for record in test.records if record.judge is not None})
     run = RunRecord(
         started=started,
         duration=0.0,
@@ -145,22 +126,41 @@ def _document(path: Path) -> Document:
     return Document(run=run, tests=tests)
 
 
-def _test(answer: ScoredAnswer) -> TestRecord:
-    name = f"{answer.number}" if answer.sample.id is None else f"{answer.number}-{answer.sample.id}"
+def scored_row(file: str, number: int, line: int | None, records: Sequence[Record]) -> TestRecord:
+    """Return a row of a file with its scores, as a test; rows are counted from 1."""
+    sample = records[0].sample
     return TestRecord(
-        id=f"{answer.file}[{name}]",
-        file=answer.file,
-        line=answer.line,
-        outcome="failed" if any(record.outcome in ("failed", "unscored") for record in answer.scores) else "passed",
+        id=f"{file}[{number}]" if sample.id is None else f"{file}[{number}-{sample.id}]",
+        file=file,
+        line=line,
+        outcome="failed" if any(record.outcome in ("failed", "unscored") for record in records) else "passed",
         duration=0.0,
         attempts=1,
         message=None,
-        records=tuple(replace(record, sample=answer.sample) for record in answer.scores),
+        records=tuple(records),
         gate=None,
     )
 
 
-def read_scores(path: Path) -> Iterator[ScoredAnswer]:
+def row_data(row: TestRecord) -> dict[str, Any]:
+    """Return a row as JSON builtins; only its first record has the sample, which is that of all."""
+    first, *others = row.records
+    records = (first, *(replace(record, sample=_SAME) for record in others))
+    return {**dump(replace(row, records=())), "records": dump(records)}
+
+
+def _row(data: Any) -> TestRecord:
+    """Return a row that :func:`row_data` gave, or an early version wrote; raise ``CodecError``."""
+    if isinstance(data, dict) and "scores" in data:
+        scores = load(tuple[Record, ...], data["scores"], place="scores")
+        sample = load(Sample, data.get("sample"), place="sample")
+        records = [replace(record, sample=sample) for record in scores]
+        return scored_row(data["file"], data["number"], data["line"], records)
+    row = load(TestRecord, data)
+    return replace(row, records=tuple(replace(record, sample=row.records[0].sample) for record in row.records))
+
+
+def read_scores(path: Path) -> Iterator[TestRecord]:
     """Yield the rows of a file of scores one by one; raise ``DocumentError``."""
     if path.suffix not in ENDINGS:
         raise DocumentError(f"scores are in files that end in {' or '.join(ENDINGS)}", file=path)
@@ -168,10 +168,10 @@ def read_scores(path: Path) -> Iterator[ScoredAnswer]:
     try:
         for line in _parquet_lines(path) if path.suffix == PARQUET else _lines(path):
             number += 1
-            yield load(ScoredAnswer, json.loads(line))
+            yield _row(json.loads(line))
     except OSError as error:
         raise DocumentError(error.strerror or str(error), file=path) from error
-    except (CodecError, ValueError, RecursionError) as error:
+    except (CodecError, LookupError, ValueError, RecursionError) as error:
         msg = f"row {number} is not one that ragmetrics score wrote: {error}"
         raise DocumentError(msg, file=path) from error
     if not number:
@@ -194,9 +194,9 @@ def _parquet_lines(path: Path) -> Iterator[str]:
 
 
 def write_scores(path: Path, lines: Iterable[str], metrics: Sequence[str]) -> None:
-    """Write the rows, each a text of :meth:`ScoredAnswer.to_json`, so that readers see all of them or the old file.
+    """Write the rows, each the JSON of :func:`row_data`, so that readers see all of them or the old file.
 
-    Parquet has columns ``id``, ``user_input`` and ``response``, those of :meth:`ScoredAnswer.columns`, and the text.
+    Parquet has columns ``id``, ``user_input`` and ``response``, those of :func:`score_columns`, and the text.
     """
     with writing_atomically(path) as part:
         if path.suffix == PARQUET:
@@ -220,10 +220,10 @@ def _batch(lines: Sequence[str], shape: pa.Schema) -> pa.RecordBatch:
 
     rows = []
     for line in lines:
-        answer = load(ScoredAnswer, json.loads(line))
-        sample = answer.sample
+        row = _row(json.loads(line))
+        sample = row.records[0].sample
         texts = {"id": sample.id, "user_input": sample.user_input, "response": sample.response, "row": line}
-        rows.append({**texts, **answer.columns()})
+        rows.append({**texts, **score_columns(row)})
     return pa.RecordBatch.from_pylist(rows, schema=shape)
 
 

@@ -27,12 +27,12 @@ from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
 from pytest_ragmetrics.evaluation.score import Journal, RowScorer, bounded_metrics, score_rows
-from pytest_ragmetrics.evaluation.score_files import ScoredAnswer, read_run, read_scores
+from pytest_ragmetrics.evaluation.score_files import read_run, read_scores
 from pytest_ragmetrics.evaluation.scoring import UNDER_WAY, OwnSession
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
-from pytest_ragmetrics.runs.records import DocumentError, read_document, record_of, result_of
+from pytest_ragmetrics.runs.records import DocumentError, TestRecord, read_document, record_of, result_of
 from tests.fake_openai import FakeOpenAI, failing
 from tests.unit.conftest import Call
 
@@ -137,10 +137,18 @@ def test_reports_are_made_of_scores(call: Call) -> None:
     assert call("diff", "scores.jsonl", "scores.jsonl", command="report")[0] == 0
 
 
+def test_scores_of_early_versions_are_read(call: Call) -> None:
+    """Their rows are those that this version writes of the same log."""
+    log([{**ROWS[0]}, {"response": ["no text"]}])
+    call("log.jsonl", "--metrics", "quoted_spans_alignment=0.9,exact_match", "-o", "scores.jsonl")
+    early = Path(__file__).parents[1] / "data" / "scores_version_1.jsonl"
+    assert list(read_scores(early)) == list(read_scores(Path("scores.jsonl")))
+
+
 def test_what_is_no_file_of_scores_is_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its row or its ending; and without pyarrow, reading and writing say what to install."""
     call(*PLAIN, "-o", "scores.jsonl")
-    with pytest.raises(DocumentError, match=r"row 1 is not one that ragmetrics score wrote: the document lacks file"):
+    with pytest.raises(DocumentError, match=r"row 1 is not one that ragmetrics score wrote: the document lacks"):
         load_scores("log.jsonl")
     with pytest.raises(DocumentError, match=r"scores are in files that end in \.jsonl or \.parquet"):
         load_scores("scores.csv")
@@ -173,7 +181,7 @@ def test_a_killed_run_is_taken_up(call: Call, server: FakeOpenAI, monkeypatch: p
         stream.write(b'{"file": "log.jso')
     status, out, _ = call(*args)
     assert (status, out.splitlines()[0]) == (0, f"scores.jsonl: 30 rows scored, {before} of them by an earlier run")
-    assert [row.sample.id for row in read_scores(Path("scores.jsonl"))] == [f"q{n}" for n in range(30)]
+    assert [row.records[0].sample.id for row in read_scores(Path("scores.jsonl"))] == [f"q{n}" for n in range(30)]
     # What was on its way when it was killed came to nobody, and three times as much may have waited for the store.
     assert server.duplicates <= 16
     assert server.answered - server.duplicates == 60
@@ -252,7 +260,7 @@ def test_rows_without_a_score_are_asked_again_only_at_the_end(call: Call, scored
 
 
 HEAD = json.dumps(dict.fromkeys(("version", "metrics", "judge", "embedder", "votes")))
-NO_ROWS = ("[]", '{"sample": {}}', '{"scores": [5]}', '{"scores": 5}', '{"scores": [{}]}')
+NO_ROWS = ("[]", '{"records": []}', '{"records": [5]}', '{"records": 5}', '{"records": [{}]}')
 
 
 @pytest.mark.parametrize(
@@ -277,7 +285,7 @@ def test_a_full_disk_is_told_and_one_process_writes(call: Call) -> None:
         assert (status, "another ragmetrics score is writing it" in err) == (2, True)
         journal._stream = Path("/dev/full").open("ab")  # noqa: SIM115 - the journal closes it
         with pytest.raises(RagMetricsError, match=r"scores.jsonl.part cannot be written: No space"):
-            journal.add({"sample": {}, "scores": []})
+            journal.add({"records": []})
     assert not Path("scores.jsonl.part").exists()
 
 
@@ -440,7 +448,7 @@ class FirstIsSlow(QuotedSpansAlignment):
 def test_rows_are_taken_in_order_and_few_at_a_time() -> None:
     """A slow row holds the later ones back, of which a bounded number is read meanwhile."""
     read = 0
-    taken: list[tuple[int, int]] = []
+    taken: list[tuple[str, int]] = []
 
     def rows() -> Iterator[LoggedRow]:
         nonlocal read
@@ -448,14 +456,14 @@ def test_rows_are_taken_in_order_and_few_at_a_time() -> None:
             sample = Sample(id=f"{read - 1}", response="It rains.", retrieved_contexts=["It rains."])
             yield LoggedRow(file="x", number=read, line=read, sample=sample)
 
-    def take(answer: ScoredAnswer) -> None:
-        taken.append((answer.number, read))
+    def take(row: TestRecord) -> None:
+        taken.append((row.id, read))
 
     scorer = RowScorer(bounded_metrics([FirstIsSlow()]), CircuitBreaker(1), gives_up=True)
     with OwnSession(None, 1) as session:
         loop.run(score_rows(rows(), scorer, session, votes=None, take=take))
-    assert [number for number, _ in taken] == list(range(1, 501))
-    assert taken[0] == (1, 16 * UNDER_WAY)
+    assert [name for name, _ in taken] == [f"x[{number}-{number - 1}]" for number in range(1, 501)]
+    assert taken[0][1] == 16 * UNDER_WAY
 
 
 @pytest.mark.parametrize(("samples", "votes"), [((0.0, 1.0), 2), ((), 1)])

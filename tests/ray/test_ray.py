@@ -214,6 +214,6 @@ def test_the_command_scores_on_a_cluster(
 def plain(line: str) -> dict[str, Any]:
     """Return a row of scores without what it cost."""
     row: dict[str, Any] = json.loads(line)
-    for record in row["scores"]:
+    for record in row["records"]:
         del record["usage"]
     return row
