@@ -58,9 +58,9 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Names
     """Score the rows that are left, and return what other processes spent; an error that ends it names the journal."""
     from pytest_ragmetrics.core import loop
     from pytest_ragmetrics.core.progress import Progress
-    from pytest_ragmetrics.evaluation.score import RowScorer, bounded_metrics, score_rows
+    from pytest_ragmetrics.evaluation.score import bounded_metrics, score_rows
     from pytest_ragmetrics.evaluation.score_files import row_data
-    from pytest_ragmetrics.evaluation.scoring import OwnSession, shared_cache
+    from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
     from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
     from pytest_ragmetrics.judges.transports.budget import BudgetUse
     from pytest_ragmetrics.runs.wording.figures import counted
@@ -81,9 +81,16 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Names
 
             address = arguments.on.removeprefix("ray").removeprefix("=") or None
             return score_rows_on_ray(rows, metrics, take, address=address, limits=budget.limits, **options)
-        scorer = RowScorer(metrics, CircuitBreaker(arguments.concurrency), gives_up=True)
         with OwnSession(folder, arguments.concurrency, budget=budget, **shared) as session:
-            writing = score_rows(rows, scorer, session, votes=arguments.votes, take=lambda row: take(row_data(row)))
+            writing = score_rows(
+                rows,
+                metrics,
+                session,
+                votes=arguments.votes,
+                take=lambda row: take(row_data(row)),
+                breaker=CircuitBreaker(arguments.concurrency),
+                gives_up=True,
+            )
             loop.run(writing)
         return BudgetUse()
     except RagMetricsError as error:

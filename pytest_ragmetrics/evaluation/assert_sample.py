@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.core.result import MetricResult, ThresholdCheck
+from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.scoring import measured, scoring_session
-from pytest_ragmetrics.judges import context
-from pytest_ragmetrics.metrics.asserting import check_bound
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Job, Runner
+from pytest_ragmetrics.evaluation.session import scoring_session
+from pytest_ragmetrics.judges.context import Session
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike, lazy_embedder, lazy_judge
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
-from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.runs.wording.failures import explain_sample
 
 if TYPE_CHECKING:
@@ -74,51 +70,11 @@ def assert_sample(
         raise ValueError("\n".join(missing))
     with scoring_session(None, _CONCURRENCY) as session:
         names = [key.name if isinstance(key, Metric) else key for key in named]
-        outcomes = dict(zip(names, loop.run(_scored(held, given, session, votes)), strict=True))
+        outcomes = dict(
+            zip(names, loop.run(_scored(Job(sample=given, metrics=held, votes=votes), session)), strict=True)
+        )
     raise_shortfall(outcomes, held)
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, MetricResult)}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BoundedMetric:
-    """A metric and the ``least`` or the ``most`` that it may score, where a bound is declared."""
-
-    metric: Metric
-    least: float | None = None
-    most: float | None = None
-
-    @classmethod
-    def of(cls, metric: Metric, bound: float, *, name: str) -> BoundedMetric:
-        """Return a metric with its bound in its better direction, which errors call ``name``."""
-        number = check_bound(name, bound, metric=metric.name, scale=metric.scale)
-        is_least = metric.better == "higher"
-        return cls(metric=metric, least=number if is_least else None, most=None if is_least else number)
-
-    def check(self, result: MetricResult) -> ThresholdCheck | None:
-        """Return the comparison of a result with the bound, which is not the last that the result itself knows."""
-        score, sure = result.value, not result.decides
-        if self.least is not None:
-            return ThresholdCheck(operator=">=", bound=self.least, held=sure or score >= self.least)
-        if self.most is not None:
-            return ThresholdCheck(operator="<=", bound=self.most, held=sure or score <= self.most)
-        return None
-
-    def missing(self, sample: Sample) -> list[str]:
-        """Return the error on a required field that the sample lacks, if there is one."""
-        try:
-            self.metric.require(sample)
-        except ValueError as error:
-            return [str(error)]
-        return []
-
-    def meets(self, result: MetricResult) -> bool:
-        """Tell whether a result meets the bound; it is the comparison that the result knows from then on."""
-        return result >= self.least if self.least is not None else self.most is None or result <= self.most
-
-    async def score(self, sample: Sample, votes: int | None, thread: ThreadPoolExecutor) -> MetricResult:
-        """Score a sample, asking for no more votes than decide the outcome."""
-        with voting(self.metric, votes=votes, least=self.least, most=self.most):
-            return await measured(self.metric, sample, thread)
 
 
 def _named(metrics: object, bounds: Mapping[str, Any]) -> dict[str | Metric, float]:
@@ -169,24 +125,19 @@ def _held_metric(
     return BoundedMetric.of(metric, bound, name=name)
 
 
-async def _scored(
-    held: Sequence[BoundedMetric], sample: Sample, session: context.Session, votes: int | None
-) -> list[MetricResult | RagMetricsError]:
+async def _scored(job: Job, session: Session) -> list[MetricResult | RagMetricsError]:
     """Return the results or why a metric has none; raise other errors when all are done."""
-    thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
+    runner = Runner(session)
     try:
-        with context.changed(private=session, beside=[each.metric for each in held]):
-            scores = [each.score(sample, votes, thread) for each in held]
-            outcomes = await asyncio.gather(*scores, return_exceptions=True)
+        done = await runner.score(job)
     finally:
-        # After an interrupt the loop must not wait for a function that computes.
-        thread.shutdown(wait=False, cancel_futures=True)
-    scored: list[MetricResult | RagMetricsError] = []
-    for outcome in outcomes:
-        if not isinstance(outcome, (MetricResult, RagMetricsError)):
-            raise outcome
-        scored.append(outcome)
-    return scored
+        runner.close()
+    outcomes: list[MetricResult | RagMetricsError] = []
+    for score in done.scores.values():
+        if not isinstance(score.outcome, (MetricResult, RagMetricsError)):
+            raise score.outcome
+        outcomes.append(score.outcome)
+    return outcomes
 
 
 def raise_shortfall(outcomes: Mapping[str, MetricResult | Exception], held: Sequence[BoundedMetric]) -> None:

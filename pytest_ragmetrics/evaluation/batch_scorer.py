@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.datasets.reading import read_object
 from pytest_ragmetrics.datasets.streaming import LoggedRow, logged_rows
-from pytest_ragmetrics.evaluation.assert_sample import BoundedMetric
-from pytest_ragmetrics.evaluation.score import RowScorer, bounded_metrics, score_rows
+from pytest_ragmetrics.evaluation.runner import BoundedMetric
+from pytest_ragmetrics.evaluation.score import bounded_metrics, score_rows
 from pytest_ragmetrics.evaluation.score_files import arrow_schema, score_columns
-from pytest_ragmetrics.evaluation.scoring import OwnSession, shared_cache
+from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.judges.transports.budget import Budget
 from pytest_ragmetrics.metrics.base import Metric
@@ -100,8 +100,15 @@ class BatchScorer:
             self._session = OwnSession(self.cache_dir, self.concurrency, budget=self.budget, **shared)
             loop.on_stop_here(self._session.engine.aclose)
         self.breaker.half_open()
-        each = RowScorer(self.metrics, self.breaker, gives_up=False)
-        await score_rows(iter(rows), each, self._session, votes=self.votes, take=answers.append)
+        await score_rows(
+            rows,
+            self.metrics,
+            self._session,
+            votes=self.votes,
+            take=answers.append,
+            breaker=self.breaker,
+            gives_up=False,
+        )
         return answers
 
     def read(self, batch: Any) -> list[LoggedRow]:

@@ -7,10 +7,11 @@ import io
 import json
 import math
 import os
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from html import escape
+from inspect import iscoroutinefunction
 from pathlib import Path
 from shutil import get_terminal_size
 from statistics import fmean, stdev
@@ -20,12 +21,15 @@ from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.codec import json_builtins
 from pytest_ragmetrics.core.errors import UnknownMetricError, UnscoredError, optional
 from pytest_ragmetrics.core.other_tools import TableNames, class_of_theirs
+from pytest_ragmetrics.core.progress import Progress
 from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.reading import read_dataset, read_object
 from pytest_ragmetrics.datasets.rows import Columns, DatasetRow, Raw, RowError, sample_of, written_id
-from pytest_ragmetrics.evaluation.scoring import ProgressCall, score_table, scoring_session
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, GivesUp, Job, Outcome, Runner, unscored
+from pytest_ragmetrics.evaluation.session import scoring_session
 from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_metrics, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
@@ -43,6 +47,10 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
     from pytest_ragmetrics.stats.intervals import Interval
 
+#: Called with the number of scores that are done and the number of all.
+ProgressCall = Callable[[int, int], object]
+# How many scores for each request allowed in flight are started at the same time, where there are no more.
+_TOGETHER = 2
 # Rows of a printed table, and characters of their ids and questions: at least, and in a notebook.
 _SHOWN = 10
 _NARROWEST = 20
@@ -623,19 +631,59 @@ async def _evaluated(
     votes: int | None,
     progress: bool | ProgressCall,
 ) -> Evaluation:
-    samples = [row.sample for row in rows if row.sample is not None]
-    found = await score_table(samples, metrics, session, votes=votes, progress=progress)
-    names = tuple(metric.name for metric in metrics)
-    results, reasons = iter(found.results), iter(found.unscored)
+    """Return the scores of all rows by all metrics; raise what concerns all of them."""
+    given: object = progress
+    if not isinstance(given, bool) and (not callable(given) or iscoroutinefunction(given)):
+        raise TypeError(f"progress must be True, False or a function of two counts, without async, not {given!r:.60}")
+    total = len(metrics) * sum(row.sample is not None for row in rows)
+    shown = Progress("scored", total, wanted=progress is True)
+    breaker = CircuitBreaker(session.concurrency)
+    gives_up = GivesUp(breaker, total=total)
+
+    def watch(metric: Metric, outcome: Outcome) -> None:
+        gives_up(metric, outcome)
+        shown.advance()
+        if callable(progress):
+            progress(gives_up.done, total)
+
+    runner = Runner(session, breaker=breaker, watch=watch)
+    bounded = [BoundedMetric(metric=metric) for metric in metrics]
+    jobs = (
+        Job(sample=Sample(id=row.id), metrics=bounded, votes=votes, error=str(row.error))
+        if row.sample is None
+        else Job(sample=row.sample, metrics=bounded, votes=votes)
+        for row in rows
+    )
+    done: list[Done] = []
+    try:
+        # What waits for no place is known at the same time, so that the provider caches what several ask about.
+        await runner.run(jobs, done.append, together=total <= _TOGETHER * session.concurrency)
+        gives_up.check_judged()
+    finally:
+        shown.finish()
+        runner.close()
+    spans = {each.name: [it.scores[each.name].span for it in done] for each in metrics}
     return Evaluation(
-        metrics=names,
-        rows=tuple(
-            Row(sample=Sample(id=row.id), unscored=dict.fromkeys(names, str(row.error)))
-            if row.sample is None
-            else Row(sample=row.sample, results=next(results), unscored=next(reasons))
-            for row in rows
-        ),
+        metrics=tuple(spans),
+        rows=tuple(_scored_row(it, metrics) for it in done),
         better={metric.name: metric.better for metric in metrics},
         scales={metric.name: metric.scale for metric in metrics},
-        durations={name: end - start for name, (start, end) in found.spans.items()},
+        durations={
+            name: max(end for _, end in times) - min(start for start, _ in times)
+            for name, times in spans.items()
+            if times
+        },
     )
+
+
+def _scored_row(done: Done, metrics: Sequence[Metric]) -> Row:
+    results, reasons = {}, {}
+    for metric in metrics:
+        outcome = done.scores[metric.name].outcome
+        if isinstance(outcome, MetricResult):
+            results[metric.name] = outcome
+            # The figures of its table are asserted, as plain numbers.
+            outcome.used = True
+        else:
+            reasons[metric.name] = str(unscored(metric, outcome))
+    return Row(sample=done.sample, results=results, unscored=reasons)

@@ -5,9 +5,9 @@ What is done is in a journal beside the output, so that a run that was killed is
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,33 +15,27 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.codec import dump, encodable
 from pytest_ragmetrics.core.credentials import masked
-from pytest_ragmetrics.core.errors import ArgumentError, BudgetExceededError, JudgeError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.core.locks import lock_file
 from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.streaming import LoggedRow
-from pytest_ragmetrics.evaluation.assert_sample import BoundedMetric
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, GivesUp, Job, Runner, unscored
 from pytest_ragmetrics.evaluation.score_files import scored_row, write_scores
-from pytest_ragmetrics.evaluation.scoring import UNDER_WAY, Scorer
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
-from pytest_ragmetrics.judges.transports.budget import UnpricedError
 from pytest_ragmetrics.metrics.base import Metric, check_metrics
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
-from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.runs.records import Record, TestRecord, record_of
 from pytest_ragmetrics.runs.wording.figures import counted
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# How many rows may be scored while an earlier one is not, for each of those under way.
-_AHEAD = 16
 # How many rows at the end of a journal are asked for again where they have no score: more than may be under way.
 _ASKED_AGAIN = 1_000
 # Of the head of a journal; grows when rows are written in another way.
@@ -67,93 +61,50 @@ def bounded_metrics(
 
 
 async def score_rows(
-    rows: Iterator[LoggedRow],
-    scorer: RowScorer,
+    rows: Iterable[LoggedRow],
+    metrics: Sequence[BoundedMetric],
     session: context.Session,
     *,
     votes: int | None,
     take: Callable[[TestRecord], object],
+    breaker: CircuitBreaker,
+    gives_up: bool,
 ) -> None:
     """Score rows, many at a time, and pass them to ``take`` in their order.
 
-    A row without a score has the reason, also where the budget is used up. Raises what ``scorer`` raises.
+    A row without a score has the reason, also where the budget is used up. Where it ``gives_up``, raises where no
+    further request can succeed, the provider answers no more or has no known price; else that is the reason too.
     """
-    width = UNDER_WAY * session.concurrency
-    places = asyncio.Semaphore(_AHEAD * width)
-    done: dict[int, TestRecord] = {}
-    numbered = enumerate(rows)
-    following = 0
+    watch = GivesUp(breaker, leaves_rows=True)
+    runner = Runner(session, breaker=breaker, **{"watch": watch} if gives_up else {})
+    begun: deque[LoggedRow] = deque()
 
-    async def work() -> None:
-        nonlocal following
-        while True:
-            await places.acquire()
-            index, row = next(numbered, (-1, None))
-            if row is None:
-                places.release()
-                return
-            done[index] = await scorer.score(row)
-            while following in done:
-                take(done.pop(following))
-                following += 1
-                places.release()
+    def jobs() -> Iterator[Job]:
+        for row in rows:
+            begun.append(row)
+            error = row.error or "" if row.sample is None else row.error
+            yield Job(sample=row.sample or _EMPTY, metrics=metrics, votes=votes, error=error)
 
-    with context.changed(private=session, breaker=scorer.breaker), voting(None, votes=votes):
-        try:
-            await loop.gather_or_cancel((work() for _ in range(width)), one_by_one=True)
-            scorer.check_judged()
-        finally:
-            scorer.close()
+    def note(done: Done) -> None:
+        row = begun.popleft()
+        records = [_record(each, done) for each in metrics]
+        take(scored_row(row.file, row.number, row.line, records))
+
+    try:
+        await runner.run(jobs(), note)
+        if gives_up:
+            watch.check_judged()
+    finally:
+        runner.close()
 
 
-class RowScorer:
-    """Scores a row by all metrics at once; close it after use.
-
-    One that ``gives_up`` raises where no further request can succeed, the provider answers no more or has no known
-    price; else that is the reason of each row.
-    """
-
-    def __init__(self, metrics: Sequence[BoundedMetric], breaker: CircuitBreaker, *, gives_up: bool) -> None:
-        self.breaker = breaker
-        self._scorer = Scorer(breaker=breaker)
-        self._metrics = metrics
-        self._gives_up = gives_up
-
-    def check_judged(self) -> None:
-        """Raise ``JudgeError`` if no row could be judged because of the judge."""
-        if self._gives_up:
-            self._scorer.check_judged()
-
-    def close(self) -> None:
-        """End the thread of metrics that are not ours."""
-        self._scorer.thread.shutdown(wait=False, cancel_futures=True)
-
-    async def score(self, row: LoggedRow) -> TestRecord:
-        """Return the row with its scores."""
-        with context.changed(beside=[each.metric for each in self._metrics]):
-            records = await loop.gather_or_cancel(self._record(row, each) for each in self._metrics)
-        return scored_row(row.file, row.number, row.line, records)
-
-    async def _record(self, row: LoggedRow, bounded: BoundedMetric) -> Record:
-        metric = bounded.metric
-        outcome: MetricResult | UnscoredError
-        try:
-            if row.sample is None or row.error is not None:
-                outcome = UnscoredError(row.error or "")
-            else:
-                outcome = await self._scorer.score(row.sample, metric)
-                if self._gives_up and self.breaker.is_open and isinstance(outcome, UnscoredError):
-                    raise JudgeError(str(outcome))
-        except RagMetricsError as error:
-            is_spent = isinstance(error, BudgetExceededError) and not isinstance(error, UnpricedError)
-            if self._gives_up and not is_spent:
-                raise
-            outcome = UnscoredError(str(error))
-        declared = bounded.check(outcome) if isinstance(outcome, MetricResult) else None
-        sample = row.sample or _EMPTY
-        return record_of(
-            Scoring(metric=metric.name, sample=sample, outcome=outcome, better=metric.better, declared=declared)
-        )
+def _record(bounded: BoundedMetric, done: Done) -> Record:
+    metric, found = bounded.metric, done.scores[bounded.metric.name].outcome
+    outcome = found if isinstance(found, MetricResult) else unscored(metric, found)
+    declared = bounded.check(outcome) if isinstance(outcome, MetricResult) else None
+    return record_of(
+        Scoring(metric=metric.name, sample=done.sample, outcome=outcome, better=metric.better, declared=declared)
+    )
 
 
 @dataclass(kw_only=True, slots=True)

@@ -199,7 +199,7 @@ class Metric(ABC):
     better: ClassVar[Direction] = "higher"
     #: What a good score does not say, for the reference.
     blind_spots: ClassVar[str] = ""
-    #: How many requests wait for one another: of a table the longest chains are started first.
+    #: How many requests wait for one another, for the reference.
     rounds: ClassVar[int] = 0
 
     def __init__(self, *, name: str | None = None) -> None:

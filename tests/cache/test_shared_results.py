@@ -18,9 +18,10 @@ from pytest_ragmetrics.core.locks import folder_of, lock_file, remove_abandoned
 from pytest_ragmetrics.core.result import Evidence, MetricResult, Usage, Verdict
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets import DatasetRow
+from pytest_ragmetrics.evaluation.runner import Done, Score
 from pytest_ragmetrics.judges.context import Exchange, Scoring
 from pytest_ragmetrics.judges.transports.budget import UnpricedError
-from pytest_ragmetrics.plugin.rows.jobs import RowJob, RowOutcome, RowScore
+from pytest_ragmetrics.plugin.rows.jobs import RowJob
 from pytest_ragmetrics.plugin.rows.sharing import ElsewhereError, SharedResults, kind_and_message, read, written
 
 USAGE = Usage(calls=2, prompt_tokens=30, cost=0.5)
@@ -63,12 +64,12 @@ def scoring(outcome: MetricResult | UnscoredError, sample: Sample = ANSWERED) ->
 def test_an_outcome_comes_back_whole() -> None:
     """Results with all their fields, errors with their class and usage, the samples, and what belongs together."""
     own, unscored, refused = result(), UnscoredError("No answer.", usage=USAGE), BudgetExceededError("It is spent.")
-    outcome = RowOutcome(
+    outcome = Done(
         sample=ANSWERED,
         scores={
-            "scored": RowScore(outcome=own, scorings=(scoring(result(), ASKED), scoring(own))),
-            "unscored": RowScore(outcome=unscored, scorings=(scoring(unscored),)),
-            "refused": RowScore(outcome=refused, scorings=(scoring(UnscoredError("It is spent.")),)),
+            "scored": Score(outcome=own, scorings=(scoring(result(), ASKED), scoring(own))),
+            "unscored": Score(outcome=unscored, scorings=(scoring(unscored),)),
+            "refused": Score(outcome=refused, scorings=(scoring(UnscoredError("It is spent.")),)),
         },
     )
     back = read(written(outcome, JOB), JOB)
@@ -101,7 +102,7 @@ def test_an_outcome_comes_back_whole() -> None:
 )
 def test_a_failure_comes_back(failure: BaseException, kind: type[BaseException], told: str) -> None:
     """An error of this package and a skip are raised as such, others with their traceback; the row is as it was."""
-    back = read(written(RowOutcome(sample=ASKED, failure=failure), JOB), JOB)
+    back = read(written(Done(sample=ASKED, failure=failure), JOB), JOB)
     assert back.sample is ASKED
     assert type(back.failure) is kind
     assert kind_and_message(back.failure) == told

@@ -26,9 +26,10 @@ from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
-from pytest_ragmetrics.evaluation.score import Journal, RowScorer, bounded_metrics, score_rows
+from pytest_ragmetrics.evaluation.runner import UNDER_WAY
+from pytest_ragmetrics.evaluation.score import Journal, bounded_metrics, score_rows
 from pytest_ragmetrics.evaluation.score_files import read_run, read_scores
-from pytest_ragmetrics.evaluation.scoring import UNDER_WAY, OwnSession
+from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
@@ -459,11 +460,13 @@ def test_rows_are_taken_in_order_and_few_at_a_time() -> None:
     def take(row: TestRecord) -> None:
         taken.append((row.id, read))
 
-    scorer = RowScorer(bounded_metrics([FirstIsSlow()]), CircuitBreaker(1), gives_up=True)
     with OwnSession(None, 1) as session:
-        loop.run(score_rows(rows(), scorer, session, votes=None, take=take))
+        metrics = bounded_metrics([FirstIsSlow()])
+        scoring = score_rows(rows(), metrics, session, votes=None, take=take, breaker=CircuitBreaker(1), gives_up=True)
+        loop.run(scoring)
     assert [name for name, _ in taken] == [f"x[{number}-{number - 1}]" for number in range(1, 501)]
-    assert taken[0][1] == 16 * UNDER_WAY
+    # One more is read, and waits for a place.
+    assert taken[0][1] == 16 * UNDER_WAY + 1
 
 
 @pytest.mark.parametrize(("samples", "votes"), [((0.0, 1.0), 2), ((), 1)])

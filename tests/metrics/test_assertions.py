@@ -19,7 +19,7 @@ from pytest_ragmetrics import (
 from pytest_ragmetrics.core.result import Direction, Operator, ThresholdCheck
 from pytest_ragmetrics.core.sample import FIELDS
 from pytest_ragmetrics.core.typed import Bounds, Fields
-from pytest_ragmetrics.evaluation.assert_sample import BoundedMetric
+from pytest_ragmetrics.evaluation.runner import BoundedMetric
 from pytest_ragmetrics.metrics import Faithfulness, LexicalGrounding, Metric, NumbersAligned, SimpleCriteria
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_named
 from pytest_ragmetrics.runs.wording.failures import explain_sample

@@ -14,8 +14,8 @@ from pytest_ragmetrics import Evaluation, JudgeError, Sample, assert_ragas_score
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.datasets.streaming import LoggedRow
-from pytest_ragmetrics.evaluation.score import RowScorer, bounded_metrics
-from pytest_ragmetrics.evaluation.scoring import OwnSession
+from pytest_ragmetrics.evaluation.score import bounded_metrics, score_rows
+from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.tasks import VerifyClaims
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
@@ -121,9 +121,9 @@ def test_however_a_sample_is_scored(score: Callable[[ScriptedJudge], object]) ->
 async def logged(judge: ScriptedJudge) -> None:
     """Score a row as ``ragmetrics score`` does."""
     row = LoggedRow(file="x", number=1, line=1, sample=Sample(**ROW))
-    scorer = RowScorer(bounded_metrics(BOTH, judge=judge), CircuitBreaker(1), gives_up=True)
-    await scorer.score(row)
-    scorer.close()
+    metrics, session = bounded_metrics(BOTH, judge=judge), context.current().session
+    assert session is not None
+    await score_rows([row], metrics, session, votes=None, take=id, breaker=CircuitBreaker(1), gives_up=True)
 
 
 @pytest.mark.parametrize(

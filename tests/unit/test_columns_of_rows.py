@@ -159,7 +159,7 @@ def test_the_commands_take_columns(tmp_path: Path, capsys: pytest.CaptureFixture
     cells().assign(label=[1, 0]).to_csv(rows, index=False)
     columns = "--columns=response=said, contexts=passages"
     assert main(["score", str(rows), "--metrics=lexical_grounding", "-o", str(scores), columns]) == 0
-    assert [json.loads(line)["scores"][0]["score"] for line in scores.read_text("utf-8").splitlines()] == [1.0, 0.0]
+    assert [json.loads(line)["records"][0]["score"] for line in scores.read_text("utf-8").splitlines()] == [1.0, 0.0]
     options = ["--metric=lexical_grounding", "--threshold=0.5"]
     assert main(["calibrate", str(rows), *options, columns]) == 0
     assert "against 2 human labels" in capsys.readouterr().out

@@ -9,7 +9,7 @@ import pytest
 from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.scoring import unscored_reason
+from pytest_ragmetrics.evaluation.runner import unscored
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.plugin.rows.dataset_tests import Scores
 from pytest_ragmetrics.plugin.rows.jobs import with_answer
@@ -77,4 +77,4 @@ def test_why_a_metric_has_no_score(error: Exception, said: str) -> None:
         def measure(self, sample: Sample) -> MetricResult:
             raise error
 
-    assert unscored_reason(Brevity(), error) == said
+    assert str(unscored(Brevity(), error)) == said

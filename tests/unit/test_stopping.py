@@ -13,12 +13,13 @@ from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets import DatasetRow
+from pytest_ragmetrics.evaluation.runner import Done, Score
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.metrics import Faithfulness, Metric, TokenF1
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate, evaluate_merged_gate
 from pytest_ragmetrics.plugin.gates.gate import Gate, gate_among
 from pytest_ragmetrics.plugin.rows.drawn import BLOCK, DrawnRows
-from pytest_ragmetrics.plugin.rows.jobs import RowJob, RowOutcome, RowScore
+from pytest_ragmetrics.plugin.rows.jobs import RowJob
 from pytest_ragmetrics.report.figures import build_gate_view
 from pytest_ragmetrics.runs.records import TestRecord
 from pytest_ragmetrics.runs.wording.runs import gate_line
@@ -324,8 +325,8 @@ def test_the_order_in_which_rows_come_changes_nothing(seed: int) -> None:
     assert spared(shuffled) == spared([names])
 
 
-def outcome(value: float | None) -> RowOutcome:
+def outcome(value: float | None) -> Done:
     """Return what came of a row."""
     found = UnscoredError("away") if value is None else MetricResult(value, metric="faithfulness")
     scoring = Scoring(metric="faithfulness", sample=Sample(), outcome=found, better="higher")
-    return RowOutcome(sample=Sample(), scores={"faithfulness": RowScore(outcome=found, scorings=(scoring,))})
+    return Done(sample=Sample(), scores={"faithfulness": Score(outcome=found, scorings=(scoring,))})

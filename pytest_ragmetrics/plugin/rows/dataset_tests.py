@@ -32,11 +32,12 @@ from pytest_ragmetrics.core.other_tools import OF_MARKER, class_of_theirs
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample, written_for
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
-from pytest_ragmetrics.evaluation.assert_sample import BoundedMetric, raise_shortfall
+from pytest_ragmetrics.evaluation.assert_sample import raise_shortfall
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Score
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
 from pytest_ragmetrics.plugin.reporting import SPARED
-from pytest_ragmetrics.plugin.rows.jobs import RowJob, RowOutcome, RowScore, SparedError
+from pytest_ragmetrics.plugin.rows.jobs import RowJob, SparedError
 from pytest_ragmetrics.plugin.rows.prefetcher import Prefetcher
 from pytest_ragmetrics.plugin.rows.sharing import SharedResults, kind_and_message
 from pytest_ragmetrics.plugin.session import MARKER_FAULT, PytestSession, function_of, marked_judge, marked_votes
@@ -256,10 +257,10 @@ class DatasetTests:
         self._unanswered = {job.group for job in self._jobs.values() if job.is_unanswered}
         self._began: set[str] = set()
         # Only of the test that asked last, which asks again in a rerun: the others would fill memory.
-        self._last: dict[str, RowOutcome] = {}
+        self._last: dict[str, Done] = {}
         #: Of the running test: its row with the response so far, the scores, and the bounds they are held to.
         self._running: RowJob | None = None
-        self._scores: dict[str, RowScore] = {}
+        self._scores: dict[str, Score] = {}
         self._bounds: tuple[BoundedMetric, ...] = ()
         self._shortfall: Exception | None = None
         shared = self._shared_results()
@@ -404,7 +405,7 @@ class DatasetTests:
 
     def _check_answered(self, job: RowJob, respond: Respond | None) -> None:
         """Fail the test of a row without a response that nothing answers, where a metric needs one."""
-        if respond is None and job.is_unanswered and any(_lacks_response(each, job.sample) for each in job.metrics):
+        if respond is None and job.is_unanswered and _needs_response(job):
             hint = written_for("response", job.sample.metadata)
             pytest.fail(f"{job.place} has no response{hint or _NO_APPLICATION}", pytrace=False)
 
@@ -418,7 +419,7 @@ class DatasetTests:
             raise TypeError(msg)
         return respond
 
-    def _outcome(self, job: RowJob) -> RowOutcome:
+    def _outcome(self, job: RowJob) -> Done:
         __tracebackhide__ = True
         outcome = self._last.get(job.test)
         if outcome is not None and not outcome.is_complete:
@@ -460,7 +461,7 @@ class DatasetTests:
             group=f"{function_of(item)}{others}",
             row=case.row,
             sample=self._sample(case.row.sample),
-            metrics=tuple(each.metric for each in case.metrics),
+            metrics=tuple(BoundedMetric(metric=each.metric) for each in case.metrics),
             judge=marked_judge(item) or self._session.settings.judge,
             votes=marked_votes(item) or self._session.settings.votes,
         )
@@ -493,13 +494,9 @@ _NO_MARKER = (
 )
 
 
-def _lacks_response(metric: Metric, sample: Sample) -> bool:
+def _needs_response(job: RowJob) -> bool:
     """Tell whether a metric cannot score a sample, which has no response; a conversation may stand for it."""
-    try:
-        metric.require(sample)
-    except ValueError:
-        return "response" in metric.requires
-    return False
+    return any("response" in each.metric.requires and each.missing(job.sample) for each in job.metrics)
 
 
 def _failure(failure: BaseException, job: RowJob) -> BaseException:

@@ -6,7 +6,8 @@ from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.core.result import MetricResult
-from pytest_ragmetrics.plugin.rows.jobs import RowJob, RowOutcome
+from pytest_ragmetrics.evaluation.runner import Done
+from pytest_ragmetrics.plugin.rows.jobs import RowJob
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.sequential import FEWEST
 from pytest_ragmetrics.stats.stopping import Draw, DrawnSet
@@ -80,7 +81,7 @@ class DrawnRows:
         wanted = [*self.order[: self._begun if self._stops else None], *([test] if test else [])] if self._held else []
         return [self._held.pop(name) for name in dict.fromkeys(wanted) if name in self._held]
 
-    def note(self, test: str, outcome: RowOutcome | None) -> None:
+    def note(self, test: str, outcome: Done | None) -> None:
         """Take the outcome of a row, ``None`` if it has none."""
         self._set.note(test, {} if outcome is None else _scores(outcome))
         while self._begun <= self._set.complete < len(self.order) and not self.is_decided:
@@ -91,7 +92,7 @@ class DrawnRows:
         self._stops = False
 
 
-def _scores(outcome: RowOutcome) -> Mapping[str, ScoredRow]:
+def _scores(outcome: Done) -> Mapping[str, ScoredRow]:
     """Return the scores of a row by metric, as its records have them: the first ones of each."""
     found: dict[str, ScoredRow] = {}
     for scoring in (scoring for score in outcome.scores.values() for scoring in score.scorings):

@@ -1,4 +1,4 @@
-"""The row of one test as a job: the application that answers it, the session that its metrics see, its outcome."""
+"""The row of one test as a job, and the application that answers it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 from pytest_ragmetrics.core.errors import UnscoredError
-from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample, written_for
 from pytest_ragmetrics.datasets.interop import sample_from
 from pytest_ragmetrics.datasets.rows import DatasetRow
-from pytest_ragmetrics.judges.context import Scoring
-from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.evaluation.runner import Job
 
 Answer: TypeAlias = "Sample | Mapping[str, Any] | str"
 #: What the fixture ``rag_respond`` returns.
@@ -117,20 +114,15 @@ def _is_async(respond: Respond) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RowJob:
-    """One row to answer and to score for one test.
+class RowJob(Job):
+    """One row to answer and to score for one test; tests of one ``group`` share the application that answers.
 
-    ``test`` is the node id, the same in every process. Tests of one ``group`` share the application that answers their
-    rows. ``judge`` is the spec of the test's judge, and ``votes`` how many of its judgements make a score.
+    ``test`` is the node id, the same in every process.
     """
 
     test: str
     group: str
     row: DatasetRow
-    sample: Sample
-    metrics: tuple[Metric, ...]
-    judge: str
-    votes: int = 1
 
     @property
     def is_unanswered(self) -> bool:
@@ -142,52 +134,9 @@ class RowJob:
         """How messages name the row.
 
         >>> row = DatasetRow(sample=Sample(), id="q1", file="golden.jsonl", line=3)
-        >>> RowJob(test="t", group="t", row=row, sample=Sample(), metrics=(), judge="auto").place
+        >>> RowJob(test="t", group="t", row=row, sample=Sample(), metrics=()).place
         "row 'q1' (golden.jsonl:3)"
         """
         file, line = self.row.file, self.row.line
         where = f"{file}:{line}" if file and line else file
         return f"row {self.row.id!r} ({where})" if where else f"row {self.row.id!r}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RowScore:
-    """The result of one metric, or why there is none, and the scorings that it recorded, its own among them."""
-
-    outcome: MetricResult | Exception
-    scorings: tuple[Scoring, ...] = ()
-
-    def copy(self) -> RowScore:
-        """Return a copy whose results have been compared with nothing: each attempt at a test gets its own."""
-        outcomes = (self.outcome, *(scoring.outcome for scoring in self.scorings))
-        results = {id(outcome): outcome for outcome in outcomes if isinstance(outcome, MetricResult)}
-        copies = {key: copy(result) for key, result in results.items()}
-        return RowScore(
-            outcome=copies.get(id(self.outcome), self.outcome),
-            scorings=tuple(replace(s, outcome=copies.get(id(s.outcome), s.outcome)) for s in self.scorings),
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RowOutcome:
-    """The outcome of a job: the sample with its response and the scores by metric, or what the application raised."""
-
-    sample: Sample
-    scores: Mapping[str, RowScore] = field(default_factory=dict)
-    failure: BaseException | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether there is a response and all scores: then a rerun of the test takes it as it is."""
-        return self.failure is None and all(isinstance(s.outcome, MetricResult) for s in self.scores.values())
-
-
-class RowRecorder:
-    """Keeps the scorings of one row until the row's own test runs."""
-
-    def __init__(self) -> None:
-        self.scorings: list[Scoring] = []
-
-    def scored(self, scoring: Scoring) -> None:
-        """Keep a scoring."""
-        self.scorings.append(scoring)

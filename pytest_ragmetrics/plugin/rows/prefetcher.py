@@ -8,30 +8,17 @@ import sqlite3
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
-from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.scoring import measured, scores_under_way, unscored_reason
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Kept, Runner, Score, unscored
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring, Session
-from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
-from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.plugin.rows.jobs import (
-    Application,
-    Asked,
-    Respond,
-    RowJob,
-    RowOutcome,
-    RowRecorder,
-    RowScore,
-    SparedError,
-)
+from pytest_ragmetrics.plugin.rows.jobs import Application, Asked, Respond, RowJob, SparedError
 from pytest_ragmetrics.plugin.rows.sharing import SharedResults, read, written
 
 if TYPE_CHECKING:
@@ -81,7 +68,7 @@ class Prefetcher:
         self._session = session
         self._shared = shared
         self._drawn = {test: rows for rows in drawn for test in rows.order}
-        self._width = scores_under_way(session)
+        self._runner = Runner(session)
         # How many scores of a test are yet to come, while its job is done here.
         self._under_way: dict[str, int] = {}
         self._jobs: dict[str, RowJob] = {}
@@ -89,11 +76,9 @@ class Prefetcher:
         self._unanswered: defaultdict[str, OrderedDict[str, RowJob]] = defaultdict(OrderedDict)
         self._applications: dict[str, Application] = {}
         self._as_they_are: set[str] = set()
-        self._tasks: dict[str, asyncio.Task[RowOutcome]] = {}
-        self._breaker = CircuitBreaker(session.concurrency)
+        self._tasks: dict[str, asyncio.Task[Done]] = {}
         self._threads = threads
         self._callers = ThreadPoolExecutor(threads, thread_name_prefix="ragmetrics-respond")
-        self._metrics = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
         #: Whether no further row is begun.
         self.is_stopped = False
 
@@ -140,7 +125,7 @@ class Prefetcher:
         if answering:
             await asyncio.wait(answering)
 
-    def outcome(self, test: str, waiting: Callable[[], None]) -> RowOutcome:
+    def outcome(self, test: str, waiting: Callable[[], None]) -> Done:
         """Return the outcome of the job of a test, once; until it is there, ``waiting`` is called now and then.
 
         Raises ``SparedError`` for a row that is not needed any more.
@@ -226,10 +211,10 @@ class Prefetcher:
         return False
 
     @_on_loop
-    async def retry(self, test: str, before: RowOutcome) -> None:
+    async def retry(self, test: str, before: Done) -> None:
         """Do a job anew whose outcome ``before`` is not complete; a response that there is stays."""
         job = self._jobs[test]
-        self._breaker.half_open()
+        self._runner.breaker.half_open()
         self._do(job if before.failure is not None else replace(job, sample=before.sample))
 
     @_on_loop
@@ -246,8 +231,8 @@ class Prefetcher:
         if self._shared is not None:
             with contextlib.suppress(sqlite3.Error, OSError):
                 self._shared.close()
-        for pool in (self._callers, self._metrics):
-            pool.shutdown(wait=False, cancel_futures=True)
+        self._callers.shutdown(wait=False, cancel_futures=True)
+        self._runner.close()
 
     def _has_ended(self, test: str) -> bool:
         return test in self._tasks and self._tasks[test].done()
@@ -266,7 +251,7 @@ class Prefetcher:
             self._begin(self._ready.popitem(last=False)[1])
 
     def _has_room(self) -> bool:
-        return not self.is_stopped and sum(self._under_way.values()) < self._width
+        return not self.is_stopped and sum(self._under_way.values()) < self._runner.width
 
     def _begin(self, job: RowJob) -> None:
         if self._is_ours(job):
@@ -276,7 +261,7 @@ class Prefetcher:
         self._under_way[job.test] = max(1, len(job.metrics))
         task = self._tasks[job.test] = asyncio.ensure_future(self._performed(job, self._asked(job)))
 
-        def ended(task: asyncio.Task[RowOutcome]) -> None:
+        def ended(task: asyncio.Task[Done]) -> None:
             del self._under_way[job.test]
             self.done += 1
             if (drawn := self._drawn.get(job.test)) is not None:
@@ -291,7 +276,15 @@ class Prefetcher:
         application = self._applications.get(job.group)
         if application is None or not job.is_unanswered:
             return None
-        with self._context(job, RowRecorder()):
+        # What the application scores itself is recorded nowhere: it may be called before its test runs.
+        with context.changed(
+            private=self._session,
+            test=job.test,
+            recorder=Kept(),
+            judge=job.judge,
+            votes=job.votes,
+            breaker=self._runner.breaker,
+        ):
             asked = application.ask(job.sample)
         self._session.answering += 1
         asked.add_done_callback(self._note_answered)
@@ -300,18 +293,6 @@ class Prefetcher:
 
     def _note_answered(self, _: object) -> None:
         self._session.answering -= 1
-
-    def _context(self, job: RowJob, recorder: RowRecorder) -> AbstractContextManager[object]:
-        """Score and answer for the test of a row."""
-        return context.changed(
-            private=self._session,
-            test=job.test,
-            recorder=recorder,
-            judge=job.judge,
-            votes=job.votes,
-            beside=job.metrics,
-            breaker=self._breaker,
-        )
 
     def _is_ours(self, job: RowJob) -> bool:
         if self._shared is None:
@@ -325,7 +306,7 @@ class Prefetcher:
                 drawn.give_up()
             return True
 
-    async def _awaited(self, job: RowJob) -> RowOutcome:
+    async def _awaited(self, job: RowJob) -> Done:
         """Return the outcome that another worker publishes; when that worker has ended without it, do the job here."""
         pause = _SHORTEST_PAUSE
         while not self._is_ours(job):
@@ -337,47 +318,34 @@ class Prefetcher:
             pause = min(2 * pause, _LONGEST_PAUSE)
         return await self._performed(job, self._asked(job))
 
-    async def _performed(self, job: RowJob, asked: asyncio.Future[Asked] | None) -> RowOutcome:
+    async def _performed(self, job: RowJob, asked: asyncio.Future[Asked] | None) -> Done:
         sample, failure = (job.sample, None) if asked is None else await asked
-        metrics = job.metrics if failure is None else ()
-        scored = await asyncio.gather(*(self._scored_in_turn(job, metric, sample) for metric in metrics))
-        scores = {metric.name: score for metric, score in zip(metrics, scored, strict=True)}
-        outcome = RowOutcome(sample=sample, scores=scores, failure=failure)
+        done = Done(sample=sample, failure=failure)
+        if failure is None:
+            done = await self._runner.score(replace(job, sample=sample), partial(self._ended, job))
+            scores = {each.metric.name: _of_row(job, each, done) for each in job.metrics}
+            done = Done(sample=sample, scores=scores)
         if self._shared is not None:
             with contextlib.suppress(sqlite3.Error):
-                self._shared.publish(job.test, written(outcome, job))
-        return outcome
+                self._shared.publish(job.test, written(done, job))
+        return done
 
-    async def _scored_in_turn(self, job: RowJob, metric: Metric, sample: Sample) -> RowScore:
-        scored = await self._scored(job, metric, sample)
+    def _ended(self, job: RowJob) -> None:
         if job.test in self._under_way:
             # The next row need not wait for the slowest metric of this one.
             self._under_way[job.test] -= 1
             self._fill()
-        return scored
-
-    async def _scored(self, job: RowJob, metric: Metric, sample: Sample) -> RowScore:
-        recorder = RowRecorder()
-        try:
-            _require(metric, sample, job)
-            with self._context(job, recorder):
-                outcome: MetricResult | Exception = await measured(metric, sample, self._metrics)
-        except RagMetricsError as error:
-            outcome = error
-        except Exception as error:  # noqa: BLE001 - a row that a metric cannot score harms no other
-            outcome = UnscoredError(f"{job.place}: {unscored_reason(metric, error)}")
-            outcome.__cause__ = error
-        if not recorder.scorings and isinstance(outcome, (MetricResult, RagMetricsError)):
-            # A metric that refuses a sample before it is scored records nothing itself.
-            shown = outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(str(outcome))
-            recorder.scored(Scoring(metric=metric.name, sample=sample, outcome=shown, better=metric.better))
-        return RowScore(outcome=outcome, scorings=tuple(recorder.scorings))
 
 
-def _require(metric: Metric, sample: Sample, job: RowJob) -> None:
-    """Raise ``UnscoredError`` for a field that the metric misses; no frame says more than its message."""
-    try:
-        metric.require(sample)
-    except ValueError as error:
-        msg = f"{job.place}: {error}"
-        raise UnscoredError(msg) from None
+def _of_row(job: RowJob, each: BoundedMetric, done: Done) -> Score:
+    """Return a score of a row as its test sees it: an error says the row, and is recorded where nothing else is."""
+    metric, found = each.metric, done.scores[each.metric.name]
+    outcome = found.outcome
+    if not isinstance(outcome, (MetricResult, RagMetricsError)):
+        reason = UnscoredError(f"{job.place}: {unscored(metric, outcome)}")
+        # No frame says more than the message on a field that is missing.
+        reason.__cause__ = None if each.missing(done.sample) else outcome
+        outcome = reason
+    shown = outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(str(outcome))
+    own = Scoring(metric=metric.name, sample=done.sample, outcome=shown, better=metric.better)
+    return Score(outcome=outcome, scorings=found.scorings or (own,))

@@ -20,8 +20,9 @@ from pytest_ragmetrics.core.files import PRIVATE_FILE
 from pytest_ragmetrics.core.locks import lock_file
 from pytest_ragmetrics.core.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.evaluation.runner import Done, Score
 from pytest_ragmetrics.judges.context import Exchange, Scoring
-from pytest_ragmetrics.plugin.rows.jobs import RowJob, RowOutcome, RowScore
+from pytest_ragmetrics.plugin.rows.jobs import RowJob
 
 _LOCK_TIMEOUT = 60.0
 _TABLE = "CREATE TABLE IF NOT EXISTS rows (test TEXT PRIMARY KEY, worker TEXT NOT NULL, outcome TEXT) WITHOUT ROWID"
@@ -101,7 +102,7 @@ def _connected(file: Path) -> sqlite3.Connection:
     return rows
 
 
-def written(outcome: RowOutcome, job: RowJob) -> str:
+def written(outcome: Done, job: RowJob) -> str:
     """Return an outcome as JSON text; what JSON has no type for becomes its text."""
     data = {
         "sample": None if outcome.sample is job.sample else outcome.sample,
@@ -111,18 +112,18 @@ def written(outcome: RowOutcome, job: RowJob) -> str:
     return json.dumps(dump(data))
 
 
-def read(text: str, job: RowJob) -> RowOutcome:
+def read(text: str, job: RowJob) -> Done:
     """Return what :func:`written` wrote of the same job."""
     data = json.loads(text)
     sample = job.sample if data["sample"] is None else load(Sample, data["sample"])
-    return RowOutcome(
+    return Done(
         sample=sample,
         scores={name: _score(score, sample) for name, score in data["scores"].items()},
         failure=None if data["failure"] is None else _outcome(data["failure"]),
     )
 
 
-def _score_data(score: RowScore, sample: Sample) -> dict[str, Any]:
+def _score_data(score: Score, sample: Sample) -> dict[str, Any]:
     """Return a score as data; its outcome is the index of the scoring that has the same one."""
     own = next((n for n, scoring in enumerate(score.scorings) if scoring.outcome is score.outcome), None)
     scorings = [
@@ -136,7 +137,7 @@ def _score_data(score: RowScore, sample: Sample) -> dict[str, Any]:
     return {"outcome": _data(score.outcome) if own is None else own, "scorings": scorings}
 
 
-def _score(data: dict[str, Any], sample: Sample) -> RowScore:
+def _score(data: dict[str, Any], sample: Sample) -> Score:
     scorings = []
     for scoring in data["scorings"]:
         values = {
@@ -147,7 +148,7 @@ def _score(data: dict[str, Any], sample: Sample) -> RowScore:
         }
         scorings.append(Scoring(**scoring | values))
     own = data["outcome"]
-    return RowScore(outcome=scorings[own].outcome if isinstance(own, int) else _outcome(own), scorings=tuple(scorings))
+    return Score(outcome=scorings[own].outcome if isinstance(own, int) else _outcome(own), scorings=tuple(scorings))
 
 
 def _data(outcome: MetricResult | BaseException) -> dict[str, Any]:

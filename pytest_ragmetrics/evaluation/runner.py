@@ -1,0 +1,316 @@
+"""The Runner: the one loop that scores samples by metrics, and the only ``try`` around a metric."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from pytest_ragmetrics.cache.entry import CacheUnavailableError
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.errors import (
+    BudgetExceededError,
+    JudgeError,
+    JudgeNotConfiguredError,
+    RagMetricsError,
+    UnscoredError,
+)
+from pytest_ragmetrics.core.result import MetricResult, ThresholdCheck
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.judges.context import Scoring, Session
+from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
+from pytest_ragmetrics.judges.transports.budget import UnpricedError
+from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError
+from pytest_ragmetrics.metrics.asserting import check_bound
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.votes import voting
+
+#: How many scores are under way for each request allowed in flight: between its requests a score computes and waits,
+#: and what is known to be asked about the same contexts is cached by the provider. Of a table of eight rows by five
+#: metrics with six in flight 4 pay 0.62 of the prompt tokens, 5 and 8 pay 0.54.
+UNDER_WAY = 5
+# How many jobs may be done while an earlier one is not, for each score that may be under way.
+_AHEAD = 16
+
+#: A result, or what was raised in its place.
+Outcome: TypeAlias = "MetricResult | Exception"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BoundedMetric:
+    """A metric and the ``least`` or the ``most`` that it may score, where a bound is declared."""
+
+    metric: Metric
+    least: float | None = None
+    most: float | None = None
+
+    @classmethod
+    def of(cls, metric: Metric, bound: float, *, name: str) -> BoundedMetric:
+        """Return a metric with its bound in its better direction, which errors call ``name``."""
+        number = check_bound(name, bound, metric=metric.name, scale=metric.scale)
+        is_least = metric.better == "higher"
+        return cls(metric=metric, least=number if is_least else None, most=None if is_least else number)
+
+    def check(self, result: MetricResult) -> ThresholdCheck | None:
+        """Return the comparison of a result with the bound, which is not the last that the result itself knows."""
+        score, sure = result.value, not result.decides
+        if self.least is not None:
+            return ThresholdCheck(operator=">=", bound=self.least, held=sure or score >= self.least)
+        if self.most is not None:
+            return ThresholdCheck(operator="<=", bound=self.most, held=sure or score <= self.most)
+        return None
+
+    def missing(self, sample: Sample) -> list[str]:
+        """Return the error on a required field that the sample lacks, if there is one."""
+        try:
+            self.metric.require(sample)
+        except ValueError as error:
+            return [str(error)]
+        return []
+
+    def meets(self, result: MetricResult) -> bool:
+        """Tell whether a result meets the bound; it is the comparison that the result knows from then on."""
+        return result >= self.least if self.least is not None else self.most is None or result <= self.most
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """One sample to score by some metrics, of which it asks no more votes than decide on their bounds.
+
+    ``test`` is the test that it is done for ahead of its turn: its scorings are then kept for it, instead of being
+    recorded. ``judge`` is the spec of the judge, ``votes`` how many judgements make a score, where they are not those
+    of the session. A job with an ``error`` has no sample that could be scored, for this reason.
+    """
+
+    sample: Sample
+    metrics: Sequence[BoundedMetric]
+    test: str | None = None
+    judge: str | None = None
+    votes: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Score:
+    """What came of one metric, the scorings kept of it, and its first and last moment (of a monotonic clock)."""
+
+    outcome: Outcome
+    scorings: tuple[Scoring, ...] = ()
+    span: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
+
+    def copy(self) -> Score:
+        """Return a copy whose results have been compared with nothing: each attempt at a test gets its own."""
+        outcomes = (self.outcome, *(scoring.outcome for scoring in self.scorings))
+        results = {id(outcome): outcome for outcome in outcomes if isinstance(outcome, MetricResult)}
+        copies = {key: copy(result) for key, result in results.items()}
+        return Score(
+            outcome=copies.get(id(self.outcome), self.outcome),
+            scorings=tuple(replace(s, outcome=copies.get(id(s.outcome), s.outcome)) for s in self.scorings),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Done:
+    """The outcome of a job: its sample with the response, and the scores by metric, or what the application raised."""
+
+    sample: Sample
+    scores: Mapping[str, Score] = field(default_factory=dict)
+    failure: BaseException | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is a response and all scores: then a rerun of the test takes it as it is."""
+        return self.failure is None and all(isinstance(s.outcome, MetricResult) for s in self.scores.values())
+
+
+class Kept:
+    """Keeps the scorings of one metric until the test that they are for runs."""
+
+    def __init__(self) -> None:
+        self.scorings: list[Scoring] = []
+
+    def scored(self, scoring: Scoring) -> None:
+        """Keep a scoring."""
+        self.scorings.append(scoring)
+
+
+class Runner:
+    """Scores jobs on the background loop, in a session; close it after use.
+
+    ``watch`` is called with each metric and its outcome, and may raise to end the whole.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        breaker: CircuitBreaker | None = None,
+        watch: Callable[[Metric, Outcome], object] = lambda *_: None,
+    ) -> None:
+        self.breaker = breaker or CircuitBreaker(session.concurrency)
+        #: How many scores may be under way.
+        self.width = sys.maxsize if session.batched else UNDER_WAY * session.concurrency
+        self._session = session
+        self._watch = watch
+        self._under_way = 0
+        self._failure: RagMetricsError | None = None
+        self._changed = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
+
+    def close(self) -> None:
+        """End the thread of users' metrics; after an interrupt the loop must not wait for a function that computes."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def score(self, job: Job, ended: Callable[[], object] = lambda: None) -> Done:
+        """Score a sample by all metrics of a job at the same time; ``ended`` is called at the end of each.
+
+        What a metric raises is its outcome; raises what ``watch`` raises.
+        """
+        found = await loop.gather_or_cancel(self._score(job, each, ended) for each in job.metrics)
+        scores = {each.metric.name: score for each, score in zip(job.metrics, found, strict=True)}
+        return Done(sample=job.sample, scores=scores)
+
+    async def run(self, jobs: Iterable[Job], take: Callable[[Done], object], *, together: bool = False) -> None:
+        """Score jobs, as many at a time as there is room for, and pass what is done to ``take`` in their order.
+
+        What the first ones wait for is under way before the last one has begun, unless they begin ``together``. Raises
+        what ``watch`` and ``take`` raise; then the others are cancelled.
+        """
+        waiting, tasks = iter(jobs), deque[asyncio.Task[Done]]()
+        job = next(waiting, None)
+        try:
+            while tasks or job is not None:
+                self._changed.clear()
+                if self._failure is not None:
+                    raise self._failure
+                while tasks and tasks[0].done():
+                    take(tasks.popleft().result())
+                if job is not None and self._under_way < self.width and len(tasks) < _AHEAD * self.width:
+                    self._under_way += len(job.metrics)
+                    tasks.append(asyncio.ensure_future(self.score(job, self._ended)))
+                    tasks[-1].add_done_callback(lambda _: self._changed.set())
+                    job = next(waiting, None)
+                    if not together:
+                        await asyncio.sleep(0)
+                elif tasks:
+                    await self._changed.wait()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self) -> None:
+        self._under_way -= 1
+        self._changed.set()
+
+    async def _score(self, job: Job, each: BoundedMetric, ended: Callable[[], object]) -> Score:
+        metric, kept, start = each.metric, Kept(), time.monotonic()
+        outcome: Outcome
+        changes = {"private": self._session, "breaker": self.breaker, "beside": [it.metric for it in job.metrics]}
+        if job.test is not None:
+            changes |= {"test": job.test, "recorder": kept}
+        if job.judge is not None:
+            changes["judge"] = job.judge
+        try:
+            if job.error is not None:
+                return Score(outcome=UnscoredError(job.error), span=(start, time.monotonic()))
+            try:
+                with (
+                    context.changed(**changes),
+                    voting(metric, votes=job.votes, least=each.least, most=each.most),
+                ):
+                    outcome = await self._measured(metric, job.sample)
+            except Exception as error:  # noqa: BLE001 - a sample that a metric cannot score harms no other
+                outcome = error
+            self._watch(metric, outcome)
+            return Score(outcome=outcome, scorings=tuple(kept.scorings), span=(start, time.monotonic()))
+        except RagMetricsError as error:
+            self._failure = error
+            raise
+        finally:
+            ended()
+
+    async def _measured(self, metric: Metric, sample: Sample) -> MetricResult:
+        """Return the score of a sample without holding up the loop; raise what the metric raises.
+
+        User metrics run on one worker thread: they need not be thread-safe.
+        """
+        kind = type(metric)
+        # Without ameasure() a metric of a user may block; those of this package compute, and wait for nothing.
+        if kind.ameasure is Metric.ameasure and kind.__module__.partition(".")[0] != __name__.partition(".")[0]:
+            in_thread = asyncio.get_running_loop().run_in_executor
+            return await in_thread(self._thread, copy_context().run, metric.score_sample, sample)
+        return await metric.ascore_sample(sample)
+
+
+def unscored(metric: Metric, error: Exception) -> UnscoredError:
+    """Return an error as the reason why a metric has no score, with the name of the metric and of a foreign kind.
+
+    It is a new one: an error refers to its frames and their memory.
+    """
+    said = str(error)
+    is_told = isinstance(error, RagMetricsError) or said.startswith(f"{metric.name}: ")
+    reason = said if is_told else f"{metric.name}: {type(error).__name__}: {said}"
+    return UnscoredError(reason, usage=getattr(error, "usage", None))
+
+
+class GivesUp:
+    """Watches the scores of a table, and raises where no further one can succeed.
+
+    ``total`` is how many scores there are to be, ``None`` where it is not known. Where a used up budget
+    ``leaves_rows``, they are unscored, and the first judge that answers nothing ends the run.
+    """
+
+    def __init__(self, breaker: CircuitBreaker, *, total: int | None = None, leaves_rows: bool = False) -> None:
+        self._breaker = breaker
+        self._total = total
+        self._leaves_rows = leaves_rows
+        self._first_failure: JudgeError | None = None
+        self._failures = 0
+        self._judged = False
+        self.done = 0
+
+    def __call__(self, metric: Metric, outcome: Outcome) -> None:
+        """Take note of a score; raise ``RagMetricsError``."""
+        if isinstance(outcome, MetricResult):
+            self._judged = self._judged or outcome.judge is not None
+        elif isinstance(outcome, (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError)):
+            is_spent = isinstance(outcome, BudgetExceededError) and not isinstance(outcome, UnpricedError)
+            if not (is_spent and self._leaves_rows):
+                raise outcome
+        else:
+            self._take(outcome if isinstance(outcome, JudgeError) else outcome.__cause__)
+            if self._leaves_rows and self._breaker.is_open:
+                raise JudgeError(str(unscored(metric, outcome)))
+        self.done += 1
+
+    def check_judged(self) -> None:
+        """Raise ``JudgeError`` if no row could be judged because of the judge."""
+        if not self._judged:
+            self._raise_failure()
+
+    def _take(self, failure: BaseException | None) -> None:
+        """Count a failure of a judge, and give up if the next request will fail as well."""
+        if isinstance(failure, JudgeUnavailableError):
+            of_all = "" if self._total is None else f" of {self._total}"
+            raise JudgeUnavailableError(f"{failure}; stopped after {self.done}{of_all} scores") from failure
+        if isinstance(failure, JudgeError):
+            # Each refers to its frames and their memory; one is enough to report.
+            self._first_failure = self._first_failure or failure
+            self._failures += 1
+            if self._breaker.is_open and self._failures >= self._breaker.most and not self._judged:
+                self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        first = self._first_failure
+        if first is not None:
+            msg = f"the judge answered none of {self._failures} scorings; the first failed with: {first}"
+            raise JudgeError(msg) from first

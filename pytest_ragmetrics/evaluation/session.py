@@ -1,0 +1,82 @@
+"""The session that samples are scored in: the running one, or one of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.errors import (
+    RagMetricsError,
+)
+from pytest_ragmetrics.core.files import affordable
+from pytest_ragmetrics.evaluation.engine import Engine
+from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.metrics.base import check_count
+
+
+def scoring_session(cache_dir: str | Path | None, concurrency: int) -> nullcontext[context.Session] | OwnSession:
+    """Return the running session, or one that is closed at the end of its ``with`` or ``async with`` block."""
+    session = context.current().session
+    return OwnSession(cache_dir, concurrency) if session is None else nullcontext(session)
+
+
+def shared_cache() -> dict[str, Any]:
+    """Return the options of an engine for the shared cache that the environment names; raise ``RagMetricsError``."""
+    names = ("RAGMETRICS_CACHE_URL", "RAGMETRICS_CACHE_URL_MODE", "RAGMETRICS_CACHE_SECRET")
+    url, mode, secret = (os.environ.get(name, "").strip() for name in names)
+    if not url:
+        return {}
+    from pytest_ragmetrics.cache.remote import check_cache_url
+
+    if mode not in ("", "read", "readwrite"):
+        raise RagMetricsError(f"{names[1]}={mode}: write read or readwrite")
+    try:
+        return {
+            "cache_url": check_cache_url(url),
+            "cache_url_mode": mode or "readwrite",
+            "cache_secret": secret,
+        }
+    except ValueError as error:
+        raise RagMetricsError(f"{names[0]}: {error}") from error
+
+
+class OwnSession:
+    """A session around one evaluation outside pytest; its scorings are recorded nowhere.
+
+    ``options`` are further ones of :class:`~pytest_ragmetrics.evaluation.engine.Engine`.
+    """
+
+    votes = 1
+    dry_run = False
+    batched = False
+    answering = 0
+    metrics = ()
+    module: Mapping[str, Any] = {}
+    columns = ""
+    baseline = None
+
+    def __init__(self, cache_dir: str | Path | None, concurrency: int, **options: Any) -> None:
+        self.concurrency = concurrency = affordable(check_count("concurrency", concurrency))
+        folder = None if cache_dir is None else Path(cache_dir)
+        self.engine = Engine(cache_dir=folder, concurrency=concurrency, **options)
+        self.transport, self.judge, self.embedder = self.engine.transport, self.engine.judge, self.engine.embedder
+        self.asks_once = self.engine.cache.mode != "off"
+
+    def scored(self, scoring: context.Scoring) -> None:
+        """Record nothing."""
+
+    def __enter__(self) -> context.Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.engine.close()
+
+    async def __aenter__(self) -> context.Session:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await loop.arun(self.engine.aclose())
