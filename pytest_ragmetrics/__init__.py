@@ -10,8 +10,8 @@ down; a module imports from its own room and those below:
 - ``evaluation``: one sample, a table or a file of any size scored (``scoring`` has the loop); the judge, the embedder
   and the transports of a run (``engine``); thresholds of sets; ``ray``; ``calibration`` of a judge by labels.
 - ``metrics``: every metric beside its assertion helper; ``registry`` finds them by name.
-- ``runs``: a run as values (``records``), several runs merged, two runs (``compare``) or tables (``tables``) compared;
-  ``wording`` of failures, figures, sets and runs for every output.
+- ``runs``: a run as values (``records``), several runs merged, two runs paired (``compare``) and their pairs in figures
+  (``tables``); ``wording`` of failures, figures, sets and runs for every output.
 - ``cache``: the answers kept on this machine, the cassette to commit, keys and single flight.
 - ``judges``: ``tasks`` are rendered with ``prompts`` and sent through ``transports`` to one of the ``providers``, or
   answered in ``batches``; ``context`` has the scoring in progress; ``embedders``.

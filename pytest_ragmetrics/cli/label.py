@@ -74,7 +74,7 @@ def _page(arguments: argparse.Namespace, queue: Sequence[QueuedRow], file: Label
 def _ask(file: LabelFile, total: int, keys: Iterator[str], limit: int | None) -> None:
     """Show rows and take their labels, until there is none left, ``limit`` are labelled, or the keys end."""
     from pytest_ragmetrics.evaluation.calibration.text import queued_lines
-    from pytest_ragmetrics.runs.tables import key_of
+    from pytest_ragmetrics.runs.compare import key_of
     from pytest_ragmetrics.runs.wording.figures import named
 
     done = 0

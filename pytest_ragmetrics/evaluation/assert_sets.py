@@ -17,28 +17,15 @@ from pytest_ragmetrics.core.codec import CodecError, load
 from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.files import read_json
 from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult
-from pytest_ragmetrics.core.sample import advice
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.core.sample import Sample, advice
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row, compared_records
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.registry import scale_of
+from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of, placed_records
 from pytest_ragmetrics.runs.records import DocumentError, read_document
-from pytest_ragmetrics.runs.tables import (
-    ANEW,
-    NO_PAIR,
-    Column,
-    ColumnEntry,
-    MetricComparison,
-    TableComparison,
-    cluster_of,
-    column_of,
-    columns_of,
-    compare_tables,
-    drop_outcome,
-    find_drops,
-    key_of,
-    sample_key,
-)
+from pytest_ragmetrics.runs.tables import compare_tables, drop_outcome, find_drops
+from pytest_ragmetrics.runs.wording.comparisons import ANEW, NO_PAIR, MetricComparison, TableComparison
 from pytest_ragmetrics.runs.wording.failures import (
     explain_not_worse,
     explain_threshold,
@@ -252,13 +239,16 @@ def _against(
     """Return the comparison of some metrics of a table with a baseline, in which each has a pair."""
     __tracebackhide__ = True
     before = _before(baseline)
-    here = {name: table.column(name) for name in wanted}
-    if not before.keys() & here.keys():
-        msg = f"the baseline has no scores of {', '.join(wanted)}; it has {', '.join(before) or 'none at all'}"
-        raise ValueError(msg)
-    there = {name: column for name, column in before.items() if wanted == table.metrics or name in wanted}
+    here = compared_records(table, wanted)
+    if not before.records.keys() & here.keys():
+        known = ", ".join(before.records) or "none at all"
+        raise ValueError(f"the baseline has no scores of {', '.join(wanted)}; it has {known}")
     comparison = compare_tables(
-        here, there, confidence=confidence, vacuous=table.vacuous if vacuous is None else vacuous
+        here,
+        {name: rows for name, rows in before.records.items() if wanted == table.metrics or name in wanted},
+        partial=before.partial,
+        confidence=confidence,
+        vacuous=table.vacuous if vacuous is None else vacuous,
     )
     for compared in comparison.metrics.values():
         if not skip_unscored:
@@ -313,9 +303,9 @@ def _table(rows: object) -> Evaluation:
     return Evaluation(metrics=_metrics_of(given), rows=tuple(given))
 
 
-def _before(baseline: str | Path | Evaluation | None) -> Mapping[str, Column]:
+def _before(baseline: str | Path | Evaluation | None) -> Baseline:
     if isinstance(baseline, Evaluation):
-        return {metric: baseline.column(metric) for metric in baseline.metrics}
+        return Baseline(records=compared_records(baseline))
     if baseline is None:
         session = context.current().session
         baseline = None if session is None else session.baseline
@@ -494,12 +484,19 @@ def _of_score(name: str, item: object, missing: str = "it is None") -> ScoredRow
     raise TypeError(msg)
 
 
-def read_baseline(file: str | Path) -> Mapping[str, Column]:
-    """Return the columns of a JSON file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote, by metric.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Baseline:
+    """The scores of an earlier run by metric; ``partial`` says why not all of them are there ("" if they are)."""
 
-    Samples are identified by :func:`~pytest_ragmetrics.runs.tables.sample_key`; one that several tests scored with
-    different results is ambiguous. The file is read again only if it has changed. Raises :class:`DocumentError`, a
-    ``RagMetricsError``, naming the file and the place in it.
+    records: Mapping[str, Sequence[PlacedRecord]]
+    partial: str = ""
+
+
+def read_baseline(file: str | Path) -> Baseline:
+    """Return the scores in a JSON file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote.
+
+    The file is read again only if it has changed. Raises :class:`DocumentError`, a ``RagMetricsError``, naming the file
+    and the place in it.
     """
     path = Path(file)
     try:
@@ -510,7 +507,7 @@ def read_baseline(file: str | Path) -> Mapping[str, Column]:
 
 
 @lru_cache(maxsize=_FILES)
-def _read(path: Path, _changed: int, _size: int) -> Mapping[str, Column]:
+def _read(path: Path, _changed: int, _size: int) -> Baseline:
     try:
         data = read_json(path)
     except ValueError as error:
@@ -518,13 +515,15 @@ def _read(path: Path, _changed: int, _size: int) -> Mapping[str, Column]:
         raise DocumentError(msg, file=path) from error
     if isinstance(data, dict) and "rows" in data:
         try:
-            return _columns_of_table(data)
-        except CodecError as error:
+            return _baseline_of_table(data)
+        except (CodecError, TypeError) as error:
             raise DocumentError(str(error), file=path) from None  # it names the place; pydantic's frames add nothing
     if isinstance(data, dict) and "tests" in data:
         document = read_document(path)
-        records = ((test.id, record) for test in document.tests for record in test.records)
-        return columns_of(records, partial=document.run.partial)
+        found: dict[str, list[PlacedRecord]] = {}
+        for placed in placed_records(document.tests):
+            found.setdefault(placed.record.metric, []).append(placed)
+        return Baseline(records=found, partial=document.run.partial)
     msg = "neither the result of a run nor a table; give a file that --rag-json or Evaluation.to_json wrote"
     raise DocumentError(msg, file=path)
 
@@ -549,23 +548,21 @@ class _Table:
     nouns: Mapping[str, str] = field(default_factory=dict)
 
 
-def _columns_of_table(data: object) -> dict[str, Column]:
+def _baseline_of_table(data: object) -> Baseline:
     table = load(_Table, data)
-    return {
-        metric: column_of(
-            metric,
-            table.better.get(metric, "higher"),
-            [(sample_key(row.sample), _entry(row, metric)) for row in table.rows],
-            noun=table.nouns.get(metric, NOUN),
-        )
-        for metric in table.metrics
-    }
-
-
-def _entry(row: _TableRow, metric: str) -> ColumnEntry:
-    return ColumnEntry(
-        score=row.scores.get(metric),
-        judge=row.judges.get(metric),
-        vacuous=metric in row.vacuous,
-        question=row.sample.get("user_input"),
-    )
+    rows = []
+    for row in table.rows:
+        scores = {name: score for name, score in row.scores.items() if score is not None}
+        results = {
+            name: MetricResult(
+                score,
+                metric=name,
+                judge=row.judges.get(name),
+                vacuous=name in row.vacuous,
+                noun=table.nouns.get(name, NOUN),
+            )
+            for name, score in scores.items()
+        }
+        rows.append(Row(sample=Sample.from_mapping(row.sample), results=results))
+    evaluation = Evaluation(metrics=table.metrics, rows=tuple(rows), better=table.better)
+    return Baseline(records=compared_records(evaluation, unique=False))

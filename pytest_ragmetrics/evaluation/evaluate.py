@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -22,7 +23,7 @@ from pytest_ragmetrics.core.codec import json_builtins
 from pytest_ragmetrics.core.errors import UnknownMetricError, UnscoredError, optional
 from pytest_ragmetrics.core.other_tools import TableNames, class_of_theirs
 from pytest_ragmetrics.core.progress import Progress
-from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult
+from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult, Usage
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.reading import read_dataset, read_object
 from pytest_ragmetrics.datasets.rows import Columns, DatasetRow, Raw, RowError, sample_of, written_id
@@ -34,11 +35,14 @@ from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_metrics, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
-from pytest_ragmetrics.runs.tables import Column, ColumnEntry, TableComparison, cluster_of, compare_tables, key_of
+from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of
+from pytest_ragmetrics.runs.records import Record
+from pytest_ragmetrics.runs.tables import compare_tables
+from pytest_ragmetrics.runs.wording.comparisons import TableComparison
 from pytest_ragmetrics.runs.wording.failures import explain_vacuous
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
 from pytest_ragmetrics.stats.intervals import whole_clusters
-from pytest_ragmetrics.stats.scores import ScoreSet, Vacuous, check_vacuous, goodness, score_set, standing
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, check_vacuous, goodness, score_set, standing
 from pytest_ragmetrics.text.unicode import shortened
 
 if TYPE_CHECKING:
@@ -176,7 +180,7 @@ class Evaluation(TableNames):
         found = self.stats().items()
         return [readable(f"{name}: unscored{self._first_reason(name)}") for name, it in found if it.unscored]
 
-    def _cell(self, entry: ColumnEntry) -> str:
+    def _cell(self, entry: ScoredRow) -> str:
         state = standing(entry, self.vacuous)
         return score_text(entry.score) if state == "counted" and entry.score is not None else state
 
@@ -368,25 +372,8 @@ class Evaluation(TableNames):
             +0.50  0.50 -> 1.00  c
           unchanged: 2
         """
-        here, there = ({metric: table.column(metric) for metric in table.metrics} for table in (self, other))
+        here, there = compared_records(self), compared_records(other)
         return compare_tables(here, there, confidence=confidence, vacuous=self._vacuous(vacuous))
-
-    def column(self, metric: str) -> Column:
-        """Return the scores of a metric by the key of their sample; raise ``ValueError`` for two rows of one key."""
-        better = self.better_of(metric)
-        entries: dict[str, ColumnEntry] = {}
-        for row in self.rows:
-            key = key_of(row.sample)
-            if key in entries:
-                msg = f"two rows have the {'id' if row.sample.id else 'content'} {key!r}; give each sample its own id"
-                raise ValueError(msg)
-            entries[key] = _entry(row, metric)
-        return Column(
-            metric=metric, better=better, entries=entries, noun=self._noun(metric), scale=self.scales.get(metric)
-        )
-
-    def _noun(self, metric: str) -> str:
-        return next((row.results[metric].noun for row in self.rows if metric in row.results), NOUN)
 
     def to_json(self, file: str | Path | None = None) -> str:
         """Return the table as JSON text, and write it to a file if one is named.
@@ -406,7 +393,10 @@ class Evaluation(TableNames):
             for row in self.rows
         ]
         better = {metric: self.better_of(metric) for metric in self.metrics}
-        nouns = {metric: self._noun(metric) for metric in self.metrics}
+        nouns = {
+            name: next((row.results[name].noun for row in self.rows if name in row.results), NOUN)
+            for name in self.metrics
+        }
         table = {"metrics": self.metrics, "better": better, "nouns": nouns, "rows": rows}
         return _written(json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n", file)
 
@@ -464,11 +454,11 @@ class Evaluation(TableNames):
     def _vacuous(self, given: Vacuous | None) -> Vacuous:
         return self.vacuous if given is None else given
 
-    def _entries(self, metric: str) -> list[ColumnEntry]:
+    def _entries(self, metric: str) -> list[ScoredRow]:
         self._check(metric)
         return [_entry(row, metric) for row in self.rows]
 
-    def _score_set(self, metric: str, vacuous: Vacuous | None) -> ScoreSet[ColumnEntry]:
+    def _score_set(self, metric: str, vacuous: Vacuous | None) -> ScoreSet[ScoredRow]:
         return score_set(self._entries(metric), self._vacuous(vacuous))
 
     def _check(self, metric: str) -> None:
@@ -478,20 +468,58 @@ class Evaluation(TableNames):
             raise UnknownMetricError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}{hint}")
 
 
+def compared_records(
+    table: Evaluation, metrics: Iterable[str] | None = None, *, unique: bool = True
+) -> dict[str, list[PlacedRecord]]:
+    """Return the scores of metrics, by default of all, as they are compared.
+
+    Raises ``ValueError`` for two rows of one sample, unless they need not be ``unique``.
+    """
+    rows: list[tuple[str, Row]] = [(key_of(row.sample), row) for row in table.rows]
+    if unique and (twice := [key for key, count in Counter(key for key, _ in rows).items() if count > 1]):
+        kind = "id" if dict(rows)[twice[0]].sample.id else "content"
+        raise ValueError(f"two rows have the {kind} {twice[0]!r}; give each sample its own id")
+    return {
+        name: [
+            PlacedRecord(test="", number=at, record=_record(table, row, name), name=key)
+            for at, (key, row) in enumerate(rows)
+        ]
+        for name in (table.metrics if metrics is None else metrics)
+    }
+
+
+def _record(table: Evaluation, row: Row, metric: str) -> Record:
+    """Return what is compared of a score."""
+    result = row.results.get(metric)
+    return Record(
+        metric=metric,
+        score=None if result is None else result.value,
+        outcome="unscored" if result is None else "measured",
+        threshold=None,
+        reason=None,
+        vacuous=result is not None and result.vacuous,
+        better=table.better_of(metric),
+        judge=None if result is None else result.judge,
+        usage=Usage(),
+        samples=(),
+        sample=row.sample,
+        verdicts=(),
+        exchanges=(),
+        noun=NOUN if result is None else result.noun,
+        scale=table.scales.get(metric),
+    )
+
+
 def _title(sample: Sample) -> str:
     """Return the id and the question of a sample, as far as it has them."""
     return ": ".join(text for text in (sample.id, sample.user_input) if text)
 
 
-def _entry(row: Row, metric: str) -> ColumnEntry:
+def _entry(row: Row, metric: str) -> ScoredRow:
     result = row.results.get(metric)
-    return ColumnEntry(
-        score=None if result is None else result.value,
-        judge=None if result is None else result.judge,
-        cluster=cluster_of(row.sample),
-        vacuous=result is not None and result.vacuous,
-        question=row.sample.user_input,
-    )
+    if result is None:
+        return ScoredRow(name="", score=None)
+    return ScoredRow(name="", score=result.value, vacuous=result.vacuous)
 
 
 def _cell(text: str | None) -> str:

@@ -15,8 +15,10 @@ from typing import Literal
 
 from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.result import REUSED, Direction
+from pytest_ragmetrics.runs.compare import cluster_of, key_of
 from pytest_ragmetrics.runs.records import Document, Record
-from pytest_ragmetrics.runs.tables import RowChange, cluster_of, difference_of, key_of, probability_text
+from pytest_ragmetrics.runs.tables import difference_of
+from pytest_ragmetrics.runs.wording.comparisons import RowChange, probability_text
 from pytest_ragmetrics.runs.wording.figures import (
     NOTHING_TO_CHECK,
     SHOWN,

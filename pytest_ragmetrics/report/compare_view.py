@@ -7,8 +7,8 @@ runs only beginnings are here: the test itself shows them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from pytest_ragmetrics.core.result import Verdict
@@ -19,15 +19,12 @@ from pytest_ragmetrics.report.text_changes import (
     TextChange,
     folded,
     marked,
-    matched,
     text_change,
     versions,
 )
-from pytest_ragmetrics.runs.compare import RunComparison
+from pytest_ragmetrics.runs.compare import Kind, Obstacle, RunComparison, TestChange, judging_changes
 from pytest_ragmetrics.runs.records import Record, TestRecord, flips
-from pytest_ragmetrics.runs.tables import gain_of, is_redefined, judging_changes
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, counted, named, score_text, threshold_text
-from pytest_ragmetrics.stats.scores import ROUNDING, standing
 from pytest_ragmetrics.text.unicode import shortened
 
 #: What a reader may want to see of the tests that have changed.
@@ -54,7 +51,6 @@ _NAME_LENGTH, _PREVIEW_LENGTH, _CLAIM_LENGTH = 80, 110, 120
 _WORD_LENGTH, _WORDS_SHOWN = 20, 30
 #: As many claims that are as before are listed.
 _FEW = 3
-_RecordPair = tuple[Record | None, Record | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,13 +147,14 @@ def build_compare_view(paired: PairedTest, comparison: RunComparison) -> Compare
     flipping: list[Chip] = ["flips"] if any(flips(it.samples, it.threshold) for it in test.records) else []
     if before is None:
         return CompareView(chips=("new", *flipping))
-    pairs = _record_pairs(before.records, test.records)
+    pairs = [comparison.pairs[id(record)] for record in test.records]
+    pairs += [pair for record in before.records if (pair := comparison.pairs[id(record)]).new is None]
     found = {*_chips(paired, pairs), *flipping}
     chips = tuple(chip for chip in CHIPS if chip in found)
     if "changed" not in found:
         return CompareView(chips=chips) if chips else None
     builders = [_SampleBuilder(group, comparison) for group in _samples(pairs)]
-    rescored = max((abs(gain) for pair in pairs if (gain := _gain(*pair)) is not None), default=0.0)
+    rescored = max((abs(pair.change or 0.0) for pair in pairs if not pair.obstacles), default=0.0)
     return CompareView(
         chips=chips,
         size=(rescored, max((builder.changed for builder in builders), default=0.0)),
@@ -167,7 +164,8 @@ def build_compare_view(paired: PairedTest, comparison: RunComparison) -> Compare
 
 def build_gone_view(test: TestRecord, comparison: RunComparison) -> CompareView:
     """Return what a test of the baseline was that has no counterpart now."""
-    builders = [_SampleBuilder(group, comparison) for group in _samples((record, None) for record in test.records)]
+    pairs = [replace(comparison.pairs[id(record)], new=None) for record in test.records]
+    builders = [_SampleBuilder(group, comparison) for group in _samples(pairs)]
     return CompareView(chips=("gone",), samples=tuple(builder.build() for builder in builders))
 
 
@@ -177,29 +175,15 @@ def count_chips(views: Iterable[CompareView | None]) -> tuple[tuple[Chip, str, i
     return tuple((chip, label, counts[chip]) for chip, label in CHIPS.items() if counts[chip])
 
 
-def _record_pairs(befores: Sequence[Record], records: Sequence[Record]) -> list[_RecordPair]:
-    """Return the records of each metric and sample in both runs, in their order now; then those of then only."""
-    keys: tuple[Callable[[Record], Hashable], ...] = (
-        lambda it: (it.metric, it.sample.id, it.sample.user_input),
-        lambda it: (it.metric, it.sample.id),
-    )
-    found = matched(befores, records, keys)
-    pairs: list[_RecordPair] = [
-        (befores[found[place]] if place in found else None, now) for place, now in enumerate(records)
-    ]
-    left = set(range(len(befores))).difference(found.values())
-    return [*pairs, *((befores[place], None) for place in sorted(left))]
-
-
 _Sample = dict[str, Any] | None
-_Group = tuple[list[_RecordPair], _Sample, _Sample]
+_Group = tuple[list[TestChange], _Sample, _Sample]
 
 
-def _samples(pairs: Iterable[_RecordPair]) -> list[_Group]:
+def _samples(pairs: Iterable[TestChange]) -> list[_Group]:
     """Return the pairs by their samples, each with all fields then and now: metrics take different fields of one."""
     groups: list[_Group] = []
     for pair in pairs:
-        before, now = (None if record is None else record.sample.to_mapping() for record in pair)
+        before, now = (None if it is None else it.record.sample.to_mapping() for it in (pair.old, pair.new))
         for place, (found, old, new) in enumerate(groups):
             if _is_same(old, before) and _is_same(new, now) and _is_asked(old or new, before or now):
                 groups[place] = ([*found, pair], _united(old, before), _united(new, now))
@@ -222,40 +206,30 @@ def _united(known: _Sample, sample: _Sample) -> _Sample:
     return sample if known is None else {**known, **(sample or {})}
 
 
-def _chips(paired: PairedTest, pairs: Iterable[_RecordPair]) -> Iterator[Chip]:
+# What of a score that changed is worse, also that it was lost, and what is better.
+_RESCORED: Mapping[Kind, Chip] = {"worse": "worse", "unscored": "worse", "better": "better", "scored again": "better"}
+
+
+def _chips(paired: PairedTest, pairs: Iterable[TestChange]) -> Iterator[Chip]:
     """Yield the chips of a test with a counterpart, some more than once."""
     if paired.kind in ("newly fails", "fixed"):
         yield from ("changed", "worse" if paired.kind == "newly fails" else "better")
-    for before, now in pairs:
-        if before is None or now is None:
+    for pair in pairs:
+        if pair.old is None or pair.new is None:
             yield "changed"
             continue
+        before, now = pair.old.record, pair.new.record
         other_passages = before.sample.retrieved_contexts != now.sample.retrieved_contexts
         other_answer = before.sample.response != now.sample.response
-        rescored = _rescored(before, now)
+        rescored = None if pair.obstacles else _RESCORED.get(pair.kind)
         if other_passages:
             yield "passages"
         if rescored:
             yield rescored
         if rescored and not other_answer and not other_passages:
             yield "rescored"
-        if rescored or other_answer or other_passages or before.outcome != now.outcome:
+        if rescored or other_answer or other_passages or "question" in pair.obstacles or before.outcome != now.outcome:
             yield "changed"
-
-
-def _rescored(before: Record, now: Record) -> Chip | None:
-    """Return whether a score became worse or better; one that was lost did, one with nothing to check did not."""
-    if before.score is None or now.score is None:
-        return None if before.score is now.score else "worse" if now.score is None else "better"
-    gain = _gain(before, now)
-    return None if gain is None or abs(gain) <= ROUNDING else "better" if gain > 0 else "worse"
-
-
-def _gain(before: Record | None, now: Record | None) -> float | None:
-    """Return how much better a score became; ``None`` where the two cannot be compared."""
-    if before is None or now is None or before.judge != now.judge or is_redefined(now, before):
-        return None
-    return gain_of(before.score, now.score, now.better) if standing(before) == standing(now) == "counted" else None
 
 
 class _SampleBuilder:
@@ -277,7 +251,7 @@ class _SampleBuilder:
 
     def build(self) -> SampleChange:
         """Return the change."""
-        both = [(before, now) for before, now in self._pairs if before is not None and now is not None]
+        both = [(pair.old.record, pair.new.record) for pair in self._pairs if pair.old and pair.new]
         differ = any(passage.state != "kept" for passage in self._passages)
         return SampleChange(
             facts=tuple(self._facts(both)),
@@ -285,7 +259,7 @@ class _SampleBuilder:
             answer=self._answer,
             passages=self._passages if differ else (),
             passages_title=self._passages_title(),
-            scores=tuple(score_change(before, now) for before, now in self._pairs),
+            scores=tuple(map(score_change, self._pairs)),
             verdicts=tuple(change for change in self._verdicts if change.changed or change.lines),
         )
 
@@ -332,19 +306,25 @@ class _SampleBuilder:
         # The longest row in the order of then stayed; a passage that is not in it moved.
         steps = Indel.opcodes(sorted(found.values()), [found[place] for place in in_order])
         stayed = {place for step in steps if step.tag == "equal" for place in in_order[step.dest_start : step.dest_end]}
-        changes = [_new_passage(new, place) for place, new in enumerate(news) if place not in found]
-        changes += [
-            _lost_passage(old, at, carried.get(at, "")) for at, old in enumerate(olds) if at not in found.values()
-        ]
-        changes += [_found_passage(olds[at], at, news[now], now, stayed=now in stayed) for now, at in found.items()]
+        changes = [_passage("new", new, now=now) for now, new in enumerate(news) if now not in found]
+        for at, old in enumerate(olds):
+            if at not in found.values():
+                pieces = folded([Piece(text=old.text)])
+                changes.append(_passage("lost", old, then=at, pieces=pieces, carried=carried.get(at, "")))
+        for now, at in found.items():
+            then, new = olds[at].text, news[now]
+            edited = then.split() != new.text.split()
+            state: PassageState = "edited" if edited else "kept" if now in stayed else "moved"
+            pieces = text_change(then, new.text).pieces if edited else ()
+            changes.append(_passage(state, new, then=at, now=now, pieces=pieces))
         # One that is lost stands where it was.
         return tuple(sorted(changes, key=lambda it: it.now or (it.then or 0) - 0.5))
 
     def _verdict_changes(self) -> Iterator[VerdictsChange]:
         number = 1
-        for before, now in self._pairs:
-            if before is not None and now is not None and not is_redefined(now, before):
-                change = verdicts_change(before, now, number)
+        for pair in self._pairs:
+            if pair.old and pair.new and "metric" not in pair.obstacles:
+                change = verdicts_change(pair.old.record, pair.new.record, number)
                 number += len(change.changed) + len(change.kept) if change.changed else 0
                 yield change
 
@@ -399,36 +379,25 @@ def _passages(sample: _Sample) -> list[Text]:
     return [Text(text, str(ids[place]) if len(ids) == len(texts) else None) for place, text in enumerate(texts)]
 
 
-def _new_passage(passage: Text, place: int) -> PassageChange:
-    return PassageChange(then=None, now=place + 1, state="new", name=_name(passage), preview=_preview(passage.text))
-
-
-def _lost_passage(passage: Text, place: int, carried: str) -> PassageChange:
+def _passage(
+    state: PassageState,
+    shown: Text,
+    *,
+    then: int | None = None,
+    now: int | None = None,
+    pieces: tuple[Piece, ...] = (),
+    carried: str = "",
+) -> PassageChange:
+    """Return a passage that was and is at these places, from 0."""
     return PassageChange(
-        then=place + 1,
-        now=None,
-        state="lost",
-        name=_name(passage),
-        preview=_preview(passage.text),
-        pieces=folded([Piece(text=passage.text)]),
+        then=None if then is None else then + 1,
+        now=None if now is None else now + 1,
+        state=state,
+        name=shortened(shown.id or "", _NAME_LENGTH),
+        preview=_preview(shown.text),
+        pieces=pieces,
         carried=carried,
     )
-
-
-def _found_passage(old: Text, at: int, new: Text, now: int, *, stayed: bool) -> PassageChange:
-    edited = old.text.split() != new.text.split()
-    return PassageChange(
-        then=at + 1,
-        now=now + 1,
-        state="edited" if edited else "kept" if stayed else "moved",
-        name=_name(new),
-        preview=_preview(new.text),
-        pieces=text_change(old.text, new.text).pieces if edited else (),
-    )
-
-
-def _name(passage: Text) -> str:
-    return shortened(passage.id or "", _NAME_LENGTH)
 
 
 def _preview(text: str) -> str:
@@ -499,22 +468,20 @@ def _verdict_change(number: int, old: Verdict | None, new: Verdict | None) -> Ve
     )
 
 
-def score_change(before: Record | None, now: Record | None) -> ScoreChange:
+def score_change(pair: TestChange) -> ScoreChange:
     """Return a score then and now, one of which may be missing."""
-    record = now or before
-    if record is None:
-        raise ValueError("a score of neither run cannot be compared")
+    before, now = (None if it is None else it.record for it in (pair.old, pair.new))
     then, needed = (None if it is None else it.threshold for it in (before, now))
     bound = needed or then
     needs = "" if bound is None else threshold_text(bound)
     if then is not None and needed is not None and then != needed:
         needs += f", was {threshold_text(then)}"
-    word, tone = _score_word(before, now)
+    word, tone = _score_word(pair, before, now)
     if bound is not None and now is not None and now.outcome == "measured" and not now.vacuous:
         # An earlier assert of the test failed, or this one was taken out.
         word = f"{word}, not asserted now"
     return ScoreChange(
-        metric=f"{record.metric} (lower is better)" if record.better == "lower" else record.metric,
+        metric=f"{pair.metric} (lower is better)" if pair.better == "lower" else pair.metric,
         then=_score(before),
         now=_score(now),
         needs=needs,
@@ -529,20 +496,20 @@ def _score(record: Record | None) -> str:
     return score_text(record.score, record.threshold.bound if record.threshold else None)
 
 
-def _score_word(before: Record | None, now: Record | None) -> tuple[str, Tone]:
+def _score_word(pair: TestChange, before: Record | None, now: Record | None) -> tuple[str, Tone]:
     """Return what became of a score."""
     if now is None or before is None:
         word = "not scored now" if now is None else "fails, new" if now.outcome == "failed" else "new"
         return word, "bad" if word == "fails, new" else "same"
-    word, tone = _outcome_word(before, now)
-    if is_redefined(now, before):
-        return f"{word}, another metric of this name then", tone
-    if before.judge != now.judge and None not in (before.score, now.score):
-        return f"{word}, by another judge", tone
-    return word, tone
+    word, tone = _outcome_word(pair, before, now)
+    why = next((text for obstacle, text in _OTHERS.items() if obstacle in pair.obstacles), "")
+    return word + why, tone
 
 
-def _outcome_word(before: Record, now: Record) -> tuple[str, Tone]:
+_OTHERS: Mapping[Obstacle, str] = {"metric": ", another metric of this name then", "judge": ", by another judge"}
+
+
+def _outcome_word(pair: TestChange, before: Record, now: Record) -> tuple[str, Tone]:
     if now.score is None:
         return ("no score, both", "open") if before.score is None else ("no score now", "open")
     if now.vacuous and now.outcome != "failed":
@@ -551,7 +518,7 @@ def _outcome_word(before: Record, now: Record) -> tuple[str, Tone]:
     then = "no score then" if before.score is None else f"{NOTHING_TO_CHECK} then" if before.vacuous else ""
     failed, did = now.outcome == "failed", before.outcome == "failed"
     if now.outcome == "measured":
-        return (then, "same") if then else _measured_word(before, now)
+        return then or _measured_word(pair), "same"
     if then:
         return f"{'fails' if failed else 'passes'}, {then}", "bad" if failed else "same"
     if before.outcome == "measured":
@@ -561,10 +528,7 @@ def _outcome_word(before: Record, now: Record) -> tuple[str, Tone]:
     return ("newly fails", "bad") if failed else ("fixed", "good")
 
 
-def _measured_word(before: Record, now: Record) -> tuple[str, Tone]:
-    gain = _gain(before, now)
-    if gain is None:
-        return "", "same"
-    if abs(gain) <= ROUNDING:
-        return "as before", "same"
-    return f"{score_text(abs(gain))} {'better' if gain > 0 else 'worse'}", "same"
+def _measured_word(pair: TestChange) -> str:
+    if pair.change is None or pair.obstacles:
+        return ""
+    return "as before" if pair.kind == "same" else f"{score_text(abs(pair.change))} {pair.kind}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pytest_ragmetrics.report.sample_view import ChangeNote, Scale
 from pytest_ragmetrics.runs.compare import MetricChange, RunComparison
 from pytest_ragmetrics.runs.records import Document, GateOutcome, GateRecord, Record, RegressionRecord, Threshold
-from pytest_ragmetrics.runs.tables import ANEW
+from pytest_ragmetrics.runs.wording.comparisons import ANEW
 from pytest_ragmetrics.runs.wording.figures import agreeing, bound_text, counted, score_text
 from pytest_ragmetrics.runs.wording.runs import (
     MetricTally,

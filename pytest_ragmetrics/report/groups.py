@@ -11,8 +11,8 @@ from statistics import fmean
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.report.figures import Axis, change_text, value_text
 from pytest_ragmetrics.report.outcomes import PairedTest, TestKind
+from pytest_ragmetrics.runs.compare import cluster_of
 from pytest_ragmetrics.runs.records import TestRecord
-from pytest_ragmetrics.runs.tables import cluster_of
 from pytest_ragmetrics.runs.wording.runs import WRONG, status_of
 from pytest_ragmetrics.stats.intervals import Interval, mean_interval, whole_clusters
 from pytest_ragmetrics.stats.scores import ROUNDING, score_set

@@ -22,8 +22,8 @@ from pytest_ragmetrics.core.files import read_json, write_atomically
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.metrics.base import digest
 from pytest_ragmetrics.report.judging import judging_of
+from pytest_ragmetrics.runs.compare import cluster_of
 from pytest_ragmetrics.runs.records import Document, GateOutcome, Judging, Record, RecordOutcome, TestRecord
-from pytest_ragmetrics.runs.tables import cluster_of
 from pytest_ragmetrics.runs.wording.figures import counted, threshold_text
 from pytest_ragmetrics.runs.wording.runs import Status, by_metric, margin, paid_records, status_of, tally
 from pytest_ragmetrics.runs.wording.runs import total_usage as total

@@ -27,10 +27,10 @@ from pytest_ragmetrics.report.overview import day_text
 from pytest_ragmetrics.report.sample_view import build_sample_views
 from pytest_ragmetrics.report.tests_view import TestView, build_report_view
 from pytest_ragmetrics.report.trends import build_trends
-from pytest_ragmetrics.runs.compare import RunComparison
+from pytest_ragmetrics.runs.compare import RunComparison, key_of
 from pytest_ragmetrics.runs.origin import build_origin
 from pytest_ragmetrics.runs.records import Document, Record
-from pytest_ragmetrics.runs.tables import key_of, probability_text
+from pytest_ragmetrics.runs.wording.comparisons import probability_text
 from pytest_ragmetrics.runs.wording.figures import cost_text, counted, duration_text, score_text, threshold_text
 
 if TYPE_CHECKING:

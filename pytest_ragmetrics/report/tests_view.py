@@ -37,7 +37,7 @@ from pytest_ragmetrics.report.sample_view import (
     preview_of,
 )
 from pytest_ragmetrics.report.trends import TestTrend, Trends, build_trends
-from pytest_ragmetrics.runs.compare import RunComparison, TestChange
+from pytest_ragmetrics.runs.compare import KINDS, Kind, RunComparison, TestChange
 from pytest_ragmetrics.runs.origin import place_link
 from pytest_ragmetrics.runs.records import (
     Document,
@@ -45,7 +45,6 @@ from pytest_ragmetrics.runs.records import (
     TestRecord,
     flips,
 )
-from pytest_ragmetrics.runs.tables import KINDS, Kind
 from pytest_ragmetrics.runs.wording.runs import (
     STATUSES,
     WORDS,

@@ -14,7 +14,7 @@ from typing import Literal
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.report.figures import number_text, value_text
 from pytest_ragmetrics.report.history import GatePoint, History, HistoryRun, MetricPoint, TestPoint
-from pytest_ragmetrics.runs.tables import judging_changes
+from pytest_ragmetrics.runs.compare import judging_changes
 from pytest_ragmetrics.runs.wording.figures import (
     SHOWN,
     agreeing,

@@ -1,55 +1,71 @@
-"""Two pytest runs compared: what they recorded, paired by test and sample, and what became better or worse.
+"""Two runs compared: their records paired by test and sample, whether a pair may be compared, and what became of it.
 
-Reports and ``ragmetrics report diff`` use it; ``comparison`` compares tables.
+Gates, tables of scores and reports read these pairs; ``runs.tables`` has the statistics over those of one metric.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import fsum
+from types import MappingProxyType
+from typing import Any, Literal, get_args
 
-from pytest_ragmetrics.core.result import Direction
-from pytest_ragmetrics.runs.records import Document, Record
-from pytest_ragmetrics.runs.tables import (
-    KINDS,
-    Kind,
-    asks_else,
-    definition_changes,
-    gain_of,
-    is_redefined,
-    kind_of,
-    rule_changes,
-)
+from pytest_ragmetrics.core.result import REUSED, Direction
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.runs.records import Document, Judging, Record, TestRecord
 from pytest_ragmetrics.runs.wording.figures import named
-from pytest_ragmetrics.stats.scores import standing
+from pytest_ragmetrics.stats.scores import ROUNDING, standing
 
-_RANKS = {
-    "unscored": 0,
-    "worse": 1,
-    "same": 1,
-    "better": 1,
-    "nothing to check": 2,
-    "scored again": 3,
-    "new": 4,
-    "gone": 5,
-}
+#: What makes scores of one metric incomparable, of what defines it; a release changes few of them.
+RULES = ("code", "embedder")
+
+Kind = Literal["unscored", "worse", "same", "better", "nothing to check", "scored again", "new", "gone"]
+#: Every kind, in the order in which changes are listed.
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_RANKS: Mapping[Kind, int] = {**{kind: at for at, kind in enumerate(KINDS)}, "worse": 1, "same": 1, "better": 1}
+
+#: Why a pair is not compared: another metric of its name, other rules, another question, judge, or several scores.
+Obstacle = Literal["metric", "rules", "question", "judge", "ambiguous"]
+_OBSTACLES: tuple[Obstacle, ...] = get_args(Obstacle)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlacedRecord:
+    """A record with its place in a run: its test ("" for a row of a table), and which of the test's records it is.
+
+    ``name`` is what its sample is known by in another run, ``None`` where it has neither an id nor a question.
+    """
+
+    test: str
+    number: int
+    record: Record
+    name: str | None
+
+    @property
+    def key(self) -> str:
+        """The :func:`sample_key` of its sample."""
+        return self.name or key_of(self.record.sample)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TestChange:
-    """One score against its counterpart in the baseline.
+    """One record and its counterpart in the baseline; a new one has no ``old``, one that is gone no ``new``.
 
-    ``id`` and ``number`` name it: the test, and which of the test's records it is (of the baseline's where it is
-    gone). ``sample`` is the id of the sample, where it has one. ``before`` and ``after`` are ``None`` where there is no
-    score; a vacuous one had nothing to check. ``change`` is positive where the score became better, whichever end of
-    the scale is the good one, and ``None`` unless there are both scores and both had something to check.
-    ``baseline_id`` is the test in the baseline, another one after a move.
+    ``obstacles`` say why the scores are not compared, none if they are. ``id`` and ``number`` name it: the test, and
+    which of the test's records it is (of the baseline's where it is gone). ``before`` and ``after`` are ``None`` where
+    there is no score. ``change`` is positive where the score became better, whichever end of the scale is the good one,
+    and ``None`` unless there are both scores and both had something to check. ``baseline_id`` is the test in the
+    baseline, another one after a move.
     """
 
     __test__ = False  # for pytest, where a test module imports it
 
+    old: PlacedRecord | None
+    new: PlacedRecord | None
     id: str
     number: int
     metric: str
@@ -57,11 +73,15 @@ class TestChange:
     before: float | None
     after: float | None
     change: float | None
-    better: Direction = "higher"
-    sample: str | None = None
-    baseline_id: str | None = None
-    before_vacuous: bool = False
-    after_vacuous: bool = False
+    better: Direction
+    baseline_id: str | None
+    before_vacuous: bool
+    obstacles: Mapping[Obstacle, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def why(self) -> str:
+        """Why it is not compared, "" if it is."""
+        return next((" and ".join(self.obstacles[it]) for it in _OBSTACLES if it in self.obstacles), "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,10 +109,14 @@ class Incomparable:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunComparison:
-    """A document against a baseline; ``changes`` come worst first, ``metrics`` and ``incomparable`` by name."""
+    """A document against a baseline: all ``pairs``, and of those that are compared the ``changes``, worst first.
+
+    ``pairs`` are by the identity of their records, those of both runs; ``metrics`` and ``incomparable`` come by name.
+    """
 
     document: Document
     baseline: Document
+    pairs: Mapping[int, TestChange]
     changes: tuple[TestChange, ...]
     metrics: tuple[MetricChange, ...]
     incomparable: tuple[Incomparable, ...]
@@ -109,61 +133,21 @@ class RunComparison:
 
     def by_record(self) -> dict[tuple[str, int], TestChange]:
         """Return the changes of what is scored now, by test id and number of the record in the test."""
-        return {(change.id, change.number): change for change in self.changes if change.kind != "gone"}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ScoredRecord:
-    """A record with its place in a document."""
-
-    test: str
-    number: int
-    record: Record
-
-    @property
-    def sample(self) -> str | None:
-        return self.record.sample.id
-
-    @property
-    def function(self) -> str:
-        return self.test.partition("::")[2]
-
-
-_Pair = tuple[_ScoredRecord, _ScoredRecord]
+        return {(change.id, change.number): change for change in self.changes if change.new is not None}
 
 
 def compare_documents(document: Document, baseline: Document) -> RunComparison:
-    """Return what changed from the baseline to the document; the same documents give the same comparison.
-
-    Scores are paired by test, metric and sample id (by their order where one test scores the same more than once);
-    where tests moved or were renamed, by sample id alone. Scores by different judges, of a metric that was redefined or
-    has other prompts, code or another embedder, and of other questions are not compared.
-    """
-    pairs, gone, new = _pairs(_scored_in(baseline), _scored_in(document))
-    changes = [*(_change(record, record, gone=True) for record in gone), *(_change(None, record) for record in new)]
-    foreign: Counter[tuple[str, str]] = Counter()
-    rules = {
-        metric: " and ".join(rule_changes(old, document.run.judging[metric]))
-        for metric, old in baseline.run.judging.items()
-        if metric in document.run.judging
-    }
-    for before, after in pairs:
-        old, this = before.record, after.record
-        why = "it is another metric in the baseline" if is_redefined(this, old) else rules.get(this.metric, "")
-        why = why or " and ".join(definition_changes(old.rule, this.rule))
-        why = why or ("they ask another question" if asks_else(this.sample.user_input, old.sample.user_input) else "")
-        if not why and old.judge != this.judge:
-            then, now = (named(record.judge or "no judge") for record in (old, this))
-            why = f"judged by {now} now, by {then} in the baseline"
-        # An unscored record has no judge to compare.
-        if why and old.score is not None and this.score is not None:
-            foreign[this.metric, why] += 1
-        else:
-            changes.append(_change(before, after))
+    """Return what changed from the baseline to the document; the same documents give the same comparison."""
+    changed = changed_rules(document.run.judging, baseline.run.judging)
+    pairs = pair_records(placed_records(document.tests), placed_records(baseline.tests), changed)
+    compared = (pair for pair in pairs if not pair.obstacles)
+    changes = sorted(compared, key=lambda it: (_RANKS[it.kind], it.change or 0.0, it.id, it.number, it.metric))
+    foreign = Counter((pair.metric, pair.why) for pair in pairs if pair.obstacles)
     return RunComparison(
         document=document,
         baseline=baseline,
-        changes=tuple(sorted(changes, key=lambda it: (_RANKS[it.kind], it.change or 0.0, it.id, it.number, it.metric))),
+        pairs={id(side.record): pair for pair in pairs for side in (pair.old, pair.new) if side},
+        changes=tuple(changes),
         metrics=tuple(_metric_change(name, changes) for name in sorted({change.metric for change in changes})),
         incomparable=tuple(
             Incomparable(metric=metric, pairs=count, why=why) for (metric, why), count in sorted(foreign.items())
@@ -171,95 +155,233 @@ def compare_documents(document: Document, baseline: Document) -> RunComparison:
     )
 
 
-def _scored_in(document: Document) -> list[_ScoredRecord]:
-    return [
-        _ScoredRecord(test=row.id, number=number, record=record)
-        for row in document.tests
-        for number, record in enumerate(row.records)
-    ]
-
-
-def _pairs(
-    olds: list[_ScoredRecord], news: list[_ScoredRecord]
-) -> tuple[list[_Pair], list[_ScoredRecord], list[_ScoredRecord]]:
-    """Pair by the strictest key first; return the pairs, and what is left over of both sides."""
-    keys: tuple[Callable[[_ScoredRecord], Hashable | None], ...] = (
-        lambda s: (*_place(s), s.sample),
-        # The file moved, then also the test.
-        lambda s: s.sample and (s.function, s.record.metric, s.sample),
-        lambda s: s.sample and (s.record.metric, s.sample),
-    )
-    pairs: list[_Pair] = []
-    for key in keys:
-        found, olds, news = _matched(olds, news, key)
-        pairs += found
-    # Where both have sample ids and these differ, it is not the same thing that was scored.
-    named = [{_place(s) for s in side if s.sample is not None} for side in (olds, news)]
-    differing = named[0] & named[1]
-    found, olds, news = _matched(olds, news, lambda s: None if _place(s) in differing else _place(s))
-    return [*pairs, *found], olds, news
-
-
-def _place(scored: _ScoredRecord) -> tuple[str, str]:
-    return scored.test, scored.record.metric
-
-
-def _matched(
-    olds: Sequence[_ScoredRecord], news: Iterable[_ScoredRecord], key: Callable[[_ScoredRecord], Hashable | None]
-) -> tuple[list[_Pair], list[_ScoredRecord], list[_ScoredRecord]]:
-    """Return the pairs of the same key in their order, and what is left over of both sides."""
-    waiting: defaultdict[Hashable, list[_ScoredRecord]] = defaultdict(list)
-    for old in reversed(olds):
-        waiting[key(old)].append(old)
-    nameless = waiting.pop(None, [])
-    pairs: list[_Pair] = []
-    left: list[_ScoredRecord] = []
-    for new in news:
-        name = key(new)
-        if name is not None and waiting.get(name):
-            pairs.append((waiting[name].pop(), new))
-        else:
-            left.append(new)
-    rest = sorted((s for some in (*waiting.values(), nameless) for s in some), key=lambda s: (s.test, s.number))
-    return pairs, rest, left
-
-
-def _change(before: _ScoredRecord | None, this: _ScoredRecord, *, gone: bool = False) -> TestChange:
-    old, new = None if before is None else before.record, None if gone else this.record
-    better = this.record.better
-    return TestChange(
-        id=this.test,
-        number=this.number,
-        metric=this.record.metric,
-        kind="gone" if new is None else "new" if old is None else _change_kind(old, new),
-        before=None if old is None else old.score,
-        after=None if new is None else new.score,
-        change=None if old is None or new is None else _change_gain(old, new),
-        better=better,
-        sample=this.sample,
-        baseline_id=None if before is None else before.test,
-        before_vacuous=old is not None and old.vacuous,
-        after_vacuous=new is not None and new.vacuous,
-    )
-
-
-def _change_kind(old: Record, new: Record) -> Kind:
-    """Return the kind of a change; a score that said nothing became neither better nor worse."""
-    if old.score is not None and new.score is not None and (old.vacuous or new.vacuous):
-        return "same" if old.vacuous and new.vacuous else "nothing to check"
-    return kind_of(old.score, new.score, new.better)
-
-
-def _change_gain(old: Record, new: Record) -> float | None:
-    counted = standing(old) == standing(new) == "counted"
-    return gain_of(old.score, new.score, new.better) if counted else None
-
-
 def _metric_change(metric: str, changes: Iterable[TestChange]) -> MetricChange:
     both = [
-        (change.before, change.after, change.change)
+        (change.before, change.after, gain)
         for change in changes
-        if change.metric == metric and change.change is not None
+        if change.metric == metric and (gain := change.change) is not None
     ]
     before, after, gain = [fsum(column) / len(both) for column in zip(*both, strict=True)] if both else [None] * 3
     return MetricChange(metric=metric, pairs=len(both), before=before, after=after, change=gain)
+
+
+def placed_records(tests: Iterable[TestRecord], *, metric: str | None = None) -> list[PlacedRecord]:
+    """Return the records of tests, or those of a metric, in their places."""
+    return [
+        PlacedRecord(test=test.id, number=number, record=record, name=_name_of(record.sample))
+        for test in tests
+        for number, record in enumerate(test.records)
+        if metric in (None, record.metric)
+    ]
+
+
+def pair_records(
+    news: Sequence[PlacedRecord],
+    olds: Sequence[PlacedRecord],
+    changed: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> list[TestChange]:
+    """Return every record with its counterpart in another run, then those that are new, then those that are gone.
+
+    Records of a metric are paired by the strictest key first: test and sample; function and sample, where the file
+    moved; sample alone, where the test did, by its id, else its question, in a table else its content. Then those of
+    one question are paired, and those of one test, unless both have ids: where these differ, it is not the same that
+    was scored. Records of one key are paired in their order. ``changed`` says by metric what it scores by otherwise
+    than then.
+    """
+    # Rows of a table have no test that tells those of one content apart.
+    is_table = any(not side[0].test for side in (news, olds) if side)
+    # Where a key has no test, nothing tells which of several scores of a sample is which.
+    keys: tuple[tuple[Callable[[PlacedRecord], Any], bool, bool], ...] = (
+        (lambda it: (it.test, it.record.metric, it.name), True, True),
+        (lambda it: it.name and (it.test.partition("::")[2], it.record.metric, it.name), True, True),
+        (lambda it: (it.name or is_table) and (it.record.metric, it.key), True, False),
+        (lambda it: (question := it.record.sample.user_input) and (it.record.metric, question), False, False),
+        (lambda it: it.test and (it.test, it.record.metric), False, True),
+    )
+    found: list[TestChange] = []
+    for key, has_sample, has_test in keys:
+        waiting, asking = _by_key(olds, key), _by_key(news, key)
+        taken: set[int] = set()
+        for name in filter(waiting.get, asking):
+            sides = waiting[name], asking[name]
+            if not has_sample and all(any(it.record.sample.id is not None for it in side) for side in sides):
+                continue
+            ambiguous = not has_test and any(len({score_of(it) for it in side}) > 1 for side in sides)
+            for old, new in zip(*sides, strict=False):
+                taken |= {id(old), id(new)}
+                found.append(_change(old, new, _obstacles(old, new, changed, several=ambiguous)))
+        olds, news = ([it for it in side if id(it) not in taken] for side in (olds, news))
+    return [*found, *(_change(None, new) for new in news), *(_change(old, None) for old in olds)]
+
+
+def _change(
+    old: PlacedRecord | None,
+    new: PlacedRecord | None,
+    obstacles: Mapping[Obstacle, Sequence[str]] = MappingProxyType({}),
+) -> TestChange:
+    this = new or old
+    if this is None:
+        raise ValueError("a change is of a record of at least one of two runs")
+    before, after = (None if it is None else it.record.score for it in (old, new))
+    counts = [it is not None and standing(it.record) == "counted" for it in (old, new)]
+    kind: Kind = "new" if old is None else "gone" if new is None else kind_of(before, after, this.record.better)
+    # A score that said nothing became neither better nor worse.
+    if old and new and None not in (before, after) and not all(counts):
+        kind = "nothing to check" if any(counts) else "same"
+    return TestChange(
+        old=old,
+        new=new,
+        id=this.test,
+        number=this.number,
+        metric=this.record.metric,
+        kind=kind,
+        before=before,
+        after=after,
+        change=gain_of(before, after, this.record.better) if all(counts) else None,
+        better=this.record.better,
+        baseline_id=None if old is None else old.test,
+        before_vacuous=old is not None and old.record.vacuous,
+        obstacles=obstacles,
+    )
+
+
+def _by_key(records: Iterable[PlacedRecord], key: Callable[[PlacedRecord], Any]) -> dict[Hashable, list[PlacedRecord]]:
+    found: defaultdict[Hashable, list[PlacedRecord]] = defaultdict(list)
+    for each in records:
+        if name := key(each):
+            found[name].append(each)
+    return found
+
+
+def score_of(placed: PlacedRecord) -> tuple[float | None, str | None, bool]:
+    """Return what of a record must be the same for two to be one."""
+    return placed.record.score, placed.record.judge, placed.record.vacuous
+
+
+def _obstacles(
+    old: PlacedRecord, new: PlacedRecord, changed: Mapping[str, Sequence[str]], *, several: bool
+) -> dict[Obstacle, Sequence[str]]:
+    then, now = old.record, new.record
+    found: dict[Obstacle, Sequence[str]] = {}
+    if asks_else(now.sample.user_input, then.sample.user_input):
+        found["question"] = ["they ask another question"]
+    # One without a score says neither what the metric is nor who judges.
+    if then.score is None or now.score is None:
+        return found
+    if is_redefined(now, then):
+        found["metric"] = ["it is another metric in the baseline"]
+    if rules := dict.fromkeys([*changed.get(now.metric, ()), *definition_changes(then.rule, now.rule)]):
+        found["rules"] = [*rules]
+    # An unknown judge may be any.
+    if now.judge != then.judge and None not in (now.judge, then.judge):
+        found["judge"] = [f"judged by {named(now.judge or '')} now, by {named(then.judge or '')} in the baseline"]
+    if several:
+        found["ambiguous"] = ["a sample has several different scores in one run"]
+    return found
+
+
+def is_redefined(here: Record, there: Record) -> bool:
+    """Tell whether a metric of one name is another one in the other run: what is good of it differs, or what it is."""
+    return here.better != there.better or (here.metric in REUSED and here.noun != there.noun)
+
+
+def asks_else(here: str | None, there: str | None) -> bool:
+    """Tell whether a row asks another question in the other run."""
+    return isinstance(here, str) and isinstance(there, str) and here.split() != there.split()
+
+
+def definition_changes(old: str | None, new: str | None) -> Iterator[str]:
+    """Yield what a metric scores by otherwise than before, by two of :attr:`Record.rule`."""
+    if old is not None and new is not None:
+        pairs = zip(("code", "parameters"), old.split("/"), new.split("/"), strict=False)
+        yield from (f"its {part} changed" for part, before, after in pairs if before != after)
+
+
+def changed_rules(now: Mapping[str, Judging], then: Mapping[str, Judging]) -> dict[str, list[str]]:
+    """Return by metric why its scores in two runs cannot be compared, whoever judged."""
+    return {metric: [*rule_changes(then[metric], now[metric])] for metric in then.keys() & now.keys()}
+
+
+def rule_changes(old: Judging, new: Judging) -> Iterator[str]:
+    """Yield why scores of one metric and judge in two runs cannot be compared: other prompts, code or embedder.
+
+    >>> one = Judging(judge="openai:a", prompts={"verify_claims": "1f"}, definition={"release": "1.0"})
+    >>> list(rule_changes(one, Judging(judge="openai:a", prompts={"verify_claims": "2e"}, definition={})))
+    ['the prompt of verify_claims changed']
+    """
+    if changed := [task for task in old.prompts if old.prompts[task] != new.prompts.get(task, old.prompts[task])]:
+        yield f"the prompt of {', '.join(map(named, changed))} changed"
+    yield from (
+        f"its {name} changed"
+        for name in RULES
+        if old.definition.get(name) != new.definition.get(name, old.definition.get(name)) and name in old.definition
+    )
+
+
+def judging_changes(old: Judging, new: Judging) -> Iterator[str]:
+    """Yield why scores of one metric in two runs cannot be compared; nothing if judge, prompts and rules are the same.
+
+    >>> one = Judging(judge="openai:a", prompts={"verify_claims": "1f"}, definition={"release": "1.0"})
+    >>> other = Judging(judge="openai:b", prompts={"verify_claims": "2e"}, definition={"release": "1.0"})
+    >>> list(judging_changes(one, other))
+    ['judge openai:a, then openai:b', 'the prompt of verify_claims changed']
+    """
+    if old.judge != new.judge:
+        yield f"judge {old.judge or 'none'}, then {new.judge or 'none'}"
+    yield from rule_changes(old, new)
+    for name in sorted({*old.definition, *new.definition}.difference(RULES)):
+        before, after = old.definition.get(name, "none"), new.definition.get(name, "none")
+        if before != after:
+            yield f"{named(name)} {named(before)}, then {named(after)}"
+
+
+def gain_of(before: float | None, after: float | None, better: Direction) -> float | None:
+    """Return how much better a score became; ``None`` without both."""
+    if before is None or after is None:
+        return None
+    return before - after if better == "lower" else after - before
+
+
+def kind_of(before: float | None, after: float | None, better: Direction) -> Kind:
+    """Return what became of a score, ``None`` for one that is unscored."""
+    gain = gain_of(before, after, better)
+    if gain is None:
+        return "same" if before is after else "unscored" if after is None else "scored again"
+    return "same" if abs(gain) <= ROUNDING else "better" if gain > 0 else "worse"
+
+
+def sample_key(sample: Mapping[str, Any]) -> str:
+    """Return what a sample is known by in another run: its id, else its question, else a digest of its content.
+
+    ``sample`` is what :meth:`Sample.to_mapping` returns. The answer is no part of it where there is a question: it is
+    what changes from run to run.
+
+    >>> sample_key({"id": "q1", "user_input": "Why?"}), sample_key({"user_input": "Why?", "response": "So."})
+    ('q1', 'Why?')
+    """
+    for name in ("id", "user_input"):
+        if isinstance(sample.get(name), str) and sample[name].strip():
+            return str(sample[name])
+    text = json.dumps(sample, sort_keys=True, default=str)
+    return f"row-{hashlib.sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()[:10]}"
+
+
+def key_of(sample: Sample) -> str:
+    """Return the :func:`sample_key` of a sample."""
+    # Its whole content is asked for only where there is nothing else: there may be very many of them.
+    return _name_of(sample) or sample_key(sample.to_mapping())
+
+
+def cluster_of(sample: Sample) -> str | None:
+    """Return the cluster that ``metadata["cluster"]`` puts a sample into, if it does.
+
+    >>> cluster_of(Sample(metadata={"cluster": "manual.pdf"}))
+    "'manual.pdf'"
+    """
+    cluster = sample.metadata.get("cluster")
+    return None if cluster is None else repr(cluster)
+
+
+def _name_of(sample: Sample) -> str | None:
+    """Return the id of a sample, else its question."""
+    return next((text for text in (sample.id, sample.user_input) if (text or "").strip()), None)

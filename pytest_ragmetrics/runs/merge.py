@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from pytest_ragmetrics.runs.compare import judging_changes
 from pytest_ragmetrics.runs.records import Document, Judging, RunRecord, Setting, TestRecord, held_to_bounds, position
 from pytest_ragmetrics.runs.revision import short_commit
-from pytest_ragmetrics.runs.tables import judging_changes
 from pytest_ragmetrics.runs.wording.figures import agreeing, counted, named
 
 #: Exit statuses of pytest from the best to the worst; a shard without tests (5) does not count.

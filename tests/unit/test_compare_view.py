@@ -13,6 +13,7 @@ from pytest_ragmetrics.report.compare_view import (
     CompareView,
     PassageChange,
     SampleChange,
+    ScoreChange,
     build_compare_view,
     build_gone_view,
     count_chips,
@@ -72,6 +73,13 @@ def seen(now: OneTest, before: OneTest) -> CompareView:
     view = view_of(now, before)
     assert view is not None
     return view
+
+
+def score_of(before: Record | None, now: Record | None) -> ScoreChange:
+    """Return the change of a score, one of which may be missing."""
+    runs = [document(*([] if it is None else [one(it)])) for it in (now, before)]
+    (change,) = {id(pair): pair for pair in compare_documents(*runs).pairs.values()}.values()
+    return score_change(change)
 
 
 def sample_of(now: OneTest, before: OneTest) -> SampleChange:
@@ -310,19 +318,17 @@ def test_a_score_is_told_in_words(
     before: dict[str, Any] | None, now: dict[str, Any] | None, expected: tuple[str, str, str, str]
 ) -> None:
     """Then, now, what became of it and how that looks; a vacuous score is no number."""
-    then, this = (None if fields is None else scored(**{"metric": "correctness", **fields}) for fields in (before, now))
-    found = score_change(then, this)
+    both = (None if fields is None else scored(**{"metric": "correctness", **fields}) for fields in (before, now))
+    found = score_of(*both)
     assert (found.then, found.now, found.word, found.tone) == expected
 
 
 def test_thresholds_that_differ_are_both_named() -> None:
     """The bound of then is named where it was another one, or where there is none now."""
-    assert score_change(scored(), scored()).needs == "≥ 0.80"
-    assert score_change(scored(at_least=0.7), scored()).needs == "≥ 0.80, was ≥ 0.70"
-    assert score_change(scored(), scored(at_least=None)).needs == "≥ 0.80"
-    assert score_change(scored(at_least=None), scored(at_least=None)).needs == ""
-    with pytest.raises(ValueError, match="neither run"):
-        score_change(None, None)
+    assert score_of(scored(), scored()).needs == "≥ 0.80"
+    assert score_of(scored(at_least=0.7), scored()).needs == "≥ 0.80, was ≥ 0.70"
+    assert score_of(scored(), scored(at_least=None)).needs == "≥ 0.80"
+    assert score_of(scored(at_least=None), scored(at_least=None)).needs == ""
 
 
 def facts(now: Record, before: Record, judging: Sequence[dict[str, Judging]] = ({}, {})) -> tuple[str, ...]:

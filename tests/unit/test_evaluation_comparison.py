@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
-from pytest_ragmetrics.runs.tables import Column, ColumnEntry, compare_columns, key_of, sample_key
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row, compared_records
+from pytest_ragmetrics.runs.compare import PlacedRecord, key_of, sample_key
+from pytest_ragmetrics.runs.tables import compare_metric
+from pytest_ragmetrics.runs.wording.comparisons import MetricComparison
 from pytest_ragmetrics.stats.paired import paired_difference
 from tests.tables import table
 
@@ -24,11 +27,17 @@ def column(
     *,
     better: Direction = "higher",
     judge: str | None = None,
-    ambiguous: frozenset[str] = frozenset(),
-) -> Column:
-    """Return the scores of faithfulness."""
-    entries = {name: ColumnEntry(score=score, judge=judge) for name, score in scores.items()}
-    return Column(metric="faithfulness", better=better, entries=entries, ambiguous=ambiguous)
+    again: Mapping[str, float] = MappingProxyType({}),
+) -> list[PlacedRecord]:
+    """Return the scores of faithfulness, of some samples a second one."""
+    rows = [*table(scores, judge=judge, better=better).rows, *table(again, judge=judge).rows]
+    both = Evaluation(metrics=("faithfulness",), rows=tuple(rows), better={"faithfulness": better})
+    return compared_records(both, unique=False)["faithfulness"]
+
+
+def compared(here: list[PlacedRecord], there: list[PlacedRecord]) -> MetricComparison:
+    """Return what changed of faithfulness."""
+    return compare_metric("faithfulness", here, there)
 
 
 @given(
@@ -37,7 +46,7 @@ def column(
 )
 def test_every_row_is_paired_or_listed(here: dict[str, float | None], there: dict[str, float | None]) -> None:
     """Rows are paired by id; one that is unscored in both runs is listed twice, any other once."""
-    found = compare_columns(column(here), column(there))
+    found = compared(column(here), column(there))
     changes = (*found.regressed, *found.improved, *found.unchanged)
     assert sorted(row.id for row in changes) == [row.id for row in found.rows]
     unscored = {*found.unscored_here, *found.unscored_there}
@@ -49,11 +58,11 @@ def test_every_row_is_paired_or_listed(here: dict[str, float | None], there: dic
 def test_changes_are_sorted_by_their_size() -> None:
     """Regressed, improved, and the same; which is which depends on the metric."""
     before, after = dict.fromkeys("abcde", 0.5), {"a": 0.4, "b": 0.9, "c": 0.1, "d": 0.5, "e": 0.5 + 1e-12}
-    found = compare_columns(column(after), column(before))
+    found = compared(column(after), column(before))
     assert [row.id for row in found.regressed] == ["c", "a"]
     assert [row.id for row in found.improved] == ["b"]
     assert [row.id for row in found.unchanged] == ["d", "e"]
-    turned = compare_columns(column(after, better="lower"), column(before, better="lower"))
+    turned = compared(column(after, better="lower"), column(before, better="lower"))
     assert [row.id for row in turned.regressed] == ["b"]
     assert [row.id for row in turned.improved] == ["c", "a"]
 
@@ -69,17 +78,17 @@ def test_changes_are_sorted_by_their_size() -> None:
         (column(AFTER), column(BEFORE, better="lower"), "higher scores are better here, lower ones there"),
         (
             column(AFTER),
-            column(BEFORE, ambiguous=frozenset({"b", "gone"})),
+            column(BEFORE, again={"b": 0.5, "gone": 0.5}),
             "'b' has several different scores in one run",
         ),
     ],
 )
-def test_what_cannot_be_compared_is_an_error(here: Column, there: Column, message: str) -> None:
+def test_what_cannot_be_compared_is_an_error(here: list[PlacedRecord], there: list[PlacedRecord], message: str) -> None:
     """Judges, directions and keys must agree where rows are paired; an unknown judge may be any."""
     with pytest.raises(ValueError, match=message):
-        compare_columns(here, there)
-    assert compare_columns(here, column({"elsewhere": 1.0}, better=here.better, judge="other")).rows == ()
-    assert compare_columns(here, column(BEFORE)).judges == (("local (heuristic)",) if "local" in message else ())
+        compared(here, there)
+    assert compared(here, column({"elsewhere": 1.0}, judge="other")).rows == ()
+    assert compared(here, column(BEFORE)).judges == (("local (heuristic)",) if "local" in message else ())
 
 
 def test_samples_without_an_id_are_known_by_their_question_or_content() -> None:
@@ -98,8 +107,8 @@ def test_tables_are_compared_metric_by_metric() -> None:
     here = Evaluation(metrics=("faithfulness", "relevance"), rows=table(AFTER).rows)
     there = Evaluation(metrics=("faithfulness", "coherence"), rows=table(BEFORE).rows)
     found = here.compare(there, confidence=0.9)
-    columns = here.column("faithfulness"), there.column("faithfulness")
-    assert found["faithfulness"] == compare_columns(*columns, confidence=0.9)
+    rows = (compared_records(each)["faithfulness"] for each in (here, there))
+    assert found["faithfulness"] == compare_metric("faithfulness", *rows, confidence=0.9)
     assert (found.only_here, found.only_there) == (("relevance",), ("coherence",))
     assert str(found).endswith("only evaluated here: relevance\nonly evaluated there: coherence")
     with pytest.raises(KeyError, match="'relevance' was not compared; there are faithfulness"):

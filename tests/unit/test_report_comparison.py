@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.runs.compare import RunComparison, compare_documents
+from pytest_ragmetrics.runs.compare import Kind, RunComparison, compare_documents
 from pytest_ragmetrics.runs.records import Document, Record
-from pytest_ragmetrics.runs.tables import Kind
 from pytest_ragmetrics.runs.wording.runs import change_line, change_lines, change_text, metric_change_lines
 from tests.documents import document, record, row
 
@@ -157,7 +156,11 @@ def test_samples_are_found_again_by_their_ids() -> None:
     """A sample that was put in front, a test that was renamed and a file that moved do not mix up the others."""
     old = run(test_all=[scored(0.1, sample="q1"), scored(0.2, sample="q2")])
     new = run(test_all=[scored(0.9, sample="q0"), scored(0.1, sample="q1"), scored(0.2, sample="q2")])
-    assert {c.sample: c.kind for c in compare_documents(new, old).changes} == {"q0": "new", "q1": "same", "q2": "same"}
+    assert {c.new and c.new.name: c.kind for c in compare_documents(new, old).changes} == {
+        "q0": "new",
+        "q1": "same",
+        "q2": "same",
+    }
     renamed = compare_documents(run(test_every=[scored(0.3, sample="q1")]), run(test_all=[scored(0.1, sample="q1")]))
     assert [(c.kind, c.baseline_id) for c in renamed.changes] == [("better", "tests/test_assistant.py::test_all")]
     moved = document(row("test_all", scored(0.1, sample="q1"), file="tests/test_moved.py"))

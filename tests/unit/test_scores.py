@@ -18,7 +18,7 @@ from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.assert_sets import read_baseline
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row, compared_records
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate, evaluate_merged_gate
 from pytest_ragmetrics.plugin.gates.gate import Gate
 from pytest_ragmetrics.plugin.reporting import junit_properties
@@ -280,19 +280,19 @@ def test_pairs_had_something_to_check_in_both_runs(
     old, new = table(scores), table([after, (0.5, False)])
     old.to_json(tmp_path / "table.json")
     (tmp_path / "run.json").write_text(render_json(document(row("a", *records(scores)))), encoding="utf-8")
-    baselines = [{METRIC: old.column(METRIC)}, *(read_baseline(tmp_path / f"{name}.json") for name in ("table", "run"))]
-    for baseline in baselines:
-        found = compare_tables({METRIC: new.column(METRIC)}, baseline)[METRIC]
+    files = [read_baseline(tmp_path / f"{name}.json").records for name in ("table", "run")]
+    for baseline in (compared_records(old), *files):
+        found = compare_tables(compared_records(new), baseline)[METRIC]
         assert len(found.rows) == 1 + rows
-        assert [line.strip() for line in found.lines() if "nothing" in line or "unscored" in line] == listed
+        assert [line.strip() for line in str(found).splitlines() if "nothing" in line or "unscored" in line] == listed
 
 
 def test_scores_of_an_earlier_version_count(tmp_path: Path) -> None:
     """Its tables do not say which scores are vacuous."""
     rows = [{"sample": {"id": "q0"}, "scores": {METRIC: 1.0}, "reasons": {}, "unscored": {}}]
     (tmp_path / "old.json").write_text(json.dumps({"metrics": [METRIC], "rows": rows}), encoding="utf-8")
-    entry = read_baseline(tmp_path / "old.json")[METRIC].entries["q0"]
-    assert (entry.score, entry.vacuous) == (1.0, False)
+    (placed,) = read_baseline(tmp_path / "old.json").records[METRIC]
+    assert (placed.name, placed.record.score, placed.record.vacuous) == ("q0", 1.0, False)
 
 
 def test_shards_keep_what_becomes_of_vacuous_scores() -> None:

@@ -19,10 +19,9 @@ from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.assert_sets import read_baseline
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row, compared_records
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.runs.records import Document, DocumentError, Record, record_of, render_json
-from pytest_ragmetrics.runs.tables import Column, ColumnEntry
 from pytest_ragmetrics.stats.intervals import mean_interval
 from tests import documents
 from tests.metrics.fake_session import FakeSession
@@ -442,24 +441,27 @@ def run_file(folder: Path, *tests: list[Record]) -> Path:
 
 
 def test_the_file_of_a_run_is_read(tmp_path: Path) -> None:
-    """Scores of all its tests by metric and sample; a sample that two tests scored differently is ambiguous."""
+    """Scores of all its tests by metric; a sample that two tests scored differently cannot be compared."""
     tests = (
         [record("q1", 0.5), record("q2", None), record("q3", 0.5)],
         [record("q1", 1.0, metric="coherence"), record("q1", 0.5), record("q3", 0.75)],
     )
     found = read_baseline(run_file(tmp_path, *tests))
-    half, unscored = ColumnEntry(score=0.5, judge="openai:small"), ColumnEntry(score=None)
-    assert found["harmfulness"] == Column(
-        metric="harmfulness",
-        better="lower",
-        entries={"q1": half, "q2": unscored, "q3": half},
-        ambiguous=frozenset({"q3"}),
-    )
-    assert found["coherence"].entries == {"q1": ColumnEntry(score=1.0, judge="openai:small")}
+    scores = {metric: [(it.key, it.record.score) for it in rows] for metric, rows in found.records.items()}
+    assert scores == {
+        "harmfulness": [("q1", 0.5), ("q2", None), ("q3", 0.5), ("q1", 0.5), ("q3", 0.75)],
+        "coherence": [("q1", 1.0)],
+    }
+    results = {name: MetricResult(0.5, metric="harmfulness", judge="openai:small") for name in ("q1", "q3")}
+    rows = tuple(Row(sample=Sample(id=name), results={"harmfulness": result}) for name, result in results.items())
+    table = Evaluation(metrics=("harmfulness",), rows=rows, better={"harmfulness": "lower"})
+    with pytest.raises(ValueError, match="harmfulness: 'q3' has several different scores in one run"):
+        assert_no_regression(table, tmp_path / "run.json")
+    assert_no_regression(replace(table, rows=rows[:1]), tmp_path / "run.json", inconclusive="pass")
 
 
 def test_the_file_of_a_table_is_read(tmp_path: Path) -> None:
-    """It gives the column that the table itself has, but for clusters; early releases named no judge, no direction."""
+    """It gives the scores that the table itself has, but for clusters; early releases named no judge, no direction."""
     result = MetricResult(0.25, metric="harmfulness", judge="openai:small")
     rows = (
         Row(sample=Sample(user_input="Why?"), results={"harmfulness": result}),
@@ -468,9 +470,10 @@ def test_the_file_of_a_table_is_read(tmp_path: Path) -> None:
     file = tmp_path / "table.json"
     evaluation = Evaluation(metrics=("harmfulness",), rows=rows, better={"harmfulness": "lower"})
     evaluation.to_json(file)
-    assert read_baseline(str(file)) == {"harmfulness": evaluation.column("harmfulness")}
+    assert read_baseline(str(file)).records == compared_records(evaluation)
     file.write_text('\ufeff{"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "scores": {"a": 1}}]}', encoding="utf-8")
-    assert read_baseline(file)["a"] == Column(metric="a", better="higher", entries={"q": ColumnEntry(score=1.0)})
+    (placed,) = read_baseline(file).records["a"]
+    assert (placed.name, placed.record.score, placed.record.judge, placed.record.better) == ("q", 1.0, None, "higher")
 
 
 def rated_by(noun: str) -> Evaluation:
@@ -509,7 +512,7 @@ def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
     assert read_baseline(file) is first
     run_file(tmp_path, [record("q1", 0.75)])
     os.utime(file, ns=(1, 1))
-    assert read_baseline(file)["harmfulness"].entries["q1"].score == 0.75
+    assert read_baseline(file).records["harmfulness"][0].record.score == 0.75
 
 
 TABLE: dict[str, Any] = {"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "scores": {"a": 1.0}}]}

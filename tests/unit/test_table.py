@@ -140,7 +140,7 @@ def test_what_makes_no_sense_of_a_table_is_an_error(table: Evaluation) -> None:
     with pytest.raises(ValueError, match="there is no metric whose higher scores are better; give max="):
         Evaluation(metrics=("harm",), rows=(), better={"harm": "lower"}).failures(0.5)
     worst, failures = lambda name: table.worst(metric=name), lambda name: table.failures({name: 1})
-    for look in (table.mean, table.column, worst, failures):
+    for look in (table.mean, table.scores, worst, failures):
         with pytest.raises(KeyError, match="'fairness' was not evaluated; there are faithfulness, relevance"):
             look("fairness")
 

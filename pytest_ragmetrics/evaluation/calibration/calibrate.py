@@ -26,7 +26,7 @@ from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
-from pytest_ragmetrics.runs.tables import key_of
+from pytest_ragmetrics.runs.compare import key_of
 from pytest_ragmetrics.runs.wording.failures import explain_vacuous
 from pytest_ragmetrics.stats.cutoffs import Aim, calibration_figures
 from pytest_ragmetrics.stats.intervals import whole_clusters

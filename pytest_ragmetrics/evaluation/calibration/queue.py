@@ -26,8 +26,8 @@ from pytest_ragmetrics.evaluation.calibration.labels import (
 )
 from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
 from pytest_ragmetrics.evaluation.calibration.result import CalibrationError, LabelScale
+from pytest_ragmetrics.runs.compare import cluster_of
 from pytest_ragmetrics.runs.records import Document, Record
-from pytest_ragmetrics.runs.tables import cluster_of
 from pytest_ragmetrics.stats.corrected import drawn_mean, prediction_powered_mean
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.scores import common_scale, goodness

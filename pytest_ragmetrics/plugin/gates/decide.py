@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from typing import Any
 
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.plugin.gates.gate import ALPHA, Gate, GatedSet
+from pytest_ragmetrics.runs.compare import changed_rules, cluster_of, placed_records
 from pytest_ragmetrics.runs.records import (
     Document,
     GateOutcome,
@@ -24,20 +25,8 @@ from pytest_ragmetrics.runs.records import (
     StopRecord,
     TestRecord,
 )
-from pytest_ragmetrics.runs.tables import (
-    ANEW,
-    LEAST_SHARE,
-    NO_PAIR,
-    Column,
-    MetricComparison,
-    TableComparison,
-    cluster_of,
-    columns_of,
-    compare_columns,
-    drop_outcome,
-    find_drops,
-    rule_changes,
-)
+from pytest_ragmetrics.runs.tables import compare_metric, drop_outcome, find_drops
+from pytest_ragmetrics.runs.wording.comparisons import ANEW, LEAST_SHARE, NO_PAIR, MetricComparison, TableComparison
 from pytest_ragmetrics.runs.wording.failures import (
     explain_stop,
     explain_threshold,
@@ -254,20 +243,17 @@ def _compared(
     what a gate decides must not depend on the files and shards that run beside it.
     """
     try:
-        own = _pairs(gate, gated, tests, baseline)
+        own = _pairs(gate, gated, tests, baseline, judging)
     except _OtherQuestionsError as error:
         regression = RegressionRecord(alpha=gate.alpha or ALPHA, doubts=error.args[1:])
         return _Decided(outcome="inconclusive", text=error.args[0], figures={"n": 0, "regression": regression})
     except ValueError as error:
         return _Decided(outcome="failed", text=str(error), figures={"n": 0})
-    if (then := baseline.run.judging.get(gate.metric)) and (now := judging.get(gate.metric)):
-        changed = (f"{it} since the baseline" for it in rule_changes(then, now))
-        own = replace(own, doubts=tuple(dict.fromkeys([*own.doubts, *changed])))
     family = {gate.id: own}
     for other in gated.gates:
         if other.alpha is not None and other.id not in family:
             with suppress(ValueError):  # one that cannot be compared raises no false alarm
-                family[other.id] = _pairs(other, gated, tests, baseline)
+                family[other.id] = _pairs(other, gated, tests, baseline, judging)
     drop = find_drops(TableComparison(metrics=family), alpha=gate.alpha or ALPHA)[gate.id]
     lines = [*own.lines(drop), *([f"  {own.figures()}"] if verbose else [])]
     return _Decided(
@@ -299,7 +285,9 @@ def _regression(own: MetricComparison, drop: Drop) -> RegressionRecord:
     )
 
 
-def _pairs(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Document) -> MetricComparison:
+def _pairs(
+    gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Document, judging: Mapping[str, Judging]
+) -> MetricComparison:
     """Return the comparison of a set with the same set in the baseline; raise ``ValueError`` if there is none.
 
     A sample may have other scores of the metric in other tests. Only where the baseline does not know the function, as
@@ -307,11 +295,12 @@ def _pairs(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: D
     """
     known = [test for test in baseline.tests if gated.has(test.id)]
     partial = _missing(gate, known) if any(test.gate for test in known) else baseline.run.partial
-    here, there = _column(gate, tests), _column(gate, known or baseline.tests, partial)
-    if here is None or there is None:
+    here, there = (placed_records(side, metric=gate.metric) for side in (tests, known or baseline.tests))
+    if not here or not there:
         msg = f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json"
         raise ValueError(msg)
-    compared = compare_columns(here, there, vacuous=gate.vacuous)
+    changed = changed_rules(judging, baseline.run.judging)
+    compared = compare_metric(gate.metric, here, there, changed=changed, partial=partial, vacuous=gate.vacuous)
     if compared.rewritten and compared.difference is None:
         raise _OtherQuestionsError(f"{compared}\n{ANEW}", *compared.doubts)
     if compared.difference is None:
@@ -319,11 +308,6 @@ def _pairs(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: D
         msg = f"{compared}{hint}"
         raise ValueError(msg)
     return compared
-
-
-def _column(gate: Gate, tests: Iterable[TestRecord], partial: str = "") -> Column | None:
-    records = ((test.id, record) for test in tests for record in test.records if record.metric == gate.metric)
-    return columns_of(records, partial=partial).get(gate.metric)
 
 
 def _missing(gate: Gate, tests: Sequence[TestRecord]) -> str:

@@ -19,8 +19,8 @@ from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
 from pytest_ragmetrics.plugin.gates.gate import Gate, GatedSet, gate_among
 from pytest_ragmetrics.plugin.reporting import GATE, Collector, RunReport, gate_properties
 from pytest_ragmetrics.plugin.session import PytestSession, function_of
+from pytest_ragmetrics.runs.compare import cluster_of
 from pytest_ragmetrics.runs.records import GateRecord
-from pytest_ragmetrics.runs.tables import cluster_of
 from pytest_ragmetrics.stats.stopping import draw
 
 _RECORD = pytest.StashKey[GateRecord]()

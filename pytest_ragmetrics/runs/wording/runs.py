@@ -21,6 +21,7 @@ from pytest_ragmetrics.runs.records import (
     flips,
     function_name,
 )
+from pytest_ragmetrics.runs.wording.comparisons import drop_text
 from pytest_ragmetrics.runs.wording.figures import (
     INCONCLUSIVE,
     NOTHING_TO_CHECK,
@@ -36,8 +37,7 @@ from pytest_ragmetrics.runs.wording.figures import (
 from pytest_ragmetrics.stats.scores import score_set
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.runs.compare import RunComparison, TestChange
-    from pytest_ragmetrics.runs.tables import Kind
+    from pytest_ragmetrics.runs.compare import Kind, PlacedRecord, RunComparison, TestChange
 
 #: How a test came out, the worst first; a test that failed for want of a score is unscored.
 Status = Literal["failed", "error", "unscored", "xpassed", "xfailed", "passed", "skipped"]
@@ -309,8 +309,6 @@ def regression_text(gate: GateRecord) -> str:
     found = gate.regression
     if found is None or gate.outcome == "inconclusive":
         return ""
-    from pytest_ragmetrics.runs.tables import drop_text
-
     return drop_text(found, gate.n)
 
 
@@ -366,13 +364,8 @@ def gate_checked(gate: GateRecord) -> str:
 
 
 def change_text(change: TestChange) -> tuple[str, str]:
-    """Return how a score compares with its counterpart in the baseline, and the one word for it.
-
-    >>> from pytest_ragmetrics.runs.compare import TestChange
-    >>> change_text(TestChange(id="a", number=0, metric="m", kind="worse", before=0.9, after=0.5, change=-0.4))
-    ('was 0.90, 0.40 worse', 'worse')
-    """
-    before = _side(change.before, vacuous=change.before_vacuous, text=score_text)
+    """Return how a score compares with its counterpart in the baseline, and the one word for it."""
+    before = _side(change.old, score_text)
     words = {"new": "not in the baseline", "same": "as in the baseline", "unscored": f"was {before}"}
     if change.kind == "nothing to check":
         words[change.kind] = f"had {before}" if change.before_vacuous else f"{NOTHING_TO_CHECK} now, was {before}"
@@ -401,8 +394,8 @@ def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]
 
 def change_line(change: TestChange) -> str:
     """Return what one score was and is."""
-    before = _side(change.before, vacuous=change.before_vacuous)
-    after = _side(change.after, vacuous=change.after_vacuous)
+    before = _side(change.old)
+    after = _side(change.new)
     scores = {"new": after, "gone": before}.get(change.kind, f"{before} -> {after}")
     if change.change is not None:
         lower = change.better == "lower"
@@ -411,9 +404,11 @@ def change_line(change: TestChange) -> str:
     return f"{change.kind}: {named(change.id)}: {named(change.metric)} {scores}"
 
 
-def _side(score: float | None, *, vacuous: bool, text: Callable[[float], str] = f"{{:.{_DECIMALS}f}}".format) -> str:
+def _side(placed: PlacedRecord | None, text: Callable[[float], str] = f"{{:.{_DECIMALS}f}}".format) -> str:
     """Return the score of one run."""
-    return "unscored" if score is None else NOTHING_TO_CHECK if vacuous else text(score)
+    if placed is None or placed.record.score is None:
+        return "unscored"
+    return NOTHING_TO_CHECK if placed.record.vacuous else text(placed.record.score)
 
 
 def metric_change_lines(comparison: RunComparison) -> list[str]:

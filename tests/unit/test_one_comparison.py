@@ -1,0 +1,187 @@
+"""One pair of runs through all that compares runs: each pairs the same rows and finds the same of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.evaluation.assert_sets import assert_no_regression
+from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
+from pytest_ragmetrics.report.tests_view import build_report_view
+from pytest_ragmetrics.runs.compare import compare_documents
+from pytest_ragmetrics.runs.records import Document, Record, render_json, result_of
+from pytest_ragmetrics.runs.wording.comparisons import MetricComparison
+from tests.documents import document, gate_of, record, row
+from tests.tables import gated_set
+
+LOSS = gate_of("faithfulness", regression=True)
+SAME = [f"same{number}" for number in range(8)]
+
+
+def scored(name: str, score: float | None = 1.0, **fields: Any) -> Record:
+    """Return the score of a sample, by default with a question of its own."""
+    sample = {"id": name, "user_input": f"What is {name}?", **fields.pop("sample", {})}
+    made = record("faithfulness", score, outcome="unscored" if score is None else "measured", sample=sample)
+    return replace(made, **{"judge": "openai:one", "verdicts": (), **fields})
+
+
+def run_of(rows: Mapping[str, Record]) -> Document:
+    """Return a run with a test of one function for each name."""
+    names = {name: f"t.py::t[{name}]" for name in rows}
+    return document(*(replace(row(name, each), id=names[name]) for name, each in rows.items()))
+
+
+BEFORE = {
+    **{name: scored(name) for name in SAME},
+    "worse": scored("worse", 0.9),
+    "better": scored("better", 0.2),
+    "again": scored("again", None),
+    "silent": scored("silent", 0.5),
+    "gone": scored("gone"),
+    "asks": scored("asks"),
+    "moved": scored("moved", 0.5),
+    "nameless": scored("", 0.5, sample={"id": None, "user_input": "Who is nameless?"}),
+    "named": scored("", 0.5, sample={"id": None, "user_input": "Who is named?"}),
+}
+AFTER = {
+    **{name: scored(name) for name in SAME},
+    "worse": scored("worse", 0.4),
+    "better": scored("better", 0.6),
+    "again": scored("again", 0.7),
+    "silent": scored("silent", vacuous=True),
+    "new": scored("new"),
+    "asks": scored("asks", 0.1, sample={"user_input": "How is asks?"}),
+    "renamed": scored("moved", 0.6),
+    "3": scored("", 0.4, sample={"id": None, "user_input": "Who is nameless?"}),
+    "4": scored("q4", 0.3, sample={"user_input": "Who is named?"}),
+}
+WORSE, BETTER, EQUAL = {"worse", "Who is nameless?", "q4"}, {"better", "moved"}, {*SAME}
+
+
+def table_of(run: Document) -> Evaluation:
+    """Return the table of the scores of a run."""
+    records = [each for test in run.tests for each in test.records]
+    rows = (Row(sample=it.sample, results={} if it.score is None else {it.metric: result_of(it)}) for it in records)
+    return Evaluation(metrics=("faithfulness",), rows=tuple(rows), scales={"faithfulness": (0.0, 1.0)})
+
+
+def gate(run: Document, baseline: Document) -> GateDecision:
+    """Return what a regression gate decides on a run."""
+    tests = {test.id: test for test in run.tests}
+    gated = gated_set(LOSS, total=len(tests), selected=tests, function="t.py::t")
+    return evaluate_gate(LOSS, gated, tests.get, skipped=(), ran=tests.keys(), baseline=baseline)
+
+
+def files_of(folder: Path, *runs: Document) -> list[str]:
+    """Write runs and return the names of the files."""
+    files = [folder / f"{number}.json" for number in range(len(runs))]
+    for file, each in zip(files, runs, strict=True):
+        file.write_text(render_json(each), encoding="utf-8")
+    return [*map(str, files)]
+
+
+def test_all_readers_of_two_runs_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A gate, tables, an assertion against a file, ``report diff`` and the page: worse, better, new, gone."""
+    now, before = run_of(AFTER), run_of(BEFORE)
+    files = files_of(tmp_path, before, now)
+
+    def found(compared: MetricComparison) -> dict[str, set[str]]:
+        sides = {"nothing to check": compared.vacuous_here, "scored again": compared.unscored_there}
+        sides |= {"new": compared.only_here, "gone": compared.only_there, "incomparable": compared.rewritten}
+        changed = {"worse": compared.regressed, "better": compared.improved, "same": compared.unchanged}
+        return {kind: {*ids} for kind, ids in sides.items()} | {
+            kind: {each.id for each in rows} for kind, rows in changed.items()
+        }
+
+    expected = {
+        "worse": WORSE,
+        "better": BETTER,
+        "same": EQUAL,
+        "new": {"new"},
+        "gone": {"gone"},
+        "nothing to check": {"silent"},
+        "scored again": {"again"},
+        "incomparable": {"asks"},
+    }
+    tables = table_of(now).compare(table_of(before))["faithfulness"]
+    assert found(tables) == expected
+    assert found(assert_no_regression(table_of(now), files[0])["faithfulness"]) == expected
+
+    decided = gate(now, before)
+    assert decided.record.regression is not None
+    of_gate = decided.record.regression
+    assert (of_gate.worse, of_gate.better, of_gate.new, of_gate.gone, of_gate.rewritten) == (3, 2, 1, 1, 1)
+    assert (decided.record.n, decided.record.vacuous) == (len(WORSE | BETTER | EQUAL), 1)
+    assert tables.difference is not None
+    assert (of_gate.before, of_gate.after) == (tables.difference.before, tables.difference.after)
+    listed = [line.split()[-1] for line in decided.text.splitlines() if " -> " in line][1:]
+    assert set(listed) == {"worse", "nameless?", "q4", *BETTER}
+
+    comparison = compare_documents(now, before)
+    named = {"t.py::t[renamed]": "moved", "t.py::t[3]": "Who is nameless?", "t.py::t[4]": "q4"}
+    kinds: dict[str, set[str]] = {"incomparable": {"asks"}}
+    for change in comparison.changes:
+        kinds.setdefault(change.kind, set()).add(named.get(change.id) or change.id[len("t.py::t[") : -1])
+    assert kinds == expected
+    assert [(each.pairs, each.why) for each in comparison.incomparable] == [(1, "they ask another question")]
+    (metric,) = comparison.metrics
+    assert (metric.pairs, metric.before, metric.after) == pytest.approx(
+        (tables.difference.n, tables.difference.before, tables.difference.after)
+    )
+    main(["report", "diff", *files])
+    counts = "2 better, 3 worse, 8 the same, 1 with nothing to check in one of the runs, 1 scored again, 1 new, 1 gone"
+    text = capsys.readouterr().out
+    assert f"against the baseline: {counts}" in text
+    assert "not compared: 1 of faithfulness: they ask another question" in text
+
+    view = build_report_view(now, comparison)
+    chips: dict[str, set[str]] = {}
+    for test in (*view.tests, *view.gone):
+        for chip in test.compared.chips if test.compared else ():
+            chips.setdefault(chip, set()).add(named.get(test.name) or test.name[len("t.py::t[") : -1])
+    assert {kind: chips.get(kind) for kind in ("worse", "new", "gone")} == {
+        kind: expected[kind] for kind in ("worse", "new", "gone")
+    }
+    assert chips["better"] == BETTER | {"again"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "why", "said"),
+    [
+        ({"judge": "openai:two"}, "judged by openai:two now, by openai:one in the baseline", "different judges"),
+        (
+            {"better": "lower"},
+            "it is another metric in the baseline",
+            "lower scores are better here, higher ones there",
+        ),
+    ],
+)
+def test_all_readers_refuse_the_same(
+    fields: dict[str, Any], why: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A gate and an assertion fail with the reason, ``report diff`` and the page compare nothing."""
+    now, before = (
+        run_of({name: scored(name, score, **of) for name in SAME}) for score, of in ((0.5, fields), (1.0, {}))
+    )
+    files = files_of(tmp_path, before, now)
+    better = {"faithfulness": fields.get("better", "higher")}
+    tables = replace(table_of(now), better=better), table_of(before)
+    for baseline in (tables[1], files[0]):
+        with pytest.raises(ValueError, match=said):
+            assert_no_regression(tables[0], baseline)
+    with pytest.raises(ValueError, match=said):
+        tables[0].compare(tables[1])
+    decided = gate(now, before)
+    assert (decided.record.outcome, decided.record.n) == ("failed", 0)
+    assert said in decided.text
+    main(["report", "diff", *files])
+    assert f"not compared: {len(SAME)} of faithfulness: {why}" in capsys.readouterr().out
+    comparison = compare_documents(now, before)
+    assert comparison.changes == ()
+    assert all(test.compared is None and test.change is None for test in build_report_view(now, comparison).tests)
