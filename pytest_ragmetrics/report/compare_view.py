@@ -337,7 +337,6 @@ class _SampleBuilder:
         return ", ".join(parts) or f"the same {number} as before"
 
     def _carried(self, olds: Sequence[Text]) -> dict[int, str]:
-        """Return which claims each passage was evidence for, by its place."""
         found: dict[int, list[tuple[str, int]]] = {}
         for change in self._verdicts:
             listed = change.rows if change.changed else ()
@@ -401,7 +400,6 @@ def _passage(
 
 
 def _preview(text: str) -> str:
-    """Return the beginning of a text on one line."""
     words = " ".join(text[: 2 * _PREVIEW_LENGTH].split())
     return words if len(words) <= _PREVIEW_LENGTH else f"{words[:_PREVIEW_LENGTH].rpartition(' ')[0] or words} \u2026"
 
@@ -443,7 +441,6 @@ def _are_words(verdicts: Sequence[Verdict]) -> bool:
 
 
 def _word_lines(olds: Iterable[Verdict], news: Iterable[Verdict], complaint: str) -> Iterator[tuple[str, str]]:
-    """Yield the words that are not ok in one run only, in two lines."""
     then, now = ({it.text: None for it in side if not it.ok} for side in (olds, news))
     for title, words in (("newly", now.keys() - then.keys()), ("no longer", then.keys() - now.keys())):
         listed = [word for word in (*now, *then) if word in words]
@@ -497,7 +494,6 @@ def _score(record: Record | None) -> str:
 
 
 def _score_word(pair: TestChange, before: Record | None, now: Record | None) -> tuple[str, Tone]:
-    """Return what became of a score."""
     if now is None or before is None:
         word = "not scored now" if now is None else "fails, new" if now.outcome == "failed" else "new"
         return word, "bad" if word == "fails, new" else "same"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from pytest_ragmetrics.core.result import WordChange
 from pytest_ragmetrics.runs.wording.figures import counted
@@ -27,7 +27,6 @@ _REWRITTEN = 0.3
 _BESIDE, _HEAD, _LONGEST, _HIDDEN = 240, 700, 6000, 300
 #: How far to look for a space, so as not to cut a word.
 _REACH = 40
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,22 +121,6 @@ def _parts(piece: Piece, at: int, last: int) -> Iterator[Piece]:
     yield from marked(text[end:], piece.kind)
 
 
-def matched(olds: Sequence[T], news: Sequence[T], keys: Sequence[Callable[[T], Hashable]]) -> dict[int, int]:
-    """Return places among the older by those among the newer: of the same key, the strictest first; not of ``None``."""
-    found: dict[int, int] = {}
-    for key in keys:
-        waiting: dict[Hashable, list[int]] = {}
-        taken = set(found.values())
-        for place, old in enumerate(olds):
-            if place not in taken:
-                waiting.setdefault(key(old), []).append(place)
-        waiting.pop(None, None)
-        for place, new in enumerate(news):
-            if place not in found and (places := waiting.get(key(new))):
-                found[place] = places.pop(0)
-    return found
-
-
 class Text(NamedTuple):
     """A text that may be an edited version of another one; those of the same ``id`` are likelier to be."""
 
@@ -149,11 +132,19 @@ def versions(olds: Sequence[Text], news: Sequence[Text]) -> dict[int, int]:
     """Return places of the older by those of the newer texts: the same ones, else near ones, the nearest first."""
     from rapidfuzz.distance import Indel
 
+    found: dict[int, int] = {}
     keys: tuple[Callable[[Text], Hashable], ...] = (
         lambda it: None if it.id is None else (it.id, it.text),
         lambda it: " ".join(it.text.split()),
     )
-    found = matched(olds, news, keys)
+    for key in keys:
+        waiting: dict[Hashable, list[int]] = {}
+        for place in sorted(set(range(len(olds))).difference(found.values())):
+            waiting.setdefault(key(olds[place]), []).append(place)
+        waiting.pop(None, None)
+        for place, text in enumerate(news):
+            if place not in found and (places := waiting.get(key(text))):
+                found[place] = places.pop(0)
     old_places = sorted(set(range(len(olds))).difference(found.values()))
     new_places = [place for place in range(len(news)) if place not in found]
     if len(old_places) * len(new_places) > _MOST_PAIRS:

@@ -263,12 +263,13 @@ def _obstacles(
 ) -> dict[Obstacle, Sequence[str]]:
     then, now = old.record, new.record
     found: dict[Obstacle, Sequence[str]] = {}
-    if asks_else(now.sample.user_input, then.sample.user_input):
+    asked, asks = then.sample.user_input, now.sample.user_input
+    if asked is not None and asks is not None and asked.split() != asks.split():
         found["question"] = ["they ask another question"]
     # One without a score says neither what the metric is nor who judges.
     if then.score is None or now.score is None:
         return found
-    if is_redefined(now, then):
+    if now.better != then.better or (now.metric in REUSED and now.noun != then.noun):
         found["metric"] = ["it is another metric in the baseline"]
     if rules := dict.fromkeys([*changed.get(now.metric, ()), *definition_changes(then.rule, now.rule)]):
         found["rules"] = [*rules]
@@ -278,16 +279,6 @@ def _obstacles(
     if several:
         found["ambiguous"] = ["a sample has several different scores in one run"]
     return found
-
-
-def is_redefined(here: Record, there: Record) -> bool:
-    """Tell whether a metric of one name is another one in the other run: what is good of it differs, or what it is."""
-    return here.better != there.better or (here.metric in REUSED and here.noun != there.noun)
-
-
-def asks_else(here: str | None, there: str | None) -> bool:
-    """Tell whether a row asks another question in the other run."""
-    return isinstance(here, str) and isinstance(there, str) and here.split() != there.split()
 
 
 def definition_changes(old: str | None, new: str | None) -> Iterator[str]:
@@ -383,5 +374,4 @@ def cluster_of(sample: Sample) -> str | None:
 
 
 def _name_of(sample: Sample) -> str | None:
-    """Return the id of a sample, else its question."""
     return next((text for text in (sample.id, sample.user_input) if (text or "").strip()), None)

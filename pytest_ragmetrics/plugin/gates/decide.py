@@ -36,7 +36,6 @@ from pytest_ragmetrics.runs.wording.failures import (
 )
 from pytest_ragmetrics.runs.wording.figures import counted
 from pytest_ragmetrics.runs.wording.runs import gist
-from pytest_ragmetrics.stats.drop import Drop
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.means import (
     ThresholdResult,
@@ -244,51 +243,43 @@ def _compared(
     """
     try:
         own = _pairs(gate, gated, tests, baseline, judging)
-    except _OtherQuestionsError as error:
-        regression = RegressionRecord(alpha=gate.alpha or ALPHA, doubts=error.args[1:])
-        return _Decided(outcome="inconclusive", text=error.args[0], figures={"n": 0, "regression": regression})
     except ValueError as error:
         return _Decided(outcome="failed", text=str(error), figures={"n": 0})
+    if own.difference is None:
+        regression = RegressionRecord(alpha=gate.alpha or ALPHA, doubts=own.doubts)
+        return _Decided(outcome="inconclusive", text=f"{own}\n{ANEW}", figures={"n": 0, "regression": regression})
     family = {gate.id: own}
     for other in gated.gates:
         if other.alpha is not None and other.id not in family:
             with suppress(ValueError):  # one that cannot be compared raises no false alarm
                 family[other.id] = _pairs(other, gated, tests, baseline, judging)
-    drop = find_drops(TableComparison(metrics=family), alpha=gate.alpha or ALPHA)[gate.id]
+    metrics = {name: it for name, it in family.items() if it.difference is not None}
+    drop = find_drops(TableComparison(metrics=metrics), alpha=gate.alpha or ALPHA)[gate.id]
     lines = [*own.lines(drop), *([f"  {own.figures()}"] if verbose else [])]
     return _Decided(
         outcome=drop_outcome(own, drop),
         text="\n".join(lines),
         figures={
-            "value": None if own.difference is None else own.difference.interval.estimate,
+            "value": own.difference.interval.estimate,
             "n": drop.n,
             "vacuous": len({*own.vacuous_here, *own.vacuous_there}),
-            "regression": _regression(own, drop),
+            "regression": RegressionRecord(
+                **{each.name: getattr(drop, each.name) for each in fields(drop) if each.name != "n"},
+                before=own.difference.before,
+                after=own.difference.after,
+                new=len(own.only_here),
+                gone=len(own.only_there),
+                rewritten=len(own.rewritten),
+                doubts=own.doubts,
+            ),
         },
-    )
-
-
-class _OtherQuestionsError(ValueError):
-    """All rows of a set ask other questions than in the baseline; with a text, and why that decides nothing."""
-
-
-def _regression(own: MetricComparison, drop: Drop) -> RegressionRecord:
-    found = own.difference
-    return RegressionRecord(
-        **{each.name: getattr(drop, each.name) for each in fields(drop) if each.name != "n"},
-        before=None if found is None else found.before,
-        after=None if found is None else found.after,
-        new=len(own.only_here),
-        gone=len(own.only_there),
-        rewritten=len(own.rewritten),
-        doubts=own.doubts,
     )
 
 
 def _pairs(
     gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Document, judging: Mapping[str, Judging]
 ) -> MetricComparison:
-    """Return the comparison of a set with the same set in the baseline; raise ``ValueError`` if there is none.
+    """Return the comparison of a set with the same set in the baseline; raise ``ValueError`` if none of it is there.
 
     A sample may have other scores of the metric in other tests. Only where the baseline does not know the function, as
     after a move, these count.
@@ -301,12 +292,9 @@ def _pairs(
         raise ValueError(msg)
     changed = changed_rules(judging, baseline.run.judging)
     compared = compare_metric(gate.metric, here, there, changed=changed, partial=partial, vacuous=gate.vacuous)
-    if compared.rewritten and compared.difference is None:
-        raise _OtherQuestionsError(f"{compared}\n{ANEW}", *compared.doubts)
-    if compared.difference is None:
+    if compared.difference is None and not compared.rewritten:
         hint = "" if compared.vacuous_here or compared.vacuous_there else f"\n{NO_PAIR}"
-        msg = f"{compared}{hint}"
-        raise ValueError(msg)
+        raise ValueError(f"{compared}{hint}")
     return compared
 
 
