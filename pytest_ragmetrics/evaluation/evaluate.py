@@ -61,6 +61,8 @@ _NARROWEST = 20
 _IN_HTML = 100
 # What is not in a mean, by the name of its count in Stats.
 _LEFT_OUT = {"unscored": "unscored", NOTHING_TO_CHECK: "vacuous"}
+# What a comparison knows of the cost.
+_FREE = Usage()
 # Spreadsheets run what begins like this, some also in full width.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -479,35 +481,30 @@ def compared_records(
     if unique and (twice := [key for key, count in Counter(key for key, _ in rows).items() if count > 1]):
         kind = "id" if dict(rows)[twice[0]].sample.id else "content"
         raise ValueError(f"two rows have the {kind} {twice[0]!r}; give each sample its own id")
-    return {
-        name: [
-            PlacedRecord(test="", number=at, record=_record(table, row, name), name=key)
-            for at, (key, row) in enumerate(rows)
-        ]
-        for name in (table.metrics if metrics is None else metrics)
-    }
-
-
-def _record(table: Evaluation, row: Row, metric: str) -> Record:
-    """Return what is compared of a score."""
-    result = row.results.get(metric)
-    return Record(
-        metric=metric,
-        score=None if result is None else result.value,
-        outcome="unscored" if result is None else "measured",
-        threshold=None,
-        reason=None,
-        vacuous=result is not None and result.vacuous,
-        better=table.better_of(metric),
-        judge=None if result is None else result.judge,
-        usage=Usage(),
-        samples=(),
-        sample=row.sample,
-        verdicts=(),
-        exchanges=(),
-        noun=NOUN if result is None else result.noun,
-        scale=table.scales.get(metric),
-    )
+    found: dict[str, list[PlacedRecord]] = {}
+    for metric in table.metrics if metrics is None else metrics:
+        better, scale, placed = table.better_of(metric), table.scales.get(metric), found.setdefault(metric, [])
+        for number, (key, row) in enumerate(rows):
+            result = row.results.get(metric)
+            record = Record(
+                metric=metric,
+                score=None if result is None else result.value,
+                outcome="unscored" if result is None else "measured",
+                threshold=None,
+                reason=None,
+                vacuous=result is not None and result.vacuous,
+                better=better,
+                judge=None if result is None else result.judge,
+                usage=_FREE,
+                samples=(),
+                sample=row.sample,
+                verdicts=(),
+                exchanges=(),
+                noun=NOUN if result is None else result.noun,
+                scale=scale,
+            )
+            placed.append(PlacedRecord(test="", number=number, record=record, name=key))
+    return found
 
 
 def _title(sample: Sample) -> str:

@@ -193,13 +193,15 @@ def pair_records(
     # Where a key has no test, nothing tells which of several scores of a sample is which.
     keys: tuple[tuple[Callable[[PlacedRecord], Any], bool, bool], ...] = (
         (lambda it: (it.test, it.record.metric, it.name), True, True),
-        (lambda it: it.name and (it.test.partition("::")[2], it.record.metric, it.name), True, True),
+        (lambda it: it.test and (it.test.partition("::")[2], it.record.metric, it.name), True, True),
         (lambda it: (it.name or is_table) and (it.record.metric, it.key), True, False),
         (lambda it: (question := it.record.sample.user_input) and (it.record.metric, question), False, False),
         (lambda it: it.test and (it.test, it.record.metric), False, True),
     )
     found: list[TestChange] = []
     for key, has_sample, has_test in keys:
+        if not olds or not news:
+            break
         waiting, asking = _by_key(olds, key), _by_key(news, key)
         taken: set[int] = set()
         for name in filter(waiting.get, asking):
