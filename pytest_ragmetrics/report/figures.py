@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.report.sample_view import ChangeNote, Scale
 from pytest_ragmetrics.runs.compare import MetricChange, RunComparison
 from pytest_ragmetrics.runs.records import Document, GateOutcome, GateRecord, Record, RegressionRecord, Threshold
 from pytest_ragmetrics.runs.wording.comparisons import ANEW
@@ -47,6 +46,8 @@ class Axis:
     >>> axis = Axis.around([0.617, 0.711, 0.755])
     >>> axis.low, axis.high, axis.place(0.7), axis.ends(share=True)
     (0.6, 0.8, 50.0, ('60\xa0%', '80\xa0%'))
+    >>> Axis.whole([0.2, None]), Axis.whole([-0.5, 3.2])
+    (Axis(low=0, high=1), Axis(low=-1, high=4))
     """
 
     low: float
@@ -67,10 +68,20 @@ class Axis:
             ends = max(0.0, ends[0]), min(1.0, ends[1])
         return cls(low=float(f"{ends[0]:.12g}"), high=float(f"{ends[1]:.12g}"))
 
-    def place(self, value: float) -> float:
-        """Return where a value is on the axis, in per cent of its length."""
+    @classmethod
+    def whole(cls, values: Iterable[float | None]) -> Axis:
+        """Return the axis from 0 to 1, or between whole numbers around what is outside of that."""
+        known = [value for value in values if value is not None]
+        return cls(low=min([0, *map(math.floor, known)]), high=max([1, *map(math.ceil, known)]))
+
+    def share(self, value: float) -> float:
+        """Return where a value is on the axis, as a share of its length."""
         # Halves, because the distance of two large numbers may be infinite.
-        return round(100 * ((value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)), 2)
+        return (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+
+    def place(self, value: float, length: int = 100, digits: int = 2) -> float:
+        """Return where a value is on the axis, drawn in this length."""
+        return round(length * self.share(value), digits)
 
     def ends(self, *, share: bool) -> tuple[str, str]:
         """Return both ends as texts."""
@@ -245,10 +256,10 @@ def _text(gate: GateRecord, value: str, needs: str) -> str:
 class Distribution:
     """A histogram with the thresholds and the mean, and the same as a sentence.
 
-    ``bins`` divide the scale equally; each counts the scores that fell short and those that did not.
+    ``bins`` divide the axis equally; each counts the scores that fell short and those that did not.
     """
 
-    scale: Scale
+    axis: Axis
     bins: tuple[tuple[int, int], ...]
     thresholds: tuple[float, ...]
     mean: float
@@ -257,7 +268,7 @@ class Distribution:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetricView:
-    """A metric over all tests; ``change`` is its mean against that of the baseline.
+    """A metric over all tests; ``change`` is its mean against that of the baseline, and in a word.
 
     ``tests`` counts those with a score that is "failed", "unscored" or "vacuous": a test may hold several.
     """
@@ -267,7 +278,7 @@ class MetricView:
     thresholds: tuple[Threshold, ...]
     lower: bool
     mean: str
-    change: ChangeNote | None
+    change: tuple[str, str] | None
     worst: float | None
     distribution: Distribution | None
 
@@ -305,12 +316,11 @@ def _metric_view(
     )
 
 
-def _mean_change(change: MetricChange) -> ChangeNote | None:
+def _mean_change(change: MetricChange) -> tuple[str, str] | None:
     if change.change is None or abs(change.change) < _SMALLEST_CHANGE:
         return None
     kind = "better" if change.change > 0 else "worse"
-    text = f"{mean_text(abs(change.change))} {kind} over {counted(change.pairs, 'score')}"
-    return ChangeNote(metric=change.metric, text=text, kind=kind)
+    return f"{mean_text(abs(change.change))} {kind} over {counted(change.pairs, 'score')}", kind
 
 
 def mean_text(mean: float) -> str:
@@ -331,17 +341,17 @@ def build_distribution(scores: Sequence[tuple[float, bool]], bounds: Iterable[fl
         return None
     values = [score for score, _ in scores]
     limits = sorted(set(bounds))
-    scale = Scale.around([*values, *limits])
+    axis = Axis.whole([*values, *limits])
     mean = math.fsum(values) / len(values)
     bins = [[0, 0] for _ in range(_BINS)]
     for score, short in scores:
         # 0.29 * 100 is 28.999...: a score on the edge belongs to the bin above.
-        bins[min(int(scale.place(score) * _BINS + 1e-9), _BINS - 1)][not short] += 1
+        bins[min(int(axis.share(score) * _BINS + 1e-9), _BINS - 1)][not short] += 1
     number = sum(short for _, short in scores)
     between = f"between {score_text(min(values))} and {score_text(max(values))}, " if len(values) > 1 else ""
     threshold = f", threshold {' and '.join(map(bound_text, limits))}" if limits else ""
     return Distribution(
-        scale=scale,
+        axis=axis,
         bins=tuple((failing, passing) for failing, passing in bins),
         thresholds=tuple(limits),
         mean=mean,

@@ -21,17 +21,26 @@ from urllib.parse import quote, urlencode
 
 from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines
+from pytest_ragmetrics.report.figures import Axis
 from pytest_ragmetrics.report.highlights import fold
 from pytest_ragmetrics.report.outcomes import CAUSES
 from pytest_ragmetrics.report.overview import day_text
-from pytest_ragmetrics.report.sample_view import build_sample_views
+from pytest_ragmetrics.report.sample_view import asked_text, build_sample_views, labels_of, votes_text
 from pytest_ragmetrics.report.tests_view import TestView, build_report_view
 from pytest_ragmetrics.report.trends import build_trends
 from pytest_ragmetrics.runs.compare import RunComparison, key_of
 from pytest_ragmetrics.runs.origin import build_origin
-from pytest_ragmetrics.runs.records import Document, Record
+from pytest_ragmetrics.runs.records import Document, Record, is_met
 from pytest_ragmetrics.runs.wording.comparisons import probability_text
-from pytest_ragmetrics.runs.wording.figures import cost_text, counted, duration_text, score_text, threshold_text
+from pytest_ragmetrics.runs.wording.figures import (
+    cost_text,
+    counted,
+    duration_text,
+    score_text,
+    similarity_text,
+    threshold_text,
+)
+from pytest_ragmetrics.runs.wording.runs import change_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -233,6 +242,7 @@ def environment() -> Environment:
         "cost": cost_text,
         "chance": probability_text,
         "score": score_text,
+        "similarity": similarity_text,
         "threshold": threshold_text,
         "folded": lambda text, head: fold(text, head=head),
         "plain": plain,
@@ -240,7 +250,8 @@ def environment() -> Environment:
         "query": lambda values: urlencode({name: visible(value) for name, value in values.items()}),
         "fragment": lambda anchor: "#" + quote(visible(anchor), safe="/:"),
     }
-    made.globals["causes"] = CAUSES
+    functions = (asked_text, change_text, is_met, labels_of, votes_text)
+    made.globals |= {"causes": CAUSES, "axis_of": Axis.whole, **{it.__name__: it for it in functions}}
     return made
 
 

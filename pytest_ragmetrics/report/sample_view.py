@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,8 +18,8 @@ from pytest_ragmetrics.core.result import Evidence, Nearest, Usage, Verdict, Wor
 from pytest_ragmetrics.report.highlights import Highlight, HighlightKind, Stretch, fits, fold
 from pytest_ragmetrics.runs.compare import TestChange
 from pytest_ragmetrics.runs.records import Record, RecordOutcome, flips, is_met
-from pytest_ragmetrics.runs.wording.figures import counted, score_text, similarity_text, usage_text
-from pytest_ragmetrics.runs.wording.runs import change_text, margin
+from pytest_ragmetrics.runs.wording.figures import counted, score_text, usage_text
+from pytest_ragmetrics.runs.wording.runs import margin
 from pytest_ragmetrics.text.unicode import shortened
 from pytest_ragmetrics.text.words import telling_words
 
@@ -61,52 +61,6 @@ def badness(record: Record) -> tuple[int, float]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Scale:
-    """The axis of a drawing: from 0 to 1, or between whole numbers around what is outside of that."""
-
-    low: int
-    high: int
-
-    @classmethod
-    def around(cls, values: Iterable[float]) -> Scale:
-        """Return the scale that includes these values.
-
-        >>> Scale.around([0.2, 0.9]), Scale.around([-0.5, 3.2])
-        (Scale(low=0, high=1), Scale(low=-1, high=4))
-        """
-        known = list(values)
-        return cls(low=min([0, *map(math.floor, known)]), high=max([1, *map(math.ceil, known)]))
-
-    def place(self, value: float) -> float:
-        """Return where a value is on the axis, as a share of its length."""
-        # Halves, because the distance of two large numbers may be infinite.
-        return (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class VotesView:
-    """The votes of a record in the order they were cast, each with whether it fell short, and the same in words."""
-
-    votes: tuple[tuple[float, bool], ...]
-    bound: float | None
-    scale: Scale
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChangeNote:
-    """How a score compares with the baseline, in words; ``kind`` is its CSS class, ``metric`` whose score it is.
-
-    ``before`` is the former score, where there is one.
-    """
-
-    metric: str
-    text: str
-    kind: str
-    before: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class EvidencePlace:
     """A range of a context: as failure texts write it, its text, and its highlight's anchor if it could be set."""
 
@@ -116,53 +70,45 @@ class EvidencePlace:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NearMiss:
-    """The closest passage to what was not found, and both texts in steps, each with whether the other differs there."""
+class VerdictView:
+    """A verdict with its number; ``marked`` when it is highlighted in the response, ``kind`` is how it looks.
 
-    place: EvidencePlace
-    similarity: str
+    ``id`` is the same in all its places, ``word`` what the verdict says in a word or two. ``nearest`` is the place of
+    the closest passage, ``said`` and ``source`` are both texts in steps, each with whether the other differs there.
+    """
+
+    id: str
+    number: int
+    verdict: Verdict
+    kind: HighlightKind
+    word: str
+    reason: str | None
+    suspicion: str
+    marked: bool
+    evidence: tuple[EvidencePlace, ...]
+    nearest: EvidencePlace | None
     said: tuple[tuple[str, bool], ...]
     source: tuple[tuple[str, bool], ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class VerdictView:
-    """A verdict with its number; ``marked`` when it is highlighted in the response, ``kind`` is how it looks.
-
-    ``id`` is the same in all its places, ``word`` what the verdict says in a word or two.
-    """
-
-    id: str
-    number: int
-    text: str
-    ok: bool
-    kind: HighlightKind
-    word: str
-    reason: str | None
-    suspicion: str | None
-    marked: bool
-    evidence: tuple[EvidencePlace, ...]
-    near_miss: NearMiss | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreView:
-    """One record of a sample, its verdicts that are not ok and the others; ``asked`` is what judging took.
+    """One record of a sample, its change since the baseline, its verdicts that are not ok and the others.
 
     ``words`` are those that are not ok of a metric that judges word by word; it has no ``findings``.
     """
 
     number: int
     record: Record
-    labels: tuple[str, ...]
-    asked: str
-    votes: VotesView | None
-    change: ChangeNote | None
-    before: float | None
-    scale: Scale
+    change: TestChange | None
     findings: tuple[VerdictView, ...]
     others: tuple[VerdictView, ...]
     words: tuple[str, ...]
+
+    @property
+    def before(self) -> float | None:
+        """The score in the baseline, if it had something to check there."""
+        return self.change.before if self.change and not self.change.before_vacuous else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -255,19 +201,12 @@ class _SampleBuilder:
     def _score(self, number: int, record: Record, change: TestChange | None) -> ScoreView:
         by_word = _is_by_word(record)
         verdicts = [] if by_word else self._verdicts(number, record)
-        before = change.before if change and not change.before_vacuous else None
-        bound = record.threshold.bound if record.threshold else None
         return ScoreView(
             number=number,
             record=record,
-            labels=tuple(_labels(record)),
-            asked=_asked(record.usage),
-            votes=build_votes_view(record),
-            change=change_note(change) if change and change.kind != "same" else None,
-            before=before,
-            scale=Scale.around(value for value in (record.score, before, bound) if value is not None),
-            findings=tuple(verdict for verdict in verdicts if not verdict.ok),
-            others=tuple(verdict for verdict in verdicts if verdict.ok),
+            change=change,
+            findings=tuple(it for it in verdicts if not it.verdict.ok),
+            others=tuple(it for it in verdicts if it.verdict.ok),
             words=tuple(self._words(number, record)) if by_word else (),
         )
 
@@ -302,22 +241,23 @@ class _SampleBuilder:
             self._place(piece, kind, name, anchor=f"e{name}.{index}", link=link)
             for index, piece in enumerate(verdict.evidence)
         )
-        near_miss = self._near_miss(name, verdict.nearest, verdict.text, link) if verdict.nearest else None
+        near, said = verdict.nearest, verdict.text
         shown: HighlightKind = fault if not verdict.ok else "found" if verdict.counts else "uncounted"
         if marked and start is not None and end is not None:
             self._highlight("response", 0, (start, end), shown, name, anchor=f"m{name}", link=f"v{name}")
         return VerdictView(
             id=name,
             number=int(name.partition(".")[2]),
-            text=verdict.text,
-            ok=verdict.ok,
+            verdict=verdict,
             kind=shown,
             word=word,
             reason=reason,
-            suspicion=self._suspicion(verdict) if verdict.suspicious else None,
+            suspicion=self._suspicion(verdict) if verdict.suspicious else "",
             marked=marked,
             evidence=evidence,
-            near_miss=near_miss,
+            nearest=self._place(near, "nearest", name, anchor=f"n{name}", link=link) if near else None,
+            said=tuple(_diff_words(near.changes, "said", said)) if near else (),
+            source=tuple(_diff_words(near.changes, "source", near.text)) if near else (),
         )
 
     def _highlight(
@@ -357,14 +297,6 @@ class _SampleBuilder:
             if fits(piece.start, piece.end, text) and text[piece.start : piece.end].split() == piece.text.split():
                 return name
         return None
-
-    def _near_miss(self, name: str, nearest: Nearest, said: str, link: str) -> NearMiss:
-        return NearMiss(
-            place=self._place(nearest, "nearest", name, anchor=f"n{name}", link=link),
-            similarity=similarity_text(nearest.similarity),
-            said=tuple(_diff_words(nearest.changes, "said", said)),
-            source=tuple(_diff_words(nearest.changes, "source", nearest.text)),
-        )
 
     def _contexts(self, name: str, *, opened: bool) -> tuple[ContextView, ...]:
         ids = self._sample.get(_IDS[name]) or ()
@@ -481,17 +413,16 @@ def _has_words(text: str) -> bool:
     return any(character.isalnum() for character in text)
 
 
-def _asked(usage: Usage) -> str:
+def asked_text(usage: Usage) -> str:
     """Return whether the judge was asked in this run, and what that took."""
     text = usage_text(usage)
-    if not text:
-        return ""
     is_live = bool(usage.calls or usage.embedding_tokens)
     kind = "partly cached" if is_live and usage.cached_calls else "live" if is_live else "cached"
-    return f"{kind}: {text}"
+    return f"{kind}: {text}" if text else ""
 
 
-def _labels(record: Record) -> Iterator[str]:
+def labels_of(record: Record) -> Iterator[str]:
+    """Yield what is peculiar about a score."""
     if record.vacuous and record.score is not None:
         yield f"vacuous: scored {score_text(record.score)}"
     if suspicious := sum(verdict.suspicious for verdict in record.verdicts):
@@ -504,24 +435,10 @@ def _labels(record: Record) -> Iterator[str]:
         yield "scored by a heuristic"
 
 
-def build_votes_view(record: Record) -> VotesView | None:
-    """Return the votes of a record, or ``None`` where there were not several."""
+def votes_text(record: Record) -> str:
+    """Return the votes of a record in the order they were cast, and how many of them fell short."""
     votes, threshold = record.samples, record.threshold
-    if len(votes) <= 1:
-        return None
     bound = threshold.bound if threshold else None
-    short = [threshold is not None and not is_met(vote, threshold) for vote in votes]
-    below = f"; {sum(short)} of {len(votes)} fell short" if threshold else ""
-    return VotesView(
-        votes=tuple(zip(votes, short, strict=True)),
-        bound=bound,
-        scale=Scale.around(votes if bound is None else [*votes, bound]),
-        text=f"{counted(len(votes), 'vote')}: {', '.join(score_text(vote, bound) for vote in votes)}{below}",
-    )
-
-
-def change_note(change: TestChange) -> ChangeNote:
-    """Return how a score compares with the baseline."""
-    text, kind = change_text(change)
-    before = "" if change.before is None or change.before_vacuous else score_text(change.before)
-    return ChangeNote(metric=change.metric, text=text, kind=kind.replace(" ", "-"), before=before)
+    short = sum(not is_met(vote, threshold) for vote in votes) if threshold else 0
+    below = f"; {short} of {len(votes)} fell short" if threshold else ""
+    return f"{counted(len(votes), 'vote')}: {', '.join(score_text(vote, bound) for vote in votes)}{below}"

@@ -29,11 +29,9 @@ from pytest_ragmetrics.report.history import History
 from pytest_ragmetrics.report.outcomes import KIND_LABELS, TEST_KINDS, PairedTest, TestKind, gone_tests, paired_tests
 from pytest_ragmetrics.report.overview import OverviewView, anchor_of, build_overview
 from pytest_ragmetrics.report.sample_view import (
-    ChangeNote,
     SampleView,
     badness,
     build_sample_views,
-    change_note,
     preview_of,
 )
 from pytest_ragmetrics.report.trends import TestTrend, Trends, build_trends
@@ -98,7 +96,7 @@ class TestView:
     tokens: int
     records: tuple[Record, ...]
     changes: tuple[TestChange, ...]
-    change: ChangeNote | None
+    change: TestChange | None
     margin: float
     message: str | None
     explained: bool
@@ -260,10 +258,9 @@ def _why(test: TestRecord, status: Status, gate: GateView | None, blamed: Record
     return f"{wrong} of {sum(verdict.counts for verdict in blamed.verdicts)} not ok" if wrong else ""
 
 
-def _worst_change(changes: Iterable[TestChange]) -> ChangeNote | None:
+def _worst_change(changes: Iterable[TestChange]) -> TestChange | None:
     shown = [change for change in changes if change.kind not in ("same", "new")]
-    worst = min(shown, key=lambda change: (KINDS.index(change.kind), change.change or 0.0), default=None)
-    return change_note(worst) if worst else None
+    return min(shown, key=lambda change: (KINDS.index(change.kind), change.change or 0.0), default=None)
 
 
 def _marks(tests: Sequence[TestView]) -> Iterator[tuple[str, Mapping[str, str]]]:
