@@ -6,16 +6,26 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pytest_ragmetrics.runs.compare import MetricChange, RunComparison
-from pytest_ragmetrics.runs.records import Document, GateOutcome, GateRecord, Record, RegressionRecord, Threshold
-from pytest_ragmetrics.runs.wording.comparisons import ANEW
+from pytest_ragmetrics.runs.records import (
+    Document,
+    GateOutcome,
+    GateRecord,
+    Record,
+    RecordOutcome,
+    RegressionRecord,
+    TestOutcome,
+    Threshold,
+)
+from pytest_ragmetrics.runs.tables import ANEW
 from pytest_ragmetrics.runs.wording.figures import agreeing, bound_text, counted, score_text
 from pytest_ragmetrics.runs.wording.runs import (
     MetricTally,
+    Status,
     by_metric,
     gate_checked,
-    gate_outcome,
     regression_rows,
     regression_text,
     stop_text,
@@ -25,12 +35,18 @@ from pytest_ragmetrics.stats.scores import score_set
 
 NO_VALUE = "\u2013"
 MINUS = "\u2212"
-#: The signs of what holds, does not hold, and is open; never a colour alone.
-SIGNS: Mapping[GateOutcome, str] = {
-    "passed": "\u2713",
+#: The signs of what became of a score, a test or a gate; never a colour alone.
+SIGNS: Mapping[RecordOutcome | TestOutcome | GateOutcome | Status | Literal[""], str] = {
     "failed": "\u2717",
+    "error": "!",
+    "unscored": "?",
     "inconclusive": "?",
+    "xpassed": "!",
+    "xfailed": "\u2717",
+    "passed": "\u2713",
     "skipped": NO_VALUE,
+    "measured": "",
+    "": "",
 }
 _BINS = 20
 #: A mean that changed by less is shown with the same three decimals.
@@ -130,8 +146,7 @@ class GateView:
     """A gate: its ``title`` with the ``notes`` beside it, its value with the change, and all of it as a ``text``.
 
     ``before`` is its former value, where it is ``compared`` with one, ``newly`` tells whether it held then and does not
-    now; ``low`` and ``high`` are the
-    ends of the axis as texts. ``value`` is a share where ``share`` says so. ``open`` says what would decide it.
+    now. ``open`` says what would decide it.
     """
 
     gate: GateRecord
@@ -141,17 +156,10 @@ class GateView:
     before: float | None
     compared: bool
     newly: bool
-    sign: str
-    needs: str
-    bound: str
     notes: tuple[str, ...]
     open: str
-    share: bool
     axis: Axis
-    low: str
-    high: str
     text: str
-    outcome: str
 
 
 def build_gate_view(gate: GateRecord, before: GateRecord | None = None) -> GateView:
@@ -165,8 +173,6 @@ def build_gate_view(gate: GateRecord, before: GateRecord | None = None) -> GateV
         shown = NO_VALUE if value is None else value_text(value, gate.bound, share=share)
         needs = f"{_sign(gate, falling=gate.statistic == 'mean')} {number_text(gate.bound, share=share)}"
     known = [n for n in (gate.low, gate.high, value, former, gate.bound) if n is not None]
-    axis = Axis.around(known)
-    low, high = axis.ends(share=share)
     return GateView(
         gate=gate,
         title=_title(gate),
@@ -175,17 +181,10 @@ def build_gate_view(gate: GateRecord, before: GateRecord | None = None) -> GateV
         before=former,
         compared=before is not None,
         newly=before is not None and before.passes and not gate.passes and gate.outcome != "skipped",
-        sign=SIGNS[gate.outcome],
-        needs=needs,
-        bound=number_text(gate.bound, share=share),
         notes=tuple(_notes(gate)),
         open=_open(gate),
-        share=share,
-        axis=axis,
-        low=low,
-        high=high,
+        axis=Axis.around(known),
         text=_text(gate, shown, needs),
-        outcome=gate_outcome(gate),
     )
 
 

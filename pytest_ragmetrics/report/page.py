@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 
 from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines
-from pytest_ragmetrics.report.figures import Axis
+from pytest_ragmetrics.report.figures import SIGNS, Axis, number_text
 from pytest_ragmetrics.report.highlights import fold
 from pytest_ragmetrics.report.outcomes import CAUSES
 from pytest_ragmetrics.report.overview import day_text
@@ -30,7 +30,7 @@ from pytest_ragmetrics.report.tests_view import TestView, build_report_view
 from pytest_ragmetrics.report.trends import build_trends
 from pytest_ragmetrics.runs.compare import RunComparison, key_of
 from pytest_ragmetrics.runs.origin import build_origin
-from pytest_ragmetrics.runs.records import Document, Record, is_met
+from pytest_ragmetrics.runs.records import Document, Record, TestRecord, is_met
 from pytest_ragmetrics.runs.wording.comparisons import probability_text
 from pytest_ragmetrics.runs.wording.figures import (
     cost_text,
@@ -40,7 +40,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     similarity_text,
     threshold_text,
 )
-from pytest_ragmetrics.runs.wording.runs import change_text
+from pytest_ragmetrics.runs.wording.runs import WORDS, beside_lines, change_text, gate_outcome, paid_records
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -250,9 +250,30 @@ def environment() -> Environment:
         "query": lambda values: urlencode({name: visible(value) for name, value in values.items()}),
         "fragment": lambda anchor: "#" + quote(visible(anchor), safe="/:"),
     }
-    functions = (asked_text, change_text, is_met, labels_of, votes_text)
-    made.globals |= {"causes": CAUSES, "axis_of": Axis.whole, **{it.__name__: it for it in functions}}
+    functions = (
+        asked_text,
+        beside_lines,
+        change_text,
+        cost_of,
+        gate_outcome,
+        is_met,
+        labels_of,
+        number_text,
+        votes_text,
+    )
+    made.globals |= {
+        "causes": CAUSES,
+        "signs": SIGNS,
+        "words": WORDS,
+        "axis_of": Axis.whole,
+        **{it.__name__: it for it in functions},
+    }
     return made
+
+
+def cost_of(test: TestRecord) -> float:
+    """Return the known prices of the scorings of a test, in dollars."""
+    return sum(record.usage.cost or 0.0 for record in paid_records([test]))
 
 
 def visible(text: str) -> str:
@@ -352,7 +373,7 @@ def _indexed(test: TestView, row: str, body: _Place | None, compared: _Place | N
     return {
         "id": visible(test.anchor),
         "name": visible(test.name),
-        "file": visible(test.file),
+        "file": visible(test.record.file),
         "status": test.status,
         # A gate is in no list.
         "kind": outcome and outcome.kind,
@@ -363,9 +384,9 @@ def _indexed(test: TestView, row: str, body: _Place | None, compared: _Place | N
             *test.flags,
             *sorted("lost" if kind == "unscored" else kind for kind in {change.kind for change in test.changes}),
         ],
-        "duration": test.duration,
-        "cost": test.cost,
-        "tokens": test.tokens,
+        "duration": test.record.duration,
+        "cost": cost_of(test.record),
+        "tokens": sum(it.usage.prompt_tokens + it.usage.completion_tokens for it in paid_records([test.record])),
         # What had nothing to check sorts with what has no score.
         "scores": [
             (visible(record.metric), None if record.vacuous else record.score, record.outcome)

@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from pytest_ragmetrics.report.compare_view import (
@@ -45,13 +45,10 @@ from pytest_ragmetrics.runs.records import (
 )
 from pytest_ragmetrics.runs.wording.runs import (
     STATUSES,
-    WORDS,
     Status,
-    beside_lines,
     blamed,
     gist,
     margin,
-    paid_records,
     status_of,
 )
 from pytest_ragmetrics.text.unicode import shortened
@@ -73,39 +70,29 @@ class TestView:
     """One test; ``anchor`` is its id and its deep link, ``key`` starts the anchors inside it.
 
     ``records`` come the worst first; ``explained`` when pytest's message is the explanation, because no score is.
-    ``changes`` are those against the baseline, ``change`` the worst of them. ``cost`` (in dollars) and ``tokens``
-    are what judging took, ``duration`` is in seconds. ``source`` is the address of its line in the repository,
-    ``trend`` the test over the runs of a history. ``title`` is the question, else the name; ``outcome`` what became of
-    it (``None`` of a gate), ``metadata`` what it can be grouped by.
+    ``changes`` are those against the baseline, ``change`` the worst of them. ``source`` is the address of its line in
+    the repository, ``trend`` the test over the runs of a history. ``title`` is the question, else the name; ``outcome``
+    what became of it (``None`` of a gate), ``metadata`` what it can be grouped by.
     """
 
+    record: TestRecord
     anchor: str
     key: str
     title: str
     name: str
-    file: str
-    place: str
-    source: str
     status: Status
-    label: str
     flags: tuple[Flag, ...]
     why: str
-    duration: float
-    attempts: int
-    cost: float
-    tokens: int
     records: tuple[Record, ...]
     changes: tuple[TestChange, ...]
     change: TestChange | None
-    margin: float
-    message: str | None
     explained: bool
     gate: GateView | None
-    trend: TestTrend | None
-    calibration: str
     samples: tuple[SampleView, ...]
-    outcome: PairedTest | None
-    metadata: Mapping[str, str]
+    source: str = ""
+    trend: TestTrend | None = None
+    outcome: PairedTest | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
     compared: CompareView | None = None
 
     @property
@@ -119,18 +106,15 @@ class TestView:
 class ReportView:
     """Everything on the page: the first screen, the tests, the worst first, and the facts of the run.
 
-    ``trends`` are of the history, of which this run is the last. ``statuses`` and ``kinds`` are those that occur, with
-    label and number of tests, ``groups`` what these can be grouped by. ``gone`` are the tests of the baseline only,
-    ``compare_chips`` what became of tests since then.
+    ``statuses`` and ``kinds`` are those that occur, kinds with label and number of tests, ``groups`` what these can be
+    grouped by. ``gone`` are the tests of the baseline only, ``compare_chips`` what became of tests since then.
     """
 
     overview: OverviewView
-    trends: Trends | None
     changes: Mapping[Kind, int]
     tests: tuple[TestView, ...]
-    statuses: tuple[tuple[Status, str, int], ...]
+    statuses: tuple[Status, ...]
     flags: tuple[Flag, ...]
-    files: tuple[str, ...]
     kinds: tuple[tuple[TestKind, str, int], ...]
     groups: tuple[str, ...]
     gone: tuple[TestView, ...]
@@ -144,16 +128,14 @@ def build_report_view(
     trends = build_trends(history) if history else None
     tests = build_test_views(document, comparison, trends)
     gone = _gone_views(comparison) if comparison else ()
-    counts = Counter(test.status for test in tests if test.outcome)
+    statuses = {test.status for test in tests if test.outcome}
     kinds = Counter(test.outcome.kind for test in tests if test.outcome)
     return ReportView(
         overview=build_overview(document, comparison, trends, marks=tuple(_marks(tests))),
-        trends=trends,
         changes=comparison.counts if comparison else {},
         tests=tests,
-        statuses=tuple((status, WORDS[status], counts[status]) for status in STATUSES if counts[status]),
+        statuses=tuple(status for status in STATUSES if status in statuses),
         flags=tuple(flag for flag in _FLAGS if any(flag in test.flags for test in tests)),
-        files=tuple(sorted({test.file for test in tests})),
         kinds=tuple((kind, KIND_LABELS[kind][1].capitalize(), kinds[kind]) for kind in TEST_KINDS if kinds[kind]),
         groups=grouping_keys(document.tests),
         gone=gone,
@@ -193,7 +175,7 @@ def _gone_views(comparison: RunComparison) -> tuple[TestView, ...]:
 
 def _badness(view: TestView) -> tuple[int, int, float]:
     kind = len(TEST_KINDS) if view.outcome is None else TEST_KINDS.index(view.outcome.kind)
-    return kind, STATUSES.index(view.status), view.margin
+    return kind, STATUSES.index(view.status), min(map(margin, view.records), default=math.inf)
 
 
 def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, int], TestChange]) -> TestView:
@@ -201,39 +183,25 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
     gate = build_gate_view(test.gate) if test.gate else None
     records = sorted(test.records, key=badness)
     is_explained = status in ("failed", "unscored") and bool(blamed(test))
-    paid = [record.usage for record in paid_records([test])]
     numbered = {n: changes[test.id, n] for n in range(len(records)) if (test.id, n) in changes}
     key = test.id if occurrence == 1 else f"{test.id}\0{occurrence}"
     name, samples = test.id.removeprefix(f"{test.file}::"), build_sample_views(test.records, numbered)
     question = samples[0].question if len(samples) == 1 else None
     return TestView(
+        record=test,
         anchor=anchor_of(test.id, occurrence),
         key="t" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:10],
         title=shortened(_LAYOUT.sub(" ", question or "").strip(), _TITLE_LENGTH) or name,
         name=name,
-        file=test.file,
-        place=test.file if test.line is None else f"{test.file}:{test.line}",
-        source="",
         status=status,
-        label=WORDS[status],
         flags=_flags(records),
         why=shortened(_why(test, status, gate, records[0] if is_explained else None), _WHY_LENGTH),
-        duration=test.duration,
-        attempts=test.attempts,
-        cost=sum(usage.cost or 0.0 for usage in paid),
-        tokens=sum(usage.prompt_tokens + usage.completion_tokens for usage in paid),
         records=tuple(records),
         changes=tuple(numbered.values()),
         change=_worst_change(numbered.values()),
-        margin=min(map(margin, records), default=math.inf),
-        message=test.message,
         explained=not is_explained,
         gate=gate,
-        trend=None,
-        calibration="; ".join(beside_lines([test])),
         samples=samples,
-        outcome=None,
-        metadata={},
     )
 
 

@@ -198,7 +198,7 @@ def test_the_view_of_a_run_has_its_history_and_its_place() -> None:
     source = "https://github.com/shop/bot/blob/4f2c91a0/services/chat/tests/test_assistant.py#L12"
     assert {test.source for test in view.tests} == {source}
     plain = build_report_view(document(row("test_a", scored(0.5, "It is."))))
-    assert (plain.trends, plain.tests[0].trend) == (None, None)
+    assert plain.tests[0].trend is None
     assert plain.tests[0].source == plain.overview.origin.title == ""
 
 

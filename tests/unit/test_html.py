@@ -24,7 +24,7 @@ from pytest_ragmetrics.report.page import pack_tests, render_html, visible
 from pytest_ragmetrics.report.tests_view import build_report_view, build_test_views
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import Document
-from tests.documents import HANDBOOK, HOSTILE, crowd, document, hostile, record, row
+from tests.documents import HANDBOOK, HOSTILE, crowd, document, hostile, record, row, usage
 from tests.growth import is_linear
 from tests.showcase import baseline, showcase
 
@@ -309,6 +309,9 @@ def test_a_row_has_what_it_is_sorted_and_filtered_by() -> None:
     assert shed["scores"] == [["faithfulness", 0.5, "failed"], ["answer_relevancy", 0.874, "passed"]]
     assert shed["marks"] == ["flaky", "suspicious", "same", "worse"]
     assert (shed["duration"], shed["cost"], shed["file"]) == (3.41, 0.0038, "tests/test_assistant.py")
+    made = row("test_a", record(usage=usage(tokens=800, cost=0.01)), record(usage=usage(tokens=80, cost=None)))
+    (line,) = unpacked(pack_tests(build_test_views(document(made))).index)
+    assert (line["cost"], line["tokens"]) == (0.01, 990)
     assert shed["change"] == pytest.approx(-0.4)
     assert rows["test_bees"]["marks"] == ["lost"]
     assert rows["test_no_quotes"]["scores"] == [["quoted_spans_alignment", None, "passed"]]
