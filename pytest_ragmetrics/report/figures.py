@@ -146,7 +146,8 @@ class GateView:
     """A gate: its ``title`` with the ``notes`` beside it, its value with the change, and all of it as a ``text``.
 
     ``before`` is its former value, where it is ``compared`` with one, ``newly`` tells whether it held then and does not
-    now. ``open`` says what would decide it.
+    now. ``open`` says what would decide it. On the overview ``anchor`` is the deep link of its test, ``where`` tells
+    gates of one title apart.
     """
 
     gate: GateRecord
@@ -160,6 +161,8 @@ class GateView:
     open: str
     axis: Axis
     text: str
+    anchor: str = ""
+    where: str = ""
 
 
 def build_gate_view(gate: GateRecord, before: GateRecord | None = None) -> GateView:

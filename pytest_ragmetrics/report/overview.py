@@ -22,8 +22,6 @@ from pytest_ragmetrics.report.figures import (
 )
 from pytest_ragmetrics.report.groups import FAILING, OWNER, Grouping, build_groupings, is_failing, metadata_of
 from pytest_ragmetrics.report.outcomes import (
-    CAUSES,
-    KIND_LABELS,
     TEST_KINDS,
     Cause,
     PairedTest,
@@ -33,18 +31,15 @@ from pytest_ragmetrics.report.outcomes import (
     paired_tests,
 )
 from pytest_ragmetrics.report.trends import Trend, Trends
-from pytest_ragmetrics.runs.compare import Incomparable, RunComparison
-from pytest_ragmetrics.runs.origin import OriginView, build_origin, started_text
+from pytest_ragmetrics.runs.compare import RunComparison
+from pytest_ragmetrics.runs.origin import started_text
 from pytest_ragmetrics.runs.records import Document, GateRecord, Record, RunRecord, TestRecord
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, agreeing, counted, duration_text
 from pytest_ragmetrics.runs.wording.runs import (
-    beside_lines,
     headline,
     is_cut_short,
     judges_of,
     margin,
-    paid_records,
-    spent_text,
     status_of,
 )
 from pytest_ragmetrics.stats.scores import score_set
@@ -56,31 +51,10 @@ Query = Mapping[str, str]
 _EXAMPLES, _QUESTION, _PIECE = 2, 90, 90
 #: A group is named where it has this many times its share of the failing tests, and at least so many of them.
 _LIFT, _FEWEST, _NAMED = 1.5, 3, 2
-_LINES = 3
-_GONE = 100
 _OUTCOMES = ("failed", "inconclusive", "passed", "skipped", "")
 _LAST_CAUSES: tuple[Cause, ...] = ("run", "error")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EXITS = ("all passed", "tests failed", "interrupted", "internal error", "usage error", "no tests")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CountView:
-    """How many tests a kind has; the counts of all kinds add up to all tests."""
-
-    kind: TestKind
-    number: int
-    label: str
-    query: Query
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExampleView:
-    """A test with what was asked and the piece that shows its cause; ``anchor`` is its deep link."""
-
-    anchor: str
-    question: str
-    detail: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,75 +71,46 @@ class GroupShare:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CauseView:
-    """A cause with the number of its tests, the worst as examples, and who owns it, "" where nobody is named."""
+    """A cause with the number of its tests, and who owns it, "" where nobody is named.
+
+    ``examples`` are the worst tests: deep link, what was asked, and the piece that shows the cause.
+    """
 
     cause: Cause
-    title: str
     number: int
     owner: str
-    examples: tuple[ExampleView, ...]
+    examples: tuple[tuple[str, str, str], ...]
     group: GroupShare | None
-    query: Query
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GateLine:
-    """A gate on the overview: ``anchor`` is the deep link of its test, ``where`` tells gates of one title apart."""
-
-    view: GateView
-    anchor: str
-    where: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HistoryView:
-    """The lines of a history that the overview shows, the others, and the first and the last run of all."""
-
-    title: str
-    first: str
-    last: str
-    lines: tuple[Trend, ...]
-    others: tuple[Trend, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OverviewView:
-    """Everything on the overview; what is empty or ``None`` has no section.
+    """A run, compared with a baseline and as the last of a history if there are such; what is empty has no section.
 
-    ``title`` is the news for the title of the page. ``against`` is the run that this one is compared with, ``carriers``
-    the groups with most of the new failures, of which there are ``failing``; ``total`` counts the tests that are no
-    gates. ``marks`` are flags that lead to their tests, ``gone`` the tests that only the baseline has.
+    ``title`` is the news for the title of the page. ``carriers`` are the groups with most of the new failures, of which
+    there are ``failing``; ``counts`` add up to all tests that are no gates. ``marks`` are flags that lead to their
+    tests, ``lines`` those of the history, ``gone`` the tests that only the baseline has.
     """
 
+    document: Document
+    comparison: RunComparison | None
+    trends: Trends | None
     news: str
     title: str
-    is_good: bool
-    origin: OriginView
-    started: str
-    against: OriginView | None
-    baseline_started: str
-    total: int
     failing: int
     carriers: tuple[GroupShare, ...]
-    counts: tuple[CountView, ...]
+    counts: tuple[tuple[TestKind, int], ...]
     marks: tuple[tuple[str, Query], ...]
     causes: tuple[CauseView, ...]
-    gates: tuple[GateLine, ...]
-    history: HistoryView | None
+    gates: tuple[GateView, ...]
+    lines: tuple[Trend, ...]
     groupings: tuple[Grouping, ...]
     metrics: tuple[MetricView, ...]
-    incomparable: tuple[Incomparable, ...]
     gone: tuple[str, ...]
-    gone_more: int
     judges: tuple[str, ...]
     verdicts: str
-    bill: str
-    took: str
     warnings: tuple[str, ...]
-    heuristics: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
-    settings: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...]
 
 
 def build_overview(
@@ -182,44 +127,30 @@ def build_overview(
     run, records = document.run, [record for test in document.tests for record in test.records]
     pairs = paired_tests(document, comparison)
     counts = Counter(pair.kind for pair in pairs)
-    gates = _gate_lines(document, comparison)
+    gates = _gates(document, comparison)
     groupings = build_groupings(pairs)
     failing = [pair for pair in pairs if is_failing(pair)]
-    gone = [printable(test.id) for test in gone_tests(comparison)] if comparison else []
     return OverviewView(
+        document=document,
+        comparison=comparison,
+        trends=trends,
         news=_news(counts, gates, pairs, run, compared=comparison is not None),
         title=_title(counts, gates, pairs, compared=comparison is not None),
-        is_good=not any(_is_bad(line.view) for line in gates) and not any(counts[kind] for kind in _BAD),
-        origin=build_origin(run),
-        started=day_text(run.started),
-        against=build_origin(comparison.baseline.run) if comparison else None,
-        baseline_started=day_text(comparison.baseline.run.started) if comparison else "",
-        total=len(pairs),
         failing=len(failing),
         carriers=tuple(_carriers(groupings, failing)) if comparison else (),
-        counts=tuple(_count_view(kind, counts[kind]) for kind in TEST_KINDS if counts[kind]),
+        counts=tuple((kind, counts[kind]) for kind in TEST_KINDS if counts[kind]),
         marks=tuple(marks),
         causes=tuple(_causes(pairs, groupings, _anchors(document), _owners(run))),
         gates=gates,
-        history=_history(trends),
+        lines=_lines(trends),
         groupings=groupings,
         metrics=build_metric_views(document, comparison),
-        incomparable=comparison.incomparable if comparison else (),
-        gone=tuple(gone[:_GONE]),
-        gone_more=len(gone[_GONE:]),
+        gone=tuple(printable(test.id) for test in gone_tests(comparison)) if comparison else (),
         judges=tuple(judges_of(records)),
         verdicts=_verdicts(records),
-        bill=spent_text(paid_records(document.tests)),
-        took=duration_text(run.duration),
         warnings=tuple(_warnings(run)),
-        heuristics=tuple(_heuristics(records)),
         facts=tuple(_facts(run, records, document.tests)),
-        settings=tuple((name, _setting(value)) for name, value in sorted(run.settings.items())),
-        notes=(*beside_lines(document.tests), *run.notes),
     )
-
-
-_BAD: tuple[TestKind, ...] = ("newly fails", "fails, new", "fails as before", "fails", "no score")
 
 
 def _anchors(document: Document) -> dict[int, str]:
@@ -243,7 +174,7 @@ def _is_bad(gate: GateView) -> bool:
 
 def _news(
     counts: Mapping[TestKind, int],
-    gates: Sequence[GateLine],
+    gates: Sequence[GateView],
     pairs: Sequence[PairedTest],
     run: RunRecord,
     *,
@@ -255,21 +186,21 @@ def _news(
         said = ", and ".join(parts) if parts else _nothing_worse(counts, gates)
         said = said[:1].upper() + said[1:]
     else:
-        bad = [line for line in gates if _is_bad(line.view)]
+        bad = [gate for gate in gates if _is_bad(gate)]
         holds = f", and {_gate_names(bad)} {agreeing(len(bad), 'does')} not hold" if bad else ""
         said = headline(Counter(status_of(pair.test) for pair in pairs)) + holds
     return said + (", then the run stopped early" if is_cut_short(run) else "")
 
 
-def _worse(counts: Mapping[TestKind, int], gates: Sequence[GateLine]) -> Iterator[str]:
+def _worse(counts: Mapping[TestKind, int], gates: Sequence[GateView]) -> Iterator[str]:
     """Yield what got worse: tests, then gates."""
     newly, new, lost = (counts.get(kind, 0) for kind in ("newly fails", "fails, new", "no score"))
     if newly:
         yield f"{counted(newly, 'test')} newly {agreeing(newly, 'fails')}"
     if new:
         yield f"{counted(new, 'new test')} {agreeing(new, 'fails')}"
-    fallen = [line for line in gates if line.view.newly]
-    first = [line for line in gates if _is_bad(line.view) and not line.view.compared]
+    fallen = [gate for gate in gates if gate.newly]
+    first = [gate for gate in gates if _is_bad(gate) and not gate.compared]
     if lost and not newly and not new:
         yield f"{counted(lost, 'test')} {agreeing(lost, 'has')} no score"
     if fallen:
@@ -278,27 +209,27 @@ def _worse(counts: Mapping[TestKind, int], gates: Sequence[GateLine]) -> Iterato
         yield f"{_gate_names(first, new='new ')} {agreeing(len(first), 'does')} not hold"
 
 
-def _gate_names(gates: Sequence[GateLine], new: str = "") -> str:
+def _gate_names(gates: Sequence[GateView], new: str = "") -> str:
     """Return the gates by name, of more than two their number."""
-    names = [shortened(printable(line.view.title), _QUESTION) for line in gates]
+    names = [shortened(printable(gate.title), _QUESTION) for gate in gates]
     if len(set(names)) < len(names) or len(names) > _NAMED:
         return counted(len(names), f"{new}gate")
     return f"the {new}gate{'s' if len(names) > 1 else ''} on {' and '.join(names)}"
 
 
-def _nothing_worse(counts: Mapping[TestKind, int], gates: Sequence[GateLine]) -> str:
+def _nothing_worse(counts: Mapping[TestKind, int], gates: Sequence[GateView]) -> str:
     passing, before, fixed = (counts.get(kind, 0) for kind in ("passes as before", "fails as before", "fixed"))
     sides = [f"all {passing:,} that passed before pass"] if passing > 1 else []
     sides += [f"{fixed:,} {agreeing(fixed, 'is')} fixed"] if fixed else []
     sides += [f"{before:,} {agreeing(before, 'fails')} as before"] if before else []
-    still = [line for line in gates if _is_bad(line.view)]
+    still = [gate for gate in gates if _is_bad(gate)]
     if still and not sides:
         sides = [f"{_gate_names(still)} {agreeing(len(still), 'does')} not hold, as before"]
     return f"Nothing got worse{': ' if sides else ''}{', '.join(sides)}"
 
 
 def _title(
-    counts: Mapping[TestKind, int], gates: Sequence[GateLine], pairs: Sequence[PairedTest], *, compared: bool
+    counts: Mapping[TestKind, int], gates: Sequence[GateView], pairs: Sequence[PairedTest], *, compared: bool
 ) -> str:
     """Return the news in a few words, for one of ten tabs."""
     if compared:
@@ -307,12 +238,8 @@ def _title(
     failing = counts.get("fails", 0) + counts.get("no score", 0)
     if failing:
         return f"\u2717 {failing:,} of {counted(len(pairs), 'test')} {agreeing(failing, 'fails')}"
-    bad = [line for line in gates if _is_bad(line.view)]
+    bad = [gate for gate in gates if _is_bad(gate)]
     return f"\u2717 {_gate_names(bad)}" if bad else f"\u2713 {counted(counts.get('passes', 0), 'test')} passed"
-
-
-def _count_view(kind: TestKind, number: int) -> CountView:
-    return CountView(kind=kind, number=number, label=KIND_LABELS[kind][number != 1], query={"kind": kind})
 
 
 def _carriers(groupings: Sequence[Grouping], failing: Sequence[PairedTest]) -> Iterator[GroupShare]:
@@ -357,12 +284,10 @@ def _causes(
         most = max(filter(None, shares), key=lambda share: share.number, default=None)
         yield CauseView(
             cause=cause,
-            title=CAUSES[cause],
             number=len(group),
             owner=_owner(group) or owners.get(cause, ""),
             examples=tuple(_examples(group, anchors)),
             group=most if most is not None and 2 * most.number >= len(group) else None,
-            query={"cause": cause},
         )
 
 
@@ -379,15 +304,14 @@ def _owner(pairs: Iterable[PairedTest]) -> str:
     return ", ".join(name for name, _ in names.most_common(_NAMED)) + (" \u2026" if len(names) > _NAMED else "")
 
 
-def _examples(pairs: Sequence[PairedTest], anchors: Mapping[int, str]) -> Iterator[ExampleView]:
+def _examples(pairs: Sequence[PairedTest], anchors: Mapping[int, str]) -> Iterator[tuple[str, str, str]]:
     """Yield the worst tests, each with another question."""
     seen: set[str] = set()
     for pair in sorted(pairs, key=lambda pair: min(map(margin, pair.test.records), default=math.inf)):
         question = question_of(pair.test)
         if question not in seen:
             seen.add(question)
-            detail = shortened(printable(pair.detail), _PIECE)
-            yield ExampleView(anchor=anchors[id(pair.test)], question=question, detail=detail)
+            yield anchors[id(pair.test)], question, shortened(printable(pair.detail), _PIECE)
         if len(seen) == _EXAMPLES:
             return
 
@@ -399,7 +323,7 @@ def question_of(test: TestRecord) -> str:
     return shortened(next(filter(None, texts), printable(test.id.removeprefix(f"{test.file}::"))), _QUESTION)
 
 
-def _gate_lines(document: Document, comparison: RunComparison | None) -> tuple[GateLine, ...]:
+def _gates(document: Document, comparison: RunComparison | None) -> tuple[GateView, ...]:
     """Return the gates, those that do not hold first, each with its former value."""
     befores: dict[object, GateRecord] = {}
     for test in comparison.baseline.tests if comparison else ():
@@ -407,20 +331,19 @@ def _gate_lines(document: Document, comparison: RunComparison | None) -> tuple[G
             befores.setdefault(test.id, test.gate)
             befores.setdefault(_gate_key(test.id, test.gate), test.gate)
     anchors = _anchors(document)
-    lines = []
+    views = []
     for test in document.tests:
         if test.gate is not None:
             before = befores.get(test.id) or befores.get(_gate_key(test.id, test.gate))
-            view = build_gate_view(test.gate, before)
-            name = printable(test.id.partition("::")[2].partition("[gate-")[0])
-            lines.append(GateLine(view=view, anchor=anchors[id(test)], where=name))
-    titles = Counter(line.view.title for line in lines)
-    names = Counter((line.view.title, line.where) for line in lines)
-    named = [
-        line if titles[line.view.title] > 1 and names[line.view.title, line.where] == 1 else replace(line, where="")
-        for line in lines
-    ]
-    return tuple(sorted(named, key=lambda line: (not line.view.newly, not _is_bad(line.view))))
+            where = printable(test.id.partition("::")[2].partition("[gate-")[0])
+            views.append(replace(build_gate_view(test.gate, before), anchor=anchors[id(test)], where=where))
+    titles = Counter(view.title for view in views)
+    names = Counter((view.title, view.where) for view in views)
+    named = (
+        view if titles[view.title] > 1 and names[view.title, view.where] == 1 else replace(view, where="")
+        for view in views
+    )
+    return tuple(sorted(named, key=lambda view: (not view.newly, not _is_bad(view))))
 
 
 def _gate_key(test: str, gate: GateRecord) -> tuple[object, ...]:
@@ -428,19 +351,11 @@ def _gate_key(test: str, gate: GateRecord) -> tuple[object, ...]:
     return test.partition("[gate-")[0], gate.metric, gate.statistic, gate.min_score, gate.better
 
 
-def _history(trends: Trends | None) -> HistoryView | None:
-    """Return the lines, first those of gates that do not hold; ``None`` of a single run."""
-    if trends is None or len(trends.runs) <= 1 or not trends.trends:
-        return None
-    ordered = sorted(trends.trends, key=lambda trend: (_OUTCOMES.index(trend.last.outcome), trend.last.bound is None))
-    whole = [run.label for run in trends.runs if not run.partial]
-    return HistoryView(
-        title=trends.facts[0],
-        first=whole[0],
-        last=whole[-1],
-        lines=tuple(ordered[:_LINES]),
-        others=tuple(ordered[_LINES:]),
-    )
+def _lines(trends: Trends | None) -> tuple[Trend, ...]:
+    """Return the lines of a history, first those of gates that do not hold; of a single run none."""
+    if trends is None or len(trends.runs) <= 1:
+        return ()
+    return tuple(sorted(trends.trends, key=lambda it: (_OUTCOMES.index(it.last.outcome), it.last.bound is None)))
 
 
 def day_text(started: str) -> str:
@@ -470,12 +385,6 @@ def _warnings(run: RunRecord) -> Iterator[str]:
     yield from run.warnings
 
 
-def _heuristics(records: Sequence[Record]) -> Iterator[str]:
-    for judge in judges_of(records):
-        if "heuristic" in judge:
-            yield f"Scored by {judge}, not by a model: good for trying things out, no measure of real answers."
-
-
 def _facts(run: RunRecord, records: Sequence[Record], tests: Sequence[TestRecord]) -> Iterator[tuple[str, str]]:
     yield "Started", started_text(run)
     yield "Took", duration_text(run.duration)
@@ -490,7 +399,8 @@ def _facts(run: RunRecord, records: Sequence[Record], tests: Sequence[TestRecord
     yield "Made with", f"ragmetrics {run.ragmetrics}, pytest {run.pytest}, Python {run.python}"
 
 
-def _setting(value: object) -> str:
+def setting_text(value: object) -> str:
+    """Return the value of a setting."""
     if value is None:
         return "not set"
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)

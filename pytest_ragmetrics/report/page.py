@@ -23,8 +23,8 @@ from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines
 from pytest_ragmetrics.report.figures import SIGNS, Axis, number_text
 from pytest_ragmetrics.report.highlights import fold
-from pytest_ragmetrics.report.outcomes import CAUSES
-from pytest_ragmetrics.report.overview import day_text
+from pytest_ragmetrics.report.outcomes import CAUSES, KIND_LABELS
+from pytest_ragmetrics.report.overview import day_text, setting_text
 from pytest_ragmetrics.report.sample_view import asked_text, build_sample_views, labels_of, votes_text
 from pytest_ragmetrics.report.tests_view import TestView, build_report_view
 from pytest_ragmetrics.report.trends import build_trends
@@ -40,7 +40,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     similarity_text,
     threshold_text,
 )
-from pytest_ragmetrics.runs.wording.runs import WORDS, beside_lines, change_text, gate_outcome, paid_records
+from pytest_ragmetrics.runs.wording.runs import WORDS, beside_lines, change_text, gate_outcome, paid_records, spent_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -253,16 +253,22 @@ def environment() -> Environment:
     functions = (
         asked_text,
         beside_lines,
+        build_origin,
         change_text,
         cost_of,
+        day_text,
         gate_outcome,
         is_met,
         labels_of,
         number_text,
+        paid_records,
+        setting_text,
+        spent_text,
         votes_text,
     )
     made.globals |= {
         "causes": CAUSES,
+        "kind_labels": KIND_LABELS,
         "signs": SIGNS,
         "words": WORDS,
         "axis_of": Axis.whole,

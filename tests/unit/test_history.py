@@ -28,6 +28,7 @@ from pytest_ragmetrics.report.judging import judging_of
 from pytest_ragmetrics.report.page import render_history
 from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.report.trends import Trends, build_trends, trend_lines
+from pytest_ragmetrics.runs.origin import build_origin
 from pytest_ragmetrics.runs.records import render_json
 from tests.documents import HOSTILE, document, gate, record, row
 from tests.histories import hostile, kept, month, scored
@@ -188,9 +189,9 @@ def test_the_view_of_a_run_has_its_history_and_its_place() -> None:
     run = replace(whole.run, project="bot", ci="javascript:1", ci_number="7", commit="4f2c91a0")
     whole = replace(whole, run=replace(run, repository="https://github.com/shop/bot", folder="services/chat"))
     view = build_report_view(whole, history=History(runs=(day, history_run(whole)), branch="main"))
-    assert view.overview.origin.title == "bot 4f2c91a"
-    assert (view.overview.origin.ci, view.overview.origin.ci_link) == ("CI 7", "")
-    assert view.overview.origin.commit_link == "https://github.com/shop/bot/commit/4f2c91a0"
+    origin = build_origin(view.overview.document.run)
+    assert (origin.title, origin.ci, origin.ci_link) == ("bot 4f2c91a", "CI 7", "")
+    assert origin.commit_link == "https://github.com/shop/bot/commit/4f2c91a0"
     assert {test.name: test.trend and test.trend.cells for test in view.tests} == {
         "test_a": ("held", "held"),
         "test_b": ("absent", "held"),
@@ -199,7 +200,7 @@ def test_the_view_of_a_run_has_its_history_and_its_place() -> None:
     assert {test.source for test in view.tests} == {source}
     plain = build_report_view(document(row("test_a", scored(0.5, "It is."))))
     assert plain.tests[0].trend is None
-    assert plain.tests[0].source == plain.overview.origin.title == ""
+    assert plain.tests[0].source == build_origin(plain.overview.document.run).title == ""
 
 
 def changed(run: HistoryRun, **fields: Any) -> HistoryRun:
