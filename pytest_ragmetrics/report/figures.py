@@ -279,7 +279,6 @@ class MetricView:
     tests: Mapping[str, int]
     thresholds: tuple[Threshold, ...]
     lower: bool
-    mean: str
     change: tuple[str, str] | None
     worst: float | None
     distribution: Distribution | None
@@ -311,7 +310,6 @@ def _metric_view(
         tests={state: tests.get((totals.metric, state), 0) for state in ("failed", "unscored", "vacuous")},
         thresholds=tuple(threshold for _, threshold in sorted(thresholds.items())),
         lower=lower,
-        mean=NO_VALUE if totals.mean is None else mean_text(totals.mean),
         change=_mean_change(change) if change else None,
         worst=(max if lower else min)((score for score, _ in scores), default=None),
         distribution=build_distribution(scores, {bound for bound, _ in thresholds}),

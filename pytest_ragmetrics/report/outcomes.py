@@ -42,20 +42,6 @@ TestKind = Literal[
 #: Every kind, the worst news first.
 TEST_KINDS: tuple[TestKind, ...] = get_args(TestKind)
 
-#: The kinds as labels, of one test and of several.
-KIND_LABELS: Mapping[TestKind, tuple[str, str]] = {
-    "newly fails": ("newly fails", "newly fail"),
-    "fails, new": ("fails, new", "fail, new"),
-    "fails as before": ("fails as before", "fail as before"),
-    "fails": ("fails", "fail"),
-    "no score": ("no score", "no score"),
-    "fixed": ("fixed", "fixed"),
-    "passes, new": ("passes, new", "pass, new"),
-    "passes as before": ("passes as before", "pass as before"),
-    "passes": ("passes", "pass"),
-    "skipped": ("skipped", "skipped"),
-}
-
 #: Why a test went wrong; the first that is true of it.
 Cause = Literal["error", "run", "bound", "judge", "altered", "retrieval", "answer"]
 #: Every cause in words, the first checked first.
@@ -71,6 +57,15 @@ CAUSES: Mapping[Cause, str] = {
 #: The kinds whose tests have a cause.
 _EXPLAINED: tuple[TestKind, ...] = ("newly fails", "fails, new", "fails", "no score")
 _DETAIL_LENGTH = 100
+
+
+def kind_label(kind: TestKind, number: int) -> str:
+    """Return a kind as the label of so many tests.
+
+    >>> kind_label("newly fails", 1), kind_label("newly fails", 2), kind_label("passes, new", 0)
+    ('newly fails', 'newly fail', 'pass, new')
+    """
+    return kind if number == 1 else kind.replace("fails", "fail").replace("passes", "pass")
 
 
 def owners_of(text: str) -> dict[Cause, str]:

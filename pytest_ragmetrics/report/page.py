@@ -21,9 +21,9 @@ from urllib.parse import quote, urlencode
 
 from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines
-from pytest_ragmetrics.report.figures import SIGNS, Axis, number_text
+from pytest_ragmetrics.report.figures import SIGNS, Axis, mean_text, number_text
 from pytest_ragmetrics.report.highlights import fold
-from pytest_ragmetrics.report.outcomes import CAUSES, KIND_LABELS
+from pytest_ragmetrics.report.outcomes import CAUSES, kind_label
 from pytest_ragmetrics.report.overview import day_text, setting_text
 from pytest_ragmetrics.report.sample_view import asked_text, build_sample_views, labels_of, votes_text
 from pytest_ragmetrics.report.tests_view import TestView, build_report_view
@@ -241,6 +241,7 @@ def environment() -> Environment:
         "duration": duration_text,
         "cost": cost_text,
         "chance": probability_text,
+        "mean": mean_text,
         "score": score_text,
         "similarity": similarity_text,
         "threshold": threshold_text,
@@ -259,6 +260,7 @@ def environment() -> Environment:
         day_text,
         gate_outcome,
         is_met,
+        kind_label,
         labels_of,
         number_text,
         paid_records,
@@ -268,7 +270,6 @@ def environment() -> Environment:
     )
     made.globals |= {
         "causes": CAUSES,
-        "kind_labels": KIND_LABELS,
         "signs": SIGNS,
         "words": WORDS,
         "axis_of": Axis.whole,

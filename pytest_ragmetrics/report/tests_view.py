@@ -26,7 +26,7 @@ from pytest_ragmetrics.report.figures import GateView, build_gate_view
 from pytest_ragmetrics.report.groups import grouping_keys, metadata_of
 from pytest_ragmetrics.report.highlights import HighlightKind
 from pytest_ragmetrics.report.history import History
-from pytest_ragmetrics.report.outcomes import KIND_LABELS, TEST_KINDS, PairedTest, TestKind, gone_tests, paired_tests
+from pytest_ragmetrics.report.outcomes import TEST_KINDS, PairedTest, gone_tests, paired_tests
 from pytest_ragmetrics.report.overview import OverviewView, anchor_of, build_overview
 from pytest_ragmetrics.report.sample_view import (
     SampleView,
@@ -35,7 +35,7 @@ from pytest_ragmetrics.report.sample_view import (
     preview_of,
 )
 from pytest_ragmetrics.report.trends import TestTrend, Trends, build_trends
-from pytest_ragmetrics.runs.compare import KINDS, Kind, RunComparison, TestChange
+from pytest_ragmetrics.runs.compare import KINDS, RunComparison, TestChange
 from pytest_ragmetrics.runs.origin import place_link
 from pytest_ragmetrics.runs.records import (
     Document,
@@ -43,6 +43,7 @@ from pytest_ragmetrics.runs.records import (
     TestRecord,
     flips,
 )
+from pytest_ragmetrics.runs.tables import KINDS
 from pytest_ragmetrics.runs.wording.runs import (
     STATUSES,
     Status,
@@ -104,18 +105,15 @@ class TestView:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReportView:
-    """Everything on the page: the first screen, the tests, the worst first, and the facts of the run.
+    """Everything on the page: the first screen, and the tests, the worst first.
 
-    ``statuses`` and ``kinds`` are those that occur, kinds with label and number of tests, ``groups`` what these can be
-    grouped by. ``gone`` are the tests of the baseline only, ``compare_chips`` what became of tests since then.
+    ``groups`` is what tests can be grouped by, ``gone`` are those of the baseline only, ``compare_chips`` what became
+    of tests since then.
     """
 
     overview: OverviewView
-    changes: Mapping[Kind, int]
     tests: tuple[TestView, ...]
-    statuses: tuple[Status, ...]
     flags: tuple[Flag, ...]
-    kinds: tuple[tuple[TestKind, str, int], ...]
     groups: tuple[str, ...]
     gone: tuple[TestView, ...]
     compare_chips: tuple[tuple[Chip, str, int], ...]
@@ -128,15 +126,10 @@ def build_report_view(
     trends = build_trends(history) if history else None
     tests = build_test_views(document, comparison, trends)
     gone = _gone_views(comparison) if comparison else ()
-    statuses = {test.status for test in tests if test.outcome}
-    kinds = Counter(test.outcome.kind for test in tests if test.outcome)
     return ReportView(
         overview=build_overview(document, comparison, trends, marks=tuple(_marks(tests))),
-        changes=comparison.counts if comparison else {},
         tests=tests,
-        statuses=tuple(status for status in STATUSES if status in statuses),
         flags=tuple(flag for flag in _FLAGS if any(flag in test.flags for test in tests)),
-        kinds=tuple((kind, KIND_LABELS[kind][1].capitalize(), kinds[kind]) for kind in TEST_KINDS if kinds[kind]),
         groups=grouping_keys(document.tests),
         gone=gone,
         compare_chips=count_chips(test.compared for test in (*tests, *gone)),

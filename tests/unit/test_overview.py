@@ -319,10 +319,10 @@ def test_a_metric_in_a_line() -> None:
         row("test_c", UNSCORED, outcome="failed"),
     )
     (line,) = view.metrics
-    assert (line.tally.n, line.mean, line.worst, line.tally.failing, line.tally.unscored) == (2, "0.750", 0.5, 1, 1)
+    assert (line.tally.n, line.tally.mean, line.worst, line.tally.failing, line.tally.unscored) == (2, 0.75, 0.5, 1, 1)
     assert [threshold.bound for threshold in line.thresholds] == [0.7, 0.8]
     (line,) = overview_of(row("test_a", UNSCORED, outcome="failed")).metrics
-    assert (line.mean, line.worst, line.distribution) == ("\u2013", None, None)
+    assert (line.tally.mean, line.worst, line.distribution) == (None, None, None)
     low, high = record("h", 0.1, at_most=0.5), record("h", 0.9, at_most=0.5, outcome="failed")
     assert overview_of(row("test_a", low), row("test_b", high)).metrics[0].worst == 0.9
 
@@ -336,12 +336,12 @@ def test_a_metric_leaves_out_what_had_nothing_to_check() -> None:
         for more in ([row(f"test_v{number}", each) for number, each in enumerate(vacuous)], [])
     )
     (shown,), (plain,) = with_all.metrics, without.metrics
-    assert (shown.distribution, shown.mean, shown.worst) == (plain.distribution, plain.mean, plain.worst)
+    assert (shown.distribution, shown.tally.mean, shown.worst) == (plain.distribution, plain.tally.mean, plain.worst)
     assert (shown.tally.n, shown.tally.vacuous, plain.tally.vacuous) == (2, 3, 0)
     facts = dict(with_all.facts)
     assert (facts["Scored"], facts["Nothing to check"]) == ("2 scores of 1 metric in 2 tests", "3 scores")
     (silent,) = overview_of(row("test_v", *vacuous)).metrics
-    assert (silent.distribution, silent.mean, silent.worst, silent.tally.n) == (None, "–", None, 0)
+    assert (silent.distribution, silent.tally.mean, silent.worst, silent.tally.n) == (None, None, None, 0)
 
 
 def test_metrics_with_failures_come_first() -> None:
