@@ -38,8 +38,6 @@ COLUMNS = (2, 3)
 ALPHA = 0.05
 #: What stands for a score that there is none of.
 UNSCORED = "unscored"
-# A metric and two columns.
-_Place = tuple[str, int, int]
 #: Who wins a row: a column by its place, nobody ("tie"), another one by each metric ("mixed"), or nothing was compared.
 Winner = int | Literal["tie", "mixed", "none"]
 

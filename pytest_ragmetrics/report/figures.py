@@ -19,7 +19,7 @@ from pytest_ragmetrics.runs.records import (
     TestOutcome,
     Threshold,
 )
-from pytest_ragmetrics.runs.tables import ANEW
+from pytest_ragmetrics.runs.wording.comparisons import ANEW
 from pytest_ragmetrics.runs.wording.figures import agreeing, bound_text, counted, score_text
 from pytest_ragmetrics.runs.wording.runs import (
     MetricTally,

@@ -130,6 +130,8 @@ def build_overview(
     gates = _gates(document, comparison)
     groupings = build_groupings(pairs)
     failing = [pair for pair in pairs if is_failing(pair)]
+    judged = [record for record in records if record.judge]
+    verdicts = sum(len(record.verdicts) for record in judged)
     return OverviewView(
         document=document,
         comparison=comparison,
@@ -147,7 +149,7 @@ def build_overview(
         metrics=build_metric_views(document, comparison),
         gone=tuple(printable(test.id) for test in gone_tests(comparison)) if comparison else (),
         judges=tuple(judges_of(records)),
-        verdicts=_verdicts(records),
+        verdicts=f"{counted(verdicts, 'verdict')} on {counted(len(judged), 'score')}" if verdicts else "",
         warnings=tuple(_warnings(run)),
         facts=tuple(_facts(run, records, document.tests)),
     )
@@ -369,13 +371,6 @@ def day_text(started: str) -> str:
     except ValueError:
         return started
     return f"{time.day} {_MONTHS[time.month - 1]} {time:%H:%M}"
-
-
-def _verdicts(records: Iterable[Record]) -> str:
-    """Return how many verdicts the judge gave, and on how many scorings."""
-    judged = [record for record in records if record.judge]
-    number = sum(len(record.verdicts) for record in judged)
-    return f"{counted(number, 'verdict')} on {counted(len(judged), 'score')}" if number else ""
 
 
 def _warnings(run: RunRecord) -> Iterator[str]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from pytest_ragmetrics.core.files import packaged_text
-from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines
+from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines, pair_outcome, winner_text
 from pytest_ragmetrics.report.figures import SIGNS, Axis, mean_text, number_text
 from pytest_ragmetrics.report.highlights import fold
 from pytest_ragmetrics.report.outcomes import CAUSES, kind_label
@@ -31,7 +31,6 @@ from pytest_ragmetrics.report.trends import build_trends
 from pytest_ragmetrics.runs.compare import RunComparison, key_of
 from pytest_ragmetrics.runs.origin import build_origin
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, is_met
-from pytest_ragmetrics.runs.wording.comparisons import probability_text
 from pytest_ragmetrics.runs.wording.figures import (
     cost_text,
     counted,
@@ -240,7 +239,6 @@ def environment() -> Environment:
         "counted": counted,
         "duration": duration_text,
         "cost": cost_text,
-        "chance": probability_text,
         "mean": mean_text,
         "score": score_text,
         "similarity": similarity_text,
@@ -263,10 +261,12 @@ def environment() -> Environment:
         kind_label,
         labels_of,
         number_text,
+        pair_outcome,
         paid_records,
         setting_text,
         spent_text,
         votes_text,
+        winner_text,
     )
     made.globals |= {
         "causes": CAUSES,
@@ -353,7 +353,7 @@ def _chunks(tests: Sequence[TestView], render: Callable[[TestView], str], chunks
     places: dict[int, _Place] = {}
     part: list[str] = []
     room = _CHUNK
-    for test in sorted(tests, key=_passages):
+    for test in sorted(tests, key=lambda it: tuple((it.records and it.records[0].sample.retrieved_contexts) or ())):
         body = render(test)
         if len(body) > room and part:
             chunks.append(_pack(part))
@@ -364,11 +364,6 @@ def _chunks(tests: Sequence[TestView], render: Callable[[TestView], str], chunks
     if part:
         chunks.append(_pack(part))
     return places
-
-
-def _passages(test: TestView) -> tuple[str, ...]:
-    sample = test.records[0].sample if test.records else None
-    return tuple(sample.retrieved_contexts or ()) if sample else ()
 
 
 def _indexed(test: TestView, row: str, body: _Place | None, compared: _Place | None) -> dict[str, object]:

@@ -184,17 +184,18 @@ class _SampleBuilder:
         response = self._sample.get("response")
         marks = self._highlights["response", 0]
         near = _RESPONSE_NEAR if response and len(response) > _LONG_RESPONSE else _LONG_RESPONSE
+        kept = {name: it for name, it in self._sample.items() if name not in _SHOWN_FIELDS and it is not None}
         return SampleView(
             question=self._sample.get("user_input"),
             response=None if response is None else fold(response, marks, near=near, head=_RESPONSE_HEAD),
             reference=self._sample.get("reference"),
             sources=tuple(
-                (title, self._contexts(name, opened=unclear and name == "retrieved_contexts"))
+                (title, tuple(self._contexts(name, opened=unclear and name == "retrieved_contexts")))
                 for name, title in _TITLES.items()
                 if self._sample.get(name) is not None
             ),
             rest=tuple(self._rest()),
-            values=self._values(),
+            values=json.dumps(kept, ensure_ascii=False, sort_keys=True),
             scores=tuple(scores),
         )
 
@@ -283,11 +284,10 @@ class _SampleBuilder:
         self, piece: Evidence | Nearest, kind: HighlightKind, name: str, *, anchor: str, link: str
     ) -> EvidencePlace:
         field = self._field_of(piece)
+        if field is not None:
+            self._highlight(field, piece.context, (piece.start, piece.end), kind, name, anchor=anchor, link=link)
         label = f"{_CONTEXT_FIELDS[field or 'retrieved_contexts']}[{piece.context}][{piece.start}:{piece.end}]"
-        if field is None:
-            return EvidencePlace(label=label, text=piece.text, anchor=None)
-        self._highlight(field, piece.context, (piece.start, piece.end), kind, name, anchor=anchor, link=link)
-        return EvidencePlace(label=label, text=piece.text, anchor=anchor)
+        return EvidencePlace(label=label, text=piece.text, anchor=anchor if field else None)
 
     def _field_of(self, piece: Evidence | Nearest) -> str | None:
         """Return the field whose context has this text in this range: a highlight elsewhere would be wrong."""
@@ -298,32 +298,22 @@ class _SampleBuilder:
                 return name
         return None
 
-    def _contexts(self, name: str, *, opened: bool) -> tuple[ContextView, ...]:
+    def _contexts(self, name: str, *, opened: bool) -> Iterator[ContextView]:
         ids = self._sample.get(_IDS[name]) or ()
-        return tuple(
-            self._context(name, index, text, str(ids[index]) if index < len(ids) else None, opened=opened)
-            for index, text in enumerate(self._sample[name])
-        )
-
-    def _context(self, name: str, index: int, text: str, source: str | None, *, opened: bool) -> ContextView:
-        highlights = self._highlights.get((name, index), [])
-        touched = sorted({mark.score for mark in highlights if mark.kind in ("against", "nearest")})
-        return ContextView(
-            field=name,
-            label=f"{_CONTEXT_FIELDS[name]}[{index}]",
-            anchor=f"{name[:3]}{index}",
-            source=None if source is None else shortened(source, _SOURCE_LENGTH),
-            length=len(text),
-            preview=" ".join(text[: _PREVIEW_LENGTH * 2].split())[:_PREVIEW_LENGTH],
-            stretches=fold(text, highlights, head=_CONTEXT_HEAD),
-            touched=tuple(touched),
-            opened=opened or 0 in touched,
-        )
-
-    def _values(self) -> str:
-        sample = self._sample
-        kept = {name: sample[name] for name in sample if name not in _SHOWN_FIELDS and sample[name] is not None}
-        return json.dumps(kept, ensure_ascii=False, sort_keys=True)
+        for index, text in enumerate(self._sample[name]):
+            highlights = self._highlights.get((name, index), [])
+            touched = sorted({mark.score for mark in highlights if mark.kind in ("against", "nearest")})
+            yield ContextView(
+                field=name,
+                label=f"{_CONTEXT_FIELDS[name]}[{index}]",
+                anchor=f"{name[:3]}{index}",
+                source=shortened(str(ids[index]), _SOURCE_LENGTH) if index < len(ids) else None,
+                length=len(text),
+                preview=" ".join(text[: _PREVIEW_LENGTH * 2].split())[:_PREVIEW_LENGTH],
+                stretches=fold(text, highlights, head=_CONTEXT_HEAD),
+                touched=tuple(touched),
+                opened=opened or 0 in touched,
+            )
 
     def _rest(self) -> Iterator[tuple[str, str]]:
         sample = self._sample

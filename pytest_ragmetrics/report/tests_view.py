@@ -43,7 +43,6 @@ from pytest_ragmetrics.runs.records import (
     TestRecord,
     flips,
 )
-from pytest_ragmetrics.runs.tables import KINDS
 from pytest_ragmetrics.runs.wording.runs import (
     STATUSES,
     Status,
