@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pytest_ragmetrics.metrics.base import digest
 from pytest_ragmetrics.report.markdown import badness, render_markdown, why
 from pytest_ragmetrics.runs.compare import RunComparison
-from pytest_ragmetrics.runs.records import Document, TestRecord
+from pytest_ragmetrics.runs.records import Document
 from pytest_ragmetrics.runs.wording.runs import WRONG, gate_line, status_of
 from pytest_ragmetrics.text.unicode import printable, shortened
 
@@ -40,11 +40,8 @@ def annotation_lines(document: Document) -> Iterator[str]:
     for test in wrong[:_ANNOTATIONS]:
         place = {"file": test.file, "line": "" if test.line is None else str(test.line), "title": test.id}
         properties = ",".join(f"{name}={_property(value)}" for name, value in place.items() if value)
-        yield f"::error {properties}::{_data(_message(test))}"
-
-
-def _message(test: TestRecord) -> str:
-    return why(test) if test.gate is None else gate_line(test.gate)
+        message = why(test) if test.gate is None else gate_line(test.gate)
+        yield f"::error {properties}::{_data(message)}"
 
 
 def _data(text: str) -> str:

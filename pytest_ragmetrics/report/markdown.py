@@ -71,8 +71,9 @@ def render_markdown(
     worse are named, ``limit`` how many UTF-16 code units the summary may have: lines before the cost are left out.
     """
     tests = sorted(document.tests, key=badness)
+    of_project = f" of {escaped(document.run.project)}" if document.run.project else ""
     blocks = [
-        [f"## RAG metrics{_of_project(document.run)}: {outcome_of(document)}"],
+        [f"## RAG metrics{of_project}: {outcome_of(document)}"],
         _origin(document.run),
         _metric_table(tallies(document)),
         _list("Gates", list(_gates(tests, page)), _GATES),
@@ -125,10 +126,6 @@ def badness(test: TestRecord) -> tuple[int, float, str]:
     return STATUSES.index(status_of(test)), min(map(margin, test.records), default=0.0), test.id
 
 
-def _of_project(run: RunRecord) -> str:
-    return f" of {escaped(run.project)}" if run.project else ""
-
-
 def _origin(run: RunRecord) -> list[str]:
     """Return the line on branch, commit and CI run, with links; nothing where none is known."""
     parts = [(escaped(text), quote(link, safe=_ADDRESS)) for text, link in origin_parts(run)]
@@ -178,16 +175,10 @@ def why(test: TestRecord) -> str:
 
 
 def _shortfall(record: Record) -> str:
-    threshold, score = record.threshold, record.score
-    if score is None or threshold is None:
-        return _because(f"{record.metric} unscored", record.reason)
-    needed = threshold_text(threshold)
-    short = f"{record.metric} {score_text(score, threshold.bound)}, needed {needed}"
-    return _because(short, shortcoming(record))
-
-
-def _because(said: str, reason: str | None) -> str:
-    return f"{said}: {reason}" if reason else said
+    threshold, score, said, reason = record.threshold, record.score, "unscored", record.reason
+    if score is not None and threshold is not None:
+        said, reason = f"{score_text(score, threshold.bound)}, needed {threshold_text(threshold)}", shortcoming(record)
+    return f"{record.metric} {said}" + (f": {reason}" if reason else "")
 
 
 def _changes(comparison: RunComparison, page: str | None, shown: int) -> list[str]:

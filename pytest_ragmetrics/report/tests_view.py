@@ -152,7 +152,10 @@ def build_test_views(
         source = place_link(document.run, test)
         compared = build_compare_view(outcome, comparison) if outcome and comparison else None
         views.append(replace(view, source=source, trend=trend, outcome=outcome, compared=compared, metadata=metadata))
-    return tuple(sorted(views, key=_badness))
+    views.sort(key=lambda view: min(map(margin, view.records), default=math.inf))
+    views.sort(key=lambda view: STATUSES.index(view.status))
+    views.sort(key=lambda view: TEST_KINDS.index(view.outcome.kind) if view.outcome else len(TEST_KINDS))
+    return tuple(views)
 
 
 def _gone_views(comparison: RunComparison) -> tuple[TestView, ...]:
@@ -163,11 +166,6 @@ def _gone_views(comparison: RunComparison) -> tuple[TestView, ...]:
         seen[test.id] += 1
         views.append(replace(_test_view(test, seen[test.id], {}), compared=build_gone_view(test, comparison)))
     return tuple(views)
-
-
-def _badness(view: TestView) -> tuple[int, int, float]:
-    kind = len(TEST_KINDS) if view.outcome is None else TEST_KINDS.index(view.outcome.kind)
-    return kind, STATUSES.index(view.status), min(map(margin, view.records), default=math.inf)
 
 
 def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, int], TestChange]) -> TestView:
