@@ -76,7 +76,7 @@ def test_the_rate_interval_is_wilson_s(passed: int, n: int) -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
-@pytest.mark.parametrize(("passed", "n"), [(0, 10), (1, 10), (7, 10), (10, 10), (1, 1), (90, 1000), (199_000, 200_000)])
+@pytest.mark.parametrize(("passed", "n"), [(0, 10), (1, 10), (7, 10), (10, 10), (1, 1), (90, 1000), (39_800, 40_000)])
 def test_the_interval_of_a_mean_of_zeros_and_ones_is_exact(passed: int, n: int, confidence: float) -> None:
     """That of Clopper and Pearson."""
     found = mean_interval([1.0] * passed + [0.0] * (n - passed), confidence=confidence)
