@@ -247,8 +247,16 @@ class Runner:
         # Without ameasure() a metric of a user may block; those of this package compute, and wait for nothing.
         if kind.ameasure is Metric.ameasure and kind.__module__.partition(".")[0] != __name__.partition(".")[0]:
             in_thread = asyncio.get_running_loop().run_in_executor
-            return await in_thread(self._thread, copy_context().run, metric.score_sample, sample)
+            return await in_thread(self._thread, copy_context().run, _scored, metric, sample)
         return await metric.ascore_sample(sample)
+
+
+def _scored(metric: Metric, sample: Sample) -> MetricResult:
+    try:
+        return metric.score_sample(sample)
+    except StopIteration as error:
+        # Nothing wakes who waits for a future that is to take one.
+        raise RuntimeError("measure() raised StopIteration") from error
 
 
 def unscored(metric: Metric, error: Exception) -> UnscoredError:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics import evaluate
 from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
@@ -78,3 +79,17 @@ def test_why_a_metric_has_no_score(error: Exception, said: str) -> None:
             raise error
 
     assert str(unscored(Brevity(), error)) == said
+
+
+def test_a_metric_that_raises_stop_iteration_ends() -> None:
+    """A future takes none, so that who awaits it would wait for ever."""
+
+    class Exhausted(Metric):
+        name = "exhausted"
+
+        def measure(self, sample: Sample) -> MetricResult:
+            """Raise it."""
+            return next(iter(()))
+
+    table = evaluate([Sample(response="So.")] * 2, [Exhausted()], progress=False)
+    assert table.rows[1].unscored == {"exhausted": "exhausted: RuntimeError: measure() raised StopIteration"}
