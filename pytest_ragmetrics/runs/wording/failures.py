@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.core.result import MetricResult, ThresholdCheck, Verdict, WordChange
 from pytest_ragmetrics.core.sample import Message, Sample, is_conversation, read_messages
 from pytest_ragmetrics.runs.records import Record, StopRecord
-from pytest_ragmetrics.runs.wording.comparisons import MetricComparison
 from pytest_ragmetrics.runs.wording.figures import (
     CONTRARY,
     INCONCLUSIVE,
@@ -31,6 +30,7 @@ from pytest_ragmetrics.runs.wording.figures import (
 from pytest_ragmetrics.text.unicode import printable
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.runs.wording.comparisons import MetricComparison
     from pytest_ragmetrics.stats.intervals import Decision
     from pytest_ragmetrics.stats.means import ThresholdResult
     from pytest_ragmetrics.stats.scores import ScoredRow
