@@ -19,10 +19,10 @@ from pytest_ragmetrics.evaluation.assert_sets import assert_not_worse as assert_
 from pytest_ragmetrics.evaluation.assert_sets import assert_pass_rate as assert_pass_rate
 from pytest_ragmetrics.evaluation.batch_scorer import scorer as scorer
 from pytest_ragmetrics.evaluation.calibration.calibrate import rag_calibrated as rag_calibrated
-from pytest_ragmetrics.evaluation.evaluate import Evaluation as Evaluation
 from pytest_ragmetrics.evaluation.evaluate import aevaluate as aevaluate
 from pytest_ragmetrics.evaluation.evaluate import evaluate as evaluate
 from pytest_ragmetrics.evaluation.score_files import load_scores as load_scores
+from pytest_ragmetrics.evaluation.table import Evaluation as Evaluation
 from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder as OpenAIEmbedder
 from pytest_ragmetrics.judges.nli import NliJudge as NliJudge
 from pytest_ragmetrics.judges.providers.anthropic import AnthropicJudge as AnthropicJudge

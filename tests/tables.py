@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_ragmetrics.core.result import Direction, MetricResult
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.plugin.gates.gate import Gate, GatedSet
 
 

@@ -18,7 +18,7 @@ from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.files import read_json
 from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.core.sample import Sample, advice
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row, compared_records
+from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.registry import scale_of

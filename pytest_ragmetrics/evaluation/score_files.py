@@ -17,7 +17,7 @@ from pytest_ragmetrics.core.errors import optional
 from pytest_ragmetrics.core.files import writing_atomically
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.streaming import PARQUET
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.runs.records import (
     Document,
     DocumentError,

@@ -28,7 +28,7 @@ from pytest_ragmetrics.evaluation.calibration.result import (
     read_rates,
 )
 from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines, floor_line
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.ratings import Correctness
 from pytest_ragmetrics.report.page import render_calibration

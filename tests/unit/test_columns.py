@@ -14,7 +14,7 @@ import pytest
 from pytest_ragmetrics import Evaluation, MetricResult, Sample, assert_no_regression
 from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.core.result import Direction
-from pytest_ragmetrics.evaluation.evaluate import Row
+from pytest_ragmetrics.evaluation.table import Row
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.plugin.gates.decide import evaluate_gate
 from pytest_ragmetrics.report.columns import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row, compared_records
+from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
 from pytest_ragmetrics.runs.compare import PlacedRecord, key_of, sample_key
 from pytest_ragmetrics.runs.tables import compare_metric
 from pytest_ragmetrics.runs.wording.comparisons import MetricComparison

@@ -29,7 +29,7 @@ from pytest_ragmetrics.evaluation.calibration.labels import (
 from pytest_ragmetrics.evaluation.calibration.queue import LabelFile, QueuedRow, label_queue, labelled_mean
 from pytest_ragmetrics.evaluation.calibration.result import CalibrationError
 from pytest_ragmetrics.evaluation.calibration.text import calibration_lines
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.runs.records import Document, Record
 from pytest_ragmetrics.stats.corrected import drawn_mean, prediction_powered_mean

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.evaluation.assert_sets import assert_no_regression
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row
+from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
 from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.runs.compare import compare_documents

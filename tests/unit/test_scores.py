@@ -18,7 +18,7 @@ from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.assert_sets import read_baseline
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row, compared_records
+from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate, evaluate_merged_gate
 from pytest_ragmetrics.plugin.gates.gate import Gate
 from pytest_ragmetrics.plugin.reporting import junit_properties

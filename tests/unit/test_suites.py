@@ -19,7 +19,7 @@ from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.assert_sets import read_baseline
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row, compared_records
+from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.runs.records import Document, DocumentError, Record, record_of, render_json
 from pytest_ragmetrics.stats.intervals import mean_interval

@@ -20,7 +20,7 @@ import pytest
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, Row, Stats
+from pytest_ragmetrics.evaluation.table import Evaluation, Row, Stats
 
 METRICS = ("faithfulness", "relevance")
 NOTHING = Evaluation(metrics=METRICS, rows=())

@@ -20,7 +20,8 @@ from pytest_ragmetrics.evaluation.calibration.result import (
     group_of,
 )
 from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines
-from pytest_ragmetrics.evaluation.evaluate import Evaluation, chosen_columns, evaluate
+from pytest_ragmetrics.evaluation.evaluate import chosen_columns, evaluate
+from pytest_ragmetrics.evaluation.table import Evaluation
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_number

@@ -44,7 +44,7 @@ from pytest_ragmetrics.plugin.session import MARKER_FAULT, PytestSession, functi
 from pytest_ragmetrics.runs.wording.failures import explain_row, explain_sample
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.evaluation.evaluate import Evaluation
+    from pytest_ragmetrics.evaluation.table import Evaluation
     from pytest_ragmetrics.plugin.gates.gate import GatedSet
     from pytest_ragmetrics.plugin.rows.drawn import DrawnRows
     from pytest_ragmetrics.plugin.rows.jobs import Respond

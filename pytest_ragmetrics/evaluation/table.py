@@ -1,0 +1,514 @@
+"""A table of scores: its figures, its worst rows, what became of it since another one, and its exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from html import escape
+from pathlib import Path
+from shutil import get_terminal_size
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics.core.codec import json_builtins
+from pytest_ragmetrics.core.errors import UnknownMetricError, UnscoredError, optional
+from pytest_ragmetrics.core.other_tools import TableNames
+from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult, Usage
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.metrics.asserting import check_bound
+from pytest_ragmetrics.metrics.base import check_number
+from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of
+from pytest_ragmetrics.runs.records import Record
+from pytest_ragmetrics.runs.tables import compare_tables
+from pytest_ragmetrics.runs.wording.comparisons import TableComparison
+from pytest_ragmetrics.runs.wording.failures import explain_vacuous
+from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
+from pytest_ragmetrics.stats.intervals import whole_clusters
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, goodness, score_set, standing
+from pytest_ragmetrics.text.unicode import shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
+    from pytest_ragmetrics.stats.intervals import Interval
+
+# Rows of a printed table, and characters of their ids and questions: at least, and in a notebook.
+_SHOWN = 10
+_NARROWEST = 20
+_IN_HTML = 100
+# What is not in a mean, by the name of its count in Stats.
+_LEFT_OUT = {"unscored": "unscored", NOTHING_TO_CHECK: "vacuous"}
+# What a comparison knows of the cost.
+_FREE = Usage()
+# Spreadsheets run what begins like this, some also in full width.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One sample with its results by metric, and the reasons of the metrics that gave none."""
+
+    sample: Sample
+    results: Mapping[str, MetricResult] = field(default_factory=dict)
+    unscored: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stats:
+    """One metric over a table of ``n`` rows.
+
+    ``mean``, ``min`` and ``max`` are over the rows that are neither ``unscored`` nor ``vacuous`` (nothing to check),
+    ``None`` when there is no other. ``std`` is the standard deviation of their scores (of a sample, n - 1), ``None``
+    for fewer than two. ``duration`` is the time from the start of the first to the end of the last scoring, in seconds;
+    ``None`` where none was timed.
+    """
+
+    n: int
+    unscored: int
+    mean: float | None
+    min: float | None
+    max: float | None
+    std: float | None = None
+    duration: float | None = None
+    vacuous: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evaluation(TableNames):
+    """The rows in the order of the samples; ``metrics`` are the names of the columns.
+
+    ``better`` names the metrics whose lower scores are the better ones, and may name the others; ``scales`` the lowest
+    and the highest score where they are known, ``durations`` the seconds that a metric took. ``vacuous`` says whether
+    the scores of rows with nothing to check, such as an answer without quotations, are left out of figures and
+    comparisons ("skip"), or "count"; the methods that take it may say otherwise.
+
+    What takes the name of a metric raises ``KeyError`` for one that was not evaluated.
+    """
+
+    metrics: tuple[str, ...]
+    rows: tuple[Row, ...]
+    better: Mapping[str, Direction] = field(default_factory=dict)
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    durations: Mapping[str, float] = field(default_factory=dict)
+    vacuous: Vacuous = "skip"
+
+    def scores(self, metric: str) -> list[float | None]:
+        """Return the scores of a metric in the order of the rows, vacuous ones too, ``None`` where there is none."""
+        self._check(metric)
+        return [row.results[metric].value if metric in row.results else None for row in self.rows]
+
+    def mean(self, metric: str, *, skip_unscored: bool = False, vacuous: Vacuous | None = None) -> float:
+        """Return the mean score of a metric.
+
+        Raises ``UnscoredError`` when a row has no score, unless ``skip_unscored=True`` leaves such rows out, when there
+        is no score at all, and when no row had something to check.
+        """
+        found = self._score_set(metric, vacuous)
+        if not found.counted and not found.vacuous:
+            raise UnscoredError(f"{metric}: none of {len(self.rows)} rows has a score{self._first_reason(metric)}")
+        if found.unscored and not skip_unscored:
+            missing = f"{len(found.unscored)} of {len(self.rows)} rows are unscored{self._first_reason(metric)}"
+            raise UnscoredError(f"{metric}: {missing}; skip_unscored=True leaves them out")
+        if not found.counted:
+            raise UnscoredError(explain_vacuous(metric, len(found.vacuous)))
+        return fmean(found.scores)
+
+    def __repr__(self) -> str:
+        """Return the means and what is not in them: the rows with their texts would fill a terminal."""
+        means = []
+        for name, found in self.stats().items():
+            sides = [f"{number} {word}" for word, field in _LEFT_OUT.items() if (number := getattr(found, field))]
+            mean = "-" if found.mean is None else f"{found.mean:.3g}"
+            means.append(f"{name} {mean}" + (f" ({', '.join(sides)})" if sides else ""))
+        return f"<Evaluation of {counted(len(self.rows), 'row')}: {', '.join(means)}>"
+
+    def __str__(self) -> str:
+        """Return the means and the worst rows, cut to the width of the terminal, and why the first is unscored."""
+        columns = get_terminal_size().columns
+        widths = [max(map(len, column)) for column in zip(*(row[1:] for row in self._cells(0)), strict=True)]
+        lines = text_table(self._cells(max(columns - sum(widths) - 2 * len(widths), _NARROWEST)))
+        return "\n".join([*(shortened(line, columns) for line in lines), *self._reasons()])
+
+    def _repr_html_(self) -> str:
+        """Return the same table for a notebook."""
+        head, *rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._cells(_IN_HTML))
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        below = "".join(f"<p>{escape(line)}</p>" for line in self._reasons())
+        return f"<table><thead><tr>{head.replace('td>', 'th>')}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+    def _cells(self, width: int) -> list[list[str]]:
+        """Return the cells of a table: the means, and the worst rows with so many characters of id and question."""
+        stats = [*self.stats().values()]
+        means = ["-" if found.mean is None else score_text(found.mean) for found in stats]
+        left_out = [(word, [getattr(found, field) for found in stats]) for word, field in _LEFT_OUT.items()]
+        counts = [[word, *map(str, numbers)] for word, numbers in left_out if any(numbers)]
+        shown = [(row, [_entry(row, metric) for metric in self.metrics]) for row in self.worst(_SHOWN)]
+        rows = [[readable(_title(row.sample), width), *map(self._cell, entries)] for row, entries in shown]
+        more = [[line, *("" for _ in self.metrics)] for line in and_more(len(self.rows), shown=_SHOWN, indent="")]
+        count = counted(len(self.rows), "row")
+        if counts:
+            counts.insert(0, ["in the mean", *(f"{it.n - it.unscored - it.vacuous} of {it.n}" for it in stats)])
+        return [["", *self.metrics], ["mean" if counts else f"mean of {count}", *means], *counts, *rows, *more]
+
+    def _first_reason(self, metric: str) -> str:
+        """Return why the first row without a score has none, as the end of a sentence."""
+        reasons = (row.unscored[metric] for row in self.rows if row.unscored.get(metric))
+        return next((f"; the first: {reason.removeprefix(f'{metric}: ')}" for reason in reasons), "")
+
+    def _reasons(self) -> list[str]:
+        found = self.stats().items()
+        return [readable(f"{name}: unscored{self._first_reason(name)}") for name, it in found if it.unscored]
+
+    def _cell(self, entry: ScoredRow) -> str:
+        state = standing(entry, self.vacuous)
+        return score_text(entry.score) if state == "counted" and entry.score is not None else state
+
+    def overall(
+        self,
+        weights: Mapping[str, float] | None = None,
+        *,
+        skip_unscored: bool = False,
+        vacuous: Vacuous | None = None,
+    ) -> float:
+        """Return the weighted mean of the metrics' means, each brought to 0..1 with 1 the best.
+
+        ``weights`` are by name, and metrics that it does not name do not count; without it all count the same. Raises
+        ``TypeError`` for what is no mapping, ``ValueError`` for weights that are negative, not finite or all 0, and for
+        a metric on a scale without known ends; ``UnscoredError`` as :meth:`mean`.
+
+        >>> rows = [Row(sample=Sample(), results={name: MetricResult(score, metric=name)
+        ...                                       for name, score in {"brevity": 1.0, "noise": 0.5}.items()})]
+        >>> table = Evaluation(metrics=("brevity", "noise"), rows=tuple(rows), better={"noise": "lower"})
+        >>> table.overall(), table.overall({"brevity": 3, "noise": 1})
+        (0.75, 0.875)
+        """
+        weighted = dict.fromkeys(self.metrics, 1.0) if weights is None else weights
+        if not isinstance(weighted, Mapping):
+            raise TypeError(f"weights must map names of metrics to numbers, not be of type {type(weights).__name__}")
+        for metric, weight in weighted.items():
+            self._check(metric)
+            check_number(f"the weight of {metric}", weight)
+        total = sum(weighted.values())
+        if not total:
+            raise ValueError(f"weights must name a metric with a weight above 0; there are {', '.join(self.metrics)}")
+        return (
+            sum(
+                weight * self._share(metric, self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous))
+                for metric, weight in weighted.items()
+                if weight
+            )
+            / total
+        )
+
+    def _share(self, metric: str, score: float) -> float:
+        low, high = self.scales.get(metric, (0.0, 1.0))
+        if not (math.isfinite(low) and math.isfinite(high)):
+            msg = f"{metric} has a scale from {low:g} to {high:g}, which has no share: leave it out of weights"
+            raise ValueError(msg)
+        return goodness(score, (low, high), self.better_of(metric))
+
+    def corrected_mean(
+        self,
+        metric: str,
+        *,
+        tpr: Interval | float | None = None,
+        tnr: Interval | float | None = None,
+        calibration: Calibration | JudgeRates | str | Path | None = None,
+        labels: str | Path | Sequence[object] | None = None,
+        threshold: float | None = None,
+        confidence: float = 0.95,
+        skip_unscored: bool = False,
+        vacuous: Vacuous | None = None,
+    ) -> Interval:
+        """Return the share of answers that people would find good, as far as the judge's errors are known.
+
+        ``calibration`` is what :func:`rag_calibrated` returned or ``ragmetrics calibrate --json`` wrote; or ``tpr`` and
+        ``tnr`` say how often a judge is right about good and bad answers at a ``threshold`` (Rogan and Gladen 1978).
+        With neither, human labels of a part chosen by chance correct the mean score, or with a ``threshold`` the rate
+        that passes (prediction-powered inference, Angelopoulos et al. 2023): those in ``metadata["label"]``, or those
+        in ``labels``, a file of ``ragmetrics label`` or such rows, which it takes for the chances they were drawn with.
+
+        The interval covers what is unknown of the judge and of the samples; those with a ``metadata["cluster"]`` in
+        common count as dependent. Raises ``ValueError`` where nothing is known of the judge, it is no better than
+        chance, or the calibration is one of another judge, metric or threshold; ``UnscoredError`` as :meth:`mean`;
+        and ``RagMetricsError`` for a file or a label that cannot be read.
+
+        >>> results = [MetricResult(score, metric="brevity") for score in [1.0] * 8 + [0.0] * 2]
+        >>> rows = tuple(Row(sample=Sample(), results={"brevity": result}) for result in results)
+        >>> table = Evaluation(metrics=("brevity",), rows=rows)
+        >>> round(table.corrected_mean("brevity", tpr=0.9, tnr=0.7, threshold=0.5).estimate, 3)
+        0.833
+        """
+        from pytest_ragmetrics.evaluation.calibration.correction import corrected_mean
+
+        self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous)  # raises where there is no mean
+        if threshold is not None:
+            check_bound("threshold", threshold, metric=metric, scale=self._scale(metric))
+        chosen, both = self._vacuous(vacuous), zip(self.rows, self._entries(metric), strict=True)
+        rows = [row for row, entry in both if standing(entry, chosen) == "counted"]
+        return corrected_mean(
+            metric,
+            [row.results[metric] for row in rows],
+            [row.sample for row in rows],
+            better=self.better_of(metric),
+            scale=self.scales.get(metric, (0.0, 1.0)),
+            clusters=whole_clusters(cluster_of(row.sample) for row in rows),
+            tpr=tpr,
+            tnr=tnr,
+            calibration=calibration,
+            labels=labels,
+            threshold=threshold,
+            confidence=confidence,
+        )
+
+    def stats(self, *, vacuous: Vacuous | None = None) -> dict[str, Stats]:
+        """Return the figures of every metric, by name."""
+        stats = {}
+        for metric in self.metrics:
+            found = self._score_set(metric, vacuous)
+            stats[metric] = Stats(
+                n=len(self.rows),
+                unscored=len(found.unscored),
+                mean=fmean(found.scores) if found.counted else None,
+                min=min(found.scores, default=None),
+                max=max(found.scores, default=None),
+                std=stdev(found.scores) if len(found.counted) > 1 else None,
+                duration=self.durations.get(metric),
+                vacuous=len(found.vacuous),
+            )
+        return stats
+
+    def better_of(self, metric: str) -> Direction:
+        """Return which scores of a metric are the good ones."""
+        self._check(metric)
+        return self.better.get(metric, "higher")
+
+    def worst(self, n: int = 10, *, metric: str | None = None) -> tuple[Row, ...]:
+        """Return the ``n`` rows with the worst score, of one metric or on average; unscored rows come first.
+
+        The worst is the lowest, or the highest of a metric whose lower scores are better; on average these count from
+        the top of their scale. Rows with nothing to check come last.
+        """
+        names = (metric,) if metric is not None else self.metrics
+        columns = {name: self._entries(name) for name in names}
+        signs = {name: -1.0 if self.better_of(name) == "lower" else 1.0 for name in names}
+        tops = {name: sum(self.scales.get(name, (0.0, 1.0))) if signs[name] < 0 else 0.0 for name in names}
+
+        def goodness(index: int) -> tuple[bool, float]:
+            found = {name: column[index] for name, column in columns.items()}
+            is_scored = all(entry.score is not None for entry in found.values())
+            scores = [
+                tops[name] + signs[name] * (entry.score or 0.0)
+                for name, entry in found.items()
+                if standing(entry, self.vacuous) == "counted"
+            ]
+            return is_scored, fmean(scores) if scores else math.inf if is_scored else -math.inf
+
+        order = sorted(range(len(self.rows)), key=goodness)
+        return tuple(self.rows[index] for index in order[:n])
+
+    def failures(
+        self,
+        min: float | Mapping[str, float] | None = None,
+        *,
+        max: float | Mapping[str, float] | None = None,
+    ) -> tuple[Row, ...]:
+        """Return the rows with a score below ``min`` or above ``max``, or without a score that one of them is for.
+
+        A number is for every metric of its direction, ``min`` for those whose higher scores are better and ``max`` for
+        the others; a mapping is by name. Raises ``ValueError`` when neither is given.
+        """
+        if min is None and max is None:
+            raise ValueError("give min= or max=, the score to hold the rows against")
+        least, most = self._bounds(min, "higher"), self._bounds(max, "lower")
+
+        def fails(row: Row) -> bool:
+            return (
+                any(name not in row.results for name in (*least, *most))
+                or any(row.results[name].value < bound for name, bound in least.items())
+                or any(row.results[name].value > bound for name, bound in most.items())
+            )
+
+        return tuple(row for row in self.rows if fails(row))
+
+    def compare(
+        self, other: Evaluation, *, confidence: float = 0.95, vacuous: Vacuous | None = None
+    ) -> TableComparison:
+        """Return what changed from ``other``, an earlier table, to this one, for every metric that both have.
+
+        Rows are paired by the id of their sample, else by its question, else by its content; rows that only one table
+        has, rows without a score and rows with nothing to check in one of them are listed, not compared. Raises
+        ``ValueError`` naming an id that occurs twice in one table, and where different judges scored the same row.
+
+        >>> def table(**scores):
+        ...     rows = [Row(sample=Sample(id=name), results={"brevity": MetricResult(score, metric="brevity")})
+        ...             for name, score in scores.items()]
+        ...     return Evaluation(metrics=("brevity",), rows=tuple(rows))
+        >>> print(table(a=1.0, b=0.5, c=1.0).compare(table(c=0.5, b=0.5, a=1.0)))
+        brevity 0.67 -> 0.83: +0.167 (95 % interval -0.67..+0.77, n=3)
+          regressed: 0
+          improved: 1
+            +0.50  0.50 -> 1.00  c
+          unchanged: 2
+        """
+        here, there = compared_records(self), compared_records(other)
+        return compare_tables(here, there, confidence=confidence, vacuous=self._vacuous(vacuous))
+
+    def to_json(self, file: str | Path | None = None) -> str:
+        """Return the table as JSON text, and write it to a file if one is named.
+
+        What JSON does not know in ``metadata`` becomes text, a number that is not finite ``null``, and what is
+        nested in a hundred others ``"..."``.
+        """
+        rows = [
+            {
+                "sample": json_builtins(row.sample.to_mapping()),
+                "scores": {name: result.value for name, result in row.results.items()},
+                "reasons": {name: result.reason for name, result in row.results.items()},
+                "judges": {name: result.judge for name, result in row.results.items()},
+                "vacuous": [name for name, result in row.results.items() if result.vacuous],
+                "unscored": dict(row.unscored),
+            }
+            for row in self.rows
+        ]
+        better = {metric: self.better_of(metric) for metric in self.metrics}
+        nouns = {
+            name: next((row.results[name].noun for row in self.rows if name in row.results), NOUN)
+            for name in self.metrics
+        }
+        table = {"metrics": self.metrics, "better": better, "nouns": nouns, "rows": rows}
+        return _written(json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n", file)
+
+    def to_csv(self, file: str | Path | None = None) -> str:
+        """Return the table as CSV text with a column per metric, and write it to a file if one is named.
+
+        Instead of a score that is left out of figures it says "nothing to check". Texts that a spreadsheet would run as
+        a formula are prefixed with an apostrophe.
+        """
+        out = io.StringIO(newline="")
+        writer = csv.writer(out)
+        writer.writerow(["id", "user_input", "response", *map(_cell, self.metrics), "unscored"])
+        columns = [self._entries(name) for name in self.metrics]
+        for index, row in enumerate(self.rows):
+            texts = [_cell(text) for text in (row.sample.id, row.sample.user_input, row.sample.response)]
+            entries = [column[index] for column in columns]
+            left_out = {"vacuous": NOTHING_TO_CHECK, "unscored": ""}
+            scores = [left_out.get(standing(entry, self.vacuous), entry.score) for entry in entries]
+            writer.writerow([*texts, *scores, _cell("; ".join(row.unscored.values()))])
+        return _written(out.getvalue(), file)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as a data frame, one row a sample; needs pandas.
+
+        A score is missing where there is none, and where it is left out of figures.
+        """
+        pd = optional("pandas", "to_pandas()", "pandas")
+        columns = {
+            name: [e.score if standing(e, self.vacuous) == "counted" else None for e in self._entries(name)]
+            for name in self.metrics
+        }
+        return pd.DataFrame([row.sample.to_mapping() for row in self.rows]).assign(**columns)
+
+    def _bounds(self, bound: float | Mapping[str, float] | None, direction: Direction) -> Mapping[str, float]:
+        if bound is None:
+            return {}
+        if not isinstance(bound, Mapping):
+            bounds = {metric: bound for metric in self.metrics if self.better_of(metric) == direction}
+            if not bounds:
+                other = "max" if direction == "higher" else "min"
+                raise ValueError(f"there is no metric whose {direction} scores are better; give {other}=")
+        else:
+            bounds = dict(bound)
+        for metric, value in bounds.items():
+            self._check(metric)
+            check_bound(f"the bound of {metric}", value, metric=metric, scale=self._scale(metric))
+        return bounds
+
+    def _scale(self, metric: str) -> tuple[float, float] | None:
+        """Return the scale of a metric, ``None`` if it is not known or there are scores beyond it."""
+        scale = self.scales.get(metric)
+        scores = [row.results[metric].value for row in self.rows if metric in row.results]
+        return scale if scale is not None and all(scale[0] <= score <= scale[1] for score in scores) else None
+
+    def _vacuous(self, given: Vacuous | None) -> Vacuous:
+        return self.vacuous if given is None else given
+
+    def _entries(self, metric: str) -> list[ScoredRow]:
+        self._check(metric)
+        return [_entry(row, metric) for row in self.rows]
+
+    def _score_set(self, metric: str, vacuous: Vacuous | None) -> ScoreSet[ScoredRow]:
+        return score_set(self._entries(metric), self._vacuous(vacuous))
+
+    def _check(self, metric: str) -> None:
+        if metric not in self.metrics:
+            near = get_close_matches(str(metric), self.metrics, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UnknownMetricError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}{hint}")
+
+
+def compared_records(
+    table: Evaluation, metrics: Iterable[str] | None = None, *, unique: bool = True
+) -> dict[str, list[PlacedRecord]]:
+    """Return the scores of metrics, by default of all, as they are compared.
+
+    Raises ``ValueError`` for two rows of one sample, unless they need not be ``unique``.
+    """
+    rows: list[tuple[str, Row]] = [(key_of(row.sample), row) for row in table.rows]
+    if unique and (twice := [key for key, count in Counter(key for key, _ in rows).items() if count > 1]):
+        kind = "id" if dict(rows)[twice[0]].sample.id else "content"
+        raise ValueError(f"two rows have the {kind} {twice[0]!r}; give each sample its own id")
+    found: dict[str, list[PlacedRecord]] = {}
+    for metric in table.metrics if metrics is None else metrics:
+        better, scale, placed = table.better_of(metric), table.scales.get(metric), found.setdefault(metric, [])
+        for number, (key, row) in enumerate(rows):
+            result = row.results.get(metric)
+            record = Record(
+                metric=metric,
+                score=None if result is None else result.value,
+                outcome="unscored" if result is None else "measured",
+                threshold=None,
+                reason=None,
+                vacuous=result is not None and result.vacuous,
+                better=better,
+                judge=None if result is None else result.judge,
+                usage=_FREE,
+                samples=(),
+                sample=row.sample,
+                verdicts=(),
+                exchanges=(),
+                noun=NOUN if result is None else result.noun,
+                scale=scale,
+            )
+            placed.append(PlacedRecord(test="", number=number, record=record, name=key))
+    return found
+
+
+def _title(sample: Sample) -> str:
+    """Return the id and the question of a sample, as far as it has them."""
+    return ": ".join(text for text in (sample.id, sample.user_input) if text)
+
+
+def _entry(row: Row, metric: str) -> ScoredRow:
+    result = row.results.get(metric)
+    if result is None:
+        return ScoredRow(name="", score=None)
+    return ScoredRow(name="", score=result.value, vacuous=result.vacuous)
+
+
+def _cell(text: str | None) -> str:
+    return f"'{text}" if text and text.startswith(_FORMULA) else text or ""
+
+
+def _written(text: str, file: str | Path | None) -> str:
+    if file is not None:
+        # Half a surrogate pair has no UTF-8 form; in JSON this is its escape.
+        Path(file).write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+    return text
