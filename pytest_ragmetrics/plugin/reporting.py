@@ -30,20 +30,22 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.settings import Settings
     from pytest_ragmetrics.report.history import History
     from pytest_ragmetrics.runs.compare import RunComparison
-    from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, Setting, TestOutcome, TestRecord
+    from pytest_ragmetrics.runs.records import (
+        Carried,
+        Document,
+        GateRecord,
+        Judging,
+        Record,
+        RowReply,
+        Setting,
+        TestOutcome,
+        TestRecord,
+    )
     from pytest_ragmetrics.runs.wording.digest import Failure
-    from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies, RowReply
+    from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies
 
-#: The attribute of a test report that carries its records; serialised by pytest like any other.
-ATTRIBUTE = "rag_records"
-#: The attribute of a test report that carries the records of labelled answers that a judge was held to.
-CALIBRATION = "rag_calibration"
-#: The attribute of a test report that carries what judges replied, in short; the records of most tests leave it out.
-REPLIES = "rag_replies"
-#: The attribute of a test report that carries the record of a gate.
-GATE = "rag_gate"
-#: The attribute of the report of a test that was skipped because its set was decided without it.
-SPARED = "rag_spared"
+#: The attribute of a test report that carries what this plugin says of its test.
+ATTRIBUTE = "ragmetrics"
 SECTION = "RAG metrics"
 
 #: The decimals of dollars: sums of floats have more.
@@ -53,6 +55,16 @@ _PRECISION = 9
 _FORBIDDEN = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 # xdist puts the name of the worker and the path of its Python before the text of a failure.
 _WORKER = r"\A\[\w+\] \S+ -- Python .*\n+"
+
+
+def carried(report: pytest.TestReport) -> Carried:
+    """Return what a report carries, to be added to."""
+    from pytest_ragmetrics.runs.records import Carried
+
+    if not hasattr(report, ATTRIBUTE):
+        setattr(report, ATTRIBUTE, Carried())
+    found: Carried = getattr(report, ATTRIBUTE)
+    return found
 
 
 class Recorder:
@@ -93,17 +105,15 @@ class Recorder:
 
     def attach(self, report: pytest.TestReport) -> None:
         """Put all records of this attempt on a report of it, and the explanations if it failed."""
-        if self._calibration and report.when == "teardown":
-            setattr(report, CALIBRATION, tuple(self._calibration))
-        if self._replies and report.when == "teardown":
-            setattr(report, REPLIES, self._replies)
+        if (self._calibration or self._replies) and report.when == "teardown":
+            carried(report).calibration, carried(report).replies = tuple(self._calibration), tuple(self._replies)
         if (not self._scorings and not self.records) or (report.when == "setup" and report.passed):
             return  # the call may still compare what a passed setup scored
         records = tuple(self._record(scoring) for scoring in self._scorings)
         # A plugin that repeats tests may log reports of subtests first, so every report but an unchanged last one
         # carries the whole list.
         if report.when != "teardown" or records != self.records:
-            setattr(report, ATTRIBUTE, records)
+            carried(report).records = records
         self.records = records
         if report.failed:
             self._explain(report)
@@ -143,28 +153,25 @@ def load_reporting() -> None:
         import_module(f"pytest_ragmetrics.{module}")
 
 
-def records_as_json(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data of a serialised report with its records as JSON builtins."""
+def as_json(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of a serialised report with what it carries as JSON builtins."""
     from pytest_ragmetrics.core.codec import dump
 
-    return {**data, **{name: dump(data[name]) for name in (ATTRIBUTE, CALIBRATION) if name in data}}
+    return data | {ATTRIBUTE: dump(data[ATTRIBUTE])} if ATTRIBUTE in data else data
 
 
-def records_from_json(data: dict[str, Any]) -> None:
-    """Read the records in the data of a serialised report; what a metric filled with values of a wrong type is lost."""
-    for name in {ATTRIBUTE, CALIBRATION} & data.keys():
-        data[name] = _records(data[name], data.get("nodeid"))
-
-
-def _records(data: Any, test: str | None) -> tuple[Record, ...]:
+def from_json(data: dict[str, Any]) -> None:
+    """Read what a serialised report carries; a test whose metric filled its records with wrong types loses it."""
+    if ATTRIBUTE not in data:
+        return
     from pytest_ragmetrics.core.codec import CodecError, load
-    from pytest_ragmetrics.runs.records import Record
+    from pytest_ragmetrics.runs.records import Carried
 
     try:
-        return load(tuple[Record, ...], data, place="records")
+        data[ATTRIBUTE] = load(Carried, data[ATTRIBUTE])
     except CodecError as error:
-        warnings.warn(pytest.PytestWarning(f"{test}: {error}"), stacklevel=2)
-        return ()
+        warnings.warn(pytest.PytestWarning(f"{data.get('nodeid')}: {error}"), stacklevel=2)
+        del data[ATTRIBUTE]
 
 
 def _unindented(text: str) -> str:
@@ -278,17 +285,9 @@ class Collector:
             test.outcome, test.message, test.duration = "passed", None, 0.0
             test.attempts += 1
             self._unfinished.add(report.nodeid)
-        test.records = getattr(report, ATTRIBUTE, test.records)
-        test.calibration = getattr(report, CALIBRATION, test.calibration)
-        test.gate = getattr(report, GATE, test.gate)
         test.duration = round(test.duration + report.duration, 6)
-        if hasattr(report, SPARED):
-            self.spared.add(report.nodeid)
-        if hasattr(report, REPLIES):
-            from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies
-
-            self._replies = self._replies or RepeatedReplies()
-            self._replies.add(getattr(report, REPLIES))
+        if hasattr(report, ATTRIBUTE):
+            self._take(test, carried(report))
         outcome = _outcome(report)
         if outcome != "passed" and test.outcome not in ("failed", "error"):
             test.outcome, test.message = outcome, _message(report)
@@ -301,6 +300,18 @@ class Collector:
                 change = self.skipped.add if left_out else self.skipped.discard
                 change(test.id)
                 del self._tests[report.nodeid]
+
+    def _take(self, test: _Test, found: Carried) -> None:
+        test.records = test.records if found.records is None else found.records
+        test.calibration = found.calibration or test.calibration
+        test.gate = found.gate or test.gate
+        if found.spared:
+            self.spared.add(test.id)
+        if found.replies:
+            from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies
+
+            self._replies = self._replies or RepeatedReplies()
+            self._replies.add(found.replies)
 
     @property
     def has_scores(self) -> bool:
@@ -597,7 +608,7 @@ def _failure(report: Any) -> Failure:
         line=None if line is None else line + 1,
         phase="" if report.when == "call" else report.when,
         message=_failure_text(report),
-        records=getattr(report, ATTRIBUTE, ()),
+        records=(carried(report).records or ()) if hasattr(report, ATTRIBUTE) else (),
     )
 
 

@@ -25,9 +25,9 @@ from pytest_ragmetrics.core import running
 from pytest_ragmetrics.core.files import RUN_FOLDERS, affordable
 from pytest_ragmetrics.plugin.reporting import (
     Recorder,
+    as_json,
+    from_json,
     load_reporting,
-    records_as_json,
-    records_from_json,
     redact_failure,
     redact_report,
 )
@@ -505,12 +505,12 @@ class PytestSession:
     def pytest_report_to_serializable(self) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
         """Turn the records on a report into JSON builtins, which xdist can send."""
         data = yield
-        return data and records_as_json(data)
+        return data and as_json(data)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_from_serializable(self, data: dict[str, Any]) -> Generator[None, object, object]:
         """Read the records on a report that a worker sent."""
-        records_from_json(data)
+        from_json(data)
         return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -25,7 +25,8 @@ def pytest_ragmetrics_redact(text):
 
 def pytest_runtest_logreport(report):
     # What a test asked is on one report of its own.
-    assert len(getattr(report, "rag_replies", ())) == 2 * (report.when == "teardown")
+    replies = report.ragmetrics.replies if hasattr(report, "ragmetrics") else ()
+    assert len(replies) == 2 * (report.when == "teardown")
 """
 
 

@@ -22,7 +22,7 @@ from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.result import MetricResult, VerdictKind
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.context import Scoring
-from pytest_ragmetrics.plugin.reporting import ATTRIBUTE, records_from_json
+from pytest_ragmetrics.plugin.reporting import ATTRIBUTE, from_json
 from pytest_ragmetrics.runs.records import (
     Document,
     DocumentError,
@@ -244,10 +244,10 @@ def test_records_of_a_worker_that_cannot_be_read_are_named_and_left_out() -> Non
     """A metric that fills a verdict with values of a wrong type does not end the run of the controller."""
     test = dump(document(row("test_a", record(verdicts=[verdict("x", ok=False)]))).tests[0])
     test["records"][0]["verdicts"][0]["text"] = None
-    data = {"nodeid": "t.py::test_a", ATTRIBUTE: test["records"]}
+    data = {"nodeid": "t.py::test_a", ATTRIBUTE: {"records": test["records"]}}
     with pytest.warns(pytest.PytestWarning, match=r"^t.py::test_a: records\[0\].verdicts\[0\].text must be a valid"):
-        records_from_json(data)
-    assert data[ATTRIBUTE] == ()
+        from_json(data)
+    assert ATTRIBUTE not in data
 
 
 def test_names_in_metadata_are_redacted_and_keys_masked() -> None:

@@ -17,7 +17,7 @@ import pytest
 from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
 from pytest_ragmetrics.plugin.gates.gate import Gate, GatedSet, gate_among
-from pytest_ragmetrics.plugin.reporting import GATE, Collector, RunReport, gate_properties
+from pytest_ragmetrics.plugin.reporting import Collector, RunReport, carried, gate_properties
 from pytest_ragmetrics.plugin.session import PytestSession, function_of
 from pytest_ragmetrics.runs.compare import cluster_of
 from pytest_ragmetrics.runs.records import GateRecord
@@ -110,7 +110,7 @@ class GatePlugin:
         report = yield
         record = item.stash.get(_RECORD, None)
         if record is not None and report.when == "call":
-            setattr(report, GATE, record)
+            carried(report).gate = record
             if isinstance(report.longrepr, tuple):
                 # pytest.skip() names the line of this package that calls it, not that of the gate.
                 file, line, _ = item.location
@@ -153,7 +153,7 @@ class GatePlugin:
                 user_properties=gate_properties(decision.record),
             )
             if when == "call":
-                setattr(report, GATE, decision.record)
+                carried(report).gate = decision.record
             hook.pytest_runtest_logreport(report=report)
             start = stop
         hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)

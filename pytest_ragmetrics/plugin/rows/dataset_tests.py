@@ -36,7 +36,7 @@ from pytest_ragmetrics.evaluation.assert_sample import raise_shortfall
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Score
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
-from pytest_ragmetrics.plugin.reporting import SPARED
+from pytest_ragmetrics.plugin.reporting import carried
 from pytest_ragmetrics.plugin.rows.jobs import RowJob, SparedError
 from pytest_ragmetrics.plugin.rows.prefetcher import Prefetcher
 from pytest_ragmetrics.plugin.rows.sharing import SharedResults, kind_and_message
@@ -321,7 +321,7 @@ class DatasetTests:
         """Show the row of a test that failed; the innermost wrapper, so that the session can redact it."""
         report = yield
         if self._spared == item.nodeid and report.skipped and isinstance(report.longrepr, tuple):
-            setattr(report, SPARED, True)
+            carried(report).spared = True
             # pytest.skip() names the line of this package that calls it, not that of the test.
             file, line, _ = item.location
             report.longrepr = (file, (line or 0) + 1, report.longrepr[2])
