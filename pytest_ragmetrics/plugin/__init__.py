@@ -16,6 +16,7 @@ import pytest
 
 from pytest_ragmetrics.plugin import hookspec
 from pytest_ragmetrics.plugin.reporting import DigestReport, RunReport
+from pytest_ragmetrics.plugin.resources import FromWorker
 from pytest_ragmetrics.plugin.session import PytestSession
 from pytest_ragmetrics.plugin.settings import DEFAULT_REPORT, Settings, add_options, read_settings
 
@@ -124,8 +125,9 @@ def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, ob
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Add the gates of a worker; one that crashed sent none."""
-    if gates := getattr(node, "workeroutput", {}).get("ragmetrics_gates"):
-        _gates(node.config).add(gates)
+    told = FromWorker.of(node)
+    if told is not None and told.gates:
+        _gates(node.config).add(told.gates)
 
 
 @pytest.hookimpl(wrapper=True)

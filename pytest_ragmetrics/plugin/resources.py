@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,9 +19,54 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.evaluation.dry_run import Forecast
     from pytest_ragmetrics.judges.transports.budget import Budget
 
-#: What a worker used, as JSON builtins: ``{"cassette": RunCassette.to_row(), "budget": SessionBudget.to_row(),
-#: "remote": RemoteCache.final_counts()}``.
-WorkerRow = Mapping[str, Mapping[str, Any]]
+#: The key of what processes of xdist send each other in ``workerinput`` and ``workeroutput``.
+KEY = "ragmetrics"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToWorker:
+    """What the controller of xdist sends each worker; fields are JSON builtins.
+
+    ``folder`` and the file ``budget`` are those that workers on this machine share, ``cassette`` are the entries for a
+    worker that cannot read the file.
+    """
+
+    run: str = ""
+    seed: str | None = None
+    folder: str | None = None
+    budget: str | None = None
+    cassette: Sequence[Mapping[str, Any]] | None = None
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> ToWorker:
+        """Return what this process was sent, all defaults in one that is no worker."""
+        return cls(**getattr(config, "workerinput", {}).get(KEY, {}))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FromWorker:
+    """What a worker of xdist tells the controller at its end, beside its reports; fields are JSON builtins.
+
+    ``tasks`` are those that each metric asked a judge, ``deselected`` and ``left_out`` count the tests that were not
+    run. ``used`` is what it used of the cassette, ``spent`` of the budget, ``remote`` of the shared cache, ``forecast``
+    what it would ask for. ``gates`` are the sets of gates that it collected.
+    """
+
+    tasks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    deselected: int = 0
+    left_out: int = 0
+    used: Mapping[str, Any] | None = None
+    spent: Mapping[str, Any] | None = None
+    forecast: Mapping[str, Any] | None = None
+    remote: Mapping[str, Any] = field(default_factory=dict)
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    gates: Sequence[Any] = ()
+
+    @classmethod
+    def of(cls, node: Any) -> FromWorker | None:
+        """Return what a worker told, ``None`` for one that crashed."""
+        sent = getattr(node, "workeroutput", {}).get(KEY)
+        return None if sent is None else cls(**sent)
 
 
 def skip(report: pytest.TestReport, reason: str) -> None:
@@ -72,24 +118,17 @@ class SessionBudget:
 
         skip(report, f"dry run: {counted(requests, 'request')}")
 
-    def to_row(self) -> dict[str, Any]:
-        """Return what a worker used or would use, as JSON builtins."""
-        return {
-            "used": None if self.budget is None else self.budget.own_row(),
-            "forecast": None if self.forecast is None else self.forecast.to_row(),
-        }
-
-    def notes(self, workers: Sequence[WorkerRow | None]) -> list[str]:
+    def notes(self, workers: Sequence[FromWorker | None]) -> list[str]:
         """Return the line on the budget, or the forecast, at the end of a run."""
-        rows = [row["budget"] for row in workers if row is not None]
+        rows = [row for row in workers if row is not None]
         if self.budget is not None:
             from pytest_ragmetrics.judges.transports.budget import budget_line
 
-            return [budget_line(self.budget, [row["used"] for row in rows if row["used"]])]
+            return [budget_line(self.budget, [row.spent for row in rows if row.spent])]
         if self.forecast is None:
             return []
         for row in rows:
-            self.forecast.add(row["forecast"])
+            self.forecast.add(row.forecast or {})
         paths = [*self._settings.files().values(), *filter(None, [self._settings.history])]
         unwritten = [f"{path}: not written, this was a dry run" for path in paths]
         return [*self.forecast.summary(lost=len(workers) - len(rows)), *unwritten]
@@ -175,22 +214,18 @@ class RunCassette:
         except CacheError as error:
             raise pytest.UsageError(f"rag_cassette: {error}") from error
 
-    def to_row(self, cache: CachedTransport | None) -> dict[str, Any]:
+    def used(self, cache: CachedTransport | None) -> dict[str, Any] | None:
         """Return what a worker used, as JSON builtins, with the answers where the controller cannot read them."""
-        used = None
-        if cache is not None:
-            used = (cache.used if self._sent is None else cache.used_here).to_row()
-        return {"used": used, "left_out": self.left_out}
+        return None if cache is None else (cache.used if self._sent is None else cache.used_here).to_row()
 
-    def save(self, cache: CachedTransport, exit_status: int, workers: Sequence[WorkerRow | None]) -> list[str]:
+    def save(self, cache: CachedTransport, exit_status: int, workers: Sequence[FromWorker | None]) -> list[str]:
         """Write the cassette with what all processes used, unless it is replayed; return what to say of it."""
         from pytest_ragmetrics.cache.transport import Used
         from pytest_ragmetrics.core.errors import CacheError
 
         settings = self._settings
         complete = exit_status == pytest.ExitCode.OK and self.had_all_tests(workers)
-        used = [row["cassette"]["used"] for row in workers if row is not None]
-        others = [Used.from_row(row) for row in used if row]
+        others = [Used.from_row(row.used) for row in workers if row is not None and row.used]
         try:
             saved = cache.save(complete=complete, keep=settings.cassette_keep, others=others)
             edited = cache.edited(others)
@@ -204,7 +239,7 @@ class RunCassette:
         names = ", ".join(key[:8] for key in edited)
         return [*lines, f"{settings.cassette}: edited replies used: {len(edited):,} ({names})"] if edited else lines
 
-    def had_all_tests(self, workers: Sequence[WorkerRow | None] = ()) -> bool:
+    def had_all_tests(self, workers: Sequence[FromWorker | None] = ()) -> bool:
         """Say whether the run had all tests of the project: then an entry that it did not use is used by none.
 
         A worker that crashed may have used any entry.
@@ -213,5 +248,5 @@ class RunCassette:
         everywhere = config.args_source is not pytest.Config.ArgsSource.ARGS
         at_root = config.invocation_params.dir == config.rootpath
         narrowed = any(config.getoption(option, default=None) for option in NARROWING)
-        left_out = self.left_out or any(row is None or row["cassette"]["left_out"] for row in workers)
+        left_out = self.left_out or any(row is None or row.left_out for row in workers)
         return everywhere and at_root and not narrowed and not left_out

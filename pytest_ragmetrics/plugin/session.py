@@ -1,8 +1,7 @@
 """The session: what a pytest run offers to the metrics in one process, and what its processes send each other.
 
 It is made from the settings when pytest starts, and builds the engine when a judge or embedder is first needed. The
-controller of xdist sends its workers a mapping ``ragmetrics`` of JSON builtins in ``workerinput``; they answer with
-one in ``workeroutput``.
+controller of xdist sends each worker a ``ToWorker``, and gets a ``FromWorker`` back at its end.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,16 @@ from pytest_ragmetrics.plugin.reporting import (
     redact_failure,
     redact_report,
 )
-from pytest_ragmetrics.plugin.resources import RunCassette, Selection, SessionBudget, WorkerRow, selected_tests, skip
+from pytest_ragmetrics.plugin.resources import (
+    KEY,
+    FromWorker,
+    RunCassette,
+    Selection,
+    SessionBudget,
+    ToWorker,
+    selected_tests,
+    skip,
+)
 from pytest_ragmetrics.plugin.settings import Settings, judge_spec
 
 if TYPE_CHECKING:
@@ -173,13 +182,13 @@ class PytestSession:
         self._config = config
         self._hook = config.hook
         self._observers = Observers()
-        received = getattr(config, "workerinput", {}).get("ragmetrics", {})
+        received = ToWorker.of(config)
         workers: int | None = config.workerinput.get("workercount", 1) if self.is_worker else None  # type: ignore[attr-defined] # set by xdist
         #: Names the run, the same in the controller and all its workers.
-        self.run: str = received.get("run") or uuid.uuid4().hex
-        self._seed: str | None = received.get("seed")
+        self.run: str = received.run or uuid.uuid4().hex
+        self._seed: str | None = received.seed
         #: The folder that the workers on this machine share; the first that needs it makes it.
-        self.shared_folder: Path | None = Path(received["folder"]) if received.get("folder") else None
+        self.shared_folder: Path | None = Path(received.folder) if received.folder else None
         self._folder_lock: LockFile | None = None
         self._workers = workers or 1
         #: Whether requests are forecast and none is made.
@@ -198,8 +207,8 @@ class PytestSession:
         #: The tasks that each metric asked a judge, and how many tests were deselected.
         self._tasks: dict[str, set[str]] = {}
         self._deselected = 0
-        self._budget = SessionBudget(settings, workers=workers, file=received.get("budget"))
-        self._cassette = RunCassette(config, settings, received.get("cassette"))
+        self._budget = SessionBudget(settings, workers=workers, file=received.budget)
+        self._cassette = RunCassette(config, settings, received.cassette)
         self._judge: str | None = None
         self._votes: int | None = None
         #: The names in the module whose tests are collected, or whose test runs.
@@ -208,8 +217,10 @@ class PytestSession:
         #: What is wrong with the markers of functions, by the node that collects them.
         self._faults: dict[str, list[str]] = {}
         self._nodes: list[Any] = []
+        #: The sets of gates that a worker collected, as JSON builtins.
+        self.gates: Sequence[Any] = ()
         #: What each worker used; ``None`` for one that crashed.
-        self._worker_rows: list[WorkerRow | None] = []
+        self._worker_rows: list[FromWorker | None] = []
 
     # What the metrics ask for.
 
@@ -356,20 +367,20 @@ class PytestSession:
         settings = self.settings
         records = settings.cassette is not None and not self.dry_run
         rows = self._worker_rows
-        used = self._has_engine or any(row and row["cassette"]["used"] for row in rows)
+        used = self._has_engine or any(row and row.used for row in rows)
         lines = self._cassette.save(self.engine.cache, exit_status, rows) if records and used else []
         queue = self.engine.queue if self._has_engine else None
         batches = [] if queue is None else queue.summary(self.engine.cache.holds)
-        lines += [*self._given_up(rows), *self._shared([row["remote"] for row in rows if row])]
+        lines += [*self._given_up(rows), *self._shared([row.remote for row in rows if row])]
         return [*lines, *batches, *self._budget.notes(rows)]
 
     def selection(self, session: pytest.Session, exit_status: int) -> Selection:
         """Return which tests the run had, and what their metrics asked, once its workers have ended."""
-        rows = [self._to_history(), *(row["history"] for row in self._worker_rows if row)]
-        tasks: dict[str, set[str]] = {}
-        for name, asked in (item for row in rows for item in row["tasks"].items()):
-            tasks.setdefault(name, set()).update(asked)
-        deselected = max(row["deselected"] for row in rows)
+        rows = [row for row in self._worker_rows if row]
+        tasks = {name: {*asked} for name, asked in self._tasks.items()}
+        for name, told in (item for row in rows for item in row.tasks.items()):
+            tasks.setdefault(name, set()).update(told)
+        deselected = max(self._deselected, *(row.deselected for row in rows), 0)
         paths, partial = selected_tests(self._config, exit_status=exit_status, deselected=deselected)
         if not partial and (session.shouldfail or session.shouldstop or None in self._worker_rows):
             partial = "the run stopped early"
@@ -529,13 +540,7 @@ class PytestSession:
     def pytest_sessionfinish(self) -> None:
         """Tell the controller what this worker used."""
         if self.is_worker:
-            cache = self.engine.cache if self._has_engine else None
-            row = {"cassette": self._cassette.to_row(cache), "budget": self._budget.to_row()}
-            remote = self.engine.remote if self._has_engine else None
-            row["history"] = self._to_history()
-            row["remote"] = {} if remote is None else remote.final_counts()
-            row["attempts"] = self._attempts()
-            self._config.workeroutput["ragmetrics"] = row  # type: ignore[attr-defined] # set by xdist
+            self._config.workeroutput[KEY] = asdict(self._told())  # type: ignore[attr-defined] # set by xdist
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -549,24 +554,38 @@ class PytestSession:
             with suppress(OSError):
                 self._folder_lock = run_lock(self.shared_folder)
         spec, budget = node.gateway.spec, self._budget.budget
-        node.workerinput["ragmetrics"] = {
-            "run": self.run,
-            "seed": self.seed,
-            "folder": str(self.shared_folder) if spec.popen else None,
-            "budget": None if budget is None else str(budget.file),
-            "cassette": self._cassette.entries_for(spec),
-        }
+        told = ToWorker(
+            run=self.run,
+            seed=self.seed,
+            folder=str(self.shared_folder) if spec.popen else None,
+            budget=None if budget is None else str(budget.file),
+            cassette=self._cassette.entries_for(spec),
+        )
+        node.workerinput[KEY] = asdict(told)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Add what a worker used, once; one that crashed did not send it."""
         if node in self._nodes:
             self._nodes.remove(node)
-            self._worker_rows.append(getattr(node, "workeroutput", {}).get("ragmetrics"))
+            self._worker_rows.append(FromWorker.of(node))
 
-    def _to_history(self) -> dict[str, Any]:
-        """Return what a worker knows of the run that its reports do not say, as JSON builtins."""
-        return {"tasks": {name: sorted(tasks) for name, tasks in self._tasks.items()}, "deselected": self._deselected}
+    def _told(self) -> FromWorker:
+        """Return what this process knows of the run that its reports do not say."""
+        cache = self.engine.cache if self._has_engine else None
+        remote = self.engine.remote if self._has_engine else None
+        budget, forecast = self._budget.budget, self._budget.forecast
+        return FromWorker(
+            tasks={name: sorted(tasks) for name, tasks in self._tasks.items()},
+            deselected=self._deselected,
+            left_out=self._cassette.left_out,
+            used=self._cassette.used(cache),
+            spent=None if budget is None else budget.own_row(),
+            forecast=None if forecast is None else forecast.to_row(),
+            remote={} if remote is None else remote.final_counts(),
+            attempts=self._attempts(),
+            gates=self.gates,
+        )
 
     @property
     def _has_engine(self) -> bool:
@@ -577,9 +596,9 @@ class PytestSession:
         limiter = self.engine.limiter if self._has_engine else None
         return {} if limiter is None else {"sent": limiter.sent, "given up": limiter.given_up}
 
-    def _given_up(self, rows: Sequence[Mapping[str, Any] | None]) -> list[str]:
+    def _given_up(self, rows: Sequence[FromWorker | None]) -> list[str]:
         """Return the line on requests that were given up, in all processes."""
-        found = sum((Counter(row["attempts"]) for row in rows if row), Counter(self._attempts()))
+        found = sum((Counter(row.attempts) for row in rows if row), Counter(self._attempts()))
         if not found["given up"]:
             return []
         from pytest_ragmetrics.runs.wording.figures import counted

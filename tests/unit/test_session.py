@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_ragmetrics.plugin.resources import NARROWING, PARTS, RunCassette, SessionBudget
+from pytest_ragmetrics.plugin.resources import NARROWING, PARTS, FromWorker, RunCassette, SessionBudget
 from pytest_ragmetrics.plugin.session import function_of, marked_judge, marked_votes
 
 ROOT = Path("/project")
@@ -74,12 +74,12 @@ def test_a_skipped_test_is_left_out(when: str, outcome: str, extra: dict[str, st
 
 @pytest.mark.parametrize(
     ("row", "whole"),
-    [({"used": None, "left_out": 0}, True), ({"used": None, "left_out": 2}, False), (None, False)],
+    [(FromWorker(), True), (FromWorker(left_out=2), False), (None, False)],
     ids=["whole", "with deselected tests", "crashed"],
 )
-def test_every_worker_counts(row: dict[str, Any] | None, whole: bool) -> None:
+def test_every_worker_counts(row: FromWorker | None, whole: bool) -> None:
     """Tests that a worker left out are missing, and one that crashed may have used any entry."""
-    assert cassette().had_all_tests([row and {"cassette": row}]) is whole
+    assert cassette().had_all_tests([row]) is whole
 
 
 @pytest.mark.parametrize(

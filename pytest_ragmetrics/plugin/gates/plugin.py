@@ -52,9 +52,9 @@ class GatePlugin:
         self._sets.setdefault(function, gated)
         tests += [item for item in self._items(gated, tests[0].parent) if item.name in self._asked]
 
-    def add(self, rows: list[Any]) -> None:
+    def add(self, rows: Sequence[Any]) -> None:
         """Add the gates of a worker: all of them send the same."""
-        for gated in load(list[GatedSet], rows, place="ragmetrics_gates"):
+        for gated in load(list[GatedSet], rows, place="gates"):
             self._sets.setdefault(gated.function, gated)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -117,10 +117,11 @@ class GatePlugin:
                 report.longrepr = (file, (line or 0) + 1, report.longrepr[2])
         return report
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Send the gates of a worker to the controller."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Have the session of a worker send its gates to the controller."""
         if self._session.is_worker:
-            session.config.workeroutput["ragmetrics_gates"] = dump(list(self._sets.values()))  # type: ignore[attr-defined] # set by xdist
+            self._session.gates = dump(list(self._sets.values()))
 
     def report(self, session: pytest.Session) -> None:
         """Report the gates that workers sent, each like a test that ran here."""
