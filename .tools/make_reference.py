@@ -6,7 +6,6 @@ compares them with what this module makes. What they say is in docstrings, signa
 
 from __future__ import annotations
 
-import argparse
 import ast
 import doctest
 import inspect
@@ -20,9 +19,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
 
+import click
+
 import pytest_ragmetrics
 from pytest_ragmetrics import cli, metrics, plugin
-from pytest_ragmetrics.cli.command import Command
+from pytest_ragmetrics.cli.command import Argument
 from pytest_ragmetrics.cli.docs import FOLDER, Page, pages
 from pytest_ragmetrics.cli.metrics import metrics_json
 from pytest_ragmetrics.core.public_names import module_of_names
@@ -425,26 +426,38 @@ def commands_page() -> str:
         "The commands of `ragmetrics`, which is also `python -m pytest_ragmetrics`.",
         "A command exits with 0, with 1 after an error or a failed check, with 2 for wrong arguments, and with 130 "
         "after Ctrl-C.",
-        *(text for command in cli.COMMANDS for text in _command(command, "ragmetrics")),
+        *(_command(name, command) for name, command in commands()),
     )
 
 
-def _command(command: Command, before: str) -> Iterator[str]:
-    parser = argparse.ArgumentParser(prog=f"{before} {command.name}")
-    command.configure(parser)
-    rows = [(_argument(action), action.help or "") for action in parser._actions if action.dest != "help"]
-    listed = _table(rows) if rows else None
-    yield _entry(2, _code(parser.prog), command.help, listed, also=[parser.prog.partition(" ")[2]])
-    for inner in command.commands:
-        yield from _command(inner, parser.prog)
+def commands(of: click.Group = cli.COMMANDS, before: str = "ragmetrics") -> Iterator[tuple[str, click.Command]]:
+    """Yield the commands with those that they contain, each after its name."""
+    for name, listed in of.commands.items():
+        command = cli.load(name) if of is cli.COMMANDS else listed
+        yield f"{before} {name}", command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{before} {name}")
 
 
-def _argument(action: argparse.Action) -> str:
-    values = action.metavar or ("\\|".join(map(str, action.choices)) if action.choices else action.dest.upper())
-    value = " ".join(values) if isinstance(values, tuple) else values
-    if not action.option_strings:
-        return _code(f"[{value}]" if action.nargs in ("?", "*") else value)
-    return _code(*(name if action.nargs == 0 else f"{name} {value}" for name in action.option_strings))
+def _command(name: str, command: click.Command) -> str:
+    rows = [
+        (_argument(param), param.help or "") for param in command.params if isinstance(param, Argument | click.Option)
+    ]
+    return _entry(
+        2,
+        _code(name),
+        command.help,
+        _table(rows) if rows else None,
+        also=[name.partition(" ")[2]],
+    )
+
+
+def _argument(param: Argument | click.Option) -> str:
+    choices = param.type.choices if isinstance(param.type, click.Choice) else ()
+    value = param.metavar or "\\|".join(choices) or str(param.name).upper()
+    if isinstance(param, Argument):
+        return _code(value)
+    return _code(*(name if param.is_flag else f"{name} {value}" for name in param.opts))
 
 
 # Lists of topics.

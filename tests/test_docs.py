@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from make_reference import COMMAND, fixtures, hooks, lists, reference
+from make_reference import COMMAND, commands, fixtures, hooks, lists, reference
 
 import pytest_ragmetrics
 from pytest_ragmetrics import cli, metrics
-from pytest_ragmetrics.cli.command import Command
 from pytest_ragmetrics.cli.docs import FOLDER, Page, pages, topic_text
 from pytest_ragmetrics.core.public_names import module_of_names
 from pytest_ragmetrics.core.sample import ALIASES, CAMEL_CASE, FIELDS, TALKS
@@ -160,13 +159,6 @@ def test_examples_of_the_reference_import_what_they_use() -> None:
     assert len(re.findall("^```pycon\n>>> from ", text, re.MULTILINE)) > 80
 
 
-def commands(of: tuple[Command, ...] = cli.COMMANDS, before: str = "ragmetrics") -> Iterator[str]:
-    """Yield the commands with those that they contain."""
-    for command in of:
-        yield f"{before} {command.name}"
-        yield from commands(command.commands, f"{before} {command.name}")
-
-
 NAMES = {
     "metric": [name for kind in built_in_metrics() for name in (kind.__name__, kind.name, *kind.aliases)],
     "option": [name for it in OPTIONS for name in (it.flag, it.environment, it.name if it.in_ini else None) if name],
@@ -175,8 +167,14 @@ NAMES = {
     "hook": [name for name, _ in hooks()],
     "public name": [*module_of_names(pytest_ragmetrics.__name__), *module_of_names(metrics.__name__)],
     "task": [name for name in vars(tasks) if name[0].isupper() and isinstance(getattr(tasks, name), type)],
-    "command": list(commands()),
+    "command": [name for name, _ in commands()],
 }
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    """The list imports none of them."""
+    listed = {name: command.short_help for name, command in cli.COMMANDS.commands.items()}
+    assert listed == {name: cli.load(name).help for name in listed}
 
 
 @pytest.mark.parametrize("what", NAMES)
@@ -274,7 +272,7 @@ def test_what_is_no_topic_leads_to_those_that_are(topic: str, said: str, capsys:
 def test_a_page_goes_to_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """At a terminal the pager of Python shows it alone; nothing can where a shell closed the output by ``>&-``."""
     paged: list[str] = []
-    monkeypatch.setattr("pydoc.pager", paged.append)
+    monkeypatch.setattr("click.echo_via_pager", paged.append)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert cli.main(["docs", "secrets"]) == 0
     assert paged[0].startswith("# Secrets")

@@ -2,32 +2,62 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
-from pytest_ragmetrics import __version__
-from pytest_ragmetrics.cli.cache import CACHE
-from pytest_ragmetrics.cli.calibrate import CALIBRATE
-from pytest_ragmetrics.cli.command import Command, CommandResult, write
-from pytest_ragmetrics.cli.docs import DOCS
-from pytest_ragmetrics.cli.doctor import DOCTOR
-from pytest_ragmetrics.cli.generate.command import GENERATE
-from pytest_ragmetrics.cli.init import INIT
-from pytest_ragmetrics.cli.label import LABEL
-from pytest_ragmetrics.cli.metrics import METRICS_COMMAND
-from pytest_ragmetrics.cli.probe import PROBE
-from pytest_ragmetrics.cli.report import REPORT
-from pytest_ragmetrics.cli.score import SCORE
-from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
+import click
 
-#: Every command there is.
-COMMANDS = (INIT, DOCS, DOCTOR, PROBE, CACHE, GENERATE, LABEL, CALIBRATE, METRICS_COMMAND, SCORE, REPORT)
+from pytest_ragmetrics.cli.command import CommandResult, write
+from pytest_ragmetrics.core.errors import RagMetricsError
 
+# Their docstrings, so that the list of all commands imports none.
+_SUMMARIES = {
+    "init": "Write an example test and the settings for it; what is there already is left as it is.",
+    "docs": "Show the documentation: a page, or the entry of a metric, an option or another name.",
+    "doctor": "Look for what keeps a judge from judging, with one request; exit with status 1 if there is something.",
+    "probe": "Ask a judge questions whose answers are known: how often it is right, and what deceives it.",
+    "cache": "Tend the answers kept on this machine.",
+    "generate": "Write a first golden set: questions about documents, with answers and the passages that support them.",
+    "label": "Label answers of a run as good (1) or bad (0), for ragmetrics calibrate and Evaluation.corrected_mean().",
+    "calibrate": "Say how far the scores of a judge agree with the labels of people, and which threshold suits them.",
+    "metrics": "Print the table of metrics, in a terminal as much of it as fits.",
+    "score": "Score logged answers of any number into a file, for load_scores() and ragmetrics report.",
+    "report": "Make pages, summaries and comparisons of the JSON files of runs.",
+}
 # The status of a shell after SIGINT.
 _INTERRUPTED = 130
+
+
+class _Commands(click.Group):
+    """Commands that are listed without being imported."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Import the command that is run."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else load(name), rest
+
+
+def load(name: str) -> click.Command:
+    """Return a command of this package, imported from the module of its name."""
+    place = "generate.command" if name == "generate" else name
+    found: click.Command = import_module(f"{__name__}.{place}").run
+    return found
+
+
+#: Every command there is.
+COMMANDS = _Commands(
+    "ragmetrics",
+    help="Tend what pytest-ragmetrics keeps and compares.",
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    commands=[click.Command(name, short_help=summary) for name, summary in _SUMMARIES.items()],
+)
+click.version_option(package_name="pytest-ragmetrics", message="%(prog)s %(version)s")(COMMANDS)
 
 
 def main(argv: Sequence[str] | None = None, *, prog: str = "ragmetrics") -> int:
@@ -38,20 +68,19 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "ragmetrics") -> int:
     """
     if sys.stdout is None:  # closed by who started the command; its exit status is still wanted
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
-    parser = argparse.ArgumentParser(prog=prog, description="Tend what pytest-ragmetrics keeps and compares.")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    _add(parser, COMMANDS)
-    arguments = parser.parse_args(argv)
     try:
-        found = arguments.run(arguments)
-    except ArgumentError as error:
-        arguments.refuse(str(error))  # raises SystemExit
+        found = COMMANDS.main(argv, prog, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from None
+    except click.Abort:
+        write(sys.stderr, "ragmetrics: interrupted\n")
+        return _INTERRUPTED
     except (RagMetricsError, OSError) as error:
         write(sys.stderr, f"ragmetrics: {error}\n")
         return 1
-    except KeyboardInterrupt:
-        write(sys.stderr, "\nragmetrics: interrupted\n")
-        return _INTERRUPTED
+    if isinstance(found, int):  # of --help and --version
+        return found
     result = found if isinstance(found, CommandResult) else CommandResult(lines=found, status=0)
     return result.status if _printed(result.lines) else 1
 
@@ -68,14 +97,3 @@ def _printed(lines: Sequence[str]) -> bool:
             write(sys.stderr, f"ragmetrics: standard output: {error}\n")
         return False
     return True
-
-
-def _add(parser: argparse.ArgumentParser, commands: Sequence[Command]) -> None:
-    choices = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in commands:
-        chosen = choices.add_parser(command.name, help=command.help, description=command.help)
-        command.configure(chosen)
-        if command.run is not None:
-            chosen.set_defaults(run=command.run, refuse=chosen.error)
-        if command.commands:
-            _add(chosen, command.commands)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+
+import click
 
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.folder import FOLDER, VARIABLE, default_folder
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.cli.command import Command, checked, fitted, terminal_width, write
+from pytest_ragmetrics.cli.command import PATH, Arguments, Checked, argument, command, fitted, terminal_width, write
 from pytest_ragmetrics.core.errors import CacheError, RagMetricsError
 from pytest_ragmetrics.runs.wording.figures import counted, text_table
 from pytest_ragmetrics.text.unicode import printable
@@ -47,69 +48,77 @@ def read_age(text: str) -> timedelta:
         raise ValueError(f"{text!r} is longer than can be counted") from error
 
 
-def _describe(store: Store, _: Namespace) -> list[str]:
-    contents = store.contents()
-    kib = contents.size / 1024
-    size = f"{kib:,.0f} KiB" if kib < 1024 else f"{kib / 1024:,.1f} MiB"  # noqa: PLR2004 - KiB in a MiB
-    lines = [f"{store.folder}: {counted(contents.entries, 'entry')}, {size}"]
-    if contents.oldest and contents.newest:
-        tokens = f"{contents.prompt_tokens:,} prompt and {contents.completion_tokens:,} completion tokens"
-        lines.append(f"made {contents.oldest:%Y-%m-%d} to {contents.newest:%Y-%m-%d}, for {tokens}")
-        rows = [
-            ("", printable(task), printable(model), f"{count:,}") for (task, model), count in contents.kinds.items()
+@click.group("cache", no_args_is_help=False)
+@click.option(
+    "--dir",
+    "folder",
+    type=PATH,
+    metavar="DIR",
+    help=f"the folder of the cache (default: ${VARIABLE}, else {FOLDER} here or above)",
+)
+def run(**_: object) -> None:
+    """Tend the answers kept on this machine."""
+
+
+@run.result_callback()
+def _fit(lines: Sequence[str], **_: object) -> list[str]:
+    return fitted(lines)
+
+
+@contextmanager
+def _store(arguments: Arguments, *, made: bool = False) -> Iterator[Store]:
+    """Open the store of the arguments; raise ``CacheError`` where there is none and none is ``made``."""
+    with Store(
+        arguments.folder or default_folder(), warn=lambda text: write(sys.stderr, f"ragmetrics: {text}\n")
+    ) as store:
+        if not made and not store.exists():
+            raise CacheError(f"{store.folder}: there is no cache")
+        yield store
+
+
+@run.add_command
+@command("stats")
+def _stats(arguments: Arguments) -> list[str]:
+    """Say what the cache contains."""
+    with _store(arguments) as store:
+        contents = store.contents()
+        kib = contents.size / 1024
+        size = f"{kib:,.0f} KiB" if kib < 1024 else f"{kib / 1024:,.1f} MiB"  # noqa: PLR2004 - KiB in a MiB
+        lines = [f"{store.folder}: {counted(contents.entries, 'entry')}, {size}"]
+        if contents.oldest and contents.newest:
+            tokens = f"{contents.prompt_tokens:,} prompt and {contents.completion_tokens:,} completion tokens"
+            lines.append(f"made {contents.oldest:%Y-%m-%d} to {contents.newest:%Y-%m-%d}, for {tokens}")
+            rows = [
+                ("", printable(task), printable(model), f"{count:,}") for (task, model), count in contents.kinds.items()
+            ]
+            lines += text_table(rows, width=terminal_width(), left=3)
+        return [
+            *lines,
+            *(f"  {file.name} was moved aside: it cannot be read; `clear` drops it" for file in store.aside()),
         ]
-        lines += text_table(rows, width=terminal_width(), left=3)
-    return [*lines, *(f"  {file.name} was moved aside: it cannot be read; `clear` drops it" for file in store.aside())]
 
 
-def _verify(store: Store, arguments: Namespace) -> list[str]:
-    if arguments.remove:
-        store.mend()
-    faults = store.verify()
-    lines = [f"{printable(fault.key)}: {fault.problem}" for fault in faults]
-    if not faults:
-        redacted = sum(bool(entry.redacted) for entry in store)
-        unseen = f"; {redacted:,} redacted, which are checked where they are used" if redacted else ""
-        return [f"{store.folder}: {counted(store.count(), 'entry')}, all sound{unseen}"]
-    if arguments.remove:
-        store.remove(faults)
-        return [*lines, f"{store.folder}: removed {counted(len(faults), 'entry')}"]
-    raise CacheError("\n".join([*lines, f"{store.folder}: {len(faults)} unsound; --remove drops them"]))
-
-
-def _prune(store: Store, arguments: Namespace) -> list[str]:
-    try:
-        limit = datetime.now(timezone.utc) - arguments.older_than
-    except OverflowError:
-        limit = datetime.min.replace(tzinfo=timezone.utc)
-    dropped = store.prune(limit)
-    return [f"{store.folder}: dropped {counted(dropped, 'entry')}, kept {store.count()}"]
-
-
-def _export(store: Store, arguments: Namespace) -> list[str]:
-    file, entries = arguments.file, {entry.key: entry for entry in store}
-    if faults := [f"{key}: {problem}" for key, entry in entries.items() if (problem := entry.problem())]:
-        to_do = "`ragmetrics cache verify --remove` drops what is unsound"
-        raise CacheError("\n".join([*faults, f"{file}: NOT written; {to_do}"]))
-    saved = Cassette(file).save(entries, complete=True)
-    if saved.refused:
-        msg = "\n".join([*map(str, saved.refused), f"{file}: written without them, {counted(saved.entries, 'entry')}"])
-        raise CacheError(msg)
-    return [f"{file}: {counted(saved.entries, 'entry')}"]
-
-
-def _import(store: Store, arguments: Namespace) -> list[str]:
-    lines = []
-    for file in arguments.files:
-        if not file.exists():
-            raise CacheError(f"{file}: there is no such cassette")
-        entries = Cassette(file).entries
-        kept = store.get_many(tuple(entries))
-        # Of two entries with one key the later one is kept.
-        news = [entry for key, entry in entries.items() if key not in kept or entry.made_at > kept[key].made_at]
-        store.put_many(news)
-        lines.append(f"{file}: took {len(news)} of {counted(len(entries), 'entry')}")
-    return lines
+@run.add_command
+@command("verify")
+@click.option("--remove", is_flag=True, help="drop what is unsound")
+@argument("cassette", required=False, metavar="[CASSETTE]", help="check this file instead of the local cache")
+def _verify(arguments: Arguments) -> list[str]:
+    """Check the database and every entry, or those of a cassette."""
+    if arguments.cassette is not None:
+        return _verify_cassette(arguments.cassette)
+    with _store(arguments) as store:
+        if arguments.remove:
+            store.mend()
+        faults = store.verify()
+        lines = [f"{printable(fault.key)}: {fault.problem}" for fault in faults]
+        if not faults:
+            redacted = sum(bool(entry.redacted) for entry in store)
+            unseen = f"; {redacted:,} redacted, which are checked where they are used" if redacted else ""
+            return [f"{store.folder}: {counted(store.count(), 'entry')}, all sound{unseen}"]
+        if arguments.remove:
+            store.remove(faults)
+            return [*lines, f"{store.folder}: removed {counted(len(faults), 'entry')}"]
+        raise CacheError("\n".join([*lines, f"{store.folder}: {len(faults)} unsound; --remove drops them"]))
 
 
 def _verify_cassette(file: Path) -> list[str]:
@@ -124,66 +133,61 @@ def _verify_cassette(file: Path) -> list[str]:
     return [f"{file}: {counted(count, 'entry')}, all sound{unseen}"]
 
 
-def _warn(text: str) -> None:
-    write(sys.stderr, f"ragmetrics: {text}\n")
+@run.add_command
+@command("prune")
+@click.option("--older-than", type=Checked(read_age), required=True, metavar="AGE", help="such as 12h, 30d or 8w")
+def _prune(arguments: Arguments) -> list[str]:
+    """Drop the entries made longer ago than an age."""
+    with _store(arguments) as store:
+        try:
+            limit = datetime.now(timezone.utc) - arguments.older_than
+        except OverflowError:
+            limit = datetime.min.replace(tzinfo=timezone.utc)
+        dropped = store.prune(limit)
+        return [f"{store.folder}: dropped {counted(dropped, 'entry')}, kept {store.count()}"]
 
 
-def _action(
-    name: str, summary: str, work: Callable[[Store, Namespace], Sequence[str]], *names: str, **options: Any
-) -> Command:
-    """Return the command of work on the store, with the argument that it takes, if any."""
-
-    def run(arguments: Namespace) -> Sequence[str]:
-        if getattr(arguments, "cassette", None) is not None:
-            return _verify_cassette(arguments.cassette)
-        with Store(arguments.dir or default_folder(), warn=_warn) as store:
-            if work is not _import and not store.exists():
-                raise CacheError(f"{store.folder}: there is no cache")
-            return fitted(work(store, arguments))
-
-    def configure(parser: ArgumentParser) -> None:
-        if names:
-            parser.add_argument(*names, **options)
-        if work is _verify:
-            parser.add_argument(
-                "cassette", nargs="?", type=Path, metavar="CASSETTE", help="check this file instead of the local cache"
+@run.add_command
+@command("export")
+@argument("file", metavar="FILE", help="the cassette")
+def _export(arguments: Arguments) -> list[str]:
+    """Write all entries into a cassette."""
+    with _store(arguments) as store:
+        file, entries = arguments.file, {entry.key: entry for entry in store}
+        if faults := [f"{key}: {problem}" for key, entry in entries.items() if (problem := entry.problem())]:
+            to_do = "`ragmetrics cache verify --remove` drops what is unsound"
+            raise CacheError("\n".join([*faults, f"{file}: NOT written; {to_do}"]))
+        saved = Cassette(file).save(entries, complete=True)
+        if saved.refused:
+            msg = "\n".join(
+                [*map(str, saved.refused), f"{file}: written without them, {counted(saved.entries, 'entry')}"]
             )
+            raise CacheError(msg)
+        return [f"{file}: {counted(saved.entries, 'entry')}"]
 
-    return Command(name=name, help=summary, run=run, configure=configure)
+
+@run.add_command
+@command("import")
+@argument("files", nargs=-1, required=True, metavar="FILE...", help="the cassettes")
+def _import(arguments: Arguments) -> list[str]:
+    """Take over the entries of cassettes."""
+    with _store(arguments, made=True) as store:
+        lines = []
+        for file in arguments.files:
+            if not file.exists():
+                raise CacheError(f"{file}: there is no such cassette")
+            entries = Cassette(file).entries
+            kept = store.get_many(tuple(entries))
+            # Of two entries with one key the later one is kept.
+            news = [entry for key, entry in entries.items() if key not in kept or entry.made_at > kept[key].made_at]
+            store.put_many(news)
+            lines.append(f"{file}: took {len(news)} of {counted(len(entries), 'entry')}")
+        return lines
 
 
-CACHE = Command(
-    name="cache",
-    help="Tend the answers kept on this machine.",
-    configure=lambda parser: parser.add_argument(
-        "--dir", type=Path, help=f"the folder of the cache (default: ${VARIABLE}, else {FOLDER} here or above)"
-    ),
-    commands=(
-        _action("stats", "Say what the cache contains.", _describe),
-        _action(
-            "verify",
-            "Check the database and every entry, or those of a cassette.",
-            _verify,
-            "--remove",
-            action="store_true",
-            help="drop what is unsound",
-        ),
-        _action(
-            "prune",
-            "Drop the entries made longer ago than an age.",
-            _prune,
-            "--older-than",
-            type=checked(read_age),
-            required=True,
-            metavar="AGE",
-            help="such as 12h, 30d or 8w",
-        ),
-        _action("export", "Write all entries into a cassette.", _export, "file", type=Path, metavar="FILE"),
-        _action(
-            "import", "Take over the entries of cassettes.", _import, "files", type=Path, metavar="FILE", nargs="+"
-        ),
-        _action(
-            "clear", "Drop everything.", lambda store, _: [f"{store.folder}: dropped {counted(store.clear(), 'entry')}"]
-        ),
-    ),
-)
+@run.add_command
+@command("clear")
+def _clear(arguments: Arguments) -> list[str]:
+    """Drop everything."""
+    with _store(arguments) as store:
+        return [f"{store.folder}: dropped {counted(store.clear(), 'entry')}"]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from pytest_ragmetrics.cli.cache import answers_folder
 from pytest_ragmetrics.cli.command import (
-    Command,
+    FINITE,
+    Arguments,
+    Checked,
     CommandResult,
-    checked,
-    count,
+    Count,
+    Number,
+    argument,
+    command,
     fitted,
-    number,
+    html_option,
     output,
-    take_scoring,
-    with_local_modules,
+    scoring_options,
 )
 from pytest_ragmetrics.core.errors import ArgumentError
 from pytest_ragmetrics.core.files import write_atomically
@@ -25,8 +29,71 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.evaluation.calibration.result import Calibration
 
 
-@with_local_modules
-def _calibrate(arguments: argparse.Namespace) -> CommandResult:
+def _metric(text: str) -> str:
+    from pytest_ragmetrics.metrics.registry import metric_named
+
+    metric_named(text)
+    return text
+
+
+@command("calibrate")
+@argument(
+    "file",
+    metavar="FILE",
+    help="labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one; "
+    "or the marks that the page of a report saved",
+)
+@click.option("--limit", type=Count(1), metavar="N", help="take the first N rows")
+@click.option("--label-field", default="label", metavar="NAME", help="the field of the label (default: label)")
+@click.option(
+    "--label-scale",
+    type=FINITE,
+    nargs=2,
+    default=(0.0, 1.0),
+    metavar="LOW HIGH",
+    help="the worst and the best label (default: 0 1)",
+)
+@click.option("--good-from", type=FINITE, metavar="X", help="the lowest label of a good answer (default: the middle)")
+@click.option(
+    "--group-field",
+    metavar="NAME",
+    help="names what rows have in common, such as their source (default: group, else cluster)",
+)
+@click.option("--metric", type=Checked(_metric), required=True, metavar="NAME", help="see ragmetrics metrics")
+@scoring_options(seed="of the folds and resamples")
+@click.option(
+    "--threshold", type=FINITE, metavar="T", help="the score at which an answer passes (default: the suggested)"
+)
+@click.option(
+    "--aim",
+    type=click.Choice(("balanced-accuracy", "kappa")),
+    default="balanced-accuracy",
+    help="what a threshold is suggested for (default: balanced-accuracy)",
+)
+@click.option(
+    "--min-kappa",
+    type=Number(-1, 1),
+    metavar="X",
+    help="exit with status 1 if the lower end of the interval of Cohen's kappa is below X, or a row is unscored",
+)
+@click.option(
+    "--by",
+    type=click.Choice(("bound", "estimate")),
+    default="bound",
+    help="compare the lower end of the interval with --min-kappa (default), or the estimate alone",
+)
+@click.option("--skip-unscored", is_flag=True, help="let --min-kappa pass over unscored rows")
+@click.option(
+    "--vacuous",
+    type=click.Choice(("skip", "count")),
+    default="skip",
+    help="leave answers with nothing to check out of all figures, or count their scores (default: skip)",
+)
+@html_option(help="write a page")
+@click.option("--json", type=output(), metavar="FILE", help="write the figures, for Evaluation.corrected_mean()")
+@click.option("--worst", type=Count(1), default=10, metavar="N", help="disagreements to show (default: 10)")
+def run(arguments: Arguments) -> CommandResult:
+    """Say how far the scores of a judge agree with the labels of people, and which threshold suits them."""
     from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines, floor_line
 
     if (marked := _marked(arguments)) is not None:
@@ -41,7 +108,7 @@ def _calibrate(arguments: argparse.Namespace) -> CommandResult:
     return CommandResult(lines=fitted(lines), status=int(bool(faults)))
 
 
-def _marked(arguments: argparse.Namespace) -> list[str] | None:
+def _marked(arguments: Arguments) -> list[str] | None:
     """Return the lines on a file that has marks of findings alone, ``None`` for one with answers."""
     from pytest_ragmetrics.evaluation.calibration.marks import marked_verdicts, read_labelled
     from pytest_ragmetrics.evaluation.calibration.result import CalibrationError
@@ -61,7 +128,7 @@ def _marked(arguments: argparse.Namespace) -> list[str] | None:
     return lines
 
 
-def _measured(arguments: argparse.Namespace) -> Calibration:
+def _measured(arguments: Arguments) -> Calibration:
     from pytest_ragmetrics.evaluation.calibration.calibrate import calibrate
     from pytest_ragmetrics.evaluation.calibration.result import CalibrationError, LabelScale
 
@@ -95,7 +162,7 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
         raise CalibrationError(f"{arguments.file}: {error}") from error
 
 
-def _written(arguments: argparse.Namespace, found: Calibration) -> list[str]:
+def _written(arguments: Arguments, found: Calibration) -> list[str]:
     from pytest_ragmetrics.report.page import render_calibration
 
     texts = {}
@@ -106,47 +173,3 @@ def _written(arguments: argparse.Namespace, found: Calibration) -> list[str]:
     for path, text in texts.items():
         write_atomically(path, text)
     return [f"{path}: written" for path in texts]
-
-
-def _metric(text: str) -> str:
-    from pytest_ragmetrics.metrics.registry import metric_named
-
-    metric_named(text)
-    return text
-
-
-def _configure(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    answers = "labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one; "
-    answers += "or the marks that the page of a report saved"
-    add("file", type=Path, metavar="FILE", help=answers)
-    add("--limit", type=count(), metavar="N", help="take the first N rows")
-    add("--label-field", default="label", metavar="NAME", help="the field of the label (default: label)")
-    scale = "the worst and the best label (default: 0 1)"
-    add("--label-scale", type=number(), nargs=2, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help=scale)
-    add("--good-from", type=number(), metavar="X", help="the lowest label of a good answer (default: the middle)")
-    group = "names what rows have in common, such as their source (default: group, else cluster)"
-    add("--group-field", metavar="NAME", help=group)
-    add("--metric", type=checked(_metric), required=True, metavar="NAME", help="see ragmetrics metrics")
-    take_scoring(parser, seed="of the folds and resamples")
-    add("--threshold", type=number(), metavar="T", help="the score at which an answer passes (default: the suggested)")
-    aim = "what a threshold is suggested for (default: %(default)s)"
-    add("--aim", choices=("balanced-accuracy", "kappa"), default="balanced-accuracy", help=aim)
-    floor = "exit with status 1 if the lower end of the interval of Cohen's kappa is below X, or a row is unscored"
-    add("--min-kappa", type=number(-1, 1), metavar="X", help=floor)
-    by = "compare the lower end of the interval with --min-kappa (default), or the estimate alone"
-    add("--by", choices=("bound", "estimate"), default="bound", help=by)
-    add("--skip-unscored", action="store_true", help="let --min-kappa pass over unscored rows")
-    counts = "leave answers with nothing to check out of all figures, or count their scores (default: %(default)s)"
-    add("--vacuous", choices=("skip", "count"), default="skip", help=counts)
-    add("--html", type=output(".html"), metavar="FILE.html", help="write a page")
-    add("--json", type=output(), metavar="FILE", help="write the figures, for Evaluation.corrected_mean()")
-    add("--worst", type=count(), default=10, metavar="N", help="disagreements to show (default: %(default)s)")
-
-
-CALIBRATE = Command(
-    "calibrate",
-    "Say how far the scores of a judge agree with the labels of people, and which threshold suits them.",
-    _calibrate,
-    _configure,
-)

@@ -1,9 +1,9 @@
-"""What a command is, and the readers of arguments that several commands have."""
+"""What the commands have in common: what makes one of a function, the types of options, and how lines are printed."""
 
 from __future__ import annotations
 
-import argparse
 import functools
+import inspect
 import json
 import math
 import os
@@ -11,15 +11,22 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO, TypeVar
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TextIO
+
+import click
 
 from pytest_ragmetrics.core import files as paths
-from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns
+from pytest_ragmetrics.core.errors import ArgumentError
 from pytest_ragmetrics.judges.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.judges.specs import check_spec, names_module
 from pytest_ragmetrics.text.unicode import printable_lines
+
+
+class Arguments(SimpleNamespace):
+    """The values of arguments and options by their names."""
 
 
 class CommandResult(NamedTuple):
@@ -29,43 +36,110 @@ class CommandResult(NamedTuple):
     status: int
 
 
-Work = Callable[[argparse.Namespace], Sequence[str] | CommandResult]
-
-
-class Command(NamedTuple):
-    """One command: its name, its arguments, and the function that returns the lines to print."""
-
-    name: str
-    help: str
-    run: Work | None = None
-    configure: Callable[[argparse.ArgumentParser], object] = lambda _: None
-    commands: tuple[Command, ...] = ()
-
-
-T = TypeVar("T")
+Work = Callable[[Arguments], Sequence[str] | CommandResult]
+Decorator = Callable[[Work], Work]
 
 #: The judges that a command takes by name.
 JUDGES = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY or panel:SPEC,SPEC,SPEC"
 # The longest whole number that is taken.
 _DIGITS = 9
+PATH = click.Path(path_type=Path)
 
 
-def checked(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a reader of arguments whose ``ValueError`` or ``OSError`` becomes the message of argparse."""
+def command(name: str, **options: Any) -> Callable[[Work], click.Command]:
+    """Return the decorator that makes a command of work, whose docstring is the help.
 
-    def read(text: str) -> T:
+    The work also gets the options of the group of the command.
+    """
+
+    def decorate(work: Work) -> click.Command:
+        @functools.wraps(work)
+        def run(**values: Any) -> Sequence[str] | CommandResult:
+            context = click.get_current_context()
+            group = context.parent.params if context.parent else {}
+            with local_modules(values.get("judge"), values.get("embedder")):
+                try:
+                    return work(Arguments(**group, **values))
+                except ArgumentError as error:
+                    raise click.UsageError(str(error), context) from error
+
+        help = inspect.getdoc(work) or ""
+        made: Callable[[Callable[..., object]], click.Command]
+        made = click.command(name, help=help, short_help=" ".join(help.split()), **options)
+        return made(run)
+
+    return decorate
+
+
+class Argument(click.Argument):
+    """A positional argument with a help text, which click has from 8.5 on."""
+
+    def __init__(self, *declared: Any, help: str, **options: Any) -> None:
+        super().__init__(*declared, **options)
+        self.help = help
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Return what help says of it."""
+        return self.get_usage_pieces(ctx)[0], self.help or ""
+
+
+def argument(name: str, **options: Any) -> Decorator:
+    """Return the decorator that adds an argument of type path unless it has another; ``help`` is required."""
+    return click.argument(name, cls=Argument, **{"type": PATH, **options})
+
+
+class Checked(click.ParamType):  # type: ignore[type-arg] # generic in newer versions of click alone
+    """What ``parse`` makes of a text; its ``ValueError`` or ``OSError`` becomes the message."""
+
+    name = "text"
+
+    def __init__(self, parse: Callable[[str], Any]) -> None:
+        self.parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return what a text means; a default that is no text remains."""
+        if not isinstance(value, str):
+            return value
         try:
-            return parse(text)
+            return self.parse(value)
         except (ValueError, OSError) as error:
             # The path of an OSError may be thousands of characters long.
             said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise argparse.ArgumentTypeError(said) from error
-
-    return read
+            self.fail(said, param, ctx)
 
 
-def output(ending: str = "") -> Callable[[str], Path]:
-    """Return the reader of a path to write, which must have an ending and a folder that can be written."""
+def _finite(text: str) -> float:
+    with suppress(ValueError):
+        if math.isfinite(found := float(text)):
+            return found
+    raise ValueError(f"{text!r} is not a finite number")
+
+
+FINITE = Checked(_finite)
+
+
+class Number(click.FloatRange):
+    """A number in a range, which is finite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number of a text."""
+        found: float = super().convert(FINITE.convert(value, param, ctx), param, ctx)
+        return found
+
+
+class Count(click.IntRange):
+    """A whole number in a range, of which the upper end is beyond all that is counted here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number of a text."""
+        if len(str(value)) > _DIGITS:
+            self.fail(f"{value!r} has more than {_DIGITS} digits", param, ctx)
+        found: int = super().convert(value, param, ctx)
+        return found
+
+
+def output(ending: str = "") -> Checked:
+    """Return the type of a path to write, which must have an ending and a folder that can be written."""
 
     def read(text: str) -> Path:
         if not text.endswith(ending):
@@ -73,77 +147,62 @@ def output(ending: str = "") -> Callable[[str], Path]:
         paths.writable_file(text, Path.cwd())
         return Path(text).expanduser()
 
-    return checked(read)
+    return Checked(read)
 
 
-def count(least: int = 1) -> Callable[[str], int]:
-    """Return the reader of a whole number that is at least ``least``."""
-
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) >= least):
-            raise ValueError(f"{text!r} is not a whole number of at least {least}")
-        return int(text)
-
-    return checked(read)
+html_option = functools.partial(click.option, "--html", type=output(".html"), metavar="FILE.html")
 
 
-def number(low: float = -math.inf, high: float = math.inf) -> Callable[[str], float]:
-    """Return the reader of a finite number from ``low`` to ``high``."""
-    ends = f" from {low:g} to {high:g}" if high < math.inf else f" of at least {low:g}" if low > -math.inf else ""
-
-    def read(text: str) -> float:
-        try:
-            found = float(text)
-        except ValueError:
-            found = math.nan
-        if not (math.isfinite(found) and low <= found <= high):
-            raise ValueError(f"{text!r} is not a number{ends}")
-        return found
-
-    return checked(read)
+def together(*options: Decorator) -> Decorator:
+    """Return the decorator that adds several options in their order."""
+    return lambda work: functools.reduce(lambda made, option: option(made), reversed(options), work)
 
 
-def take_judge(parser: argparse.ArgumentParser, *, help: str = JUDGES, **options: Any) -> None:
-    """Add the option ``--judge``."""
-    parser.add_argument("--judge", type=checked(check_spec), metavar="SPEC", help=help, **options)
+def judge_option(*, help: str = JUDGES, **options: Any) -> Decorator:
+    """Return the option ``--judge``."""
+    return click.option("--judge", type=Checked(check_spec), metavar="SPEC", help=help, **options)
 
 
-def take_embedder(parser: argparse.ArgumentParser, *, help: str, **options: Any) -> None:
-    """Add the option ``--embedder``."""
-    parser.add_argument("--embedder", type=checked(check_embedder_spec), metavar="SPEC", help=help, **options)
+def embedder_option(*, help: str, **options: Any) -> Decorator:
+    """Return the option ``--embedder``."""
+    return click.option("--embedder", type=Checked(check_embedder_spec), metavar="SPEC", help=help, **options)
 
 
-def take_run(
-    parser: argparse.ArgumentParser, *, requests: str, cache: str, seed: str | None, concurrency: str | int = 32
-) -> None:
-    """Add the options of a command that asks a judge much: ``--concurrency``, ``--cache-dir`` and ``--seed``."""
-    parser.add_argument("--concurrency", type=count(), default=concurrency, metavar="N", help=requests)
-    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help=f"where answers are kept (default: {cache})")
+def run_options(*, requests: str, cache: str, seed: str | None, concurrency: Any = 32) -> Decorator:
+    """Return the options of a command that asks a judge much: ``--concurrency``, ``--cache-dir`` and ``--seed``."""
+    options = [
+        click.option("--concurrency", type=Count(1), default=concurrency, metavar="N", help=requests),
+        click.option("--cache-dir", type=PATH, metavar="DIR", help=f"where answers are kept (default: {cache})"),
+    ]
     if seed is not None:
-        parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"{seed} (default: 0)")
+        options.append(click.option("--seed", type=int, default=0, metavar="N", help=f"{seed} (default: 0)"))
+    return together(*options)
 
 
-def take_scoring(parser: argparse.ArgumentParser, *, seed: str | None = None) -> None:
-    """Add the options of a command that scores answers, by default what the variables of a test suite say."""
-    take_judge(parser, default=_environment("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)")
+def scoring_options(*, seed: str | None = None) -> Decorator:
+    """Return the options of a command that scores answers, by default what the variables of a test suite say."""
+
+    def columns(text: str) -> Any:
+        from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns
+
+        return Columns.of(text) if text else NO_COLUMNS
+
+    def stated(variable: str, default: str | None = None) -> Callable[[], str | None]:
+        return lambda: os.environ.get(f"RAGMETRICS_{variable}", "").strip() or default
+
     embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
-    take_embedder(parser, default=_environment("EMBEDDER"), help=embedder)
-    take_run(
-        parser,
-        requests="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
-        cache="as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none",
-        seed=seed,
-        concurrency=_environment("CONCURRENCY") or "32",
-    )
     named = "the columns of the rows that stand for fields, such as question=query,contexts=passages"
-    parser.add_argument(
-        "--columns", type=checked(Columns.of), default=NO_COLUMNS, metavar="FIELD=COLUMN,...", help=named
+    return together(
+        judge_option(default=stated("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)"),
+        embedder_option(default=stated("EMBEDDER"), help=embedder),
+        run_options(
+            requests="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
+            cache="as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none",
+            seed=seed,
+            concurrency=stated("CONCURRENCY", "32"),
+        ),
+        click.option("--columns", type=Checked(columns), default="", metavar="FIELD=COLUMN,...", help=named),
     )
-
-
-def _environment(variable: str) -> str | None:
-    # argparse reads a default that is a text as it reads an argument.
-    return os.environ.get(f"RAGMETRICS_{variable}", "").strip() or None
 
 
 def terminal_width() -> int | None:
@@ -190,14 +249,3 @@ def local_modules(*specs: str | None) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(here)
-
-
-def with_local_modules(work: Work) -> Work:
-    """Return work with the :func:`local_modules` of its arguments ``judge`` and ``embedder``."""
-
-    @functools.wraps(work)
-    def run(arguments: argparse.Namespace) -> Sequence[str] | CommandResult:
-        with local_modules(getattr(arguments, "judge", None), getattr(arguments, "embedder", None)):
-            return work(arguments)
-
-    return run

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.cli.command import CommandResult, fitted, number, output
+import click
+
+from pytest_ragmetrics.cli.command import Arguments, CommandResult, Number, argument, command, fitted, html_option
 from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.core.files import write_atomically
 
@@ -23,8 +24,27 @@ class NothingComparedError(RagMetricsError):
     """Two runs have no scores that can be compared."""
 
 
-def diff(arguments: argparse.Namespace) -> CommandResult:
-    """Return what changed between two runs; of more columns which is better, and of any two or three a page."""
+@command("diff")
+@argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="RUN.json...",
+    help="two or three files of --rag-json, or of ragmetrics score (.jsonl, .parquet), the oldest first",
+)
+@html_option(help="write a page of answers side by side")
+@click.option("--by", metavar="KEY", help="compare the values of this key of the metadata, such as model, in one file")
+@click.option("--value", multiple=True, metavar="V", help="a value of --by; give it two or three times")
+@click.option(
+    "--fail-on-worse",
+    is_flag=True,
+    help="exit with status 1 if a score became worse or was lost (unscored), against the first file or value",
+)
+@click.option(
+    "--margin", type=Number(0), default=0.0, metavar="X", help="how much worse a score may become (default: 0)"
+)
+def diff(arguments: Arguments) -> CommandResult:
+    """Say what became better and worse between two runs, and which of two or three answers better."""
     from pytest_ragmetrics.evaluation.score_files import read_run
     from pytest_ragmetrics.report.columns import COLUMNS
 
@@ -40,7 +60,7 @@ def diff(arguments: argparse.Namespace) -> CommandResult:
     return CommandResult(lines=fitted(lines), status=status)
 
 
-def _diff_of_two(arguments: argparse.Namespace, old: Document, new: Document) -> CommandResult:
+def _diff_of_two(arguments: Arguments, old: Document, new: Document) -> CommandResult:
     from pytest_ragmetrics.runs.compare import compare_documents
 
     comparison = compare_documents(new, old)
@@ -54,7 +74,7 @@ def _diff_of_two(arguments: argparse.Namespace, old: Document, new: Document) ->
     return CommandResult(lines=_difference(comparison), status=int(found))
 
 
-def _diff_of_columns(arguments: argparse.Namespace, runs: Sequence[Document]) -> CommandResult:
+def _diff_of_columns(arguments: Arguments, runs: Sequence[Document]) -> CommandResult:
     from pytest_ragmetrics.report.columns import column_lines, has_worse
 
     compared = _compared(arguments, runs)
@@ -67,7 +87,7 @@ def _diff_of_columns(arguments: argparse.Namespace, runs: Sequence[Document]) ->
     )
 
 
-def _compared(arguments: argparse.Namespace, runs: Sequence[Document]) -> ComparedColumns:
+def _compared(arguments: Arguments, runs: Sequence[Document]) -> ComparedColumns:
     from pytest_ragmetrics.report.columns import columns_of_runs, columns_of_values, compare_answers
 
     if arguments.by is not None:
@@ -111,31 +131,3 @@ def _difference(comparison: RunComparison) -> list[str]:
         *(f"  {change_line(change)}" for change in (*better, *others)),
         *metric_change_lines(comparison),
     ]
-
-
-def configure_diff(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument(
-        "files",
-        type=Path,
-        metavar="RUN.json",
-        nargs="+",
-        help="two or three files of --rag-json, or of ragmetrics score (.jsonl, .parquet), the oldest first",
-    )
-    parser.add_argument(
-        "--html", type=output(".html"), metavar="FILE.html", help="write a page of answers side by side"
-    )
-    parser.add_argument(
-        "--by", metavar="KEY", help="compare the values of this key of the metadata, such as model, in one file"
-    )
-    parser.add_argument(
-        "--value", action="append", default=[], metavar="V", help="a value of --by; give it two or three times"
-    )
-    parser.add_argument(
-        "--fail-on-worse",
-        action="store_true",
-        help="exit with status 1 if a score became worse or was lost (unscored), against the first file or value",
-    )
-    parser.add_argument(
-        "--margin", type=number(0), default=0.0, metavar="X", help="how much worse a score may become (default: 0)"
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.cli.command import Command, terminal_width
+import click
+
+from pytest_ragmetrics.cli.command import Arguments, argument, command, terminal_width
 from pytest_ragmetrics.core.errors import ArgumentError
 from pytest_ragmetrics.core.other_tools import NAMES, equivalent_of
 from pytest_ragmetrics.runs.wording.figures import text_table
@@ -164,24 +165,21 @@ def _listing(start: str) -> Iterator[str]:
     yield from map(str.rstrip, table)
 
 
-def _docs(arguments: argparse.Namespace) -> Sequence[str]:
+# Options of pytest are topics too: nothing is an option here.
+@command("docs", context_settings={"ignore_unknown_options": True}, add_help_option=False)
+@argument(
+    "topic",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    metavar="[TOPIC]...",
+    help="a page, or a name: of a metric, an option, a hook",
+)
+def run(arguments: Arguments) -> Sequence[str]:
+    """Show the documentation: a page, or the entry of a metric, an option or another name."""
     topic = " ".join(arguments.topic)
     start = _LISTS.get(topic.strip(" /"))
     lines = topic_text(topic).splitlines() if start is None else list(_listing(start))
     if not sys.stdout.isatty():
         return lines
-    from pydoc import pager
-
-    pager(printable_lines("\n".join(lines)))
+    click.echo_via_pager(printable_lines("\n".join(lines)))
     return ()
-
-
-def _configure(parser: argparse.ArgumentParser) -> None:
-    # Options of pytest are topics too: nothing is an option here.
-    parser.prefix_chars = ""
-    parser.add_argument("topic", nargs="*", metavar="TOPIC", help="a page, or a name: of a metric, an option, a hook")
-
-
-DOCS = Command(
-    "docs", "Show the documentation: a page, or the entry of a metric, an option or another name.", _docs, _configure
-)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import re
@@ -17,19 +16,23 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
+
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING, CacheReadOnlyError
 from pytest_ragmetrics.cache.folder import FOLDER, default_folder
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli.command import (
     JUDGES,
-    Command,
+    PATH,
+    Arguments,
     CommandResult,
     as_json,
+    command,
+    embedder_option,
     fitted,
+    judge_option,
     local_modules,
-    take_embedder,
-    take_judge,
 )
 from pytest_ragmetrics.cli.ini_file import find_ini_file
 from pytest_ragmetrics.core import files as paths
@@ -53,6 +56,7 @@ from pytest_ragmetrics.text.unicode import printable
 if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.settings import Option
 
+_OWN = "default: as the settings here say"
 PLUGIN = "ragmetrics"
 MODULE = "pytest_ragmetrics.plugin"
 _OLDEST_PYTEST = (8, 4)
@@ -129,7 +133,7 @@ class Setting(NamedTuple):
 class Project:
     """The folder where pytest is started, the ini file that it finds, if any, and the arguments of the command."""
 
-    def __init__(self, folder: Path, arguments: argparse.Namespace) -> None:
+    def __init__(self, folder: Path, arguments: Arguments) -> None:
         self.folder = folder
         self.arguments = arguments
         self.ini = find_ini_file(folder)
@@ -516,7 +520,16 @@ def _texts(request: Mapping[str, Any]) -> list[str]:
     return [message["content"] for message in request.get("messages", ())]
 
 
-def _examine(arguments: argparse.Namespace) -> CommandResult:
+@command("doctor")
+@judge_option(help=f"{JUDGES} ({_OWN})")
+@embedder_option(help=f"asked too if one is named ({_OWN})")
+@click.option("--cassette", type=PATH, metavar="FILE", help=f"the recorded answers ({_OWN})")
+@click.option("--dir", "cache_dir", type=PATH, metavar="DIR", help=f"the folder of the cache ({_OWN})")
+@click.option(
+    "--json", is_flag=True, help="print JSON for programs: version, ok, and checks with topic, ok, text and to_do"
+)
+def run(arguments: Arguments) -> CommandResult:
+    """Look for what keeps a judge from judging, with one request; exit with status 1 if there is something."""
     project = Project(Path.cwd(), arguments)
     with local_modules(project.spec("judge").text, project.spec("embedder").text):
         return _examined_project(project)
@@ -541,22 +554,3 @@ def _examined_project(project: Project) -> CommandResult:
     last = "all well" if not open_ else f"{counted(open_, 'thing')} to do"
     lines = fitted([line for check in checks for line in check.lines()])
     return CommandResult(lines=[*lines, last], status=int(open_ > 0))
-
-
-def _configure(parser: argparse.ArgumentParser) -> None:
-    own = "default: as the settings here say"
-    take_judge(parser, help=f"{JUDGES} ({own})")
-    take_embedder(parser, help=f"asked too if one is named ({own})")
-    parser.add_argument("--cassette", type=Path, metavar="FILE", help=f"the recorded answers ({own})")
-    folder = f"the folder of the cache ({own})"
-    parser.add_argument("--dir", dest="cache_dir", type=Path, metavar="DIR", help=folder)
-    form = "print JSON for programs: version, ok, and checks with topic, ok, text and to_do"
-    parser.add_argument("--json", action="store_true", help=form)
-
-
-DOCTOR = Command(
-    "doctor",
-    "Look for what keeps a judge from judging, with one request; exit with status 1 if there is something.",
-    _examine,
-    _configure,
-)

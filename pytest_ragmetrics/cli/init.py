@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_ragmetrics.cli.command import Command, checked
+import click
+
+from pytest_ragmetrics.cli.command import PATH, Arguments, Checked, argument, command
 from pytest_ragmetrics.cli.ini_file import IniFile, IniFileError, find_ini_file, read_ini_file
 from pytest_ragmetrics.core.files import packaged_text, write_atomically
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
@@ -39,7 +40,34 @@ class Step:
     lines: tuple[str, ...] = ()
 
 
-def _init(arguments: argparse.Namespace) -> list[str]:
+def _folder(text: str) -> Path:
+    path = Path(text)
+    if not path.is_dir():
+        raise ValueError(f"{text!r} is not a folder: name that of your project")
+    return path
+
+
+@command("init")
+@argument(
+    "folder",
+    type=Checked(_folder),
+    required=False,
+    default=Path(),
+    metavar="[FOLDER]",
+    help="of the project (default: here)",
+)
+@click.option(
+    "--skill",
+    type=PATH,
+    is_flag=False,
+    flag_value=_HERE,
+    metavar="[PATH]",
+    help="write a skill for coding agents, to a *.md file or a folder of skills (default: .*/skills, else "
+    ".agents/skills) too",
+)
+@click.option("--dry-run", is_flag=True, help="only say what would be written")
+def run(arguments: Arguments) -> list[str]:
+    """Write an example test and the settings for it; what is there already is left as it is."""
     skill = arguments.skill or (None if arguments.dry_run else _wanted_skill(arguments.folder))
     steps = plan(arguments.folder, skill=skill)
     report = []
@@ -150,26 +178,3 @@ def _lines(cassette: str, *, toml: bool) -> tuple[str, ...]:
 
 def _as_given(path: Path, folder: Path) -> Path:
     return folder / path.name if path.parent == folder.resolve() else path
-
-
-def _folder(text: str) -> Path:
-    path = Path(text)
-    if not path.is_dir():
-        raise ValueError(f"{text!r} is not a folder: name that of your project")
-    return path
-
-
-def _configure(parser: argparse.ArgumentParser) -> None:
-    project = "of the project (default: here)"
-    parser.add_argument("folder", type=checked(_folder), nargs="?", default=Path(), metavar="FOLDER", help=project)
-    where = "a skill for coding agents, to a *.md file or a folder of skills (default: .*/skills, else .agents/skills)"
-    parser.add_argument("--skill", type=Path, nargs="?", const=Path(_HERE), metavar="PATH", help=f"write {where} too")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be written")
-
-
-INIT = Command(
-    "init",
-    "Write an example test and the settings for it; what is there already is left as it is.",
-    _init,
-    _configure,
-)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -12,7 +11,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.cli.command import Command, CommandResult, count, output, write
+import click
+
+from pytest_ragmetrics.cli.command import (
+    PATH,
+    Arguments,
+    CommandResult,
+    Count,
+    argument,
+    command,
+    html_option,
+    output,
+    write,
+)
 from pytest_ragmetrics.core.files import write_atomically
 
 if TYPE_CHECKING:
@@ -30,7 +41,38 @@ _RULE = 72
 _ROWS_OF_PAGE = 200
 
 
-def _label(arguments: argparse.Namespace) -> CommandResult | list[str]:
+@command("label")
+@argument("document", metavar="RUN.json", help="a file that --rag-json wrote")
+@click.option("--metric", required=True, metavar="NAME", help="the metric whose judge the labels are for")
+@click.option(
+    "-o",
+    "--output",
+    type=output(".jsonl"),
+    default="labelled.jsonl",
+    metavar="FILE.jsonl",
+    help="take up the labels, one JSON line each; rows that it has are passed over (default: labelled.jsonl)",
+)
+@click.option(
+    "--order",
+    type=click.Choice(("priority", "random")),
+    default="priority",
+    help="rows whose labels narrow the interval of the mean most come first, or all have the same chance "
+    "(default: priority)",
+)
+@click.option("--seed", type=int, default=0, metavar="N", help="of the order (default: 0)")
+@click.option(
+    "--limit", type=Count(1), metavar="N", help=f"label N rows (default: all; of a page the next {_ROWS_OF_PAGE})"
+)
+@html_option(help="write a page to label in a browser instead")
+@click.option(
+    "--import",
+    "imported",
+    type=PATH,
+    metavar="FILE.jsonl",
+    help="add the labels that a page exported, or another labeller's of the same queue",
+)
+def run(arguments: Arguments) -> CommandResult | list[str]:
+    """Label answers of a run as good (1) or bad (0), for ragmetrics calibrate and Evaluation.corrected_mean()."""
     from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
     from pytest_ragmetrics.evaluation.calibration.queue import LabelFile, label_queue
     from pytest_ragmetrics.evaluation.calibration.result import CalibrationError
@@ -61,7 +103,7 @@ def _label(arguments: argparse.Namespace) -> CommandResult | list[str]:
         return [*lines, *_state(arguments, queue, file.labels)]
 
 
-def _page(arguments: argparse.Namespace, queue: Sequence[QueuedRow], file: LabelFile) -> Iterator[str]:
+def _page(arguments: Arguments, queue: Sequence[QueuedRow], file: LabelFile) -> Iterator[str]:
     from pytest_ragmetrics.report.page import render_labels
 
     left = [row for row in queue if row.labelling.place not in file.labels]
@@ -124,9 +166,7 @@ def _windows_keys() -> Iterator[str]:
     raise KeyboardInterrupt
 
 
-def _state(
-    arguments: argparse.Namespace, queue: Sequence[QueuedRow], labels: Mapping[int, int | None]
-) -> Iterable[str]:
+def _state(arguments: Arguments, queue: Sequence[QueuedRow], labels: Mapping[int, int | None]) -> Iterable[str]:
     """Yield the lines that say how many labels there are and what they show."""
     from pytest_ragmetrics.evaluation.calibration.queue import labelled_mean
     from pytest_ragmetrics.runs.wording.figures import counted, format_interval
@@ -145,26 +185,3 @@ def _state(
     else:
         yield f"good answers: {mean.estimate:.2f} ({format_interval(mean)}), if the labels are right"
     yield f"how good the judge is: ragmetrics calibrate {arguments.output} --metric {arguments.metric}"
-
-
-def _configure(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("document", type=Path, metavar="RUN.json", help="a file that --rag-json wrote")
-    add("--metric", required=True, metavar="NAME", help="the metric whose judge the labels are for")
-    labels = "take up the labels, one JSON line each; rows that it has are passed over (default: %(default)s)"
-    add("-o", "--output", type=output(".jsonl"), default=Path("labelled.jsonl"), metavar="FILE.jsonl", help=labels)
-    order = "rows whose labels narrow the interval of the mean most come first, or all have the same chance"
-    add("--order", choices=("priority", "random"), default="priority", help=f"{order} (default: %(default)s)")
-    add("--seed", type=int, default=0, metavar="N", help="of the order (default: 0)")
-    add("--limit", type=count(), metavar="N", help=f"label N rows (default: all; of a page the next {_ROWS_OF_PAGE})")
-    add("--html", type=output(".html"), metavar="FILE.html", help="write a page to label in a browser instead")
-    exported = "add the labels that a page exported, or another labeller's of the same queue"
-    add("--import", dest="imported", type=Path, metavar="FILE.jsonl", help=exported)
-
-
-LABEL = Command(
-    "label",
-    "Label answers of a run as good (1) or bad (0), for ragmetrics calibrate and Evaluation.corrected_mean().",
-    _label,
-    _configure,
-)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from inspect import getdoc, signature
 
-from pytest_ragmetrics.cli.command import Command, as_json, terminal_width
+import click
+
+from pytest_ragmetrics.cli.command import Arguments, as_json, command, terminal_width
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from pytest_ragmetrics.runs.wording.figures import text_table
@@ -66,14 +67,8 @@ def _summary(kind: type[Metric]) -> str:
     return (getdoc(kind) or "").partition("\n")[0]
 
 
-def _metrics(arguments: argparse.Namespace) -> Sequence[str]:
+@command("metrics")
+@click.option("--json", is_flag=True, help="print JSON for programs, with all that is known of them")
+def run(arguments: Arguments) -> Sequence[str]:
+    """Print the table of metrics, in a terminal as much of it as fits."""
     return metrics_json() if arguments.json else metric_table(width=terminal_width())
-
-
-def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON for programs, with all that is known of them")
-
-
-METRICS_COMMAND = Command(
-    "metrics", "Print the table of metrics, in a terminal as much of it as fits.", _metrics, _configure
-)

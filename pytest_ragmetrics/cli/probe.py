@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
+
 from pytest_ragmetrics.cli.command import (
-    Command,
+    PATH,
+    Arguments,
+    Checked,
     CommandResult,
-    checked,
-    count,
-    number,
+    Count,
+    Number,
+    command,
+    judge_option,
     output,
-    take_judge,
-    with_local_modules,
 )
 from pytest_ragmetrics.cli.probes.probes import (
     INJECTION,
@@ -34,9 +36,25 @@ from pytest_ragmetrics.evaluation.engine import Engine
 _FEWEST = 2
 
 
-@with_local_modules
-def _probe(arguments: argparse.Namespace) -> CommandResult:
-    chosen, besides = choose(read_probes(), tuple(arguments.kind or ()), arguments.limit)
+@command("probe")
+@judge_option(required=True)
+@click.option("--kind", type=click.Choice(KINDS), multiple=True, metavar="KIND", help=f"only {', '.join(KINDS)}")
+@click.option("--limit", type=Count(_FEWEST), metavar="N", help="ask at most so many, spread over kinds and languages")
+@click.option("--json", type=output(), metavar="FILE", help="write figures and answers as JSON")
+@click.option("--min-accuracy", type=Number(0, 1), metavar="X", help="exit with status 1 if the accuracy is below X")
+@click.option(
+    "--min-resistance", type=Number(0, 1), metavar="X", help="exit with status 1 if the resistance is below X"
+)
+@click.option(
+    "--prompts",
+    type=Checked(lambda text: prompt_folder(text, Path.cwd())),
+    metavar="DIR",
+    help="as the setting rag_prompts",
+)
+@click.option("--cache-dir", type=PATH, metavar="DIR", help="keep the answers there (default: nowhere)")
+def run(arguments: Arguments) -> CommandResult:
+    """Ask a judge questions whose answers are known: how often it is right, and what deceives it."""
+    chosen, besides = choose(read_probes(), arguments.kind, arguments.limit)
     # A floor for a figure that no chosen probe is part of is refused.
     kinds = {probe.kind for probe in chosen}
     if arguments.min_resistance is not None and INJECTION not in kinds:
@@ -54,7 +72,7 @@ def _probe(arguments: argparse.Namespace) -> CommandResult:
     return CommandResult(lines=[*figure_lines(figures), *below], status=int(bool(below)))
 
 
-def _below(figures: ProbeFigures, arguments: argparse.Namespace) -> Iterator[str]:
+def _below(figures: ProbeFigures, arguments: Arguments) -> Iterator[str]:
     if all(outcome.found is None for outcome in figures.chosen):
         yield "none of these probes was answered"
         return
@@ -66,27 +84,3 @@ def _below(figures: ProbeFigures, arguments: argparse.Namespace) -> Iterator[str
         if floor is not None and lowest < floor:
             note = "" if rate.estimate == lowest else ", counting what says nothing as wrong"
             yield f"{name} {lowest:.3f} is below --min-{name}={floor:g}{note}"
-
-
-def _configure(parser: argparse.ArgumentParser) -> None:
-    take_judge(parser, required=True)
-    parser.add_argument("--kind", action="append", choices=KINDS, metavar="KIND", help=f"only {', '.join(KINDS)}")
-    parser.add_argument(
-        "--limit", type=count(_FEWEST), metavar="N", help="ask at most so many, spread over kinds and languages"
-    )
-    parser.add_argument("--json", type=output(), metavar="FILE", help="write figures and answers as JSON")
-    for name in ("accuracy", "resistance"):
-        parser.add_argument(
-            f"--min-{name}", type=number(0, 1), metavar="X", help=f"exit with status 1 if the {name} is below X"
-        )
-    prompts = checked(lambda text: prompt_folder(text, Path.cwd()))
-    parser.add_argument("--prompts", type=prompts, metavar="DIR", help="as the setting rag_prompts")
-    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="keep the answers there (default: nowhere)")
-
-
-PROBE = Command(
-    "probe",
-    "Ask a judge questions whose answers are known: how often it is right, and what deceives it.",
-    _probe,
-    _configure,
-)

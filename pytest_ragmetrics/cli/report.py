@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+import click
 
 from pytest_ragmetrics.cli.command import (
-    Command,
+    PATH,
+    Arguments,
+    Checked,
     CommandResult,
-    count,
+    Count,
+    argument,
+    command,
     fitted,
+    html_option,
     output,
     terminal_width,
+    together,
 )
-from pytest_ragmetrics.cli.comment import comment, take_comment
-from pytest_ragmetrics.cli.diff import configure_diff, diff
+from pytest_ragmetrics.cli.diff import diff
 from pytest_ragmetrics.core.errors import ArgumentError
 from pytest_ragmetrics.core.files import write_atomically
 from pytest_ragmetrics.text.unicode import printable
@@ -25,11 +32,58 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.runs.compare import RunComparison
     from pytest_ragmetrics.runs.records import Document
 
-_PAGE = Path("rag-report.html")
-_RUNS = "files of --rag-json, or of ragmetrics score (.jsonl, .parquet)"
+_FILES = together(
+    argument(
+        "files",
+        nargs=-1,
+        required=True,
+        metavar="RUN.json...",
+        help="files of --rag-json, or of ragmetrics score (.jsonl, .parquet)",
+    ),
+    click.option(
+        "--baseline", type=PATH, metavar="FILE", help="show what changed since; decide regression gates of shards"
+    ),
+)
+_TEXT = click.option("-o", "--output", type=output(), metavar="FILE", help="default: standard output")
 
 
-def _markdown(arguments: argparse.Namespace) -> list[str]:
+@click.group("report", no_args_is_help=False)
+def run() -> None:
+    """Make pages, summaries and comparisons of the JSON files of runs."""
+
+
+@run.add_command
+@command("html")
+@_FILES
+@click.option(
+    "-o",
+    "--output",
+    type=output(".html"),
+    metavar="FILE.html",
+    default="rag-report.html",
+    help="default: rag-report.html",
+)
+@click.option(
+    "--history", type=PATH, metavar="DIR", help="show the last 30 runs of the branch in a folder of --rag-history"
+)
+def _html(arguments: Arguments) -> list[str]:
+    """Write a page, of several runs as of one."""
+    from pytest_ragmetrics.report.history import history_of
+
+    document, comparison = _compared(arguments)
+    folder: Path | None = arguments.history
+    if folder is not None and not folder.is_dir():
+        raise ArgumentError(f"--history: {str(folder)!r} is no folder; give the one of --rag-history")
+    history = None if folder is None else history_of(document, folder)
+    return _write(document, comparison, {"report": arguments.output}, history)
+
+
+@run.add_command
+@command("markdown")
+@_FILES
+@_TEXT
+def _markdown(arguments: Arguments) -> list[str]:
+    """Write a summary in Markdown."""
     from pytest_ragmetrics.report.markdown import render_markdown
 
     document, comparison = _compared(arguments)
@@ -38,7 +92,49 @@ def _markdown(arguments: argparse.Namespace) -> list[str]:
     return _write(document, comparison, {"markdown": arguments.output})
 
 
-def _merge(arguments: argparse.Namespace) -> CommandResult:
+def _page(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.fragment:
+        raise ValueError(f"{text!r} is no address of a page: write https://..., without #")
+    # Parentheses, brackets and blanks would end the link in Markdown, a bar the row of a table.
+    return quote(text, safe=":/?@!$&*+,;=%~")
+
+
+@run.add_command
+@command("comment")
+@_FILES
+@_TEXT
+@click.option("--page", type=Checked(_page), metavar="URL", help="where the page is: tests link to it")
+@click.option("--annotations", is_flag=True, help="with -o: print workflow commands of GitHub at the 10 worst tests")
+def _comment(arguments: Arguments) -> list[str]:
+    """Write the comment on a pull request in Markdown, for gh or curl to post.
+
+    Its first line is an HTML comment, the same for all runs of one --rag-report-title.
+    """
+    from pytest_ragmetrics.report.comment import annotation_lines, render_comment
+
+    document, comparison = _compared(arguments)
+    body = render_comment(document, comparison=comparison, page=arguments.page)
+    if arguments.output is None:
+        if arguments.annotations:
+            raise ArgumentError("--annotations: standard output is the comment: write that to a file, -o FILE")
+        return body.splitlines()
+    write_atomically(arguments.output, body)
+    annotations = annotation_lines(document) if arguments.annotations else ()
+    return [*annotations, f"{arguments.output}: written"]
+
+
+@run.add_command
+@command("merge")
+@_FILES
+@click.option("-o", "--output", type=output(".json"), metavar="OUT.json", help="write the merged run as JSON")
+@html_option(help="write it as a page")
+@click.option("--markdown", type=output(), metavar="FILE", help="write it as a summary")
+def _merge(arguments: Arguments) -> CommandResult:
+    """Make one run of several, such as shards; without an output it is printed as JSON.
+
+    Exits with status 1 if a gate failed.
+    """
     from pytest_ragmetrics.runs.merge import waiting_gates
     from pytest_ragmetrics.runs.records import function_name, render_json
     from pytest_ragmetrics.runs.wording.runs import gist
@@ -58,17 +154,6 @@ def _merge(arguments: argparse.Namespace) -> CommandResult:
     return CommandResult(lines=[*_write(document, comparison, wanted), *lines], status=int(bool(found)))
 
 
-def _html(arguments: argparse.Namespace) -> list[str]:
-    from pytest_ragmetrics.report.history import history_of
-
-    document, comparison = _compared(arguments)
-    folder: Path | None = arguments.history
-    if folder is not None and not folder.is_dir():
-        raise ArgumentError(f"--history: {str(folder)!r} is no folder; give the one of --rag-history")
-    history = None if folder is None else history_of(document, folder)
-    return _write(document, comparison, {"report": arguments.output}, history)
-
-
 def _write(
     document: Document, comparison: RunComparison | None, files: dict[str, Path], history: History | None = None
 ) -> list[str]:
@@ -81,7 +166,17 @@ def _write(
     return [f"{path}: written, {counted(count, 'test')}" for path in files.values()]
 
 
-def _history(arguments: argparse.Namespace) -> list[str]:
+run.add_command(diff)
+
+
+@run.add_command
+@command("history")
+@argument("folder", metavar="DIR", help="the folder of --rag-history")
+@html_option(help="write a page (default: print a table)")
+@click.option("--last", type=Count(1), default=30, metavar="N", help="how many runs to show (default: 30)")
+@click.option("--branch", metavar="NAME", help="the branch to show (default: that of the latest run)")
+def _history(arguments: Arguments) -> list[str]:
+    """Show the trends of the runs that --rag-history kept: since when, and what is flaky."""
     from pytest_ragmetrics.report.history import read_history
     from pytest_ragmetrics.report.page import render_history
     from pytest_ragmetrics.report.trends import build_trends, trend_lines
@@ -94,16 +189,10 @@ def _history(arguments: argparse.Namespace) -> list[str]:
     return [f"{arguments.html}: written, {counted(len(history.runs), 'run')}", *history.left_out]
 
 
-def _configure_history(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder of --rag-history")
-    parser.add_argument(
-        "--html", type=output(".html"), metavar="FILE.html", help="write a page (default: print a table)"
-    )
-    parser.add_argument("--last", type=count(), default=30, metavar="N", help="how many runs to show (default: 30)")
-    parser.add_argument("--branch", metavar="NAME", help="the branch to show (default: that of the latest run)")
-
-
-def _schema(_: argparse.Namespace) -> list[str]:
+@run.add_command
+@command("schema")
+def _schema(_: Arguments) -> list[str]:
+    """Print the JSON schema of --rag-json files."""
     import json
 
     from pytest_ragmetrics.runs.records import document_schema
@@ -111,7 +200,7 @@ def _schema(_: argparse.Namespace) -> list[str]:
     return json.dumps(document_schema(), indent=2).splitlines()
 
 
-def _compared(arguments: argparse.Namespace) -> tuple[Document, RunComparison | None]:
+def _compared(arguments: Arguments) -> tuple[Document, RunComparison | None]:
     """Return the merged run of the files, and its comparison with the baseline if one is given."""
     from pytest_ragmetrics.evaluation.score_files import read_run
     from pytest_ragmetrics.plugin.gates.decide import evaluate_merged_gate
@@ -121,82 +210,3 @@ def _compared(arguments: argparse.Namespace) -> tuple[Document, RunComparison | 
     baseline = None if arguments.baseline is None else read_run(arguments.baseline)
     document = merge_documents([read_run(file) for file in arguments.files], baseline, decide=evaluate_merged_gate)
     return document, None if baseline is None else compare_documents(document, baseline)
-
-
-def _take_files(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", type=Path, metavar="RUN.json", nargs="+", help=_RUNS)
-    parser.add_argument(
-        "--baseline",
-        type=Path,
-        metavar="FILE",
-        help="show what changed since; decide regression gates of shards",
-    )
-
-
-def _configure_html(parser: argparse.ArgumentParser) -> None:
-    _take_files(parser)
-    parser.add_argument(
-        "-o", "--output", type=output(".html"), metavar="FILE.html", default=_PAGE, help=f"default: {_PAGE}"
-    )
-    parser.add_argument(
-        "--history", type=Path, metavar="DIR", help="show the last 30 runs of the branch in a folder of --rag-history"
-    )
-
-
-def _configure_markdown(parser: argparse.ArgumentParser) -> None:
-    _take_files(parser)
-    parser.add_argument("-o", "--output", type=output(), metavar="FILE", help="default: standard output")
-
-
-def _configure_comment(parser: argparse.ArgumentParser) -> None:
-    _configure_markdown(parser)
-    take_comment(parser)
-
-
-def _configure_merge(parser: argparse.ArgumentParser) -> None:
-    _take_files(parser)
-    parser.add_argument("-o", "--output", type=output(".json"), metavar="OUT.json", help="write the merged run as JSON")
-    parser.add_argument("--html", type=output(".html"), metavar="FILE.html", help="write it as a page")
-    parser.add_argument("--markdown", type=output(), metavar="FILE", help="write it as a summary")
-
-
-REPORT = Command(
-    name="report",
-    help="Make pages, summaries and comparisons of the JSON files of runs.",
-    commands=(
-        Command(
-            name="html",
-            help="Write a page, of several runs as of one.",
-            configure=_configure_html,
-            run=_html,
-        ),
-        Command(name="markdown", help="Write a summary in Markdown.", configure=_configure_markdown, run=_markdown),
-        Command(
-            name="comment",
-            help="Write the comment on a pull request in Markdown, for gh or curl to post. Its first line is an HTML "
-            "comment, the same for all runs of one --rag-report-title.",
-            configure=_configure_comment,
-            run=lambda arguments: comment(arguments, *_compared(arguments)),
-        ),
-        Command(
-            name="merge",
-            help="Make one run of several, such as shards; without an output it is printed as JSON. "
-            "Exits with status 1 if a gate failed.",
-            configure=_configure_merge,
-            run=_merge,
-        ),
-        Command(
-            name="diff",
-            help="Say what became better and worse between two runs, and which of two or three answers better.",
-            configure=configure_diff,
-            run=diff,
-        ),
-        Command(
-            name="history",
-            help="Show the trends of the runs that --rag-history kept: since when, and what is flaky.",
-            configure=_configure_history,
-            run=_history,
-        ),
-        Command(name="schema", help="Print the JSON schema of --rag-json files.", run=_schema),
-    ),
-)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from pytest_ragmetrics.cli.cache import answers_folder
 from pytest_ragmetrics.cli.command import (
-    Command,
+    Arguments,
+    Checked,
     CommandResult,
-    checked,
-    count,
+    Count,
+    Number,
+    argument,
+    command,
     fitted,
-    number,
     output,
-    take_scoring,
-    with_local_modules,
+    scoring_options,
 )
 from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
 
@@ -28,8 +30,81 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.judges.transports.budget import Budget, BudgetUse
 
 
-@with_local_modules
-def _score(arguments: argparse.Namespace) -> CommandResult:
+def _metrics(text: str) -> dict[str, float | None]:
+    """Return the names of metrics, with the bounds that rows are held to."""
+    from pytest_ragmetrics.evaluation.score import bounded_metrics
+
+    found: dict[str, float | None] = {}
+    for part in text.split(","):
+        name, is_bounded, bound = map(str.strip, part.partition("="))
+        if name in found:
+            raise ValueError(f"{name!r} is there twice: name each metric once")
+        try:
+            found[name] = float(bound) if is_bounded else None
+        except ValueError as error:
+            raise ValueError(f"{bound!r} is not a number: write {name}=0.8") from error
+    metrics = [each.metric.name for each in bounded_metrics(found)]
+    return dict(zip(metrics, found.values(), strict=True))
+
+
+def _cluster(text: str) -> str:
+    if text != "ray" and not text.startswith("ray="):
+        raise ValueError(f"{text!r} is neither ray nor ray=ADDRESS")
+    return text
+
+
+def _output(text: str) -> Path:
+    from pytest_ragmetrics.evaluation.score_files import ENDINGS
+
+    if not text.endswith(ENDINGS):
+        raise ValueError(f"{text!r} is not a *.jsonl or *.parquet file")
+    written: Path = output().parse(text)
+    return written
+
+
+@command("score")
+@argument(
+    "rows",
+    nargs=-1,
+    required=True,
+    metavar="ROWS...",
+    help="logged answers: .jsonl, .csv (also with .gz) or .parquet, row by row; .json, read whole",
+)
+@click.option(
+    "--metrics",
+    type=Checked(_metrics),
+    required=True,
+    metavar="NAME,...",
+    help="see ragmetrics metrics; NAME=BOUND says which scores pass, those at least as good",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=Checked(_output),
+    required=True,
+    metavar="OUT",
+    help=".jsonl or .parquet: the scores; until all are there they are in OUT.part, from which the same command "
+    "goes on",
+)
+@scoring_options()
+@click.option("--votes", type=Count(1), metavar="K", help="judgements that make a score (default: 1)")
+@click.option("--limit", type=Count(1), metavar="N", help="take the first N rows")
+@click.option(
+    "--on",
+    type=Checked(_cluster),
+    metavar="ray[=ADDRESS]",
+    help="score on a cluster of Ray, or on all processors of this machine",
+)
+@click.option(
+    "--max-calls",
+    type=Count(1),
+    metavar="N",
+    help="ask judge and embedder at most so often; then rows that need more are unscored, and the exit status is 1",
+)
+@click.option("--max-tokens", type=Count(1), metavar="N", help="take at most so many tokens")
+@click.option("--max-cost", type=Number(0), metavar="USD", help="spend at most so many dollars")
+def run(arguments: Arguments) -> CommandResult:
+    """Score logged answers of any number into a file, for load_scores() and ragmetrics report."""
     from pytest_ragmetrics.datasets.streaming import stream_rows
     from pytest_ragmetrics.evaluation.score import Journal
     from pytest_ragmetrics.evaluation.score_files import check_output
@@ -54,7 +129,7 @@ def _score(arguments: argparse.Namespace) -> CommandResult:
         budget.close()
 
 
-def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Namespace, budget: Budget) -> BudgetUse:
+def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, budget: Budget) -> BudgetUse:
     """Score the rows that are left, and return what other processes spent; an error that ends it names the journal."""
     from pytest_ragmetrics.core import loop
     from pytest_ragmetrics.core.progress import Progress
@@ -116,61 +191,3 @@ def _summary(journal: Journal, output: Path, budget: Budget, used: BudgetUse) ->
         f"  {judged}",
         *([f"  {budget_line(budget, [asdict(used)])}"] if budget.limits != Limits() else []),
     ]
-
-
-def _metrics(text: str) -> dict[str, float | None]:
-    """Return the names of metrics, with the bounds that rows are held to."""
-    from pytest_ragmetrics.evaluation.score import bounded_metrics
-
-    found: dict[str, float | None] = {}
-    for part in text.split(","):
-        name, is_bounded, bound = map(str.strip, part.partition("="))
-        if name in found:
-            raise ValueError(f"{name!r} is there twice: name each metric once")
-        try:
-            found[name] = float(bound) if is_bounded else None
-        except ValueError as error:
-            raise ValueError(f"{bound!r} is not a number: write {name}=0.8") from error
-    metrics = [each.metric.name for each in bounded_metrics(found)]
-    return dict(zip(metrics, found.values(), strict=True))
-
-
-def _cluster(text: str) -> str:
-    if text != "ray" and not text.startswith("ray="):
-        raise ValueError(f"{text!r} is neither ray nor ray=ADDRESS")
-    return text
-
-
-def _output(text: str) -> Path:
-    from pytest_ragmetrics.evaluation.score_files import ENDINGS
-
-    if not text.endswith(ENDINGS):
-        raise ValueError(f"{text!r} is not a *.jsonl or *.parquet file")
-    return output()(text)
-
-
-def _configure(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    rows = "logged answers: .jsonl, .csv (also with .gz) or .parquet, row by row; .json, read whole"
-    add("rows", type=Path, metavar="ROWS", nargs="+", help=rows)
-    metrics = "see ragmetrics metrics; NAME=BOUND says which scores pass, those at least as good"
-    add("--metrics", type=checked(_metrics), required=True, metavar="NAME,...", help=metrics)
-    out = "the scores; until all are there they are in OUT.part, from which the same command goes on"
-    add("-o", "--output", type=checked(_output), required=True, metavar="OUT", help=f".jsonl or .parquet: {out}")
-    take_scoring(parser)
-    add("--votes", type=count(), metavar="K", help="judgements that make a score (default: 1)")
-    add("--limit", type=count(), metavar="N", help="take the first N rows")
-    spent = "then rows that need more are unscored, and the exit status is 1"
-    where = "score on a cluster of Ray, or on all processors of this machine"
-    add("--on", type=checked(_cluster), metavar="ray[=ADDRESS]", help=where)
-    add("--max-calls", type=count(), metavar="N", help=f"ask judge and embedder at most so often; {spent}")
-    add("--max-tokens", type=count(), metavar="N", help="take at most so many tokens")
-    add("--max-cost", type=number(0), metavar="USD", help="spend at most so many dollars")
-
-
-SCORE = Command(
-    "score",
-    "Score logged answers of any number into a file, for load_scores() and ragmetrics report.",
-    _score,
-    _configure,
-)

@@ -109,14 +109,14 @@ def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
     [
         (("labels.jsonl",), "--metric"),
         (("labels.jsonl", "--metric", "faithfullness"), "did you mean faithfulness"),
-        ((*LOCAL, "--embedder", "gpt"), "argument --embedder: 'gpt'"),
-        ((*LOCAL, "--threshold", "nan"), "argument --threshold: 'nan' is not a number"),
-        ((*LOCAL, "--min-kappa", "1.5"), "argument --min-kappa: '1.5' is not a number from -1 to 1"),
-        ((*LOCAL, "--limit", "0"), "argument --limit: '0' is not a whole number of at least 1"),
-        ((*LOCAL, "--html", "page.txt"), "argument --html: 'page.txt' is not a *.html file"),
-        ((*LOCAL, "--json", "."), "argument --json: '.' is a folder: name a file"),
+        ((*LOCAL, "--embedder", "gpt"), "'--embedder': 'gpt'"),
+        ((*LOCAL, "--threshold", "nan"), "'--threshold': 'nan' is not a finite number"),
+        ((*LOCAL, "--min-kappa", "1.5"), "'--min-kappa': 1.5 is not in the range -1<=x<=1"),
+        ((*LOCAL, "--limit", "0"), "'--limit': 0 is not in the range x>=1"),
+        ((*LOCAL, "--html", "page.txt"), "'--html': 'page.txt' is not a *.html file"),
+        ((*LOCAL, "--json", "."), "'--json': '.' is a folder: name a file"),
         ((*LOCAL, "--json", "./labels.jsonl"), "--json would replace the labelled answers: name another file"),
-        ((*LOCAL, "--aim", "f1"), "argument --aim"),
+        ((*LOCAL, "--aim", "f1"), "'--aim': 'f1' is not one of 'balanced-accuracy', 'kappa'"),
         ((*LOCAL, "--label-scale", "5", "1"), "from a lower to a higher number, not from 5 to 1"),
         ((*LOCAL, "--good-from", "7"), "good from a label above 0 and up to 1 on, not 7"),
     ],
@@ -179,7 +179,7 @@ def test_the_environment_is_that_of_the_plugin(call: Call, monkeypatch: pytest.M
     monkeypatch.delenv("RAGMETRICS_CACHE")
     monkeypatch.setenv("RAGMETRICS_CONCURRENCY", "none")
     status, _, err = call(*LOCAL[:3])
-    assert (status, "argument --concurrency: 'none' is not a whole number" in err) == (2, True)
+    assert (status, "'--concurrency': 'none' is not a valid integer range" in err) == (2, True)
     monkeypatch.setenv("RAGMETRICS_JUDGE", "gpt")
     assert call(*LOCAL[:3])[0] == 2
     for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "RAGMETRICS_JUDGE"):

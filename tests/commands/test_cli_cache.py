@@ -106,7 +106,7 @@ def test_another_command_or_age_is_a_usage_error(arguments: list[str], ragmetric
     """With the usage and status 2; the error shows what an age looks like."""
     status, _, error = ragmetrics(*arguments)
     assert status == 2
-    assert "usage: ragmetrics" in error
+    assert "Usage: ragmetrics" in error
     assert "length of time" in error or "--older-than" not in str(arguments) or "=9" in str(arguments)
 
 

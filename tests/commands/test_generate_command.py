@@ -294,7 +294,7 @@ def test_the_same_question_is_kept_once(server: FakeOpenAI, call: Call) -> None:
     ("arguments", "status", "said"),
     [
         (["nowhere"], 2, "nowhere: there is no such file or folder"),
-        (["docs", "--questions", "9" * 5000], 2, "is not a whole number of at least 1"),
+        (["docs", "--questions", "9" * 5000], 2, "has more than 9 digits"),
         (["docs", "-o", "golden.csv"], 2, "'golden.csv' is not a *.jsonl file"),
         (["docs", "-o", "docs/Aru.md/golden.jsonl"], 2, "cannot be written: no file can be made in '"),
         (["docs", "-o", "/proc/golden.jsonl"], 2, "/proc/golden.jsonl cannot be written: "),

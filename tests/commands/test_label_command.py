@@ -167,7 +167,7 @@ def test_an_answer_is_shown_with_the_words_of_failures() -> None:
         (["--metric", "faithfulness", "--html", "page.txt"], 2, "'page.txt' is not a *.html file"),
         (["--metric", "faithfulness", "--import", "none.jsonl"], 1, "No such file or directory: 'none.jsonl'"),
         (["--metric", "faithfulness", "--import", "run.json"], 1, "run.json"),
-        (["--metric", "faithfulness", "--limit", "0"], 2, "'0' is not a whole number of at least 1"),
+        (["--metric", "faithfulness", "--limit", "0"], 2, "0 is not in the range x>=1"),
         ([], 2, "--metric"),
     ],
 )

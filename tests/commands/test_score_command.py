@@ -325,7 +325,7 @@ def test_a_budget_leaves_rows_with_its_reason(call: Call, server: FakeOpenAI) ->
     [
         ("log.jsonl --metrics rouge -o scores.csv", "'scores.csv' is not a *.jsonl or *.parquet file"),
         ("log.jsonl --metrics rouge -o log.jsonl", "log.jsonl would replace the rows: name another file"),
-        (f"log.jsonl --metrics rouge -o {'x' * 300}.jsonl", "argument -o/--output: File name too long"),
+        (f"log.jsonl --metrics rouge -o {'x' * 300}.jsonl", "'-o' / '--output': File name too long"),
         ("gone.jsonl --metrics rouge -o s.jsonl", "gone.jsonl: there is no such file"),
         ("log.txt --metrics rouge -o s.jsonl", "rows are read from files that end in .jsonl, .ndjson, .csv"),
         ("log.jsonl --metrics kindness -o s.jsonl", "there is no metric 'kindness'"),

@@ -165,7 +165,7 @@ def test_the_commands_take_columns(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "against 2 human labels" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["score", str(rows), "--metrics=exact_match", "-o", str(scores), "--columns=passages=contexts"])
-    assert "--columns: columns: give a field such as user_input" in capsys.readouterr().err
+    assert "'--columns': columns: give a field such as user_input" in capsys.readouterr().err
     assert main(["score", str(rows), "--metrics=exact_match", "-o", str(tmp_path / "b.jsonl"), "--columns=id=nr"]) != 0
     assert "columns names 'nr', which no row has" in capsys.readouterr().err
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from pytest_ragmetrics.cli.command import (
-    Command,
+    Arguments,
+    Checked,
     CommandResult,
-    checked,
-    count,
+    Count,
+    argument,
+    command,
+    judge_option,
     output,
-    take_judge,
-    take_run,
-    with_local_modules,
+    run_options,
 )
 from pytest_ragmetrics.core.errors import RagMetricsError
 
@@ -25,8 +26,39 @@ if TYPE_CHECKING:
 _LANGUAGE = re.compile(r"[^\W\d_][\w() -]{0,39}")
 
 
-@with_local_modules
-def _generate(arguments: argparse.Namespace) -> CommandResult:
+def _language(text: str) -> str | None:
+    if text.strip() == "auto":
+        return None
+    if not _LANGUAGE.fullmatch(text.strip()):
+        raise ValueError(f"{text!r} is no name of a language, such as German or de")
+    return text.strip()
+
+
+@command("generate")
+@argument(
+    "docs", nargs=-1, required=True, metavar="DOCS...", help="text files, folders of them, or a .jsonl file of passages"
+)
+@click.option(
+    "-o",
+    "--output",
+    type=output(".jsonl"),
+    required=True,
+    metavar="FILE.jsonl",
+    help="the set; rows that are there are kept and count",
+)
+@click.option("--questions", type=Count(1), required=True, metavar="N", help="how many rows it is to have")
+@judge_option(default="auto", help="the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)")
+@click.option(
+    "--language", type=Checked(_language), metavar="NAME", help="such as German (default: auto, the documents')"
+)
+@run_options(
+    requests="requests at a time (default: 32)",
+    cache="as for `ragmetrics cache`",
+    seed="which passages are asked about",
+)
+@click.option("--max-calls", type=Count(1), metavar="N", help="ask the judge at most so often")
+def run(arguments: Arguments) -> CommandResult:
+    """Write a first golden set: questions about documents, with answers and the passages that support them."""
     from pytest_ragmetrics.cache.folder import default_folder
     from pytest_ragmetrics.cli.generate.documents import find_documents, read_passages
     from pytest_ragmetrics.cli.generate.golden_set import GoldenFile, GoldenSet, spread, writer
@@ -66,34 +98,3 @@ def _generate(arguments: argparse.Namespace) -> CommandResult:
 
 async def _closed(file: GoldenFile) -> None:
     file.close()
-
-
-def _configure(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("docs", type=Path, metavar="DOCS", nargs="+", help="text files, folders of them, or a .jsonl file of passages")
-    out = "the set; rows that are there are kept and count"
-    add("-o", "--output", type=output(".jsonl"), required=True, metavar="FILE.jsonl", help=out)
-    add("--questions", type=count(), required=True, metavar="N", help="how many rows it is to have")
-    model = "the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)"
-    take_judge(parser, default="auto", help=model)
-    language = "such as German (default: auto, the documents')"
-    add("--language", type=checked(_language), metavar="NAME", help=language)
-    requests, cache = "requests at a time (default: 32)", "as for `ragmetrics cache`"
-    take_run(parser, requests=requests, cache=cache, seed="which passages are asked about")
-    add("--max-calls", type=count(), metavar="N", help="ask the judge at most so often")
-
-
-def _language(text: str) -> str | None:
-    if text.strip() == "auto":
-        return None
-    if not _LANGUAGE.fullmatch(text.strip()):
-        raise ValueError(f"{text!r} is no name of a language, such as German or de")
-    return text.strip()
-
-
-GENERATE = Command(
-    "generate",
-    "Write a first golden set: questions about documents, with answers and the passages that support them.",
-    _generate,
-    _configure,
-)
