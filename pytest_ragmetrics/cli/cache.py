@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import click
+from click import group, option
 
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.folder import FOLDER, VARIABLE, default_folder
@@ -48,8 +48,8 @@ def read_age(text: str) -> timedelta:
         raise ValueError(f"{text!r} is longer than can be counted") from error
 
 
-@click.group("cache", no_args_is_help=False)
-@click.option(
+@group("cache", no_args_is_help=False)
+@option(
     "--dir",
     "folder",
     type=PATH,
@@ -100,7 +100,7 @@ def _stats(arguments: Arguments) -> list[str]:
 
 @run.add_command
 @command("verify")
-@click.option("--remove", is_flag=True, help="drop what is unsound")
+@option("--remove", is_flag=True, help="drop what is unsound")
 @argument("cassette", required=False, metavar="[CASSETTE]", help="check this file instead of the local cache")
 def _verify(arguments: Arguments) -> list[str]:
     """Check the database and every entry, or those of a cassette."""
@@ -121,21 +121,26 @@ def _verify(arguments: Arguments) -> list[str]:
         raise CacheError("\n".join([*lines, f"{store.folder}: {len(faults)} unsound; --remove drops them"]))
 
 
-def _verify_cassette(file: Path) -> list[str]:
+def _cassette(file: Path) -> Cassette:
     if not file.exists():
         raise CacheError(f"{file}: there is no such cassette")
-    count, faults = Cassette(file).verify()
+    return Cassette(file)
+
+
+def _verify_cassette(file: Path) -> list[str]:
+    cassette = _cassette(file)
+    count, faults = cassette.verify()
     if faults:
         to_do = "take the file as it was committed, or delete these lines: they are recorded again"
         raise CacheError("\n".join([*map(str, faults), f"{file}: {len(faults)} unsound; {to_do}"]))
-    bare = sum(not entry.digest for entry in Cassette(file).entries.values())
+    bare = sum(not entry.digest for entry in cassette.entries.values())
     unseen = f"; {bare:,} without a digest: of these an edited reply is not seen" if bare else ""
     return [f"{file}: {counted(count, 'entry')}, all sound{unseen}"]
 
 
 @run.add_command
 @command("prune")
-@click.option("--older-than", type=Checked(read_age), required=True, metavar="AGE", help="such as 12h, 30d or 8w")
+@option("--older-than", type=Checked(read_age), required=True, metavar="AGE", help="such as 12h, 30d or 8w")
 def _prune(arguments: Arguments) -> list[str]:
     """Drop the entries made longer ago than an age."""
     with _store(arguments) as store:
@@ -174,9 +179,7 @@ def _import(arguments: Arguments) -> list[str]:
     with _store(arguments, made=True) as store:
         lines = []
         for file in arguments.files:
-            if not file.exists():
-                raise CacheError(f"{file}: there is no such cassette")
-            entries = Cassette(file).entries
+            entries = _cassette(file).entries
             kept = store.get_many(tuple(entries))
             # Of two entries with one key the later one is kept.
             news = [entry for key, entry in entries.items() if key not in kept or entry.made_at > kept[key].made_at]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
+from click import Choice, option
 
 from pytest_ragmetrics.cli.cache import answers_folder
 from pytest_ragmetrics.cli.command import (
@@ -43,9 +43,9 @@ def _metric(text: str) -> str:
     help="labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one; "
     "or the marks that the page of a report saved",
 )
-@click.option("--limit", type=Count(1), metavar="N", help="take the first N rows")
-@click.option("--label-field", default="label", metavar="NAME", help="the field of the label (default: label)")
-@click.option(
+@option("--limit", type=Count(1), metavar="N", help="take the first N rows")
+@option("--label-field", default="label", metavar="NAME", help="the field of the label (default: label)")
+@option(
     "--label-scale",
     type=FINITE,
     nargs=2,
@@ -53,45 +53,43 @@ def _metric(text: str) -> str:
     metavar="LOW HIGH",
     help="the worst and the best label (default: 0 1)",
 )
-@click.option("--good-from", type=FINITE, metavar="X", help="the lowest label of a good answer (default: the middle)")
-@click.option(
+@option("--good-from", type=FINITE, metavar="X", help="the lowest label of a good answer (default: the middle)")
+@option(
     "--group-field",
     metavar="NAME",
     help="names what rows have in common, such as their source (default: group, else cluster)",
 )
-@click.option("--metric", type=Checked(_metric), required=True, metavar="NAME", help="see ragmetrics metrics")
+@option("--metric", type=Checked(_metric), required=True, metavar="NAME", help="see ragmetrics metrics")
 @scoring_options(seed="of the folds and resamples")
-@click.option(
-    "--threshold", type=FINITE, metavar="T", help="the score at which an answer passes (default: the suggested)"
-)
-@click.option(
+@option("--threshold", type=FINITE, metavar="T", help="the score at which an answer passes (default: the suggested)")
+@option(
     "--aim",
-    type=click.Choice(("balanced-accuracy", "kappa")),
+    type=Choice(("balanced-accuracy", "kappa")),
     default="balanced-accuracy",
     help="what a threshold is suggested for (default: balanced-accuracy)",
 )
-@click.option(
+@option(
     "--min-kappa",
     type=Number(-1, 1),
     metavar="X",
     help="exit with status 1 if the lower end of the interval of Cohen's kappa is below X, or a row is unscored",
 )
-@click.option(
+@option(
     "--by",
-    type=click.Choice(("bound", "estimate")),
+    type=Choice(("bound", "estimate")),
     default="bound",
     help="compare the lower end of the interval with --min-kappa (default), or the estimate alone",
 )
-@click.option("--skip-unscored", is_flag=True, help="let --min-kappa pass over unscored rows")
-@click.option(
+@option("--skip-unscored", is_flag=True, help="let --min-kappa pass over unscored rows")
+@option(
     "--vacuous",
-    type=click.Choice(("skip", "count")),
+    type=Choice(("skip", "count")),
     default="skip",
     help="leave answers with nothing to check out of all figures, or count their scores (default: skip)",
 )
 @html_option(help="write a page")
-@click.option("--json", type=output(), metavar="FILE", help="write the figures, for Evaluation.corrected_mean()")
-@click.option("--worst", type=Count(1), default=10, metavar="N", help="disagreements to show (default: 10)")
+@option("--json", type=output(), metavar="FILE", help="write the figures, for Evaluation.corrected_mean()")
+@option("--worst", type=Count(1), default=10, metavar="N", help="disagreements to show (default: 10)")
 def run(arguments: Arguments) -> CommandResult:
     """Say how far the scores of a judge agree with the labels of people, and which threshold suits them."""
     from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines, floor_line
@@ -117,9 +115,9 @@ def _marked(arguments: Arguments) -> list[str] | None:
     answers, marks = read_labelled(arguments.file, base=Path.cwd(), columns=arguments.columns)
     if answers:
         return None
-    for option in ("min_kappa", "json", "html"):
-        if getattr(arguments, option) is not None:
-            flag = f"--{option.replace('_', '-')}"
+    for name in ("min_kappa", "json", "html"):
+        if getattr(arguments, name) is not None:
+            flag = f"--{name.replace('_', '-')}"
             raise CalibrationError(f"{arguments.file} has marks alone, and {flag} takes labels: see ragmetrics label")
     lines = mark_lines(marked_verdicts(marks, arguments.metric))
     if not lines:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
+from click import option
 
 from pytest_ragmetrics.cli.command import Arguments, CommandResult, Number, argument, command, fitted, html_option
 from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
@@ -33,16 +33,14 @@ class NothingComparedError(RagMetricsError):
     help="two or three files of --rag-json, or of ragmetrics score (.jsonl, .parquet), the oldest first",
 )
 @html_option(help="write a page of answers side by side")
-@click.option("--by", metavar="KEY", help="compare the values of this key of the metadata, such as model, in one file")
-@click.option("--value", multiple=True, metavar="V", help="a value of --by; give it two or three times")
-@click.option(
+@option("--by", metavar="KEY", help="compare the values of this key of the metadata, such as model, in one file")
+@option("--value", multiple=True, metavar="V", help="a value of --by; give it two or three times")
+@option(
     "--fail-on-worse",
     is_flag=True,
     help="exit with status 1 if a score became worse or was lost (unscored), against the first file or value",
 )
-@click.option(
-    "--margin", type=Number(0), default=0.0, metavar="X", help="how much worse a score may become (default: 0)"
-)
+@option("--margin", type=Number(0), default=0.0, metavar="X", help="how much worse a score may become (default: 0)")
 def diff(arguments: Arguments) -> CommandResult:
     """Say what became better and worse between two runs, and which of two or three answers better."""
     from pytest_ragmetrics.evaluation.score_files import read_run
@@ -56,7 +54,12 @@ def diff(arguments: Arguments) -> CommandResult:
     runs = [read_run(file) for file in files]
     lines, status = _diff_of_two(arguments, *runs) if len(runs) == COLUMNS[0] else _diff_of_columns(arguments, runs)
     if arguments.html is not None:
-        lines = [*lines, _write_page(arguments.html, _compared(arguments, runs))]
+        from pytest_ragmetrics.report.page import render_columns
+        from pytest_ragmetrics.runs.wording.figures import counted
+
+        compared = _compared(arguments, runs)
+        write_atomically(arguments.html, render_columns(compared))
+        lines = [*lines, f"{arguments.html}: written, {counted(len(compared.rows), 'row')}"]
     return CommandResult(lines=fitted(lines), status=status)
 
 
@@ -92,21 +95,10 @@ def _compared(arguments: Arguments, runs: Sequence[Document]) -> ComparedColumns
 
     if arguments.by is not None:
         return compare_answers(columns_of_values(runs[0], arguments.by, arguments.value))
-    return compare_answers(columns_of_runs(list(zip(_names(arguments.files), runs, strict=True))))
-
-
-def _names(files: Sequence[Path]) -> list[str]:
-    """Return what the files are called: by their names, by their paths where two have one name."""
-    names = Counter(file.stem for file in files)
-    return [file.stem if names[file.stem] == 1 else str(file) for file in files]
-
-
-def _write_page(path: Path, compared: ComparedColumns) -> str:
-    from pytest_ragmetrics.report.page import render_columns
-    from pytest_ragmetrics.runs.wording.figures import counted
-
-    write_atomically(path, render_columns(compared))
-    return f"{path}: written, {counted(len(compared.rows), 'row')}"
+    # A column is called as its file, by its path where two files have one name.
+    stems = Counter(file.stem for file in arguments.files)
+    names = [file.stem if stems[file.stem] == 1 else str(file) for file in arguments.files]
+    return compare_answers(columns_of_runs(list(zip(names, runs, strict=True))))
 
 
 def _check_margin(margin: float, metric: str) -> None:

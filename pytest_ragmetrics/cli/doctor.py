@@ -9,7 +9,7 @@ import shlex
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from functools import partial
 from importlib import metadata
@@ -508,16 +508,16 @@ def cassette_checks(project: Project) -> Iterator[Check]:
     yield Check("cassette", text, to_do if missing else "")
     prompts = PromptBook(folder=project.path("prompts"))
     # Of a redacted one a word of the prompt may be missing.
-    sent = [(entry.task, _texts(entry.request)) for entry in judged if not entry.redacted]
+    sent = [
+        (entry.task, [message["content"] for message in entry.request.get("messages", ())])
+        for entry in judged
+        if not entry.redacted
+    ]
     old = Counter(task for task, texts in sent if texts and not is_current(task, texts, prompts))
     if old:
         count = f"{old.total():,} of {len(judged):,} answers"
         text = f"{file}: {count} are of other prompts than those of this version ({', '.join(sorted(old))})"
         yield Check("cassette", text, "record them anew: run pytest with a key and without --rag-cache=replay")
-
-
-def _texts(request: Mapping[str, Any]) -> list[str]:
-    return [message["content"] for message in request.get("messages", ())]
 
 
 @command("doctor")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
+from click import option
 
 from pytest_ragmetrics.cli.command import PATH, Arguments, Checked, argument, command
 from pytest_ragmetrics.cli.ini_file import IniFile, IniFileError, find_ini_file, read_ini_file
@@ -56,7 +56,7 @@ def _folder(text: str) -> Path:
     metavar="[FOLDER]",
     help="of the project (default: here)",
 )
-@click.option(
+@option(
     "--skill",
     type=PATH,
     is_flag=False,
@@ -65,7 +65,7 @@ def _folder(text: str) -> Path:
     help="write a skill for coding agents, to a *.md file or a folder of skills (default: .*/skills, else "
     ".agents/skills) too",
 )
-@click.option("--dry-run", is_flag=True, help="only say what would be written")
+@option("--dry-run", is_flag=True, help="only say what would be written")
 def run(arguments: Arguments) -> list[str]:
     """Write an example test and the settings for it; what is there already is left as it is."""
     skill = arguments.skill or (None if arguments.dry_run else _wanted_skill(arguments.folder))

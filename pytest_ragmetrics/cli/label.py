@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
+from click import Choice, option
 
 from pytest_ragmetrics.cli.command import (
     PATH,
@@ -43,8 +43,8 @@ _ROWS_OF_PAGE = 200
 
 @command("label")
 @argument("document", metavar="RUN.json", help="a file that --rag-json wrote")
-@click.option("--metric", required=True, metavar="NAME", help="the metric whose judge the labels are for")
-@click.option(
+@option("--metric", required=True, metavar="NAME", help="the metric whose judge the labels are for")
+@option(
     "-o",
     "--output",
     type=output(".jsonl"),
@@ -52,19 +52,17 @@ _ROWS_OF_PAGE = 200
     metavar="FILE.jsonl",
     help="take up the labels, one JSON line each; rows that it has are passed over (default: labelled.jsonl)",
 )
-@click.option(
+@option(
     "--order",
-    type=click.Choice(("priority", "random")),
+    type=Choice(("priority", "random")),
     default="priority",
     help="rows whose labels narrow the interval of the mean most come first, or all have the same chance "
     "(default: priority)",
 )
-@click.option("--seed", type=int, default=0, metavar="N", help="of the order (default: 0)")
-@click.option(
-    "--limit", type=Count(1), metavar="N", help=f"label N rows (default: all; of a page the next {_ROWS_OF_PAGE})"
-)
+@option("--seed", type=int, default=0, metavar="N", help="of the order (default: 0)")
+@option("--limit", type=Count(1), metavar="N", help=f"label N rows (default: all; of a page the next {_ROWS_OF_PAGE})")
 @html_option(help="write a page to label in a browser instead")
-@click.option(
+@option(
     "--import",
     "imported",
     type=PATH,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
+from click import Choice, option
 
 from pytest_ragmetrics.cli.command import (
     PATH,
@@ -38,20 +38,18 @@ _FEWEST = 2
 
 @command("probe")
 @judge_option(required=True)
-@click.option("--kind", type=click.Choice(KINDS), multiple=True, metavar="KIND", help=f"only {', '.join(KINDS)}")
-@click.option("--limit", type=Count(_FEWEST), metavar="N", help="ask at most so many, spread over kinds and languages")
-@click.option("--json", type=output(), metavar="FILE", help="write figures and answers as JSON")
-@click.option("--min-accuracy", type=Number(0, 1), metavar="X", help="exit with status 1 if the accuracy is below X")
-@click.option(
-    "--min-resistance", type=Number(0, 1), metavar="X", help="exit with status 1 if the resistance is below X"
-)
-@click.option(
+@option("--kind", type=Choice(KINDS), multiple=True, metavar="KIND", help=f"only {', '.join(KINDS)}")
+@option("--limit", type=Count(_FEWEST), metavar="N", help="ask at most so many, spread over kinds and languages")
+@option("--json", type=output(), metavar="FILE", help="write figures and answers as JSON")
+@option("--min-accuracy", type=Number(0, 1), metavar="X", help="exit with status 1 if the accuracy is below X")
+@option("--min-resistance", type=Number(0, 1), metavar="X", help="exit with status 1 if the resistance is below X")
+@option(
     "--prompts",
     type=Checked(lambda text: prompt_folder(text, Path.cwd())),
     metavar="DIR",
     help="as the setting rag_prompts",
 )
-@click.option("--cache-dir", type=PATH, metavar="DIR", help="keep the answers there (default: nowhere)")
+@option("--cache-dir", type=PATH, metavar="DIR", help="keep the answers there (default: nowhere)")
 def run(arguments: Arguments) -> CommandResult:
     """Ask a judge questions whose answers are known: how often it is right, and what deceives it."""
     chosen, besides = choose(read_probes(), arguments.kind, arguments.limit)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-import click
+from click import group, option
 
 from pytest_ragmetrics.cli.command import (
     PATH,
@@ -40,14 +40,12 @@ _FILES = together(
         metavar="RUN.json...",
         help="files of --rag-json, or of ragmetrics score (.jsonl, .parquet)",
     ),
-    click.option(
-        "--baseline", type=PATH, metavar="FILE", help="show what changed since; decide regression gates of shards"
-    ),
+    option("--baseline", type=PATH, metavar="FILE", help="show what changed since; decide regression gates of shards"),
 )
-_TEXT = click.option("-o", "--output", type=output(), metavar="FILE", help="default: standard output")
+_TEXT = option("-o", "--output", type=output(), metavar="FILE", help="default: standard output")
 
 
-@click.group("report", no_args_is_help=False)
+@group("report", no_args_is_help=False)
 def run() -> None:
     """Make pages, summaries and comparisons of the JSON files of runs."""
 
@@ -55,7 +53,7 @@ def run() -> None:
 @run.add_command
 @command("html")
 @_FILES
-@click.option(
+@option(
     "-o",
     "--output",
     type=output(".html"),
@@ -63,9 +61,7 @@ def run() -> None:
     default="rag-report.html",
     help="default: rag-report.html",
 )
-@click.option(
-    "--history", type=PATH, metavar="DIR", help="show the last 30 runs of the branch in a folder of --rag-history"
-)
+@option("--history", type=PATH, metavar="DIR", help="show the last 30 runs of the branch in a folder of --rag-history")
 def _html(arguments: Arguments) -> list[str]:
     """Write a page, of several runs as of one."""
     from pytest_ragmetrics.report.history import history_of
@@ -104,8 +100,8 @@ def _page(text: str) -> str:
 @command("comment")
 @_FILES
 @_TEXT
-@click.option("--page", type=Checked(_page), metavar="URL", help="where the page is: tests link to it")
-@click.option("--annotations", is_flag=True, help="with -o: print workflow commands of GitHub at the 10 worst tests")
+@option("--page", type=Checked(_page), metavar="URL", help="where the page is: tests link to it")
+@option("--annotations", is_flag=True, help="with -o: print workflow commands of GitHub at the 10 worst tests")
 def _comment(arguments: Arguments) -> list[str]:
     """Write the comment on a pull request in Markdown, for gh or curl to post.
 
@@ -127,9 +123,9 @@ def _comment(arguments: Arguments) -> list[str]:
 @run.add_command
 @command("merge")
 @_FILES
-@click.option("-o", "--output", type=output(".json"), metavar="OUT.json", help="write the merged run as JSON")
+@option("-o", "--output", type=output(".json"), metavar="OUT.json", help="write the merged run as JSON")
 @html_option(help="write it as a page")
-@click.option("--markdown", type=output(), metavar="FILE", help="write it as a summary")
+@option("--markdown", type=output(), metavar="FILE", help="write it as a summary")
 def _merge(arguments: Arguments) -> CommandResult:
     """Make one run of several, such as shards; without an output it is printed as JSON.
 
@@ -173,8 +169,8 @@ run.add_command(diff)
 @command("history")
 @argument("folder", metavar="DIR", help="the folder of --rag-history")
 @html_option(help="write a page (default: print a table)")
-@click.option("--last", type=Count(1), default=30, metavar="N", help="how many runs to show (default: 30)")
-@click.option("--branch", metavar="NAME", help="the branch to show (default: that of the latest run)")
+@option("--last", type=Count(1), default=30, metavar="N", help="how many runs to show (default: 30)")
+@option("--branch", metavar="NAME", help="the branch to show (default: that of the latest run)")
 def _history(arguments: Arguments) -> list[str]:
     """Show the trends of the runs that --rag-history kept: since when, and what is flaky."""
     from pytest_ragmetrics.report.history import read_history

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
+from click import option
 
 from pytest_ragmetrics.cli.cache import answers_folder
 from pytest_ragmetrics.cli.command import (
@@ -70,14 +70,14 @@ def _output(text: str) -> Path:
     metavar="ROWS...",
     help="logged answers: .jsonl, .csv (also with .gz) or .parquet, row by row; .json, read whole",
 )
-@click.option(
+@option(
     "--metrics",
     type=Checked(_metrics),
     required=True,
     metavar="NAME,...",
     help="see ragmetrics metrics; NAME=BOUND says which scores pass, those at least as good",
 )
-@click.option(
+@option(
     "-o",
     "--output",
     type=Checked(_output),
@@ -87,22 +87,22 @@ def _output(text: str) -> Path:
     "goes on",
 )
 @scoring_options()
-@click.option("--votes", type=Count(1), metavar="K", help="judgements that make a score (default: 1)")
-@click.option("--limit", type=Count(1), metavar="N", help="take the first N rows")
-@click.option(
+@option("--votes", type=Count(1), metavar="K", help="judgements that make a score (default: 1)")
+@option("--limit", type=Count(1), metavar="N", help="take the first N rows")
+@option(
     "--on",
     type=Checked(_cluster),
     metavar="ray[=ADDRESS]",
     help="score on a cluster of Ray, or on all processors of this machine",
 )
-@click.option(
+@option(
     "--max-calls",
     type=Count(1),
     metavar="N",
     help="ask judge and embedder at most so often; then rows that need more are unscored, and the exit status is 1",
 )
-@click.option("--max-tokens", type=Count(1), metavar="N", help="take at most so many tokens")
-@click.option("--max-cost", type=Number(0), metavar="USD", help="spend at most so many dollars")
+@option("--max-tokens", type=Count(1), metavar="N", help="take at most so many tokens")
+@option("--max-cost", type=Number(0), metavar="USD", help="spend at most so many dollars")
 def run(arguments: Arguments) -> CommandResult:
     """Score logged answers of any number into a file, for load_scores() and ragmetrics report."""
     from pytest_ragmetrics.datasets.streaming import stream_rows

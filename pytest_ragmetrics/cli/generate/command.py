@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import click
+from click import option
 
 from pytest_ragmetrics.cli.command import (
     Arguments,
@@ -38,7 +38,7 @@ def _language(text: str) -> str | None:
 @argument(
     "docs", nargs=-1, required=True, metavar="DOCS...", help="text files, folders of them, or a .jsonl file of passages"
 )
-@click.option(
+@option(
     "-o",
     "--output",
     type=output(".jsonl"),
@@ -46,17 +46,15 @@ def _language(text: str) -> str | None:
     metavar="FILE.jsonl",
     help="the set; rows that are there are kept and count",
 )
-@click.option("--questions", type=Count(1), required=True, metavar="N", help="how many rows it is to have")
+@option("--questions", type=Count(1), required=True, metavar="N", help="how many rows it is to have")
 @judge_option(default="auto", help="the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)")
-@click.option(
-    "--language", type=Checked(_language), metavar="NAME", help="such as German (default: auto, the documents')"
-)
+@option("--language", type=Checked(_language), metavar="NAME", help="such as German (default: auto, the documents')")
 @run_options(
     requests="requests at a time (default: 32)",
     cache="as for `ragmetrics cache`",
     seed="which passages are asked about",
 )
-@click.option("--max-calls", type=Count(1), metavar="N", help="ask the judge at most so often")
+@option("--max-calls", type=Count(1), metavar="N", help="ask the judge at most so often")
 def run(arguments: Arguments) -> CommandResult:
     """Write a first golden set: questions about documents, with answers and the passages that support them."""
     from pytest_ragmetrics.cache.folder import default_folder
