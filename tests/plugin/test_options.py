@@ -87,7 +87,7 @@ def test_start_up_imports_nothing_heavy(
 ) -> None:
     """A suite that does not use the plugin loads its first modules and no library of a metric; it prints a header."""
     heavy = {"openai", "numpy", "diskcache", "jinja2", "rapidfuzz", "sentencex", "pydantic", "filelock", "genai_prices"}
-    heavy |= {"asyncio", "sqlite3"}
+    heavy |= {"asyncio", "click", "sqlite3"}
     # Without the folders of other runs, for which more is loaded to see whether they live.
     monkeypatch.setenv("TMPDIR", str(pytester.mkdir("temporary")))
     pytester.makepyfile(test_plain="def test_plain(): pass")
