@@ -26,23 +26,22 @@ from pytest_ragmetrics.plugin.settings import unread_options
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.judges.context import Scoring
+    from pytest_ragmetrics.plugin.carried import Carried
     from pytest_ragmetrics.plugin.resources import Selection
     from pytest_ragmetrics.plugin.settings import Settings
     from pytest_ragmetrics.report.history import History
     from pytest_ragmetrics.runs.compare import RunComparison
     from pytest_ragmetrics.runs.records import (
-        Carried,
         Document,
         GateRecord,
         Judging,
         Record,
-        RowReply,
         Setting,
         TestOutcome,
         TestRecord,
     )
     from pytest_ragmetrics.runs.wording.digest import Failure
-    from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies
+    from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies, RowReply
 
 #: The attribute of a test report that carries what this plugin says of its test.
 ATTRIBUTE = "ragmetrics"
@@ -59,7 +58,7 @@ _WORKER = r"\A\[\w+\] \S+ -- Python .*\n+"
 
 def carried(report: pytest.TestReport) -> Carried:
     """Return what a report carries, to be added to."""
-    from pytest_ragmetrics.runs.records import Carried
+    from pytest_ragmetrics.plugin.carried import Carried
 
     if not hasattr(report, ATTRIBUTE):
         setattr(report, ATTRIBUTE, Carried())
@@ -149,7 +148,8 @@ class Recorder:
 
 def load_reporting() -> None:
     """Import what reports a failure: where a process has as many files open as it may, no module can be read."""
-    for module in ("plugin.tracebacks", "runs.records", "runs.wording.failures", "runs.wording.repeats", "core.codec"):
+    # What reports carry imports the records and the codec.
+    for module in ("plugin.tracebacks", "plugin.carried", "runs.wording.failures"):
         import_module(f"pytest_ragmetrics.{module}")
 
 
@@ -165,7 +165,7 @@ def from_json(data: dict[str, Any]) -> None:
     if ATTRIBUTE not in data:
         return
     from pytest_ragmetrics.core.codec import CodecError, load
-    from pytest_ragmetrics.runs.records import Carried
+    from pytest_ragmetrics.plugin.carried import Carried
 
     try:
         data[ATTRIBUTE] = load(Carried, data[ATTRIBUTE])

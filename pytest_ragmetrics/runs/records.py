@@ -178,27 +178,6 @@ class GateRecord:
         return self.outcome == "passed" or (self.outcome == "inconclusive" and self.inconclusive == "pass")
 
 
-#: Judge and task, digests of the prompt and of the reply, and the text to show of the reply.
-RowReply = tuple[str, str, str, str, str]
-
-
-@dataclass(kw_only=True, slots=True)
-class Carried:
-    """What the report of a test carries, also from a worker of xdist to the controller.
-
-    ``records`` are those of the test so far, ``None`` where an earlier report has them, ``calibration`` those of
-    labelled answers that a judge was held to. ``replies`` are what judges replied, in short: the records of most tests
-    leave it out. ``gate`` is of the test of a gate; ``spared`` is a test that was skipped because its set was decided
-    without it.
-    """
-
-    records: tuple[Record, ...] | None = None
-    calibration: tuple[Record, ...] = ()
-    replies: tuple[RowReply, ...] = ()
-    gate: GateRecord | None = None
-    spared: bool = False
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TestRecord:
     """One test and its records; ``message`` is what pytest said of a failure, a skip or an expected failure.

@@ -11,7 +11,6 @@ from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object, listed
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.runs.records import RowReply
 from pytest_ragmetrics.runs.wording.figures import named, readable
 
 #: How many rows must have got the same text, how many characters of it are shown, and how many further tasks.
@@ -19,6 +18,10 @@ _FEWEST, _LENGTH, _LISTED = 5, 60, 3
 # To make all of a long text printable takes longer than all else here.
 _BEGINNING = 4 * _LENGTH
 _DIGEST = 8
+
+
+#: Judge and task, digests of the prompt and of the reply, and the text to show of the reply.
+RowReply = tuple[str, str, str, str, str]
 
 
 def replies_of(scoring: Scoring, redact: Callable[[str], str] | None = None) -> Iterator[RowReply]:
