@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from pytest_ragmetrics.core.result import Evidence, Nearest, Usage, Verdict, WordChange
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.context import Exchange
-from pytest_ragmetrics.plugin.gates.gate import Gate, gate_among
+from pytest_ragmetrics.plugin.gates.gate import MarkedGate, gate_among
 from pytest_ragmetrics.runs import records as shapes
 
 FILE = "tests/test_assistant.py"
@@ -120,7 +120,7 @@ def gate(
     )
 
 
-def gate_of(*given: Any, **named: Any) -> Gate:
+def gate_of(*given: Any, **named: Any) -> MarkedGate:
     """Return the gate of a marker, whatever the metrics of its data set."""
     return gate_among(None, given, named)
 

@@ -8,7 +8,7 @@ from typing import Any
 from pytest_ragmetrics.core.result import Direction, MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
-from pytest_ragmetrics.plugin.gates.gate import Gate, GatedSet
+from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate
 
 
 def table(
@@ -32,7 +32,7 @@ def table(
     return Evaluation(metrics=("faithfulness",), rows=tuple(rows), better={"faithfulness": better})
 
 
-def gated_set(*gates: Gate, total: int, selected: Iterable[str] = (), function: str = "t", **of: Any) -> GatedSet:
+def gated_set(*gates: MarkedGate, total: int, selected: Iterable[str] = (), function: str = "t", **of: Any) -> GatedSet:
     """Return the set of a function of t.py; ``of`` are further fields."""
     name = function.rpartition("::")[2]
     place: dict[str, Any] = {"function": function, "name": name, "file": "t.py", "line": 1, "scope": ""}

@@ -135,29 +135,40 @@ class StopRecord:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class GateRecord:
+class Gate:
     """A threshold over a whole set: the mean of a metric, or the share of scores that reach ``min_score``.
 
-    Of a ``regression`` it is the mean change since the baseline, which must not be shown to be a drop: ``bound`` is 0,
-    and ``n`` counts the pairs.
-
-    ``value`` is ``None`` where nothing was scored. ``low`` and ``high`` are the interval at ``confidence``, where one
-    was asked for: then ``low`` is what is compared with ``bound``, or ``high`` where lower scores are better. ``total``
-    counts the tests of the set, ``n`` the scores that count, ``unscored`` the scorings without one, and ``vacuous`` the
-    scores that were left out because there was nothing to check, unless ``counts_vacuous``; ``vacuous_before`` is how
-    many there were in the baseline, of a gate that does not compare with it otherwise. ``inconclusive`` says what
-    an interval with the bound in it makes of the test, and ``more`` how many further samples would settle it (``None``
-    where that cannot be told). Of a gate that may ``stop`` before all rows are asked, figures are of the rows that
-    decided it, and the interval is for the whole set.
+    Of a ``regression`` it is the mean change since the baseline, which must not be shown to be a drop: ``bound`` is 0.
+    With a ``confidence`` an end of the interval is compared with ``bound``; ``inconclusive`` says what an interval with
+    the bound in it makes of the test. Scores with nothing to check are left out unless it ``counts_vacuous``.
+    ``better`` is the direction of good scores, ``None`` where only the results of the metric have it.
     """
 
     metric: str
     statistic: Literal["mean", "rate", "regression"]
-    value: float | None
     bound: float
-    min_score: float | None
+    min_score: float | None = None
+    better: Direction | None = None
+    confidence: float | None = None
+    counts_vacuous: bool = False
+    inconclusive: Literal["fail", "pass"] = "fail"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateRecord(Gate):
+    """A gate and what it found.
+
+    ``value`` is ``None`` where nothing was scored. ``low`` and ``high`` are the interval where one was asked for: then
+    ``low`` is what is compared with ``bound``, or ``high`` where lower scores are better. ``total`` counts the tests of
+    the set, ``n`` the scores that count (the pairs of a regression), ``unscored`` the scorings without one, and
+    ``vacuous`` the scores that were left out because there was nothing to check; ``vacuous_before`` is how many there
+    were in the baseline, of a gate that does not compare with it otherwise. ``more`` is how many further samples would
+    settle an inconclusive one (``None`` where that cannot be told). Of a gate that may ``stop`` before all rows are
+    asked, figures are of the rows that decided it, and the interval is for the whole set.
+    """
+
     better: Direction
-    confidence: float | None
+    value: float | None
     low: float | None
     high: float | None
     n: int
@@ -165,8 +176,6 @@ class GateRecord:
     total: int
     outcome: GateOutcome
     vacuous: int = 0
-    counts_vacuous: bool = False
-    inconclusive: Literal["fail", "pass"] = "fail"
     more: int | None = None
     regression: RegressionRecord | None = None
     stop: StopRecord | None = None

@@ -16,7 +16,7 @@ from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
 from pytest_ragmetrics.plugin.gates.decide import evaluate_gate, evaluate_merged_gate
-from pytest_ragmetrics.plugin.gates.gate import Gate, GatedSet, gate_among
+from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate, gate_among
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, TestRecord
 from pytest_ragmetrics.runs.wording.runs import change_lines, gate_line
@@ -28,7 +28,7 @@ from tests.tables import gated_set
 def test_a_gate_knows_its_metric_by_any_name() -> None:
     """An alias becomes the name that results have; an unknown name stays."""
     assert gate_of("ResponseRelevancy", mean=0.5).metric == "answer_relevancy"
-    assert gate_of(metric="sympathy", mean=0.5) == Gate(metric="sympathy", statistic="mean", bound=0.5)
+    assert gate_of(metric="sympathy", mean=0.5) == MarkedGate(metric="sympathy", statistic="mean", bound=0.5)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_set_crosses_processes() -> None:
 
 def found(
     scores: Mapping[str, float],
-    gate: Gate,
+    gate: MarkedGate,
     *,
     better: Direction = "higher",
     cluster: int | None = None,
@@ -311,12 +311,12 @@ def run_of(*scores: Record, function: str = "t.py::t") -> Document:
     return document(*(replace(row(name, *records), id=name) for name, records in by_name.items()))
 
 
-def set_of(tests: Collection[str], *gates: Gate) -> GatedSet:
+def set_of(tests: Collection[str], *gates: MarkedGate) -> GatedSet:
     """Return the set of a function that has these tests."""
     return gated_set(*gates, total=len(tests), selected=tests, function="t.py::t")
 
 
-def against(before: Document | None, after: Document, *gates: Gate, verbose: bool = False) -> list[Any]:
+def against(before: Document | None, after: Document, *gates: MarkedGate, verbose: bool = False) -> list[Any]:
     """Return the decisions of the gates of a function over a run, against another."""
     tests = {test.id: test for test in after.tests}
     gated = set_of(tests, *gates)

@@ -20,7 +20,7 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.assert_sets import read_baseline
 from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate, evaluate_merged_gate
-from pytest_ragmetrics.plugin.gates.gate import Gate
+from pytest_ragmetrics.plugin.gates.gate import MarkedGate
 from pytest_ragmetrics.plugin.reporting import junit_properties
 from pytest_ragmetrics.plugin.rows.dataset_tests import Evaluate
 from pytest_ragmetrics.report.markdown import render_markdown
@@ -72,7 +72,7 @@ def records(scores: Scores) -> list[Record]:
     ]
 
 
-def decided(gate: Gate, scores: Scores, *, kept: Sequence[Record] | None = None) -> GateDecision:
+def decided(gate: MarkedGate, scores: Scores, *, kept: Sequence[Record] | None = None) -> GateDecision:
     """Return the decision of a gate over tests with these scores, or with the records that were kept of them."""
     rows = records(scores) if kept is None else kept
     tests = {f"t[{number}]": row(str(number), each) for number, each in enumerate(rows)}

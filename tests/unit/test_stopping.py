@@ -17,7 +17,7 @@ from pytest_ragmetrics.evaluation.runner import Done, Score
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.metrics import Faithfulness, Metric, TokenF1
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate, evaluate_merged_gate
-from pytest_ragmetrics.plugin.gates.gate import Gate, gate_among
+from pytest_ragmetrics.plugin.gates.gate import MarkedGate, gate_among
 from pytest_ragmetrics.plugin.rows.drawn import BLOCK, DrawnRows
 from pytest_ragmetrics.plugin.rows.jobs import RowJob
 from pytest_ragmetrics.report.figures import build_gate_view
@@ -128,7 +128,7 @@ def test_clusters_are_drawn_whole() -> None:
 def gated(
     values: Sequence[float | None],
     *,
-    gate: Gate,
+    gate: MarkedGate,
     missing: Collection[int] = (),
     spared: Collection[int] = (),
     **of: Any,

@@ -13,10 +13,11 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_ragmetrics.core.result import Direction
-from pytest_ragmetrics.plugin.gates.gate import ALPHA, Gate, GatedSet
+from pytest_ragmetrics.plugin.gates.gate import ALPHA, GatedSet, MarkedGate
 from pytest_ragmetrics.runs.compare import changed_rules, cluster_of, placed_records
 from pytest_ragmetrics.runs.records import (
     Document,
+    Gate,
     GateOutcome,
     GateRecord,
     Judging,
@@ -60,7 +61,7 @@ class GateDecision:
 
 
 def evaluate_gate(
-    gate: Gate,
+    gate: MarkedGate,
     gated: GatedSet,
     find: Callable[[str], TestRecord | None],
     *,
@@ -104,7 +105,7 @@ def evaluate_gate(
 
 
 def _outcome(
-    gate: Gate,
+    gate: MarkedGate,
     gated: GatedSet,
     found: ScoreSet[ScoredRow],
     decided: _Decided | None,
@@ -128,16 +129,11 @@ def _outcome(
     return decided.outcome, decided.text
 
 
-def _record(gate: Gate, gated: GatedSet, better: Direction, found: ScoreSet[ScoredRow]) -> GateRecord:
+def _record(gate: MarkedGate, gated: GatedSet, better: Direction, found: ScoreSet[ScoredRow]) -> GateRecord:
     """Return the record of a gate that is not decided."""
     return GateRecord(
-        metric=gate.metric,
-        statistic=gate.statistic,
+        **{**_terms(gate), "better": better},
         value=None,
-        bound=gate.bound,
-        min_score=gate.score_bound,
-        better=better,
-        confidence=gate.confidence,
         low=None,
         high=None,
         n=len(found.counted),
@@ -145,11 +141,13 @@ def _record(gate: Gate, gated: GatedSet, better: Direction, found: ScoreSet[Scor
         total=gated.total,
         outcome="skipped",
         vacuous=len(found.vacuous),
-        counts_vacuous=gate.vacuous == "count",
-        inconclusive=gate.inconclusive,
         regression=None if gate.alpha is None else RegressionRecord(alpha=gate.alpha),
         stop=StopRecord(seed=None if gated.draw is None else gated.draw.seed) if gate.stop_when_decided else None,
     )
+
+
+def _terms(gate: Gate) -> dict[str, Any]:
+    return {each.name: getattr(gate, each.name) for each in fields(Gate)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,7 +159,7 @@ class _Decided:
     figures: Mapping[str, Any]
 
 
-def _bounded(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> _Decided:
+def _bounded(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow]) -> _Decided:
     """Compare the mean or the rate of a set with the bound of its gate."""
     result = _threshold(gate, better, found)
     figures: dict[str, Any] = {"value": result.value, "more": result.more}
@@ -172,14 +170,14 @@ def _bounded(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> _Deci
     return _Decided(outcome=result.outcome, text=text, figures=figures)
 
 
-def _first(gate: Gate, found: TestRecord | None) -> ScoredRow | None:
+def _first(gate: MarkedGate, found: TestRecord | None) -> ScoredRow | None:
     """Return the score that the data set gave a row: the first of the metric."""
     records = () if found is None else found.records
     return next((_row("", record) for record in records if record.metric == gate.metric), None)
 
 
 def _stopped(
-    gate: Gate, gated: GatedSet, found: ScoreSet[ScoredRow], scored: Mapping[str, ScoredRow | None], spared: int
+    gate: MarkedGate, gated: GatedSet, found: ScoreSet[ScoredRow], scored: Mapping[str, ScoredRow | None], spared: int
 ) -> _Decided | None:
     """Decide a gate that stops: by all rows if they have scores, else by the first of them in the drawn order.
 
@@ -228,7 +226,7 @@ def _with_stop(result: ThresholdResult, stop: StopRecord, rows: ScoreSet[ScoredR
 
 
 def _compared(
-    gate: Gate,
+    gate: MarkedGate,
     gated: GatedSet,
     tests: Sequence[TestRecord],
     baseline: Document,
@@ -277,7 +275,7 @@ def _compared(
 
 
 def _pairs(
-    gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Document, judging: Mapping[str, Judging]
+    gate: MarkedGate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Document, judging: Mapping[str, Judging]
 ) -> MetricComparison:
     """Return the comparison of a set with the same set in the baseline; raise ``ValueError`` if none of it is there.
 
@@ -298,7 +296,7 @@ def _pairs(
     return compared
 
 
-def _missing(gate: Gate, tests: Sequence[TestRecord]) -> str:
+def _missing(gate: MarkedGate, tests: Sequence[TestRecord]) -> str:
     """Return why a set is not whole in the run of its gates, "" where it is; the run itself may be a shard."""
     total = max(test.gate.total for test in tests if test.gate)
     ran = sum(test.gate is None for test in tests)
@@ -308,7 +306,7 @@ def _missing(gate: Gate, tests: Sequence[TestRecord]) -> str:
 
 
 def _rows(
-    gate: Gate,
+    gate: MarkedGate,
     gated: GatedSet,
     find: Callable[[str], TestRecord | None],
     *,
@@ -343,13 +341,13 @@ def _row(name: str, record: Record) -> ScoredRow:
     return replace(scored, cluster=cluster, scale=record.scale)
 
 
-def _threshold(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> ThresholdResult:
+def _threshold(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow]) -> ThresholdResult:
     scores = found.scores
     clusters = whole_clusters(row.cluster for row in found.counted)
-    if gate.statistic == "rate" and gate.score_bound is not None:
+    if gate.statistic == "rate" and gate.min_score is not None:
         return rate_threshold(
             scores,
-            gate.score_bound,
+            gate.min_score,
             gate.bound,
             metric=gate.metric,
             score_better=better,
@@ -422,18 +420,12 @@ def evaluate_merged_gate(
     )
 
 
-def _gate_again(record: GateRecord) -> Gate:
+def _gate_again(record: GateRecord) -> MarkedGate:
     """Return the gate of a record of one that was skipped."""
-    return Gate(
-        metric=record.metric,
-        statistic=record.statistic,
-        bound=record.bound,
-        score_bound=record.min_score,
-        # The direction was a guess unless a record had it; the records of all tests have it.
-        better=record.better if record.statistic == "rate" else None,
-        confidence=record.confidence,
-        inconclusive=record.inconclusive,
-        vacuous="count" if record.counts_vacuous else "skip",
+    # The direction was a guess unless a record had it; the records of all tests have it.
+    better = record.better if record.statistic == "rate" else None
+    return MarkedGate(
+        **{**_terms(record), "better": better},
         alpha=None if record.regression is None else record.regression.alpha,
         stop_when_decided=record.stop is not None,
     )

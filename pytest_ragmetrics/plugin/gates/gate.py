@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any
 
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.ragas import RagasScore
 from pytest_ragmetrics.metrics.registry import metric_named
+from pytest_ragmetrics.runs.records import Gate
 from pytest_ragmetrics.stats.intervals import check_confidence
 from pytest_ragmetrics.stats.means import (
-    Inconclusive,
     check_inconclusive,
 )
 from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous
@@ -37,26 +37,21 @@ _CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Gate:
-    """A bound for the mean of a metric, for the rate of scores that reach ``score_bound``, or against a regression.
+class MarkedGate(Gate):
+    """A gate as a marker says it.
 
-    ``better`` is the direction of good scores, ``None`` where only the results of the metric have it. ``inconclusive``
-    says whether what decides nothing fails, ``vacuous`` whether scores with nothing to check are left out.
     A regression gate alone has an ``alpha``: how often all those of a function together fail where nothing has changed.
     One that stops when it is decided needs the ``scale`` of the metric.
     """
 
-    metric: str
-    statistic: Literal["mean", "rate", "regression"]
-    bound: float
-    score_bound: float | None = None
-    better: Direction | None = None
-    confidence: float | None = None
-    inconclusive: Inconclusive = "fail"
-    vacuous: Vacuous = "skip"
     alpha: float | None = None
     stop_when_decided: bool = False
     scale: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def vacuous(self) -> Vacuous:
+        """What becomes of scores with nothing to check."""
+        return "count" if self.counts_vacuous else "skip"
 
     @property
     def id(self) -> str:
@@ -68,13 +63,13 @@ class Gate:
         parts = ["gate", self.metric, self.statistic, *([f"{self.bound:g}"] if self.alpha is None else [])]
         if self.alpha not in (None, ALPHA):
             parts += ["alpha", f"{self.alpha:g}"]
-        if self.score_bound is not None:
-            parts += ["max" if self.better == "lower" else "min", f"{self.score_bound:g}"]
+        if self.min_score is not None:
+            parts += ["max" if self.better == "lower" else "min", f"{self.min_score:g}"]
         if self.confidence is not None:
             parts += ["confidence", f"{self.confidence:g}"]
         if self.inconclusive == "pass":
             parts += ["inconclusive", self.inconclusive]
-        if self.vacuous == "count":
+        if self.counts_vacuous:
             parts += ["vacuous", self.vacuous]
         return "-".join(parts)
 
@@ -93,7 +88,7 @@ class GatedSet:
     file: str
     line: int | None
     scope: str
-    gates: tuple[Gate, ...]
+    gates: tuple[MarkedGate, ...]
     total: int
     selected: tuple[str, ...] = ()
     draw: Draw | None = None
@@ -104,7 +99,7 @@ class GatedSet:
         """Whether all gates of the function stop when they are decided: any other needs all rows."""
         return bool(self.gates) and all(gate.stop_when_decided for gate in self.gates)
 
-    def rule(self, gate: Gate) -> Rule:
+    def rule(self, gate: MarkedGate) -> Rule:
         """Return what the rows of the set are to reach by a gate that stops."""
         return Rule(
             metric=gate.metric,
@@ -112,7 +107,7 @@ class GatedSet:
             alpha=1.0 - (gate.confidence or _CONFIDENCE),
             scale=gate.scale,
             better=gate.better or "higher",
-            score_bound=gate.score_bound,
+            score_bound=gate.min_score,
             vacuous=gate.vacuous,
             gates=max(1, sum(each.stop_when_decided for each in self.gates)),
         )
@@ -125,14 +120,14 @@ class GatedSet:
         """Tell whether a test is one of the function, or was in an earlier run."""
         return test == self.function or test.startswith(f"{self.function}[")
 
-    def location(self, gate: Gate) -> tuple[str, int | None, str]:
+    def location(self, gate: MarkedGate) -> tuple[str, int | None, str]:
         """Return file, line and name of the test of a gate, as reports have them."""
         return self.file, self.line, f"{self.scope}{self.name}[{gate.id}]"
 
 
 def gate_among(
     listed: Sequence[Metric] | None, given: Sequence[Any], named: Mapping[str, Any], *, stops: bool = False
-) -> Gate:
+) -> MarkedGate:
     """Return the gate that the arguments of a marker describe; raise ``ValueError`` saying what to write instead.
 
     ``listed`` are the metrics of the data set, of which its own must be one. With ``stops`` it stops when it is
@@ -146,16 +141,16 @@ def gate_among(
         raise ValueError(msg)
     alpha = _alpha(named)
     figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
-    vacuous: Vacuous = "skip" if named.get("vacuous") is None else check_vacuous(named["vacuous"])
+    vacuous = named.get("vacuous") is not None and check_vacuous(named["vacuous"]) == "count"
     name, better, scale = _known(metrics[0].strip(), listed)
     stops = _stops(name, listed, named, stops=stops)
     if alpha is not None:
-        return Gate(
+        return MarkedGate(
             metric=name,
             statistic="regression",
             bound=0.0,
             better=better,
-            vacuous=vacuous,
+            counts_vacuous=vacuous,
             alpha=alpha,
             inconclusive=check_inconclusive(named.get("inconclusive") or "fail", alpha),
         )
@@ -165,15 +160,15 @@ def gate_among(
         if which in figures:
             check_bound(which, figures[which], metric=name, scale=scale)
     bounds = [(which, direction) for which, direction in _BOUNDS if which in figures]
-    return Gate(
+    return MarkedGate(
         metric=name,
         statistic="rate" if bounds else "mean",
         bound=figures["rate" if bounds else "mean"],
-        score_bound=figures[bounds[0][0]] if bounds else None,
+        min_score=figures[bounds[0][0]] if bounds else None,
         better=bounds[0][1] if bounds else better,
         confidence=figures.get("confidence"),
         inconclusive=check_inconclusive(named.get("inconclusive") or "fail", figures.get("confidence")),
-        vacuous=vacuous,
+        counts_vacuous=vacuous,
         stop_when_decided=stops,
         scale=(scale or (0.0, 1.0)) if stops else (0.0, 1.0),
     )

@@ -16,7 +16,7 @@ import pytest
 
 from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
-from pytest_ragmetrics.plugin.gates.gate import Gate, GatedSet, gate_among
+from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate, gate_among
 from pytest_ragmetrics.plugin.reporting import Collector, RunReport, carried, gate_properties
 from pytest_ragmetrics.plugin.session import PytestSession, function_of
 from pytest_ragmetrics.runs.compare import cluster_of
@@ -132,7 +132,7 @@ class GatePlugin:
         for gate, gated in gates:
             self._report(gate, gated, session.config.hook)
 
-    def _report(self, gate: Gate, gated: GatedSet, hook: Any) -> None:
+    def _report(self, gate: MarkedGate, gated: GatedSet, hook: Any) -> None:
         nodeid = f"{gated.function}[{gate.id}]"
         location = gated.location(gate)
         hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
@@ -159,7 +159,7 @@ class GatePlugin:
             start = stop
         hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
 
-    def _decide(self, gate: Gate, function: str) -> GateDecision:
+    def _decide(self, gate: MarkedGate, function: str) -> GateDecision:
         tests = self._collector
         gated = self._sets[function]
         return evaluate_gate(
@@ -190,7 +190,7 @@ def _case(test: Any) -> Any:
 def _gated_set(tests: Sequence[pytest.Function], *, stops: bool) -> GatedSet:
     first = tests[0]
     metrics = [each.metric for each in getattr(_case(first), "metrics", ())]
-    gates: dict[str, Gate] = {}
+    gates: dict[str, MarkedGate] = {}
     for marker in first.iter_markers("rag_gate"):
         gate = gate_among(metrics, marker.args, marker.kwargs, stops=stops)
         if gates.setdefault(gate.id, gate) != gate:
@@ -219,7 +219,7 @@ class GateItem(pytest.Item):
     """A gate as a test of its own."""
 
     def __init__(
-        self, *, gate: Gate, gated: GatedSet, decide: Callable[[Gate, str], GateDecision], **node: Any
+        self, *, gate: MarkedGate, gated: GatedSet, decide: Callable[[MarkedGate, str], GateDecision], **node: Any
     ) -> None:
         super().__init__(**node)
         self.originalname = gated.name
