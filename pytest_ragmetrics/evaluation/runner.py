@@ -161,7 +161,7 @@ class Runner:
         self._session = session
         self._watch = watch
         self._under_way = 0
-        self._failure: RagMetricsError | None = None
+        self._failure: BaseException | None = None
         self._changed = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
 
@@ -196,7 +196,7 @@ class Runner:
                 if job is not None and self._under_way < self.width and len(tasks) < _AHEAD * self.width:
                     self._under_way += len(job.metrics)
                     tasks.append(asyncio.ensure_future(self.score(job, self._ended)))
-                    tasks[-1].add_done_callback(lambda _: self._changed.set())
+                    tasks[-1].add_done_callback(self._note)
                     job = next(waiting, None)
                     if not together:
                         await asyncio.sleep(0)
@@ -209,6 +209,11 @@ class Runner:
 
     def _ended(self) -> None:
         self._under_way -= 1
+        self._changed.set()
+
+    def _note(self, task: asyncio.Task[Done]) -> None:
+        if not task.cancelled():
+            self._failure = self._failure or task.exception()
         self._changed.set()
 
     async def _score(self, job: Job, each: BoundedMetric, ended: Callable[[], object]) -> Score:
@@ -232,9 +237,6 @@ class Runner:
                 outcome = error
             self._watch(metric, outcome)
             return Score(outcome=outcome, scorings=tuple(kept.scorings), span=(start, time.monotonic()))
-        except RagMetricsError as error:
-            self._failure = error
-            raise
         finally:
             ended()
 

@@ -157,6 +157,8 @@ def _row(data: Any) -> TestRecord:
         records = [replace(record, sample=sample) for record in scores]
         return scored_row(data["file"], data["number"], data["line"], records)
     row = load(TestRecord, data)
+    if not row.records:
+        raise CodecError("it has no records")
     return replace(row, records=tuple(replace(record, sample=row.records[0].sample) for record in row.records))
 
 

@@ -151,6 +151,10 @@ def test_what_is_no_file_of_scores_is_told(call: Call, monkeypatch: pytest.Monke
     call(*PLAIN, "-o", "scores.jsonl")
     with pytest.raises(DocumentError, match=r"row 1 is not one that ragmetrics score wrote: the document lacks"):
         load_scores("log.jsonl")
+    row = json.loads(Path("scores.jsonl").read_text("utf-8").splitlines()[0])
+    Path("none.jsonl").write_text(json.dumps(row | {"records": []}), "utf-8")
+    with pytest.raises(DocumentError, match="row 1 is not one that ragmetrics score wrote: it has no records"):
+        load_scores("none.jsonl")
     with pytest.raises(DocumentError, match=r"scores are in files that end in \.jsonl or \.parquet"):
         load_scores("scores.csv")
     with pytest.raises(DocumentError, match="not JSON"):

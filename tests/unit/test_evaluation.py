@@ -422,6 +422,28 @@ def test_progress_may_be_a_function() -> None:
         evaluate(ROWS, ["relevance"], judge="local", progress=_stop)
 
 
+class WaitsForLong(Metric):
+    """Scores all but the first row at once."""
+
+    name = "waits_for_long"
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return a score."""
+        return MetricResult(1.0, metric=self.name)
+
+    async def ameasure(self, sample: Sample) -> MetricResult:
+        """Wait with the first row."""
+        await asyncio.sleep(600 if sample.id == "0" else 0)
+        return self.measure(sample)
+
+
+def test_what_ends_a_table_ends_it_at_once() -> None:
+    """Whatever raises it, a score that takes long is not waited for."""
+    rows = [Sample(id=f"{n}", response="It rains.") for n in range(3)]
+    with pytest.raises(ZeroDivisionError):
+        evaluate(rows, [WaitsForLong()], progress=lambda *_: 1 // 0)
+
+
 @pytest.mark.parametrize("progress", ["yes", 1, None, asyncio.sleep])
 def test_another_progress_is_refused(progress: Any) -> None:
     """Nobody would await a coroutine, and a text would be no progress."""
