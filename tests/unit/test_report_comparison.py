@@ -179,6 +179,23 @@ def test_other_samples_are_other_things() -> None:
     assert [change.kind for change in found.changes] == ["worse"]
 
 
+def test_samples_are_found_again_by_their_questions() -> None:
+    """Unless both have ids, or one of the runs has several different scores of the question."""
+
+    def asked(name: str | None, *scores: float) -> list[Record]:
+        sample = {"user_input": "How?", **({"id": name} if name else {})}
+        return [record("faithfulness", score, outcome="passed", sample=sample) for score in scores]
+
+    def found(new: list[Record], old: list[Record]) -> tuple[list[Kind], list[str]]:
+        compared = compare_documents(run(test_new=new), run(test_old=old))
+        return [change.kind for change in compared.changes], [it.why for it in compared.incomparable]
+
+    assert found(asked("q1", 0.1), asked(None, 0.9)) == (["worse"], [])
+    assert found(asked("q1", 0.1), asked("q2", 0.9)) == (["new", "gone"], [])
+    several = ["a sample has several different scores in one run"]
+    assert found(asked("q1", 0.1), asked(None, 0.9, 0.2)) == (["gone"], several)
+
+
 def test_the_means_are_those_of_the_pairs() -> None:
     """A metric's means leave out what only one of the documents has scored."""
     old = run(test_a=scored(0.5), test_b=scored(0.7), test_gone=scored(0.0))
