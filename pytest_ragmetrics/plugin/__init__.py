@@ -7,16 +7,15 @@ imported and registered with the first marker, fixture or worker that needs them
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_ragmetrics.plugin import hookspec
+from pytest_ragmetrics.plugin.gates.plugin import GatePlugin
 from pytest_ragmetrics.plugin.reporting import DigestReport, RunReport
-from pytest_ragmetrics.plugin.resources import FromWorker
 from pytest_ragmetrics.plugin.session import PytestSession
 from pytest_ragmetrics.plugin.settings import DEFAULT_REPORT, Settings, add_options, read_settings
 
@@ -25,14 +24,13 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.core.sample import Sample
     from pytest_ragmetrics.judges.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
-    from pytest_ragmetrics.plugin.gates.plugin import GatePlugin
     from pytest_ragmetrics.plugin.rows.dataset_tests import Datasets, DatasetTests, Evaluate, Scores
 
 SESSION = pytest.StashKey[PytestSession]()
 REPORT = pytest.StashKey[RunReport]()
 DATASETS = pytest.StashKey["Datasets"]()
 DATASET_TESTS = pytest.StashKey["DatasetTests"]()
-GATES = pytest.StashKey["GatePlugin"]()
+GATES = pytest.StashKey[GatePlugin]()
 
 #: The local judge is a heuristic, and every mention of it says so.
 _LABELS = {"local": "local (heuristic)"}
@@ -84,6 +82,8 @@ def pytest_configure(config: pytest.Config) -> None:
             redacts=session.redacts,
         )
         config.pluginmanager.register(config.stash[REPORT], "ragmetrics-reporting")
+    config.stash[GATES] = GatePlugin(session, config, config.stash.get(REPORT, None))
+    config.pluginmanager.register(config.stash[GATES], "ragmetrics-gating")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -113,32 +113,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         _datasets(metafunc.config).parametrize(metafunc)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, object, object]:
-    """Note the gates of a function, with the tests that it makes."""
-    made = yield
-    if isinstance(made, list) and made and made[0].get_closest_marker("rag_gate") is not None:
-        _gates(collector.config).found(made)
-    return made
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Add the gates of a worker; one that crashed sent none."""
-    told = FromWorker.of(node)
-    if told is not None and told.gates:
-        _gates(node.config).add(told.gates)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """Decide the gates of the workers, when all of them have ended."""
-    ran = yield
-    if GATES in session.config.stash:
-        _gates(session.config).report(session)
-    return ran
-
-
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
     """Explain a failed comparison with a result, on either side."""
     result = sys.modules.get("pytest_ragmetrics.core.result")
@@ -162,19 +136,10 @@ def _dataset_tests(request: pytest.FixtureRequest) -> DatasetTests:
     if DATASET_TESTS not in config.stash:
         from pytest_ragmetrics.plugin.rows.dataset_tests import DatasetTests
 
-        drawn = _gates(config).drawn if GATES in config.stash else []
+        drawn = config.stash[GATES].drawn
         config.stash[DATASET_TESTS] = DatasetTests(config.stash[SESSION], request.session.items, config, drawn)
         config.pluginmanager.register(config.stash[DATASET_TESTS], "ragmetrics-rows")
     return config.stash[DATASET_TESTS]
-
-
-def _gates(config: pytest.Config) -> GatePlugin:
-    if GATES not in config.stash:
-        from pytest_ragmetrics.plugin.gates.plugin import GatePlugin
-
-        config.stash[GATES] = GatePlugin(config.stash[SESSION], config, config.stash.get(REPORT, None))
-        config.pluginmanager.register(config.stash[GATES], "ragmetrics-gating")
-    return config.stash[GATES]
 
 
 @pytest.fixture(name="rag_judge")

@@ -269,7 +269,7 @@ def test_a_baseline_of_a_part_decides_nothing(
             "  mean change +0.000, 95 % interval -*, sign flips p=1.000",
         ]
     )
-    result.assert_outcomes(passed=6, failed=2, deselected=6)
+    result.assert_outcomes(passed=6, failed=2, deselected=7)
 
 
 def test_the_name_of_a_judge_of_ones_own_is_a_part_of_what_it_is_asked(

@@ -180,6 +180,41 @@ def test_gates_are_listed(run: RunPytest) -> None:
     result.stdout.fnmatch_lines(["*[[]r3[]]", MEAN.replace("[", "[[]"), RATE.replace("[", "[[]"), "*::test_other"])
 
 
+def test_gates_are_collected_and_selected_as_tests(run: RunPytest) -> None:
+    """They count among the collected tests, one that is deselected is not run, and what fixtures raise is reported."""
+    raising = """
+    import pytest
+    from texts import SOURCE, TRUE, FALSE
+    ROWS = [{"id": f"r{n}", "answer": FALSE if n == 2 else TRUE, "contexts": [SOURCE]} for n in range(4)]
+    @pytest.fixture(scope="module")
+    def source():
+        yield
+        raise OSError("closed twice")
+    @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.7)
+    @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.8)
+    @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.9)
+    @pytest.mark.rag_dataset(ROWS, metrics=["quoted_spans_alignment"])
+    def test_raising(rag_sample, source):
+        pass
+    """
+    suites = {"test_suite": SUITE, "test_raising": raising}
+    for workers, counted, few in (
+        ((), "collected 14 items", "*collected 14 items / 1 deselected / 13 selected"),
+        (("-p", "xdist", "-n1"), "1 worker [[]14 items[]]", "1 worker [[]13 items[]]"),
+    ):
+        result = run(*workers, **suites)
+        result.assert_outcomes(passed=11, failed=3, errors=1)
+        result.stdout.fnmatch_lines(
+            [counted, "*OSError: closed twice", "*ERROR *gate-quoted_spans_alignment-mean-0.9*"]
+        )
+        result = run(*workers, "-v", "--deselect", RATE)
+        result.assert_outcomes(passed=11, failed=2, errors=1, deselected=0 if workers else 1)
+        result.stdout.fnmatch_lines([few])
+        assert not [line for line in result.outlines if RATE in line]
+        result = run(*workers, "--maxfail=2", "-k", "test_raising and not r1")
+        result.assert_outcomes(passed=3, skipped=3, errors=1, deselected=0 if workers else 8)
+
+
 def test_a_part_of_the_set_decides_nothing(run: RunPytest, scored: Scored, monkeypatch: pytest.MonkeyPatch) -> None:
     """When some of its tests are not selected the gate is skipped and says how many; -x leaves no verdict either."""
     result = run("-rs", "-k", "r1", "--rag-json=out.json", test_suite=SUITE)

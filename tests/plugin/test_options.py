@@ -72,6 +72,7 @@ def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester, 
 #: What a suite that does not use the plugin loads of it.
 LIGHT = {"core", "core.files", "core.public_names", "core.running", "plugin"}
 LIGHT |= {f"plugin.{name}" for name in ("hookspec", "reporting", "resources", "session", "settings")}
+LIGHT |= {"plugin.gates", "plugin.gates.plugin"}
 #: What checks the options of one that names judge and embedder.
 CHECKS = {"core.errors", "judges", "judges.specs", "judges.providers", "judges.providers.parameters"}
 CHECKS |= {"judges.embedders", "judges.embedders.specs"}

@@ -17,13 +17,12 @@ from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.ragas import RagasScore
 from pytest_ragmetrics.metrics.registry import metric_named
+from pytest_ragmetrics.runs.compare import cluster_of
 from pytest_ragmetrics.runs.records import Gate
 from pytest_ragmetrics.stats.intervals import check_confidence
-from pytest_ragmetrics.stats.means import (
-    check_inconclusive,
-)
+from pytest_ragmetrics.stats.means import check_inconclusive
 from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous
-from pytest_ragmetrics.stats.stopping import Draw, Rule
+from pytest_ragmetrics.stats.stopping import Draw, Rule, draw
 
 _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
 _REGRESSION = '@pytest.mark.rag_gate("faithfulness", regression=True)'
@@ -123,6 +122,52 @@ class GatedSet:
     def location(self, gate: MarkedGate) -> tuple[str, int | None, str]:
         """Return file, line and name of the test of a gate, as reports have them."""
         return self.file, self.line, f"{self.scope}{self.name}[{gate.id}]"
+
+
+def gated_set(tests: Sequence[Any], function: str, *, stops: bool) -> GatedSet:
+    """Return the tests that a function makes with the gates of its markers; raise ``ValueError`` saying what to write.
+
+    With ``stops`` gates stop when they are decided, unless they say otherwise.
+    """
+    first = tests[0]
+    metrics = [each.metric for each in getattr(_case(first), "metrics", ())]
+    gates: dict[str, MarkedGate] = {}
+    for marker in first.iter_markers("rag_gate"):
+        gate = gate_among(metrics, marker.args, marker.kwargs, stops=stops)
+        if gates.setdefault(gate.id, gate) != gate:
+            msg = f"two gates {gate.id!r} differ in stop_when_decided= alone; leave out one of them"
+            raise ValueError(msg)
+    alphas = sorted({gate.alpha for gate in gates.values() if gate.alpha is not None})
+    if len(alphas) > 1:
+        values = " and ".join(f"{alpha:g}" for alpha in alphas)
+        msg = f"the regression gates of a function share one alpha=, and here it is {values}; write the same in each"
+        raise ValueError(msg)
+    file, line, place = first.location
+    return GatedSet(
+        function=function,
+        name=first.originalname,
+        file=file,
+        line=line,
+        scope=place.removesuffix(first.name),
+        # iter_markers() begins with the decorator next to the function; the gates are listed as written.
+        gates=tuple(reversed(gates.values())),
+        total=len(tests),
+        metrics=len(metrics),
+    )
+
+
+def drawn_order(tests: Sequence[Any], seed: str) -> tuple[list[Any], Draw]:
+    """Return the tests of a set in the order in which their rows are asked, and the draw of it."""
+    named = {test.nodeid: test for test in tests}
+    samples = {name: _case(test).row.sample for name, test in named.items()}
+    clusters = {name: None if sample is None else cluster_of(sample) for name, sample in samples.items()}
+    order, drawn = draw(clusters, seed)
+    return [named[name] for name in order], drawn
+
+
+def _case(test: Any) -> Any:
+    """Return the row of a data set that a test is of, ``None`` for another test."""
+    return getattr(getattr(test, "callspec", None), "params", {}).get("rag_sample")
 
 
 def gate_among(
