@@ -80,7 +80,7 @@ def lasting_modules() -> None:
 
     third_party = ("numpy", "diskcache", "filelock", "genai_prices", "openai.resources.files", "sentencex")
     own = (
-        *("evaluation.engine", "evaluation.dry_run", "plugin", "plugin.session", "plugin.reporting", "plugin.settings"),
+        *("evaluation.engine", "evaluation.dry_run", "plugin", "plugin.session", "plugin.report", "plugin.settings"),
         *(
             "plugin.terminal",
             "plugin.tracebacks",

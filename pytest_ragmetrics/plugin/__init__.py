@@ -1,36 +1,30 @@
-"""The pytest plugin: options, fixtures, and when which of its parts is registered.
-
-The session and, where tests are reported, the report are there in every run. The tests of data sets and the gates are
-imported and registered with the first marker, fixture or worker that needs them.
-"""
+"""The pytest plugin: options, fixtures, and the objects that have its hooks, one for each concern."""
 
 from __future__ import annotations
 
 import sys
-from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_ragmetrics.plugin import hookspec
+from pytest_ragmetrics.plugin.digest import DigestReport
 from pytest_ragmetrics.plugin.gates.plugin import GatePlugin
-from pytest_ragmetrics.plugin.reporting import DigestReport, RunReport
+from pytest_ragmetrics.plugin.observers import Observers
+from pytest_ragmetrics.plugin.report import RunReport
+from pytest_ragmetrics.plugin.rows.plugin import RowsPlugin
 from pytest_ragmetrics.plugin.session import PytestSession
-from pytest_ragmetrics.plugin.settings import DEFAULT_REPORT, Settings, add_options, read_settings
+from pytest_ragmetrics.plugin.settings import Settings, add_options, read_settings
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.cache.transport import CachedTransport
     from pytest_ragmetrics.core.sample import Sample
     from pytest_ragmetrics.judges.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
-    from pytest_ragmetrics.plugin.rows.dataset_tests import Datasets, DatasetTests, Evaluate, Scores
+    from pytest_ragmetrics.plugin.rows.dataset_tests import Evaluate, Scores
 
 SESSION = pytest.StashKey[PytestSession]()
-REPORT = pytest.StashKey[RunReport]()
-DATASETS = pytest.StashKey["Datasets"]()
-DATASET_TESTS = pytest.StashKey["DatasetTests"]()
-GATES = pytest.StashKey[GatePlugin]()
+ROWS = pytest.StashKey[RowsPlugin]()
 
 #: The local judge is a heuristic, and every mention of it says so.
 _LABELS = {"local": "local (heuristic)"}
@@ -55,35 +49,30 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspec)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Give back the test path in ``--rag-report tests/``, which argparse takes for the file of the option."""
-    for at, (option, value) in enumerate(pairwise(args)):
-        if option == "--rag-report" and not value.endswith(".html") and Path(value.partition("::")[0]).exists():
-            args[at] = f"{option}={DEFAULT_REPORT}"
-            early_config.known_args_namespace.file_or_dir.append(value)
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Check the settings, start recording, and report where this process is the one that reports."""
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     session = config.stash[SESSION] = PytestSession(config, read_settings(config))
-    config.pluginmanager.register(session, "ragmetrics-session")
-    if session.settings.digest:
-        config.pluginmanager.register(DigestReport(config), "ragmetrics-digest")
-    if not hasattr(config, "workerinput"):
-        config.stash[REPORT] = RunReport(
-            session.settings,
-            config.rootpath,
-            finish_session=session.finish,
-            selection=session.selection,
-            redact=session.redact,
-            redacts=session.redacts,
-        )
-        config.pluginmanager.register(config.stash[REPORT], "ragmetrics-reporting")
-    config.stash[GATES] = GatePlugin(session, config, config.stash.get(REPORT, None))
-    config.pluginmanager.register(config.stash[GATES], "ragmetrics-gating")
+    report = None if session.is_worker else RunReport(session, config.rootpath)
+    gates = GatePlugin(session, config, report)
+    config.stash[ROWS] = RowsPlugin(session, gates)
+    # Of two wrappers the later one is the outer.
+    parts = {
+        "cassette": session.cassette,
+        "workers": session.workers,
+        "session": session,
+        "markers": session.markers,
+        "recorder": session.recorder,
+        "observers": Observers(session.recorder),
+        "digest": DigestReport(config) if session.settings.digest else None,
+        "reporting": report,
+        "gating": gates,
+        "rows": config.stash[ROWS],
+    }
+    for name, part in parts.items():
+        if part is not None:
+            config.pluginmanager.register(part, f"ragmetrics-{name}")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -107,12 +96,6 @@ def _shared_cache(settings: Settings) -> str:
     return f", shared cache {shown_url(url)} ({mode})"
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a test per row of a data set."""
-    if metafunc.definition.get_closest_marker("rag_dataset") is not None:
-        _datasets(metafunc.config).parametrize(metafunc)
-
-
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
     """Explain a failed comparison with a result, on either side."""
     result = sys.modules.get("pytest_ragmetrics.core.result")
@@ -121,25 +104,6 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     from pytest_ragmetrics.runs.wording.failures import explain_comparison
 
     return explain_comparison(op, left, right)
-
-
-def _datasets(config: pytest.Config) -> Datasets:
-    if DATASETS not in config.stash:
-        from pytest_ragmetrics.plugin.rows.dataset_tests import Datasets
-
-        config.stash[DATASETS] = Datasets(config.stash[SESSION])
-    return config.stash[DATASETS]
-
-
-def _dataset_tests(request: pytest.FixtureRequest) -> DatasetTests:
-    config = request.config
-    if DATASET_TESTS not in config.stash:
-        from pytest_ragmetrics.plugin.rows.dataset_tests import DatasetTests
-
-        drawn = config.stash[GATES].drawn
-        config.stash[DATASET_TESTS] = DatasetTests(config.stash[SESSION], request.session.items, config, drawn)
-        config.pluginmanager.register(config.stash[DATASET_TESTS], "ragmetrics-rows")
-    return config.stash[DATASET_TESTS]
 
 
 @pytest.fixture(name="rag_judge")
@@ -174,13 +138,13 @@ def _rag_respond() -> None:
 def _rag_sample(request: pytest.FixtureRequest) -> Sample:
     """Return the row of this test, with the response that ``rag_respond`` gave where it had none."""
     __tracebackhide__ = True
-    return _dataset_tests(request).sample(request)
+    return request.config.stash[ROWS].tests(request).sample(request)
 
 
 @pytest.fixture(name="rag_scores")
 def _rag_scores(request: pytest.FixtureRequest, rag_sample: Sample) -> Scores:  # noqa: ARG001 - its row is done then
     """Return the results of this row by metric; one that is unscored raises when it is looked up, or fails the test."""
-    return _dataset_tests(request).scores()
+    return request.config.stash[ROWS].tests(request).scores()
 
 
 @pytest.fixture(name="rag_evaluate")

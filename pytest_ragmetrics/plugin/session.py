@@ -1,21 +1,17 @@
-"""The session: what a pytest run offers to the metrics in one process, and what its processes send each other.
+"""The session: what a pytest run offers to the metrics in one process.
 
-It is made from the settings when pytest starts, and builds the engine when a judge or embedder is first needed. The
-controller of xdist sends each worker a ``ToWorker``, and gets a ``FromWorker`` back at its end.
+It is made from the settings when pytest starts, and builds the engine when a judge or embedder is first needed.
 """
 
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 import uuid
-import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,25 +19,12 @@ import pytest
 
 from pytest_ragmetrics.core import running
 from pytest_ragmetrics.core.files import RUN_FOLDERS, affordable
-from pytest_ragmetrics.plugin.reporting import (
-    Recorder,
-    as_json,
-    from_json,
-    load_reporting,
-    redact_failure,
-    redact_report,
-)
-from pytest_ragmetrics.plugin.resources import (
-    KEY,
-    FromWorker,
-    RunCassette,
-    Selection,
-    SessionBudget,
-    ToWorker,
-    selected_tests,
-    skip,
-)
-from pytest_ragmetrics.plugin.settings import Settings, judge_spec
+from pytest_ragmetrics.plugin.budget import SessionBudget
+from pytest_ragmetrics.plugin.cassette import RunCassette, Selection, selected_tests
+from pytest_ragmetrics.plugin.markers import Markers, marked_judge, marked_votes
+from pytest_ragmetrics.plugin.recorder import Recorder, load_reporting, skip
+from pytest_ragmetrics.plugin.settings import Settings
+from pytest_ragmetrics.plugin.xdist import FromWorker, ToWorker, Workers
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.core.locks import LockFile
@@ -52,136 +35,17 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.judges.judge import Judge
     from pytest_ragmetrics.judges.transports.values import Transport
     from pytest_ragmetrics.metrics.base import Metric
-    from pytest_ragmetrics.runs.records import Record
-
-#: The markers that make tests when pytest collects a function; added later they have no effect.
-_COLLECTED = frozenset(("rag_dataset", "rag_gate"))
-#: What is wrong with the markers of a test, found after its module was collected.
-MARKER_FAULT = pytest.StashKey[str]()
-
-
-def function_of(item: pytest.Item) -> str:
-    """Return the node id of the function that a test belongs to."""
-    name = getattr(item, "originalname", None) or item.name
-    return f"{item.parent.nodeid}::{name}" if item.parent is not None else name
-
-
-def marked_judge(item: pytest.Item) -> str | None:
-    """Return the spec of a test's ``rag_judge`` marker, or ``None``; raise ``pytest.UsageError`` for a wrong one."""
-    given = _given(item, "rag_judge")
-    if given is None:
-        return None
-    problem = "it takes one spec"
-    if len(given) == 1 and isinstance(given[0], str):
-        try:
-            return judge_spec(given[0], item.config)
-        except ValueError as error:
-            problem = str(error)
-    raise _wrong(item, "rag_judge", given, f'{problem}; write @pytest.mark.rag_judge("openai:MODEL")')
-
-
-def marked_votes(item: pytest.Item) -> int | None:
-    """Return the number of a test's ``rag_votes`` marker, or ``None``; raise ``pytest.UsageError`` for a wrong one."""
-    given = _given(item, "rag_votes")
-    if given is None:
-        return None
-    if len(given) == 1 and type(given[0]) is int and given[0] >= 1:
-        return given[0]
-    raise _wrong(item, "rag_votes", given, "it takes one whole number from 1 on; write @pytest.mark.rag_votes(3)")
-
-
-def _fault(read: Callable[[pytest.Item], object], item: pytest.Item) -> str:
-    try:
-        read(item)
-    except pytest.UsageError as error:
-        return str(error)
-    return ""
-
-
-def _uncollected(item: pytest.Item) -> str:
-    """Return why a marker that makes tests has made none of this one."""
-    unittest = sys.modules.get("unittest")
-    if unittest is not None and issubclass(getattr(item, "cls", None) or object, unittest.TestCase):
-        return "it means nothing on a method of unittest.TestCase: write a function, or a method of another class"
-    return "it is added too late, by a hook or pytest.param: write it above the function, its class or as pytestmark"
-
-
-def _given(item: pytest.Item, name: str) -> tuple[object, ...] | None:
-    marker = item.get_closest_marker(name)
-    return None if marker is None else (*marker.args, *marker.kwargs.values())
-
-
-def _wrong(item: pytest.Item, name: str, given: tuple[object, ...], problem: str) -> pytest.UsageError:
-    return pytest.UsageError(f"{function_of(item)}: marker {name}({', '.join(map(repr, given))}): {problem}")
-
-
-_HOOK = "pytest_ragmetrics_result"
-# pytest.exit() in an observer ends the run; its failures and skips are not those of the test.
-_HARMLESS = (Exception, pytest.fail.Exception, pytest.skip.Exception)
-
-
-class Observers:
-    """Calls the observers of results one by one; each that raises is warned of once."""
-
-    def __init__(self) -> None:
-        self._warned: set[object] = set()
-
-    def show(self, item: pytest.Item, records: Sequence[Record]) -> None:
-        """Show every record of a test to every observer that its conftest.py files and the plugins offer."""
-        if not records:
-            return
-        from pytest_ragmetrics.core.codec import dump
-
-        manager = item.config.pluginmanager
-        plugins = [each.plugin for each in item.config.hook.pytest_ragmetrics_result.get_hookimpls()]
-        for observer in [each.plugin for each in item.ihook.pytest_ragmetrics_result.get_hookimpls()]:
-            show = manager.subset_hook_caller(_HOOK, [plugin for plugin in plugins if plugin is not observer])
-            for record in records:
-                problem = _problem_of(partial(show, item=item, record=dump(record)))
-                if problem and observer not in self._warned:
-                    self._warned.add(observer)
-                    _warn(item, f"{manager.get_name(observer)}: {_HOOK} raised {problem}")
-
-
-def _problem_of(show: Callable[[], object]) -> str | None:
-    try:
-        show()
-    except pytest.exit.Exception:
-        raise
-    except _HARMLESS as error:
-        from pytest_ragmetrics.core.credentials import masked
-
-        return f"{type(error).__name__}: {masked(str(error))}"
-    return None
-
-
-def _warn(item: pytest.Item, text: str) -> None:
-    """Record a warning as pytest does; warn() would raise where warnings are errors, in the middle of the run."""
-    warning = warnings.WarningMessage(pytest.PytestWarning(text), pytest.PytestWarning, __file__, 0)
-    item.config.hook.pytest_warning_recorded.call_historic(
-        kwargs={"warning_message": warning, "nodeid": item.nodeid, "when": "runtest", "location": None}
-    )
-
-
-def _remove_abandoned() -> None:
-    with suppress(OSError):
-        # Few runs find any, and the rest need not load what removes them.
-        if any(path.name.startswith(RUN_FOLDERS) for path in Path(tempfile.gettempdir()).iterdir()):
-            from pytest_ragmetrics.core.locks import remove_abandoned
-
-            remove_abandoned()
 
 
 class PytestSession:
-    """The session in one process of a pytest run, and the hooks by which it follows the tests."""
+    """The session in one process of a pytest run."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self.settings = settings
-        self.recorder = Recorder()
+        self.recorder = Recorder(config)
         self.is_worker = hasattr(config, "workerinput")
         self._config = config
         self._hook = config.hook
-        self._observers = Observers()
         received = ToWorker.of(config)
         workers: int | None = config.workerinput.get("workercount", 1) if self.is_worker else None  # type: ignore[attr-defined] # set by xdist
         #: Names the run, the same in the controller and all its workers.
@@ -204,23 +68,18 @@ class PytestSession:
         #: The file with the scores of an earlier run.
         self.baseline = settings.baseline
         self.columns = settings.columns
-        #: The tasks that each metric asked a judge, and how many tests were deselected.
+        #: The tasks that each metric asked a judge.
         self._tasks: dict[str, set[str]] = {}
-        self._deselected = 0
         self._budget = SessionBudget(settings, workers=workers, file=received.budget)
-        self._cassette = RunCassette(config, settings, received.cassette)
+        self.cassette = RunCassette(config, settings, received.cassette)
+        self.workers = Workers(self.to_worker, self.from_worker)
+        self.markers = Markers()
         self._judge: str | None = None
         self._votes: int | None = None
         #: The names in the module whose tests are collected, or whose test runs.
         self.module: Mapping[str, Any] = {}
-        self._collected: set[tuple[str, str]] = set()
-        #: What is wrong with the markers of functions, by the node that collects them.
-        self._faults: dict[str, list[str]] = {}
-        self._nodes: list[Any] = []
         #: The sets of gates that a worker collected, as JSON builtins.
         self.gates: Sequence[Any] = ()
-        #: What each worker used; ``None`` for one that crashed.
-        self._worker_rows: list[FromWorker | None] = []
 
     # What the metrics ask for.
 
@@ -305,7 +164,7 @@ class PytestSession:
             embedder=settings.embedder,
             cache=settings.cache,
             cache_dir=settings.cache_dir,
-            cassette=self._cassette.open(),
+            cassette=self.cassette.open(),
             cache_url=settings.cache_url,
             cache_url_mode=settings.cache_url_mode,
             cache_secret=settings.cache_secret,
@@ -318,7 +177,7 @@ class PytestSession:
             reasons=settings.reasons,
             offer_judge=lambda spec: hook.pytest_ragmetrics_make_judge(config=self._config, spec=spec),
             offer_embedder=lambda spec: hook.pytest_ragmetrics_make_embedder(config=self._config, spec=spec),
-            redact=self.redact,
+            redact=self.recorder.redacted,
             run=self.run,
             asker=lambda: context.current().test or self.recorder.test,
             budget=self._budget.budget,
@@ -353,22 +212,12 @@ class PytestSession:
         queue = self.engine.queue if self._has_engine else None
         return "" if queue is None else queue.state
 
-    def note_collected(self, marker: str, function: str, *, fault: str | None = None) -> None:
-        """Note that a marker was seen on a function when it was collected, and what is wrong with it."""
-        self._collected.add((marker, function))
-        if fault is not None:
-            self._faults.setdefault(function.rpartition("::")[0], []).append(f"{function}: marker {marker}: {fault}")
-
     def finish(self, exit_status: int) -> list[str]:
         """Write the cassette at the end of the run, and return what the summary says of it and of the budget."""
-        # After an interrupt xdist does not announce the end of its workers.
-        for node in tuple(self._nodes):
-            self.pytest_testnodedown(node)
-        settings = self.settings
+        settings, rows = self.settings, self.workers.ended()
         records = settings.cassette is not None and not self.dry_run
-        rows = self._worker_rows
         used = self._has_engine or any(row and row.used for row in rows)
-        lines = self._cassette.save(self.engine.cache, exit_status, rows) if records and used else []
+        lines = self.cassette.save(self.engine.cache, exit_status, rows) if records and used else []
         queue = self.engine.queue if self._has_engine else None
         batches = [] if queue is None else queue.summary(self.engine.cache.holds)
         lines += [*self._given_up(rows), *self._shared([row.remote for row in rows if row])]
@@ -376,13 +225,13 @@ class PytestSession:
 
     def selection(self, session: pytest.Session, exit_status: int) -> Selection:
         """Return which tests the run had, and what their metrics asked, once its workers have ended."""
-        rows = [row for row in self._worker_rows if row]
+        rows = self.workers.ended()
         tasks = {name: {*asked} for name, asked in self._tasks.items()}
-        for name, told in (item for row in rows for item in row.tasks.items()):
-            tasks.setdefault(name, set()).update(told)
-        deselected = max(self._deselected, *(row.deselected for row in rows), 0)
+        for name, asked in (item for row in rows if row for item in row.tasks.items()):
+            tasks.setdefault(name, set()).update(asked)
+        deselected = max(self.cassette.deselected, *(row.deselected for row in rows if row), 0)
         paths, partial = selected_tests(self._config, exit_status=exit_status, deselected=deselected)
-        if not partial and (session.shouldfail or session.shouldstop or None in self._worker_rows):
+        if not partial and (session.shouldfail or session.shouldstop or None in rows):
             partial = "the run stopped early"
         return Selection(paths=paths, partial=partial, tasks={name: sorted(tasks[name]) for name in sorted(tasks)})
 
@@ -437,25 +286,9 @@ class PytestSession:
             if self._has_engine:
                 closing.callback(self.engine.close)
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(
-        self, collector: pytest.Collector
-    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """Fail the collection of a module or class in which a marker cannot be used."""
-        report = yield
-        faults = self._faults.pop(collector.nodeid, [])
-        if report.passed:
-            faults += [fault for item in report.result if isinstance(item, pytest.Item) for fault in self._check(item)]
-        if report.passed and faults:
-            report.outcome, report.longrepr, report.result = "failed", "\n".join(dict.fromkeys(faults)), []
-        return report
-
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Note the tests to which hooks added a marker that cannot be used, and check what hooks register."""
-        for item in items:
-            if faults := self._check(item):
-                item.stash[MARKER_FAULT] = "\n".join(faults)
+        """Check what hooks register."""
         try:
             _ = self.metrics
         except ValueError as error:
@@ -468,118 +301,58 @@ class PytestSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Begin an attempt at a test, with the judge its marker names."""
-        # Asked anew each time: the conftest.py files of folders are loaded after the start.
-        self.recorder.redact = self.redact if self.redacts() else None
-        self.recorder.begin(item.nodeid)
-        if MARKER_FAULT in item.stash:
-            pytest.fail(item.stash[MARKER_FAULT], pytrace=False)
+        """Take the judge and votes that the markers of a test name."""
         self._judge = marked_judge(item)
         self._votes = marked_votes(item)
         self.module = vars(item.module) if isinstance(item, pytest.Function) else {}
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Show the records of a test to the observers, once all of it has run."""
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        """Forget the module of a test, once all of it has run."""
         ran = yield
         self.module = {}
-        if self.recorder.test == item.nodeid:
-            self._observers.show(item, self.recorder.records)
         return ran
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, call: pytest.CallInfo[None]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Put the records of the running test on a report of it, and redact what the report says."""
-        if call.excinfo is not None and not self._config.getoption("fulltrace", default=False):
-            from pytest_ragmetrics.plugin.tracebacks import hide_own_frames  # not at start-up
-
-            hide_own_frames(call.excinfo)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Skip a test whose scores are placeholders, or not there yet."""
         report = yield
-        if call.excinfo is not None and type(call.excinfo.value).__module__.startswith("pytest_ragmetrics"):
-            # What a server or an application said may be in it.
-            from pytest_ragmetrics.core.credentials import masked
-            from pytest_ragmetrics.text.unicode import printable_lines
-
-            redact_failure(report, lambda text: masked(printable_lines(text)))
         self._budget.skip_scored(report)
         reason = self._waiting.get(report.nodeid)
         if reason is not None and report.when != "teardown" and (report.when == "call" or not report.passed):
             skip(report, reason)
-        self.recorder.attach(report)
-        if self.recorder.redact is not None:
-            redact_report(report, self.recorder.redact)
         return report
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_report_to_serializable(self) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
-        """Turn the records on a report into JSON builtins, which xdist can send."""
-        data = yield
-        return data and as_json(data)
+    # What the processes of xdist send each other.
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_report_from_serializable(self, data: dict[str, Any]) -> Generator[None, object, object]:
-        """Read the records on a report that a worker sent."""
-        from_json(data)
-        return (yield)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a test that is skipped."""
-        self._cassette.note_skipped(report)
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note a module that is skipped."""
-        self._cassette.note_skipped(report)
-
-    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Note that this run leaves tests out."""
-        self._cassette.left_out += len(items)
-        self._deselected += len(items)
-
-    def pytest_sessionfinish(self) -> None:
-        """Tell the controller what this worker used."""
-        if self.is_worker:
-            self._config.workeroutput[KEY] = asdict(self._told())  # type: ignore[attr-defined] # set by xdist
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker which run it belongs to, what it shares with the others, and what it cannot read."""
+    def to_worker(self, spec: Any) -> ToWorker:
+        """Return what a worker gets that ``spec`` places."""
         from pytest_ragmetrics.core.locks import folder_of, run_lock
 
-        self._nodes.append(node)
         self.shared_folder = folder_of(self.run)
         if self._folder_lock is None:
             # While this process lives, no other run takes the folder for abandoned.
             with suppress(OSError):
                 self._folder_lock = run_lock(self.shared_folder)
-        spec, budget = node.gateway.spec, self._budget.budget
-        told = ToWorker(
+        budget = self._budget.budget
+        return ToWorker(
             run=self.run,
             seed=self.seed,
             folder=str(self.shared_folder) if spec.popen else None,
             budget=None if budget is None else str(budget.file),
-            cassette=self._cassette.entries_for(spec),
+            cassette=self.cassette.entries_for(spec),
         )
-        node.workerinput[KEY] = asdict(told)
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Add what a worker used, once; one that crashed did not send it."""
-        if node in self._nodes:
-            self._nodes.remove(node)
-            self._worker_rows.append(FromWorker.of(node))
-
-    def _told(self) -> FromWorker:
+    def from_worker(self) -> FromWorker:
         """Return what this process knows of the run that its reports do not say."""
         cache = self.engine.cache if self._has_engine else None
         remote = self.engine.remote if self._has_engine else None
         budget, forecast = self._budget.budget, self._budget.forecast
         return FromWorker(
             tasks={name: sorted(tasks) for name, tasks in self._tasks.items()},
-            deselected=self._deselected,
-            left_out=self._cassette.left_out,
-            used=self._cassette.used(cache),
+            deselected=self.cassette.deselected,
+            left_out=self.cassette.left_out,
+            used=self.cassette.used(cache),
             spent=None if budget is None else budget.own_row(),
             forecast=None if forecast is None else forecast.to_row(),
             remote={} if remote is None else remote.final_counts(),
@@ -616,22 +389,11 @@ class PytestSession:
 
         return counts_line(self.settings.cache_url or "", rows)
 
-    def _check(self, item: pytest.Item) -> list[str]:
-        """Return what is wrong with the markers of a test."""
-        function, names = function_of(item), {marker.name for marker in item.iter_markers()}
-        faults = [
-            f"{function}: marker {name}: {_uncollected(item)}"
-            for name in sorted(_COLLECTED & names)
-            if (name, function) not in self._collected
-        ]
-        read = [read for name, read in (("rag_judge", marked_judge), ("rag_votes", marked_votes)) if name in names]
-        return faults + [fault for fault in (_fault(each, item) for each in read) if fault]
 
-    def redacts(self) -> bool:
-        """Tell whether a hook redacts texts."""
-        return bool(self._hook.pytest_ragmetrics_redact.get_hookimpls())
+def _remove_abandoned() -> None:
+    with suppress(OSError):
+        # Few runs find any, and the rest need not load what removes them.
+        if any(path.name.startswith(RUN_FOLDERS) for path in Path(tempfile.gettempdir()).iterdir()):
+            from pytest_ragmetrics.core.locks import remove_abandoned
 
-    def redact(self, text: str) -> str:
-        """Return a text as the hook redacts it."""
-        redacted = self._hook.pytest_ragmetrics_redact(text=text)
-        return text if redacted is None else redacted
+            remove_abandoned()

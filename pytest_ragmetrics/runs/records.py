@@ -1,6 +1,6 @@
 """What a run records: one value from the scoring inside a test to the report, the same in every process and file.
 
-:func:`record_of` makes a record of a scoring, :mod:`pytest_ragmetrics.plugin.reporting` a document of the records of a
+:func:`record_of` makes a record of a scoring, :mod:`pytest_ragmetrics.plugin.report` a document of the records of a
 run; :func:`render_json` and :func:`read_document` are the file that ``--rag-json`` writes.
 """
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics.plugin.reporting import read_baseline
+from pytest_ragmetrics.plugin.report import read_baseline
 from tests.plugin.conftest import MANY, RunPytest, unpacked
 
 SUITE = """

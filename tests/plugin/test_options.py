@@ -37,13 +37,15 @@ def test_markers_and_fixtures_are_listed(run: RunPytest) -> None:
         fixtures.fnmatch_lines([f"{name} -- *", "    Return the *"])
 
 
-@pytest.mark.parametrize("args", [["--rag-report"], ["--rag-report", "test_it.py::test_it"], ["--rag-report", "."]])
+@pytest.mark.parametrize("args", [["--rag-report"], ["test_it.py::test_it", "--rag-report"], ["--rag-report", "-q"]])
 def test_the_report_has_a_default_name(run: RunPytest, pytester: pytest.Pytester, args: list[str]) -> None:
-    """--rag-report alone or before a test path writes rag-report.html where pytest was started, and says so."""
+    """--rag-report alone writes rag-report.html where pytest was started, and says so; a path of tests is no page."""
     result = run(*args, test_it=TEST)
     result.assert_outcomes(passed=1)
     assert "open the valve slowly" in (pytester.path / "rag-report.html").read_text("utf-8")
     result.stdout.fnmatch_lines([f"{pytester.path / 'rag-report.html'}: written"])
+    hint = "write --rag-report=FILE.html, or the option alone behind the tests"
+    run("--rag-report", ".").stderr.fnmatch_lines([f"ERROR: --rag-report: '.' is not a *.html file: {hint}"])
 
 
 @pytest.mark.parametrize("args", [["--co"], ["-k", "nothing"], ["test_other.py"]])
@@ -71,8 +73,9 @@ def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester, 
 
 #: What a suite that does not use the plugin loads of it.
 LIGHT = {"core", "core.files", "core.public_names", "core.running", "plugin"}
-LIGHT |= {f"plugin.{name}" for name in ("hookspec", "reporting", "resources", "session", "settings")}
-LIGHT |= {"plugin.gates", "plugin.gates.plugin"}
+LIGHT |= {f"plugin.{name}" for name in ("budget", "cassette", "digest", "gates", "gates.plugin", "hookspec")}
+LIGHT |= {"plugin.settings", "plugin.xdist"}
+LIGHT |= {f"plugin.{name}" for name in ("markers", "observers", "recorder", "report", "rows", "rows.plugin", "session")}
 #: What checks the options of one that names judge and embedder.
 CHECKS = {"core.errors", "judges", "judges.specs", "judges.providers", "judges.providers.parameters"}
 CHECKS |= {"judges.embedders", "judges.embedders.specs"}

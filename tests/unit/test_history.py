@@ -13,7 +13,7 @@ import pytest
 from pytest_ragmetrics import metric
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges import context
-from pytest_ragmetrics.plugin.resources import selected_tests
+from pytest_ragmetrics.plugin.cassette import selected_tests
 from pytest_ragmetrics.report.files import write_files
 from pytest_ragmetrics.report.history import (
     History,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.plugin.reporting import run_properties
+from pytest_ragmetrics.plugin.report import run_properties
 from pytest_ragmetrics.report.markdown import why
 from pytest_ragmetrics.report.outcomes import paired_tests
 from pytest_ragmetrics.report.page import environment

@@ -22,7 +22,7 @@ from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.result import MetricResult, VerdictKind
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.context import Scoring
-from pytest_ragmetrics.plugin.reporting import ATTRIBUTE, from_json
+from pytest_ragmetrics.plugin.recorder import ATTRIBUTE, from_json
 from pytest_ragmetrics.runs.records import (
     Document,
     DocumentError,

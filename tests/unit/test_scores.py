@@ -21,7 +21,7 @@ from pytest_ragmetrics.evaluation.assert_sets import read_baseline
 from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate, evaluate_merged_gate
 from pytest_ragmetrics.plugin.gates.gate import MarkedGate
-from pytest_ragmetrics.plugin.reporting import junit_properties
+from pytest_ragmetrics.plugin.recorder import junit_properties
 from pytest_ragmetrics.plugin.rows.dataset_tests import Evaluate
 from pytest_ragmetrics.report.markdown import render_markdown
 from pytest_ragmetrics.runs.records import Record, render_json

@@ -8,8 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_ragmetrics.plugin.resources import NARROWING, PARTS, FromWorker, RunCassette, SessionBudget
-from pytest_ragmetrics.plugin.session import function_of, marked_judge, marked_votes
+from pytest_ragmetrics.plugin.budget import SessionBudget
+from pytest_ragmetrics.plugin.cassette import NARROWING, PARTS, RunCassette
+from pytest_ragmetrics.plugin.markers import function_of, marked_judge, marked_votes
+from pytest_ragmetrics.plugin.xdist import FromWorker
 
 ROOT = Path("/project")
 TESTPATHS, ARGS = pytest.Config.ArgsSource.TESTPATHS, pytest.Config.ArgsSource.ARGS
@@ -67,7 +69,7 @@ def test_a_skipped_test_is_left_out(when: str, outcome: str, extra: dict[str, st
     """A test that failed as expected has asked what it asks, unless it was never run."""
     run = cassette()
     report = SimpleNamespace(when=when, skipped=outcome == "skipped", **extra)
-    run.note_skipped(cast("pytest.TestReport", report))
+    run.pytest_runtest_logreport(cast("pytest.TestReport", report))
     assert run.left_out == left_out
     assert run.had_all_tests() is (left_out == 0)
 

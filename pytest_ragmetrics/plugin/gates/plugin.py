@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from pytest_ragmetrics.plugin.reporting import RunReport, carried, gate_properties
-from pytest_ragmetrics.plugin.resources import FromWorker, skip
-from pytest_ragmetrics.plugin.session import PytestSession, function_of
+from pytest_ragmetrics.plugin.markers import function_of
+from pytest_ragmetrics.plugin.recorder import carried, gate_properties, skip
+from pytest_ragmetrics.plugin.report import RunReport
+from pytest_ragmetrics.plugin.session import PytestSession
+from pytest_ragmetrics.plugin.xdist import FromWorker
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.gates.decide import GateDecision
@@ -156,7 +158,7 @@ class GatePlugin:
             fault = str(error)
         else:
             self._sets.setdefault(function, gated)
-        self._session.note_collected("rag_gate", function, fault=fault)
+        self._session.markers.note_collected("rag_gate", function, fault=fault)
 
     def _draw(self, items: list[pytest.Item]) -> None:
         """Put the tests of each whole set that may stop into a drawn order, at the places where they stood."""

@@ -36,11 +36,12 @@ from pytest_ragmetrics.evaluation.assert_sample import raise_shortfall
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Score
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
-from pytest_ragmetrics.plugin.reporting import carried
+from pytest_ragmetrics.plugin.markers import MARKER_FAULT, function_of, marked_judge, marked_votes
+from pytest_ragmetrics.plugin.recorder import carried, skip
 from pytest_ragmetrics.plugin.rows.jobs import RowJob, SparedError
 from pytest_ragmetrics.plugin.rows.prefetcher import Prefetcher
 from pytest_ragmetrics.plugin.rows.sharing import SharedResults, kind_and_message
-from pytest_ragmetrics.plugin.session import MARKER_FAULT, PytestSession, function_of, marked_judge, marked_votes
+from pytest_ragmetrics.plugin.session import PytestSession
 from pytest_ragmetrics.runs.wording.failures import explain_row, explain_sample
 
 if TYPE_CHECKING:
@@ -167,11 +168,11 @@ class Datasets:
             rows = self._rows(source, definition.path.parent, **options)
             _check_function(metafunc)
         except (ValueError, TypeError, DatasetError) as error:
-            self._session.note_collected("rag_dataset", definition.nodeid, fault=str(error))
+            self._session.markers.note_collected("rag_dataset", definition.nodeid, fault=str(error))
             return
         finally:
             self._session.module = {}
-        self._session.note_collected("rag_dataset", definition.nodeid)
+        self._session.markers.note_collected("rag_dataset", definition.nodeid)
         params = [pytest.param(DatasetCase(row=row, metrics=metrics), id=row.id) for row in rows]
         metafunc.parametrize(FIXTURE, params, indirect=True)
 
@@ -323,8 +324,7 @@ class DatasetTests:
         if self._spared == item.nodeid and report.skipped and isinstance(report.longrepr, tuple):
             carried(report).spared = True
             # pytest.skip() names the line of this package that calls it, not that of the test.
-            file, line, _ = item.location
-            report.longrepr = (file, (line or 0) + 1, report.longrepr[2])
+            skip(report, report.longrepr[2].removeprefix("Skipped: "))
         job = self._running
         if report.failed and report.when != "teardown" and job is not None and job.test == item.nodeid:
             raised = None if call.excinfo is None else call.excinfo.value

@@ -1,138 +1,20 @@
-"""The budget and the cassette of a session in one process, and what its processes send each other of them."""
+"""The cassette of a run in one process, and whether the run had all tests that use it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from pytest_ragmetrics.plugin.settings import Settings
+from pytest_ragmetrics.plugin.xdist import FromWorker
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.cache.cassette import Cassette
     from pytest_ragmetrics.cache.transport import CachedTransport
-    from pytest_ragmetrics.evaluation.dry_run import Forecast
-    from pytest_ragmetrics.judges.transports.budget import Budget
-
-#: The key of what processes of xdist send each other in ``workerinput`` and ``workeroutput``.
-KEY = "ragmetrics"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToWorker:
-    """What the controller of xdist sends each worker; fields are JSON builtins.
-
-    ``folder`` and the file ``budget`` are those that workers on this machine share, ``cassette`` are the entries for a
-    worker that cannot read the file.
-    """
-
-    run: str = ""
-    seed: str | None = None
-    folder: str | None = None
-    budget: str | None = None
-    cassette: Sequence[Mapping[str, Any]] | None = None
-
-    @classmethod
-    def of(cls, config: pytest.Config) -> ToWorker:
-        """Return what this process was sent, all defaults in one that is no worker."""
-        return cls(**getattr(config, "workerinput", {}).get(KEY, {}))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FromWorker:
-    """What a worker of xdist tells the controller at its end, beside its reports; fields are JSON builtins.
-
-    ``tasks`` are those that each metric asked a judge, ``deselected`` and ``left_out`` count the tests that were not
-    run. ``used`` is what it used of the cassette, ``spent`` of the budget, ``remote`` of the shared cache, ``forecast``
-    what it would ask for. ``gates`` are the sets of gates that it collected.
-    """
-
-    tasks: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    deselected: int = 0
-    left_out: int = 0
-    used: Mapping[str, Any] | None = None
-    spent: Mapping[str, Any] | None = None
-    forecast: Mapping[str, Any] | None = None
-    remote: Mapping[str, Any] = field(default_factory=dict)
-    attempts: Mapping[str, int] = field(default_factory=dict)
-    gates: Sequence[Any] = ()
-
-    @classmethod
-    def of(cls, node: Any) -> FromWorker | None:
-        """Return what a worker told, ``None`` for one that crashed."""
-        sent = getattr(node, "workeroutput", {}).get(KEY)
-        return None if sent is None else cls(**sent)
-
-
-def skip(report: pytest.TestReport, reason: str) -> None:
-    """Make a report that of a skipped test."""
-    report.outcome = "skipped"
-    report.longrepr = (report.location[0], (report.location[1] or 0) + 1, f"Skipped: {reason}")
-    if hasattr(report, "wasxfail"):
-        del report.wasxfail
-
-
-class SessionBudget:
-    """The budget and the forecast of one process.
-
-    ``workers`` is the number of workers of xdist in a worker, else ``None``; ``file`` is the one that all processes
-    count in, where a worker can see it.
-    """
-
-    def __init__(self, settings: Settings, *, workers: int | None, file: str | None) -> None:
-        self._settings = settings
-        self._workers = workers
-        self._file = file
-
-    @cached_property
-    def budget(self) -> Budget | None:
-        """What the run may ask for, shared by all its processes; a worker that cannot see the file has its part."""
-        settings = self._settings
-        limits = (settings.max_calls, settings.max_tokens, settings.max_cost)
-        if settings.dry_run or all(limit is None for limit in limits):
-            return None
-        from pytest_ragmetrics.judges.transports.budget import budget_of
-
-        return budget_of(*limits, file=self._file, workers=self._workers)
-
-    @cached_property
-    def forecast(self) -> Forecast | None:
-        """What the run would ask for, in a dry run."""
-        if not self._settings.dry_run:
-            return None
-        from pytest_ragmetrics.evaluation.dry_run import Forecast
-
-        return Forecast()
-
-    def skip_scored(self, report: pytest.TestReport) -> None:
-        """Skip a test that scored anything in a dry run, passed or failed: its scores are placeholders."""
-        requests = None if self.forecast is None else self.forecast.requests_of(report.nodeid)
-        if requests is None or (report.when != "call" and not report.failed):
-            return
-        from pytest_ragmetrics.runs.wording.figures import counted
-
-        skip(report, f"dry run: {counted(requests, 'request')}")
-
-    def notes(self, workers: Sequence[FromWorker | None]) -> list[str]:
-        """Return the line on the budget, or the forecast, at the end of a run."""
-        rows = [row for row in workers if row is not None]
-        if self.budget is not None:
-            from pytest_ragmetrics.judges.transports.budget import budget_line
-
-            return [budget_line(self.budget, [row.spent for row in rows if row.spent])]
-        if self.forecast is None:
-            return []
-        for row in rows:
-            self.forecast.add(row.forecast or {})
-        paths = [*self._settings.files().values(), *filter(None, [self._settings.history])]
-        unwritten = [f"{path}: not written, this was a dry run" for path in paths]
-        return [*self.forecast.summary(lost=len(workers) - len(rows)), *unwritten]
-
 
 #: Options that leave tests out without pytest_deselected being called.
 NARROWING = ("lf", "ignore", "ignore_glob", "collectonly", "setuponly", "setupplan")
@@ -172,7 +54,7 @@ def selected_tests(config: pytest.Config, *, exit_status: int, deselected: int) 
 
 
 class RunCassette:
-    """The cassette in one process of a run, and whether the run had all tests that use it.
+    """The cassette in one process of a run, and the hooks that say whether the run had all tests that use it.
 
     ``sent`` are its entries in a worker that cannot read the file.
     """
@@ -181,8 +63,9 @@ class RunCassette:
         self._config = config
         self._settings = settings
         self._sent = sent
-        #: How many tests of the project this process is known not to have run.
+        #: How many tests of the project this process is known not to have run, and how many of them were deselected.
         self.left_out = 0
+        self.deselected = 0
 
     def open(self) -> Path | Cassette | None:
         """Return the file, or what the controller sent of it."""
@@ -193,10 +76,19 @@ class RunCassette:
 
         return Cassette.sent(file, self._sent)
 
-    def note_skipped(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+    def pytest_runtest_logreport(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         """Note whether a test was skipped; one that failed as expected was not, unless it never began."""
         began = report.when not in ("setup", "collect")
         self.left_out += report.skipped and not (began and hasattr(report, "wasxfail"))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note whether a module was skipped."""
+        self.pytest_runtest_logreport(report)
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Note that this run leaves tests out."""
+        self.left_out += len(items)
+        self.deselected += len(items)
 
     def entries_for(self, spec: Any) -> list[dict[str, Any]] | None:
         """Return the entries for a worker that cannot read the file where it runs, else ``None``.

@@ -1,263 +1,36 @@
-"""From scorings to reports: the recorder of every process, and the collector and the report of the one that reports.
-
-The recorder puts records on the reports of tests; the collector makes the document of the run of them; the report
-writes it into files and the summary of the terminal.
-"""
+"""The report of a run: its document, made of the reports of tests, the files of it and the summary."""
 
 from __future__ import annotations
 
 import re
 import sys
 import time
-import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from pytest_ragmetrics.core.files import portable
+from pytest_ragmetrics.plugin.recorder import ATTRIBUTE, carried, property_name
 from pytest_ragmetrics.plugin.settings import unread_options
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.judges.context import Scoring
     from pytest_ragmetrics.plugin.carried import Carried
-    from pytest_ragmetrics.plugin.resources import Selection
-    from pytest_ragmetrics.plugin.settings import Settings
+    from pytest_ragmetrics.plugin.cassette import Selection
+    from pytest_ragmetrics.plugin.session import PytestSession
     from pytest_ragmetrics.report.history import History
     from pytest_ragmetrics.runs.compare import RunComparison
-    from pytest_ragmetrics.runs.records import (
-        Document,
-        GateRecord,
-        Judging,
-        Record,
-        Setting,
-        TestOutcome,
-        TestRecord,
-    )
-    from pytest_ragmetrics.runs.wording.digest import Failure
-    from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies, RowReply
-
-#: The attribute of a test report that carries what this plugin says of its test.
-ATTRIBUTE = "ragmetrics"
-SECTION = "RAG metrics"
+    from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, Setting, TestOutcome, TestRecord
+    from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies
 
 #: The decimals of dollars: sums of floats have more.
 _PRECISION = 9
-# Few runs need these patterns, so each is compiled when it is first used.
-# All that XML 1.0 does not allow, not even as a reference.
-_FORBIDDEN = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 # xdist puts the name of the worker and the path of its Python before the text of a failure.
 _WORKER = r"\A\[\w+\] \S+ -- Python .*\n+"
-
-
-def carried(report: pytest.TestReport) -> Carried:
-    """Return what a report carries, to be added to."""
-    from pytest_ragmetrics.plugin.carried import Carried
-
-    if not hasattr(report, ATTRIBUTE):
-        setattr(report, ATTRIBUTE, Carried())
-    found: Carried = getattr(report, ATTRIBUTE)
-    return found
-
-
-class Recorder:
-    """Collects the scorings of the running test and puts their records on its reports; ``redact`` changes texts."""
-
-    def __init__(self) -> None:
-        self.redact: Callable[[str], str] | None = None
-        self.test: str | None = None
-        self._scorings: list[Scoring] = []
-        #: The records of the last attempt at the test that ran last, complete once it is torn down.
-        self.records: tuple[Record, ...] = ()
-        self._calibration: list[Record] = []
-        self._replies: list[RowReply] = []
-        self._made: dict[int, tuple[object, Record]] = {}
-        self._explained: set[int] = set()
-
-    def scored(self, scoring: Scoring) -> None:
-        """Add a scoring; one of a labelled answer is no score of the application, and nothing compares it later."""
-        if scoring.exchanges:
-            from pytest_ragmetrics.runs.wording.repeats import replies_of
-
-            self._replies += replies_of(scoring, self.redact)
-        if not scoring.calibration:
-            self._scorings.append(scoring)
-            return
-        from pytest_ragmetrics.runs.records import record_of
-
-        self._calibration.append(record_of(scoring, redact=self.redact))
-
-    def begin(self, test: str) -> None:
-        """Start one attempt at a test; scorings of an earlier attempt, or of code outside any test, are dropped."""
-        if test != self.test:
-            self.records = ()
-        self.test = test
-        self._scorings, self._calibration, self._replies = [], [], []
-        self._made = {}
-        self._explained = set()
-
-    def attach(self, report: pytest.TestReport) -> None:
-        """Put all records of this attempt on a report of it, and the explanations if it failed."""
-        if (self._calibration or self._replies) and report.when == "teardown":
-            carried(report).calibration, carried(report).replies = tuple(self._calibration), tuple(self._replies)
-        if (not self._scorings and not self.records) or (report.when == "setup" and report.passed):
-            return  # the call may still compare what a passed setup scored
-        records = tuple(self._record(scoring) for scoring in self._scorings)
-        # A plugin that repeats tests may log reports of subtests first, so every report but an unchanged last one
-        # carries the whole list.
-        if report.when != "teardown" or records != self.records:
-            carried(report).records = records
-        self.records = records
-        if report.failed:
-            self._explain(report)
-        if report.when == "teardown":
-            report.user_properties.extend(junit_properties(records))
-
-    def _record(self, scoring: Scoring) -> Record:
-        """Return the record of a scoring, the one made before unless its result was compared since."""
-        from pytest_ragmetrics.runs.records import record_of
-
-        comparison = scoring.comparison
-        before, record = self._made.get(id(scoring), (None, None))
-        if record is None or before is not comparison:
-            record = record_of(scoring, redact=self.redact)
-            self._made[id(scoring)] = comparison, record
-        return record
-
-    def _explain(self, report: pytest.TestReport) -> None:
-        from pytest_ragmetrics.core.result import MetricResult
-        from pytest_ragmetrics.runs.wording.failures import explain
-
-        for index, scoring in enumerate(self._scorings):
-            result, comparison = scoring.outcome, scoring.comparison
-            if index in self._explained or not isinstance(result, MetricResult):
-                continue
-            if comparison is not None and not comparison.held:
-                self._explained.add(index)
-                text = "\n".join(explain(result, comparison))
-                # The traceback of an assertion helper has the explanation already.
-                if _unindented(text) not in _unindented(report.longreprtext):
-                    report.sections.append((SECTION, text))
-
-
-def load_reporting() -> None:
-    """Import what reports a failure: where a process has as many files open as it may, no module can be read."""
-    # What reports carry imports the records and the codec.
-    for module in ("plugin.tracebacks", "plugin.carried", "runs.wording.failures"):
-        import_module(f"pytest_ragmetrics.{module}")
-
-
-def as_json(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data of a serialised report with what it carries as JSON builtins."""
-    from pytest_ragmetrics.core.codec import dump
-
-    return data | {ATTRIBUTE: dump(data[ATTRIBUTE])} if ATTRIBUTE in data else data
-
-
-def from_json(data: dict[str, Any]) -> None:
-    """Read what a serialised report carries; a test whose metric filled its records with wrong types loses it."""
-    if ATTRIBUTE not in data:
-        return
-    from pytest_ragmetrics.core.codec import CodecError, load
-    from pytest_ragmetrics.plugin.carried import Carried
-
-    try:
-        data[ATTRIBUTE] = load(Carried, data[ATTRIBUTE])
-    except CodecError as error:
-        warnings.warn(pytest.PytestWarning(f"{data.get('nodeid')}: {error}"), stacklevel=2)
-        del data[ATTRIBUTE]
-
-
-def _unindented(text: str) -> str:
-    return "\n".join(re.sub(r"^(E\s|\s)\s*", "", line) for line in text.splitlines())
-
-
-def junit_properties(records: Sequence[Record]) -> list[tuple[str, object]]:
-    """Return the properties of a test: its scores by metric, as plain floats, in the order they were made.
-
-    One without anything to check has a second property, as it is in no mean.
-    """
-    properties: list[tuple[str, object]] = []
-    for record in records:
-        properties.append((_name(record.metric), "unscored" if record.score is None else record.score))
-        properties += [(_name(record.metric, ".vacuous"), True)] if record.vacuous else []
-    return properties
-
-
-def gate_properties(gate: GateRecord) -> list[tuple[str, object]]:
-    """Return the properties of a test over a whole set: what it found, what was needed, and how it came out."""
-    name = _name(gate.metric, f".{gate.statistic}")
-    value = "unscored" if gate.value is None else gate.value
-    found: list[tuple[str, object]] = [(name, value), (f"{name}.bound", gate.bound), (f"{name}.outcome", gate.outcome)]
-    if gate.regression is not None:
-        shown = {"p": gate.regression.adjusted_p, "smallest_drop": gate.regression.smallest}
-        found += [(f"{name}.{figure}", number) for figure, number in shown.items() if number is not None]
-    return found
-
-
-def run_properties(document: Document) -> list[tuple[str, object]]:
-    """Return the properties of the whole run: the figures of each metric, tests by outcome, calls, tokens and cost."""
-    from pytest_ragmetrics.runs.wording.runs import paid_records, status_of, tallies, total_usage
-
-    found: list[tuple[str, object]] = []
-    for tally in tallies(document):
-        figures = {"n": tally.n, "mean": tally.mean, "fell_short": tally.failing, "unscored": tally.unscored}
-        figures |= {"vacuous": tally.vacuous, "skipped": tally.skipped, "not_needed": tally.not_needed}
-        found += [(_name(tally.metric, f".{name}"), number) for name, number in figures.items() if number is not None]
-    statuses = Counter(map(status_of, (test for test in document.tests if test.gate is None)))
-    found += [(f"rag.tests.{status}", statuses[status]) for status in sorted(statuses)]
-    usage = total_usage(paid_records(document.tests))
-    found += [("rag.calls", usage.calls), ("rag.tokens", usage.prompt_tokens + usage.completion_tokens)]
-    return [*found, *([] if usage.cost is None else [("rag.cost", round(usage.cost, _PRECISION))])]
-
-
-def _name(metric: str, statistic: str = "") -> str:
-    name = metric if metric.isascii() and metric.isprintable() else re.sub(_FORBIDDEN, "", metric)
-    return f"rag.{name}{statistic}"
-
-
-def redact_report(report: pytest.TestReport, redact: Callable[[str], str]) -> None:
-    """Redact what a report says of a failure, of a skip, and of what was captured.
-
-    The representation of a failure keeps its parts, of which pytest makes the short summary. Where a text that is to
-    go runs from one part into another, the whole becomes a plain text.
-    """
-    report.sections[:] = [(title, redact(text)) for title, text in report.sections]
-    redact_failure(report, redact)
-
-
-def redact_failure(report: pytest.TestReport, redact: Callable[[str], str]) -> None:
-    """Redact what a report says of a failure or of a skip alone."""
-    if isinstance(report.longrepr, tuple):
-        file, line, reason = report.longrepr
-        report.longrepr = (file, line, redact(reason))
-    elif redact(report.longreprtext) != report.longreprtext:
-        # Another plugin may have representations of its own, whose parts cannot be changed.
-        with suppress(AttributeError):
-            report.longrepr = _redacted(report.longrepr, redact, set())
-        text = report.longreprtext
-        if redact(text) != text:
-            report.longrepr = redact(text)
-
-
-def _redacted(part: Any, redact: Callable[[str], str], seen: set[int]) -> Any:
-    """Return a text or some parts redacted; a part with fields is changed in place, once."""
-    if isinstance(part, str):
-        return redact(part)
-    if isinstance(part, (list, tuple)):
-        items = [_redacted(item, redact, seen) for item in part]
-        return tuple(items) if isinstance(part, tuple) else items
-    if is_dataclass(part) and id(part) not in seen:
-        seen.add(id(part))
-        for field in fields(part):
-            setattr(part, field.name, _redacted(getattr(part, field.name), redact, seen))
-    return part
 
 
 class Collector:
@@ -399,10 +172,11 @@ def _message(report: pytest.TestReport) -> str | None:
     reason = getattr(report, "wasxfail", "")
     if isinstance(report.longrepr, tuple):
         reason = reason or report.longrepr[2]
-    return "\n\n".join(part for part in (reason, _failure_text(report)) if part) or None
+    return "\n\n".join(part for part in (reason, failure_text(report)) if part) or None
 
 
-def _failure_text(report: pytest.TestReport | pytest.CollectReport) -> str:
+def failure_text(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Return what a report says of a failure, the same in any worker."""
     # Which worker it was is chance; the report of a run is the same with any number of workers.
     text = re.sub(_WORKER, "", report.longreprtext).strip() if report.failed else ""
     if text:
@@ -420,29 +194,15 @@ _PRIVATE |= {"batch", "batch_fallback", "digest", "report", "report_title", "jso
 class RunReport:
     """The hooks that gather the reports of tests and make the summary and the files of them.
 
-    ``finish_session`` is called with the exit status at the end of the run and returns lines for the summary;
-    ``selection`` says which tests the run had, ``redact`` changes texts, ``redacts`` says whether it does. Raises
-    ``pytest.UsageError`` for a baseline that cannot be read.
+    Raises ``pytest.UsageError`` for a baseline that cannot be read.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        root: Path,
-        *,
-        finish_session: Callable[[int], list[str]],
-        selection: Callable[[pytest.Session, int], Selection],
-        redact: Callable[[str], str],
-        redacts: Callable[[], bool],
-    ) -> None:
+    def __init__(self, session: PytestSession, root: Path) -> None:
         self.collector = Collector()
-        self._redact = redact
-        self._redacts = redacts
-        self._selection = selection
-        self._settings = settings
+        self._session = session
+        self._settings = session.settings
         self._root = root
-        self._finish_session = finish_session
-        self.baseline = read_baseline(settings.baseline)
+        self.baseline = read_baseline(session.settings.baseline)
         self._comparison: RunComparison | None = None
         #: Lines of the summary on the session, and on the files.
         self._notes: list[str] = []
@@ -472,13 +232,13 @@ class RunReport:
 
         A run whose files could not be written has not passed: their readers would read old ones.
         """
-        self._notes = self._finish_session(exitstatus)
+        self._notes = self._session.finish(exitstatus)
         files, folder = self._settings.files(), self._settings.history
         if not (files or folder) or self._settings.dry_run:
             return
         from pytest_ragmetrics.report.files import write_files
 
-        document = self._with_origin(self._document(exitstatus), self._selection(session, int(exitstatus)))
+        document = self._with_origin(self._document(exitstatus), self._session.selection(session, int(exitstatus)))
         others = {} if folder is None else {folder: partial(_add_to_history, folder, document)}
         history = _history(folder, document) if folder is not None and "report" in files else None
         written = write_files(document, files, comparison=self._compare(document), history=history, others=others)
@@ -509,7 +269,9 @@ class RunReport:
         from pytest_ragmetrics.report.judging import judging_of
         from pytest_ragmetrics.runs.revision import origin_of
 
-        origin: dict[str, Any] = {**origin_of(self._root, title=self._settings.report_title, redact=self._redact)}
+        origin: dict[str, Any] = {
+            **origin_of(self._root, title=self._settings.report_title, redact=self._session.recorder.redacted)
+        }
         records = [record for test in document.tests for record in test.records]
         judging = judging_of(document.run, records, chosen.tasks, prompts=self._settings.prompts)
         run = replace(document.run, **origin, selection=chosen.paths, partial=chosen.partial, judging=judging)
@@ -535,8 +297,9 @@ class RunReport:
             from pytest_ragmetrics.runs.compare import compare_documents
             from pytest_ragmetrics.runs.records import redacted
 
+            recorder = self._session.recorder
             # It may be of a time when other texts were redacted, and the page shows its answers.
-            baseline = redacted(self.baseline, self._redact) if self._redacts() else self.baseline
+            baseline = redacted(self.baseline, recorder.redacted) if recorder.redacts() else self.baseline
             document = replace(document, run=replace(document.run, judging=document.run.judging or self.rules))
             self._comparison = compare_documents(document, baseline)
         return self._comparison
@@ -571,45 +334,22 @@ def _add_to_history(folder: Path, document: Document) -> None:
     write_history(folder, history_run(document))
 
 
-class DigestReport:
-    """The hook that writes the digest of the failures in place of pytest's sections and lines on them."""
+def run_properties(document: Document) -> list[tuple[str, object]]:
+    """Return the properties of the whole run: the figures of each metric, tests by outcome, calls, tokens and cost."""
+    from pytest_ragmetrics.runs.wording.runs import paid_records, status_of, tallies, total_usage
 
-    def __init__(self, config: pytest.Config) -> None:
-        config.option.no_header = True
-        # Other styles leave out the lines that it is made of; workers make the reports.
-        config.option.tbstyle = "auto"
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
-        """Write the digest before all other sections."""
-        reporter, option = terminalreporter, terminalreporter.config.option
-        style, shown = option.tbstyle, reporter.reportchars
-        reports = [*reporter.getreports("error"), *reporter.getreports("failed")]
-        if reports:
-            from pytest_ragmetrics.runs.wording.digest import digest
-            from pytest_ragmetrics.text.unicode import printable_lines
-
-            reporter.ensure_newline()
-            for line in digest(map(_failure, reports)):
-                reporter.write_line(printable_lines(line))
-        option.tbstyle, reporter.reportchars = "no", shown.replace("f", "").replace("E", "")
-        try:
-            return (yield)
-        finally:
-            option.tbstyle, reporter.reportchars = style, shown
-
-
-def _failure(report: Any) -> Failure:
-    from pytest_ragmetrics.runs.wording.digest import Failure
-
-    _, line, _ = report.location or ("", None, "")
-    return Failure(
-        test=report.nodeid,
-        line=None if line is None else line + 1,
-        phase="" if report.when == "call" else report.when,
-        message=_failure_text(report),
-        records=(carried(report).records or ()) if hasattr(report, ATTRIBUTE) else (),
-    )
+    found: list[tuple[str, object]] = []
+    for tally in tallies(document):
+        figures = {"n": tally.n, "mean": tally.mean, "fell_short": tally.failing, "unscored": tally.unscored}
+        figures |= {"vacuous": tally.vacuous, "skipped": tally.skipped, "not_needed": tally.not_needed}
+        found += [
+            (property_name(tally.metric, f".{name}"), number) for name, number in figures.items() if number is not None
+        ]
+    statuses = Counter(map(status_of, (test for test in document.tests if test.gate is None)))
+    found += [(f"rag.tests.{status}", statuses[status]) for status in sorted(statuses)]
+    usage = total_usage(paid_records(document.tests))
+    found += [("rag.calls", usage.calls), ("rag.tokens", usage.prompt_tokens + usage.completion_tokens)]
+    return [*found, *([] if usage.cost is None else [("rag.cost", round(usage.cost, _PRECISION))])]
 
 
 def read_baseline(file: Path | None) -> Document | None:

@@ -1,0 +1,44 @@
+"""The rows of data sets as tests: idle until a function has the marker ``rag_dataset``, or a test asks for a row."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ragmetrics.plugin.gates.plugin import GatePlugin
+from pytest_ragmetrics.plugin.session import PytestSession
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.plugin.rows.dataset_tests import Datasets, DatasetTests
+
+
+class RowsPlugin:
+    """The hook that makes a test per row, and what answers and scores rows, built with the first that needs it."""
+
+    def __init__(self, session: PytestSession, gates: GatePlugin) -> None:
+        self._session = session
+        self._gates = gates
+        self._tests: DatasetTests | None = None
+
+    @cached_property
+    def _datasets(self) -> Datasets:
+        from pytest_ragmetrics.plugin.rows.dataset_tests import Datasets
+
+        return Datasets(self._session)
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make a test per row of a data set."""
+        if metafunc.definition.get_closest_marker("rag_dataset") is not None:
+            self._datasets.parametrize(metafunc)
+
+    def tests(self, request: pytest.FixtureRequest) -> DatasetTests:
+        """Return the tests of rows in a session; from the first that asks on, their hooks are called."""
+        if self._tests is None:
+            from pytest_ragmetrics.plugin.rows.dataset_tests import DatasetTests
+
+            items, config = request.session.items, request.config
+            self._tests = DatasetTests(self._session, items, config, self._gates.drawn)
+            config.pluginmanager.register(self._tests, "ragmetrics-row-tests")
+        return self._tests
