@@ -4,10 +4,10 @@ Public names are imported when they are first used: loading the plugin imports a
 down; a module imports from its own room and those below:
 
 - ``cli``: the ``ragmetrics`` command, a module a command; ``probes`` of judges, golden sets to ``generate``.
-- ``plugin``: the pytest side: options, fixtures, session, reports of a run. ``plugin/gates``: bounds on sets, decided
-  in ``decide``. ``plugin/rows``: rows of data sets, answered and scored ahead of their tests.
+- ``plugin``: the pytest side: options, fixtures, an object with hooks for each concern. ``plugin/gates``: bounds on
+  sets, decided in ``decide``. ``plugin/rows``: rows of data sets, answered and scored ahead of their tests.
 - ``report``: the page, Markdown, history and trends of a run.
-- ``evaluation``: one sample, a table or a file of any size scored (``scoring`` has the loop); the judge, the embedder
+- ``evaluation``: one sample, a table or a file of any size scored (``runner`` has the loop); the judge, the embedder
   and the transports of a run (``engine``); thresholds of sets; ``ray``; ``calibration`` of a judge by labels.
 - ``metrics``: every metric beside its assertion helper; ``registry`` finds them by name.
 - ``runs``: a run as values (``records``), several runs merged, two runs paired (``compare``) and their pairs in figures
