@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.carried import Carried
     from pytest_ragmetrics.plugin.cassette import Selection
     from pytest_ragmetrics.plugin.session import PytestSession
-    from pytest_ragmetrics.report.history import History
     from pytest_ragmetrics.runs.compare import RunComparison
     from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, Setting, TestOutcome, TestRecord
     from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies
@@ -239,8 +238,16 @@ class RunReport:
         from pytest_ragmetrics.report.files import write_files
 
         document = self._with_origin(self._document(exitstatus), self._session.selection(session, int(exitstatus)))
-        others = {} if folder is None else {folder: partial(_add_to_history, folder, document)}
-        history = _history(folder, document) if folder is not None and "report" in files else None
+        history, others = None, {}
+        if folder is not None:
+            from pytest_ragmetrics.report.history import history_of, history_run, write_history
+
+            def add() -> None:
+                write_history(folder, history_run(document))
+
+            others[folder] = add
+            # The file of this run is not written yet.
+            history = history_of(document, folder) if "report" in files else None
         written = write_files(document, files, comparison=self._compare(document), history=history, others=others)
         self._lines = written.lines
         if written.failed:
@@ -318,20 +325,6 @@ class RunReport:
             for name, value in vars(self._settings).items()
             if name not in _PRIVATE
         }
-
-
-def _history(folder: Path, document: Document) -> History:
-    """Return the runs before this one and itself, whose file is not written yet."""
-    from pytest_ragmetrics.report.history import history_of
-
-    return history_of(document, folder)
-
-
-def _add_to_history(folder: Path, document: Document) -> None:
-    """Write what a history keeps of the run."""
-    from pytest_ragmetrics.report.history import history_run, write_history
-
-    write_history(folder, history_run(document))
 
 
 def run_properties(document: Document) -> list[tuple[str, object]]:

@@ -38,6 +38,7 @@ from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
 from pytest_ragmetrics.plugin.markers import MARKER_FAULT, function_of, marked_judge, marked_votes
 from pytest_ragmetrics.plugin.recorder import carried, skip
+from pytest_ragmetrics.plugin.rows.drawn import DrawnRows
 from pytest_ragmetrics.plugin.rows.jobs import RowJob, SparedError
 from pytest_ragmetrics.plugin.rows.prefetcher import Prefetcher
 from pytest_ragmetrics.plugin.rows.sharing import SharedResults, kind_and_message
@@ -47,7 +48,6 @@ from pytest_ragmetrics.runs.wording.failures import explain_row, explain_sample
 if TYPE_CHECKING:
     from pytest_ragmetrics.evaluation.table import Evaluation
     from pytest_ragmetrics.plugin.gates.gate import GatedSet
-    from pytest_ragmetrics.plugin.rows.drawn import DrawnRows
     from pytest_ragmetrics.plugin.rows.jobs import Respond
 
 
@@ -229,17 +229,17 @@ def _metrics(given: Any) -> tuple[BoundedMetric, ...]:
         msg = f"metrics={given!r} are no metrics; write {_EXAMPLE}, or {_BOUNDS} to hold each row to a bound"
         raise ValueError(msg)
     bounds = listed if isinstance(listed, Mapping) else {}
-    metrics = tuple(_bounded(metric_for(metric), bounds.get(metric)) for metric in listed)
+    bounded = [(metric_for(metric), bounds.get(metric)) for metric in listed]
+    metrics = tuple(
+        BoundedMetric(metric=it) if bound is None else BoundedMetric.of(it, bound, name=it.name)
+        for it, bound in bounded
+    )
     names = [each.metric.name for each in metrics]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         msg = f"two metrics of one name: {', '.join(twice)}; give one of them another with name="
         raise ValueError(msg)
     return metrics
-
-
-def _bounded(metric: Metric, bound: Any) -> BoundedMetric:
-    return BoundedMetric(metric=metric) if bound is None else BoundedMetric.of(metric, bound, name=metric.name)
 
 
 class DatasetTests:
@@ -273,16 +273,9 @@ class DatasetTests:
             session,
             threads=session.settings.respond_threads,
             shared=shared,
-            drawn=() if self._is_alone else self._drawn_rows(drawn),
+            drawn=() if self._is_alone else [DrawnRows(gated, self._jobs) for gated in drawn],
         )
         self._line = _ProgressLine(config)
-
-    def _drawn_rows(self, drawn: Sequence[GatedSet]) -> list[DrawnRows]:
-        if not drawn:
-            return []
-        from pytest_ragmetrics.plugin.rows.drawn import DrawnRows
-
-        return [DrawnRows(gated, self._jobs) for gated in drawn]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
@@ -377,7 +370,11 @@ class DatasetTests:
             self._skip(test, str(spared))
         if job.group in self._unanswered:
             respond = self._application(request)
-            self._check_answered(job, respond)
+            lacks = any("response" in each.metric.requires and each.missing(job.sample) for each in job.metrics)
+            # A conversation may stand for the response.
+            if respond is None and job.is_unanswered and lacks:
+                hint = written_for("response", job.sample.metadata)
+                pytest.fail(f"{job.place} has no response{hint or _NO_APPLICATION}", pytrace=False)
             self._prefetcher.set_application(job.group, respond)
         outcome = self._outcome(job)
         self._running = replace(job, sample=outcome.sample)
@@ -403,12 +400,6 @@ class DatasetTests:
         """Return the scores of the row of the running test."""
         return Scores({name: score.outcome for name, score in self._scores.items()})
 
-    def _check_answered(self, job: RowJob, respond: Respond | None) -> None:
-        """Fail the test of a row without a response that nothing answers, where a metric needs one."""
-        if respond is None and job.is_unanswered and _needs_response(job):
-            hint = written_for("response", job.sample.metadata)
-            pytest.fail(f"{job.place} has no response{hint or _NO_APPLICATION}", pytrace=False)
-
     def _application(self, request: pytest.FixtureRequest) -> Respond | None:
         """Return what answers the rows of a test that have no response; nothing does in a dry run."""
         if self._session.dry_run:
@@ -426,9 +417,9 @@ class DatasetTests:
             self._prefetcher.retry(job.test, outcome)
             outcome = None
         if outcome is None:
-            line, prefetcher = self._line, self._prefetcher
+            rows, line = self._prefetcher, self._line
             try:
-                outcome = prefetcher.outcome(job.test, self._show_progress)
+                outcome = rows.outcome(job.test, lambda: line.show(rows.done, rows.total, self._session.batch_state))
             except SparedError as spared:
                 self._skip(job.test, str(spared))
             finally:
@@ -440,9 +431,6 @@ class DatasetTests:
         if outcome.failure is not None:
             raise _failure(outcome.failure, job)
         return outcome
-
-    def _show_progress(self) -> None:
-        self._line.show(self._prefetcher.done, self._prefetcher.total, self._session.batch_state)
 
     def _begin(self, tests: Sequence[str]) -> None:
         fresh = [test for test in dict.fromkeys(tests) if test in self._jobs and test not in self._began]
@@ -456,22 +444,20 @@ class DatasetTests:
         if call is None or not isinstance(case, DatasetCase) or case.row.sample is None or MARKER_FAULT in item.stash:
             return None
         others = sorted((name, index) for name, index in call.indices.items() if name != FIXTURE)
+        sample = case.row.sample
+        if self._session.dry_run:
+            from pytest_ragmetrics.evaluation.dry_run import with_stand_in
+
+            sample = with_stand_in(sample)
         return RowJob(
             test=item.nodeid,
             group=f"{function_of(item)}{others}",
             row=case.row,
-            sample=self._sample(case.row.sample),
+            sample=sample,
             metrics=tuple(BoundedMetric(metric=each.metric) for each in case.metrics),
             judge=marked_judge(item) or self._session.settings.judge,
             votes=marked_votes(item) or self._session.settings.votes,
         )
-
-    def _sample(self, sample: Sample) -> Sample:
-        if not self._session.dry_run:
-            return sample
-        from pytest_ragmetrics.evaluation.dry_run import with_stand_in
-
-        return with_stand_in(sample)
 
     def _shared_results(self) -> SharedResults | None:
         folder = self._session.shared_folder
@@ -492,11 +478,6 @@ _NO_APPLICATION = (
 _NO_MARKER = (
     'rag_sample is of a test per row; write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
 )
-
-
-def _needs_response(job: RowJob) -> bool:
-    """Tell whether a metric cannot score a sample, which has no response; a conversation may stand for it."""
-    return any("response" in each.metric.requires and each.missing(job.sample) for each in job.metrics)
 
 
 def _failure(failure: BaseException, job: RowJob) -> BaseException:
