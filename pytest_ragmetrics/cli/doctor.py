@@ -11,16 +11,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING, CacheReadOnlyError
-from pytest_ragmetrics.cache.folder import FOLDER, default_folder
+from pytest_ragmetrics.cache.folder import FOLDER
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli.command import (
     JUDGES,
@@ -34,7 +35,6 @@ from pytest_ragmetrics.cli.command import (
     judge_option,
     local_modules,
 )
-from pytest_ragmetrics.cli.ini_file import find_ini_file
 from pytest_ragmetrics.core import files as paths
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import CacheError, RagMetricsError
@@ -50,26 +50,18 @@ from pytest_ragmetrics.judges.schema import extract_json, parse_json, validate
 from pytest_ragmetrics.judges.specs import DEFAULT_REASON, make_judge, meant_by, panel_members
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import shown
+from pytest_ragmetrics.plugin.config import read_config
+from pytest_ragmetrics.plugin.settings import OPTIONS, Given, given_to, is_hooked, option_of, parsed
 from pytest_ragmetrics.runs.wording.figures import counted
 from pytest_ragmetrics.text.unicode import printable
 
-if TYPE_CHECKING:
-    from pytest_ragmetrics.plugin.settings import Option
-
-_OWN = "default: as the settings here say"
 PLUGIN = "ragmetrics"
 MODULE = "pytest_ragmetrics.plugin"
+_OWN = "default: as the settings here say"
 _OLDEST_PYTEST = (8, 4)
-_NAMED_MODULE = re.compile(rf"-p[ =]?{re.escape(MODULE)}\b")
-_SWITCHED_OFF = re.compile(rf"-p[ =]?no:{PLUGIN}\b")
-_NAMED = re.compile(rf"-p[ =]?{PLUGIN}\b")
-_IN_CONFTEST = re.compile(rf"^pytest_plugins\b[^\n]*(?:\n[^\n\]\)]*)*?[\"']{re.escape(MODULE)}[\"']", re.MULTILINE)
-
 _ACCOUNT = re.compile(r"//[^/\s]+@")
 _QUERY = re.compile(r"(https?://[^\s?]*\?)[^\s,;)]+")
-
 _TIMEOUT = 30.0
-_SHOWN = 120
 # How often the shared cache is asked for its latency, and how many of its answers are looked at.
 _REQUESTS, _SAMPLE = 5, 100
 # In the example of the prompt it is the first claim that is true: a judge that repeats it is wrong twice.
@@ -92,7 +84,6 @@ _FORMS = {
     "json_object": "has JSON mode and no schemas, so some replies will have to be asked for again",
     "text": "has neither schemas nor JSON mode, so some replies will have to be asked for again",
 }
-
 MOUNTS = Path("/proc/self/mounts")
 _NETWORK = re.compile(r"(?:nfs|cifs|smb|9p|afs|ceph|gluster|lustre|fuse\.(?:sshfs|s3fs|gcsfuse))")
 _OTHER = "name another with --rag-cache-dir=DIR, or run with --rag-cache=off"
@@ -105,164 +96,114 @@ class Check(NamedTuple):
     text: str
     to_do: str = ""
 
-    def safe(self) -> Check:
-        """Return it without keys and passwords."""
-        return self._replace(text=_safe(self.text), to_do=_safe(self.to_do))
-
-    def lines(self) -> list[str]:
-        """Return the lines to print."""
-        head = f"{'TO DO' if self.to_do else 'ok':<7}{self.topic + ':':<11}{self.text}"
-        return [head, f"{'':<18}-> {self.to_do}"] if self.to_do else [head]
-
 
 def _safe(text: str) -> str:
-    for vendor in (OPENAI, ANTHROPIC):
-        key = os.environ.get(vendor.key_variable, "").strip()
-        text = without(text, [key] if key else [])
-    return printable(_QUERY.sub(r"\1***", _ACCOUNT.sub("//***@", text)))
-
-
-class Setting(NamedTuple):
-    """The text of a setting, the place where it is set, and the folder that a path in it is relative to."""
-
-    text: str
-    place: str
-    base: Path
+    """Return a text without keys and passwords."""
+    keys = (os.environ.get(vendor.key_variable, "").strip() for vendor in (OPENAI, ANTHROPIC))
+    return printable(_QUERY.sub(r"\1***", _ACCOUNT.sub("//***@", without(text, list(filter(None, keys))))))
 
 
 class Project:
-    """The folder where pytest is started, the ini file that it finds, if any, and the arguments of the command."""
+    """What pytest reads in the current folder, and the arguments of the command, which come before its settings."""
 
-    def __init__(self, folder: Path, arguments: Arguments) -> None:
-        self.folder = folder
+    def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments
-        self.ini = find_ini_file(folder)
-        self.root = folder if self.ini is None else self.ini.path.parent
+        self.config, self.values, self.problem = read_config()
+        cache = self.given("cache")
+        #: Whether answers are only replayed.
+        self.replays = cache is not None and cache.text == "replay"
 
-    def setting(self, field: str) -> Setting | None:
-        """Return a setting: as it was given here, else that of the environment, else of the ini file."""
-        given = getattr(self.arguments, field, None)
-        if given is not None:
-            return Setting(str(given), f"--{field}", self.folder)
-        return next(self.stated(_option(field)), None)
+    def given(self, field: str) -> Given | None:
+        """Return what was given for a setting, ``None`` if nothing was."""
+        text = getattr(self.arguments, field, None)
+        if text is not None:
+            return Given("", f"--{field}", str(text), Path.cwd())
+        return next(given_to(option_of(field), self.config), None)
 
-    def spec(self, field: str) -> Setting:
+    def spec(self, field: str) -> Given:
         """Return the setting of a judge or an embedder, by default ``auto``."""
-        return self.setting(field) or Setting("auto", "the default", self.folder)
+        return self.given(field) or Given("", "the default", "auto", Path.cwd())
 
     def path(self, field: str) -> Path | None:
         """Return the path of a setting, ``None`` if it is not set."""
-        found = self.setting(field)
+        found = self.given(field)
         return None if found is None else paths.a_path(found.text, found.base)
 
-    def is_replaying(self) -> bool:
-        """Return whether answers are only replayed."""
-        cache = self.setting("cache")
-        return cache is not None and cache.text == "replay"
-
-    def is_hooked(self, field: str) -> bool:
-        """Return whether a conftest.py seems to implement the hook of a setting, which pytest asks first."""
-        hook = _option(field).hook
-        files = (place / name for place in {self.folder, self.root} for name in ("conftest.py", "tests/conftest.py"))
-        return hook is not None and any(
-            file.is_file() and f"def {hook}" in file.read_text("utf-8", "replace") for file in files
-        )
-
-    def stated(self, option: Option) -> Iterator[Setting]:
-        """Yield the environment variable and the line of the ini file that set an option."""
-        variable = option.environment
-        if variable and os.environ.get(variable, "").strip():
-            yield Setting(os.environ[variable].strip(), variable, self.folder)
-        if self.ini is not None and option.in_ini and self.ini.text(option.name):
-            yield Setting(self.ini.text(option.name), f"{option.name} in {self.ini.path.name}", self.root)
-
-
-def _option(field: str) -> Option:
-    # Imports pytest, which the other commands do without.
-    from pytest_ragmetrics.plugin.settings import OPTIONS
-
-    return next(option for option in OPTIONS if option.field == field)
+    def place(self, given: Given) -> str:
+        """Return where a setting was given."""
+        file = self.config.inipath
+        return f"{given.name} in {file.name}" if given.kind == "ini option " and file is not None else given.name
 
 
 def version_checks() -> Iterator[Check]:
     """Check the versions of Python, pytest, this package and openai."""
-    named = [f"{name} {_version(name)}" for name in ("pytest", "pytest-ragmetrics", "openai")]
-    old = tuple(map(int, re.findall(r"\d+", _version("pytest"))[:2])) < _OLDEST_PYTEST
+    installed = dict.fromkeys(("pytest", "pytest-ragmetrics", "openai"), "(not installed)")
+    for name in installed:
+        with suppress(metadata.PackageNotFoundError):
+            installed[name] = metadata.version(name)
+    old = tuple(map(int, re.findall(r"\d+", installed["pytest"])[:2])) < _OLDEST_PYTEST
+    named = ", ".join(f"{name} {version}" for name, version in installed.items())
     to_do = 'run: python -m pip install "pytest>=8.4"' if old else ""
-    yield Check("versions", ", ".join([f"Python {platform.python_version()}", *named]), to_do)
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
+    yield Check("versions", f"Python {platform.python_version()}, {named}", to_do)
 
 
 def plugin_checks(project: Project) -> Iterator[Check]:
-    """Check that pytest loads the plugin exactly once."""
+    """Check that pytest starts, and loads the plugin exactly once."""
     faults = [Check("plugin", *fault) for fault in _plugin_faults(project)]
+    if not faults and project.problem:
+        to_do = "mend it first: what follows leaves out what pytest did not read"
+        faults = [Check("pytest", f"it does not start here: {project.problem}", to_do)]
     yield from faults or [Check("plugin", f"loaded by pytest as {PLUGIN}")]
 
 
 def _plugin_faults(project: Project) -> Iterator[tuple[str, str]]:
-    addopts = project.ini.text("addopts") if project.ini else ""
-    options = {"addopts": addopts, "PYTEST_ADDOPTS": os.environ.get("PYTEST_ADDOPTS", "")}
-    twice = "leave it out: pytest finds the plugin by itself, and the other way to load it is -p ragmetrics"
-    for place, text in options.items():
-        if _SWITCHED_OFF.search(text):
+    given, plugins = os.environ.get("PYTEST_ADDOPTS", ""), project.config.pluginmanager.get_plugins()
+    options = {"addopts": " ".join(project.config.getini("addopts")), "PYTEST_ADDOPTS": given}
+    named = {place: re.findall(r"(?<!\S)-p\s*(\S+)", text) for place, text in options.items()}
+    named["PYTEST_PLUGINS"] = re.split(r"[,\s]+", os.environ.get("PYTEST_PLUGINS", ""))
+    for plugin in plugins:
+        names = re.findall(r"[\w.]+", str(getattr(plugin, "pytest_plugins", "")))
+        named[f"pytest_plugins in {getattr(plugin, '__file__', plugin)}"] = names
+    for place, names in named.items():
+        if f"no:{PLUGIN}" in names:
             yield f"{place} switches the plugin off", f"take -p no:{PLUGIN} out of it"
-        if _NAMED_MODULE.search(text):
-            yield f"{place} loads {MODULE} by its module, a second time", twice
-    if MODULE in re.split(r"[,\s]+", os.environ.get("PYTEST_PLUGINS", "")):
-        yield f"PYTEST_PLUGINS loads {MODULE} by its module, a second time", twice
-    conftest = project.folder / "conftest.py"
-    if conftest.is_file() and _IN_CONFTEST.search(conftest.read_text("utf-8", "replace")):
-        yield f"pytest_plugins in {conftest} loads {MODULE} by its module, a second time", twice
+        if MODULE in names and MODULE in project.problem:
+            to_do = "leave it out: pytest finds the plugin by itself, and the other way to load it is -p ragmetrics"
+            yield f"{place} loads {MODULE} by its module, a second time", to_do
     registered = [point for point in metadata.entry_points(group="pytest11") if MODULE in (point.value, point.module)]
     if not any(point.name == PLUGIN for point in registered):
         yield "the plugin is not installed", 'run: python -m pip install "pytest-ragmetrics"'
     # One distribution may be on the path twice: pytest loads it once.
     if len({(point.dist.name if point.dist else "", point.name) for point in registered}) > 1:
         yield "the plugin is installed twice", "uninstall all of pytest-ragmetrics, and install it once"
-    if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") and not any(map(_NAMED.search, options.values())):
-        to_do = f"add -p {PLUGIN} to the addopts of pytest"
-        yield "PYTEST_DISABLE_PLUGIN_AUTOLOAD is set, and nothing loads the plugin", to_do
+    variable = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+    cause = f"{variable} is set" if os.environ.get(variable) else "--disable-plugin-autoload is given"
+    is_loaded = any(getattr(plugin, "__name__", "") == MODULE for plugin in plugins)
+    if registered and not (is_loaded or project.problem or project.config.pluginmanager.is_blocked(PLUGIN)):
+        yield f"{cause}, and nothing loads the plugin", f"add -p {PLUGIN} to the addopts of pytest"
 
 
 def settings_checks(project: Project) -> Iterator[Check]:
     """Check the settings in the ini file and the environment: unknown names and values that cannot be parsed."""
-    from difflib import get_close_matches
-
-    from pytest_ragmetrics.plugin.settings import OPTIONS
-
     known = [option.name for option in OPTIONS if option.in_ini]
-    own = [key for key in project.ini.values if key.startswith("rag_")] if project.ini else []
+    own = [key for key in project.values if key.startswith("rag_")]
     faults = []
-    for key in own:
-        if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"write {near[0]}, or take it out" if near else "take it out; `pytest --help` lists them all"
-            faults.append(Check("settings", f"{key} is no setting of this plugin", hint))
+    for key in sorted(set(own) - set(known)):
+        near = get_close_matches(key, known, n=1)
+        hint = f"write {near[0]}, or take it out" if near else "take it out; `pytest --help` lists them all"
+        faults.append(Check("settings", f"{key} is no setting of this plugin", hint))
     for option in OPTIONS:
-        for setting in project.stated(option):
-            wrong = _error(option, setting)
-            if wrong and not project.is_hooked(option.field):
-                faults.append(Check("settings", f"{setting.place} is not usable", wrong))
+        for given in given_to(option, project.config):
+            try:
+                parsed(option, given.text, given.base, project.config)
+            except ValueError as error:
+                faults.append(Check("settings", f"{project.place(given)} is not usable", str(error)))
     if faults:
         yield from faults
-    elif project.ini is None:
+    elif not project.values:
         yield Check("settings", "no file with settings of pytest; `ragmetrics init` writes one")
     else:
-        yield Check("settings", f"{project.ini.path}: {', '.join(own) or 'nothing of this plugin'}")
-
-
-def _error(option: Option, setting: Setting) -> str:
-    try:
-        option.parse(setting.text, setting.base)
-    except ValueError as error:
-        return str(error)
-    return ""
+        yield Check("settings", f"{project.config.inipath or 'addopts'}: {', '.join(own) or 'nothing of this plugin'}")
 
 
 def provider_checks(project: Project) -> Iterator[Check]:
@@ -272,18 +213,18 @@ def provider_checks(project: Project) -> Iterator[Check]:
     that cannot be made is no fault if a hook of pytest may make it. No key is shown.
     """
     judge, embedder = project.spec("judge"), project.spec("embedder")
-    judges = _members(judge)
+    judges = _members(judge.text)
     for vendor in (OPENAI, ANTHROPIC):
-        if any(each.text == "auto" or each.text.startswith(f"{vendor.module}:") for each in judges):
+        if any(spec == "auto" or spec.startswith(f"{vendor.module}:") for spec in judges):
             key = "set" if os.environ.get(vendor.key_variable, "").strip() else "not set"
             url = shown_address(os.environ.get(vendor.url_variable, "").strip()) or "not set"
             yield Check("keys", f"{vendor.key_variable} is {key}, {vendor.url_variable} is {url}")
-    if project.is_replaying() and project.arguments.judge is None:
+    if project.replays and project.arguments.judge is None:
         yield Check("judge", f"{judge.text} is not asked: answers are replayed")
         return
-    for each in judges:
-        yield _asked(project, "judge", each, make_judge, partial(_examined, spec=each.text))
-        yield from price_checks(each.text)
+    for spec in judges:
+        yield _asked(project, "judge", judge._replace(text=spec), make_judge, partial(_examined, spec=spec))
+        yield from price_checks(spec)
     if embedder.text != "auto":
         yield _asked(project, "embedder", embedder, make_embedder, _measured)
 
@@ -294,46 +235,45 @@ def price_checks(spec: str) -> Iterator[Check]:
         kind, _, model = bare(meant_by(spec)).partition(":")
     except RagMetricsError:
         return
-    successor = cheaper_successor(kind, model)
-    if successor is not None:
+    if successor := cheaper_successor(kind, model):
         name, times = successor
         yield Check("price", f"{kind}:{model} costs {times:.1f} times as much as {kind}:{name}, which is newer")
     elif spec == "auto":
         yield Check("price", f"auto is {kind}:{model}: {DEFAULT_REASON}")
 
 
-def _members(judge: Setting) -> list[Setting]:
-    """Return the judges of a panel, each as a setting of its own; one that is no panel as it is."""
-    try:
-        return [judge._replace(text=spec) for spec in panel_members(judge.text)] or [judge]
-    except ValueError:
-        return [judge]
+def _members(spec: str) -> list[str]:
+    """Return the judges of a panel; one that is no panel as it is."""
+    with suppress(ValueError):
+        return panel_members(spec) or [spec]
+    return [spec]
 
 
 def _asked(
     project: Project,
     field: str,
-    setting: Setting,
+    given: Given,
     make: Callable[..., Any],
-    examine: Callable[[Any, str], Coroutine[Any, Any, tuple[str, str]]],
+    examine: Callable[[Any], Coroutine[Any, Any, tuple[str, str]]],
 ) -> Check:
-    spec, place, _ = setting
-    name = f"{spec} ({place})"
+    name, place = given.text, f"({project.place(given)})"
     try:
-        made = make(spec, timeout=_TIMEOUT, retries=0)
+        try:
+            made = make(name, timeout=_TIMEOUT, retries=0)
+        except (RagMetricsError, ValueError):
+            if is_hooked(option_of(field), project.config):
+                return Check(field, f"{name} {place} is up to a hook in conftest.py, which only pytest can ask")
+            raise
+        text, to_do = loop.run(examine(made))
     except (RagMetricsError, ValueError) as error:
-        if project.is_hooked(field):
-            return Check(field, f"{name} is up to a hook in conftest.py, which only pytest can ask")
-        return Check(field, f"{name} does not answer", str(error))
-    try:
-        return Check(field, *loop.run(examine(made, f"{made.name} ({place})")))
-    except RagMetricsError as error:
-        return Check(field, f"{name} does not answer", str(error))
+        return Check(field, f"{name} {place} does not answer", str(error))
+    return Check(field, f"{made.name} {place} {text}", to_do)
 
 
-async def _examined(judge: Judge, name: str, *, spec: str) -> tuple[str, str]:
+async def _examined(judge: Judge, *, spec: str) -> tuple[str, str]:
+    """Return what is found out about a judge, and the remedy."""
     if not isinstance(judge, PromptedJudge) or not judge.is_paid:
-        return f"{name} answers by rule, and measures no application", ""
+        return "answers by rule, and measures no application", ""
     try:
         reply = await judge.complete(judge.request(_TASK))
     finally:
@@ -342,45 +282,50 @@ async def _examined(judge: Judge, name: str, *, spec: str) -> tuple[str, str]:
         found = extract_json(reply.text)
         answer = validate(parse_json(found), _TASK.schema())
     except InvalidAnswer as error:
-        return (
-            f"{name} answers, but not in the form asked for: {error}; {shown(reply.text)}",
-            "name a model that writes JSON, or switch on structured output in its server",
-        )
+        to_do = "name a model that writes JSON, or switch on structured output in its server"
+        return f"answers, but not in the form asked for: {error}; {shown(reply.text)}", to_do
     from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 
     form = _FORMS[judge.terms.form] if isinstance(judge, OpenAIJudge) else "keeps to the form asked for"
     if found != reply.text.strip():
         form = "puts other text around its JSON, which is passed over"
-    told: list[bool] = []
     with suppress(InvalidAnswer):
-        told = [verdict.ok for verdict in _TASK.read(answer)]
-    if told == _TRUTH:
-        return f"{name} answers and {form}; it tells a true statement from a false one", ""
-    return (
-        f"{name} answers and {form}; it does not tell a true statement from a false one: {shown(reply.text)}",
-        f"it is too small to judge: name a larger model; `ragmetrics probe --judge {shlex.quote(spec)}` measures it",
-    )
+        if [verdict.ok for verdict in _TASK.read(answer)] == _TRUTH:
+            return f"answers and {form}; it tells a true statement from a false one", ""
+    measure = f"`ragmetrics probe --judge {shlex.quote(spec)}` measures it"
+    text = f"answers and {form}; it does not tell a true statement from a false one: {shown(reply.text)}"
+    return text, f"it is too small to judge: name a larger model; {measure}"
 
 
-async def _measured(embedder: Embedder, name: str) -> tuple[str, str]:
+async def _measured(embedder: Embedder) -> tuple[str, str]:
+    """Return where unrelated and identical texts lie, and no remedy."""
     try:
         vectors = await embedder.aembed([*_UNRELATED, _UNRELATED[0]])
     finally:
         await embedder.aclose()
-    answers = f"{name} answers with vectors of {vectors.shape[1]} numbers"
     # Plus 0: what rounds to -0.00 is shown as 0.00.
     *rows, again = cosines(vectors, vectors).round(2) + 0
     apart = [row[column] for number, row in enumerate(rows) for column in range(number)]
     lie = f"unrelated texts lie at {min(apart):.2f} to {max(apart):.2f}, identical ones at {again[0]:.2f}"
-    return f"{answers}; {lie}: a min= of answer_relevancy or semantic_similarity belongs to this embedder", ""
+    bound = "a min= of answer_relevancy or semantic_similarity belongs to this embedder"
+    return f"answers with vectors of {vectors.shape[1]} numbers; {lie}: {bound}", ""
 
 
 def cache_checks(folder: Path, mounts: Path = MOUNTS) -> Iterator[Check]:
     """Check that the folder of the cache can be used; it is not created."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
+    kind = _file_system(there, mounts)
+    if _NETWORK.match(kind):
+        text = f"{there} is on a network file system ({kind}), where SQLite is not safe"
+        to_do = "name a folder of this machine with --rag-cache-dir=DIR, and share answers as a cassette"
+        yield Check("cache", text, to_do)
+    yield Check("cache", *_cache_state(folder, there))
+
+
+def _cache_state(folder: Path, there: Path) -> tuple[str, str]:
+    """Return the state of the cache in a folder, of which ``there`` is what exists, and the remedy."""
     if not there.is_dir():
-        yield Check("cache", f"{folder}: {there} is not a folder", _OTHER)
-        return
+        return f"{folder}: {there} is not a folder", _OTHER
     is_own = not hasattr(os, "geteuid") or there.stat().st_uid == os.geteuid()
     owner = "" if is_own else " (it belongs to another account)"
     try:
@@ -388,57 +333,47 @@ def cache_checks(folder: Path, mounts: Path = MOUNTS) -> Iterator[Check]:
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
-        yield Check("cache", f"{folder} cannot be written{owner}: {error.strerror}", _OTHER)
-        return
-    kind = _file_system(there, mounts)
-    if _NETWORK.match(kind):
-        yield Check(
-            "cache",
-            f"{there} is on a network file system ({kind}), where SQLite is not safe",
-            "name a folder of this machine with --rag-cache-dir=DIR, and share answers as a cassette",
-        )
+        return f"{folder} cannot be written{owner}: {error.strerror}", _OTHER
     if there != folder:
-        yield Check("cache", f"{folder} will be made when the first answer is kept")
-        return
+        return f"{folder} will be made when the first answer is kept", ""
     try:
         with Store(folder) as store:
-            problem = store.damage()
-            contents = store.contents() if store.exists() and problem is None else None
-        if problem is not None:
-            yield Check("cache", f"{store.database}: {problem}", "the next run moves it aside, and asks all anew")
-            return
+            if problem := store.damage():
+                return f"{store.database}: {problem}", "the next run moves it aside, and asks all anew"
+            contents = store.contents() if store.exists() else None
     except CacheError as error:
-        yield Check("cache", str(error), f"delete the folder, or {_OTHER}")
-        return
-    what = "empty" if contents is None else f"{contents.entries:,} answers, {contents.size / 1024:,.0f} KiB"
-    yield Check("cache", f"{folder}: {what}{owner}")
+        return str(error), f"delete the folder, or {_OTHER}"
+    if contents is None:
+        return f"{folder}: empty{owner}", ""
+    return f"{folder}: {counted(contents.entries, 'answer')}, {contents.size / 1024:,.0f} KiB{owner}", ""
 
 
 def _file_system(folder: Path, mounts: Path) -> str:
     """Return the kind of the file system that a folder is on, by the list of mounts, which only Linux has."""
-    try:
-        rows = [line.split() for line in mounts.read_text("utf-8", "replace").splitlines() if line.strip()]
-    except OSError:
-        return ""
-    points = [(Path(point.replace("\\040", " ")), kind) for _, point, kind, *_ in rows]
-    here = folder.resolve()
-    return max(((len(point.parts), kind) for point, kind in points if here.is_relative_to(point)), default=(0, ""))[1]
+    found, here = [(0, "")], folder.resolve()
+    with suppress(OSError):
+        for line in filter(str.strip, mounts.read_text("utf-8", "replace").splitlines()):
+            _, name, kind, *_ = line.split()
+            point = Path(name.replace("\\040", " "))
+            if here.is_relative_to(point):
+                found.append((len(point.parts), kind))
+    return max(found)[1]
 
 
 def shared_checks(project: Project) -> Iterator[Check]:
     """Check that the shared cache answers, may be written as its mode says, and holds answers that can be read."""
     from pytest_ragmetrics.cache.remote import check_cache_url, is_written, shown_url
 
-    setting = project.setting("cache_url")
-    if setting is None:
-        return
+    given, mode = project.given("cache_url"), project.given("cache_url_mode")
     try:
-        url = check_cache_url(setting.text)
-    except ValueError:
-        return  # said of the settings
-    mode, secret = project.setting("cache_url_mode"), os.environ.get("RAGMETRICS_CACHE_SECRET", "").strip()
+        url = check_cache_url(given.text) if given is not None else ""
+    except ValueError:  # said of the settings
+        url = ""
+    if given is None or not url:
+        return
+    secret = os.environ.get("RAGMETRICS_CACHE_SECRET", "").strip()
     writes = is_written(url, "read" if mode is not None and mode.text == "read" else "readwrite")
-    name = f"{shown_url(url)} ({setting.place})"
+    name = f"{shown_url(url)} ({project.place(given)})"
     try:
         latency, seen, refused = loop.run(_tried(url, secret, writes=writes))
     except CacheReadOnlyError as error:
@@ -450,10 +385,11 @@ def shared_checks(project: Project) -> Iterator[Check]:
         return
     signed = "set" if secret else "not set, so that whoever can write there decides what tests read"
     text = f"{name}: {'readwrite' if writes else 'read'}, {latency * 1000:.1f} ms a request, secret {signed}"
-    damaged = f"; {refused:,} of {seen:,} answers looked at are refused" if refused else f"; {seen:,} answers looked at"
+    looked = f"{counted(seen, 'answer')} looked at"
+    looked = f"{refused:,} of {looked} are refused" if refused else looked
     to_do = "set the same RAGMETRICS_CACHE_SECRET wherever it is written"
     rest = "; what is refused is asked for anew and replaced" if refused else ", or set rag_cache_url_mode = read"
-    yield Check("shared", text + damaged, to_do + rest if refused or (writes and not secret) else "")
+    yield Check("shared", f"{text}; {looked}", to_do + rest if refused or (writes and not secret) else "")
     if project.path("cassette") is not None:
         yield Check("shared", "it is not used, as there is a cassette")
 
@@ -481,11 +417,11 @@ async def _tried(url: str, secret: str, *, writes: bool) -> tuple[float, int, in
 
 def cassette_checks(project: Project) -> Iterator[Check]:
     """Check that the cassette can be read and has answers of the judge; if named or replayed it must exist."""
-    file, judges = project.path("cassette"), [bare(judge.text) for judge in _members(project.spec("judge"))]
+    file = project.path("cassette")
     if file is None:
         return
     if not file.exists():
-        if project.arguments.cassette is None and not project.is_replaying():
+        if project.arguments.cassette is None and not project.replays:
             yield Check("cassette", f"{file} will be recorded by the first run that asks a judge")
         else:
             to_do = "run pytest once with a key to record it, and commit it"
@@ -500,23 +436,21 @@ def cassette_checks(project: Project) -> Iterator[Check]:
     judged = [entry for entry in entries if entry.task != EMBEDDING]
     models = ((entry.request["kind"], entry.request["model"]) for entry in judged)
     counts = Counter(model if kind == "custom" else f"{kind}:{model}" for kind, model in models)
-    listed = ", ".join(f"{count:,} answers of {model}" for model, count in sorted(counts.items()))
-    missing = [spec for spec in judges if spec not in ("auto", "local") and counts and spec not in counts]
-    record = ", ".join(missing)
-    to_do = f"replay with the judge that was recorded, or run pytest without --rag-cache=replay to record {record}"
-    text = f"{file}: {listed or 'no answers'}, {len(entries) - len(judged):,} vectors"
+    listed = ", ".join(f"{counted(count, 'answer')} of {model}" for model, count in sorted(counts.items()))
+    judges = map(bare, _members(project.spec("judge").text))
+    missing = ", ".join(spec for spec in judges if spec not in ("auto", "local") and counts and spec not in counts)
+    to_do = f"replay with the judge that was recorded, or run pytest without --rag-cache=replay to record {missing}"
+    text = f"{file}: {listed or 'no answers'}, {counted(len(entries) - len(judged), 'vector')}"
     yield Check("cassette", text, to_do if missing else "")
     prompts = PromptBook(folder=project.path("prompts"))
-    # Of a redacted one a word of the prompt may be missing.
-    sent = [
-        (entry.task, [message["content"] for message in entry.request.get("messages", ())])
-        for entry in judged
-        if not entry.redacted
-    ]
-    old = Counter(task for task, texts in sent if texts and not is_current(task, texts, prompts))
-    if old:
-        count = f"{old.total():,} of {len(judged):,} answers"
-        text = f"{file}: {count} are of other prompts than those of this version ({', '.join(sorted(old))})"
+    old: Counter[str] = Counter()
+    for entry in judged:
+        texts = [message["content"] for message in entry.request.get("messages", ())]
+        # Of a redacted one a word of the prompt may be missing.
+        old[entry.task] += bool(texts and not entry.redacted and not is_current(entry.task, texts, prompts))
+    if old.total():
+        count, tasks = f"{old.total():,} of {counted(len(judged), 'answer')}", ", ".join(sorted(+old))
+        text = f"{file}: {count} are of other prompts than those of this version ({tasks})"
         yield Check("cassette", text, "record them anew: run pytest with a key and without --rag-cache=replay")
 
 
@@ -530,27 +464,25 @@ def cassette_checks(project: Project) -> Iterator[Check]:
 )
 def run(arguments: Arguments) -> CommandResult:
     """Look for what keeps a judge from judging, with one request; exit with status 1 if there is something."""
-    project = Project(Path.cwd(), arguments)
+    project = Project(arguments)
     with local_modules(project.spec("judge").text, project.spec("embedder").text):
-        return _examined_project(project)
-
-
-def _examined_project(project: Project) -> CommandResult:
-    cache = project.path("cache_dir")
-    checks = [
-        *version_checks(),
-        *plugin_checks(project),
-        *settings_checks(project),
-        *provider_checks(project),
-        *cache_checks(cache or (project.root / FOLDER if project.ini else default_folder())),
-        *shared_checks(project),
-        *cassette_checks(project),
-    ]
-    checks = [check.safe() for check in checks]
+        found = [
+            *version_checks(),
+            *plugin_checks(project),
+            *settings_checks(project),
+            *provider_checks(project),
+            *cache_checks(project.path("cache_dir") or project.config.rootpath / FOLDER),
+            *shared_checks(project),
+            *cassette_checks(project),
+        ]
+    checks = [Check(check.topic, _safe(check.text), _safe(check.to_do)) for check in found]
     open_ = sum(bool(check.to_do) for check in checks)
-    if project.arguments.json:
+    if arguments.json:
         rows = [{"ok": not check.to_do, **check._asdict()} for check in checks]
         return CommandResult(lines=as_json(ok=not open_, checks=rows), status=int(open_ > 0))
-    last = "all well" if not open_ else f"{counted(open_, 'thing')} to do"
-    lines = fitted([line for check in checks for line in check.lines()])
-    return CommandResult(lines=[*lines, last], status=int(open_ > 0))
+    lines = []
+    for topic, text, to_do in checks:
+        lines.append(f"{'TO DO' if to_do else 'ok':<7}{topic + ':':<11}{text}")
+        lines += [f"{'':<18}-> {to_do}"] if to_do else []
+    last = f"{counted(open_, 'thing')} to do" if open_ else "all well"
+    return CommandResult(lines=[*fitted(lines), last], status=int(open_ > 0))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from click import option
 
 from pytest_ragmetrics.cli.command import PATH, Arguments, Checked, argument, command
-from pytest_ragmetrics.cli.ini_file import IniFile, IniFileError, find_ini_file, read_ini_file
 from pytest_ragmetrics.core.files import packaged_text, write_atomically
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
+from pytest_ragmetrics.plugin.config import SettingsFileError, read_config
 
 EXAMPLE = "test_rag_example.py"
 _CASSETTE = "rag_judge.jsonl"
@@ -23,6 +25,8 @@ _COMMENTS = (
     "# Answers of the judge are recorded here; commit the file, and replay it with: pytest --rag-cache=replay",
 )
 _KEY = "rag_cassette"
+# The tables with settings of pytest, where they are not called [pytest].
+_SECTIONS = {"setup.cfg": ("tool:pytest",), "pyproject.toml": ("tool.pytest.ini_options", "tool.pytest")}
 #: Where coding agents look for skills: in a folder of each, which is called like it.
 _SKILLS, _SKILL = ".agents/skills", "pytest-ragmetrics/SKILL.md"
 # For --skill without a path.
@@ -104,16 +108,20 @@ def _skill_file(folder: Path, given: Path) -> Path:
 def plan(folder: Path, *, skill: Path | None = None) -> tuple[Step, ...]:
     """Return what `ragmetrics init` would write into a folder, the example first; nothing is written.
 
-    ``skill`` is the file or the folder of skills for coding agents. Raises :class:`IniFileError` for settings of pytest
-    that cannot be read.
+    ``skill`` is the file or the folder of skills for coding agents. Raises :class:`SettingsFileError` for settings of
+    pytest that cannot be read.
     """
-    ini = find_ini_file(folder.resolve())
+    here = folder.resolve()
+    found = read_config("--noconftest", str(here))
+    file = found.config.inipath
     # The folder of the tests: the first existing one of testpaths, else ``tests``, else the project.
-    stated = ini.text("testpaths").split() if ini is not None and ini.path.parent == folder.resolve() else []
+    stated = found.config.getini("testpaths") if file is not None and file.parent == here and not found.problem else []
     inside = (folder / name for name in (*stated, "tests") if ".." not in Path(name).parts)
     tests = next((path for path in inside if path.is_dir() and path.is_relative_to(folder)), folder)
     example = _new(tests / EXAMPLE, "a new example test", "cli/example_test.txt")
-    steps = example, _settings(folder, tests / _CASSETTE, ini)
+    # pytest takes any pyproject.toml for its file where it finds no other.
+    has_settings = file is not None and (file.name != "pyproject.toml" or bool(found.values))
+    steps = example, _settings(folder, tests / _CASSETTE, file if has_settings else None, found.values)
     if skill is None:
         return steps
     return *steps, _new(_skill_file(folder, skill), "a skill for coding agents", "docs/SKILL.md")
@@ -125,56 +133,57 @@ def _new(path: Path, what: str, source: str) -> Step:
     return Step(path=path, what=what, text=packaged_text(source))
 
 
-def _settings(folder: Path, cassette: Path, ini: IniFile | None) -> Step:
+def _settings(folder: Path, cassette: Path, file: Path | None, values: Mapping[str, Any]) -> Step:
     here = folder.resolve()
-    if ini is not None and any(key.startswith("rag_") for key in ini.values):
-        return Step(path=_as_given(ini.path, folder), what="has settings of this plugin already")
-    if ini is None and not (folder / "pyproject.toml").is_file():
+    target = file or here / "pyproject.toml"
+    path = folder / target.name if target.parent == here else target
+    if any(key.startswith("rag_") for key in values):
+        return Step(path=path, what="has settings of this plugin already")
+    if file is None and not target.is_file():
         lines = _lines(cassette.relative_to(folder).as_posix(), toml=False)
         text = "\n".join(["[pytest]", *lines, ""])
         return Step(path=folder / "pytest.ini", what="new settings", text=text, lines=lines)
-    is_new = ini is None
-    ini = ini or IniFile(path=here / "pyproject.toml", section="tool.pytest.ini_options")
-    lines = _lines((here / cassette.relative_to(folder)).relative_to(ini.path.parent).as_posix(), toml=ini.is_toml)
-    path = _as_given(ini.path, folder)
+    relative = (here / cassette.relative_to(folder)).relative_to(target.parent)
+    lines = _lines(relative.as_posix(), toml=target.suffix == ".toml")
+    before = target.read_bytes().decode("utf-8")  # not read_text(), which changes line ends
+    sections = _SECTIONS.get(target.name, ("pytest",))
+    section = next((name for name in sections if f"[{name}]" in before), sections[0])
+    after = _with_lines(before, section, lines, at_the_end=file is None)
     # Settings of a larger project, or behind a link, are not changed.
-    after = None if ini.path.parent != here or path.is_symlink() else _with_lines(ini, lines, at_the_end=is_new)
-    if after is None:
-        return Step(path=path, what=f"add these lines below [{ini.section}] yourself", lines=lines)
-    if is_new:
-        return Step(path=path, what="settings added at the end", text=after, lines=(f"[{ini.section}]", *lines))
+    if target.parent != here or path.is_symlink() or not after or not _keeps(values, target.name, after):
+        return Step(path=path, what=f"add these lines below [{section}] yourself", lines=lines)
+    if file is None:
+        return Step(path=path, what="settings added at the end", text=after, lines=(f"[{section}]", *lines))
     return Step(path=path, what="settings added", text=after, lines=lines)
 
 
-def _with_lines(ini: IniFile, lines: Sequence[str], *, at_the_end: bool) -> str | None:
-    """Return the text of a file with lines in its section; ``None`` if that changes other settings."""
-    before = ini.path.read_bytes().decode("utf-8")  # not read_text(), which changes line ends
+def _with_lines(before: str, section: str, lines: Sequence[str], *, at_the_end: bool) -> str:
+    """Return a text with lines in its section, which is new ``at_the_end``; empty if it is not there once."""
     if at_the_end:
         end = "\r\n" if "\r\n" in before else "\n"
-        after = before + ("" if before.endswith(end) else end) + end.join(["", f"[{ini.section}]", *lines, ""])
-    else:
-        pattern = rf"^\[{re.escape(ini.section)}\][ \t]*(?:[#;][^\r\n]*)?(?P<end>\r?\n|\Z)"
-        heads = list(re.finditer(pattern, before, re.MULTILINE))
-        if len(heads) != 1:
-            return None
-        (head,) = heads
-        end = head["end"] or "\n"
-        added = "".join(f"{line}{end}" for line in lines)
-        after = before[: head.end()] + ("" if head["end"] else end) + added + before[head.end() :]
-    try:
-        old, new = read_ini_file(ini.path, before), read_ini_file(ini.path, after)
-    except IniFileError:
-        return None
-    values = {} if old is None else dict(old.values)
-    is_same = new is not None and {**new.values} == {**values, _KEY: new.values.get(_KEY)}
-    return after if is_same else None
+        return before + ("" if before.endswith(end) else end) + end.join(["", f"[{section}]", *lines, ""])
+    pattern = rf"^\[{re.escape(section)}\][ \t]*(?:[#;][^\r\n]*)?(?P<end>\r?\n|\Z)"
+    heads = list(re.finditer(pattern, before, re.MULTILINE))
+    if len(heads) != 1:
+        return ""
+    (head,) = heads
+    end = head["end"] or "\n"
+    added = "".join(f"{line}{end}" for line in lines)
+    return before[: head.end()] + ("" if head["end"] else end) + added + before[head.end() :]
+
+
+def _keeps(values: Mapping[str, Any], name: str, text: str) -> bool:
+    """Return whether pytest reads all settings in a file of a name as before, with the cassette."""
+    with TemporaryDirectory() as place:
+        (Path(place) / name).write_bytes(text.encode())
+        try:
+            after = read_config("--noconftest", place).values
+        except SettingsFileError:
+            return False
+    return after == {**values, _KEY: after.get(_KEY)}
 
 
 def _lines(cassette: str, *, toml: bool) -> tuple[str, ...]:
     quote = '"' if toml else ""
     comments = [comment.format(judge=f"{quote}{DEFAULT_OPENAI}{quote}") for comment in _COMMENTS]
     return (*comments, f"{_KEY} = {quote}{cassette}{quote}")
-
-
-def _as_given(path: Path, folder: Path) -> Path:
-    return folder / path.name if path.parent == folder.resolve() else path

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pytest
 
@@ -20,7 +20,7 @@ from pytest_ragmetrics.core import files as paths
 
 DEFAULT_REPORT = "rag-report.html"
 CACHE_FOLDER = ".ragmetrics"
-_CONFIGURATIONS = "pytest.toml .pytest.toml pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg"
+CONFIGURATIONS = "pytest.toml .pytest.toml pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg"
 
 
 class Option:
@@ -372,7 +372,7 @@ def unread_options(config: pytest.Config, tests: Iterable[str]) -> Iterator[str]
     known = {option.name for option in OPTIONS if option.in_ini}
     files = {Path(test.partition("::")[0]) for test in tests}
     folders = {config.rootpath / folder for file in files for folder in file.parents}
-    for file in sorted(folder / name for folder in folders for name in _CONFIGURATIONS.split()):
+    for file in sorted(folder / name for folder in folders for name in CONFIGURATIONS.split()):
         text = ""
         with suppress(OSError):
             text = "" if file == config.inipath else file.read_text("utf-8", "replace")
@@ -382,36 +382,55 @@ def unread_options(config: pytest.Config, tests: Iterable[str]) -> Iterator[str]
 
 def judge_spec(text: str, config: pytest.Config) -> str:
     """Return the spec of a judge; raise ``ValueError`` for a text that neither the plugin nor a hook knows."""
-    option = next(option for option in OPTIONS if option.field == "judge")
-    return str(_parsed(option, text, config.rootpath, config))
+    return str(parsed(option_of("judge"), text, config.rootpath, config))
+
+
+def option_of(field: str) -> Option:
+    """Return the option of a field of :class:`Settings`."""
+    return next(option for option in OPTIONS if option.field == field)
 
 
 def _read(option: Option, config: pytest.Config) -> Any:
-    given = next(_given(option, config), None)
+    given = next(given_to(option, config), None)
     if given is None:
         return config.rootpath / option.default if isinstance(option.default, Path) else option.default
-    name, text, base = given
     try:
-        return _parsed(option, text, base, config)
+        return parsed(option, given.text, given.base, config)
     except ValueError as error:
-        raise pytest.UsageError(f"{name}: {error}") from error
+        raise pytest.UsageError(f"{given.kind}{given.name}: {error}") from error
 
 
-def _parsed(option: Option, text: str, base: Path, config: pytest.Config) -> Any:
+def parsed(option: Option, text: str, base: Path, config: pytest.Config) -> Any:
+    """Return the value of a text; raise ``ValueError`` for one that neither the option nor its hook knows."""
     try:
         return option.parse(text, base)
     except ValueError:
-        if option.hook and text.strip() and getattr(config.hook, option.hook).get_hookimpls():
+        if text.strip() and is_hooked(option, config):
             return text.strip()
         raise
 
 
-def _given(option: Option, config: pytest.Config) -> Iterator[tuple[str, str, Path]]:
-    """Yield where the option was given, the strongest first, with its text and what relative paths start at."""
+def is_hooked(option: Option, config: pytest.Config) -> bool:
+    """Return whether a plugin or a conftest.py implements the hook of an option."""
+    caller = getattr(config.hook, option.hook, None) if option.hook else None
+    return caller is not None and bool(caller.get_hookimpls())
+
+
+class Given(NamedTuple):
+    """The text of an option, its name in a kind of place, and the folder at which relative paths start."""
+
+    kind: Literal["", "environment variable ", "ini option "]
+    name: str
+    text: str
+    base: Path
+
+
+def given_to(option: Option, config: pytest.Config) -> Iterator[Given]:
+    """Yield where an option was given, the strongest first."""
     invoked_from = config.invocation_params.dir
-    if option.flag is not None and config.getoption(option.name) is not None:
-        yield option.flag, config.getoption(option.name), invoked_from
+    if option.flag is not None and config.getoption(option.name, None) is not None:
+        yield Given("", option.flag, config.getoption(option.name), invoked_from)
     if option.environment and os.environ.get(option.environment, "").strip():
-        yield f"environment variable {option.environment}", os.environ[option.environment], invoked_from
+        yield Given("environment variable ", option.environment, os.environ[option.environment], invoked_from)
     if option.in_ini and config.getini(option.name).strip():
-        yield f"ini option {option.name}", config.getini(option.name), config.rootpath
+        yield Given("ini option ", option.name, config.getini(option.name), config.rootpath)

@@ -259,7 +259,7 @@ def test_the_cache_is_described(call: Call) -> None:
     """With the number of its answers; a broken one is named."""
     with Store(Path("kept")) as store:
         store.put(ENTRY)
-    call(0, ["kept: 1 answers"], "--judge=local", "--dir=kept")
+    call(0, ["kept: 1 answer,"], "--judge=local", "--dir=kept")
     Path("bad").mkdir()
     call(0, ["bad: empty"], "--judge=local", "--dir=bad")
     Path("bad/cache.db").write_text("no database, for sure" * 100, encoding="utf-8")
@@ -320,7 +320,7 @@ def test_a_shared_cache_that_cannot_be_used(call: Call, monkeypatch: pytest.Monk
 def test_cassettes(server: FakeOpenAI, call: Call) -> None:
     """With the number of answers; a missing one, a broken line and another judge's are things to do."""
     Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
-    text = "judge.jsonl: 1 answers of openai:fake, 0 vectors"
+    text = "judge.jsonl: 1 answer of openai:fake, 0 vectors"
     call(0, [text], "--judge=local", "--cassette=judge.jsonl")
     call(0, [text], "--judge=openai:fake", "--cassette=judge.jsonl")
     call(1, [text, "to record openai:newer"], "--judge=openai:newer", "--cassette=judge.jsonl")
@@ -392,7 +392,7 @@ def test_wrong_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"rag_judge = local\n", "pytest.ini: File contains no section headers"), (b"[pytest]\n\xff", "pytest.ini: ")],
+    [(b"rag_judge = local\n", "pytest.ini:1: no section header defined"), (b"[pytest]\n\xff", "pytest.ini: ")],
 )
 def test_a_file_of_settings_that_cannot_be_read(capsys: pytest.CaptureFixture[str], content: bytes, said: str) -> None:
     """The file is named, and nothing else is done."""
@@ -410,9 +410,11 @@ TWICE = f"loads {MODULE} by its module, a second time"
     [
         (f"-p {MODULE}", {}, "", (f"addopts {TWICE}",)),
         ("-q -p no:ragmetrics", {}, "", ("addopts switches the plugin off",)),
-        ("", {"PYTEST_PLUGINS": f"some.other,{MODULE}"}, "", (f"PYTEST_PLUGINS {TWICE}",)),
+        ("", {"PYTEST_PLUGINS": f"pytester,{MODULE}"}, "", (f"PYTEST_PLUGINS {TWICE}",)),
         ("", {}, f'pytest_plugins = [\n    "{MODULE}",\n]\n', ("pytest_plugins in ", TWICE)),
         ("", {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, "", ("add -p ragmetrics to the addopts",)),
+        ("--disable-plugin-autoload", {}, "", ("--disable-plugin-autoload is given, and nothing loads",)),
+        (f"-p {MODULE}", {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, "", ()),
         ("", {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p ragmetrics"}, "", ()),
     ],
 )
@@ -420,11 +422,54 @@ def test_the_plugin_is_loaded_once(
     call: Call, monkeypatch: pytest.MonkeyPatch, addopts: str, variables: dict[str, str], conftest: str, said: list[str]
 ) -> None:
     """Settings, environment and a conftest.py may load it again, or not at all."""
-    Path("pyproject.toml").write_text(f'[tool.pytest.ini_options]\naddopts = ["-ra", "{addopts}"]\n', encoding="utf-8")
+    Path("pyproject.toml").write_text(f'[tool.pytest.ini_options]\naddopts = "-ra {addopts}"\n', encoding="utf-8")
     Path("conftest.py").write_text(conftest, encoding="utf-8")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert call(int(bool(said)), said, "--judge=local").endswith("1 thing to do\n" if said else "all well\n")
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"conftest.py": "raise RuntimeError('no\\nwork')"}, "RuntimeError: no work (from {here}/conftest.py)"),
+        ({"tests/conftest.py": "import sys\nsys.exit(3)"}, "SystemExit: 3 (from {here}/tests/conftest.py)"),
+        ({"conftest.py": "def ("}, "SyntaxError: invalid syntax"),
+        ({"tox.ini": "[pytest]\naddopts = --nowhere -s"}, "unrecognized arguments: --nowhere inifile: {here}/tox.ini"),
+        ({"pytest.ini": "[pytest]\naddopts = -p nowhere"}, 'Error importing plugin "nowhere"'),
+        ({"setup.cfg": "[tool:pytest]\nminversion = 99"}, "{here}/setup.cfg: 'minversion' requires pytest-99"),
+    ],
+)
+def test_a_pytest_that_does_not_start(call: Call, files: dict[str, str], said: str) -> None:
+    """The cause is a thing to do, in a line; the rest is checked with the settings that were read."""
+    Path("tests").mkdir()
+    for name, text in files.items():
+        Path(name).write_text(text, encoding="utf-8")
+    out = call(1, [f"TO DO  pytest:    it does not start here: {said.partition('{here}')[0]}"], "--judge=local")
+    assert said.format(here=Path.cwd()) in out
+    assert "Traceback" not in out
+    assert out.endswith("1 thing to do\n")
+
+
+def test_what_pytest_itself_would_do(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options in addopts come first, xdist starts no worker, no test is run, nothing is printed and no file written."""
+    here = Path("é 試験")
+    here.mkdir()
+    monkeypatch.chdir(here)
+    addopts = "-s -n 2 --rag-judge=local --junitxml=junit.xml -p no:cacheprovider -W error"
+    texts = {
+        "pytest.ini": f"[pytest]\naddopts = {addopts}\nrag_judge = openai:gone\n",
+        "conftest.py": "print('imported')\ndef pytest_configure(): print('configured')\n",
+        "test_all.py": "open('collected', 'w')\n",
+    }
+    for name, text in texts.items():
+        Path(name).write_text(text, encoding="utf-8")
+    path, streams = list(sys.path), (sys.stdout, sys.stderr)
+    out = call(0, ["judge:     local (heuristic) (--rag-judge) answers by rule", f"settings:  {Path.cwd()}"])
+    assert "imported" not in out
+    assert "configured" not in out
+    assert {file.name for file in Path.cwd().iterdir()} == set(texts)
+    assert (path, streams) == (sys.path, (sys.stdout, sys.stderr))
 
 
 def _distribution(site: Path, name: str, points: str = "") -> None:
@@ -446,8 +491,6 @@ def test_an_installation_that_is_there_twice_or_not(
     monkeypatch.setattr(sys, "path", [str(tmp_path / "old"), *(p for p in sys.path if "site-packages" not in p)])
     said = ("pytest 7.4, pytest-ragmetrics (not installed)", 'pip install "pytest>=8.4"')
     call(1, ["the plugin is not installed", *said], "--judge=local")
-    Path("pyproject.toml").write_text('[tool.pytest]\nrag_judge = "local"\n', encoding="utf-8")
-    call(1, ["no file with settings of pytest"], "--judge=local")
 
 
 @pytest.mark.parametrize(

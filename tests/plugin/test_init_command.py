@@ -146,7 +146,6 @@ def test_what_is_there_stays(pytester: pytest.Pytester, call: Call) -> None:
     ("name", "text"),
     [
         ("pytest.ini", ""),
-        ("pytest.ini", "[pytest]\naddopts = -ra\n[pytest]\naddopts = -q\n"),
         ("pyproject.toml", "tool = {other = 1}\n"),
         ("pyproject.toml", '[tool]\npytest.ini_options = {addopts = "-ra"}\n'),
         ("pyproject.toml", '[tool]\nx = """\n[tool.pytest.ini_options]\n"""\n[tool.pytest]\nini_options.a = ""\n'),
@@ -190,11 +189,13 @@ def test_wrong_projects_stop_it(pytester: pytest.Pytester, call: Call) -> None:
     with pytest.raises(SystemExit) as error:
         call(f"nowhere{os.sep}at all")
     assert error.value.code == 2
-    (pytester.path / "pyproject.toml").write_text("[tool\n", encoding="utf-8")
-    status, out = call()
-    assert status == 1
-    assert f"ragmetrics: {pytester.path / 'pyproject.toml'}:" in out
-    assert set(contents(pytester.path)) == {"pyproject.toml"}
+    for name, text in (("pyproject.toml", "[tool\n"), ("pytest.ini", "[pytest]\n[pytest]\naddopts = -q\n")):
+        (pytester.path / name).write_text(text, encoding="utf-8")
+        status, out = call()
+        assert status == 1
+        assert f"ragmetrics: {pytester.path / name}:" in out
+        assert set(contents(pytester.path)) == {name}
+        (pytester.path / name).unlink()
 
 
 SKILL = packaged_text("docs/SKILL.md")
