@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from click import group, option
 
@@ -20,6 +22,10 @@ from pytest_ragmetrics.runs.wording.figures import counted, text_table
 from pytest_ragmetrics.text.unicode import printable
 
 _MODE = "RAGMETRICS_CACHE"
+
+MOUNTS = Path("/proc/self/mounts")
+_NETWORK = re.compile(r"(?:nfs|cifs|smb|9p|afs|ceph|gluster|lustre|fuse\.(?:sshfs|s3fs|gcsfuse))")
+_OTHER = "name another with --rag-cache-dir=DIR, or run with --rag-cache=off"
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -194,3 +200,52 @@ def _clear(arguments: Arguments) -> list[str]:
     """Drop everything."""
     with _store(arguments) as store:
         return [f"{store.folder}: dropped {counted(store.clear(), 'entry')}"]
+
+
+def folder_findings(folder: Path, mounts: Path = MOUNTS) -> Iterator[tuple[str, str]]:
+    """Yield whether the folder of a cache can be used, which is not created, and the remedy."""
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    kind = _file_system(there, mounts)
+    if _NETWORK.match(kind):
+        text = f"{there} is on a network file system ({kind}), where SQLite is not safe"
+        to_do = "name a folder of this machine with --rag-cache-dir=DIR, and share answers as a cassette"
+        yield text, to_do
+    yield _state(folder, there)
+
+
+def _state(folder: Path, there: Path) -> tuple[str, str]:
+    """Return the state of the cache in a folder, of which ``there`` is what exists, and the remedy."""
+    if not there.is_dir():
+        return f"{folder}: {there} is not a folder", _OTHER
+    is_own = not hasattr(os, "geteuid") or there.stat().st_uid == os.geteuid()
+    owner = "" if is_own else " (it belongs to another account)"
+    try:
+        # Access rights do not show a read-only file system.
+        with TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        return f"{folder} cannot be written{owner}: {error.strerror}", _OTHER
+    if there != folder:
+        return f"{folder} will be made when the first answer is kept", ""
+    try:
+        with Store(folder) as store:
+            if problem := store.damage():
+                return f"{store.database}: {problem}", "the next run moves it aside, and asks all anew"
+            contents = store.contents() if store.exists() else None
+    except CacheError as error:
+        return str(error), f"delete the folder, or {_OTHER}"
+    if contents is None:
+        return f"{folder}: empty{owner}", ""
+    return f"{folder}: {counted(contents.entries, 'answer')}, {contents.size / 1024:,.0f} KiB{owner}", ""
+
+
+def _file_system(folder: Path, mounts: Path) -> str:
+    """Return the kind of the file system that a folder is on, by the list of mounts, which only Linux has."""
+    found, here = [(0, "")], folder.resolve()
+    with suppress(OSError):
+        for line in filter(str.strip, mounts.read_text("utf-8", "replace").splitlines()):
+            _, name, kind, *_ = line.split()
+            point = Path(name.replace("\\040", " "))
+            if here.is_relative_to(point):
+                found.append((len(point.parts), kind))
+    return max(found)[1]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shlex
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from difflib import get_close_matches
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import click
@@ -22,7 +21,7 @@ import click
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING, CacheReadOnlyError
 from pytest_ragmetrics.cache.folder import FOLDER
-from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.cli.cache import folder_findings
 from pytest_ragmetrics.cli.command import (
     JUDGES,
     PATH,
@@ -35,21 +34,17 @@ from pytest_ragmetrics.cli.command import (
     judge_option,
     local_modules,
 )
+from pytest_ragmetrics.cli.probes.first_request import examined, measured
 from pytest_ragmetrics.core import files as paths
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import CacheError, RagMetricsError
-from pytest_ragmetrics.judges.embedders.embedder import Embedder, cosines
 from pytest_ragmetrics.judges.embedders.specs import make_embedder
-from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.prices import cheaper_successor
 from pytest_ragmetrics.judges.providers.addresses import shown_address, without
 from pytest_ragmetrics.judges.providers.connection import ANTHROPIC, OPENAI
 from pytest_ragmetrics.judges.providers.parameters import bare
 from pytest_ragmetrics.judges.rendering import PromptBook, is_current
-from pytest_ragmetrics.judges.schema import extract_json, parse_json, validate
 from pytest_ragmetrics.judges.specs import DEFAULT_REASON, make_judge, meant_by, panel_members
-from pytest_ragmetrics.judges.tasks import InvalidAnswer, VerifyClaims
-from pytest_ragmetrics.judges.transports.values import shown
 from pytest_ragmetrics.plugin.config import read_config
 from pytest_ragmetrics.plugin.settings import OPTIONS, Given, given_to, is_hooked, option_of, parsed
 from pytest_ragmetrics.runs.wording.figures import counted
@@ -62,31 +57,9 @@ _OLDEST_PYTEST = (8, 4)
 _ACCOUNT = re.compile(r"//[^/\s]+@")
 _QUERY = re.compile(r"(https?://[^\s?]*\?)[^\s,;)]+")
 _TIMEOUT = 30.0
+_Examine = Callable[[Any], Coroutine[Any, Any, tuple[str, str]]]
 # How often the shared cache is asked for its latency, and how many of its answers are looked at.
 _REQUESTS, _SAMPLE = 5, 100
-# In the example of the prompt it is the first claim that is true: a judge that repeats it is wrong twice.
-_TASK = VerifyClaims(
-    claims=("Every passenger travels free.", "A ticket costs four euros."),
-    contexts=("The ferry across the lake takes forty cars.\nA ticket for it costs four euros.",),
-)
-_TRUTH = [False, True]
-# One text each on a ferry, on law, cooking, software, medicine and sport; no two have to do with each other.
-_UNRELATED = (
-    "The ferry across the lake takes forty cars.",
-    "A tenant may end the contract with three months' notice.",
-    "Let the dough rest for an hour before you bake it.",
-    "The function returns an empty list if no file is found.",
-    "Insulin lowers the sugar in the blood.",
-    "Their goalkeeper saved two penalties in the final.",
-)
-_FORMS = {
-    "json_schema": "takes the schema of an answer",
-    "json_object": "has JSON mode and no schemas, so some replies will have to be asked for again",
-    "text": "has neither schemas nor JSON mode, so some replies will have to be asked for again",
-}
-MOUNTS = Path("/proc/self/mounts")
-_NETWORK = re.compile(r"(?:nfs|cifs|smb|9p|afs|ceph|gluster|lustre|fuse\.(?:sshfs|s3fs|gcsfuse))")
-_OTHER = "name another with --rag-cache-dir=DIR, or run with --rag-cache=off"
 
 
 class Check(NamedTuple):
@@ -112,6 +85,11 @@ class Project:
         cache = self.given("cache")
         #: Whether answers are only replayed.
         self.replays = cache is not None and cache.text == "replay"
+        judge = self.spec("judge").text
+        #: The judges of a panel; one that is no panel as it is.
+        self.judges = [judge]
+        with suppress(ValueError):
+            self.judges = panel_members(judge) or [judge]
 
     def given(self, field: str) -> Given | None:
         """Return what was given for a setting, ``None`` if nothing was."""
@@ -213,53 +191,38 @@ def provider_checks(project: Project) -> Iterator[Check]:
     that cannot be made is no fault if a hook of pytest may make it. No key is shown.
     """
     judge, embedder = project.spec("judge"), project.spec("embedder")
-    judges = _members(judge.text)
     for vendor in (OPENAI, ANTHROPIC):
-        if any(spec == "auto" or spec.startswith(f"{vendor.module}:") for spec in judges):
+        if any(spec == "auto" or spec.startswith(f"{vendor.module}:") for spec in project.judges):
             key = "set" if os.environ.get(vendor.key_variable, "").strip() else "not set"
             url = shown_address(os.environ.get(vendor.url_variable, "").strip()) or "not set"
             yield Check("keys", f"{vendor.key_variable} is {key}, {vendor.url_variable} is {url}")
     if project.replays and project.arguments.judge is None:
         yield Check("judge", f"{judge.text} is not asked: answers are replayed")
         return
-    for spec in judges:
-        yield _asked(project, "judge", judge._replace(text=spec), make_judge, partial(_examined, spec=spec))
+    for spec in project.judges:
+        yield _asked(project, "judge", judge._replace(text=spec), make_judge, partial(examined, spec=spec))
         yield from price_checks(spec)
     if embedder.text != "auto":
-        yield _asked(project, "embedder", embedder, make_embedder, _measured)
+        yield _asked(project, "embedder", embedder, make_embedder, measured)
 
 
 def price_checks(spec: str) -> Iterator[Check]:
     """Say why ``auto`` chose a model, and which newer one of the same provider costs less; neither is a fault."""
-    try:
+    with suppress(RagMetricsError):
         kind, _, model = bare(meant_by(spec)).partition(":")
-    except RagMetricsError:
-        return
-    if successor := cheaper_successor(kind, model):
-        name, times = successor
-        yield Check("price", f"{kind}:{model} costs {times:.1f} times as much as {kind}:{name}, which is newer")
-    elif spec == "auto":
-        yield Check("price", f"auto is {kind}:{model}: {DEFAULT_REASON}")
+        if successor := cheaper_successor(kind, model):
+            dearer = f"costs {successor[1]:.1f} times as much as {kind}:{successor[0]}, which is newer"
+            yield Check("price", f"{kind}:{model} {dearer}")
+        elif spec == "auto":
+            yield Check("price", f"auto is {kind}:{model}: {DEFAULT_REASON}")
 
 
-def _members(spec: str) -> list[str]:
-    """Return the judges of a panel; one that is no panel as it is."""
-    with suppress(ValueError):
-        return panel_members(spec) or [spec]
-    return [spec]
-
-
-def _asked(
-    project: Project,
-    field: str,
-    given: Given,
-    make: Callable[..., Any],
-    examine: Callable[[Any], Coroutine[Any, Any, tuple[str, str]]],
-) -> Check:
+def _asked(project: Project, field: str, given: Given, make: Callable[..., Any], examine: _Examine) -> Check:
     name, place = given.text, f"({project.place(given)})"
     try:
         try:
-            made = make(name, timeout=_TIMEOUT, retries=0)
+            with local_modules(name):
+                made = make(name, timeout=_TIMEOUT, retries=0)
         except (RagMetricsError, ValueError):
             if is_hooked(option_of(field), project.config):
                 return Check(field, f"{name} {place} is up to a hook in conftest.py, which only pytest can ask")
@@ -268,96 +231,6 @@ def _asked(
     except (RagMetricsError, ValueError) as error:
         return Check(field, f"{name} {place} does not answer", str(error))
     return Check(field, f"{made.name} {place} {text}", to_do)
-
-
-async def _examined(judge: Judge, *, spec: str) -> tuple[str, str]:
-    """Return what is found out about a judge, and the remedy."""
-    if not isinstance(judge, PromptedJudge) or not judge.is_paid:
-        return "answers by rule, and measures no application", ""
-    try:
-        reply = await judge.complete(judge.request(_TASK))
-    finally:
-        await judge.aclose()
-    try:
-        found = extract_json(reply.text)
-        answer = validate(parse_json(found), _TASK.schema())
-    except InvalidAnswer as error:
-        to_do = "name a model that writes JSON, or switch on structured output in its server"
-        return f"answers, but not in the form asked for: {error}; {shown(reply.text)}", to_do
-    from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
-
-    form = _FORMS[judge.terms.form] if isinstance(judge, OpenAIJudge) else "keeps to the form asked for"
-    if found != reply.text.strip():
-        form = "puts other text around its JSON, which is passed over"
-    with suppress(InvalidAnswer):
-        if [verdict.ok for verdict in _TASK.read(answer)] == _TRUTH:
-            return f"answers and {form}; it tells a true statement from a false one", ""
-    measure = f"`ragmetrics probe --judge {shlex.quote(spec)}` measures it"
-    text = f"answers and {form}; it does not tell a true statement from a false one: {shown(reply.text)}"
-    return text, f"it is too small to judge: name a larger model; {measure}"
-
-
-async def _measured(embedder: Embedder) -> tuple[str, str]:
-    """Return where unrelated and identical texts lie, and no remedy."""
-    try:
-        vectors = await embedder.aembed([*_UNRELATED, _UNRELATED[0]])
-    finally:
-        await embedder.aclose()
-    # Plus 0: what rounds to -0.00 is shown as 0.00.
-    *rows, again = cosines(vectors, vectors).round(2) + 0
-    apart = [row[column] for number, row in enumerate(rows) for column in range(number)]
-    lie = f"unrelated texts lie at {min(apart):.2f} to {max(apart):.2f}, identical ones at {again[0]:.2f}"
-    bound = "a min= of answer_relevancy or semantic_similarity belongs to this embedder"
-    return f"answers with vectors of {vectors.shape[1]} numbers; {lie}: {bound}", ""
-
-
-def cache_checks(folder: Path, mounts: Path = MOUNTS) -> Iterator[Check]:
-    """Check that the folder of the cache can be used; it is not created."""
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    kind = _file_system(there, mounts)
-    if _NETWORK.match(kind):
-        text = f"{there} is on a network file system ({kind}), where SQLite is not safe"
-        to_do = "name a folder of this machine with --rag-cache-dir=DIR, and share answers as a cassette"
-        yield Check("cache", text, to_do)
-    yield Check("cache", *_cache_state(folder, there))
-
-
-def _cache_state(folder: Path, there: Path) -> tuple[str, str]:
-    """Return the state of the cache in a folder, of which ``there`` is what exists, and the remedy."""
-    if not there.is_dir():
-        return f"{folder}: {there} is not a folder", _OTHER
-    is_own = not hasattr(os, "geteuid") or there.stat().st_uid == os.geteuid()
-    owner = "" if is_own else " (it belongs to another account)"
-    try:
-        # Access rights do not show a read-only file system.
-        with tempfile.TemporaryFile(dir=there):
-            pass
-    except OSError as error:
-        return f"{folder} cannot be written{owner}: {error.strerror}", _OTHER
-    if there != folder:
-        return f"{folder} will be made when the first answer is kept", ""
-    try:
-        with Store(folder) as store:
-            if problem := store.damage():
-                return f"{store.database}: {problem}", "the next run moves it aside, and asks all anew"
-            contents = store.contents() if store.exists() else None
-    except CacheError as error:
-        return str(error), f"delete the folder, or {_OTHER}"
-    if contents is None:
-        return f"{folder}: empty{owner}", ""
-    return f"{folder}: {counted(contents.entries, 'answer')}, {contents.size / 1024:,.0f} KiB{owner}", ""
-
-
-def _file_system(folder: Path, mounts: Path) -> str:
-    """Return the kind of the file system that a folder is on, by the list of mounts, which only Linux has."""
-    found, here = [(0, "")], folder.resolve()
-    with suppress(OSError):
-        for line in filter(str.strip, mounts.read_text("utf-8", "replace").splitlines()):
-            _, name, kind, *_ = line.split()
-            point = Path(name.replace("\\040", " "))
-            if here.is_relative_to(point):
-                found.append((len(point.parts), kind))
-    return max(found)[1]
 
 
 def shared_checks(project: Project) -> Iterator[Check]:
@@ -398,9 +271,8 @@ async def _tried(url: str, secret: str, *, writes: bool) -> tuple[float, int, in
     """Return seconds a request, how many answers were looked at, and how many of them are refused."""
     from pytest_ragmetrics.cache.remote import backend_of, is_sound
 
-    backend, key = backend_of(url), os.urandom(32).hex()
-    times = []
-    try:
+    key, times = os.urandom(32).hex(), []
+    async with aclosing(backend_of(url)) as backend:
         for _ in range(_REQUESTS):
             start = time.perf_counter()
             await backend.get((key,))
@@ -409,10 +281,8 @@ async def _tried(url: str, secret: str, *, writes: bool) -> tuple[float, int, in
             await backend.lease(key, key, _TIMEOUT)
             await backend.release(key, key)
         parcels = await backend.get(await backend.sample(_SAMPLE))
-    finally:
-        await backend.aclose()
     refused = sum(not is_sound(name, parcel, secret) for name, parcel in parcels.items())
-    return sorted(times)[_REQUESTS // 2], len(parcels), refused
+    return median(times), len(parcels), refused
 
 
 def cassette_checks(project: Project) -> Iterator[Check]:
@@ -421,11 +291,10 @@ def cassette_checks(project: Project) -> Iterator[Check]:
     if file is None:
         return
     if not file.exists():
-        if project.arguments.cassette is None and not project.replays:
-            yield Check("cassette", f"{file} will be recorded by the first run that asks a judge")
+        if project.replays or project.arguments.cassette is not None:
+            yield Check("cassette", f"{file} does not exist", "run pytest once with a key to record it, and commit it")
         else:
-            to_do = "run pytest once with a key to record it, and commit it"
-            yield Check("cassette", f"{file} does not exist", to_do)
+            yield Check("cassette", f"{file} will be recorded by the first run that asks a judge")
         return
     try:
         entries = [*Cassette(file).entries.values()]
@@ -437,7 +306,7 @@ def cassette_checks(project: Project) -> Iterator[Check]:
     models = ((entry.request["kind"], entry.request["model"]) for entry in judged)
     counts = Counter(model if kind == "custom" else f"{kind}:{model}" for kind, model in models)
     listed = ", ".join(f"{counted(count, 'answer')} of {model}" for model, count in sorted(counts.items()))
-    judges = map(bare, _members(project.spec("judge").text))
+    judges = map(bare, project.judges)
     missing = ", ".join(spec for spec in judges if spec not in ("auto", "local") and counts and spec not in counts)
     to_do = f"replay with the judge that was recorded, or run pytest without --rag-cache=replay to record {missing}"
     text = f"{file}: {listed or 'no answers'}, {counted(len(entries) - len(judged), 'vector')}"
@@ -465,16 +334,16 @@ def cassette_checks(project: Project) -> Iterator[Check]:
 def run(arguments: Arguments) -> CommandResult:
     """Look for what keeps a judge from judging, with one request; exit with status 1 if there is something."""
     project = Project(arguments)
-    with local_modules(project.spec("judge").text, project.spec("embedder").text):
-        found = [
-            *version_checks(),
-            *plugin_checks(project),
-            *settings_checks(project),
-            *provider_checks(project),
-            *cache_checks(project.path("cache_dir") or project.config.rootpath / FOLDER),
-            *shared_checks(project),
-            *cassette_checks(project),
-        ]
+    folder = project.path("cache_dir") or project.config.rootpath / FOLDER
+    found = [
+        *version_checks(),
+        *plugin_checks(project),
+        *settings_checks(project),
+        *provider_checks(project),
+        *(Check("cache", *finding) for finding in folder_findings(folder)),
+        *shared_checks(project),
+        *cassette_checks(project),
+    ]
     checks = [Check(check.topic, _safe(check.text), _safe(check.to_do)) for check in found]
     open_ = sum(bool(check.to_do) for check in checks)
     if arguments.json:

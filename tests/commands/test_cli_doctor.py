@@ -15,8 +15,9 @@ from pytest_ragmetrics.cache.entry import key_of, new_entry
 from pytest_ragmetrics.cache.remote import pack
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.cli.cache import folder_findings
 from pytest_ragmetrics.cli.command import local_modules
-from pytest_ragmetrics.cli.doctor import _TASK, cache_checks
+from pytest_ragmetrics.cli.probes.first_request import TASK
 from pytest_ragmetrics.judges.prices import cheaper_successor
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
@@ -140,7 +141,7 @@ ECHO = (
 )
 def test_a_judge_that_tells_nothing_apart(server: FakeOpenAI, call: Call, reply: str) -> None:
     """It answers in the right form, and is too small all the same; the command that measures it is named."""
-    assert ECHO in render(_TASK, PromptBook())[1]
+    assert ECHO in render(TASK, PromptBook())[1]
     server.script(reply)
     judge = "openai:fake (--judge) answers and takes the schema of an answer"
     said = (
@@ -272,9 +273,9 @@ def test_network_file_systems(tmp_path: Path, kind: str | None) -> None:
     mounts = tmp_path / "mounts"
     if kind is not None:
         mounts.write_text(f"root / nfs rw\n\nhere {tmp_path.resolve()} {kind} rw 0 0\n", encoding="utf-8")
-    checks = list(cache_checks(tmp_path / "cache", mounts))
+    found = list(folder_findings(tmp_path / "cache", mounts))
     said = f"{tmp_path} is on a network file system ({kind}), where SQLite is not safe"
-    warned = [check.text for check in checks if check.to_do and "network file system" in check.text]
+    warned = [text for text, to_do in found if to_do and "network file system" in text]
     assert warned == ([said] if kind in ("nfs4", "cifs") else [])
 
 
@@ -445,8 +446,7 @@ def test_a_pytest_that_does_not_start(call: Call, files: dict[str, str], said: s
     Path("tests").mkdir()
     for name, text in files.items():
         Path(name).write_text(text, encoding="utf-8")
-    out = call(1, [f"TO DO  pytest:    it does not start here: {said.partition('{here}')[0]}"], "--judge=local")
-    assert said.format(here=Path.cwd()) in out
+    out = call(1, ["TO DO  pytest:    it does not start here: ", said.format(here=Path.cwd())], "--judge=local")
     assert "Traceback" not in out
     assert out.endswith("1 thing to do\n")
 
