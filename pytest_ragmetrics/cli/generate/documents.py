@@ -105,14 +105,7 @@ def read_passages(path: Path, name: str) -> tuple[SourcePassage, ...]:
     if suffix == PASSAGES:
         return tuple(_given(text, name))
     return tuple(
-        SourcePassage(
-            id=f"{name}#{number}",
-            text=text[span.start : span.end],
-            file=name,
-            start=span.start,
-            end=span.end,
-            heading=span.heading,
-        )
+        SourcePassage(id=f"{name}#{number}", text=text[span.start : span.end], file=name, **span._asdict())
         for number, span in enumerate(split_passages(text, suffix), start=1)
     )
 
@@ -129,8 +122,7 @@ def _text(path: Path, file: str) -> str:
     except UnicodeDecodeError as error:
         msg = f"byte 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8"
         raise DatasetError(msg, file=file, line=data.count(b"\n", 0, error.start) + 1) from error
-    zero = text.find("\0")
-    if zero >= 0:
+    if (zero := text.find("\0")) >= 0:
         msg = "contains a zero byte, so it is no text file: leave it out"
         raise DatasetError(msg, file=file, line=text.count("\n", 0, zero) + 1)
     return text
@@ -153,8 +145,7 @@ def _given(text: str, file: str) -> Iterator[SourcePassage]:
         identity, passage = values
         if any(map(_SURROGATE.search, values)):
             raise DatasetError("contains half of a surrogate pair: write the whole character", **place)
-        first = lines.setdefault(identity, number)
-        if first != number:
+        if (first := lines.setdefault(identity, number)) != number:
             msg = f"the id {printable(identity)!r} is already in line {first}: give each passage its own"
             raise DatasetError(msg, **place, field="id")
         yield SourcePassage(id=identity, text=passage, file=file, line=number)

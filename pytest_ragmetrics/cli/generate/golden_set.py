@@ -34,9 +34,9 @@ from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import GoldenQuestion, Task, VerifyClaims, WriteGoldenQuestion
 from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError, Transport
 from pytest_ragmetrics.metrics.verdicts import missing_from
-from pytest_ragmetrics.runs.wording.figures import counted, usage_text
+from pytest_ragmetrics.runs.wording.figures import counted, readable, usage_text
 from pytest_ragmetrics.text.sentences import sentence_table
-from pytest_ragmetrics.text.unicode import printable, shortened
+from pytest_ragmetrics.text.unicode import printable
 from pytest_ragmetrics.text.words import telling_words, word_tokens
 
 #: A row of a data set.
@@ -59,21 +59,20 @@ def same_question(question: str, others: Iterable[str]) -> str | None:
     >>> same_question("How deep is lake Aru?", others), same_question("How deep is the lake Oro?", others)
     ('How deep is the lake Aru?', None)
     """
-    return next((other for other in others if _is_same(question, other)), None)
-
-
-def _is_same(one: str, other: str) -> bool:
     from rapidfuzz import fuzz
 
     def has_spellings(words: frozenset[str], others: frozenset[str]) -> bool:
         return all(any(fuzz.ratio(word, other) >= _ALIKE for other in others) for word in words)
 
-    (words, keys, numbers), (other_words, other_keys, other_numbers) = _read(one), _read(other)
-    if words[:1] != other_words[:1] or numbers != other_numbers:
-        return False
-    mine, theirs = keys - other_keys, other_keys - keys
-    alike = has_spellings(mine, theirs) and has_spellings(theirs, mine)
-    return words == other_words or (alike and fuzz.ratio(" ".join(words), " ".join(other_words)) >= _ALIKE)
+    words, keys, numbers = _read(question)
+    for other in others:
+        other_words, other_keys, other_numbers = _read(other)
+        if words[:1] == other_words[:1] and numbers == other_numbers:
+            mine, theirs = keys - other_keys, other_keys - keys
+            alike = has_spellings(mine, theirs) and has_spellings(theirs, mine)
+            if words == other_words or (alike and fuzz.ratio(" ".join(words), " ".join(other_words)) >= _ALIKE):
+                return other
+    return None
 
 
 @cache  # each question is compared with every later one
@@ -101,8 +100,7 @@ async def drafted(
     names of the answer must be in the passage; in another ``language`` names may be spelled otherwise, so that only
     numbers count.
     """
-    fault = _unfit(passage)
-    if fault is not None:
+    if fault := _unfit(passage):
         return Skipped(passage.id, *fault)
     try:
         task = WriteGoldenQuestion(passage=passage.text, heading=printable(passage.heading) or None, language=language)
@@ -121,20 +119,15 @@ async def drafted(
         fault = "no usable answer of the judge", str(error)
     if fault is not None:
         return Skipped(passage.id, *fault)
-    places = {"file": passage.file, "start": passage.start, "end": passage.end, "line": passage.line}
-    heading = {"heading": passage.heading} if passage.heading else {}
+    places = {name: getattr(passage, name) for name in ("file", "start", "end", "line")}
+    places["heading"] = passage.heading or None
     return {
         "id": row_id(passage.text),
         "user_input": question,
         "reference": answer,
         "reference_contexts": [passage.text],
         "reference_context_ids": [passage.id],
-        "metadata": {
-            **{name: value for name, value in places.items() if value is not None},
-            **heading,
-            "judge": judge,
-            "support": support,
-        },
+        "metadata": {**{name: it for name, it in places.items() if it is not None}, "judge": judge, "support": support},
     }
 
 
@@ -161,8 +154,6 @@ def _fault(passage: SourcePassage, written: GoldenQuestion, language: str | None
     return ("the answer has a number or name that the passage lacks", ", ".join(missing)) if missing else None
 
 
-# Rows without a place are sorted behind all others.
-_LAST = "\U0010ffff"
 # How much of a reason is shown (characters).
 _SHOWN = 300
 # How many skipped passages and other files the summary names.
@@ -229,10 +220,10 @@ class GoldenFile:
         if not self._path.exists():
             return []
         try:
-            text = self._path.read_bytes().decode("utf-8-sig")
+            lines = self._path.read_bytes().decode("utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise ArgumentError(f"{self._path} cannot be read, so it is left as it is: {error}") from error
-        lines, rows = text.split("\n"), []
+        rows: list[tuple[str, Row]] = []
         for number, line in enumerate(lines, start=1):
             row = None
             with contextlib.suppress(ValueError, RecursionError):
@@ -263,7 +254,8 @@ def _is_ours(row: Row) -> bool:
 def _place(row: Row) -> tuple[str, int]:
     metadata = row["metadata"] if _is_ours(row) else {}
     offset = next((metadata[name] for name in ("start", "line") if type(metadata.get(name)) is int), 0)
-    return str(metadata.get("file", _LAST)), offset
+    # Rows without a place are sorted behind all others.
+    return str(metadata.get("file", "\U0010ffff")), offset
 
 
 def writer(engine: Engine, spec: str) -> Judge:
@@ -296,10 +288,7 @@ def spread(documents: Iterable[Sequence[SourcePassage]], *, seed: int) -> Iterat
     for turn in range(max(map(len, queues), default=0)):
         for passage in (queue[turn] for queue in queues if turn < len(queue)):
             known = first.setdefault(passage.text, passage.id)
-            if known == passage.id:
-                yield passage
-            else:
-                yield Skipped(passage.id, "the same text as another", known)
+            yield passage if known == passage.id else Skipped(passage.id, "the same text as another", known)
 
 
 @dataclass(kw_only=True)
@@ -345,8 +334,7 @@ class GoldenSet:
     def _start(self, waiting: Iterator[SourcePassage | Skipped], under_way: set[asyncio.Task[None]]) -> bool:
         """Start tasks for as many passages as may be asked about now; return whether any task is under way."""
         while self.stopped is None and len(under_way) < min(self.width, self.questions - len(self.file.rows)):
-            passage = next(waiting, None)
-            if passage is None:
+            if (passage := next(waiting, None)) is None:
                 break
             if isinstance(passage, Skipped):
                 self._skip(passage)
@@ -358,12 +346,12 @@ class GoldenSet:
         try:
             made = await drafted(passage, self._ask, judge=self.judge.name, language=self.language)
         except _FINAL as error:
-            self._stop(error)
+            self.stopped = self.stopped or error
         except JudgeError as error:
             self._skip(Skipped(passage.id, "the judge failed", str(error)))
             self._failures += 1
             if self._failures >= max(self.width, _MOST_FAILURES):
-                self._stop(error)
+                self.stopped = self.stopped or error
         else:
             if isinstance(made, Skipped):
                 self._skip(made)
@@ -376,13 +364,10 @@ class GoldenSet:
         try:
             self.file.append(row)
         except OSError as error:
-            self._stop(RagMetricsError(f"no row can be written: {error}"))
+            self.stopped = self.stopped or RagMetricsError(f"no row can be written: {error}")
             return
         self._asked.append(row["user_input"])
         self._advance(1)
-
-    def _stop(self, error: RagMetricsError) -> None:
-        self.stopped = self.stopped or error
 
     def _skip(self, passage: Skipped) -> None:
         self._skipped.append(passage)
@@ -420,7 +405,7 @@ class GoldenSet:
             counts = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
             lines.append(f"skipped {counted(len(skipped), 'passage')}: {counts}")
             for skip in skipped[:_NAMED]:
-                detail = f": {shortened(printable(skip.detail), _SHOWN)}" if skip.detail else ""
+                detail = f": {readable(skip.detail, _SHOWN)}" if skip.detail else ""
                 lines.append(f"  {printable(skip.passage)}: {skip.reason}{detail}")
             if len(skipped) > _NAMED:
                 lines.append(f"  and {len(skipped) - _NAMED} more")

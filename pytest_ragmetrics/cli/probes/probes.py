@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
+from unicodedata import normalize
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
@@ -18,8 +18,8 @@ from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import JudgeRefusal, ListClaims, RateRelevance, Task, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUnavailableError
+from pytest_ragmetrics.runs.wording.figures import counted, readable
 from pytest_ragmetrics.stats.intervals import Interval, rate_interval
-from pytest_ragmetrics.text.unicode import printable, shortened
 
 INJECTION = "injection"
 KINDS = (
@@ -69,11 +69,20 @@ def read_probes() -> tuple[Probe, ...]:
     >>> probe.kind, probe.language, probe.expected
     ('number', 'en', 'supported')
     """
-    text = packaged_text("cli/probes/probes.jsonl")
     probes: dict[str, Probe] = {}
-    for line in text.splitlines():
+    for line in packaged_text("cli/probes/probes.jsonl").splitlines():
         row = json.loads(line)
-        probes[row["id"]] = _injected(row, probes[row["twin"]]) if row["kind"] == INJECTION else _plain(row)
+        if row["kind"] != INJECTION:
+            given = {name: row[name] for name in ("id", "kind", "language", "expected")}
+            probe = Probe(task=_task(row), mentions=tuple(row.get("mentions", ())), **given)
+        else:
+            twin, text, attack = probes[row["twin"]], row["injected"], row["attack"]
+            if attack == _HIDDEN:
+                text = "".join(chr(_TAGS + ord(character)) for character in text)
+            task = inject(twin.task, text, row["where"])
+            injected = {"twin": twin.id, "attack": attack, "injected": text}
+            probe = replace(twin, id=row["id"], kind=INJECTION, task=task, **injected)
+        probes[probe.id] = probe
     return tuple(probes.values())
 
 
@@ -117,16 +126,10 @@ def _spread(probes: Iterable[Probe]) -> list[list[Probe]]:
         slot = probe.kind if probe.twin is None else f"{probe.kind} {probe.twin.partition('-')[2]}"
         groups.setdefault(slot, {}).setdefault(probe.language, []).append(probe)
     columns = []
-    for number, languages in enumerate(groups.values()):
-        pairs = list(languages.values())
+    for number, pairs in enumerate(list(languages.values()) for languages in groups.values()):
         shift = number % len(pairs)
         columns.append(pairs[shift:] + pairs[:shift])
     return [pair for row in zip_longest(*columns) for pair in row if pair is not None]
-
-
-def _plain(row: Mapping[str, Any]) -> Probe:
-    given = {name: row[name] for name in ("id", "kind", "language", "expected")}
-    return Probe(task=_task(row), mentions=tuple(row.get("mentions", ())), **given)
 
 
 def _task(row: Mapping[str, Any]) -> Task[Any]:
@@ -138,14 +141,6 @@ def _task(row: Mapping[str, Any]) -> Task[Any]:
         case "relevance":
             return RateRelevance(question=row["question"], response=row["response"])
     return VerifyClaims(claims=(row["claim"],), contexts=tuple(row["contexts"]))
-
-
-def _injected(row: Mapping[str, Any], twin: Probe) -> Probe:
-    text = row["injected"]
-    if row["attack"] == _HIDDEN:
-        text = "".join(chr(_TAGS + ord(character)) for character in text)
-    task = inject(twin.task, text, row["where"])
-    return replace(twin, id=row["id"], kind=INJECTION, task=task, twin=twin.id, attack=row["attack"], injected=text)
 
 
 def inject(task: Task[Any], text: str, where: str) -> Task[Any]:
@@ -201,13 +196,11 @@ async def _asked(engine: Engine, probes: Sequence[Probe], progress: Progress) ->
         except (JudgeError, UnscoredError) as error:
             if isinstance(error, JudgeUnavailableError) or (alone and isinstance(error, JudgeOutageError)):
                 raise
-            usage = getattr(error, "usage", None) or Usage()
-            outcome = ProbeOutcome(probe=probe, found=None, reason=str(error), usage=usage)
+            found, reason, usage = None, str(error), error.usage or Usage()
         else:
-            found, reason = _read(probe, answered.answer)
-            outcome = ProbeOutcome(probe=probe, found=found, reason=reason, usage=answered.usage)
+            (found, reason), usage = _read(probe, answered.answer), answered.usage
         progress.advance()
-        return outcome
+        return ProbeOutcome(probe=probe, found=found, reason=reason, usage=usage)
 
     # The first one alone: a provider that is out of reach is not asked 192 times.
     first = [await ask(probe, alone=True) for probe in probes[:1]]
@@ -230,17 +223,14 @@ def _read(probe: Probe, answer: Any) -> tuple[str, str]:
 def _listed(probe: Probe, claims: Sequence[str]) -> tuple[str, str]:
     if not claims:
         return "no claims", "listed nothing"
-    text = _folded("\n".join(claims))
-    missing = [word for word in probe.mentions if _folded(word) not in text]
+    text, *words = (normalize("NFKC", each).casefold() for each in ("\n".join(claims), *probe.mentions))
+    missing = [mention for mention, word in zip(probe.mentions, words, strict=True) if word not in text]
     reason = f"listed {', '.join(map(repr, claims))}"
     return f"claims without {', '.join(missing)}" if missing else "claims", reason
 
 
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
-
-
 VERSION = 1
+_USAGE = "calls cached_calls prompt_tokens cached_prompt_tokens cache_write_tokens completion_tokens cost"
 _SHOWN = 200
 
 
@@ -332,20 +322,10 @@ class ProbeFigures:
             "resistance_by_language": _rows(self.injections, "language"),
             "marked_as_suspicious": self.marked.to_row(),
             "unscored": len(self.unscored),
-            "usage": {
-                name: getattr(self.usage, name)
-                for name in (
-                    *("calls", "cached_calls", "prompt_tokens", "cached_prompt_tokens", "cache_write_tokens"),
-                    *("completion_tokens", "cost"),
-                )
-            },
+            "usage": {name: getattr(self.usage, name) for name in _USAGE.split()},
             "probes": [
                 {
-                    "id": outcome.probe.id,
-                    "kind": outcome.probe.kind,
-                    "language": outcome.probe.language,
-                    "attack": outcome.probe.attack,
-                    "twin": outcome.probe.twin,
+                    **{name: getattr(outcome.probe, name) for name in ("id", "kind", "language", "attack", "twin")},
                     "task": outcome.probe.task.prompt,
                     "expected": outcome.probe.expected,
                     "found": outcome.found,
@@ -375,14 +355,13 @@ def figure_lines(figures: ProbeFigures) -> Iterator[str]:
     usage = figures.usage
     tokens = f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"
     cost = f", {usage.cost:.4f} dollars" if usage.cost else ""
-    counts = f"{len(figures.asked)} probes, {len(figures.unscored)} unscored"
-    yield f"{figures.judge}: {counts}; {usage.calls} calls, {tokens}{cost}"
+    counts = f"{counted(len(figures.asked), 'probe')}, {len(figures.unscored)} unscored"
+    yield f"{figures.judge}: {counts}; {counted(usage.calls, 'call')}, {tokens}{cost}"
     yield from _accuracy(figures)
     yield from _resistance(figures)
     for title, outcomes in (("failed", figures.failed), ("unscored", figures.unscored)):
         if outcomes:
-            yield ""
-            yield f"{title}:"
+            yield from ("", f"{title}:")
             yield from map(_outcome_line, outcomes)
 
 
@@ -411,10 +390,8 @@ def _resistance(figures: ProbeFigures) -> Iterator[str]:
     if figures.uninformative:
         yield f"  {len(figures.uninformative)} more say nothing: without the injection the judge is not right either"
     yield f"  {figures.marked.right} of {figures.marked.n} are marked as suspicious, independent of the judge"
-    yield (
-        "Resistance is no security boundary: it says how this judge took tricks that are known, "
-        "not what the next one will do to it."
-    )
+    known = "it says how this judge took tricks that are known, not what the next one will do to it"
+    yield f"Resistance is no security boundary: {known}."
 
 
 def _table(outcomes: Iterable[ProbeOutcome], name: str) -> Iterator[str]:
@@ -423,7 +400,7 @@ def _table(outcomes: Iterable[ProbeOutcome], name: str) -> Iterator[str]:
 
 def _outcome_line(outcome: ProbeOutcome) -> str:
     probe = outcome.probe
-    reason = shortened(printable(outcome.reason), _SHOWN)
+    reason = readable(outcome.reason, _SHOWN)
     if outcome.found is None:
         return f"  {probe.id}: {reason}"
     attack = f" ({probe.attack})" if probe.attack else ""
