@@ -22,7 +22,6 @@ from pytest_ragmetrics.runs.wording.figures import counted, text_table
 from pytest_ragmetrics.text.unicode import printable
 
 _MODE = "RAGMETRICS_CACHE"
-
 MOUNTS = Path("/proc/self/mounts")
 _NETWORK = re.compile(r"(?:nfs|cifs|smb|9p|afs|ceph|gluster|lustre|fuse\.(?:sshfs|s3fs|gcsfuse))")
 _OTHER = "name another with --rag-cache-dir=DIR, or run with --rag-cache=off"
@@ -74,9 +73,8 @@ def _fit(lines: Sequence[str], **_: object) -> list[str]:
 @contextmanager
 def _store(arguments: Arguments, *, made: bool = False) -> Iterator[Store]:
     """Open the store of the arguments; raise ``CacheError`` where there is none and none is ``made``."""
-    with Store(
-        arguments.folder or default_folder(), warn=lambda text: write(sys.stderr, f"ragmetrics: {text}\n")
-    ) as store:
+    folder = arguments.folder or default_folder()
+    with Store(folder, warn=lambda text: write(sys.stderr, f"ragmetrics: {text}\n")) as store:
         if not made and not store.exists():
             raise CacheError(f"{store.folder}: there is no cache")
         yield store
@@ -94,14 +92,11 @@ def _stats(arguments: Arguments) -> list[str]:
         if contents.oldest and contents.newest:
             tokens = f"{contents.prompt_tokens:,} prompt and {contents.completion_tokens:,} completion tokens"
             lines.append(f"made {contents.oldest:%Y-%m-%d} to {contents.newest:%Y-%m-%d}, for {tokens}")
-            rows = [
-                ("", printable(task), printable(model), f"{count:,}") for (task, model), count in contents.kinds.items()
-            ]
+            kinds = contents.kinds.items()
+            rows = [("", printable(task), printable(model), f"{count:,}") for (task, model), count in kinds]
             lines += text_table(rows, width=terminal_width(), left=3)
-        return [
-            *lines,
-            *(f"  {file.name} was moved aside: it cannot be read; `clear` drops it" for file in store.aside()),
-        ]
+        aside = (f"  {file.name} was moved aside: it cannot be read; `clear` drops it" for file in store.aside())
+        return [*lines, *aside]
 
 
 @run.add_command
@@ -170,10 +165,8 @@ def _export(arguments: Arguments) -> list[str]:
             raise CacheError("\n".join([*faults, f"{file}: NOT written; {to_do}"]))
         saved = Cassette(file).save(entries, complete=True)
         if saved.refused:
-            msg = "\n".join(
-                [*map(str, saved.refused), f"{file}: written without them, {counted(saved.entries, 'entry')}"]
-            )
-            raise CacheError(msg)
+            written = f"{file}: written without them, {counted(saved.entries, 'entry')}"
+            raise CacheError("\n".join([*map(str, saved.refused), written]))
         return [f"{file}: {counted(saved.entries, 'entry')}"]
 
 

@@ -137,25 +137,12 @@ def _measured(arguments: Arguments) -> Calibration:
         raise ArgumentError(str(error)) from error
     if arguments.json is not None and arguments.json.resolve() == arguments.file.resolve():
         raise ArgumentError("--json would replace the labelled answers: name another file")
-    cache_dir = answers_folder(arguments.cache_dir, "calibrate")
+    names = "judge embedder threshold group_field limit columns concurrency seed vacuous"
+    given = {name: getattr(arguments, name) for name in names.split()}
+    folder, aim = answers_folder(arguments.cache_dir, "calibrate"), arguments.aim.replace("-", "_")
+    options = {"label_scale": scale, "aim": aim, "cache_dir": folder, "progress": True, **given}
     try:
-        return calibrate(
-            arguments.metric,
-            arguments.file,
-            judge=arguments.judge,
-            embedder=arguments.embedder,
-            threshold=arguments.threshold,
-            label_scale=scale,
-            group_field=arguments.group_field,
-            aim=arguments.aim.replace("-", "_"),
-            limit=arguments.limit,
-            columns=arguments.columns,
-            cache_dir=cache_dir,
-            concurrency=arguments.concurrency,
-            seed=arguments.seed,
-            progress=True,
-            vacuous=arguments.vacuous,
-        )
+        return calibrate(arguments.metric, arguments.file, **options)
     except (TypeError, ValueError) as error:
         raise CalibrationError(f"{arguments.file}: {error}") from error
 

@@ -81,16 +81,15 @@ def run(arguments: Arguments) -> CommandResult | list[str]:
     try:
         queue = label_queue(document, arguments.metric, order=arguments.order, seed=arguments.seed)
     except CalibrationError as error:
-        msg = f"{arguments.document}: {error}"
-        raise CalibrationError(msg) from error
+        raise CalibrationError(f"{arguments.document}: {error}") from error
     in_terminal = arguments.html is None and arguments.imported is None
     if in_terminal and not sys.stdin.isatty():
-        msg = "label reads single keys from a terminal, and there is none: write a page, with --html FILE.html"
-        raise CalibrationError(msg)
+        to_do = "write a page, with --html FILE.html"
+        raise CalibrationError(f"label reads single keys from a terminal, and there is none: {to_do}")
     with LabelFile(arguments.output, queue) as file:
         lines = []
         if arguments.imported is not None:
-            lines.append(f"{arguments.imported}: {file.take(arguments.imported):,} new labels")
+            lines.append(f"{arguments.imported}: {counted(file.take(arguments.imported), 'new label')}")
             if marks := len(read_labelled(arguments.imported, base=Path.cwd())[1]):
                 lines.append(f"{counted(marks, 'mark')} of findings passed over: ragmetrics calibrate reads them")
         if arguments.html is not None:
@@ -103,12 +102,13 @@ def run(arguments: Arguments) -> CommandResult | list[str]:
 
 def _page(arguments: Arguments, queue: Sequence[QueuedRow], file: LabelFile) -> Iterator[str]:
     from pytest_ragmetrics.report.page import render_labels
+    from pytest_ragmetrics.runs.wording.figures import counted
 
     left = [row for row in queue if row.labelling.place not in file.labels]
     rows = left[: arguments.limit or _ROWS_OF_PAGE]
     write_atomically(arguments.html, render_labels(rows, total=len(queue)))
     more = f" of {len(left):,}; --limit N for more" if len(left) > len(rows) and arguments.limit is None else ""
-    yield f"{arguments.html}: written, {len(rows):,} rows to label{more}"
+    yield f"{arguments.html}: written, {counted(len(rows), 'row')} to label{more}"
 
 
 def _ask(file: LabelFile, total: int, keys: Iterator[str], limit: int | None) -> None:

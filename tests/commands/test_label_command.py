@@ -186,7 +186,7 @@ def test_a_page_has_the_rows_that_are_left(call: Call, tmp_path: Path) -> None:
     status, out, _ = call("--metric", "faithfulness", "--import", "other.jsonl", "--html", "page.html", "--limit", "3")
     assert status == 0
     assert out.splitlines()[:3] == [
-        "other.jsonl: 1 new labels",
+        "other.jsonl: 1 new label",
         "page.html: written, 3 rows to label",
         "labelled.jsonl: 1 label, 1 good; 5 of 6 left",
     ]

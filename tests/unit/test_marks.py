@@ -159,7 +159,7 @@ def test_the_commands_read_marks(
     command = ["label", "run.json", "--metric", "lexical_grounding", "--import"]
     assert main([*command, "other.jsonl"]) == 0
     assert capsys.readouterr().out.splitlines()[:2] == [
-        "other.jsonl: 1 new labels",
+        "other.jsonl: 1 new label",
         "1 mark of findings passed over: ragmetrics calibrate reads them",
     ]
     assert main([*command, "other.jsonl", "-o", "other.jsonl"]) == 1
