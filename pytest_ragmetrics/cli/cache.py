@@ -11,12 +11,22 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from click import group, option
+import click
 
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.folder import FOLDER, VARIABLE, default_folder
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.cli.command import PATH, Arguments, Checked, argument, command, fitted, terminal_width, write
+from pytest_ragmetrics.cli.command import (
+    PATH,
+    Arguments,
+    Checked,
+    argument,
+    command,
+    fitted,
+    option,
+    terminal_width,
+    write,
+)
 from pytest_ragmetrics.core.errors import CacheError, RagMetricsError
 from pytest_ragmetrics.runs.wording.figures import counted, text_table
 from pytest_ragmetrics.text.unicode import printable
@@ -53,8 +63,8 @@ def read_age(text: str) -> timedelta:
         raise ValueError(f"{text!r} is longer than can be counted") from error
 
 
-@group("cache", no_args_is_help=False)
-@option(
+@click.group("cache", no_args_is_help=False)
+@click.option(
     "--dir",
     "folder",
     type=PATH,
@@ -101,7 +111,7 @@ def _stats(arguments: Arguments) -> list[str]:
 
 @run.add_command
 @command("verify")
-@option("--remove", is_flag=True, help="drop what is unsound")
+@option("--remove", help="drop what is unsound")
 @argument("cassette", required=False, metavar="[CASSETTE]", help="check this file instead of the local cache")
 def _verify(arguments: Arguments) -> list[str]:
     """Check the database and every entry, or those of a cassette."""
@@ -141,7 +151,7 @@ def _verify_cassette(file: Path) -> list[str]:
 
 @run.add_command
 @command("prune")
-@option("--older-than", type=Checked(read_age), required=True, metavar="AGE", help="such as 12h, 30d or 8w")
+@option("--older-than AGE", Checked(read_age), "such as 12h, 30d or 8w", required=True)
 def _prune(arguments: Arguments) -> list[str]:
     """Drop the entries made longer ago than an age."""
     with _store(arguments) as store:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from click import Choice, option
+from click import Choice
 
 from pytest_ragmetrics.cli.cache import answers_folder
 from pytest_ragmetrics.cli.command import (
@@ -19,6 +19,7 @@ from pytest_ragmetrics.cli.command import (
     command,
     fitted,
     html_option,
+    option,
     output,
     scoring_options,
 )
@@ -43,53 +44,40 @@ def _metric(text: str) -> str:
     help="labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one; "
     "or the marks that the page of a report saved",
 )
-@option("--limit", type=Count(1), metavar="N", help="take the first N rows")
-@option("--label-field", default="label", metavar="NAME", help="the field of the label (default: label)")
+@option("--limit N", Count(1), "take the first N rows")
+@option("--label-field NAME", str, "the field of the label", default="label")
+@option("--label-scale LOW HIGH", FINITE, "the worst and the best label (default: 0 1)", nargs=2, default=(0.0, 1.0))
+@option("--good-from X", FINITE, "the lowest label of a good answer (default: the middle)")
 @option(
-    "--label-scale",
-    type=FINITE,
-    nargs=2,
-    default=(0.0, 1.0),
-    metavar="LOW HIGH",
-    help="the worst and the best label (default: 0 1)",
+    "--group-field NAME", str, "names what rows have in common, such as their source (default: group, else cluster)"
 )
-@option("--good-from", type=FINITE, metavar="X", help="the lowest label of a good answer (default: the middle)")
-@option(
-    "--group-field",
-    metavar="NAME",
-    help="names what rows have in common, such as their source (default: group, else cluster)",
-)
-@option("--metric", type=Checked(_metric), required=True, metavar="NAME", help="see ragmetrics metrics")
+@option("--metric NAME", Checked(_metric), "see ragmetrics metrics", required=True)
 @scoring_options(seed="of the folds and resamples")
-@option("--threshold", type=FINITE, metavar="T", help="the score at which an answer passes (default: the suggested)")
+@option("--threshold T", FINITE, "the score at which an answer passes (default: the suggested)")
 @option(
-    "--aim",
-    type=Choice(("balanced-accuracy", "kappa")),
-    default="balanced-accuracy",
-    help="what a threshold is suggested for (default: balanced-accuracy)",
+    "--aim", Choice(("balanced-accuracy", "kappa")), "what a threshold is suggested for", default="balanced-accuracy"
 )
 @option(
-    "--min-kappa",
-    type=Number(-1, 1),
-    metavar="X",
-    help="exit with status 1 if the lower end of the interval of Cohen's kappa is below X, or a row is unscored",
+    "--min-kappa X",
+    Number(-1, 1),
+    "exit with status 1 if the lower end of the interval of Cohen's kappa is below X, or a row is unscored",
 )
 @option(
     "--by",
-    type=Choice(("bound", "estimate")),
+    Choice(("bound", "estimate")),
+    "compare the lower end of the interval with --min-kappa (default), or the estimate alone",
     default="bound",
-    help="compare the lower end of the interval with --min-kappa (default), or the estimate alone",
 )
-@option("--skip-unscored", is_flag=True, help="let --min-kappa pass over unscored rows")
+@option("--skip-unscored", help="let --min-kappa pass over unscored rows")
 @option(
     "--vacuous",
-    type=Choice(("skip", "count")),
+    Choice(("skip", "count")),
+    "leave answers with nothing to check out of all figures, or count their scores",
     default="skip",
-    help="leave answers with nothing to check out of all figures, or count their scores (default: skip)",
 )
 @html_option(help="write a page")
-@option("--json", type=output(), metavar="FILE", help="write the figures, for Evaluation.corrected_mean()")
-@option("--worst", type=Count(1), default=10, metavar="N", help="disagreements to show (default: 10)")
+@option("--json FILE", output(), "write the figures, for Evaluation.corrected_mean()")
+@option("--worst N", Count(1), "disagreements to show", default=10)
 def run(arguments: Arguments) -> CommandResult:
     """Say how far the scores of a judge agree with the labels of people, and which threshold suits them."""
     from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines, floor_line

@@ -150,7 +150,21 @@ def output(ending: str = "") -> Checked:
     return Checked(read)
 
 
-html_option = functools.partial(click.option, "--html", type=output(".html"), metavar="FILE.html")
+def option(usage: str, kind: Any = None, help: str = "", *, name: str | None = None, **more: Any) -> Decorator:
+    """Return the decorator that adds an option of a usage such as ``-o, --output FILE``, without a type a flag.
+
+    Its help ends with the default, if that is a value and the text says nothing of it.
+    """
+    flags = [word.rstrip(",") for word in usage.split() if word.startswith("-")]
+    metavar = " ".join(word for word in usage.split() if not word.startswith("-")) or None
+    if more.get("default", "") != "" and "default" not in help:
+        help = f"{help} (default: {more['default']})"
+    # An option with is_flag=False would take no value that begins with a dash.
+    takes = {"is_flag": True} if kind is None else {"type": kind, "metavar": metavar}
+    return click.option(*flags, *([name] if name else []), help=help, **takes, **more)
+
+
+html_option = functools.partial(option, "--html FILE.html", output(".html"))
 
 
 def together(*options: Decorator) -> Decorator:
@@ -160,22 +174,21 @@ def together(*options: Decorator) -> Decorator:
 
 def judge_option(*, help: str = JUDGES, **options: Any) -> Decorator:
     """Return the option ``--judge``."""
-    return click.option("--judge", type=Checked(check_spec), metavar="SPEC", help=help, **options)
+    return option("--judge SPEC", Checked(check_spec), help, **options)
 
 
 def embedder_option(*, help: str, **options: Any) -> Decorator:
     """Return the option ``--embedder``."""
-    return click.option("--embedder", type=Checked(check_embedder_spec), metavar="SPEC", help=help, **options)
+    return option("--embedder SPEC", Checked(check_embedder_spec), help, **options)
 
 
 def run_options(*, requests: str, cache: str, seed: str | None, concurrency: Any = 32) -> Decorator:
     """Return the options of a command that asks a judge much: ``--concurrency``, ``--cache-dir`` and ``--seed``."""
     options = [
-        click.option("--concurrency", type=Count(1), default=concurrency, metavar="N", help=requests),
-        click.option("--cache-dir", type=PATH, metavar="DIR", help=f"where answers are kept (default: {cache})"),
+        option("--concurrency N", Count(1), requests, default=concurrency),
+        option("--cache-dir DIR", PATH, f"where answers are kept (default: {cache})"),
+        *([] if seed is None else [option("--seed N", int, seed, default=0)]),
     ]
-    if seed is not None:
-        options.append(click.option("--seed", type=int, default=0, metavar="N", help=f"{seed} (default: 0)"))
     return together(*options)
 
 
@@ -201,7 +214,7 @@ def scoring_options(*, seed: str | None = None) -> Decorator:
             seed=seed,
             concurrency=stated("CONCURRENCY", "32"),
         ),
-        click.option("--columns", type=Checked(columns), default="", metavar="FIELD=COLUMN,...", help=named),
+        option("--columns FIELD=COLUMN,...", Checked(columns), named, default=""),
     )
 
 

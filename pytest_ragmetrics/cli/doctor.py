@@ -16,8 +16,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-import click
-
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING, CacheReadOnlyError
 from pytest_ragmetrics.cache.folder import FOLDER
@@ -33,6 +31,7 @@ from pytest_ragmetrics.cli.command import (
     fitted,
     judge_option,
     local_modules,
+    option,
 )
 from pytest_ragmetrics.cli.probes.first_request import examined, measured
 from pytest_ragmetrics.core import files as paths
@@ -163,17 +162,17 @@ def _plugin_faults(project: Project) -> Iterator[tuple[str, str]]:
 
 def settings_checks(project: Project) -> Iterator[Check]:
     """Check the settings in the ini file and the environment: unknown names and values that cannot be parsed."""
-    known = [option.name for option in OPTIONS if option.in_ini]
+    known = [setting.name for setting in OPTIONS if setting.in_ini]
     own = [key for key in project.values if key.startswith("rag_")]
     faults = []
     for key in sorted(set(own) - set(known)):
         near = get_close_matches(key, known, n=1)
         hint = f"write {near[0]}, or take it out" if near else "take it out; `pytest --help` lists them all"
         faults.append(Check("settings", f"{key} is no setting of this plugin", hint))
-    for option in OPTIONS:
-        for given in given_to(option, project.config):
+    for setting in OPTIONS:
+        for given in given_to(setting, project.config):
             try:
-                parsed(option, given.text, given.base, project.config)
+                parsed(setting, given.text, given.base, project.config)
             except ValueError as error:
                 faults.append(Check("settings", f"{project.place(given)} is not usable", str(error)))
     if faults:
@@ -326,11 +325,9 @@ def cassette_checks(project: Project) -> Iterator[Check]:
 @command("doctor")
 @judge_option(help=f"{JUDGES} ({_OWN})")
 @embedder_option(help=f"asked too if one is named ({_OWN})")
-@click.option("--cassette", type=PATH, metavar="FILE", help=f"the recorded answers ({_OWN})")
-@click.option("--dir", "cache_dir", type=PATH, metavar="DIR", help=f"the folder of the cache ({_OWN})")
-@click.option(
-    "--json", is_flag=True, help="print JSON for programs: version, ok, and checks with topic, ok, text and to_do"
-)
+@option("--cassette FILE", PATH, f"the recorded answers ({_OWN})")
+@option("--dir DIR", PATH, f"the folder of the cache ({_OWN})", name="cache_dir")
+@option("--json", help="print JSON for programs: version, ok, and checks with topic, ok, text and to_do")
 def run(arguments: Arguments) -> CommandResult:
     """Look for what keeps a judge from judging, with one request; exit with status 1 if there is something."""
     project = Project(arguments)

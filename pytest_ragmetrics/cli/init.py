@@ -10,9 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from click import option
-
-from pytest_ragmetrics.cli.command import PATH, Arguments, Checked, argument, command
+from pytest_ragmetrics.cli.command import PATH, Arguments, Checked, argument, command, option
 from pytest_ragmetrics.core.files import packaged_text, write_atomically
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from pytest_ragmetrics.plugin.config import SettingsFileError, read_config
@@ -61,15 +59,13 @@ def _folder(text: str) -> Path:
     help="of the project (default: here)",
 )
 @option(
-    "--skill",
-    type=PATH,
+    "--skill [PATH]",
+    PATH,
+    f"write a skill for coding agents, to a *.md file or a folder of skills (default: .*/skills, else {_SKILLS}) too",
     is_flag=False,
     flag_value=_HERE,
-    metavar="[PATH]",
-    help="write a skill for coding agents, to a *.md file or a folder of skills (default: .*/skills, else "
-    ".agents/skills) too",
 )
-@option("--dry-run", is_flag=True, help="only say what would be written")
+@option("--dry-run", help="only say what would be written")
 def run(arguments: Arguments) -> list[str]:
     """Write an example test and the settings for it; what is there already is left as it is."""
     skill = arguments.skill or (None if arguments.dry_run else _wanted_skill(arguments.folder))

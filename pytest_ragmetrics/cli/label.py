@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from click import Choice, option
+from click import Choice
 
 from pytest_ragmetrics.cli.command import (
     PATH,
@@ -21,6 +21,7 @@ from pytest_ragmetrics.cli.command import (
     argument,
     command,
     html_option,
+    option,
     output,
     write,
 )
@@ -43,31 +44,27 @@ _ROWS_OF_PAGE = 200
 
 @command("label")
 @argument("document", metavar="RUN.json", help="a file that --rag-json wrote")
-@option("--metric", required=True, metavar="NAME", help="the metric whose judge the labels are for")
+@option("--metric NAME", str, "the metric whose judge the labels are for", required=True)
 @option(
-    "-o",
-    "--output",
-    type=output(".jsonl"),
+    "-o, --output FILE.jsonl",
+    output(".jsonl"),
+    "take up the labels, one JSON line each; rows that it has are passed over",
     default="labelled.jsonl",
-    metavar="FILE.jsonl",
-    help="take up the labels, one JSON line each; rows that it has are passed over (default: labelled.jsonl)",
 )
 @option(
     "--order",
-    type=Choice(("priority", "random")),
+    Choice(("priority", "random")),
+    "rows whose labels narrow the interval of the mean most come first, or all have the same chance",
     default="priority",
-    help="rows whose labels narrow the interval of the mean most come first, or all have the same chance "
-    "(default: priority)",
 )
-@option("--seed", type=int, default=0, metavar="N", help="of the order (default: 0)")
-@option("--limit", type=Count(1), metavar="N", help=f"label N rows (default: all; of a page the next {_ROWS_OF_PAGE})")
+@option("--seed N", int, "of the order", default=0)
+@option("--limit N", Count(1), f"label N rows (default: all; of a page the next {_ROWS_OF_PAGE})")
 @html_option(help="write a page to label in a browser instead")
 @option(
-    "--import",
-    "imported",
-    type=PATH,
-    metavar="FILE.jsonl",
-    help="add the labels that a page exported, or another labeller's of the same queue",
+    "--import FILE.jsonl",
+    PATH,
+    "add the labels that a page exported, or another labeller's of the same queue",
+    name="imported",
 )
 def run(arguments: Arguments) -> CommandResult | list[str]:
     """Label answers of a run as good (1) or bad (0), for ragmetrics calibrate and Evaluation.corrected_mean()."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from inspect import getdoc, signature
 
-from click import option
-
-from pytest_ragmetrics.cli.command import Arguments, as_json, command, terminal_width
+from pytest_ragmetrics.cli.command import Arguments, as_json, command, option, terminal_width
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from pytest_ragmetrics.runs.wording.figures import text_table
@@ -68,7 +66,7 @@ def _summary(kind: type[Metric]) -> str:
 
 
 @command("metrics")
-@option("--json", is_flag=True, help="print JSON for programs, with all that is known of them")
+@option("--json", help="print JSON for programs, with all that is known of them")
 def run(arguments: Arguments) -> Sequence[str]:
     """Print the table of metrics, in a terminal as much of it as fits."""
     return metrics_json() if arguments.json else metric_table(width=terminal_width())

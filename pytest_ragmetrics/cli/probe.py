@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from click import Choice, option
+from click import Choice
 
 from pytest_ragmetrics.cli.command import (
     PATH,
@@ -17,6 +17,7 @@ from pytest_ragmetrics.cli.command import (
     Number,
     command,
     judge_option,
+    option,
     output,
 )
 from pytest_ragmetrics.cli.probes.probes import (
@@ -38,18 +39,13 @@ _FEWEST = 2
 
 @command("probe")
 @judge_option(required=True)
-@option("--kind", type=Choice(KINDS), multiple=True, metavar="KIND", help=f"only {', '.join(KINDS)}")
-@option("--limit", type=Count(_FEWEST), metavar="N", help="ask at most so many, spread over kinds and languages")
-@option("--json", type=output(), metavar="FILE", help="write figures and answers as JSON")
-@option("--min-accuracy", type=Number(0, 1), metavar="X", help="exit with status 1 if the accuracy is below X")
-@option("--min-resistance", type=Number(0, 1), metavar="X", help="exit with status 1 if the resistance is below X")
-@option(
-    "--prompts",
-    type=Checked(lambda text: prompt_folder(text, Path.cwd())),
-    metavar="DIR",
-    help="as the setting rag_prompts",
-)
-@option("--cache-dir", type=PATH, metavar="DIR", help="keep the answers there (default: nowhere)")
+@option("--kind KIND", Choice(KINDS), f"only {', '.join(KINDS)}", multiple=True)
+@option("--limit N", Count(_FEWEST), "ask at most so many, spread over kinds and languages")
+@option("--json FILE", output(), "write figures and answers as JSON")
+@option("--min-accuracy X", Number(0, 1), "exit with status 1 if the accuracy is below X")
+@option("--min-resistance X", Number(0, 1), "exit with status 1 if the resistance is below X")
+@option("--prompts DIR", Checked(lambda text: prompt_folder(text, Path.cwd())), "as the setting rag_prompts")
+@option("--cache-dir DIR", PATH, "keep the answers there (default: nowhere)")
 def run(arguments: Arguments) -> CommandResult:
     """Ask a judge questions whose answers are known: how often it is right, and what deceives it."""
     chosen, besides = choose(read_probes(), arguments.kind, arguments.limit)

@@ -7,8 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from click import option
-
 from pytest_ragmetrics.cli.cache import answers_folder
 from pytest_ragmetrics.cli.command import (
     Arguments,
@@ -19,6 +17,7 @@ from pytest_ragmetrics.cli.command import (
     argument,
     command,
     fitted,
+    option,
     output,
     scoring_options,
 )
@@ -71,38 +70,28 @@ def _output(text: str) -> Path:
     help="logged answers: .jsonl, .csv (also with .gz) or .parquet, row by row; .json, read whole",
 )
 @option(
-    "--metrics",
-    type=Checked(_metrics),
+    "--metrics NAME,...",
+    Checked(_metrics),
+    "see ragmetrics metrics; NAME=BOUND says which scores pass, those at least as good",
     required=True,
-    metavar="NAME,...",
-    help="see ragmetrics metrics; NAME=BOUND says which scores pass, those at least as good",
 )
 @option(
-    "-o",
-    "--output",
-    type=Checked(_output),
+    "-o, --output OUT",
+    Checked(_output),
+    ".jsonl or .parquet: the scores; until all are there they are in OUT.part, from which the same command goes on",
     required=True,
-    metavar="OUT",
-    help=".jsonl or .parquet: the scores; until all are there they are in OUT.part, from which the same command "
-    "goes on",
 )
 @scoring_options()
-@option("--votes", type=Count(1), metavar="K", help="judgements that make a score (default: 1)")
-@option("--limit", type=Count(1), metavar="N", help="take the first N rows")
+@option("--votes K", Count(1), "judgements that make a score (default: 1)")
+@option("--limit N", Count(1), "take the first N rows")
+@option("--on ray[=ADDRESS]", Checked(_cluster), "score on a cluster of Ray, or on all processors of this machine")
 @option(
-    "--on",
-    type=Checked(_cluster),
-    metavar="ray[=ADDRESS]",
-    help="score on a cluster of Ray, or on all processors of this machine",
+    "--max-calls N",
+    Count(1),
+    "ask judge and embedder at most so often; then rows that need more are unscored, and the exit status is 1",
 )
-@option(
-    "--max-calls",
-    type=Count(1),
-    metavar="N",
-    help="ask judge and embedder at most so often; then rows that need more are unscored, and the exit status is 1",
-)
-@option("--max-tokens", type=Count(1), metavar="N", help="take at most so many tokens")
-@option("--max-cost", type=Number(0), metavar="USD", help="spend at most so many dollars")
+@option("--max-tokens N", Count(1), "take at most so many tokens")
+@option("--max-cost USD", Number(0), "spend at most so many dollars")
 def run(arguments: Arguments) -> CommandResult:
     """Score logged answers of any number into a file, for load_scores() and ragmetrics report."""
     from pytest_ragmetrics.datasets.streaming import stream_rows

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from click import option
-
 from pytest_ragmetrics.cli.command import (
     Arguments,
     Checked,
@@ -15,6 +13,7 @@ from pytest_ragmetrics.cli.command import (
     argument,
     command,
     judge_option,
+    option,
     output,
     run_options,
 )
@@ -38,23 +37,16 @@ def _language(text: str) -> str | None:
 @argument(
     "docs", nargs=-1, required=True, metavar="DOCS...", help="text files, folders of them, or a .jsonl file of passages"
 )
-@option(
-    "-o",
-    "--output",
-    type=output(".jsonl"),
-    required=True,
-    metavar="FILE.jsonl",
-    help="the set; rows that are there are kept and count",
-)
-@option("--questions", type=Count(1), required=True, metavar="N", help="how many rows it is to have")
+@option("-o, --output FILE.jsonl", output(".jsonl"), "the set; rows that are there are kept and count", required=True)
+@option("--questions N", Count(1), "how many rows it is to have", required=True)
 @judge_option(default="auto", help="the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)")
-@option("--language", type=Checked(_language), metavar="NAME", help="such as German (default: auto, the documents')")
+@option("--language NAME", Checked(_language), "such as German (default: auto, the documents')")
 @run_options(
     requests="requests at a time (default: 32)",
     cache="as for `ragmetrics cache`",
     seed="which passages are asked about",
 )
-@option("--max-calls", type=Count(1), metavar="N", help="ask the judge at most so often")
+@option("--max-calls N", Count(1), "ask the judge at most so often")
 def run(arguments: Arguments) -> CommandResult:
     """Write a first golden set: questions about documents, with answers and the passages that support them."""
     from pytest_ragmetrics.cache.folder import default_folder
