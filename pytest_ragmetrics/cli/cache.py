@@ -112,7 +112,7 @@ def _stats(arguments: Arguments) -> list[str]:
 @run.add_command
 @command("verify")
 @option("--remove", help="drop what is unsound")
-@argument("cassette", required=False, metavar="[CASSETTE]", help="check this file instead of the local cache")
+@argument("cassette [CASSETTE]", "check this file instead of the local cache")
 def _verify(arguments: Arguments) -> list[str]:
     """Check the database and every entry, or those of a cassette."""
     if arguments.cassette is not None:
@@ -165,7 +165,7 @@ def _prune(arguments: Arguments) -> list[str]:
 
 @run.add_command
 @command("export")
-@argument("file", metavar="FILE", help="the cassette")
+@argument("file FILE", "the cassette")
 def _export(arguments: Arguments) -> list[str]:
     """Write all entries into a cassette."""
     with _store(arguments) as store:
@@ -182,7 +182,7 @@ def _export(arguments: Arguments) -> list[str]:
 
 @run.add_command
 @command("import")
-@argument("files", nargs=-1, required=True, metavar="FILE...", help="the cassettes")
+@argument("files FILE...", "the cassettes")
 def _import(arguments: Arguments) -> list[str]:
     """Take over the entries of cassettes."""
     with _store(arguments, made=True) as store:

@@ -39,9 +39,8 @@ def _metric(text: str) -> str:
 
 @command("calibrate")
 @argument(
-    "file",
-    metavar="FILE",
-    help="labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one; "
+    "file FILE",
+    "labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one; "
     "or the marks that the page of a report saved",
 )
 @option("--limit N", Count(1), "take the first N rows")

@@ -83,9 +83,12 @@ class Argument(click.Argument):
         return self.get_usage_pieces(ctx)[0], self.help or ""
 
 
-def argument(name: str, **options: Any) -> Decorator:
-    """Return the decorator that adds an argument of type path unless it has another; ``help`` is required."""
-    return click.argument(name, cls=Argument, **{"type": PATH, **options})
+def argument(usage: str, help: str, **options: Any) -> Decorator:
+    """Return the decorator that adds an argument of a usage such as ``files [FILE]...``, a path if it has no type."""
+    name, _, metavar = usage.partition(" ")
+    implied = {"nargs": -1 if metavar.endswith("...") else 1, "required": not metavar.startswith("[")}
+    options = {"type": PATH, "metavar": metavar or None, **implied, **options}
+    return click.argument(name, cls=Argument, help=help, **options)
 
 
 class Checked(click.ParamType):  # type: ignore[type-arg] # generic in newer versions of click alone
@@ -225,14 +228,13 @@ def terminal_width() -> int | None:
 
 def fitted(lines: Sequence[str]) -> list[str]:
     """Return lines that fit the terminal: what is longer goes on below, further to the right than it began."""
-    width = terminal_width() or sys.maxsize
-    return [part for line in lines for part in ([line] if len(line) <= width else _wrapped(line, width))]
-
-
-def _wrapped(line: str, width: int) -> list[str]:
-    margin = " " * (len(line) - len(line.lstrip()) + 2)
-    limit = max(width, 2 * len(margin))
-    return textwrap.wrap(line, limit, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
+    width, found = terminal_width() or sys.maxsize, list[str]()
+    for line in lines:
+        margin = " " * (len(line) - len(line.lstrip()) + 2)
+        wrapper = textwrap.TextWrapper(max(width, 2 * len(margin)), subsequent_indent=margin)
+        wrapper.break_long_words = wrapper.break_on_hyphens = False
+        found += [line] if len(line) <= width else wrapper.wrap(line)
+    return found
 
 
 def as_json(**fields: Any) -> list[str]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,11 +115,11 @@ def topic_text(topic: str) -> str:
     if anchor:
         # The place may be unknown, as that of an anchor alone is.
         beside = [page for page in every if _folded(place) in map(_folded, page.names)]
-        found = _entries(anchor, beside or every, _folded)
+        found = _found(anchor, beside or every, _folded)[1]
     else:
         last = re.sub(r"@\d+$", "@k", place.rpartition(".")[2])
         asked = ((topic, _folded), (place, _folded), (last, _folded), (last, _shortened))
-        found = next(filter(None, (_page_or_entries(name, every, fold) for name, fold in asked)), [])
+        found = next(filter(None, (part for name, fold in asked for part in _found(name, every, fold))), [])
     if found:
         return "\n\n".join(found)
     names: dict[str, str] = {_folded(page.topic): page.topic for page in every}
@@ -136,15 +135,13 @@ def topic_text(topic: str) -> str:
     raise ArgumentError(f"there is no topic {topic!r}: {hint}")
 
 
-def _page_or_entries(name: str, every: Sequence[Page], fold: Callable[[str], str]) -> list[str]:
+def _found(name: str, every: Sequence[Page], fold: Callable[[str], str]) -> tuple[list[str], list[str]]:
+    """Return the first page of a name, and all entries of that name."""
     wanted = fold(name)
-    found = (page.text.strip() for page in every if wanted and wanted in map(fold, page.names))
-    return list(islice(found, 1)) or _entries(name, every, fold)
-
-
-def _entries(name: str, every: Sequence[Page], fold: Callable[[str], str]) -> list[str]:
-    wanted = fold(name)
-    return [text for page in every for known, text in page.entries() if wanted and wanted in map(fold, known)]
+    if not wanted:
+        return [], []
+    texts = [page.text.strip() for page in every if wanted in map(fold, page.names)]
+    return texts[:1], [text for page in every for known, text in page.entries() if wanted in map(fold, known)]
 
 
 def _folded(name: str) -> str:
@@ -167,13 +164,7 @@ def _listing(start: str) -> Iterator[str]:
 
 # Options of pytest are topics too: nothing is an option here.
 @command("docs", context_settings={"ignore_unknown_options": True}, add_help_option=False)
-@argument(
-    "topic",
-    nargs=-1,
-    type=click.UNPROCESSED,
-    metavar="[TOPIC]...",
-    help="a page, or a name: of a metric, an option, a hook",
-)
+@argument("topic [TOPIC]...", "a page, or a name: of a metric, an option, a hook", type=click.UNPROCESSED)
 def run(arguments: Arguments) -> Sequence[str]:
     """Show the documentation: a page, or the entry of a metric, an option or another name."""
     topic = " ".join(arguments.topic)

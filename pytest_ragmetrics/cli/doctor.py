@@ -200,20 +200,16 @@ def provider_checks(project: Project) -> Iterator[Check]:
         return
     for spec in project.judges:
         yield _asked(project, "judge", judge._replace(text=spec), make_judge, partial(examined, spec=spec))
-        yield from price_checks(spec)
+        # Why auto chose a model, and which newer one of the same provider costs less; neither is a fault.
+        with suppress(RagMetricsError):
+            kind, _, model = bare(meant_by(spec)).partition(":")
+            if successor := cheaper_successor(kind, model):
+                dearer = f"costs {successor[1]:.1f} times as much as {kind}:{successor[0]}, which is newer"
+                yield Check("price", f"{kind}:{model} {dearer}")
+            elif spec == "auto":
+                yield Check("price", f"auto is {kind}:{model}: {DEFAULT_REASON}")
     if embedder.text != "auto":
         yield _asked(project, "embedder", embedder, make_embedder, measured)
-
-
-def price_checks(spec: str) -> Iterator[Check]:
-    """Say why ``auto`` chose a model, and which newer one of the same provider costs less; neither is a fault."""
-    with suppress(RagMetricsError):
-        kind, _, model = bare(meant_by(spec)).partition(":")
-        if successor := cheaper_successor(kind, model):
-            dearer = f"costs {successor[1]:.1f} times as much as {kind}:{successor[0]}, which is newer"
-            yield Check("price", f"{kind}:{model} {dearer}")
-        elif spec == "auto":
-            yield Check("price", f"auto is {kind}:{model}: {DEFAULT_REASON}")
 
 
 def _asked(project: Project, field: str, given: Given, make: Callable[..., Any], examine: _Examine) -> Check:

@@ -50,14 +50,7 @@ def _folder(text: str) -> Path:
 
 
 @command("init")
-@argument(
-    "folder",
-    type=Checked(_folder),
-    required=False,
-    default=Path(),
-    metavar="[FOLDER]",
-    help="of the project (default: here)",
-)
+@argument("folder [FOLDER]", "of the project (default: here)", type=Checked(_folder), default=Path())
 @option(
     "--skill [PATH]",
     PATH,

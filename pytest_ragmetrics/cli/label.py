@@ -43,7 +43,7 @@ _ROWS_OF_PAGE = 200
 
 
 @command("label")
-@argument("document", metavar="RUN.json", help="a file that --rag-json wrote")
+@argument("document RUN.json", "a file that --rag-json wrote")
 @option("--metric NAME", str, "the metric whose judge the labels are for", required=True)
 @option(
     "-o, --output FILE.jsonl",

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from inspect import getdoc, signature
 
 from pytest_ragmetrics.cli.command import Arguments, as_json, command, option, terminal_width
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from pytest_ragmetrics.runs.wording.figures import text_table
-
-
-def _positional(helper: Callable[..., object]) -> list[str]:
-    return [name for name, it in signature(helper).parameters.items() if it.kind is not it.KEYWORD_ONLY]
 
 
 def metrics_json() -> list[str]:
@@ -35,7 +31,9 @@ def metrics_json() -> list[str]:
             "scale": list(kind.scale),
             "better": kind.better,
             "helper": helper_of(kind).__name__,
-            "arguments": _positional(helper_of(kind)),
+            "arguments": [
+                n for n, it in signature(helper_of(kind)).parameters.items() if it.kind is not it.KEYWORD_ONLY
+            ],
             "summary": _summary(kind),
             "blind_spots": kind.blind_spots,
         }

@@ -62,13 +62,7 @@ def _output(text: str) -> Path:
 
 
 @command("score")
-@argument(
-    "rows",
-    nargs=-1,
-    required=True,
-    metavar="ROWS...",
-    help="logged answers: .jsonl, .csv (also with .gz) or .parquet, row by row; .json, read whole",
-)
+@argument("rows ROWS...", "logged answers: .jsonl, .csv (also with .gz) or .parquet, row by row; .json, read whole")
 @option(
     "--metrics NAME,...",
     Checked(_metrics),

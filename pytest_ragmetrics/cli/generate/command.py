@@ -34,9 +34,7 @@ def _language(text: str) -> str | None:
 
 
 @command("generate")
-@argument(
-    "docs", nargs=-1, required=True, metavar="DOCS...", help="text files, folders of them, or a .jsonl file of passages"
-)
+@argument("docs DOCS...", "text files, folders of them, or a .jsonl file of passages")
 @option("-o, --output FILE.jsonl", output(".jsonl"), "the set; rows that are there are kept and count", required=True)
 @option("--questions N", Count(1), "how many rows it is to have", required=True)
 @judge_option(default="auto", help="the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)")
