@@ -134,15 +134,15 @@ def plugin_checks(project: Project) -> Iterator[Check]:
 
 
 def _plugin_faults(project: Project) -> Iterator[tuple[str, str]]:
-    given, plugins = os.environ.get("PYTEST_ADDOPTS", ""), project.config.pluginmanager.get_plugins()
+    given, manager = os.environ.get("PYTEST_ADDOPTS", ""), project.config.pluginmanager
     options = {"addopts": " ".join(project.config.getini("addopts")), "PYTEST_ADDOPTS": given}
     named = {place: re.findall(r"(?<!\S)-p\s*(\S+)", text) for place, text in options.items()}
     named["PYTEST_PLUGINS"] = re.split(r"[,\s]+", os.environ.get("PYTEST_PLUGINS", ""))
-    for plugin in plugins:
+    for plugin in manager.get_plugins():
         names = re.findall(r"[\w.]+", str(getattr(plugin, "pytest_plugins", "")))
         named[f"pytest_plugins in {getattr(plugin, '__file__', plugin)}"] = names
     for place, names in named.items():
-        if f"no:{PLUGIN}" in names:
+        if f"no:{PLUGIN}" in names and manager.is_blocked(PLUGIN):
             yield f"{place} switches the plugin off", f"take -p no:{PLUGIN} out of it"
         if MODULE in names and MODULE in project.problem:
             to_do = "leave it out: pytest finds the plugin by itself, and the other way to load it is -p ragmetrics"
@@ -155,8 +155,8 @@ def _plugin_faults(project: Project) -> Iterator[tuple[str, str]]:
         yield "the plugin is installed twice", "uninstall all of pytest-ragmetrics, and install it once"
     variable = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
     cause = f"{variable} is set" if os.environ.get(variable) else "--disable-plugin-autoload is given"
-    is_loaded = any(getattr(plugin, "__name__", "") == MODULE for plugin in plugins)
-    if registered and not (is_loaded or project.problem or project.config.pluginmanager.is_blocked(PLUGIN)):
+    is_loaded = any(getattr(plugin, "__name__", "") == MODULE for plugin in manager.get_plugins())
+    if registered and not (is_loaded or project.problem or manager.is_blocked(PLUGIN)):
         yield f"{cause}, and nothing loads the plugin", f"add -p {PLUGIN} to the addopts of pytest"
 
 
@@ -175,12 +175,9 @@ def settings_checks(project: Project) -> Iterator[Check]:
                 parsed(setting, given.text, given.base, project.config)
             except ValueError as error:
                 faults.append(Check("settings", f"{project.place(given)} is not usable", str(error)))
-    if faults:
-        yield from faults
-    elif not project.values:
-        yield Check("settings", "no file with settings of pytest; `ragmetrics init` writes one")
-    else:
-        yield Check("settings", f"{project.config.inipath or 'addopts'}: {', '.join(own) or 'nothing of this plugin'}")
+    state = f"{project.config.inipath or 'addopts'}: {', '.join(own) or 'nothing of this plugin'}"
+    missing = "no file with settings of pytest; `ragmetrics init` writes one"
+    yield from faults or [Check("settings", state if project.values else missing)]
 
 
 def provider_checks(project: Project) -> Iterator[Check]:
@@ -233,12 +230,12 @@ def shared_checks(project: Project) -> Iterator[Check]:
     from pytest_ragmetrics.cache.remote import check_cache_url, is_written, shown_url
 
     given, mode = project.given("cache_url"), project.given("cache_url_mode")
-    try:
-        url = check_cache_url(given.text) if given is not None else ""
-    except ValueError:  # said of the settings
-        url = ""
-    if given is None or not url:
+    if given is None:
         return
+    try:
+        url = check_cache_url(given.text)
+    except ValueError:
+        return  # said of the settings
     secret = os.environ.get("RAGMETRICS_CACHE_SECRET", "").strip()
     writes = is_written(url, "read" if mode is not None and mode.text == "read" else "readwrite")
     name = f"{shown_url(url)} ({project.place(given)})"

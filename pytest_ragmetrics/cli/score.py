@@ -140,16 +140,9 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, bud
             address = arguments.on.removeprefix("ray").removeprefix("=") or None
             return score_rows_on_ray(rows, metrics, take, address=address, limits=budget.limits, **options)
         with OwnSession(folder, arguments.concurrency, budget=budget, **shared) as session:
-            writing = score_rows(
-                rows,
-                metrics,
-                session,
-                votes=arguments.votes,
-                take=lambda row: take(row_data(row)),
-                breaker=CircuitBreaker(arguments.concurrency),
-                gives_up=True,
-            )
-            loop.run(writing)
+            breaker = CircuitBreaker(arguments.concurrency)
+            scoring = {"votes": arguments.votes, "breaker": breaker, "gives_up": True}
+            loop.run(score_rows(rows, metrics, session, take=lambda row: take(row_data(row)), **scoring))
         return BudgetUse()
     except RagMetricsError as error:
         if journal.rows:

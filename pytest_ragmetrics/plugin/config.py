@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 import traceback
@@ -39,7 +40,7 @@ def read_config(*arguments: str) -> FolderConfig:
     Plugins and conftest.py files are imported. Raises :class:`SettingsFileError`.
     """
     reader = _Reader()
-    before = sys.path[:], sys.dont_write_bytecode
+    before, folder = (sys.path[:], sys.dont_write_bytecode), Path.cwd()
     sys.dont_write_bytecode = True
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), suppress(_Stopped):
@@ -47,9 +48,11 @@ def read_config(*arguments: str) -> FolderConfig:
             pytest.main(["--assert=plain", *arguments], plugins=[reader])
     finally:
         sys.path[:], sys.dont_write_bytecode = before
+        os.chdir(folder)
     config, problem = reader.config, "" if reader.error is None else _problem(reader.error)
     if not hasattr(config, "known_args_namespace"):
-        raise SettingsFileError(problem)
+        file = getattr(config, "inipath", None)  # not there yet if no file was read
+        raise SettingsFileError(f"{file}: {problem}" if file else problem)
     if problem:  # it has read its arguments, and not yet taken them over
         vars(config.option).update(vars(config.known_args_namespace))
     try:
@@ -87,7 +90,7 @@ class _Reader:
         early_config.known_args_namespace.no_cov = True
         return (yield)
 
-    @pytest.hookimpl(wrapper=True)
+    @pytest.hookimpl(wrapper=True, trylast=True)  # before what others do with the config
     def pytest_cmdline_parse(self) -> Generator[None, object, object]:
         try:
             yield

@@ -393,7 +393,11 @@ def test_wrong_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"rag_judge = local\n", "pytest.ini:1: no section header defined"), (b"[pytest]\n\xff", "pytest.ini: ")],
+    [
+        (b"rag_judge = local\n", "pytest.ini:1: no section header defined"),
+        (b"[pytest]\n\xff", "pytest.ini: "),
+        (b"[pytest]\naddopts = '", "pytest.ini: "),
+    ],
 )
 def test_a_file_of_settings_that_cannot_be_read(capsys: pytest.CaptureFixture[str], content: bytes, said: str) -> None:
     """The file is named, and nothing else is done."""
@@ -456,10 +460,14 @@ def test_what_pytest_itself_would_do(call: Call, monkeypatch: pytest.MonkeyPatch
     here = Path("é 試験")
     here.mkdir()
     monkeypatch.chdir(here)
-    addopts = "-s -n 2 --rag-judge=local --junitxml=junit.xml -p no:cacheprovider -W error"
+    addopts = "-p like_cov -s -n 2 --rag-judge=local --junitxml=junit.xml -p no:cacheprovider -W error"
+    # pytest-cov erases its data here, unless it is switched off.
+    like_cov = """def pytest_load_initial_conftests(early_config):
+        early_config.known_args_namespace.no_cov or open("erased", "w")"""
     texts = {
-        "pytest.ini": f"[pytest]\naddopts = {addopts}\nrag_judge = openai:gone\n",
-        "conftest.py": "print('imported')\ndef pytest_configure(): print('configured')\n",
+        "like_cov.py": like_cov,
+        "pytest.ini": f"[pytest]\npythonpath = .\naddopts = {addopts}\nrag_judge = openai:gone\n",
+        "conftest.py": "import os\nos.chdir('/')\nprint('imported')\ndef pytest_configure(): print('configured')\n",
         "test_all.py": "open('collected', 'w')\n",
     }
     for name, text in texts.items():
