@@ -9,7 +9,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Generator, Mapping
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -43,9 +43,12 @@ def read_config(*arguments: str) -> FolderConfig:
     before, folder = (sys.path[:], sys.dont_write_bytecode), Path.cwd()
     sys.dont_write_bytecode = True
     try:
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), suppress(_Stopped):
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pytest puts its own filters in front
             # Rewriting would warn of the modules of this package, which are imported already.
             pytest.main(["--assert=plain", *arguments], plugins=[reader])
+    except _Stopped:
+        pass
     finally:
         sys.path[:], sys.dont_write_bytecode = before
         os.chdir(folder)
@@ -105,24 +108,14 @@ def _problem(error: BaseException) -> str:
     """Return in one line why pytest does not start, with the file at fault."""
     if isinstance(error, UnicodeDecodeError):
         files = (folder / name for folder in (Path.cwd(), *Path.cwd().parents) for name in CONFIGURATIONS.split())
-        return f"{next(filter(_is_no_text, files), 'settings')}: {error}"
+        broken = (str(file) for file in files if file.is_file() and "\ufffd" in file.read_text("utf-8", "replace"))
+        return f"{next(broken, 'settings')}: {error}"
     text = re.sub(r"\Ausage: .*?error: ", "", str(error), flags=re.DOTALL)
-    cause = error.__cause__
-    if cause is not None and str(cause) not in text:
+    if (cause := error.__cause__) and str(cause) not in text:
         text = f"{text}: {type(cause).__name__}: {cause}"
     # An import that fails names the error and the file itself.
     if not isinstance(error, pytest.UsageError) and not hasattr(error, "cause"):
-        frames = traceback.extract_tb(error.__traceback__)
-        conftests = [frame.filename for frame in frames if Path(frame.filename).name == "conftest.py"]
-        text = f"{type(error).__name__}: {text}" + "".join(f" (from {file})" for file in conftests[-1:])
+        files = (Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__))
+        places = [f" (from {file})" for file in files if file.name == "conftest.py"]
+        text = f"{type(error).__name__}: {text}" + "".join(places[-1:])
     return shorten(text, _LONGEST, placeholder=" ...")
-
-
-def _is_no_text(file: Path) -> bool:
-    try:
-        file.read_text("utf-8")
-    except UnicodeDecodeError:
-        return True
-    except OSError:
-        pass
-    return False

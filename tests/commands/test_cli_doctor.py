@@ -460,8 +460,10 @@ def test_what_pytest_itself_would_do(call: Call, monkeypatch: pytest.MonkeyPatch
     here = Path("é 試験")
     here.mkdir()
     monkeypatch.chdir(here)
-    addopts = "-p like_cov -s -n 2 --rag-judge=local --junitxml=junit.xml -p no:cacheprovider -W error"
-    # pytest-cov erases its data here, unless it is switched off.
+    addopts = (
+        "-p like_cov -s -n 2 --rag-judge=local --junitxml=junit.xml -p no:cacheprovider -W error -W 'ignore:Slow code'"
+    )
+    # pytest-cov erases its data here, unless it is switched off; hypothesis warns where it is loaded once more.
     like_cov = """def pytest_load_initial_conftests(early_config):
         early_config.known_args_namespace.no_cov or open("erased", "w")"""
     texts = {

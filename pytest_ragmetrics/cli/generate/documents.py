@@ -62,7 +62,9 @@ def find_documents(arguments: Iterable[Path], *, output: Path) -> tuple[dict[str
     documents: dict[str, Path] = {}
     others: list[str] = []
     for argument in arguments:
-        for path, name in _files(argument):
+        for path, place in _files(argument):
+            # File systems allow bytes that UTF-8 cannot encode.
+            name = place.as_posix().encode("utf-8", "replace").decode()
             if path.resolve() == output.resolve():
                 continue
             if path.suffix.lower() not in TEXTS and path != argument:
@@ -76,7 +78,7 @@ def find_documents(arguments: Iterable[Path], *, output: Path) -> tuple[dict[str
     return documents, others
 
 
-def _files(argument: Path) -> Iterator[tuple[Path, str]]:
+def _files(argument: Path) -> Iterator[tuple[Path, Path]]:
     # Rows are committed, and absolute paths mean nothing on another machine: a name is the path from the current
     # folder, else it begins with the last name of the argument.
     whole = absolute(argument)
@@ -85,18 +87,13 @@ def _files(argument: Path) -> Iterator[tuple[Path, str]]:
     if argument.is_dir():
         for parts in sorted(path.relative_to(argument).parts for path in argument.rglob("*") if path.is_file()):
             if not any(part.startswith(".") for part in parts):
-                yield argument.joinpath(*parts), _encodable(base.joinpath(*parts))
+                yield argument.joinpath(*parts), base.joinpath(*parts)
         return
     if not argument.is_file():
         raise ArgumentError(f"{argument}: there is no such file or folder")
     if argument.suffix.lower() not in (*TEXTS, PASSAGES):
         raise ArgumentError(f"{argument}: is no {', '.join((*TEXTS, PASSAGES))} file: save its text as one of these")
-    yield argument, _encodable(base)
-
-
-def _encodable(path: Path) -> str:
-    # File systems allow bytes that UTF-8 cannot encode.
-    return path.as_posix().encode("utf-8", "replace").decode()
+    yield argument, base
 
 
 def read_passages(path: Path, name: str) -> tuple[SourcePassage, ...]:
