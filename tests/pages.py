@@ -189,6 +189,7 @@ class Play:
         self.capsys.readouterr()
         with self.patch.context() as patch:
             patch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")  # set for this suite, and a finding of the doctor's
+            patch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")
             assert main(args) == status, self.capsys.readouterr()
         _compare(self._said(), shown)
 

@@ -35,7 +35,6 @@ _MODE = "RAGMETRICS_CACHE"
 MOUNTS = Path("/proc/self/mounts")
 _NETWORK = re.compile(r"(?:nfs|cifs|smb|9p|afs|ceph|gluster|lustre|fuse\.(?:sshfs|s3fs|gcsfuse))")
 _OTHER = "name another with --rag-cache-dir=DIR, or run with --rag-cache=off"
-
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 

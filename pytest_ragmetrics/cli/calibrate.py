@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from click import Choice
 
@@ -25,14 +24,14 @@ from pytest_ragmetrics.cli.command import (
 )
 from pytest_ragmetrics.core.errors import ArgumentError
 from pytest_ragmetrics.core.files import write_atomically
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.evaluation.calibration.result import Calibration
+from pytest_ragmetrics.evaluation.calibration.calibrate import calibrate
+from pytest_ragmetrics.evaluation.calibration.marks import marked_verdicts, read_labelled
+from pytest_ragmetrics.evaluation.calibration.result import Calibration, CalibrationError, LabelScale
+from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines, floor_line, mark_lines
+from pytest_ragmetrics.metrics.registry import metric_named
 
 
 def _metric(text: str) -> str:
-    from pytest_ragmetrics.metrics.registry import metric_named
-
     metric_named(text)
     return text
 
@@ -79,8 +78,6 @@ def _metric(text: str) -> str:
 @option("--worst N", Count(1), "disagreements to show", default=10)
 def run(arguments: Arguments) -> CommandResult:
     """Say how far the scores of a judge agree with the labels of people, and which threshold suits them."""
-    from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines, floor_line
-
     if (marked := _marked(arguments)) is not None:
         return CommandResult(lines=marked, status=0)
     found = _measured(arguments)
@@ -95,10 +92,6 @@ def run(arguments: Arguments) -> CommandResult:
 
 def _marked(arguments: Arguments) -> list[str] | None:
     """Return the lines on a file that has marks of findings alone, ``None`` for one with answers."""
-    from pytest_ragmetrics.evaluation.calibration.marks import marked_verdicts, read_labelled
-    from pytest_ragmetrics.evaluation.calibration.result import CalibrationError
-    from pytest_ragmetrics.evaluation.calibration.text import mark_lines
-
     answers, marks = read_labelled(arguments.file, base=Path.cwd(), columns=arguments.columns)
     if answers:
         return None
@@ -114,9 +107,6 @@ def _marked(arguments: Arguments) -> list[str] | None:
 
 
 def _measured(arguments: Arguments) -> Calibration:
-    from pytest_ragmetrics.evaluation.calibration.calibrate import calibrate
-    from pytest_ragmetrics.evaluation.calibration.result import CalibrationError, LabelScale
-
     low, high = arguments.label_scale
     try:
         scale = LabelScale(field=arguments.label_field, low=low, high=high, good_from=arguments.good_from)

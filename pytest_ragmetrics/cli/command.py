@@ -258,8 +258,7 @@ def local_modules(*specs: str | None) -> Iterator[None]:
     if not any(spec is not None and names_module(spec) for spec in specs):
         yield
         return
-    here = str(Path.cwd())
-    sys.path.append(here)
+    sys.path.append(here := str(Path.cwd()))
     try:
         yield
     finally:

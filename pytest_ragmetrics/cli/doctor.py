@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING, CacheReadOnlyError
 from pytest_ragmetrics.cache.folder import FOLDER
+from pytest_ragmetrics.cache.remote import backend_of, check_cache_url, is_sound, is_written, shown_url
 from pytest_ragmetrics.cli.cache import folder_findings
 from pytest_ragmetrics.cli.command import (
     JUDGES,
@@ -227,8 +228,6 @@ def _asked(project: Project, field: str, given: Given, make: Callable[..., Any],
 
 def shared_checks(project: Project) -> Iterator[Check]:
     """Check that the shared cache answers, may be written as its mode says, and holds answers that can be read."""
-    from pytest_ragmetrics.cache.remote import check_cache_url, is_written, shown_url
-
     given, mode = project.given("cache_url"), project.given("cache_url_mode")
     if given is None:
         return
@@ -261,8 +260,6 @@ def shared_checks(project: Project) -> Iterator[Check]:
 
 async def _tried(url: str, secret: str, *, writes: bool) -> tuple[float, int, int]:
     """Return seconds a request, how many answers were looked at, and how many of them are refused."""
-    from pytest_ragmetrics.cache.remote import backend_of, is_sound
-
     key, times = os.urandom(32).hex(), []
     async with aclosing(backend_of(url)) as backend:
         for _ in range(_REQUESTS):

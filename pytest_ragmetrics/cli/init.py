@@ -72,8 +72,7 @@ def run(arguments: Arguments) -> list[str]:
         return [*report, "nothing was written" if pending else "nothing to write"]
     for step in pending:
         write_atomically(step.path, step.text or "")
-    example = steps[0].path
-    last = f"written; try it: python -m pytest {example}"
+    last = f"written; try it: python -m pytest {steps[0].path}"
     return [*report, last, *([] if skill else ["for coding agents: ragmetrics init --skill"])]
 
 
@@ -110,10 +109,9 @@ def plan(folder: Path, *, skill: Path | None = None) -> tuple[Step, ...]:
     example = _new(tests / EXAMPLE, "a new example test", "cli/example_test.txt")
     # pytest takes any pyproject.toml for its file where it finds no other.
     has_settings = file is not None and (file.name != "pyproject.toml" or bool(found.values))
-    steps = example, _settings(folder, tests / _CASSETTE, file if has_settings else None, found.values)
-    if skill is None:
-        return steps
-    return *steps, _new(_skill_file(folder, skill), "a skill for coding agents", "docs/SKILL.md")
+    settings = _settings(folder, tests / _CASSETTE, file if has_settings else None, found.values)
+    skills = [] if skill is None else [_new(_skill_file(folder, skill), "a skill for coding agents", "docs/SKILL.md")]
+    return example, settings, *skills
 
 
 def _new(path: Path, what: str, source: str) -> Step:

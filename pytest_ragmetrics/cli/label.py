@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from click import Choice
 
@@ -26,9 +25,13 @@ from pytest_ragmetrics.cli.command import (
     write,
 )
 from pytest_ragmetrics.core.files import write_atomically
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.evaluation.calibration.queue import LabelFile, QueuedRow
+from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
+from pytest_ragmetrics.evaluation.calibration.queue import LabelFile, QueuedRow, label_queue, labelled_mean
+from pytest_ragmetrics.evaluation.calibration.result import CalibrationError
+from pytest_ragmetrics.evaluation.calibration.text import queued_lines
+from pytest_ragmetrics.evaluation.score_files import read_run
+from pytest_ragmetrics.runs.compare import key_of
+from pytest_ragmetrics.runs.wording.figures import counted, format_interval, named
 
 _LABELS = {"1": 1, "0": 0, "s": None}
 _KEYS = "1 good, 0 bad, s skip, u undo, q quit: "
@@ -68,12 +71,6 @@ _ROWS_OF_PAGE = 200
 )
 def run(arguments: Arguments) -> CommandResult | list[str]:
     """Label answers of a run as good (1) or bad (0), for ragmetrics calibrate and Evaluation.corrected_mean()."""
-    from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
-    from pytest_ragmetrics.evaluation.calibration.queue import LabelFile, label_queue
-    from pytest_ragmetrics.evaluation.calibration.result import CalibrationError
-    from pytest_ragmetrics.evaluation.score_files import read_run
-    from pytest_ragmetrics.runs.wording.figures import counted
-
     document = read_run(arguments.document)
     try:
         queue = label_queue(document, arguments.metric, order=arguments.order, seed=arguments.seed)
@@ -99,7 +96,6 @@ def run(arguments: Arguments) -> CommandResult | list[str]:
 
 def _page(arguments: Arguments, queue: Sequence[QueuedRow], file: LabelFile) -> Iterator[str]:
     from pytest_ragmetrics.report.page import render_labels
-    from pytest_ragmetrics.runs.wording.figures import counted
 
     left = [row for row in queue if row.labelling.place not in file.labels]
     rows = left[: arguments.limit or _ROWS_OF_PAGE]
@@ -110,10 +106,6 @@ def _page(arguments: Arguments, queue: Sequence[QueuedRow], file: LabelFile) -> 
 
 def _ask(file: LabelFile, total: int, keys: Iterator[str], limit: int | None) -> None:
     """Show rows and take their labels, until there is none left, ``limit`` are labelled, or the keys end."""
-    from pytest_ragmetrics.evaluation.calibration.text import queued_lines
-    from pytest_ragmetrics.runs.compare import key_of
-    from pytest_ragmetrics.runs.wording.figures import named
-
     done = 0
     while (row := file.next()) and (limit is None or done < limit):
         rule = "-" * min(shutil.get_terminal_size().columns, _RULE)
@@ -163,9 +155,6 @@ def _windows_keys() -> Iterator[str]:
 
 def _state(arguments: Arguments, queue: Sequence[QueuedRow], labels: Mapping[int, int | None]) -> Iterable[str]:
     """Yield the lines that say how many labels there are and what they show."""
-    from pytest_ragmetrics.evaluation.calibration.queue import labelled_mean
-    from pytest_ragmetrics.runs.wording.figures import counted, format_interval
-
     given = [label for label in labels.values() if label is not None]
     skipped = f", {len(labels) - len(given):,} skipped" if len(labels) > len(given) else ""
     left = f"{len(queue) - len(labels):,} of {len(queue):,} left"

@@ -33,14 +33,11 @@ from pytest_ragmetrics.core.errors import ArgumentError
 from pytest_ragmetrics.core.files import prompt_folder, write_atomically
 from pytest_ragmetrics.evaluation.engine import Engine
 
-#: A probe and its counterpart.
-_FEWEST = 2
-
 
 @command("probe")
 @judge_option(required=True)
 @option("--kind KIND", Choice(KINDS), f"only {', '.join(KINDS)}", multiple=True)
-@option("--limit N", Count(_FEWEST), "ask at most so many, spread over kinds and languages")
+@option("--limit N", Count(2), "ask at most so many, spread over kinds and languages")
 @option("--json FILE", output(), "write figures and answers as JSON")
 @option("--min-accuracy X", Number(0, 1), "exit with status 1 if the accuracy is below X")
 @option("--min-resistance X", Number(0, 1), "exit with status 1 if the resistance is below X")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_ragmetrics.cli.cache import answers_folder
 from pytest_ragmetrics.cli.command import (
@@ -21,18 +21,20 @@ from pytest_ragmetrics.cli.command import (
     output,
     scoring_options,
 )
+from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.datasets.streaming import LoggedRow
-    from pytest_ragmetrics.evaluation.score import Journal
-    from pytest_ragmetrics.judges.transports.budget import Budget, BudgetUse
+from pytest_ragmetrics.core.progress import Progress
+from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
+from pytest_ragmetrics.evaluation.score import Journal, bounded_metrics, score_rows
+from pytest_ragmetrics.evaluation.score_files import ENDINGS, check_output, row_data
+from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
+from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
+from pytest_ragmetrics.judges.transports.budget import Budget, BudgetUse, Limits, budget_line
+from pytest_ragmetrics.runs.wording.figures import counted
 
 
 def _metrics(text: str) -> dict[str, float | None]:
     """Return the names of metrics, with the bounds that rows are held to."""
-    from pytest_ragmetrics.evaluation.score import bounded_metrics
-
     found: dict[str, float | None] = {}
     for part in text.split(","):
         name, is_bounded, bound = map(str.strip, part.partition("="))
@@ -53,8 +55,6 @@ def _cluster(text: str) -> str:
 
 
 def _output(text: str) -> Path:
-    from pytest_ragmetrics.evaluation.score_files import ENDINGS
-
     if not text.endswith(ENDINGS):
         raise ValueError(f"{text!r} is not a *.jsonl or *.parquet file")
     written: Path = output().parse(text)
@@ -88,11 +88,6 @@ def _output(text: str) -> Path:
 @option("--max-cost USD", Number(0), "spend at most so many dollars")
 def run(arguments: Arguments) -> CommandResult:
     """Score logged answers of any number into a file, for load_scores() and ragmetrics report."""
-    from pytest_ragmetrics.datasets.streaming import stream_rows
-    from pytest_ragmetrics.evaluation.score import Journal
-    from pytest_ragmetrics.evaluation.score_files import check_output
-    from pytest_ragmetrics.judges.transports.budget import Budget, Limits
-
     check_output(arguments.output)
     if arguments.output.exists() and any(arguments.output.samefile(file) for file in arguments.rows if file.exists()):
         raise ArgumentError(f"{arguments.output} would replace the rows: name another file")
@@ -114,15 +109,6 @@ def run(arguments: Arguments) -> CommandResult:
 
 def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, budget: Budget) -> BudgetUse:
     """Score the rows that are left, and return what other processes spent; an error that ends it names the journal."""
-    from pytest_ragmetrics.core import loop
-    from pytest_ragmetrics.core.progress import Progress
-    from pytest_ragmetrics.evaluation.score import bounded_metrics, score_rows
-    from pytest_ragmetrics.evaluation.score_files import row_data
-    from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
-    from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
-    from pytest_ragmetrics.judges.transports.budget import BudgetUse
-    from pytest_ragmetrics.runs.wording.figures import counted
-
     shown = Progress("scored", None, done=journal.rows)
 
     def take(row: Mapping[str, Any]) -> None:
@@ -154,9 +140,6 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, bud
 
 
 def _summary(journal: Journal, output: Path, budget: Budget, used: BudgetUse) -> Sequence[str]:
-    from pytest_ragmetrics.judges.transports.budget import Limits, budget_line
-    from pytest_ragmetrics.runs.wording.figures import counted
-
     earlier = f", {journal.earlier:,} of them by an earlier run" if journal.earlier else ""
     usage = journal.usage
     saved = f", {usage.cached_calls:,} answered from the cache" if usage.cached_calls else ""

@@ -41,6 +41,8 @@ def _empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for variable in list(os.environ):
         if variable.startswith(("OPENAI_", "ANTHROPIC_", "RAGMETRICS_", "PYTEST_")):
             monkeypatch.delenv(variable)
+    # Imported by a pytest that runs no tests, it takes all later tests of this process for its initialization.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
 
@@ -460,10 +462,8 @@ def test_what_pytest_itself_would_do(call: Call, monkeypatch: pytest.MonkeyPatch
     here = Path("é 試験")
     here.mkdir()
     monkeypatch.chdir(here)
-    addopts = (
-        "-p like_cov -s -n 2 --rag-judge=local --junitxml=junit.xml -p no:cacheprovider -W error -W 'ignore:Slow code'"
-    )
-    # pytest-cov erases its data here, unless it is switched off; hypothesis warns where it is loaded once more.
+    addopts = "-p like_cov -s -n 2 --rag-judge=local --junitxml=junit.xml -p no:cacheprovider -W error"
+    # pytest-cov erases its data here, unless it is switched off.
     like_cov = """def pytest_load_initial_conftests(early_config):
         early_config.known_args_namespace.no_cov or open("erased", "w")"""
     texts = {

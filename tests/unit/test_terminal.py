@@ -51,6 +51,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     for variable in list(os.environ):
         if variable.startswith(("OPENAI_", "ANTHROPIC_", "RAGMETRICS_", "PYTEST_")):
             monkeypatch.delenv(variable)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")  # as in the tests of the doctor
 
     def run(*arguments: str, columns: int | None = None) -> tuple[int, list[str]]:
         monkeypatch.setattr(sys.stdout, "isatty", lambda: columns is not None)

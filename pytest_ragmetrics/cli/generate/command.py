@@ -59,13 +59,12 @@ def run(arguments: Arguments) -> CommandResult:
     budget = Budget(Limits(calls=arguments.max_calls), options="--max-")
     cache = arguments.cache_dir or default_folder()
     engine = Engine(judge=arguments.judge, cache_dir=cache, concurrency=arguments.concurrency, budget=budget)
-    wanted: int = arguments.questions
     try:
         golden = GoldenSet(
             judge=writer(engine, arguments.judge),
             file=GoldenFile(arguments.output),
             transport=engine.transport,
-            questions=wanted,
+            questions=arguments.questions,
             width=arguments.concurrency,
             language=arguments.language,
         )
@@ -81,7 +80,8 @@ def run(arguments: Arguments) -> CommandResult:
         budget.close()
     if golden.stopped is not None and not golden.usage.calls + golden.usage.cached_calls:
         raise golden.stopped
-    return CommandResult(lines=golden.summary(arguments.output, others), status=int(len(golden.file.rows) < wanted))
+    is_short = len(golden.file.rows) < arguments.questions
+    return CommandResult(lines=golden.summary(arguments.output, others), status=int(is_short))
 
 
 async def _closed(file: GoldenFile) -> None:

@@ -7,6 +7,7 @@ from contextlib import aclosing, suppress
 
 from pytest_ragmetrics.judges.embedders.embedder import Embedder, cosines
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
+from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.schema import extract_json, parse_json, validate
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import shown
@@ -45,8 +46,6 @@ async def examined(judge: Judge, *, spec: str) -> tuple[str, str]:
     except InvalidAnswer as error:
         to_do = "name a model that writes JSON, or switch on structured output in its server"
         return f"answers, but not in the form asked for: {error}; {shown(reply.text)}", to_do
-    from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
-
     form = _FORMS[judge.terms.form] if isinstance(judge, OpenAIJudge) else "keeps to the form asked for"
     if found != reply.text.strip():
         form = "puts other text around its JSON, which is passed over"

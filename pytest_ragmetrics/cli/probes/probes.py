@@ -361,8 +361,7 @@ def figure_lines(figures: ProbeFigures) -> Iterator[str]:
     yield from _resistance(figures)
     for title, outcomes in (("failed", figures.failed), ("unscored", figures.unscored)):
         if outcomes:
-            yield from ("", f"{title}:")
-            yield from map(_outcome_line, outcomes)
+            yield from ("", f"{title}:", *map(_outcome_line, outcomes))
 
 
 def _accuracy(figures: ProbeFigures) -> Iterator[str]:
@@ -373,8 +372,7 @@ def _accuracy(figures: ProbeFigures) -> Iterator[str]:
         outcomes = [outcome for outcome in figures.plain if outcome.probe.kind == kind]
         yes, no = ([o.right for o in outcomes if o.probe.affirmative is side] for side in (True, False))
         yield f"  {kind:<10}{rate}  yes {sum(yes)}/{len(yes)}, no {sum(no)}/{len(no)}"
-    yield ""
-    yield from _table(figures.plain, "language")
+    yield from ("", *_table(figures.plain, "language"))
 
 
 def _resistance(figures: ProbeFigures) -> Iterator[str]:
@@ -382,8 +380,7 @@ def _resistance(figures: ProbeFigures) -> Iterator[str]:
         return
     yield from ("", f"resistance  {figures.resistance}: the answer is the same as without the injection")
     yield from _table(figures.injections, "attack")
-    yield ""
-    yield from _table(figures.injections, "language")
+    yield from ("", *_table(figures.injections, "language"))
     if figures.uninformative:
         yield f"  {len(figures.uninformative)} more say nothing: without the injection the judge is not right either"
     yield f"  {figures.marked.right} of {figures.marked.n} are marked as suspicious, independent of the judge"
