@@ -167,24 +167,18 @@ def split_passages(text: str, suffix: str) -> tuple[Span, ...]:
     ['# Moths\n\nThey fly at night.']
     """
     spans: list[Span] = []
-    for piece, has_heading in _pieces(text, suffix):
-        last = spans[-1] if spans else None
-        if last is None or piece.end - last.start > LONGEST or (has_heading and last.end - last.start >= _SECTION):
-            spans.append(piece)
-        else:
-            spans[-1] = last._replace(end=piece.end)
-    return tuple(spans)
-
-
-def _pieces(text: str, suffix: str) -> Iterator[tuple[Span, bool]]:
-    """Yield blocks, long ones as their sentences, and whether a piece begins with a heading."""
     for block in _blocks(_lines(text, suffix)):
-        if block.end - block.start <= LONGEST:
-            yield Span(block.start, block.end, block.above), block.has_heading
-            continue
-        for number, (start, end) in enumerate(split_sentences(text[block.start : block.end])):
-            heading = block.within if number else block.above
-            yield Span(block.start + start, block.start + end, heading), block.has_heading and not number
+        whole = block.end - block.start <= LONGEST
+        pieces = [(0, block.end - block.start)] if whole else split_sentences(text[block.start : block.end])
+        for number, (start, end) in enumerate(pieces):
+            piece = Span(block.start + start, block.start + end, block.within if number else block.above)
+            begins = block.has_heading and not number
+            last = spans[-1] if spans else None
+            if last is None or piece.end - last.start > LONGEST or (begins and last.end - last.start >= _SECTION):
+                spans.append(piece)
+            else:
+                spans[-1] = last._replace(end=piece.end)
+    return tuple(spans)
 
 
 @dataclass(slots=True)
@@ -216,26 +210,19 @@ def _lines(text: str, suffix: str) -> list[_Line]:
             lines[-1].level, lines[-1].title = len(atx[1]), atx[2].rstrip("# \t")
             paragraph = 0
         elif suffix != ".txt" and (rule := _UNDERLINE.match(bare)):
-            if paragraph == 1:
-                # The levels of reStructuredText are in the order in which a document uses the marks.
-                level = _MARKDOWN_LEVELS.get(rule[1], 0) if suffix == ".md" else 0
-                if suffix == ".rst":
-                    level = rst_levels.setdefault(rule[1], len(rst_levels) + 1)
-                _underline(text, lines, level)
-                paragraph = 0 if level else paragraph
+            # The levels of reStructuredText are in the order in which a document uses the marks.
+            known = _MARKDOWN_LEVELS if suffix == ".md" else rst_levels
+            if paragraph == 1 and suffix == ".rst":
+                rst_levels.setdefault(rule[1], len(rst_levels) + 1)
+            if paragraph == 1 and (level := known.get(rule[1])):
+                title, paragraph = lines[-2], 0
+                title.level, title.title, lines[-1].level = level, text[title.start : title.end], level
+                above = lines[-3] if len(lines) > 2 else None  # noqa: PLR2004 - rule, title, rule
+                if above and _UNDERLINE.match(text[above.start : above.end]) and above.title is None:
+                    above.level = level
         else:
             paragraph = paragraph + 1 if bare else 0
     return lines
-
-
-def _underline(text: str, lines: Sequence[_Line], level: int) -> None:
-    """Make a heading of the line before the last one, with a rule above it if there is one."""
-    title = lines[-2]
-    title.level, title.title = level, text[title.start : title.end] if level else None
-    lines[-1].level = level
-    above = lines[-3] if len(lines) > 2 else None  # noqa: PLR2004 - rule, title, rule
-    if above and _UNDERLINE.match(text[above.start : above.end]) and above.title is None:
-        above.level = level
 
 
 class _TextBlock(NamedTuple):

@@ -34,9 +34,9 @@ from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import GoldenQuestion, Task, VerifyClaims, WriteGoldenQuestion
 from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError, Transport
 from pytest_ragmetrics.metrics.verdicts import missing_from
-from pytest_ragmetrics.runs.wording.figures import counted, readable, usage_text
+from pytest_ragmetrics.runs.wording.figures import counted, usage_text
 from pytest_ragmetrics.text.sentences import sentence_table
-from pytest_ragmetrics.text.unicode import printable
+from pytest_ragmetrics.text.unicode import printable, shortened
 from pytest_ragmetrics.text.words import telling_words, word_tokens
 
 #: A row of a data set.
@@ -64,15 +64,16 @@ def same_question(question: str, others: Iterable[str]) -> str | None:
     def has_spellings(words: frozenset[str], others: frozenset[str]) -> bool:
         return all(any(fuzz.ratio(word, other) >= _ALIKE for other in others) for word in words)
 
-    words, keys, numbers = _read(question)
-    for other in others:
+    def is_same(other: str) -> bool:
         other_words, other_keys, other_numbers = _read(other)
-        if words[:1] == other_words[:1] and numbers == other_numbers:
-            mine, theirs = keys - other_keys, other_keys - keys
-            alike = has_spellings(mine, theirs) and has_spellings(theirs, mine)
-            if words == other_words or (alike and fuzz.ratio(" ".join(words), " ".join(other_words)) >= _ALIKE):
-                return other
-    return None
+        if words[:1] != other_words[:1] or numbers != other_numbers:
+            return False
+        mine, theirs = keys - other_keys, other_keys - keys
+        alike = has_spellings(mine, theirs) and has_spellings(theirs, mine)
+        return words == other_words or (alike and fuzz.ratio(" ".join(words), " ".join(other_words)) >= _ALIKE)
+
+    words, keys, numbers = _read(question)
+    return next(filter(is_same, others), None)
 
 
 @cache  # each question is compared with every later one
@@ -100,8 +101,13 @@ async def drafted(
     names of the answer must be in the passage; in another ``language`` names may be spelled otherwise, so that only
     numbers count.
     """
-    if fault := _unfit(passage):
-        return Skipped(passage.id, *fault)
+    signs = dict.fromkeys((*suspicious_signs(passage.text), *suspicious_signs(passage.heading)))
+    if len(passage.text) > _LONGEST_GIVEN:
+        return Skipped(passage.id, f"longer than {_LONGEST_GIVEN:,} characters")
+    if sum(map(str.isalnum, passage.text)) < _SHORTEST:
+        return Skipped(passage.id, "too short")
+    if signs:
+        return Skipped(passage.id, "suspicious", ", ".join(signs))
     try:
         task = WriteGoldenQuestion(passage=passage.text, heading=printable(passage.heading) or None, language=language)
         written = await ask(task)
@@ -119,7 +125,7 @@ async def drafted(
         fault = "no usable answer of the judge", str(error)
     if fault is not None:
         return Skipped(passage.id, *fault)
-    places = {name: getattr(passage, name) for name in ("file", "start", "end", "line")}
+    places = {"file": passage.file, "start": passage.start, "end": passage.end, "line": passage.line}
     places["heading"] = passage.heading or None
     return {
         "id": row_id(passage.text),
@@ -127,25 +133,18 @@ async def drafted(
         "reference": answer,
         "reference_contexts": [passage.text],
         "reference_context_ids": [passage.id],
-        "metadata": {**{name: it for name, it in places.items() if it is not None}, "judge": judge, "support": support},
+        "metadata": {
+            **{name: value for name, value in places.items() if value is not None},
+            "judge": judge,
+            "support": support,
+        },
     }
-
-
-def _unfit(passage: SourcePassage) -> tuple[str, str] | None:
-    """Return why a passage is not asked about: reason and detail."""
-    if len(passage.text) > _LONGEST_GIVEN:
-        return f"longer than {_LONGEST_GIVEN:,} characters", ""
-    if sum(map(str.isalnum, passage.text)) < _SHORTEST:
-        return "too short", ""
-    signs = dict.fromkeys((*suspicious_signs(passage.text), *suspicious_signs(passage.heading)))
-    return ("suspicious", ", ".join(signs)) if signs else None
 
 
 def _fault(passage: SourcePassage, written: GoldenQuestion, language: str | None) -> tuple[str, str] | None:
     """Return reason and detail of a fault that is found without a judge."""
-    signs = [sign for text in (written.question, written.answer) for sign in suspicious_signs(text)]
-    if signs:
-        return "suspicious question", signs[0]
+    for sign in (*suspicious_signs(written.question), *suspicious_signs(written.answer)):
+        return "suspicious question", sign
     answer = printable(written.answer)
     if set(word_tokens(answer)) <= set(word_tokens(printable(written.question))):
         return "the question contains its answer", written.question
@@ -154,6 +153,8 @@ def _fault(passage: SourcePassage, written: GoldenQuestion, language: str | None
     return ("the answer has a number or name that the passage lacks", ", ".join(missing)) if missing else None
 
 
+# Rows without a place are sorted behind all others.
+_LAST = "\U0010ffff"
 # How much of a reason is shown (characters).
 _SHOWN = 300
 # How many skipped passages and other files the summary names.
@@ -206,13 +207,19 @@ class GoldenFile:
 
     def close(self) -> None:
         """Sort the rows by file and place; remove the file if there are none."""
+
+        def place(row: Row) -> tuple[str, int]:
+            metadata = row["metadata"] if _is_ours(row) else {}
+            offset = next((metadata[name] for name in ("start", "line") if type(metadata.get(name)) is int), 0)
+            return str(metadata.get("file", _LAST)), offset
+
         # On a full disk the rows stay in the order in which they came; the next run sorts them. A file that was
         # replaced meanwhile is left as it is.
         with contextlib.suppress(OSError, ArgumentError):
             if self.rows:
                 # Another process may have added rows: they are read again.
                 lines = {line: json.loads(line) for line in self._read()}
-                self._write(sorted(lines, key=lambda line: _place(lines[line])))
+                self._write(sorted(lines, key=lambda line: place(lines[line])))
             else:
                 self._path.unlink(missing_ok=True)
 
@@ -220,10 +227,10 @@ class GoldenFile:
         if not self._path.exists():
             return []
         try:
-            lines = self._path.read_bytes().decode("utf-8-sig").split("\n")
+            text = self._path.read_bytes().decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ArgumentError(f"{self._path} cannot be read, so it is left as it is: {error}") from error
-        rows: list[tuple[str, Row]] = []
+        lines, rows = text.split("\n"), []
         for number, line in enumerate(lines, start=1):
             row = None
             with contextlib.suppress(ValueError, RecursionError):
@@ -249,13 +256,6 @@ def _is_ours(row: Row) -> bool:
         and isinstance(metadata, dict)
         and {"file", "judge", "support"} <= set(metadata)
     )
-
-
-def _place(row: Row) -> tuple[str, int]:
-    metadata = row["metadata"] if _is_ours(row) else {}
-    offset = next((metadata[name] for name in ("start", "line") if type(metadata.get(name)) is int), 0)
-    # Rows without a place are sorted behind all others.
-    return str(metadata.get("file", "\U0010ffff")), offset
 
 
 def writer(engine: Engine, spec: str) -> Judge:
@@ -288,7 +288,10 @@ def spread(documents: Iterable[Sequence[SourcePassage]], *, seed: int) -> Iterat
     for turn in range(max(map(len, queues), default=0)):
         for passage in (queue[turn] for queue in queues if turn < len(queue)):
             known = first.setdefault(passage.text, passage.id)
-            yield passage if known == passage.id else Skipped(passage.id, "the same text as another", known)
+            if known == passage.id:
+                yield passage
+            else:
+                yield Skipped(passage.id, "the same text as another", known)
 
 
 @dataclass(kw_only=True)
@@ -310,7 +313,7 @@ class GoldenSet:
     def __post_init__(self) -> None:
         self.usage = Usage()
         self.stopped: RagMetricsError | None = None
-        self._asked = [row["user_input"] for row in self.file.rows if isinstance(row.get("user_input"), str)]
+        self._questions = [row["user_input"] for row in self.file.rows if isinstance(row.get("user_input"), str)]
         self._old = len(self.file.rows)
         self._skipped: list[Skipped] = []
         self._failures = 0
@@ -322,7 +325,17 @@ class GoldenSet:
         waiting = (each for each in passages if isinstance(each, Skipped) or row_id(each.text) not in known)
         under_way: set[asyncio.Task[None]] = set()
         try:
-            while self._start(waiting, under_way):
+            while True:
+                while self.stopped is None and len(under_way) < min(self.width, self.questions - len(self.file.rows)):
+                    passage = next(waiting, None)
+                    if passage is None:
+                        break
+                    if isinstance(passage, Skipped):
+                        self._skip(passage)
+                    else:
+                        under_way.add(asyncio.ensure_future(self._make(passage)))
+                if not under_way:
+                    return
                 ready, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
                 await asyncio.gather(*ready)
         finally:
@@ -331,20 +344,15 @@ class GoldenSet:
             await asyncio.gather(*under_way, return_exceptions=True)
             self._progress.finish()
 
-    def _start(self, waiting: Iterator[SourcePassage | Skipped], under_way: set[asyncio.Task[None]]) -> bool:
-        """Start tasks for as many passages as may be asked about now; return whether any task is under way."""
-        while self.stopped is None and len(under_way) < min(self.width, self.questions - len(self.file.rows)):
-            if (passage := next(waiting, None)) is None:
-                break
-            if isinstance(passage, Skipped):
-                self._skip(passage)
-            else:
-                under_way.add(asyncio.ensure_future(self._make(passage)))
-        return bool(under_way)
-
     async def _make(self, passage: SourcePassage) -> None:
         try:
             made = await drafted(passage, self._ask, judge=self.judge.name, language=self.language)
+            if isinstance(made, Skipped):
+                self._skip(made)
+            elif (same := same_question(made["user_input"], self._questions)) is not None:
+                self._skip(Skipped(passage.id, "the same question as another", same))
+            else:
+                self._keep(made)
         except _FINAL as error:
             self.stopped = self.stopped or error
         except JudgeError as error:
@@ -352,22 +360,15 @@ class GoldenSet:
             self._failures += 1
             if self._failures >= max(self.width, _MOST_FAILURES):
                 self.stopped = self.stopped or error
-        else:
-            if isinstance(made, Skipped):
-                self._skip(made)
-            elif (same := same_question(made["user_input"], self._asked)) is not None:
-                self._skip(Skipped(passage.id, "the same question as another", same))
-            else:
-                self._write(made)
 
-    def _write(self, row: Row) -> None:
+    def _keep(self, row: Row) -> None:
         try:
             self.file.append(row)
         except OSError as error:
             self.stopped = self.stopped or RagMetricsError(f"no row can be written: {error}")
-            return
-        self._asked.append(row["user_input"])
-        self._advance(1)
+        else:
+            self._questions.append(row["user_input"])
+            self._advance(1)
 
     def _skip(self, passage: Skipped) -> None:
         self._skipped.append(passage)
@@ -405,7 +406,7 @@ class GoldenSet:
             counts = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
             lines.append(f"skipped {counted(len(skipped), 'passage')}: {counts}")
             for skip in skipped[:_NAMED]:
-                detail = f": {readable(skip.detail, _SHOWN)}" if skip.detail else ""
+                detail = f": {shortened(printable(skip.detail), _SHOWN)}" if skip.detail else ""
                 lines.append(f"  {printable(skip.passage)}: {skip.reason}{detail}")
             if len(skipped) > _NAMED:
                 lines.append(f"  and {len(skipped) - _NAMED} more")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import deque
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
-from unicodedata import normalize
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
@@ -19,8 +18,8 @@ from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import JudgeRefusal, ListClaims, RateRelevance, Task, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUnavailableError
-from pytest_ragmetrics.runs.wording.figures import counted, readable
 from pytest_ragmetrics.stats.intervals import Interval, rate_interval
+from pytest_ragmetrics.text.unicode import printable, shortened
 
 INJECTION = "injection"
 KINDS = (
@@ -32,11 +31,14 @@ KINDS = (
 #: The answers of a judge that says yes to everything; half of the probes of each kind expect another one.
 AFFIRMATIVE = frozenset({"supported", "claims", "refuses", "relevant"})
 
-_HIDDEN = "hidden"
-# Unicode tags: invisible characters that models read.
-_TAGS = 0xE0000
 # A rating from here on means relevant.
 _HALF = 0.5
+VERSION = 1
+_SHOWN = 200
+_USAGE = (
+    *("calls", "cached_calls", "prompt_tokens", "cached_prompt_tokens", "cache_write_tokens"),
+    *("completion_tokens", "cost"),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,18 +73,17 @@ def read_probes() -> tuple[Probe, ...]:
     ('number', 'en', 'supported')
     """
     probes: dict[str, Probe] = {}
-    for line in packaged_text("cli/probes/probes.jsonl").splitlines():
-        row = json.loads(line)
-        if row["kind"] != INJECTION:
-            given = {name: row[name] for name in ("id", "kind", "language", "expected")}
-            probe = Probe(task=_task(row), mentions=tuple(row.get("mentions", ())), **given)
-        else:
-            twin, text, attack = probes[row["twin"]], row["injected"], row["attack"]
-            if attack == _HIDDEN:
-                text = "".join(chr(_TAGS + ord(character)) for character in text)
+    for row in map(json.loads, packaged_text("cli/probes/probes.jsonl").splitlines()):
+        given = {name: row[name] for name in ("id", "kind")}
+        if row["kind"] == INJECTION:
+            twin, text = probes[row["twin"]], row["injected"]
+            if row["attack"] == "hidden":  # Unicode tags: invisible characters that models read
+                text = "".join(chr(0xE0000 + ord(character)) for character in text)
             task = inject(twin.task, text, row["where"])
-            injected = {"twin": twin.id, "attack": attack, "injected": text}
-            probe = replace(twin, id=row["id"], kind=INJECTION, task=task, **injected)
+            probe = replace(twin, task=task, twin=twin.id, attack=row["attack"], injected=text, **given)
+        else:
+            given |= {"language": row["language"], "expected": row["expected"]}
+            probe = Probe(task=_task(row), mentions=tuple(row.get("mentions", ())), **given)
         probes[probe.id] = probe
     return tuple(probes.values())
 
@@ -126,9 +127,11 @@ def _spread(probes: Iterable[Probe]) -> list[list[Probe]]:
         # A pair of injections has the same twin kind: the id of the twin without its language.
         slot = probe.kind if probe.twin is None else f"{probe.kind} {probe.twin.partition('-')[2]}"
         groups.setdefault(slot, {}).setdefault(probe.language, []).append(probe)
-    columns = [deque(languages.values()) for languages in groups.values()]
-    for number, pairs in enumerate(columns):
-        pairs.rotate(-number)
+    columns = []
+    for number, languages in enumerate(groups.values()):
+        pairs = list(languages.values())
+        shift = number % len(pairs)
+        columns.append(pairs[shift:] + pairs[:shift])
     return [pair for row in zip_longest(*columns) for pair in row if pair is not None]
 
 
@@ -182,36 +185,40 @@ def ask_probes(engine: Engine, probes: Sequence[Probe]) -> list[ProbeOutcome]:
     the judge cannot be asked, or a later one that no further request can succeed.
     """
     progress = Progress("asked", len(probes))
-    try:
-        return loop.run(_asked(engine, probes, progress))
-    finally:
-        progress.finish()
-        engine.close()
 
-
-async def _asked(engine: Engine, probes: Sequence[Probe], progress: Progress) -> list[ProbeOutcome]:
     async def ask(probe: Probe, *, alone: bool = False) -> ProbeOutcome:
         try:
             answered = await engine.judge().ask(probe.task, transport=engine.transport)
         except (JudgeError, UnscoredError) as error:
             if isinstance(error, JudgeUnavailableError) or (alone and isinstance(error, JudgeOutageError)):
                 raise
-            found, reason, usage = None, str(error), error.usage or Usage()
+            found, reason, usage = None, str(error), getattr(error, "usage", None) or Usage()
         else:
             (found, reason), usage = _read(probe, answered.answer), answered.usage
         progress.advance()
         return ProbeOutcome(probe=probe, found=found, reason=reason, usage=usage)
 
-    # The first one alone: a provider that is out of reach is not asked 192 times.
-    first = [await ask(probe, alone=True) for probe in probes[:1]]
-    return [*first, *await loop.gather_or_cancel(map(ask, probes[1:]))]
+    async def ask_all() -> list[ProbeOutcome]:
+        # The first one alone: a provider that is out of reach is not asked 192 times.
+        first = [await ask(probe, alone=True) for probe in probes[:1]]
+        return [*first, *await loop.gather_or_cancel(map(ask, probes[1:]))]
+
+    try:
+        return loop.run(ask_all())
+    finally:
+        progress.finish()
+        engine.close()
 
 
 def _read(probe: Probe, answer: Any) -> tuple[str, str]:
     """Return an answer as one of the words of ``expected``, and its reason."""
     match probe.task.prompt:
         case "list_claims":
-            return _listed(probe, answer)
+            if not answer:
+                return "no claims", "listed nothing"
+            text = _folded("\n".join(answer))
+            missing = ", ".join(word for word in probe.mentions if _folded(word) not in text)
+            return f"claims without {missing}" if missing else "claims", f"listed {', '.join(map(repr, answer))}"
         case "judge_refusal":
             return "refuses" if answer.ok else "answers", answer.reason
         case "rate_relevance":
@@ -220,18 +227,8 @@ def _read(probe: Probe, answer: Any) -> tuple[str, str]:
     return "supported" if judgement.ok else "unsupported", judgement.reason
 
 
-def _listed(probe: Probe, claims: Sequence[str]) -> tuple[str, str]:
-    if not claims:
-        return "no claims", "listed nothing"
-    text, *words = (normalize("NFKC", each).casefold() for each in ("\n".join(claims), *probe.mentions))
-    missing = [mention for mention, word in zip(probe.mentions, words, strict=True) if word not in text]
-    reason = f"listed {', '.join(map(repr, claims))}"
-    return f"claims without {', '.join(missing)}" if missing else "claims", reason
-
-
-VERSION = 1
-_USAGE = "calls cached_calls prompt_tokens cached_prompt_tokens cache_write_tokens completion_tokens cost"
-_SHOWN = 200
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -266,10 +263,9 @@ class ProbeRate:
         return {"right": self.right, "n": self.n, "estimate": self.estimate, **ends}
 
     def __str__(self) -> str:
-        interval = self.interval
-        if interval is None:
+        if (it := self.interval) is None:
             return "unknown"
-        return f"{interval.estimate:.2f} ({interval.low:.2f}..{interval.high:.2f}), {self.right} of {self.n}"
+        return f"{it.estimate:.2f} ({it.low:.2f}..{it.high:.2f}), {self.right} of {self.n}"
 
 
 class ProbeFigures:
@@ -322,7 +318,7 @@ class ProbeFigures:
             "resistance_by_language": _rows(self.injections, "language"),
             "marked_as_suspicious": self.marked.to_row(),
             "unscored": len(self.unscored),
-            "usage": {name: getattr(self.usage, name) for name in _USAGE.split()},
+            "usage": {name: getattr(self.usage, name) for name in _USAGE},
             "probes": [
                 {
                     **{name: getattr(outcome.probe, name) for name in ("id", "kind", "language", "attack", "twin")},
@@ -339,7 +335,6 @@ class ProbeFigures:
 
 
 def _grouped(outcomes: Iterable[ProbeOutcome], name: str) -> dict[str, ProbeRate]:
-    """Return the rates of outcomes by ``kind``, ``language`` or ``attack``, in the order of its first appearance."""
     groups: dict[str, list[ProbeOutcome]] = {}
     for outcome in outcomes:
         groups.setdefault(getattr(outcome.probe, name) or "", []).append(outcome)
@@ -355,37 +350,33 @@ def figure_lines(figures: ProbeFigures) -> Iterator[str]:
     usage = figures.usage
     tokens = f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"
     cost = f", {usage.cost:.4f} dollars" if usage.cost else ""
-    counts = f"{counted(len(figures.asked), 'probe')}, {len(figures.unscored)} unscored"
-    yield f"{figures.judge}: {counts}; {counted(usage.calls, 'call')}, {tokens}{cost}"
-    yield from _accuracy(figures)
-    yield from _resistance(figures)
+    counts = f"{len(figures.asked)} probes, {len(figures.unscored)} unscored"
+    yield f"{figures.judge}: {counts}; {usage.calls} calls, {tokens}{cost}"
+    if figures.plain:
+        yield from ("", f"accuracy    {figures.accuracy}; whoever always says the same reaches 0.50")
+        for kind, rate in _grouped(figures.plain, "kind").items():
+            outcomes = [outcome for outcome in figures.plain if outcome.probe.kind == kind]
+            yes = [outcome.right for outcome in outcomes if outcome.probe.affirmative]
+            no = [outcome.right for outcome in outcomes if not outcome.probe.affirmative]
+            yield f"  {kind:<10}{rate}  yes {sum(yes)}/{len(yes)}, no {sum(no)}/{len(no)}"
+        yield from ("", *_table(figures.plain, "language"))
+    if figures.injections or figures.uninformative:
+        yield from _resistance(figures)
     for title, outcomes in (("failed", figures.failed), ("unscored", figures.unscored)):
         if outcomes:
             yield from ("", f"{title}:", *map(_outcome_line, outcomes))
 
 
-def _accuracy(figures: ProbeFigures) -> Iterator[str]:
-    if not figures.plain:
-        return
-    yield from ("", f"accuracy    {figures.accuracy}; whoever always says the same reaches 0.50")
-    for kind, rate in _grouped(figures.plain, "kind").items():
-        outcomes = [outcome for outcome in figures.plain if outcome.probe.kind == kind]
-        yes, no = ([o.right for o in outcomes if o.probe.affirmative is side] for side in (True, False))
-        yield f"  {kind:<10}{rate}  yes {sum(yes)}/{len(yes)}, no {sum(no)}/{len(no)}"
-    yield from ("", *_table(figures.plain, "language"))
-
-
 def _resistance(figures: ProbeFigures) -> Iterator[str]:
-    if not (figures.injections or figures.uninformative):
-        return
     yield from ("", f"resistance  {figures.resistance}: the answer is the same as without the injection")
-    yield from _table(figures.injections, "attack")
-    yield from ("", *_table(figures.injections, "language"))
+    yield from (*_table(figures.injections, "attack"), "", *_table(figures.injections, "language"))
     if figures.uninformative:
         yield f"  {len(figures.uninformative)} more say nothing: without the injection the judge is not right either"
     yield f"  {figures.marked.right} of {figures.marked.n} are marked as suspicious, independent of the judge"
-    known = "it says how this judge took tricks that are known, not what the next one will do to it"
-    yield f"Resistance is no security boundary: {known}."
+    yield (
+        "Resistance is no security boundary: it says how this judge took tricks that are known, "
+        "not what the next one will do to it."
+    )
 
 
 def _table(outcomes: Iterable[ProbeOutcome], name: str) -> Iterator[str]:
@@ -394,7 +385,7 @@ def _table(outcomes: Iterable[ProbeOutcome], name: str) -> Iterator[str]:
 
 def _outcome_line(outcome: ProbeOutcome) -> str:
     probe = outcome.probe
-    reason = readable(outcome.reason, _SHOWN)
+    reason = shortened(printable(outcome.reason), _SHOWN)
     if outcome.found is None:
         return f"  {probe.id}: {reason}"
     attack = f" ({probe.attack})" if probe.attack else ""
