@@ -219,7 +219,10 @@ def assert_not_worse(
     table = results if isinstance(results, Evaluation) else _table(results)
     wanted = table.metrics if metric is None else (metric,)
     for name in wanted:
-        _check_margin(margin, table, name)
+        # No loss would be beyond a margin that is longer than the scale.
+        scale = table.scales.get(name) or scale_of(name)
+        if scale is not None and _fits(scale, (row.results[name] for row in table.rows if name in row.results)):
+            check_bound("margin", margin, metric=name, scale=(0.0, scale[1] - scale[0]))
     comparison = _against(table, baseline, wanted, confidence=confidence, skip_unscored=skip_unscored, vacuous=vacuous)
     lines = [line for compared in comparison.metrics.values() for line in _loss(compared, margin, inconclusive)]
     if lines and _decides(table):
@@ -251,8 +254,11 @@ def _against(
         vacuous=table.vacuous if vacuous is None else vacuous,
     )
     for compared in comparison.metrics.values():
-        if not skip_unscored:
-            _check_still_scored(table, compared)
+        lost = set(compared.unscored_here) - set(compared.unscored_there)
+        if lost and not skip_unscored:
+            reasons = {key_of(row.sample): row.unscored.get(compared.metric, "") for row in table.rows}
+            unscored = [(name, reasons[name]) for name in sorted(lost)]
+            raise UnscoredError("\n".join(explain_unscored(compared.metric, len(table.rows), unscored)))
         if compared.difference is None and (compared.vacuous_here or compared.vacuous_there):
             raise UnscoredError(str(compared))
         if compared.difference is None:
@@ -275,31 +281,12 @@ def _bound(
     raise ValueError(f"give {names[0]}= or {names[1]}=, the one bound to hold the scores against")
 
 
-def _check_margin(margin: float, table: Evaluation, metric: str) -> None:
-    """Raise ``ValueError`` for a margin longer than the scale of a metric: no loss would be beyond it."""
-    __tracebackhide__ = True
-    scale = table.scales.get(metric) or scale_of(metric)
-    if scale is not None and _fits(scale, (row.results[metric] for row in table.rows if metric in row.results)):
-        check_bound("margin", margin, metric=metric, scale=(0.0, scale[1] - scale[0]))
-
-
-def _check_still_scored(table: Evaluation, compared: MetricComparison) -> None:
-    __tracebackhide__ = True
-    lost = set(compared.unscored_here) - set(compared.unscored_there)
-    if lost:
-        reasons = {key_of(row.sample): row.unscored.get(compared.metric, "") for row in table.rows}
-        unscored = [(name, reasons[name]) for name in sorted(lost)]
-        raise UnscoredError("\n".join(explain_unscored(compared.metric, len(table.rows), unscored)))
-
-
 def _table(rows: object) -> Evaluation:
-    """Return rows as a table."""
     items = [*rows] if isinstance(rows, Iterable) else [rows]
     given = [row for row in items if isinstance(row, Row)]
     if len(given) < len(items):
         msg = "results must be an Evaluation or its rows: single scores do not say which samples they belong to"
-        msg += advice(rows)
-        raise TypeError(msg)
+        raise TypeError(msg + advice(rows))
     return Evaluation(metrics=_metrics_of(given), rows=tuple(given))
 
 
@@ -363,17 +350,6 @@ def _fits(scale: tuple[float, float], scores: Iterable[float]) -> bool:
     return all(scale[0] <= float(score) <= scale[1] for score in scores)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Given:
-    """Results as rows of the metric ``name``, the ``scale`` of their table and what it does with vacuous scores."""
-
-    name: str
-    rows: Sequence[ScoredRow]
-    scale: tuple[float, float] | None = None
-    vacuous: Vacuous = "skip"
-    decides: bool
-
-
 def _scored_set(
     results: Results,
     *,
@@ -389,14 +365,14 @@ def _scored_set(
     unless they are to be left out and there are others, and where no row had something to check.
     """
     __tracebackhide__ = True
-    given = _given(results, metric)
-    name, rows = given.name, given.rows
+    name, rows, decides = _rows_of(results, metric)
+    table = results if isinstance(results, Evaluation) else Evaluation(metrics=(), rows=())
     if clusters is not None:
         named = list(clusters)
         if len(named) != len(rows):
             raise ValueError(f"{len(named)} clusters for {len(rows)} results; give one for each, or none")
         rows = [replace(row, cluster=cluster) for row, cluster in zip(rows, named, strict=True)]
-    found = score_set(rows, given.vacuous if vacuous is None else vacuous)
+    found = score_set(rows, table.vacuous if vacuous is None else vacuous)
     if not found.counted and not found.vacuous:
         first = next((f"; the first: {row.reason}" for row in rows if row.reason), "")
         msg = f"none of {len(rows)} rows has a score{first}" if rows else "there are no rows"
@@ -408,38 +384,43 @@ def _scored_set(
         raise UnscoredError(explain_vacuous(name, len(found.vacuous)))
     return _ScoredSet(
         rows=found.counted,
-        scale=given.scale,
+        scale=table.scales.get(name),
         about={
             "metric": name,
             "clusters": whole_clusters(row.cluster for row in found.counted),
             "unscored": len(found.unscored),
             "vacuous": len(found.vacuous),
         },
-        decides=given.decides,
+        decides=decides,
     )
 
 
-def _given(results: Results, metric: str | None) -> _Given:
+def _rows_of(results: Results, metric: str | None) -> tuple[str, list[ScoredRow], bool]:
+    """Return the metric, its rows, and whether their scores decide."""
     if isinstance(results, (str, bytes, Mapping)) or not isinstance(results, (Evaluation, Iterable)):
         kind = f"{type(results).__name__}{advice(results)}"
         raise TypeError(f"results must be an Evaluation, its rows or a list of scores, not {kind}")
-    if isinstance(results, Evaluation):
-        name = _one_of(results.metrics, metric)
-        results.better_of(name)  # raises KeyError for a metric that was not evaluated
-        return _of_rows(name, results.rows, scale=results.scales.get(name), vacuous=results.vacuous)
-    items = list(results)
+    items: Sequence[object] = results.rows if isinstance(results, Evaluation) else list(results)
     rows = [item for item in items if isinstance(item, Row)]
-    if rows:
-        if len(rows) < len(items):
-            raise TypeError("results are partly rows and partly scores; give one or the other")
-        return _of_rows(_one_of(_metrics_of(rows), metric), rows)
-    given = [item for item in items if isinstance(item, MetricResult)]
-    names = tuple({result.metric: None for result in given})
-    return _Given(
-        name=_one_of(names, None) if len(names) > 1 else metric or (names[0] if names else "score"),
-        rows=[_of_score(f"results[{index}]", item) for index, item in enumerate(items)],
-        decides=all(result.decides for result in given),
-    )
+    if not rows and not isinstance(results, Evaluation):
+        given = [item for item in items if isinstance(item, MetricResult)]
+        names = tuple({result.metric: None for result in given})
+        name = _one_of(names, None) if len(names) > 1 else metric or (names[0] if names else "score")
+        scored = [_of_score(f"results[{index}]", item) for index, item in enumerate(items)]
+        return name, scored, all(result.decides for result in given)
+    if len(rows) < len(items):
+        raise TypeError("results are partly rows and partly scores; give one or the other")
+    name = _one_of(results.metrics if isinstance(results, Evaluation) else _metrics_of(rows), metric)
+    if isinstance(results, Evaluation):
+        results.better_of(name)  # raises KeyError for a metric that was not evaluated
+    scored = [
+        replace(
+            _of_score(key_of(row.sample), row.results.get(name), row.unscored.get(name, "it was not scored")),
+            cluster=cluster_of(row.sample),
+        )
+        for row in rows
+    ]
+    return name, scored, all(row.results[name].decides for row in rows if name in row.results)
 
 
 def _metrics_of(rows: Iterable[Row]) -> tuple[str, ...]:
@@ -451,21 +432,6 @@ def _one_of(names: tuple[str, ...], metric: str | None) -> str:
         msg = f"results are of several metrics, {', '.join(names)}: say which with metric=" if names else "no metrics"
         raise ValueError(msg)
     return names[0] if metric is None else metric
-
-
-def _of_rows(metric: str, rows: Sequence[Row], **table: Any) -> _Given:
-    return _Given(
-        name=metric,
-        rows=[
-            replace(
-                _of_score(key_of(row.sample), row.results.get(metric), row.unscored.get(metric, "it was not scored")),
-                cluster=cluster_of(row.sample),
-            )
-            for row in rows
-        ],
-        decides=all(row.results[metric].decides for row in rows if metric in row.results),
-        **table,
-    )
 
 
 def _of_score(name: str, item: object, missing: str = "it is None") -> ScoredRow:
@@ -515,7 +481,7 @@ def _read(path: Path, _changed: int, _size: int) -> Baseline:
         raise DocumentError(msg, file=path) from error
     if isinstance(data, dict) and "rows" in data:
         try:
-            return _baseline_of_table(data)
+            return Baseline(records=_records_of_table(load(_Table, data)))
         except (CodecError, TypeError) as error:
             raise DocumentError(str(error), file=path) from None  # it names the place; pydantic's frames add nothing
     if isinstance(data, dict) and "tests" in data:
@@ -548,21 +514,20 @@ class _Table:
     nouns: Mapping[str, str] = field(default_factory=dict)
 
 
-def _baseline_of_table(data: object) -> Baseline:
-    table = load(_Table, data)
-    rows = []
+def _records_of_table(table: _Table) -> dict[str, list[PlacedRecord]]:
+    rows, nouns = [], table.nouns
     for row in table.rows:
-        scores = {name: score for name, score in row.scores.items() if score is not None}
         results = {
             name: MetricResult(
                 score,
                 metric=name,
                 judge=row.judges.get(name),
                 vacuous=name in row.vacuous,
-                noun=table.nouns.get(name, NOUN),
+                noun=nouns.get(name, NOUN),
             )
-            for name, score in scores.items()
+            for name, score in row.scores.items()
+            if score is not None
         }
         rows.append(Row(sample=Sample.from_mapping(row.sample), results=results))
     evaluation = Evaluation(metrics=table.metrics, rows=tuple(rows), better=table.better)
-    return Baseline(records=compared_records(evaluation, unique=False))
+    return compared_records(evaluation, unique=False)

@@ -10,12 +10,13 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_ragmetrics.cache.transport import CachedTransport
+from pytest_ragmetrics.core.codec import dump
 from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
-from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.embedders.local import LocalEmbedder
 from pytest_ragmetrics.judges.local import LocalJudge
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.judges.context import Scoring
 
 _HEAD = ("metric", "samples", "requests", "cached", "prompt tokens", "cost")
-_TOTAL = "total"
 _EMBEDDINGS = "(embeddings)"
 _OTHERS = "(asked by no metric)"
 #: What the figures rest on.
@@ -136,10 +136,9 @@ class Forecast:
 
     def scored(self, test: str | None, scoring: Scoring) -> None:
         """Count what a scoring would take, and make its result decide nothing."""
-        outcome = scoring.outcome
         usage = scoring.usage
-        if hasattr(outcome, "decides"):
-            outcome.decides = False
+        if isinstance(scoring.outcome, MetricResult):
+            scoring.outcome.decides = False
         with self._turn:
             self.lines[scoring.metric].add(usage, samples=1)
             if test is not None:
@@ -164,8 +163,8 @@ class Forecast:
         crashed = [f"{lost} worker(s) crashed: what their tests would ask for is missing"] if lost else []
         if not self.lines:
             return ["dry run: no test scored anything", *crashed]
-        lines = [replace(self.lines[name]) for name in sorted(self.lines)]
-        rows = [_HEAD, *(line.cells(name) for name, line in zip(sorted(self.lines), lines, strict=True))]
+        lines = [self.lines[name] for name in sorted(self.lines)]
+        rows = [_HEAD, *(self.lines[name].cells(name) for name in sorted(self.lines))]
         others = replace(self.judged)
         for name in self.lines:
             if name != _EMBEDDINGS:
@@ -176,7 +175,7 @@ class Forecast:
         total = ForecastLine()
         for line in lines:
             total.join({**asdict(line), "samples": 0})
-        rows.append((_TOTAL, "", *total.cells("")[2:]))
+        rows.append(("total", "", *total.cells("")[2:]))
         return ["dry run:", *(line.rstrip() for line in text_table(rows)), *ASSUMPTIONS, *crashed]
 
 
@@ -211,18 +210,15 @@ class DryRun:
             return stored
         task: Any = request.asked
         try:
-            answer = await self._answer(task)
+            try:
+                answer = (await self._judge.ask(task)).answer
+            except JudgeError:
+                answer = _smallest_answer(task)
         except UnscoredError as error:
             error.usage = self._forecast.asked(key, _usage(request, (), batched=self._batched))
             raise
         usage = self._forecast.asked(key, _usage(request, answer, batched=self._batched))
         return Reply(answered=Answered(answer=answer, usage=usage))
-
-    async def _answer(self, task: Task[A]) -> A:
-        try:
-            return (await self._judge.ask(task)).answer
-        except JudgeError:
-            return _smallest_answer(task)
 
     def _vectors(self, request: EmbeddingRequest) -> npt.NDArray[np.float32]:
         """Return the vectors that are stored, or if one is missing vectors by rule."""
@@ -230,7 +226,15 @@ class DryRun:
 
         keyed, found = self._cache.find_vectors(request)
         missing = {key: text for key, text in keyed.items() if key not in found}
-        self._forecast.embedded(missing, len(request.texts), lambda texts: _embedding_usage(request, texts))
+
+        def usage(texts: Sequence[str]) -> Usage:
+            if not texts or (request.provider is not None and not request.provider.is_paid):
+                return Usage(cached_calls=1)
+            tokens = estimated_tokens(*texts)
+            cost = price(request.kind, request.model, tokens, 0, url=request.url)
+            return Usage(calls=1, prompt_tokens=tokens, cost=cost)
+
+        self._forecast.embedded(missing, len(request.texts), usage)
         if missing or not keyed:
             return self._embedder.embed(request.texts)
         keys = {text: key for key, text in keyed.items()}
@@ -239,19 +243,11 @@ class DryRun:
 
 def _usage(request: Request, answer: object, *, batched: bool) -> Usage:
     prompt = estimated_tokens(*request.texts, json.dumps(request.schema))
-    completion = estimated_tokens(json.dumps(answer, default=_plain, ensure_ascii=False))
+    completion = estimated_tokens(json.dumps(dump(answer), ensure_ascii=False))
     # No answer says yet which tier it had.
     tier = "batch" if batched else priced_tier(request.parameters.get(SERVICE_TIER))
     cost = price(request.kind, request.model, prompt, completion, tier=tier, url=request.url)
     return Usage(calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=cost)
-
-
-def _embedding_usage(request: EmbeddingRequest, texts: Sequence[str]) -> Usage:
-    """Return what one request for texts would take."""
-    if not texts or (request.provider is not None and not request.provider.is_paid):
-        return Usage(cached_calls=1)
-    tokens = estimated_tokens(*texts)
-    return Usage(calls=1, prompt_tokens=tokens, cost=price(request.kind, request.model, tokens, 0, url=request.url))
 
 
 def _smallest_answer(task: Task[A]) -> A:
@@ -282,7 +278,3 @@ def _smallest(schema: Mapping[str, Any], length: int, choice: int, number: int =
         size = 1 - abs(choice) if number else length
         return [_smallest(schema["items"], length, choice, position) for position in range(1, size + 1)]
     return {"string": f"{number}", "integer": number, "boolean": False}[kind]
-
-
-def _plain(value: object) -> object:
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)

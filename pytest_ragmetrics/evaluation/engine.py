@@ -7,15 +7,19 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING, Redact, key_of, redacted_json, request_row
+from pytest_ragmetrics.cache.remote import RemoteCache, RemoteMode, open_remote
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport, Mode
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.evaluation.dry_run import DryRun, Forecast
 from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.judges.batches.ledger import Ledger
+from pytest_ragmetrics.judges.batches.queue import Batching, BatchQueue, Noting
 from pytest_ragmetrics.judges.embedders.batches import Batches
 from pytest_ragmetrics.judges.embedders.embedder import Embedder, as_embedder
 from pytest_ragmetrics.judges.embedders.specs import make_embedder
@@ -27,11 +31,6 @@ from pytest_ragmetrics.judges.transports.breaker import CircuitBreakers, Probing
 from pytest_ragmetrics.judges.transports.budget import Budget, Budgeted
 from pytest_ragmetrics.judges.transports.prefixes import Prefixes
 from pytest_ragmetrics.judges.transports.values import WIDTH, Limiter, Providers, Repair, Transport, at_home
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.cache.remote import RemoteCache, RemoteMode
-    from pytest_ragmetrics.evaluation.dry_run import Forecast
-    from pytest_ragmetrics.judges.batches.queue import Batching, BatchQueue
 
 P = TypeVar("P")
 
@@ -101,7 +100,7 @@ class Engine:
         self.remote: RemoteCache | None = None
         if cache_url is not None and cassette is None and cache != "off" and forecast is None:
             # A batch takes hours, for which nobody should wait.
-            self.remote = _remote(cache_url, cache_url_mode, cache_secret, leases=batching is None)
+            self.remote = open_remote(cache_url, mode=cache_url_mode, secret=cache_secret, leases=batching is None)
         #: What holds requests back for batches, if they are wanted.
         self.queue: BatchQueue | None = None
         if batching is not None and forecast is None and cache == "auto" and cache_dir is not None:
@@ -122,9 +121,9 @@ class Engine:
         #: Where requests are sent.
         self.transport: Transport = self.cache
         if forecast is not None:
-            self.transport = _dry_run(self.cache, forecast, batched=batching is not None)
+            self.transport = DryRun(self.cache, forecast, batched=batching is not None)
         elif self.queue is not None and batching is not None:
-            self.transport = _noting(self.cache, batching.note)
+            self.transport = Noting(self.cache, batching.note)
 
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, or of the run; raise ``JudgeNotConfiguredError`` if there is none.
@@ -175,9 +174,6 @@ class Engine:
     def _queue(
         self, folder: Path, batching: Batching, salt: str, redact: Redact | None, budget: Budget | None
     ) -> BatchQueue:
-        from pytest_ragmetrics.judges.batches.ledger import Ledger
-        from pytest_ragmetrics.judges.batches.queue import BatchQueue
-
         remote, is_busy = self.remote, batching.is_busy
         if remote is not None:
             batching = replace(batching, is_busy=lambda: is_busy() or remote.is_busy)
@@ -222,24 +218,6 @@ class Engine:
         requests = [e.request for e in self._cassette.entries.values() if (e.task == EMBEDDING) is embedding]
         models = {f"{request['kind']}:{request['model']}" for request in requests}
         return models.pop() if len(models) == 1 else spec
-
-
-def _dry_run(cache: CachedTransport, forecast: Forecast, *, batched: bool) -> Transport:
-    from pytest_ragmetrics.evaluation.dry_run import DryRun
-
-    return DryRun(cache, forecast, batched=batched)
-
-
-def _remote(url: str, mode: RemoteMode, secret: str, *, leases: bool) -> RemoteCache:
-    from pytest_ragmetrics.cache.remote import open_remote
-
-    return open_remote(url, mode=mode, secret=secret, leases=leases)
-
-
-def _noting(cache: CachedTransport, note: Callable[[str], None]) -> Transport:
-    from pytest_ragmetrics.judges.batches.queue import Noting
-
-    return Noting(cache, note)
 
 
 def _never(_: object) -> NoReturn:

@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragmetrics.cache.folder import default_folder
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.core.errors import BudgetExceededError, JudgeError, optional
@@ -82,8 +83,6 @@ def score(
         scored = score(rows, {"faithfulness": 0.8}, judge="openai:gpt-5.4-mini", budget=20.0)
         scored.write_parquet("s3://scores/2026-11/")
     """
-    from pytest_ragmetrics.cache.folder import default_folder
-
     folder = Path(cache_dir or default_folder()).absolute()
     shared_cache()  # what is wrong with it is said here, and not by each worker
     chosen = bounded_metrics(metrics, judge=judge, embedder=embedder)

@@ -228,10 +228,7 @@ class Runner:
             if job.error is not None:
                 return Score(outcome=UnscoredError(job.error), span=(start, time.monotonic()))
             try:
-                with (
-                    context.changed(**changes),
-                    voting(metric, votes=job.votes, least=each.least, most=each.most),
-                ):
+                with context.changed(**changes), voting(metric, votes=job.votes, least=each.least, most=each.most):
                     outcome = await self._measured(metric, job.sample)
             except Exception as error:  # noqa: BLE001 - a sample that a metric cannot score harms no other
                 outcome = error
@@ -266,9 +263,9 @@ def unscored(metric: Metric, error: Exception) -> UnscoredError:
 
     It is a new one: an error refers to its frames and their memory.
     """
-    said = str(error)
-    is_told = isinstance(error, RagMetricsError) or said.startswith(f"{metric.name}: ")
-    reason = said if is_told else f"{metric.name}: {type(error).__name__}: {said}"
+    reason = str(error)
+    if not (isinstance(error, RagMetricsError) or reason.startswith(f"{metric.name}: ")):
+        reason = f"{metric.name}: {type(error).__name__}: {reason}"
     return UnscoredError(reason, usage=getattr(error, "usage", None))
 
 

@@ -30,7 +30,7 @@ from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.metrics.base import Metric, check_metrics
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
-from pytest_ragmetrics.runs.records import Record, TestRecord, record_of
+from pytest_ragmetrics.runs.records import TestRecord, record_of
 from pytest_ragmetrics.runs.wording.figures import counted
 
 if TYPE_CHECKING:
@@ -86,8 +86,15 @@ async def score_rows(
             yield Job(sample=row.sample or _EMPTY, metrics=metrics, votes=votes, error=error)
 
     def note(done: Done) -> None:
-        row = begun.popleft()
-        records = [_record(each, done) for each in metrics]
+        row, records = begun.popleft(), []
+        for bounded in metrics:
+            metric, found = bounded.metric, done.scores[bounded.metric.name].outcome
+            outcome = found if isinstance(found, MetricResult) else unscored(metric, found)
+            declared = bounded.check(outcome) if isinstance(outcome, MetricResult) else None
+            scoring = Scoring(
+                metric=metric.name, sample=done.sample, outcome=outcome, better=metric.better, declared=declared
+            )
+            records.append(record_of(scoring))
         take(scored_row(row.file, row.number, row.line, records))
 
     try:
@@ -96,15 +103,6 @@ async def score_rows(
             watch.check_judged()
     finally:
         runner.close()
-
-
-def _record(bounded: BoundedMetric, done: Done) -> Record:
-    metric, found = bounded.metric, done.scores[bounded.metric.name].outcome
-    outcome = found if isinstance(found, MetricResult) else unscored(metric, found)
-    declared = bounded.check(outcome) if isinstance(outcome, MetricResult) else None
-    return record_of(
-        Scoring(metric=metric.name, sample=done.sample, outcome=outcome, better=metric.better, declared=declared)
-    )
 
 
 @dataclass(kw_only=True, slots=True)
@@ -190,7 +188,14 @@ class Journal:
             again.append((next(rows, None), self._parsed(line)))
             if len(again) == _ASKED_AGAIN or _is_scored(again[-1][1]):
                 self._check_head(head)
-                self._pass_over(again)
+                for given, row in again:
+                    sample = (
+                        None if given is None else dump(given.sample or _EMPTY, text=lambda t: masked(encodable(t)))
+                    )
+                    if row["records"][0]["sample"] != sample:
+                        what = f"row {self.rows + 1} is not that of the files given now"
+                        raise ArgumentError(f"{self.path}: {what}; give the same files, or remove it to start over")
+                    self._count(row)
                 again, end = [], place
         if self.path.exists():
             # A killed process may have left a part of a line behind the last.
@@ -198,13 +203,6 @@ class Journal:
         self.earlier = self.rows
         self._stream = self.path.open("ab")
         return chain((given for given, _ in again if given is not None), rows)
-
-    def _pass_over(self, done: Iterable[tuple[LoggedRow | None, Any]]) -> None:
-        for given, row in done:
-            if given is None or row["records"][0]["sample"] != dump(given.sample or _EMPTY, text=_written):
-                what = f"row {self.rows + 1} is not that of the files given now"
-                raise ArgumentError(f"{self.path}: {what}; give the same files, or remove it to start over")
-            self._count(row)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Write a row that is JSON builtins."""
@@ -274,8 +272,3 @@ class Journal:
 
 def _is_scored(row: Any) -> bool:
     return all(record["score"] is not None for record in row["records"])
-
-
-def _written(text: str) -> str:
-    """Return a text as :func:`record_of` has it."""
-    return masked(encodable(text))

@@ -6,6 +6,7 @@ import json
 import platform
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import islice
@@ -49,21 +50,14 @@ COLUMNS: Mapping[str, type] = {
 
 def score_columns(test: TestRecord) -> dict[str, Any]:
     """Return the scores of a row as flat columns, ``METRIC_score`` and so on."""
-    return {f"{record.metric}_{name}": value for record in test.records for name, value in _columns(record).items()}
-
-
-def _columns(record: Record) -> dict[str, Any]:
-    is_scored = record.score is not None
-    values = (
-        record.score,
-        {"passed": True, "failed": False}.get(record.outcome),
-        record.reason if is_scored else None,
-        record.judge,
-        record.usage.cost,
-        record.vacuous if is_scored else None,
-        None if is_scored else record.reason,
-    )
-    return dict(zip(COLUMNS, values, strict=True))
+    columns: dict[str, Any] = {}
+    for record in test.records:
+        passed = {"passed": True, "failed": False}.get(record.outcome)
+        scored, unscored = (record.reason, None) if record.score is not None else (None, record.reason)
+        vacuous = None if record.score is None else record.vacuous
+        values = (record.score, passed, scored, record.judge, record.usage.cost, vacuous, unscored)
+        columns |= {f"{record.metric}_{name}": value for name, value in zip(COLUMNS, values, strict=True)}
+    return columns
 
 
 def load_scores(path: str | Path) -> Evaluation:
@@ -168,9 +162,11 @@ def read_scores(path: Path) -> Iterator[TestRecord]:
         raise DocumentError(f"scores are in files that end in {' or '.join(ENDINGS)}", file=path)
     number = 0
     try:
-        for line in _parquet_lines(path) if path.suffix == PARQUET else _lines(path):
-            number += 1
-            yield _row(json.loads(line))
+        is_parquet = path.suffix == PARQUET
+        with nullcontext(_parquet_lines(path)) if is_parquet else path.open(encoding="utf-8") as lines:
+            for line in lines:
+                number += 1
+                yield _row(json.loads(line))
     except OSError as error:
         raise DocumentError(error.strerror or str(error), file=path) from error
     except (CodecError, LookupError, ValueError, RecursionError) as error:
@@ -178,11 +174,6 @@ def read_scores(path: Path) -> Iterator[TestRecord]:
         raise DocumentError(msg, file=path) from error
     if not number:
         raise DocumentError("it has no rows; give a file that ragmetrics score wrote", file=path)
-
-
-def _lines(path: Path) -> Iterator[str]:
-    with path.open(encoding="utf-8") as stream:
-        yield from stream
 
 
 def _parquet_lines(path: Path) -> Iterator[str]:
@@ -210,23 +201,19 @@ def write_scores(path: Path, lines: Iterable[str], metrics: Sequence[str]) -> No
 
 def _write_parquet(part: Path, lines: Iterable[str], metrics: Sequence[str]) -> None:
     pq = _parquet(part)
+    import pyarrow as pa
+
     shape = arrow_schema(dict.fromkeys(("id", "user_input", "response"), str), metrics, {"row": str})
     waiting = iter(lines)
     with pq.ParquetWriter(part, shape, compression="zstd") as writer:
         while batch := list(islice(waiting, _ROWS_OF_BATCH)):
-            writer.write_batch(_batch(batch, shape))
-
-
-def _batch(lines: Sequence[str], shape: pa.Schema) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    rows = []
-    for line in lines:
-        row = _row(json.loads(line))
-        sample = row.records[0].sample
-        texts = {"id": sample.id, "user_input": sample.user_input, "response": sample.response, "row": line}
-        rows.append({**texts, **score_columns(row)})
-    return pa.RecordBatch.from_pylist(rows, schema=shape)
+            rows = []
+            for line in batch:
+                row = _row(json.loads(line))
+                sample = row.records[0].sample
+                texts = {"id": sample.id, "user_input": sample.user_input, "response": sample.response, "row": line}
+                rows.append({**texts, **score_columns(row)})
+            writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=shape))
 
 
 def arrow_schema(before: Mapping[str, type], metrics: Iterable[str], after: Mapping[str, type]) -> pa.Schema:

@@ -8,10 +8,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from pytest_ragmetrics.cache.remote import check_cache_url
 from pytest_ragmetrics.core import loop
-from pytest_ragmetrics.core.errors import (
-    RagMetricsError,
-)
+from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.files import affordable
 from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges import context
@@ -30,16 +29,10 @@ def shared_cache() -> dict[str, Any]:
     url, mode, secret = (os.environ.get(name, "").strip() for name in names)
     if not url:
         return {}
-    from pytest_ragmetrics.cache.remote import check_cache_url
-
     if mode not in ("", "read", "readwrite"):
         raise RagMetricsError(f"{names[1]}={mode}: write read or readwrite")
     try:
-        return {
-            "cache_url": check_cache_url(url),
-            "cache_url_mode": mode or "readwrite",
-            "cache_secret": secret,
-        }
+        return {"cache_url": check_cache_url(url), "cache_url_mode": mode or "readwrite", "cache_secret": secret}
     except ValueError as error:
         raise RagMetricsError(f"{names[0]}: {error}") from error
 

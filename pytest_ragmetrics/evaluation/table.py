@@ -21,6 +21,8 @@ from pytest_ragmetrics.core.errors import UnknownMetricError, UnscoredError, opt
 from pytest_ragmetrics.core.other_tools import TableNames
 from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult, Usage
 from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.evaluation.calibration.correction import corrected_mean
+from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import check_number
 from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of
@@ -29,15 +31,12 @@ from pytest_ragmetrics.runs.tables import compare_tables
 from pytest_ragmetrics.runs.wording.comparisons import TableComparison
 from pytest_ragmetrics.runs.wording.failures import explain_vacuous
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
-from pytest_ragmetrics.stats.intervals import whole_clusters
+from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, goodness, score_set, standing
 from pytest_ragmetrics.text.unicode import shortened
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
-    from pytest_ragmetrics.stats.intervals import Interval
 
 # Rows of a printed table, and characters of their ids and questions: at least, and in a notebook.
 _SHOWN = 10
@@ -145,12 +144,21 @@ class Evaluation(TableNames):
 
     def _cells(self, width: int) -> list[list[str]]:
         """Return the cells of a table: the means, and the worst rows with so many characters of id and question."""
+
+        def cell(entry: ScoredRow) -> str:
+            state = standing(entry, self.vacuous)
+            return score_text(entry.score) if state == "counted" and entry.score is not None else state
+
         stats = [*self.stats().values()]
         means = ["-" if found.mean is None else score_text(found.mean) for found in stats]
         left_out = [(word, [getattr(found, field) for found in stats]) for word, field in _LEFT_OUT.items()]
         counts = [[word, *map(str, numbers)] for word, numbers in left_out if any(numbers)]
-        shown = [(row, [_entry(row, metric) for metric in self.metrics]) for row in self.worst(_SHOWN)]
-        rows = [[readable(_title(row.sample), width), *map(self._cell, entries)] for row, entries in shown]
+        shown = self.worst(_SHOWN)
+        titles = (": ".join(filter(None, (row.sample.id, row.sample.user_input))) for row in shown)
+        rows = [
+            [readable(title, width), *(cell(_entry(row, metric)) for metric in self.metrics)]
+            for title, row in zip(titles, shown, strict=True)
+        ]
         more = [[line, *("" for _ in self.metrics)] for line in and_more(len(self.rows), shown=_SHOWN, indent="")]
         count = counted(len(self.rows), "row")
         if counts:
@@ -166,16 +174,8 @@ class Evaluation(TableNames):
         found = self.stats().items()
         return [readable(f"{name}: unscored{self._first_reason(name)}") for name, it in found if it.unscored]
 
-    def _cell(self, entry: ScoredRow) -> str:
-        state = standing(entry, self.vacuous)
-        return score_text(entry.score) if state == "counted" and entry.score is not None else state
-
     def overall(
-        self,
-        weights: Mapping[str, float] | None = None,
-        *,
-        skip_unscored: bool = False,
-        vacuous: Vacuous | None = None,
+        self, weights: Mapping[str, float] | None = None, *, skip_unscored: bool = False, vacuous: Vacuous | None = None
     ) -> float:
         """Return the weighted mean of the metrics' means, each brought to 0..1 with 1 the best.
 
@@ -198,21 +198,16 @@ class Evaluation(TableNames):
         total = sum(weighted.values())
         if not total:
             raise ValueError(f"weights must name a metric with a weight above 0; there are {', '.join(self.metrics)}")
-        return (
-            sum(
-                weight * self._share(metric, self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous))
-                for metric, weight in weighted.items()
-                if weight
-            )
-            / total
-        )
-
-    def _share(self, metric: str, score: float) -> float:
-        low, high = self.scales.get(metric, (0.0, 1.0))
-        if not (math.isfinite(low) and math.isfinite(high)):
-            msg = f"{metric} has a scale from {low:g} to {high:g}, which has no share: leave it out of weights"
-            raise ValueError(msg)
-        return goodness(score, (low, high), self.better_of(metric))
+        shares = []
+        for metric, weight in weighted.items():
+            if weight:
+                mean = self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous)
+                low, high = self.scales.get(metric, (0.0, 1.0))
+                if not (math.isfinite(low) and math.isfinite(high)):
+                    msg = f"{metric} has a scale from {low:g} to {high:g}, which has no share: leave it out of weights"
+                    raise ValueError(msg)
+                shares.append(weight * goodness(mean, (low, high), self.better_of(metric)))
+        return sum(shares) / total
 
     def corrected_mean(
         self,
@@ -246,13 +241,11 @@ class Evaluation(TableNames):
         >>> round(table.corrected_mean("brevity", tpr=0.9, tnr=0.7, threshold=0.5).estimate, 3)
         0.833
         """
-        from pytest_ragmetrics.evaluation.calibration.correction import corrected_mean
-
         self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous)  # raises where there is no mean
         if threshold is not None:
             check_bound("threshold", threshold, metric=metric, scale=self._scale(metric))
-        chosen, both = self._vacuous(vacuous), zip(self.rows, self._entries(metric), strict=True)
-        rows = [row for row, entry in both if standing(entry, chosen) == "counted"]
+        chosen = vacuous or self.vacuous
+        rows = [row for row in self.rows if standing(_entry(row, metric), chosen) == "counted"]
         return corrected_mean(
             metric,
             [row.results[metric] for row in rows],
@@ -297,28 +290,23 @@ class Evaluation(TableNames):
         the top of their scale. Rows with nothing to check come last.
         """
         names = (metric,) if metric is not None else self.metrics
-        columns = {name: self._entries(name) for name in names}
         signs = {name: -1.0 if self.better_of(name) == "lower" else 1.0 for name in names}
         tops = {name: sum(self.scales.get(name, (0.0, 1.0))) if signs[name] < 0 else 0.0 for name in names}
 
-        def goodness(index: int) -> tuple[bool, float]:
-            found = {name: column[index] for name, column in columns.items()}
-            is_scored = all(entry.score is not None for entry in found.values())
+        def order(row: Row) -> tuple[bool, float]:
+            entries = {name: _entry(row, name) for name in names}
+            is_scored = all(entry.score is not None for entry in entries.values())
             scores = [
                 tops[name] + signs[name] * (entry.score or 0.0)
-                for name, entry in found.items()
+                for name, entry in entries.items()
                 if standing(entry, self.vacuous) == "counted"
             ]
             return is_scored, fmean(scores) if scores else math.inf if is_scored else -math.inf
 
-        order = sorted(range(len(self.rows)), key=goodness)
-        return tuple(self.rows[index] for index in order[:n])
+        return tuple(sorted(self.rows, key=order)[:n])
 
     def failures(
-        self,
-        min: float | Mapping[str, float] | None = None,
-        *,
-        max: float | Mapping[str, float] | None = None,
+        self, min: float | Mapping[str, float] | None = None, *, max: float | Mapping[str, float] | None = None
     ) -> tuple[Row, ...]:
         """Return the rows with a score below ``min`` or above ``max``, or without a score that one of them is for.
 
@@ -359,7 +347,7 @@ class Evaluation(TableNames):
           unchanged: 2
         """
         here, there = compared_records(self), compared_records(other)
-        return compare_tables(here, there, confidence=confidence, vacuous=self._vacuous(vacuous))
+        return compare_tables(here, there, confidence=confidence, vacuous=self.vacuous if vacuous is None else vacuous)
 
     def to_json(self, file: str | Path | None = None) -> str:
         """Return the table as JSON text, and write it to a file if one is named.
@@ -437,15 +425,12 @@ class Evaluation(TableNames):
         scores = [row.results[metric].value for row in self.rows if metric in row.results]
         return scale if scale is not None and all(scale[0] <= score <= scale[1] for score in scores) else None
 
-    def _vacuous(self, given: Vacuous | None) -> Vacuous:
-        return self.vacuous if given is None else given
-
     def _entries(self, metric: str) -> list[ScoredRow]:
         self._check(metric)
         return [_entry(row, metric) for row in self.rows]
 
     def _score_set(self, metric: str, vacuous: Vacuous | None) -> ScoreSet[ScoredRow]:
-        return score_set(self._entries(metric), self._vacuous(vacuous))
+        return score_set(self._entries(metric), self.vacuous if vacuous is None else vacuous)
 
     def _check(self, metric: str) -> None:
         if metric not in self.metrics:
@@ -489,11 +474,6 @@ def compared_records(
             )
             placed.append(PlacedRecord(test="", number=number, record=record, name=key))
     return found
-
-
-def _title(sample: Sample) -> str:
-    """Return the id and the question of a sample, as far as it has them."""
-    return ": ".join(text for text in (sample.id, sample.user_input) if text)
 
 
 def _entry(row: Row, metric: str) -> ScoredRow:

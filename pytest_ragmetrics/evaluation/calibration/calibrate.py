@@ -118,11 +118,7 @@ def calibrate(
 
 
 def _scored(
-    table: Evaluation,
-    labelled: Sequence[ReadLabel],
-    metric: str,
-    scale: LabelScale,
-    group_field: str | None,
+    table: Evaluation, labelled: Sequence[ReadLabel], metric: str, scale: LabelScale, group_field: str | None
 ) -> tuple[list[LabelledRow], tuple[tuple[str, str], ...]]:
     """Return the labelled rows with a score, and the names and reasons of the others; raise if no row has a score."""
     rows, unscored = [], []
@@ -206,13 +202,16 @@ def rag_calibrated(
     __tracebackhide__ = True
     check_number("min_kappa", min_kappa, -1, 1)
     check_choice("by", by, get_args(DecidedBy))
+    ends: Any = label_scale
+    if not isinstance(ends, (tuple, list)) or len(ends) != 2:  # noqa: PLR2004 - the worst and the best
+        raise ValueError(f"label_scale must be the worst and the best label, such as (0, 1), not {ends!r}")
     found = calibrate(
         metric,
         labels,
         judge=judge,
         embedder=embedder,
         threshold=threshold,
-        label_scale=_label_scale(label_field, label_scale, good_from),
+        label_scale=LabelScale(field=label_field, low=ends[0], high=ends[1], good_from=good_from),
         group_field=group_field,
         base=base,
         limit=limit,
@@ -225,9 +224,3 @@ def rag_calibrated(
     if faults and found.decides:
         raise AssertionError("\n".join([*faults, *calibration_lines(found, worst=_WORST)]))
     return found
-
-
-def _label_scale(field: str, ends: Any, good_from: float | None) -> LabelScale:
-    if not isinstance(ends, (tuple, list)) or len(ends) != 2:  # noqa: PLR2004 - the worst and the best
-        raise ValueError(f"label_scale must be the worst and the best label, such as (0, 1), not {ends!r}")
-    return LabelScale(field=field, low=ends[0], high=ends[1], good_from=good_from)

@@ -114,13 +114,11 @@ def draw_weights(labellings: Sequence[Labelling | None]) -> list[float | None] |
         last = next(number for number in range(len(places) + 1) if number + 1 not in places)
         reached[queue], limits[queue] = last, places[last].following if last else None
     return [
-        None if found is None or found.place > reached[found.queue] else _inverse(found.weight, limits[found.queue])
+        None
+        if found is None or found.place > reached[found.queue]
+        else max(1.0, (limits[found.queue] or 0.0) / found.weight)
         for found in labellings
     ]
-
-
-def _inverse(weight: float, limit: float | None) -> float:
-    return 1.0 if limit is None else max(1.0, limit / weight)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

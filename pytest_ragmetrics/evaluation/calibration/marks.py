@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pytest_ragmetrics.core.codec import CodecError, load
 from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.datasets.reading import check_limit, read_raws, selected
-from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns, DatasetRow, Raw, identified
+from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns, DatasetRow, identified
 from pytest_ragmetrics.stats.intervals import Interval, rate_interval
 
 #: The field that tells a mark from a labelled answer.
@@ -24,7 +24,7 @@ FIELD = "finding"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mark:
-    """What a reader said of a verdict: whether the ``judge``, which found it ``ok`` or not, is right."""
+    """What a reader marked at a verdict: whether the ``judge``, which found it ``ok`` or not, is right."""
 
     id: str
     metric: str
@@ -64,20 +64,16 @@ def read_labelled(
     answers = []
     for raw in raws:
         if isinstance(raw.values, Mapping) and FIELD in raw.values and not raw.fault:
-            mark = _mark(raw, file)
+            try:
+                mark = load(Mark, raw.values, place="mark")
+            except CodecError as error:
+                msg = f"a mark has id, metric, finding, ok and label, as the page of a report saves it: {error}"
+                raise DatasetError(msg, file=file, line=raw.line) from error
             marks[mark.id, mark.metric, mark.judge, mark.finding, mark.ok] = mark
         else:
             answers.append(raw)
     rows = selected(identified(answers, file), where=None, limit=limit) if answers else ()
     return rows, tuple(marks.values())
-
-
-def _mark(raw: Raw, file: str | None) -> Mark:
-    try:
-        return load(Mark, raw.values, place="mark")
-    except CodecError as error:
-        msg = f"a mark has id, metric, finding, ok and label, as the page of a report saves it: {error}"
-        raise DatasetError(msg, file=file, line=raw.line) from error
 
 
 def marked_verdicts(marks: Iterable[Mark], metric: str) -> list[MarkedVerdicts]:

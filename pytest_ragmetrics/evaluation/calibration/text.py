@@ -46,6 +46,11 @@ class FigureLine(NamedTuple):
 
 def calibration_lines(calibration: Calibration, *, worst: int = SHOWN) -> list[str]:
     """Return the whole calibration as lines: the figures, the suggestion, the curve, and the worst disagreements."""
+    curve = []
+    for found in calibration.figures.reliability:
+        rate = f"{found.good.estimate:4.0%} ({found.good.low:.0%}..{found.good.high:.0%})"
+        bar = "#" * round(found.good.estimate * _BAR)
+        curve.append(f"  {found.low:4.2f}..{found.high:4.2f}  {found.n:5}  {rate:<18} {bar}".rstrip())
     return [
         headline(calibration),
         *(f"  {line}" for line in left_out(calibration)),
@@ -54,7 +59,7 @@ def calibration_lines(calibration: Calibration, *, worst: int = SHOWN) -> list[s
         *_confusion(calibration),
         *suggestion_lines(calibration),
         "score, answers, and how many of them people found good:",
-        *_reliability(calibration),
+        *curve,
         *disagreement_lines(calibration, worst=worst),
     ]
 
@@ -251,10 +256,3 @@ def _confusion(calibration: Calibration) -> list[str]:
         f"  people: good {passed_good}  {failed_good}",
         f"          bad  {passed_bad}  {failed_bad}",
     ]
-
-
-def _reliability(calibration: Calibration) -> Iterator[str]:
-    for found in calibration.figures.reliability:
-        bar = "#" * round(found.good.estimate * _BAR)
-        rate = f"{found.good.estimate:4.0%} ({found.good.low:.0%}..{found.good.high:.0%})"
-        yield f"  {found.low:4.2f}..{found.high:4.2f}  {found.n:5}  {rate:<18} {bar}".rstrip()
