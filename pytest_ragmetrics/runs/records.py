@@ -308,24 +308,21 @@ def held_to_bounds(tests: Iterable[TestRecord]) -> tuple[TestRecord, ...]:
         for record in test.records:
             if record.threshold is not None:
                 known.setdefault((function_name(test.id), record.metric), set()).add(record.threshold)
-    return tuple(_held_to_bounds(test, known) if _ended_early(test) else test for test in tests)
 
-
-def _ended_early(test: TestRecord) -> bool:
-    return test.outcome in ("failed", "error", "xfailed") and any(it.outcome == "measured" for it in test.records)
-
-
-def _held_to_bounds(test: TestRecord, known: Mapping[tuple[str, str], set[Threshold]]) -> TestRecord:
-    records = []
-    for record in test.records:
+    def held(test: TestRecord, record: Record) -> Record:
         thresholds = known.get((function_name(test.id), record.metric), set())
-        if record.outcome == "measured" and record.score is not None and len(thresholds) == 1:
-            (threshold,) = thresholds
-            outcome: RecordOutcome = "passed" if is_met(record.score, threshold) else "failed"
-            records.append(replace(record, outcome=outcome, threshold=threshold, asserted=False))
-        else:
-            records.append(record)
-    return replace(test, records=tuple(records))
+        if record.outcome != "measured" or record.score is None or len(thresholds) != 1:
+            return record
+        (threshold,) = thresholds
+        outcome: RecordOutcome = "passed" if is_met(record.score, threshold) else "failed"
+        return replace(record, outcome=outcome, threshold=threshold, asserted=False)
+
+    return tuple(
+        replace(test, records=tuple(held(test, record) for record in test.records))
+        if test.outcome in ("failed", "error", "xfailed")
+        else test
+        for test in tests
+    )
 
 
 def is_met(score: float, threshold: Threshold) -> bool:
@@ -392,7 +389,12 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
         used=scoring.part or (result is not None and result.used),
         rule=scoring.rule,
     )
-    if _is_to_look_into(record):
+    if (
+        record.outcome in ("failed", "unscored")
+        or any(verdict.suspicious for verdict in record.verdicts)
+        or len(set(record.samples)) > 1
+        or record.disagreements
+    ):
         # The order in which they ended is chance.
         exchanges = sorted(scoring.exchanges, key=lambda it: (it.vote, it.task, it.prompt, it.judge or ""))
         record = replace(record, exchanges=tuple(exchanges))
@@ -420,17 +422,11 @@ def _shown(record: Record, redact: Callable[[str], str] | None) -> Record:
     text = _safe if redact is None else lambda text: _safe(redact(encodable(text)))
     plain: Record = _plain(record, text)
     response = plain.sample.response or ""
-    verdicts = tuple([_with_right_offsets(verdict, response) for verdict in plain.verdicts])
-    return plain if verdicts == plain.verdicts else replace(plain, verdicts=verdicts)
-
-
-def _is_to_look_into(record: Record) -> bool:
-    return (
-        record.outcome in ("failed", "unscored")
-        or any(verdict.suspicious for verdict in record.verdicts)
-        or len(set(record.samples)) > 1
-        or bool(record.disagreements)
+    verdicts = tuple(
+        it if it.start is None or response[it.start : it.end] == it.text else replace(it, start=None, end=None)
+        for it in plain.verdicts
     )
+    return plain if verdicts == plain.verdicts else replace(plain, verdicts=verdicts)
 
 
 # The texts of a sample are in the records of all its metrics.
@@ -474,14 +470,7 @@ def _plain(value: Any, text: Callable[[str], str]) -> Any:
 
 @cache
 def _fields_of(kind: type) -> tuple[str, ...]:
-    """Return the names of the fields of a dataclass, none of another class."""
     return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
-
-
-def _with_right_offsets(verdict: Verdict, response: str) -> Verdict:
-    if verdict.start is None or response[verdict.start : verdict.end] == verdict.text:
-        return verdict
-    return replace(verdict, start=None, end=None)
 
 
 def render_json(document: Document) -> str:

@@ -12,13 +12,7 @@ from types import MappingProxyType
 
 from pytest_ragmetrics.runs.compare import Obstacle, PlacedRecord, TestChange, cluster_of, pair_records, score_of
 from pytest_ragmetrics.runs.records import function_name, known_scale
-from pytest_ragmetrics.runs.wording.comparisons import (
-    FEWEST,
-    LEAST_SHARE,
-    MetricComparison,
-    RowChange,
-    TableComparison,
-)
+from pytest_ragmetrics.runs.wording.comparisons import FEWEST, LEAST_SHARE, MetricComparison, RowChange, TableComparison
 from pytest_ragmetrics.runs.wording.figures import agreeing, counted, silence_text
 from pytest_ragmetrics.stats.drop import Drop, drops
 from pytest_ragmetrics.stats.intervals import Decision, whole_clusters

@@ -195,12 +195,12 @@ def text_table(rows: Sequence[Sequence[str]], *, width: int | None = None, left:
         if not texts[widest] or widths[widest] <= _NARROWEST:
             break
         widths[widest] -= 1
-    return ["  ".join(_cell(*cell) for cell in zip(row, widths, range(-left, len(row)), strict=False)) for row in rows]
 
+    def cell(text: str, width: int, place: int) -> str:
+        shown = text if len(text) <= width else f"{text[: width - 1]}…"
+        return shown.ljust(width) if place < 0 else shown.rjust(width)
 
-def _cell(text: str, width: int, place: int) -> str:
-    shown = text if len(text) <= width else f"{text[: width - 1]}…"
-    return shown.ljust(width) if place < 0 else shown.rjust(width)
+    return ["  ".join(cell(*each) for each in zip(row, widths, range(-left, len(row)), strict=False)) for row in rows]
 
 
 def usage_text(usage: Usage, *, cost: str | None = None, saved: str | None = None) -> str:
@@ -260,7 +260,7 @@ def cost_text(cost: float | None) -> str:
     return f"${cost:,.{decimals}f}"
 
 
-#: The kinds of verdicts that are in no count, said of one and of several.
+#: The kinds of verdicts that are in no count, for one and for several.
 _UNCOUNTED: Mapping[VerdictKind, tuple[str, str]] = {
     "quotes the question": ("quotes the question", "quote the question"),
     "allowed": ("is allowed", "are allowed"),
@@ -287,10 +287,8 @@ def describe_votes(samples: Sequence[float], votes: int, *, unscored: int = 0) -
     """
     if not samples or votes <= 1:
         return ""
-    single = ", ".join(f"{sample:.2f}" for sample in samples[:_VOTES_SHOWN]) + (
-        ", ..." if len(samples) > _VOTES_SHOWN else ""
-    )
-    mean = f"mean of {len(samples)} {'votes' if len(samples) > 1 else 'vote'} ({single})"
+    single = [f"{sample:.2f}" for sample in samples[:_VOTES_SHOWN]] + ["..."] * (len(samples) > _VOTES_SHOWN)
+    mean = f"mean of {counted(len(samples), 'vote')} ({', '.join(single)})"
     if len(samples) == votes:
         return mean
     state = f"{unscored} of {votes} votes unscored" if unscored else f"{len(samples)} of {votes} votes asked"

@@ -116,8 +116,8 @@ def outcome_of(document: Document) -> str:
     counts = Counter(status_of(test) for test in document.tests if test.gate is None)
     gates = [test for test in document.tests if test.gate is not None]
     failed = sum(status_of(test) in WRONG for test in gates)
-    said = f", {failed:,} of {counted(len(gates), 'gate')} failed" if failed else ""
-    return headline(counts, gates=said, cut_short=is_cut_short(document.run))
+    text = f", {failed:,} of {counted(len(gates), 'gate')} failed" if failed else ""
+    return headline(counts, gates=text, cut_short=is_cut_short(document.run))
 
 
 def headline(counts: Mapping[Status, int], *, gates: str = "", cut_short: bool = False) -> str:
@@ -130,26 +130,23 @@ def headline(counts: Mapping[Status, int], *, gates: str = "", cut_short: bool =
     >>> headline({"passed": 12}, cut_short=True)
     'All 12 tests passed, then the run stopped early'
     """
-    return f"{_outcome(counts)}{gates}{', then the run stopped early' if cut_short else ''}"
-
-
-def _outcome(counts: Mapping[Status, int]) -> str:
     total = sum(counts.values())
-    if not total:
-        return "No test was recorded"
+    of_all = f" of {counted(total, 'test')}"
     wrong = [status for status in WRONG if counts.get(status)]
+    parts = [
+        f"{counts[status]:,}{of_all if [status] == wrong[:1] else ''} {_DID[status][counts[status] != 1]}"
+        for status in wrong or _FINE
+        if counts.get(status)
+    ]
     if wrong:
-        first, *others = wrong
-        start = f"{counts[first]:,} of {counted(total, 'test')} {_did(first, counts[first])}"
-        return ", ".join([start, *(f"{counts[status]:,} {_did(status, counts[status])}" for status in others)])
-    if counts.get("passed", 0) == total:
-        return f"All {total:,} tests passed" if total > 1 else "The test passed"
-    words = [status for status in _FINE if counts.get(status)]
-    return "No test fell short: " + ", ".join(f"{counts[status]:,} {_did(status, counts[status])}" for status in words)
-
-
-def _did(status: Status, number: int) -> str:
-    return _DID[status][number != 1]
+        text = ", ".join(parts)
+    elif not total:
+        text = "No test was recorded"
+    elif counts.get("passed", 0) == total:
+        text = f"All {total:,} tests passed" if total > 1 else "The test passed"
+    else:
+        text = f"No test fell short: {', '.join(parts)}"
+    return f"{text}{gates}{', then the run stopped early' if cut_short else ''}"
 
 
 _NAMED = 3
