@@ -11,13 +11,12 @@ from pytest_ragmetrics.runs.compare import judging_changes
 from pytest_ragmetrics.runs.records import Document, Judging, RunRecord, Setting, TestRecord, held_to_bounds, position
 from pytest_ragmetrics.runs.revision import short_commit
 from pytest_ragmetrics.runs.wording.figures import agreeing, counted, named
+from pytest_ragmetrics.runs.wording.runs import by_metric
 
 #: Exit statuses of pytest from the best to the worst; a shard without tests (5) does not count.
 _STATUSES = (5, 0, 1, 2, 4, 3)
 #: Where a run comes from: what shards have in common.
 _ORIGIN = ("project", "branch", "message", "author", "ci", "ci_number", "repository", "folder", "selection")
-
-
 #: Returns the record of an undecided gate as one run over all tests would have left it; ``None`` without all of them.
 Decide: TypeAlias = (
     "Callable[[TestRecord, Sequence[TestRecord], Document | None, Mapping[str, Judging]], TestRecord | None]"
@@ -52,7 +51,10 @@ def merge_documents(
         if before.gate is None:
             repeated[test.id] = repeated.get(test.id, False) or before.outcome != test.outcome
     runs = [document.run for document in documents]
-    decided = {} if decide is None else _decided_gates(tests, baseline, _judging(runs), decide)
+    ordered, judging = sorted(tests.values(), key=position), _judging(runs)
+    undecided = [] if decide is None else [test for test in ordered if _is_undecided(test)]
+    found = (decide(test, ordered, baseline, judging) for test in undecided if decide is not None)
+    decided = {test.id: test for test in found if test is not None}
     merged = held_to_bounds(sorted({**tests, **decided}.values(), key=position))
     status = max((run.exit_status for run in runs), key=_badness)
     if any(test.outcome == "failed" for test in decided.values()):
@@ -63,6 +65,11 @@ def merge_documents(
 
 def _merged_run(runs: Sequence[RunRecord], status: int, notes: tuple[str, ...]) -> RunRecord:
     """Return what runs have in common, the earliest first; the exit status and the notes are of all together."""
+
+    def setting(name: str) -> Setting:
+        values = [run.settings.get(name) for run in runs]
+        return values[0] if len(set(map(repr, values))) == 1 else _joined(map(str, values))
+
     return RunRecord(
         started=runs[0].started,
         duration=round(sum(run.duration for run in runs), 3),
@@ -70,7 +77,7 @@ def _merged_run(runs: Sequence[RunRecord], status: int, notes: tuple[str, ...]) 
         python=_joined(run.python for run in runs),
         pytest=_joined(run.pytest for run in runs),
         ragmetrics=_joined(run.ragmetrics for run in runs),
-        settings={name: _setting(name, runs) for run in runs for name in run.settings},
+        settings={name: setting(name) for run in runs for name in run.settings},
         notes=notes,
         **{name: _only(getattr(run, name) for run in runs) for name in _ORIGIN},
         commit=_only(run.commit.removesuffix("+") for run in runs)
@@ -92,23 +99,8 @@ def waiting_gates(tests: Iterable[TestRecord]) -> dict[str, str]:
     return {it.id: it.gate.inconclusive for it in tests if it.gate and it.gate.regression and _is_undecided(it)}
 
 
-def _decided_gates(
-    tests: Mapping[str, TestRecord], baseline: Document | None, judging: Mapping[str, Judging], decide: Decide
-) -> dict[str, TestRecord]:
-    """Return the gates that can be decided now, because all tests of their sets are there."""
-    undecided = [test for test in tests.values() if _is_undecided(test)]
-    ordered = sorted(tests.values(), key=position)
-    decided = (decide(test, ordered, baseline, judging) for test in undecided)
-    return {test.id: test for test in decided if test is not None}
-
-
 def _badness(status: int) -> int:
     return _STATUSES.index(status) if status in _STATUSES else len(_STATUSES)
-
-
-def _setting(name: str, runs: Sequence[RunRecord]) -> Setting:
-    values = [run.settings.get(name) for run in runs]
-    return values[0] if len(set(map(repr, values))) == 1 else _joined(map(str, values))
 
 
 def _only(texts: Iterable[str]) -> str:
@@ -152,18 +144,16 @@ def _notes(
     if waiting := len(waiting_gates(tests)):
         which = f"{counted(waiting, 'regression gate')} {agreeing(waiting, 'is')} not decided"
         yield f"{which}: that takes all tests of the set, and --baseline=FILE"
-    for what, values in (
-        ("version of pytest-ragmetrics", {run.ragmetrics for run in runs}),
-        ("judge", {str(run.settings.get("judge")) for run in runs}),
-        ("commit", {short_commit(run.commit.removesuffix("+")) or "unknown" for run in runs}),
-        ("embedder", {str(run.settings.get("embedder")) for run in runs}),
-    ):
+    differing = {
+        "the runs differ in their version of pytest-ragmetrics": {run.ragmetrics for run in runs},
+        "the runs differ in their judge": {str(run.settings.get("judge")) for run in runs},
+        "the runs differ in their commit": {short_commit(run.commit.removesuffix("+")) or "unknown" for run in runs},
+        "the runs differ in their embedder": {str(run.settings.get("embedder")) for run in runs},
+    }
+    for metric, records in by_metric(record for test in tests for record in test.records).items():
+        differing[f"{named(metric)} was scored by different judges"] = {
+            it.judge for it in records if it.judge is not None
+        }
+    for what, values in differing.items():
         if len(values) > 1:
-            yield f"the runs differ in their {what}: {', '.join(map(named, sorted(values)))}"
-    judges: dict[str, set[str]] = {}
-    for record in (record for test in tests for record in test.records):
-        if record.judge is not None:
-            judges.setdefault(record.metric, set()).add(record.judge)
-    for metric, names in sorted(judges.items()):
-        if len(names) > 1:
-            yield f"{named(metric)} was scored by different judges: {', '.join(map(named, sorted(names)))}"
+            yield f"{what}: {', '.join(map(named, sorted(values)))}"

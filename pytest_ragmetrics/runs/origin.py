@@ -63,9 +63,9 @@ def origin_parts(run: RunRecord) -> Iterator[tuple[str, str]]:
     if found.branch:
         yield f"branch {found.branch}", ""
     if found.commit:
-        said = f' "{shortened(found.message, _MESSAGE)}"' if found.message else ""
+        message = f' "{shortened(found.message, _MESSAGE)}"' if found.message else ""
         author = f" by {found.author}" if found.author else ""
-        yield f"commit {found.commit}{said}{author}", found.commit_link
+        yield f"commit {found.commit}{message}{author}", found.commit_link
     if found.ci:
         yield found.ci, found.ci_link
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -21,78 +23,48 @@ from pytest_ragmetrics.text.unicode import printable, shortened
 
 # The first that names the commit or its run is the one that is running; of a field the first template that is complete.
 # A branch of a pull request comes first, a run before its job: that is the same in all shards.
-_PROVIDERS: tuple[Mapping[str, Sequence[str]], ...] = (
-    {  # GitHub Actions; Gitea and Forgejo have the same names
-        "commit": ["{GITHUB_SHA}"],
-        "branch": ["{GITHUB_HEAD_REF}", "{GITHUB_REF_NAME}"],
-        "ci": ["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"],
-        "ci_number": ["{GITHUB_RUN_NUMBER}"],
-        "repository": ["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}"],
-    },
-    {  # GitLab; Woodpecker has most of these
-        "commit": ["{CI_COMMIT_SHA}"],
-        "branch": ["{CI_MERGE_REQUEST_SOURCE_BRANCH_NAME}", "{CI_COMMIT_REF_NAME}", "{CI_COMMIT_BRANCH}"],
-        "message": ["{CI_COMMIT_TITLE}", "{CI_COMMIT_MESSAGE}"],
-        "author": ["{CI_COMMIT_AUTHOR}"],
-        "ci": ["{CI_PIPELINE_URL}"],
-        "ci_number": ["{CI_PIPELINE_IID}", "{CI_PIPELINE_NUMBER}"],
-        "repository": ["{CI_PROJECT_URL}", "{CI_REPO_URL}"],
-    },
-    {  # Azure Pipelines
-        "commit": ["{BUILD_SOURCEVERSION}"],
-        "branch": ["{SYSTEM_PULLREQUEST_SOURCEBRANCH}", "{BUILD_SOURCEBRANCH}", "{BUILD_SOURCEBRANCHNAME}"],
-        "message": ["{BUILD_SOURCEVERSIONMESSAGE}"],
-        "ci": ["{SYSTEM_COLLECTIONURI}{SYSTEM_TEAMPROJECT}/_build/results?buildId={BUILD_BUILDID}"],
-        "ci_number": ["{BUILD_BUILDNUMBER}"],
-        "repository": ["{BUILD_REPOSITORY_URI}"],
-    },
-    {  # Bitbucket Pipelines
-        "commit": ["{BITBUCKET_COMMIT}"],
-        "branch": ["{BITBUCKET_BRANCH}"],
-        "ci": ["{BITBUCKET_GIT_HTTP_ORIGIN}/pipelines/results/{BITBUCKET_BUILD_NUMBER}"],
-        "ci_number": ["{BITBUCKET_BUILD_NUMBER}"],
-        "repository": ["{BITBUCKET_GIT_HTTP_ORIGIN}"],
-    },
-    {  # Buildkite
-        "commit": ["{BUILDKITE_COMMIT}"],
-        "branch": ["{BUILDKITE_BRANCH}"],
-        "message": ["{BUILDKITE_MESSAGE}"],
-        "author": ["{BUILDKITE_BUILD_AUTHOR}"],
-        "ci": ["{BUILDKITE_BUILD_URL}"],
-        "ci_number": ["{BUILDKITE_BUILD_NUMBER}"],
-        "repository": ["{BUILDKITE_REPO}"],
-    },
-    {  # CircleCI
-        "commit": ["{CIRCLE_SHA1}"],
-        "branch": ["{CIRCLE_BRANCH}"],
-        "ci": ["{CIRCLE_BUILD_URL}"],
-        "ci_number": ["{CIRCLE_BUILD_NUM}"],
-        "repository": ["{CIRCLE_REPOSITORY_URL}"],
-    },
-    {  # Travis
-        "commit": ["{TRAVIS_COMMIT}"],
-        "branch": ["{TRAVIS_PULL_REQUEST_BRANCH}", "{TRAVIS_BRANCH}"],
-        "message": ["{TRAVIS_COMMIT_MESSAGE}"],
-        "ci": ["{TRAVIS_BUILD_WEB_URL}"],
-        "ci_number": ["{TRAVIS_BUILD_NUMBER}"],
-    },
-    {  # AWS CodeBuild
-        "commit": ["{CODEBUILD_RESOLVED_SOURCE_VERSION}"],
-        "branch": ["{CODEBUILD_WEBHOOK_HEAD_REF}"],
-        "ci": ["{CODEBUILD_BUILD_URL}"],
-        "ci_number": ["{CODEBUILD_BUILD_NUMBER}"],
-        "repository": ["{CODEBUILD_SOURCE_REPO_URL}"],
-    },
-    {  # Jenkins, whose names are the most general
-        "commit": ["{GIT_COMMIT}"],
-        "branch": ["{CHANGE_BRANCH}", "{GIT_BRANCH}", "{BRANCH_NAME}"],
-        "author": ["{CHANGE_AUTHOR_DISPLAY_NAME}"],
-        "message": ["{CHANGE_TITLE}"],
-        "ci": ["{BUILD_URL}"],
-        "ci_number": ["{BUILD_NUMBER}"],
-        "repository": ["{GIT_URL}"],
-    },
-)
+_PROVIDERS = """
+GitHub Actions; Gitea and Forgejo have the same names
+    commit={GITHUB_SHA} branch={GITHUB_HEAD_REF} branch={GITHUB_REF_NAME} ci_number={GITHUB_RUN_NUMBER}
+    ci={GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}
+    repository={GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}
+
+GitLab; Woodpecker has most of these
+    commit={CI_COMMIT_SHA} branch={CI_MERGE_REQUEST_SOURCE_BRANCH_NAME} branch={CI_COMMIT_REF_NAME}
+    branch={CI_COMMIT_BRANCH} message={CI_COMMIT_TITLE} message={CI_COMMIT_MESSAGE} author={CI_COMMIT_AUTHOR}
+    ci={CI_PIPELINE_URL} ci_number={CI_PIPELINE_IID} ci_number={CI_PIPELINE_NUMBER}
+    repository={CI_PROJECT_URL} repository={CI_REPO_URL}
+
+Azure Pipelines
+    commit={BUILD_SOURCEVERSION} branch={SYSTEM_PULLREQUEST_SOURCEBRANCH} branch={BUILD_SOURCEBRANCH}
+    branch={BUILD_SOURCEBRANCHNAME} message={BUILD_SOURCEVERSIONMESSAGE} ci_number={BUILD_BUILDNUMBER}
+    ci={SYSTEM_COLLECTIONURI}{SYSTEM_TEAMPROJECT}/_build/results?buildId={BUILD_BUILDID}
+    repository={BUILD_REPOSITORY_URI}
+
+Bitbucket Pipelines
+    commit={BITBUCKET_COMMIT} branch={BITBUCKET_BRANCH} ci_number={BITBUCKET_BUILD_NUMBER}
+    ci={BITBUCKET_GIT_HTTP_ORIGIN}/pipelines/results/{BITBUCKET_BUILD_NUMBER} repository={BITBUCKET_GIT_HTTP_ORIGIN}
+
+Buildkite
+    commit={BUILDKITE_COMMIT} branch={BUILDKITE_BRANCH} message={BUILDKITE_MESSAGE} author={BUILDKITE_BUILD_AUTHOR}
+    ci={BUILDKITE_BUILD_URL} ci_number={BUILDKITE_BUILD_NUMBER} repository={BUILDKITE_REPO}
+
+CircleCI
+    commit={CIRCLE_SHA1} branch={CIRCLE_BRANCH} ci={CIRCLE_BUILD_URL} ci_number={CIRCLE_BUILD_NUM}
+    repository={CIRCLE_REPOSITORY_URL}
+
+Travis
+    commit={TRAVIS_COMMIT} branch={TRAVIS_PULL_REQUEST_BRANCH} branch={TRAVIS_BRANCH} message={TRAVIS_COMMIT_MESSAGE}
+    ci={TRAVIS_BUILD_WEB_URL} ci_number={TRAVIS_BUILD_NUMBER}
+
+AWS CodeBuild
+    commit={CODEBUILD_RESOLVED_SOURCE_VERSION} branch={CODEBUILD_WEBHOOK_HEAD_REF} ci={CODEBUILD_BUILD_URL}
+    ci_number={CODEBUILD_BUILD_NUMBER} repository={CODEBUILD_SOURCE_REPO_URL}
+
+Jenkins, whose names are the most general
+    commit={GIT_COMMIT} branch={CHANGE_BRANCH} branch={GIT_BRANCH} branch={BRANCH_NAME} message={CHANGE_TITLE}
+    author={CHANGE_AUTHOR_DISPLAY_NAME} ci={BUILD_URL} ci_number={BUILD_NUMBER} repository={GIT_URL}
+"""
 _DIGITS = 12
 _NO_COMMIT = "no commit"
 _TIME_LIMIT = 5.0
@@ -122,32 +94,35 @@ def origin_of(root: Path, *, title: str = "", redact: Callable[[str], str] = str
         checked_out = {"commit": commit, "branch": branch if branch != "HEAD" else "", "folder": folder.strip("/")}
         found = checked_out | found
         if _HASH.fullmatch(found["commit"]) and not {"message", "author"} <= found.keys():
-            said = git("rev-list", "-1", "--encoding=UTF-8", "--format=%an%n%s", found["commit"]).split("\n")
-            found = dict(zip(("author", "message"), said[1:3], strict=False)) | found
+            texts = git("rev-list", "-1", "--encoding=UTF-8", "--format=%an%n%s", found["commit"]).split("\n")
+            found = dict(zip(("author", "message"), texts[1:3], strict=False)) | found
         found.setdefault("repository", git("ls-remote", "--get-url"))
         if git("status", "--porcelain", "--untracked-files=no", "--", "."):
             found["commit"] += "+"
     found["repository"] = repository_link(found.get("repository", ""))
     found["ci"] = web_link(found.get("ci", ""))
     found["project"] = title or _project_name(root, found)
-    texts = {name: shortened(printable(masked(redact(printable(text)))), _LENGTH) for name, text in found.items()}
-    return {name: text for name, text in texts.items() if text}
+    shown = {name: shortened(printable(masked(redact(printable(text)))), _LENGTH) for name, text in found.items()}
+    return {name: text for name, text in shown.items() if text}
 
 
 def _variables() -> dict[str, str]:
-    """Return what the CI says of itself and of the commit."""
+    """Return what the variables of the CI say of its run and of the commit."""
     known = {name: text.strip() for name, text in os.environ.items() if text.strip()}
-    for provider in _PROVIDERS:
+    for provider in _PROVIDERS.split("\n\n"):
         found: dict[str, str] = {}
-        for field, templates in provider.items():
-            for template in templates:
-                with suppress(KeyError):
-                    found.setdefault(field, template.format_map(known))
+        for field, template in re.findall(r"(\w+)=(\S+)", provider):
+            with suppress(KeyError):
+                found.setdefault(field, template.format_map(known))
         if found.get("commit") == "HEAD":
             del found["commit"]  # Buildkite, where a build was started without a commit
         if not {"commit", "ci"} & found.keys():
             continue
-        found |= _pull_request(known.get("GITHUB_EVENT_PATH", ""))
+        # The commit of a pull request on GitHub is a merge that nobody wrote.
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            request: Any = json.loads(Path(known["GITHUB_EVENT_PATH"]).read_text("utf-8"))["pull_request"]
+            texts = {"message": request["title"], "author": request["user"]["login"]}
+            found |= {name: text for name, text in texts.items() if isinstance(text, str)}
         if "branch" in found:
             found["branch"] = re.sub(r"\A(?:refs/(?:heads|tags)/|origin/)", "", found["branch"])
         if "message" in found:
@@ -158,19 +133,8 @@ def _variables() -> dict[str, str]:
     return {}
 
 
-def _pull_request(event: str) -> dict[str, str]:
-    """Return title and author of the pull request of an event of GitHub: its commit is a merge that nobody wrote."""
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        request: Any = json.loads(Path(event).read_text("utf-8"))["pull_request"]
-        found = {"message": request["title"], "author": request["user"]["login"]}
-        return {name: text for name, text in found.items() if isinstance(text, str)}
-    return {}
-
-
 def _git(root: Path, *arguments: str) -> str:
     """Return what git says of a folder without the last line end, "" where it cannot, or is slow."""
-    import subprocess
-
     command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(  # noqa: S603 - a fixed command
@@ -182,8 +146,6 @@ def _git(root: Path, *arguments: str) -> str:
 
 def _project_name(root: Path, found: Mapping[str, str]) -> str:
     """Return the name in pyproject.toml, else that of the repository, or of the folder if it is a part of one."""
-    from importlib import import_module
-
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")  # which pytest needs
     with suppress(OSError, ValueError, LookupError, TypeError):
         name = toml.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["name"]
@@ -238,7 +200,7 @@ def short_commit(commit: str) -> str:
     return commit[:_SHOWN_DIGITS] + ("+" if commit.endswith("+") else "")
 
 
-# How a host is told: by its name, else by the form of the link to its CI run. A commit, and a line in a file of it.
+# A host is known by its name, else by the form of the link to its CI run. A commit, and a line in a file of it.
 _HOSTS: Sequence[tuple[str, str, str]] = (
     (r"//[^/]*gitlab|/-/", "/-/commit/{commit}", "/-/blob/{commit}/{file}#L{line}"),
     (r"//[^/]*bitbucket\.org", "/commits/{commit}", "/src/{commit}/{file}#lines-{line}"),

@@ -91,7 +91,7 @@ def compare_metric(
     silenced = [(key, [float(state == "counted") for state in states[key]]) for key in found]
     known = {pair.old.key for pair in pairs if pair.old is not None and pair.new is not None}
     functions = {function_name(old.test) for old, *_ in common.values()}
-    asked = dict.fromkeys(it.key for it in there if not functions or function_name(it.test) in functions)
+    before = dict.fromkeys(it.key for it in there if not functions or function_name(it.test) in functions)
     nowhere = sum(state == ("unscored", "unscored") for state in states.values())
     changes = dict.fromkeys(f"{why} since the baseline" for key in found for why in both[key][2].get("rules", ()))
     scale = next((it.record.scale for it in (*here, *there) if it.record.scale and it.record.score is not None), None)
@@ -106,14 +106,14 @@ def compare_metric(
         difference=difference_of(rows, scale, confidence=confidence) if rows else None,
         rows=rows,
         only_here=tuple(dict.fromkeys(it.key for it in here if it.key not in common)),
-        only_there=tuple(key for key in asked if key not in known),
+        only_there=tuple(key for key in before if key not in known),
         unscored_here=listed("unscored", 0),
         unscored_there=listed("unscored", 1),
         vacuous_here=listed("vacuous", 0),
         vacuous_there=listed("vacuous", 1),
         rewritten=rewritten,
-        silenced=tuple(_row(key, both[key][1], before, after) for key, (after, before) in silenced if before != after),
-        doubts=(*_doubts(partial, len(rewritten), found=len(found), asked=len(asked) - nowhere), *changes),
+        silenced=tuple(_row(key, both[key][1], old, new) for key, (new, old) in silenced if old != new),
+        doubts=(*_doubts(partial, len(rewritten), found=len(found), total=len(before) - nowhere), *changes),
     )
 
 
@@ -156,13 +156,13 @@ def _check_comparable(
             )
 
 
-def _doubts(partial: str, rewritten: int, *, found: int, asked: int) -> Iterator[str]:
-    """Yield why a comparison decides nothing: of ``asked`` rows of the baseline ``found`` are scored in both runs."""
+def _doubts(partial: str, rewritten: int, *, found: int, total: int) -> Iterator[str]:
+    """Yield why a comparison decides nothing: of ``total`` rows of the baseline ``found`` are scored in both runs."""
     if partial:
         yield f"the baseline is not whole ({partial})"
-    if found < LEAST_SHARE * asked:
+    if found < LEAST_SHARE * total:
         others = f", {rewritten} ask another question under the same id" if rewritten else ""
-        yield f"{found} of the {counted(asked, 'row')} of the baseline can be compared, fewer than 80 %{others}"
+        yield f"{found} of the {counted(total, 'row')} of the baseline can be compared, fewer than 80 %{others}"
     elif found < FEWEST:
         yield f"{counted(found, 'row')} {agreeing(found, 'is')} compared, and {FEWEST} are the least"
 

@@ -6,18 +6,18 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.core.result import Nearest, ThresholdCheck, Verdict, WordChange
+from pytest_ragmetrics.core.result import ThresholdCheck, Verdict, WordChange
 from pytest_ragmetrics.runs.records import Record, natural_order, result_of
 from pytest_ragmetrics.runs.wording.failures import failed_verdicts, held_line
 from pytest_ragmetrics.runs.wording.figures import SHOWN, and_more, named, quoted, readable
 from pytest_ragmetrics.runs.wording.runs import errors_in, gist
 
-# How many characters a line has of an error, and of what is said about a piece.
+# How many characters a line has of an error, and of the reason of a piece.
 _MORE, _REASON = 160, 100
 _CHANGES_SHOWN = 4
 _PLACES_SHOWN = 4
 _LINES_SHOWN = 2 * SHOWN
-# How many characters may be said again.
+# How many characters are repeated in full.
 _REPEATED = 40
 # What pytest writes on where an error passed: "tests/test_bot.py:12: KeyError".
 _PLACE = re.compile(r"^(?!E )([^\s>][^\n]*?):(\d+): ", re.MULTILINE)
@@ -69,12 +69,12 @@ def digest(failures: Iterable[Failure]) -> list[str]:
 
     A line on a test has the line of its file, its name, and per metric the score, the bound and the reason; below it
     is a line on each piece that failed, with its place in the response, the place in the contexts to look at and the
-    words that differ. Another error has its message and the places that it passed. What was said of one test is not
-    said again of others.
+    words that differ. Another error has its message and the places that it passed. Others that failed alike refer to
+    the first test with these lines.
     """
     listed = sorted(failures, key=lambda it: (it.file, it.line or 0, natural_order(it.test)))
     rows = {failure.test.partition("[")[2].removesuffix("]") for failure in listed}
-    said: dict[tuple[str, ...], Failure] = {}
+    first_of: dict[tuple[str, ...], Failure] = {}
     lines: list[str] = []
     for last, failure in zip([None, *listed], listed, strict=False):
         if last is None or failure.file != last.file:
@@ -82,7 +82,7 @@ def digest(failures: Iterable[Failure]) -> list[str]:
         head = failure.head(last)
         for block in _blocks(failure, rows):
             first, *rest = block
-            before = said.setdefault(tuple(block), failure)
+            before = first_of.setdefault(tuple(block), failure)
             if before is not failure and len("".join(block)) > _REPEATED:
                 first, rest = f"as {before.name if before.file == failure.file else named(before.test)}", []
             lines += [f"{head} {first}", *(f" {line}" for line in rest)]
@@ -96,28 +96,29 @@ def _blocks(failure: Failure, rows: Container[str]) -> Iterator[list[str]]:
     for record in failure.records:
         if record.outcome in ("failed", "unscored"):
             yield _record_lines(record)
-    if not any(_says(error, record) for record in failure.records):
-        lines = _error_lines(error, rows)
-        lines += [f"from {readable(gist(cause))}" for cause in causes[:1]]
-        places = _places(failure)
-        lines[0] += f" at {', '.join(places[-_PLACES_SHOWN:])}" if places else ""
-        yield lines
-
-
-def _places(failure: Failure) -> list[str]:
-    """Return the places that an error passed in code that may be mended, but for the line of its test."""
+    # The error of a score is among its lines already.
+    text = " ".join(_ERROR_LINE.sub(r"\1", error).split())
+    if any(
+        " ".join((record.reason or "").split()) in text
+        if record.outcome == "unscored"
+        else record.outcome == "failed" and held_line(result_of(record), _check(record)) in text
+        for record in failure.records
+    ):
+        return
+    texts = [match[1] or "" for match in _ERROR_LINE.finditer(error)]
+    # Of a gate on rows that failed themselves the others are left.
+    texts = texts or [line for line in error.splitlines() if not ((row := _ROW.match(line)) and row[1] in rows)]
+    texts = [text for text in texts if text.strip() and not _WHERE.match(text.strip())] or ["failed"]
+    lines = [readable(texts[0]), *(readable(text, _MORE) for text in texts[1:_LINES_SHOWN])]
+    lines += and_more(len(texts), shown=_LINES_SHOWN, indent="")
+    lines += [f"from {readable(gist(cause))}" for cause in causes[:1]]
+    # The places that it passed in code that may be mended, but for the line of its test.
     found = [place for place in _PLACE.findall(failure.message) if not _INSTALLED.search(place[0])]
     here = (failure.file, str(failure.line_of_error))
-    places = (f"line {line}" if path == failure.file else f"{named(path)}:{line}" for path, line in found)
-    return [text for text, place in dict(zip(places, found, strict=True)).items() if place != here]
-
-
-def _says(error: str, record: Record) -> bool:
-    """Tell whether an error is that of a score, and not one of the code around it."""
-    text = " ".join(_ERROR_LINE.sub(r"\1", error).split())
-    if record.outcome == "unscored":
-        return " ".join((record.reason or "").split()) in text
-    return record.outcome == "failed" and held_line(result_of(record), _check(record)) in text
+    names = {f"line {line}" if path == failure.file else f"{named(path)}:{line}": (path, line) for path, line in found}
+    places = [name for name, place in names.items() if place != here]
+    lines[0] += f" at {', '.join(places[-_PLACES_SHOWN:])}" if places else ""
+    yield lines
 
 
 def _check(record: Record) -> ThresholdCheck | None:
@@ -143,29 +144,16 @@ def _verdict_text(verdict: Verdict, complaint: str) -> str:
     place = f" response[{verdict.start}:{verdict.end}]" if verdict.start is not None else ""
     notes = [" suspicious"] if verdict.suspicious else []
     changes = [] if verdict.nearest is None else [it for it in verdict.nearest.changes if it.kind != "same"]
-    if verdict.nearest is not None:
-        notes.append(_nearest_text(verdict.nearest, changes))
+    if (near := verdict.nearest) is not None:
+        texts = [_change_text(change) for change in changes[:_CHANGES_SHOWN]]
+        texts += [f"{len(changes) - _CHANGES_SHOWN} more"] if len(changes) > _CHANGES_SHOWN else []
+        end = f": {', '.join(texts)}" if texts else f"[{near.start}:{near.end}]"
+        notes.append(f" contexts[{near.context}]{end}")
     if verdict.reason and not changes and not verdict.reason.endswith(complaint):
         notes.append(f": {readable(verdict.reason, _REASON)}")
     return f"{quoted(verdict.text)}{place}{''.join(notes)}"
 
 
-def _nearest_text(nearest: Nearest, changes: Sequence[WordChange]) -> str:
-    rest = [f"{len(changes) - _CHANGES_SHOWN} more"] if len(changes) > _CHANGES_SHOWN else []
-    texts = [_change_text(change) for change in changes[:_CHANGES_SHOWN]]
-    place = f"contexts[{nearest.context}]"
-    return f" {place}: {', '.join([*texts, *rest])}" if texts else f" {place}[{nearest.start}:{nearest.end}]"
-
-
 def _change_text(change: WordChange) -> str:
-    said, source = readable(change.said, _REASON), readable(change.source, _REASON)
-    return {"replaced": f"{said} -> {source}", "added": f"+{said}"}.get(change.kind, f"-{source}")
-
-
-def _error_lines(error: str, rows: Container[str]) -> list[str]:
-    """Return the lines of an error; those of a gate on ``rows``, which failed themselves, are left out."""
-    texts = [match[1] or "" for match in _ERROR_LINE.finditer(error)]
-    texts = texts or [line for line in error.splitlines() if not ((row := _ROW.match(line)) and row[1] in rows)]
-    texts = [text for text in texts if text.strip() and not _WHERE.match(text.strip())] or ["failed"]
-    lines = [readable(texts[0]), *(readable(text, _MORE) for text in texts[1:_LINES_SHOWN])]
-    return lines + and_more(len(texts), shown=_LINES_SHOWN, indent="")
+    response, source = readable(change.said, _REASON), readable(change.source, _REASON)
+    return {"replaced": f"{response} -> {source}", "added": f"+{response}"}.get(change.kind, f"-{source}")

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.core.result import MetricResult, ThresholdCheck, Verdict, WordChange
-from pytest_ragmetrics.core.sample import Message, Sample, is_conversation, read_messages
+from pytest_ragmetrics.core.result import MetricResult, ThresholdCheck, Verdict
+from pytest_ragmetrics.core.sample import Sample, is_conversation, read_messages
 from pytest_ragmetrics.runs.records import Record, StopRecord
 from pytest_ragmetrics.runs.wording.figures import (
     CONTRARY,
@@ -90,31 +90,26 @@ def explain_row(sample: Sample, *, longest: int | None = None) -> list[str]:
     given = sample.metadata.get("messages")
     messages = read_messages(given) if is_conversation(given) else ()
     limit = longest or _LONGEST
-    lines = _turn_lines(messages, longest or SHORT) if messages else _text_lines("question", sample.user_input, limit)
-    if not messages or sample.response != messages[-1].text:
-        lines += _text_lines("answer", sample.response, limit)
-    lines += _text_lines("reference", sample.reference, limit)
-    contexts = sample.retrieved_contexts
-    lines += [
-        f"contexts[{index}]: {quoted(text, longest or SHORT)}"
-        for index, text in enumerate((contexts or ())[:_CONTEXTS_SHOWN])
-    ]
-    if contexts is not None and len(contexts) > _CONTEXTS_SHOWN:
-        lines.append(f"... and {counted(len(contexts) - _CONTEXTS_SHOWN, 'more context')}")
-    return [*lines, "contexts: none"] if contexts is not None and not contexts else lines
-
-
-def _text_lines(name: str, text: str | None, limit: int) -> list[str]:
-    return [] if text is None else [f"{name}: {quoted(text, limit)}"]
-
-
-def _turn_lines(messages: Sequence[Message], limit: int) -> list[str]:
     earlier = len(messages) - _TURNS_SHOWN
     lines = [f"{counted(earlier, 'earlier turn')}, then"] if earlier > 0 else []
     for message in messages[-_TURNS_SHOWN:]:
         calls = f" calls {', '.join(named(call.name) for call in message.tool_calls)}" if message.tool_calls else ""
-        lines.append(f"{message.role}{calls}: {quoted(message.text, limit)}")
-    return lines
+        lines.append(f"{message.role}{calls}: {quoted(message.text, longest or SHORT)}")
+    is_shown = bool(messages) and sample.response == messages[-1].text
+    texts = {
+        "question": None if messages else sample.user_input,
+        "answer": None if is_shown else sample.response,
+        "reference": sample.reference,
+    }
+    lines += [f"{name}: {quoted(text, limit)}" for name, text in texts.items() if text is not None]
+    contexts = sample.retrieved_contexts
+    if contexts is None:
+        return lines
+    shown = enumerate(contexts[:_CONTEXTS_SHOWN])
+    lines += [f"contexts[{index}]: {quoted(text, longest or SHORT)}" for index, text in shown]
+    if len(contexts) > _CONTEXTS_SHOWN:
+        lines.append(f"... and {counted(len(contexts) - _CONTEXTS_SHOWN, 'more context')}")
+    return lines if contexts else [*lines, "contexts: none"]
 
 
 def explain_comparison(operator: str, left: object, right: object) -> list[str] | None:
@@ -192,16 +187,18 @@ def _verdict_lines(verdict: Verdict, complaint: str) -> Iterator[str]:
         near = verdict.nearest
         place = f"contexts[{near.context}][{near.start}:{near.end}], {near.similarity:.0%} alike"
         yield f"    nearest: {quoted(near.text)} ({place})"
-        texts = [_change_text(change) for change in near.changes if change.kind != "same"]
+        texts = [
+            f"{quoted(it.said)} where the source has {quoted(it.source)}"
+            if it.kind == "replaced"
+            else f"adds {quoted(it.said)}"
+            if it.kind == "added"
+            else f"leaves out {quoted(it.source)}"
+            for it in near.changes
+            if it.kind != "same"
+        ]
         if texts:
             rest = f"; and {len(texts) - _CHANGES_SHOWN} more" if len(texts) > _CHANGES_SHOWN else ""
             yield f"    differs: {'; '.join(texts[:_CHANGES_SHOWN])}{rest}"
-
-
-def _change_text(change: WordChange) -> str:
-    if change.kind == "replaced":
-        return f"{quoted(change.said)} where the source has {quoted(change.source)}"
-    return f"adds {quoted(change.said)}" if change.kind == "added" else f"leaves out {quoted(change.source)}"
 
 
 def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = (), stop: Sequence[str] = ()) -> list[str]:
@@ -291,8 +288,8 @@ def explain_not_worse(
     """
     lines = comparison.lines()
     doubts = "; ".join(comparison.doubts)
-    said = f"inconclusive: {doubts}" if doubts else INCONCLUSIVE if outcome == "inconclusive" else outcome
-    lines[0] += f", margin {margin:g}: {said}"
+    text = f"inconclusive: {doubts}" if doubts else INCONCLUSIVE if outcome == "inconclusive" else outcome
+    lines[0] += f", margin {margin:g}: {text}"
     if doubts:
         lines.insert(1, f"  {anew}")
     elif outcome == "inconclusive" and comparison.difference is not None:
@@ -302,11 +299,11 @@ def explain_not_worse(
         # Rounded up, so that a margin of as much holds.
         most = math.ceil(most * 1000) / 1000 if math.isfinite(most) else most
         confidence = f"with {interval.confidence * 100:g} % confidence it is at most {most:g} worse"
-        lines.insert(1, f"  {settling if more else ''}{confidence}{_asked(comparison, margin)}")
+        lines.insert(1, f"  {settling if more else ''}{confidence}{_needed_rows(comparison, margin)}")
     return lines
 
 
-def _asked(comparison: MetricComparison, margin: float) -> str:
+def _needed_rows(comparison: MetricComparison, margin: float) -> str:
     """Return how many rows a margin takes at least, where there are fewer."""
     found = comparison.difference
     if found is None or found.bounds is None or margin >= found.bounds[1]:

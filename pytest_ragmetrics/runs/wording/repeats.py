@@ -31,25 +31,19 @@ def replies_of(scoring: Scoring, redact: Callable[[str], str] | None = None) -> 
     """
     for exchange in scoring.exchanges:
         reply, text = exchange.reply or "", ""
-        if _has_free_text(reply, exchange.task):
+        try:
+            _, answer = extract_object(reply)
+            is_free = any(text.strip() and text not in _words(exchange.task) for text in _texts(answer))
+        except InvalidAnswer:
+            is_free = bool(reply.strip())
+        if is_free:
             plain = encodable(reply)
             text = readable(masked(plain if redact is None else encodable(redact(plain)))[:_BEGINNING], _LENGTH)
-        # However it is set.
-        asked, said = _digest(exchange.prompt), _digest("".join(reply.split()))
-        yield encodable(exchange.judge or ""), encodable(exchange.task), asked, said, text
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).hexdigest()
-
-
-def _has_free_text(reply: str, task: str) -> bool:
-    """Tell whether a reply says anything but numbers and words of a list; one that is no JSON does."""
-    try:
-        _, answer = extract_object(reply)
-    except InvalidAnswer:
-        return bool(reply.strip())
-    return any(text.strip() and text not in _words(task) for text in _texts(answer))
+        prompt, plain = (
+            blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).hexdigest()
+            for text in (exchange.prompt, "".join(reply.split()))  # white space is no difference
+        )
+        yield encodable(exchange.judge or ""), encodable(exchange.task), prompt, plain, text
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -65,7 +59,7 @@ def _texts(value: object) -> Iterator[str]:
 
 @cache
 def _words(task: str) -> frozenset[str]:
-    """Return the enumerated words in the answers to a task, which may be one of the user's own."""
+    """Return the words of a list in the answers to a task, which may be one of the user's own."""
     kinds: list[type] = [Task]
     for kind in kinds:
         kinds += kind.__subclasses__()

@@ -26,6 +26,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     INCONCLUSIVE,
     NOTHING_TO_CHECK,
     agreeing,
+    and_more,
     checked_text,
     counted,
     money_text,
@@ -185,21 +186,16 @@ class MetricTally:
         return (named(self.metric), str(self.n), *scores, str(self.failing), str(self.unscored))
 
     @property
-    def checked(self) -> str:
-        """How many scores count, where others are vacuous; else nothing."""
-        return checked_text(self.n, self.vacuous) if self.vacuous else ""
-
-    @property
     def left_out(self) -> str:
         """How many tests were skipped or not needed; else nothing."""
-        skipped = f"{counted(self.skipped, 'test')} skipped" if self.skipped else ""
-        not_needed = f"{counted(self.not_needed, 'test')} not needed" if self.not_needed else ""
-        return ", ".join(filter(None, (skipped, not_needed)))
+        counts = {"skipped": self.skipped, "not needed": self.not_needed}
+        return ", ".join(f"{counted(number, 'test')} {word}" for word, number in counts.items() if number)
 
     @property
     def beside(self) -> str:
         """What is not in the mean, apart from what is unscored: vacuous scores and tests without any; else nothing."""
-        return ", ".join(filter(None, (self.checked, self.left_out)))
+        checked = checked_text(self.n, self.vacuous) if self.vacuous else ""
+        return ", ".join(filter(None, (checked, self.left_out)))
 
 
 def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -272,13 +268,15 @@ def gate_line(gate: GateRecord) -> str:
         return f"{what}, {needed}: skipped (not all of {counted(gate.total, 'test')} of the set ran)"
     none = NOTHING_TO_CHECK if gate.vacuous and not gate.unscored else "nothing scored"
     value = none if gate.value is None else f"{gate.value:.{_DECIMALS}f}"
-    sides = [f"n {gate.n}", *([f"{gate.unscored} unscored"] if gate.unscored else [])]
-    sides += filter(None, [gate_checked(gate)])
+    interval = ""
     if gate.confidence is not None and gate.low is not None and gate.high is not None:
-        ends = f"{gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
-        sides.append(f"{gate.confidence:.0%} interval {ends}")
-    sides += filter(None, [stop_text(gate)])
-    return f"{what} {value}, {needed}: {gate_outcome(gate)} ({', '.join(sides)})"
+        interval = f"{gate.confidence:.0%} interval {gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
+    sides = [f"n {gate.n}", _unscored(gate), gate_checked(gate), interval, stop_text(gate)]
+    return f"{what} {value}, {needed}: {gate_outcome(gate)} ({', '.join(filter(None, sides))})"
+
+
+def _unscored(gate: GateRecord) -> str:
+    return f"{gate.unscored} unscored" if gate.unscored else ""
 
 
 def gate_outcome(gate: GateRecord) -> str:
@@ -292,21 +290,18 @@ def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
     lower = " (lower is better)" if gate.better == "lower" else ""
     what = f"{named(gate.metric)}{lower} against the baseline"
     if found.before is None or found.after is None:
-        return (
-            f"{what}: {gate_outcome(gate)} (nothing compared{f', {gate.unscored} unscored' if gate.unscored else ''})"
-        )
+        sides = ", ".join(filter(None, ("nothing compared", _unscored(gate))))
+        return f"{what}: {gate_outcome(gate)} ({sides})"
     means = f"{found.before:.{_DECIMALS}f} -> {found.after:.{_DECIMALS}f}"
-    sides = [f"n {gate.n}", *([f"{gate.unscored} unscored"] if gate.unscored else []), *regression_rows(gate)]
-    sides[-1:] = [f"{sides[-1]}; {text}" if (text := regression_text(gate)) else sides[-1]]
-    return f"{what} {means}, needed no proven drop: {gate_outcome(gate)} ({', '.join(sides)})"
+    sides = ", ".join(filter(None, (f"n {gate.n}", _unscored(gate), *regression_rows(gate))))
+    sides = "; ".join(filter(None, (sides, regression_text(gate))))
+    return f"{what} {means}, needed no proven drop: {gate_outcome(gate)} ({sides})"
 
 
 def regression_text(gate: GateRecord) -> str:
     """Return whether a regression gate shows a drop, else the smallest one that would show; "" without pairs."""
     found = gate.regression
-    if found is None or gate.outcome == "inconclusive":
-        return ""
-    return drop_text(found, gate.n)
+    return "" if found is None or gate.outcome == "inconclusive" else drop_text(found, gate.n)
 
 
 def beside_lines(tests: Sequence[TestRecord]) -> list[str]:
@@ -382,17 +377,14 @@ def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]
     lines = [f"against the baseline: {', '.join(words)}"]
     bad = comparison.of("unscored", "worse")
     lines += [f"  {change_line(change)}" for change in bad[:shown]]
-    if len(bad) > shown:
-        lines.append(f"  ... and {len(bad) - shown} more")
-    return lines + [
-        f"  not compared: {pair.pairs} of {named(pair.metric)}: {pair.why}" for pair in comparison.incomparable
-    ]
+    lines += and_more(len(bad), shown=shown)
+    pairs = comparison.incomparable
+    return lines + [f"  not compared: {pair.pairs} of {named(pair.metric)}: {pair.why}" for pair in pairs]
 
 
 def change_line(change: TestChange) -> str:
     """Return what one score was and is."""
-    before = _side(change.old)
-    after = _side(change.new)
+    before, after = _side(change.old), _side(change.new)
     scores = {"new": after, "gone": before}.get(change.kind, f"{before} -> {after}")
     if change.change is not None:
         lower = change.better == "lower"
@@ -402,7 +394,6 @@ def change_line(change: TestChange) -> str:
 
 
 def _side(placed: PlacedRecord | None, text: Callable[[float], str] = f"{{:.{_DECIMALS}f}}".format) -> str:
-    """Return the score of one run."""
     if placed is None or placed.record.score is None:
         return "unscored"
     return NOTHING_TO_CHECK if placed.record.vacuous else text(placed.record.score)
@@ -420,12 +411,10 @@ def metric_change_lines(comparison: RunComparison) -> list[str]:
 def flaky_lines(tests: Iterable[TestRecord]) -> list[str]:
     """Return a line with the tests whose outcome depends on which votes were cast, if there are any."""
     found = [t.id for t in tests if any(flips(r.samples, r.threshold) for r in t.records)]
+    if not found:
+        return []
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return (
-        [f"flaky: {counted(len(found), 'test')} whose votes disagree: {', '.join(map(named, found[:_NAMED]))}{more}"]
-        if found
-        else []
-    )
+    return [f"flaky: {counted(len(found), 'test')} whose votes disagree: {', '.join(map(named, found[:_NAMED]))}{more}"]
 
 
 def paid_records(tests: Iterable[TestRecord]) -> list[Record]:
