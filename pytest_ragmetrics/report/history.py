@@ -23,7 +23,7 @@ from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.metrics.base import digest
 from pytest_ragmetrics.report.judging import judging_of
 from pytest_ragmetrics.runs.compare import cluster_of
-from pytest_ragmetrics.runs.records import Document, GateOutcome, Judging, Record, RecordOutcome, TestRecord
+from pytest_ragmetrics.runs.records import Document, GateOutcome, Judging, Record, RecordOutcome, Statistic, TestRecord
 from pytest_ragmetrics.runs.wording.figures import counted, threshold_text
 from pytest_ragmetrics.runs.wording.runs import Status, by_metric, margin, paid_records, status_of, tally
 from pytest_ragmetrics.runs.wording.runs import total_usage as total
@@ -63,7 +63,7 @@ class GatePoint:
 
     id: str
     metric: str
-    statistic: Literal["mean", "rate", "regression"]
+    statistic: Statistic
     value: float | None
     low: float | None
     high: float | None

@@ -24,13 +24,16 @@ from pytest_ragmetrics.core.files import read_json
 from pytest_ragmetrics.core.result import COMPLAINT, NOUN, Direction, MetricResult, Operator, Usage, Verdict
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.context import Exchange, Scoring
+from pytest_ragmetrics.stats.intervals import Decision
+from pytest_ragmetrics.stats.means import Inconclusive
 
 #: Version of the document's shape; grows when a field changes its meaning or goes away.
 VERSION: Literal[1] = 1
 
 RecordOutcome = Literal["passed", "failed", "unscored", "measured"]
 TestOutcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
-GateOutcome = Literal["passed", "failed", "inconclusive", "skipped"]
+GateOutcome = Literal[Decision, "skipped"]
+Statistic = Literal["mean", "rate", "regression"]
 Setting = str | int | float | bool | None
 
 _OPERATORS: Mapping[Operator, Callable[[float, float], bool]] = {
@@ -145,13 +148,13 @@ class Gate:
     """
 
     metric: str
-    statistic: Literal["mean", "rate", "regression"]
+    statistic: Statistic
     bound: float
     min_score: float | None = None
     better: Direction | None = None
     confidence: float | None = None
     counts_vacuous: bool = False
-    inconclusive: Literal["fail", "pass"] = "fail"
+    inconclusive: Inconclusive = "fail"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -418,7 +421,6 @@ def redacted(document: Document, redact: Callable[[str], str]) -> Document:
 
 
 def _shown(record: Record, redact: Callable[[str], str] | None) -> Record:
-    """Return a record without what nobody may see."""
     text = _safe if redact is None else lambda text: _safe(redact(encodable(text)))
     plain: Record = _plain(record, text)
     response = plain.sample.response or ""
@@ -432,7 +434,6 @@ def _shown(record: Record, redact: Callable[[str], str] | None) -> Record:
 # The texts of a sample are in the records of all its metrics.
 @lru_cache(maxsize=256)
 def _safe(text: str) -> str:
-    """Return a text that can be encoded and holds no key."""
     return masked(encodable(text))
 
 

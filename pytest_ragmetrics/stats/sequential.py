@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_ragmetrics.stats.intervals import Decision
 from pytest_ragmetrics.stats.scores import ROUNDING
 
 #: Shares of the capital that are bet; the capital is the mean over all of them.
@@ -97,9 +98,9 @@ class SequentialTest:
         self._units = 0
         self._seen, self._low, self._high = 0, 0.0, 0.0
         self._for, self._against = _Capital(), _Capital()
-        self.outcome: Literal["passed", "failed"] | None = None
+        self.outcome: Decision | None = None
 
-    def add(self, unit: Unit) -> Literal["passed", "failed"] | None:
+    def add(self, unit: Unit) -> Decision | None:
         """Take the next unit, and return the decision if there is one; the first one stays."""
         left = self._total - self._seen
         # Of shares there is none between two counts.
@@ -115,7 +116,7 @@ class SequentialTest:
             self.outcome = self._decide()
         return self.outcome
 
-    def _decide(self) -> Literal["passed", "failed"] | None:
+    def _decide(self) -> Decision | None:
         if self._low >= self._needed - ROUNDING or self._for.best >= -math.log(self._alpha):
             return "passed"
         missed = self._high + self._total - self._seen < self._needed - ROUNDING

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
 
 from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.stats.intervals import Decision
 from pytest_ragmetrics.stats.means import meets
 from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, standing
 from pytest_ragmetrics.stats.sequential import SequentialTest, Unit, drawn_order, limit
@@ -104,7 +104,7 @@ class _RuleInTest:
     def __init__(self, rule: Rule, total: int) -> None:
         self.rule = rule
         self.units: list[Unit] = []
-        self.outcome: Literal["passed", "failed"] | None = None
+        self.outcome: Decision | None = None
         self.after: int | None = None
         self._test: SequentialTest | None = rule.test(total)
 

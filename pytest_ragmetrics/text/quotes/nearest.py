@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from pytest_ragmetrics.core.result import Nearest, WordChange
+from pytest_ragmetrics.core.result import ChangeKind, Nearest, WordChange
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex, comparison_key
 from pytest_ragmetrics.text.unicode import UNSPACED, UNSPACED_CHARACTER, are_joined
 
@@ -21,12 +21,7 @@ _FAINTEST = 0.3
 _FARTHEST = 64
 _TOKEN = re.compile(r"\S+\s*")
 _UNSPACED_TOKEN = re.compile(rf"(?:[{UNSPACED}]|[^\s{UNSPACED}]+)\s*")
-_KINDS: dict[str, Literal["same", "replaced", "added", "missing"]] = {
-    "equal": "same",
-    "replace": "replaced",
-    "delete": "added",
-    "insert": "missing",
-}
+_KINDS: dict[str, ChangeKind] = {"equal": "same", "replace": "replaced", "delete": "added", "insert": "missing"}
 _GLYPHS = {
     **dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"),
     **dict.fromkeys("\u2010\u2011\u2013\u2014\u2212", "-"),
