@@ -62,7 +62,12 @@ def assert_sample(
     1.0
     """
     __tracebackhide__ = True
-    named = _named(metrics, bounds)
+    if metrics is not None and not isinstance(metrics, Mapping):
+        raise TypeError(f"metrics must be a mapping to bounds, not {type(metrics).__name__}; write {_EXAMPLE}")
+    named: dict[Any, Any] = dict(metrics or {})
+    if twice := sorted(named.keys() & bounds.keys()):
+        raise ValueError(f"two bounds for one metric: {', '.join(twice)}")
+    named |= bounds
     held = _held(named, judge, embedder)
     given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
     missing = [complaint for each in held for complaint in each.missing(given)]
@@ -75,17 +80,6 @@ def assert_sample(
         )
     raise_shortfall(outcomes, held)
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, MetricResult)}
-
-
-def _named(metrics: object, bounds: Mapping[str, Any]) -> dict[str | Metric, float]:
-    """Return the bounds by the metrics or their names, of a mapping and of keywords."""
-    __tracebackhide__ = True
-    if metrics is not None and not isinstance(metrics, Mapping):
-        raise TypeError(f"metrics must be a mapping to bounds, not {type(metrics).__name__}; write {_EXAMPLE}")
-    named = dict(metrics or {})
-    if twice := sorted(named.keys() & bounds.keys()):
-        raise ValueError(f"two bounds for one metric: {', '.join(twice)}")
-    return {**named, **bounds}
 
 
 def _held(

@@ -273,7 +273,6 @@ def _decides(table: Evaluation) -> bool:
 def _bound(
     least: float | None, most: float | None, *, names: tuple[str, str] = ("min", "max")
 ) -> tuple[float, Direction]:
-    """Return the one bound that is given, and its good side."""
     if least is not None and most is None:
         return check_bound(names[0], least), "higher"
     if most is not None and least is None:
@@ -396,7 +395,6 @@ def _scored_set(
 
 
 def _rows_of(results: Results, metric: str | None) -> tuple[str, list[ScoredRow], bool]:
-    """Return the metric, its rows, and whether their scores decide."""
     if isinstance(results, (str, bytes, Mapping)) or not isinstance(results, (Evaluation, Iterable)):
         kind = f"{type(results).__name__}{advice(results)}"
         raise TypeError(f"results must be an Evaluation, its rows or a list of scores, not {kind}")

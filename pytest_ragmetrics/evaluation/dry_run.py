@@ -31,7 +31,7 @@ from pytest_ragmetrics.judges.transports.values import (
     Reply,
     Request,
 )
-from pytest_ragmetrics.runs.wording.figures import text_table
+from pytest_ragmetrics.runs.wording.figures import counted, text_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,7 +160,7 @@ class Forecast:
 
     def summary(self, *, lost: int = 0) -> list[str]:
         """Return the table and what it rests on; ``lost`` workers crashed, and their counts are missing."""
-        crashed = [f"{lost} worker(s) crashed: what their tests would ask for is missing"] if lost else []
+        crashed = [f"{counted(lost, 'worker')} crashed: requests of tests there are not counted"] if lost else []
         if not self.lines:
             return ["dry run: no test scored anything", *crashed]
         lines = [self.lines[name] for name in sorted(self.lines)]
@@ -221,7 +221,6 @@ class DryRun:
         return Reply(answered=Answered(answer=answer, usage=usage))
 
     def _vectors(self, request: EmbeddingRequest) -> npt.NDArray[np.float32]:
-        """Return the vectors that are stored, or if one is missing vectors by rule."""
         import numpy as np
 
         keyed, found = self._cache.find_vectors(request)

@@ -193,7 +193,6 @@ class Engine:
             return made[spec]
 
     def _make(self, spec: str, *, embedding: bool) -> Any:
-        """Return the judge of a spec, or the embedder."""
         options: dict[str, Any] = {} if embedding else {"prompts": self._prompts}
         adapt: Callable[..., Any] = as_embedder if embedding else as_judge
         make: Callable[..., Any] = make_embedder if embedding else make_judge

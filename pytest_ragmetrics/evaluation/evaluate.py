@@ -162,7 +162,6 @@ async def _evaluated(
     votes: int | None,
     progress: bool | ProgressCall,
 ) -> Evaluation:
-    """Return the scores of all rows by all metrics; raise what concerns all of them."""
     given: object = progress
     if not isinstance(given, bool) and (not callable(given) or iscoroutinefunction(given)):
         raise TypeError(f"progress must be True, False or a function of two counts, without async, not {given!r:.60}")

@@ -145,8 +145,6 @@ class _LineScorer(BatchScorer):
 
 
 class _Pool:
-    """The actors of a data set, with what they share."""
-
     def __init__(self, limits: Limits | None, *, concurrency: int, actors: int | None, options: str) -> None:
         ray = _ray()
         if not ray.is_initialized():

@@ -305,7 +305,6 @@ class GivesUp:
             self._raise_failure()
 
     def _take(self, failure: BaseException | None) -> None:
-        """Count a failure of a judge, and give up if the next request will fail as well."""
         if isinstance(failure, JudgeUnavailableError):
             of_all = "" if self._total is None else f" of {self._total}"
             raise JudgeUnavailableError(f"{failure}; stopped after {self.done}{of_all} scores") from failure

@@ -227,7 +227,6 @@ class Journal:
         self.path.unlink()
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the whole lines with the place where each ends."""
         end = 0
         with suppress(FileNotFoundError), self.path.open("rb") as stream:
             for line in stream:

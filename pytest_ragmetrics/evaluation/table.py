@@ -129,22 +129,18 @@ class Evaluation(TableNames):
         return f"<Evaluation of {counted(len(self.rows), 'row')}: {', '.join(means)}>"
 
     def __str__(self) -> str:
-        """Return the means and the worst rows, cut to the width of the terminal, and why the first is unscored."""
         columns = get_terminal_size().columns
         widths = [max(map(len, column)) for column in zip(*(row[1:] for row in self._cells(0)), strict=True)]
         lines = text_table(self._cells(max(columns - sum(widths) - 2 * len(widths), _NARROWEST)))
         return "\n".join([*(shortened(line, columns) for line in lines), *self._reasons()])
 
     def _repr_html_(self) -> str:
-        """Return the same table for a notebook."""
         head, *rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._cells(_IN_HTML))
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         below = "".join(f"<p>{escape(line)}</p>" for line in self._reasons())
         return f"<table><thead><tr>{head.replace('td>', 'th>')}</tr></thead><tbody>{body}</tbody></table>{below}"
 
     def _cells(self, width: int) -> list[list[str]]:
-        """Return the cells of a table: the means, and the worst rows with so many characters of id and question."""
-
         def cell(entry: ScoredRow) -> str:
             state = standing(entry, self.vacuous)
             return score_text(entry.score) if state == "counted" and entry.score is not None else state
@@ -420,7 +416,6 @@ class Evaluation(TableNames):
         return bounds
 
     def _scale(self, metric: str) -> tuple[float, float] | None:
-        """Return the scale of a metric, ``None`` if it is not known or there are scores beyond it."""
         scale = self.scales.get(metric)
         scores = [row.results[metric].value for row in self.rows if metric in row.results]
         return scale if scale is not None and all(scale[0] <= score <= scale[1] for score in scores) else None

@@ -10,6 +10,7 @@ from pytest_ragmetrics.core.sample import Sample, as_contexts
 from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_flag
 from pytest_ragmetrics.metrics.verdicts import share_of, whole_context
+from pytest_ragmetrics.runs.wording.figures import agreeing
 from pytest_ragmetrics.text.citations import Citation, find_citations
 
 # How much of a cited context is shown as evidence, and of how many: which one it is, not what supports the sentence.
@@ -89,7 +90,7 @@ def assert_citations_valid(
 def _verdict(citation: Citation, response: str, contexts: Sequence[str]) -> Verdict:
     cited = [number for number in citation.numbers if 0 < number <= len(contexts)]
     wrong = [str(number) for number in citation.numbers if not 0 < number <= len(contexts)]
-    there = f"there {'is' if len(contexts) == 1 else 'are'} {len(contexts) or 'none'}"
+    there = f"there {agreeing(len(contexts), 'is')} {len(contexts) or 'none'}"
     reasons = [f"there is no context {', '.join(wrong)}, {there}"] if wrong else []
     reasons += [f"no id in retrieved_context_ids is {', '.join(citation.unknown)}"] if citation.unknown else []
     return Verdict(

@@ -64,8 +64,6 @@ def merge_documents(
 
 
 def _merged_run(runs: Sequence[RunRecord], status: int, notes: tuple[str, ...]) -> RunRecord:
-    """Return what runs have in common, the earliest first; the exit status and the notes are of all together."""
-
     def setting(name: str) -> Setting:
         values = [run.settings.get(name) for run in runs]
         return values[0] if len(set(map(repr, values))) == 1 else _joined(map(str, values))
@@ -104,7 +102,6 @@ def _badness(status: int) -> int:
 
 
 def _only(texts: Iterable[str]) -> str:
-    """Return the text that all runs have, "" where they differ."""
     found = set(texts)
     return found.pop() if len(found) == 1 else ""
 

@@ -107,7 +107,6 @@ def origin_of(root: Path, *, title: str = "", redact: Callable[[str], str] = str
 
 
 def _variables() -> dict[str, str]:
-    """Return what the variables of the CI say of its run and of the commit."""
     known = {name: text.strip() for name, text in os.environ.items() if text.strip()}
     for provider in _PROVIDERS.split("\n\n"):
         found: dict[str, str] = {}
@@ -145,7 +144,6 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def _project_name(root: Path, found: Mapping[str, str]) -> str:
-    """Return the name in pyproject.toml, else that of the repository, or of the folder if it is a part of one."""
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")  # which pytest needs
     with suppress(OSError, ValueError, LookupError, TypeError):
         name = toml.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["name"]
@@ -232,7 +230,6 @@ def _on_host(form: int, repository: str, commit: str, ci: str, **values: str | i
 # A report has a link for each test.
 @lru_cache(maxsize=16)
 def _host(repository: str, ci: str) -> tuple[str, Sequence[str]]:
-    """Return the page of a repository and how its host writes addresses, "" and none where that is not known."""
     page = web_link(repository)
     name = f"//{urlsplit(page).netloc} {ci}"
     return next(((page, forms) for known, *forms in _HOSTS if page and re.search(known, name)), ("", ()))

@@ -128,7 +128,6 @@ def _row(key: str, new: PlacedRecord, before: float | None, after: float | None)
 def _check_comparable(
     metric: str, both: Mapping[str, _Pair], scored: Mapping[str, _Pair], pairs: Iterable[TestChange]
 ) -> None:
-    """Raise ``ValueError`` where a metric or a judge is another one then, and for rows of several scores."""
     ambiguous = {key for key, (*_, obstacles) in both.items() if "ambiguous" in obstacles}
     scores: dict[tuple[bool, str], set[Hashable]] = {}
     for pair in pairs:

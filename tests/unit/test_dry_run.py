@@ -172,7 +172,7 @@ def test_the_table_adds_up() -> None:
         "(asked by no metric) 0 1 0 7 unknown",
         "total 5 2 607 $1.0000 + 1 unpriced",
         *ASSUMPTIONS,
-        "1 worker(s) crashed: what their tests would ask for is missing",
+        "1 worker crashed: requests of tests there are not counted",
     ]
     assert forecast.requests_of("test") == 2
     assert forecast.requests_of("other") is None

@@ -211,7 +211,6 @@ def ask_probes(engine: Engine, probes: Sequence[Probe]) -> list[ProbeOutcome]:
 
 
 def _read(probe: Probe, answer: Any) -> tuple[str, str]:
-    """Return an answer as one of the words of ``expected``, and its reason."""
     match probe.task.prompt:
         case "list_claims":
             if not answer:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pytest_ragmetrics.core.errors import DatasetError, UnscoredError
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets import DatasetRow
 from pytest_ragmetrics.datasets.rows import Columns
-from pytest_ragmetrics.evaluation.calibration.labels import ReadLabel, read_labels
+from pytest_ragmetrics.evaluation.calibration.labels import read_labels
 from pytest_ragmetrics.evaluation.calibration.marks import marked_verdicts, read_labelled
 from pytest_ragmetrics.evaluation.calibration.result import (
     GROUP_FIELDS,
@@ -82,9 +83,9 @@ def calibrate(
         check_bound("threshold", threshold, metric=chosen.name, scale=chosen.scale)
     dataset, marks = read_labelled(labels, base=base or Path.cwd(), limit=limit, columns=chosen_columns(columns))
     read, alike = read_labels(dataset, scale)
-    labelled = [row for row in read if row.label is not None and row.weight is not None]
-    _check_labelled(labelled, dataset, scale, group_field)
-    samples = [row.sample for row in labelled]
+    labelled = [(sample, label, weight) for sample, label, weight in read if label is not None and weight is not None]
+    samples = [sample for sample, *_ in labelled]
+    _check_labelled(samples, dataset, scale, group_field)
     with context.changed(calibration=True):
         table = evaluate(samples, chosen, cache_dir=cache_dir, concurrency=concurrency, progress=progress)
     scored, unscored = _scored(table, labelled, chosen.name, scale, group_field)
@@ -110,33 +111,29 @@ def calibrate(
         figures=figures,
         rows=found.counted,
         unscored=unscored,
-        unlabelled=sum(row.label is None for row in read),
-        undrawn=sum(row.label is not None and row.weight is None for row in read),
+        unlabelled=sum(label is None for _, label, _ in read),
+        undrawn=sum(label is not None and weight is None for _, label, weight in read),
         vacuous=len(found.vacuous),
         marks=tuple(marked_verdicts(marks, chosen.name)),
     )
 
 
 def _scored(
-    table: Evaluation, labelled: Sequence[ReadLabel], metric: str, scale: LabelScale, group_field: str | None
+    table: Evaluation,
+    labelled: Sequence[tuple[Sample, float, float]],
+    metric: str,
+    scale: LabelScale,
+    group_field: str | None,
 ) -> tuple[list[LabelledRow], tuple[tuple[str, str], ...]]:
-    """Return the labelled rows with a score, and the names and reasons of the others; raise if no row has a score."""
     rows, unscored = [], []
-    for row, given in zip(table.rows, labelled, strict=True):
-        result, name, label = row.results.get(metric), key_of(given.sample), given.label or 0.0
+    for row, (sample, label, weight) in zip(table.rows, labelled, strict=True):
+        result, name, group = row.results.get(metric), key_of(sample), group_of(sample, group_field)
         if result is None:
             unscored.append((name, row.unscored.get(metric, "it was not scored")))
             continue
+        good = scale.is_good(label)
         rows.append(
-            LabelledRow(
-                name=name,
-                sample=given.sample,
-                result=result,
-                label=label,
-                good=scale.is_good(label),
-                group=group_of(given.sample, group_field),
-                weight=given.weight or 1.0,
-            )
+            LabelledRow(name=name, sample=sample, result=result, label=label, good=good, group=group, weight=weight)
         )
     if not rows:
         raise UnscoredError(f"{metric}: none of {len(labelled)} labelled rows has a score; the first: {unscored[0][1]}")
@@ -144,15 +141,14 @@ def _scored(
 
 
 def _check_labelled(
-    labelled: Sequence[ReadLabel], dataset: Sequence[DatasetRow], scale: LabelScale, group_field: str | None
+    labelled: Sequence[Sample], dataset: Sequence[DatasetRow], scale: LabelScale, group_field: str | None
 ) -> None:
-    """Raise ``DatasetError`` unless some row is labelled, and one of these has the field that names groups."""
     if not dataset:
         raise DatasetError("it has marks of findings and no labelled answer: ragmetrics calibrate says what they show")
     if not labelled:
         msg = f"none of {len(dataset)} rows has a label in the field {scale.field!r}; name the field of the labels"
         raise DatasetError(msg, file=dataset[0].file)
-    if group_field not in (None, *GROUP_FIELDS) and not any(group_of(row.sample, group_field) for row in labelled):
+    if group_field not in (None, *GROUP_FIELDS) and not any(group_of(sample, group_field) for sample in labelled):
         msg = f"no labelled row has the field {group_field!r}, which is to name its group"
         raise DatasetError(msg, file=dataset[0].file)
 

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from pytest_ragmetrics.core.result import REUSED, Direction, MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets import DatasetRow
-from pytest_ragmetrics.evaluation.calibration.labels import ReadLabel, answer_key, read_labels
+from pytest_ragmetrics.evaluation.calibration.labels import answer_key, read_labels
 from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates, LabelScale, judges_of, read_rates
 from pytest_ragmetrics.stats.corrected import corrected_rate, drawn_mean, prediction_powered_mean
@@ -72,7 +71,6 @@ def _matching_rates(
     threshold: float | None,
     confidence: float,
 ) -> JudgeRates:
-    """Return the rates of a calibration; raise ``ValueError`` if metric, judge, threshold or confidence differ."""
     if isinstance(calibration, (str, Path)):
         calibration = read_rates(calibration)
     rates = calibration if isinstance(calibration, JudgeRates) else calibration.rates
@@ -95,7 +93,6 @@ def _matching_rates(
 def _labels(
     samples: Sequence[Sample], file: str | Path | Sequence[object] | None, *, binary: bool
 ) -> tuple[list[float | None], list[float] | None]:
-    """Return the label of each sample that has one and was drawn by chance, and the inverse chances if they differ."""
     scale = LabelScale()
     rows = (
         [DatasetRow(sample=sample, id="") for sample in samples]
@@ -103,17 +100,16 @@ def _labels(
         else read_labelled(file, base=Path.cwd())[0]
     )
     read, alike = read_labels(rows, scale)
-    read = [row if row.weight is not None else replace(row, label=None) for row in read]
+    labels = [(None if weight is None else label, weight) for _, label, weight in read]
     if file is not None:
-        places = {answer_key(row.sample): row for row in read}
-        unlabelled = (ReadLabel(sample=sample, label=None, weight=None) for sample in samples)
-        read = [places.get(answer_key(row.sample), row) for row in unlabelled]
-    if all(row.label is None for row in read):
+        places = {answer_key(sample): found for (sample, *_), found in zip(read, labels, strict=True)}
+        labels = [places.get(answer_key(sample), (None, None)) for sample in samples]
+    if all(label is None for label, _ in labels):
         raise ValueError(
             "nothing is known of the judge's errors: give calibration=, or tpr=, tnr= and threshold=, or label some "
             'rows, chosen by chance, in metadata["label"] or by ragmetrics label'
             if file is None
             else "no label is one of an answer in this table: give the labels of the run that it is of"
         )
-    given = [None if row.label is None else float(scale.is_good(row.label)) if binary else row.label for row in read]
-    return given, None if alike else [row.weight or 1.0 for row in read]
+    given = [float(scale.is_good(label)) if binary and label is not None else label for label, _ in labels]
+    return given, None if alike else [weight or 1.0 for _, weight in labels]

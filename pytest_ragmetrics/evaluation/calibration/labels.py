@@ -121,27 +121,18 @@ def draw_weights(labellings: Sequence[Labelling | None]) -> list[float | None] |
     ]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReadLabel:
-    """A row with its label from 0 to 1, ``None`` if it has none, and its inverse chance to be drawn.
-
-    The ``weight`` is ``None`` for a row that was not drawn by chance, 1 where nothing is known of how any was drawn.
-    """
-
-    sample: Sample
-    label: float | None
-    weight: float | None
-
-
 def are_alike(labellings: Iterable[Labelling | None]) -> bool:
     """Return whether rows had equal chances: those of a queue in random order, or of bare verdicts."""
     return all(found is None or found.weight == 1.0 for found in labellings)
 
 
-def read_labels(rows: Sequence[DatasetRow], scale: LabelScale) -> tuple[list[ReadLabel], bool]:
-    """Return the labels of rows, and whether all had equal chances.
+def read_labels(
+    rows: Sequence[DatasetRow], scale: LabelScale
+) -> tuple[list[tuple[Sample, float | None, float | None]], bool]:
+    """Return rows with their labels from 0 to 1 and inverse chances to be drawn, and whether all had equal chances.
 
-    Raises ``DatasetError`` for a row or a label that is wrong.
+    The label is ``None`` where there is none, the inverse chance for a row that was not drawn by chance; it is 1 where
+    nothing is known of how any was drawn. Raises ``DatasetError`` for a row or a label that is wrong.
     """
     found, labellings = [], []
     for row in rows:
@@ -150,8 +141,5 @@ def read_labels(rows: Sequence[DatasetRow], scale: LabelScale) -> tuple[list[Rea
         found.append((row.sample, scale.read(row.sample, file=row.file, line=row.line)))
         labellings.append(labelling_of(row.sample, file=row.file, line=row.line))
     weights = draw_weights(labellings) or [1.0] * len(found)
-    read = [
-        ReadLabel(sample=sample, label=label, weight=weight)
-        for (sample, label), weight in zip(found, weights, strict=True)
-    ]
+    read = [(sample, label, weight) for (sample, label), weight in zip(found, weights, strict=True)]
     return read, are_alike(labellings)

@@ -139,7 +139,6 @@ class LabelFile:
         self.labels: dict[int, int | None] = {}
 
     def __enter__(self) -> Self:
-        """Lock and read the file; the first label creates it if there is none."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if not self._lock.take():
             msg = f"{self._path}: another ragmetrics label is writing it; give each labeller a file, then --import one"
@@ -154,7 +153,6 @@ class LabelFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file."""
         if self._stream is not None:
             self._stream.close()
         with suppress(OSError):  # Windows removes no file that is open
@@ -212,7 +210,6 @@ class LabelFile:
                 stream.write(b"\n" if last else b"")
 
     def _read(self, path: Path) -> Iterator[tuple[int, int | None]]:
-        """Yield place and label of each line; raise :class:`CalibrationError` for one that is not of this queue."""
         if not path.read_bytes().strip():
             return
         seen = set()
@@ -232,7 +229,6 @@ class LabelFile:
             yield found.place, None if label is None else int(LabelScale().is_good(label))
 
     def _fault(self, found: Labelling | None, key: str) -> str | None:
-        """Return what is wrong with a line, if anything is."""
         if found is None:
             return "this line was not written by ragmetrics label: name another file with -o"
         ours = self._queue[0].labelling

@@ -91,7 +91,6 @@ def digest(failures: Iterable[Failure]) -> list[str]:
 
 
 def _blocks(failure: Failure, rows: Container[str]) -> Iterator[list[str]]:
-    """Yield the lines on each score that failed, and on an error that is not that of a score."""
     *causes, error = errors_in(failure.message)
     for record in failure.records:
         if record.outcome in ("failed", "unscored"):

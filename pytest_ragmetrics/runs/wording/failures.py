@@ -304,7 +304,6 @@ def explain_not_worse(
 
 
 def _needed_rows(comparison: MetricComparison, margin: float) -> str:
-    """Return how many rows a margin takes at least, where there are fewer."""
     found = comparison.difference
     if found is None or found.bounds is None or margin >= found.bounds[1]:
         return ""

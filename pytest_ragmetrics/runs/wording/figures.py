@@ -89,13 +89,10 @@ def score_text(score: float, bound: float | None = None) -> str:
     limits = [0.0, 1.0] if bound is None else [0.0, 1.0, bound]
     for decimals in _DECIMALS:
         text = f"{score + 0.0:.{decimals}f}"
-        if all(_side(float(text), limit) == _side(score, limit) for limit in limits):
+        shown = float(text)
+        if all((shown > limit, shown < limit) == (score > limit, score < limit) for limit in limits):
             return text
     return repr(score)
-
-
-def _side(score: float, limit: float) -> int:
-    return (score > limit) - (score < limit)
 
 
 def bound_text(bound: float) -> str:

@@ -47,7 +47,6 @@ def replies_of(scoring: Scoring, redact: Callable[[str], str] | None = None) -> 
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield the texts in a value of JSON, however deep, without the names of fields."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

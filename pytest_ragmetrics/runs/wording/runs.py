@@ -44,26 +44,18 @@ if TYPE_CHECKING:
 Status = Literal["failed", "error", "unscored", "xpassed", "xfailed", "passed", "skipped"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 
-#: The statuses as labels.
-WORDS: Mapping[Status, str] = {
-    "failed": "failed",
-    "error": "error",
-    "unscored": "unscored",
-    "xpassed": "passed unexpectedly",
-    "xfailed": "failed as expected",
-    "passed": "passed",
-    "skipped": "skipped",
-}
-#: What the tests of a status did, for one and for several.
-_DID: Mapping[Status, tuple[str, str]] = {
-    "failed": ("fell short", "fell short"),
-    "error": ("broke off with an error", "broke off with an error"),
-    "unscored": ("could not be scored", "could not be scored"),
-    "xpassed": ("passed against expectation", "passed against expectation"),
-    "xfailed": ("fell short as expected", "fell short as expected"),
+# The statuses as labels, and what a test of each did.
+_WORDS: Mapping[Status, tuple[str, str]] = {
+    "failed": ("failed", "fell short"),
+    "error": ("error", "broke off with an error"),
+    "unscored": ("unscored", "could not be scored"),
+    "xpassed": ("passed unexpectedly", "passed against expectation"),
+    "xfailed": ("failed as expected", "fell short as expected"),
     "passed": ("passed", "passed"),
-    "skipped": ("was skipped", "were skipped"),
+    "skipped": ("skipped", "was skipped"),
 }
+#: The statuses as labels.
+WORDS: Mapping[Status, str] = {status: label for status, (label, _) in _WORDS.items()}
 # What separates an error from its cause.
 _AFTER_CAUSE = re.compile(
     r"^(?:The above exception was the direct cause of the following exception"
@@ -135,7 +127,8 @@ def headline(counts: Mapping[Status, int], *, gates: str = "", cut_short: bool =
     of_all = f" of {counted(total, 'test')}"
     wrong = [status for status in WRONG if counts.get(status)]
     parts = [
-        f"{counts[status]:,}{of_all if [status] == wrong[:1] else ''} {_DID[status][counts[status] != 1]}"
+        f"{counts[status]:,}{of_all if [status] == wrong[:1] else ''} "
+        + _WORDS[status][1].replace("was", agreeing(counts[status], "was"))
         for status in wrong or _FINE
         if counts.get(status)
     ]
