@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from pytest_ragmetrics.core.typed import Bounds
 
-_CONCURRENCY = 32
 _EXAMPLE = "assert_sample(sample, faithfulness=0.8, noise_sensitivity=0.2)"
 #: Keywords of other calls, and what to write: every other name is that of a metric.
 _KEYWORDS = {
@@ -73,7 +72,7 @@ def assert_sample(
     missing = [complaint for each in held for complaint in each.missing(given)]
     if missing:
         raise ValueError("\n".join(missing))
-    with scoring_session(None, _CONCURRENCY) as session:
+    with scoring_session(None, 32) as session:
         names = [key.name if isinstance(key, Metric) else key for key in named]
         outcomes = dict(
             zip(names, loop.run(_scored(Job(sample=given, metrics=held, votes=votes), session)), strict=True)

@@ -44,8 +44,6 @@ from pytest_ragmetrics.stats.means import (
 )
 from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, score_set
 
-# How many baselines stay in memory.
-_FILES = 4
 # Scales that are recognised by their scores.
 _SCALES = ((0.0, 1.0), (-1.0, 1.0))
 
@@ -321,11 +319,7 @@ def _loss(compared: MetricComparison, margin: float, inconclusive: Inconclusive)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _ScoredSet:
-    """The scores of one metric in order, and its ``scale`` where the table knows it.
-
-    ``about`` are the arguments of ``mean_threshold`` and ``rate_threshold`` that describe the set. ``decides`` is false
-    in a dry run, whose scores are placeholders.
-    """
+    """The rows that count, the ``scale`` where the table knows it, and what else thresholds take ``about`` the set."""
 
     rows: tuple[ScoredRow, ...]
     scale: tuple[float, float] | None
@@ -357,12 +351,6 @@ def _scored_set(
     skip_unscored: bool,
     vacuous: Vacuous | None,
 ) -> _ScoredSet:
-    """Return the scores of a metric among results.
-
-    Raises ``TypeError`` for anything but scores or rows; ``ValueError`` if the metric is ambiguous, for a score that
-    is not finite, and for another number of clusters than of results; ``UnscoredError`` for rows without a score,
-    unless they are to be left out and there are others, and where no row had something to check.
-    """
     __tracebackhide__ = True
     name, rows, decides = _rows_of(results, metric)
     table = results if isinstance(results, Evaluation) else Evaluation(metrics=(), rows=())
@@ -470,7 +458,7 @@ def read_baseline(file: str | Path) -> Baseline:
         raise DocumentError(error.strerror or str(error), file=path) from error
 
 
-@lru_cache(maxsize=_FILES)
+@lru_cache(maxsize=4)
 def _read(path: Path, _changed: int, _size: int) -> Baseline:
     try:
         data = read_json(path)
@@ -527,5 +515,4 @@ def _records_of_table(table: _Table) -> dict[str, list[PlacedRecord]]:
             if score is not None
         }
         rows.append(Row(sample=Sample.from_mapping(row.sample), results=results))
-    evaluation = Evaluation(metrics=table.metrics, rows=tuple(rows), better=table.better)
-    return compared_records(evaluation, unique=False)
+    return compared_records(Evaluation(metrics=table.metrics, rows=tuple(rows), better=table.better), unique=False)

@@ -82,8 +82,7 @@ class BatchScorer:
         return loop.run(self.score(batch))
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("metrics", "concurrency", "cache_dir", "votes")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("metrics", "concurrency", "cache_dir", "votes")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc] # the state are its arguments

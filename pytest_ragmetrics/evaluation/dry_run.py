@@ -97,8 +97,8 @@ class ForecastLine:
     def cells(self, name: str) -> tuple[str, ...]:
         """Return the line as text."""
         cost = f"${self.cost:.4f}" if self.cost or not self.unpriced else "unknown"
-        unknown = f" + {self.unpriced} unpriced" if self.unpriced and self.cost else ""
-        return (name, *map(str, (self.samples, self.requests, self.cached, self.prompt_tokens)), cost + unknown)
+        cost += f" + {self.unpriced} unpriced" if self.unpriced and self.cost else ""
+        return (name, *map(str, (self.samples, self.requests, self.cached, self.prompt_tokens)), cost)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -163,18 +163,15 @@ class Forecast:
         crashed = [f"{counted(lost, 'worker')} crashed: requests of tests there are not counted"] if lost else []
         if not self.lines:
             return ["dry run: no test scored anything", *crashed]
-        lines = [self.lines[name] for name in sorted(self.lines)]
         rows = [_HEAD, *(self.lines[name].cells(name) for name in sorted(self.lines))]
-        others = replace(self.judged)
-        for name in self.lines:
+        total, others = ForecastLine(), replace(self.judged)
+        for name, line in self.lines.items():
+            total.join(asdict(line))
             if name != _EMBEDDINGS:
-                others.join({**asdict(self.lines[name]), "samples": 0}, -1)
+                others.join({**asdict(line), "samples": 0}, -1)
         if others.requests > 0:
             rows.append(others.cells(_OTHERS))
-            lines.append(others)
-        total = ForecastLine()
-        for line in lines:
-            total.join({**asdict(line), "samples": 0})
+            total.join(asdict(others))
         rows.append(("total", "", *total.cells("")[2:]))
         return ["dry run:", *(line.rstrip() for line in text_table(rows)), *ASSUMPTIONS, *crashed]
 

@@ -170,8 +170,7 @@ def read_scores(path: Path) -> Iterator[TestRecord]:
     except OSError as error:
         raise DocumentError(error.strerror or str(error), file=path) from error
     except (CodecError, LookupError, ValueError, RecursionError) as error:
-        msg = f"row {number} is not one that ragmetrics score wrote: {error}"
-        raise DocumentError(msg, file=path) from error
+        raise DocumentError(f"row {number} is not one that ragmetrics score wrote: {error}", file=path) from error
     if not number:
         raise DocumentError("it has no rows; give a file that ragmetrics score wrote", file=path)
 

@@ -44,8 +44,6 @@ _NARROWEST = 20
 _IN_HTML = 100
 # What is not in a mean, by the name of its count in Stats.
 _LEFT_OUT = {"unscored": "unscored", NOTHING_TO_CHECK: "vacuous"}
-# What a comparison knows of the cost.
-_FREE = Usage()
 # Spreadsheets run what begins like this, some also in full width.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -240,8 +238,7 @@ class Evaluation(TableNames):
         self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous)  # raises where there is no mean
         if threshold is not None:
             check_bound("threshold", threshold, metric=metric, scale=self._scale(metric))
-        chosen = vacuous or self.vacuous
-        rows = [row for row in self.rows if standing(_entry(row, metric), chosen) == "counted"]
+        rows = [row for row in self.rows if standing(_entry(row, metric), vacuous or self.vacuous) == "counted"]
         return corrected_mean(
             metric,
             [row.results[metric] for row in rows],
@@ -459,7 +456,7 @@ def compared_records(
                 vacuous=result is not None and result.vacuous,
                 better=better,
                 judge=None if result is None else result.judge,
-                usage=_FREE,
+                usage=Usage(),
                 samples=(),
                 sample=row.sample,
                 verdicts=(),

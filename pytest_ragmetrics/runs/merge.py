@@ -59,8 +59,7 @@ def merge_documents(
     status = max((run.exit_status for run in runs), key=_badness)
     if any(test.outcome == "failed" for test in decided.values()):
         status = max(status, 1, key=_badness)
-    notes = tuple(_notes(runs, merged, repeated, len(decided)))
-    return Document(run=_merged_run(runs, status, notes), tests=merged)
+    return Document(run=_merged_run(runs, status, tuple(_notes(runs, merged, repeated, len(decided)))), tests=merged)
 
 
 def _merged_run(runs: Sequence[RunRecord], status: int, notes: tuple[str, ...]) -> RunRecord:

@@ -9,8 +9,6 @@ from pytest_ragmetrics.runs.records import RunRecord, TestRecord
 from pytest_ragmetrics.runs.revision import commit_link, short_commit, source_link, web_link
 from pytest_ragmetrics.text.unicode import shortened
 
-_MESSAGE = 72
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OriginView:
@@ -63,7 +61,7 @@ def origin_parts(run: RunRecord) -> Iterator[tuple[str, str]]:
     if found.branch:
         yield f"branch {found.branch}", ""
     if found.commit:
-        message = f' "{shortened(found.message, _MESSAGE)}"' if found.message else ""
+        message = f' "{shortened(found.message, 72)}"' if found.message else ""
         author = f" by {found.author}" if found.author else ""
         yield f"commit {found.commit}{message}{author}", found.commit_link
     if found.ci:

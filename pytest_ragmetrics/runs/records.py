@@ -285,8 +285,7 @@ def position(test: TestRecord) -> tuple[str, int, list[tuple[int, int, str]], st
 
 def natural_order(name: str) -> list[tuple[int, int, str]]:
     """Return the key that sorts names, and numbers inside them by their value."""
-    parts = re.findall(r"(\d{1,18})|(\D+)", name)
-    return [(0, int(number), "") if number else (1, 0, word) for number, word in parts]
+    return [(0, int(number), "") if number else (1, 0, word) for number, word in re.findall(r"(\d{1,18})|(\D+)", name)]
 
 
 def function_name(test: str) -> str:

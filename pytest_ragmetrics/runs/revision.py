@@ -65,17 +65,14 @@ Jenkins, whose names are the most general
     commit={GIT_COMMIT} branch={CHANGE_BRANCH} branch={GIT_BRANCH} branch={BRANCH_NAME} message={CHANGE_TITLE}
     author={CHANGE_AUTHOR_DISPLAY_NAME} ci={BUILD_URL} ci_number={BUILD_NUMBER} repository={GIT_URL}
 """
-_DIGITS = 12
-_NO_COMMIT = "no commit"
 _TIME_LIMIT = 5.0
 _LENGTH = 200
 _HASH = re.compile(r"[0-9a-fA-F]{7,64}")
-_SHOWN_DIGITS = 7
 
 
 def commit_of(root: Path) -> str:
     """Return the beginning of the commit that is tested, the same text for all folders that are in no repository."""
-    return (_variables().get("commit") or _git(root, "rev-parse", "HEAD"))[:_DIGITS] or _NO_COMMIT
+    return (_variables().get("commit") or _git(root, "rev-parse", "HEAD"))[:12] or "no commit"
 
 
 def origin_of(root: Path, *, title: str = "", redact: Callable[[str], str] = str) -> dict[str, str]:
@@ -91,8 +88,7 @@ def origin_of(root: Path, *, title: str = "", redact: Callable[[str], str] = str
     lines = git("rev-parse", "--show-prefix", "HEAD", "--abbrev-ref", "HEAD").split("\n")
     if len(lines) > 1:
         folder, commit, branch = lines
-        checked_out = {"commit": commit, "branch": branch if branch != "HEAD" else "", "folder": folder.strip("/")}
-        found = checked_out | found
+        found = {"commit": commit, "branch": branch if branch != "HEAD" else "", "folder": folder.strip("/")} | found
         if _HASH.fullmatch(found["commit"]) and not {"message", "author"} <= found.keys():
             texts = git("rev-list", "-1", "--encoding=UTF-8", "--format=%an%n%s", found["commit"]).split("\n")
             found = dict(zip(("author", "message"), texts[1:3], strict=False)) | found
@@ -185,8 +181,7 @@ def repository_link(remote: str) -> str:
         host, path = next(filter(None, ssh.groups()[:-1])), ssh.groups()[-1].lstrip("/")
         azure = re.fullmatch(r"v3/([^/]+/[^/]+)/([^/]+)", path) if host == "ssh.dev.azure.com" else None
         remote = f"https://dev.azure.com/{azure[1]}/_git/{azure[2]}" if azure else f"https://{host}/{path}"
-    link = web_link(remote.partition("?")[0].partition("#")[0]).rstrip("/")
-    return link.removesuffix(".git")
+    return web_link(remote.partition("?")[0].partition("#")[0]).rstrip("/").removesuffix(".git")
 
 
 def short_commit(commit: str) -> str:
@@ -195,7 +190,7 @@ def short_commit(commit: str) -> str:
     >>> short_commit("4f2c91a0d7e5+"), short_commit("")
     ('4f2c91a+', '')
     """
-    return commit[:_SHOWN_DIGITS] + ("+" if commit.endswith("+") else "")
+    return commit[:7] + ("+" if commit.endswith("+") else "")
 
 
 # A host is known by its name, else by the form of the link to its CI run. A commit, and a line in a file of it.

@@ -34,9 +34,9 @@ from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import GoldenQuestion, Task, VerifyClaims, WriteGoldenQuestion
 from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError, Transport
 from pytest_ragmetrics.metrics.verdicts import missing_from
-from pytest_ragmetrics.runs.wording.figures import counted, usage_text
+from pytest_ragmetrics.runs.wording.figures import counted, readable, usage_text
 from pytest_ragmetrics.text.sentences import sentence_table
-from pytest_ragmetrics.text.unicode import printable, shortened
+from pytest_ragmetrics.text.unicode import printable
 from pytest_ragmetrics.text.words import telling_words, word_tokens
 
 #: A row of a data set.
@@ -155,8 +155,6 @@ def _fault(passage: SourcePassage, written: GoldenQuestion, language: str | None
 
 # Rows without a place are sorted behind all others.
 _LAST = "\U0010ffff"
-# How much of a reason is shown (characters).
-_SHOWN = 300
 # How many skipped passages and other files the summary names.
 _NAMED = 5
 # So many failed passages in a row end the run, or as many as are asked about at a time if that is more.
@@ -406,7 +404,7 @@ class GoldenSet:
             counts = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
             lines.append(f"skipped {counted(len(skipped), 'passage')}: {counts}")
             for skip in skipped[:_NAMED]:
-                detail = f": {shortened(printable(skip.detail), _SHOWN)}" if skip.detail else ""
+                detail = f": {readable(skip.detail)}" if skip.detail else ""
                 lines.append(f"  {printable(skip.passage)}: {skip.reason}{detail}")
             if len(skipped) > _NAMED:
                 lines.append(f"  and {len(skipped) - _NAMED} more")

@@ -18,8 +18,8 @@ from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import JudgeRefusal, ListClaims, RateRelevance, Task, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUnavailableError
+from pytest_ragmetrics.runs.wording.figures import readable
 from pytest_ragmetrics.stats.intervals import Interval, rate_interval
-from pytest_ragmetrics.text.unicode import printable, shortened
 
 INJECTION = "injection"
 KINDS = (
@@ -34,7 +34,6 @@ AFFIRMATIVE = frozenset({"supported", "claims", "refuses", "relevant"})
 # A rating from here on means relevant.
 _HALF = 0.5
 VERSION = 1
-_SHOWN = 200
 _USAGE = (
     *("calls", "cached_calls", "prompt_tokens", "cached_prompt_tokens", "cache_write_tokens"),
     *("completion_tokens", "cost"),
@@ -384,7 +383,7 @@ def _table(outcomes: Iterable[ProbeOutcome], name: str) -> Iterator[str]:
 
 def _outcome_line(outcome: ProbeOutcome) -> str:
     probe = outcome.probe
-    reason = shortened(printable(outcome.reason), _SHOWN)
+    reason = readable(outcome.reason, 200)
     if outcome.found is None:
         return f"  {probe.id}: {reason}"
     attack = f" ({probe.attack})" if probe.attack else ""

@@ -88,8 +88,7 @@ def answer_key(sample: Sample) -> str:
     """
     shown = {name: value for name, value in sample.to_mapping().items() if name not in ("metadata", "id")}
     shown["messages"] = sample.metadata.get("messages")
-    text = json.dumps(dump(shown), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+    return hashlib.sha256(json.dumps(dump(shown), sort_keys=True).encode()).hexdigest()[:24]
 
 
 def draw_weights(labellings: Sequence[Labelling | None]) -> list[float | None] | None:

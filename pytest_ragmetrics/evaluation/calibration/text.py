@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_ragmetrics.core.result import ThresholdCheck, Verdict
 from pytest_ragmetrics.evaluation.calibration.marks import MarkedVerdicts
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, DecidedBy, LabelledRow
-from pytest_ragmetrics.runs.records import is_met, result_of
-from pytest_ragmetrics.runs.wording.failures import explain, explain_row
+from pytest_ragmetrics.runs.records import result_of
+from pytest_ragmetrics.runs.wording.failures import check_of, explain, explain_row
 from pytest_ragmetrics.runs.wording.figures import (
     SHOWN,
     and_more,
@@ -18,15 +18,16 @@ from pytest_ragmetrics.runs.wording.figures import (
     format_apart,
     format_interval,
     named,
+    quoted,
     readable,
 )
 from pytest_ragmetrics.stats.intervals import Interval
-from pytest_ragmetrics.text.unicode import printable, shortened
+from pytest_ragmetrics.text.unicode import printable
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.evaluation.calibration.queue import QueuedRow
 
-_LABELS_ASKED = "a very good judge takes about 50 labels to reach 0.6, a good one 100 or more"
+_LABELS_NEEDED = "a very good judge takes about 50 labels to reach 0.6, a good one 100 or more"
 _TEXT_LIMIT = 200
 # Lines of evidence for one disagreement, and how many verdicts that passed are among them.
 _EVIDENCE = 6
@@ -161,9 +162,9 @@ def floor_line(calibration: Calibration, min_kappa: float, *, by: DecidedBy = "b
     found, floor = format_apart(value, min_kappa)
     if by == "estimate":
         return f"kappa {found} {operator} {floor} ({format_interval(kappa)}, n={kappa.n})"
-    asked = f"; {_LABELS_ASKED}" if value < min_kappa <= kappa.estimate else ""
+    hint = f"; {_LABELS_NEEDED}" if value < min_kappa <= kappa.estimate else ""
     figures = f"kappa {kappa.estimate:.2f} ({format_interval(kappa)}, n={kappa.n})"
-    return f"{figures}: the lower end of its interval {found} {operator} {floor}{asked}"
+    return f"{figures}: the lower end of its interval {found} {operator} {floor}{hint}"
 
 
 def fault_lines(
@@ -212,29 +213,24 @@ def evidence_lines(calibration: Calibration, row: LabelledRow) -> list[str]:
     if len(lines) > _EVIDENCE:
         lines = [*lines[:_EVIDENCE], f"  ... and {counted(len(lines) - _EVIDENCE, 'more line')}"]
     response = row.sample.response
-    return [*([f'response: "{shortened(printable(response), _TEXT_LIMIT)}"'] if response else []), *lines]
+    return [*([f"response: {quoted(response, _TEXT_LIMIT)}"] if response else []), *lines]
 
 
 def _support_lines(verdicts: Iterable[Verdict]) -> Iterator[str]:
     for verdict in (verdict for verdict in verdicts if verdict.ok and verdict.counts):
-        yield f'  held to be right: "{shortened(printable(verdict.text), _TEXT_LIMIT)}"'
+        yield f"  held to be right: {quoted(verdict.text, _TEXT_LIMIT)}"
         for evidence in verdict.evidence[:1]:
             place = f"contexts[{evidence.context}][{evidence.start}:{evidence.end}]"
-            yield f'    by: "{shortened(printable(evidence.text), _TEXT_LIMIT)}" ({place})'
+            yield f"    by: {quoted(evidence.text, _TEXT_LIMIT)} ({place})"
 
 
 def queued_lines(row: QueuedRow) -> list[str]:
     """Return the lines that show an answer to label: what was asked and answered, and what the judge says of it."""
     record = row.record
-    result = result_of(record)
-    bound = record.threshold
-    held = None
-    if bound is not None:
-        held = ThresholdCheck(operator=bound.operator, bound=bound.bound, held=is_met(result.value, bound))
     supported = list(_support_lines(record.verdicts))
     shown = supported[: 2 * SHOWN]
     rest = [f"  ... and {counted(len(supported) - len(shown), 'more line')}"] if supported[len(shown) :] else []
-    return [*explain_row(record.sample, longest=_READ), *explain(result, held), *shown, *rest]
+    return [*explain_row(record.sample, longest=_READ), *explain(result_of(record), check_of(record)), *shown, *rest]
 
 
 def _figures(calibration: Calibration) -> Iterator[str]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.core.result import ThresholdCheck, Verdict, WordChange
+from pytest_ragmetrics.core.result import Verdict, WordChange
 from pytest_ragmetrics.runs.records import Record, natural_order, result_of
-from pytest_ragmetrics.runs.wording.failures import failed_verdicts, held_line
+from pytest_ragmetrics.runs.wording.failures import check_of, failed_verdicts, held_line
 from pytest_ragmetrics.runs.wording.figures import SHOWN, and_more, named, quoted, readable
 from pytest_ragmetrics.runs.wording.runs import errors_in, gist
 
@@ -100,7 +100,7 @@ def _blocks(failure: Failure, rows: Container[str]) -> Iterator[list[str]]:
     if any(
         " ".join((record.reason or "").split()) in text
         if record.outcome == "unscored"
-        else record.outcome == "failed" and held_line(result_of(record), _check(record)) in text
+        else record.outcome == "failed" and held_line(result_of(record), check_of(record)) in text
         for record in failure.records
     ):
         return
@@ -120,19 +120,13 @@ def _blocks(failure: Failure, rows: Container[str]) -> Iterator[list[str]]:
     yield lines
 
 
-def _check(record: Record) -> ThresholdCheck | None:
-    limit = record.threshold
-    held = record.outcome != "failed"
-    return None if limit is None else ThresholdCheck(operator=limit.operator, bound=limit.bound, held=held)
-
-
 def _record_lines(record: Record) -> list[str]:
     if record.score is None:
         return [f"{named(record.metric)} unscored: {readable(record.reason or '')}"]
     failed = failed_verdicts(record)
     total = sum(verdict.counts for verdict in record.verdicts)
     reason = f"{len(failed)}/{total} {record.complaint}" if failed else readable(record.reason or "", _REASON)
-    lines = [f"{held_line(result_of(record), _check(record))}{reason and f': {reason}'}"]
+    lines = [f"{held_line(result_of(record), check_of(record))}{reason and f': {reason}'}"]
     lines += [_verdict_text(verdict, record.complaint) for verdict in failed[:SHOWN]]
     lines += and_more(len(failed), indent="")
     lines += [f"judges: {readable(text, _REASON)}" for text in record.disagreements[:SHOWN]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.core.result import MetricResult, ThresholdCheck, Verdict
 from pytest_ragmetrics.core.sample import Sample, is_conversation, read_messages
-from pytest_ragmetrics.runs.records import Record, StopRecord
+from pytest_ragmetrics.runs.records import Record, StopRecord, is_met
 from pytest_ragmetrics.runs.wording.figures import (
     CONTRARY,
     INCONCLUSIVE,
@@ -154,6 +154,13 @@ def held_line(result: MetricResult, comparison: ThresholdCheck | None) -> str:
     operator = comparison.operator if comparison.held else CONTRARY[comparison.operator]
     score, bound = format_apart(float(result), comparison.bound)
     return f"{result.metric} {score} {operator} {bound}"
+
+
+def check_of(record: Record) -> ThresholdCheck | None:
+    """Return the comparison of a scored record with its threshold."""
+    if (limit := record.threshold) is None:
+        return None
+    return ThresholdCheck(operator=limit.operator, bound=limit.bound, held=is_met(record.score or 0.0, limit))
 
 
 def _summary(result: MetricResult | Record) -> str:
