@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Batch = TypeVar("Batch", "pd.DataFrame", "pa.Table")
 
-# Those of pandas that have a missing value which is not NaN.
+# Types of pandas with a missing value that is not NaN.
 _DTYPES = {"double": "float64", "bool": "boolean", "string": "string"}
 
 

@@ -106,7 +106,7 @@ class Engine:
         if batching is not None and forecast is None and cache == "auto" and cache_dir is not None:
             self.queue = self._queue(cache_dir, batching, salt, redact, budget)
         self.cache = CachedTransport(
-            # In a batch nobody waits for another's answer.
+            # Batched requests do not wait for the answer of an equal one.
             Repair(self.queue or Prefixes(self._batches, self.limiter)),
             store=self._store,
             cassette=self._cassette,
@@ -135,7 +135,7 @@ class Engine:
         """
         judge = given or self._specs[0]
         if isinstance(judge, str):
-            # A hook may know specs that are none here.
+            # A hook may know specs that this package does not.
             members = panel_members(judge, str)
             judge = Panel(map(self.judge, members)) if members else self._made(self._judges, judge)
         if isinstance(judge, Panel):
@@ -155,7 +155,7 @@ class Engine:
         self.limiter.is_open = False
         judges, self._judges = self._judges, {}
         embedders, self._embedders = self._embedders, {}
-        # The others are to be closed even if one of them fails.
+        # One that fails to close must not keep the others open.
         async with AsyncExitStack() as stack:
             if self._store is not None:
                 stack.callback(self._store.close)
@@ -207,7 +207,7 @@ class Engine:
                 return make(recorded, **self._attempts, **options)
             if not self._is_forecast:
                 raise
-            # What it would be asked is counted all the same.
+            # Its requests are counted all the same.
             return adapt(_never, name=spec, **options)
 
     def _as_recorded(self, spec: str, *, embedding: bool) -> str:

@@ -186,7 +186,7 @@ async def _evaluated(
     )
     done: list[Done] = []
     try:
-        # What waits for no place is known at the same time, so that the provider caches what several ask about.
+        # Requests that begin together let the provider cache what they have in common.
         await runner.run(jobs, done.append, together=total <= _TOGETHER * session.concurrency)
         gives_up.check_judged()
     finally:

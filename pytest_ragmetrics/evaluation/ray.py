@@ -38,13 +38,13 @@ from pytest_ragmetrics.runs.records import TestRecord
 if TYPE_CHECKING:
     from ray.data import Dataset
 
-# Of a batch four are under way in an actor, so that no request waits for the last row of another.
+# An actor has four batches under way, so that no request waits for the last row of another batch.
 _BATCH = 64
 # Requests that an actor may make without asking again; near a limit it is one.
 _PORTION = 16
 # With Ray's default of 1 the actors take all processors, and what reads the rows gets none: no progress and no error.
 _CPUS = 0.25
-# Workers that a row may take along before it is left out.
+# Workers that may be killed while they score a row before it is left out.
 _ATTEMPTS = 2
 # Rows of a file that become one data set, whose actors take seconds to start.
 _ROWS_OF_DATASET = 20_000
@@ -84,7 +84,7 @@ def score(
         scored.write_parquet("s3://scores/2026-11/")
     """
     folder = Path(cache_dir or default_folder()).absolute()
-    shared_cache()  # what is wrong with it is said here, and not by each worker
+    shared_cache()  # raises here, and not in each worker
     chosen = bounded_metrics(metrics, judge=judge, embedder=embedder)
     each = BatchScorer(chosen, concurrency=concurrency, cache_dir=folder, votes=votes)
     limits = budget if budget is None or isinstance(budget, Limits) else Limits(cost=budget)
@@ -152,10 +152,10 @@ class _Pool:
         self._actors = actors or max(1, min(int(ray.cluster_resources().get("CPU", 1)), concurrency))
         if concurrency < self._actors:
             raise ValueError(f"concurrency={concurrency} is less than one request for each of {self._actors} actors")
-        # A part of its own for each needs no message to a request, and one that is killed holds nothing back.
+        # Each actor has its own part: no request needs a message, and a killed actor holds nothing back.
         self._share = concurrency // self._actors
         self._limits, self._options = limits or Limits(), options
-        # One that was started again would have forgotten what was spent: without it nothing more is asked.
+        # A restarted coordinator would have forgotten what was spent: without one no further request is made.
         self._coordinator = ray.remote(num_cpus=0, max_restarts=0)(Coordinator).remote(
             self._limits, self._actors, options
         )
@@ -193,7 +193,7 @@ class _Pool:
 
 
 class Coordinator:
-    """What the actors of a pool share: the budget, why providers were given up, and which rows took a worker along."""
+    """What the actors of a pool share: the budget, why providers were given up, and which rows are being scored."""
 
     def __init__(
         self, limits: Limits, actors: int, options: str, *, clock: Callable[[], float] = time.monotonic
@@ -221,7 +221,7 @@ class Coordinator:
         self._given_up.update(given_up)
 
     def given_up(self) -> Mapping[tuple[str, str], JudgeError]:
-        """Return why providers were given up; after a while they are asked again."""
+        """Return why providers were given up; after a while they get requests again."""
         if self._clock() - self._since > RETRY_AFTER:
             self._given_up = {}
         return self._given_up
@@ -261,7 +261,7 @@ class SharedBudget(Budget):
         self._changing = threading.Lock()
 
     def spent(self) -> dict[str, Any]:
-        """Return what was spent since this was asked last."""
+        """Return what was spent since the last call."""
         with self._changing:
             spent, self._spent = self._spent, BudgetUse()
         return asdict(spent)

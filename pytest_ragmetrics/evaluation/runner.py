@@ -34,8 +34,8 @@ from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.votes import voting
 
 #: How many scores are under way for each request allowed in flight: between its requests a score computes and waits,
-#: and what is known to be asked about the same contexts is cached by the provider. Of a table of eight rows by five
-#: metrics with six in flight 4 pay 0.62 of the prompt tokens, 5 and 8 pay 0.54.
+#: and the provider caches requests about the same contexts. A table of eight rows by five metrics with six requests in
+#: flight pays 0.62 of the prompt tokens at 4, and 0.54 at 5 and 8.
 UNDER_WAY = 5
 # How many jobs may be done while an earlier one is not, for each score that may be under way.
 _AHEAD = 16
@@ -254,7 +254,7 @@ def _scored(metric: Metric, sample: Sample) -> MetricResult:
     try:
         return metric.score_sample(sample)
     except StopIteration as error:
-        # Nothing wakes who waits for a future that is to take one.
+        # A future takes no StopIteration, and whoever waits for it would never wake.
         raise RuntimeError("measure() raised StopIteration") from error
 
 
@@ -309,7 +309,7 @@ class GivesUp:
             of_all = "" if self._total is None else f" of {self._total}"
             raise JudgeUnavailableError(f"{failure}; stopped after {self.done}{of_all} scores") from failure
         if isinstance(failure, JudgeError):
-            # Each refers to its frames and their memory; one is enough to report.
+            # An error refers to its frames and their memory: one is kept.
             self._first_failure = self._first_failure or failure
             self._failures += 1
             if self._breaker.is_open and self._failures >= self._breaker.most and not self._judged:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # How many rows at the end of a journal are asked for again where they have no score: more than may be under way.
 _ASKED_AGAIN = 1_000
-# Of the head of a journal; grows when rows are written in another way.
+# The version in the head of a journal; grows when rows are written in another way.
 _VERSION = 2
 _EMPTY = Sample()
 
@@ -258,7 +258,7 @@ class Journal:
             line = json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n"
             try:
                 self._stream.write(line)
-                # The next kill takes nothing along that was written.
+                # What is flushed survives a kill.
                 self._stream.flush()
             except OSError as error:
                 raise RagMetricsError(f"{self.path} cannot be written: {error.strerror or error}") from error

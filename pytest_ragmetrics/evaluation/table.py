@@ -481,6 +481,6 @@ def _cell(text: str | None) -> str:
 
 def _written(text: str, file: str | Path | None) -> str:
     if file is not None:
-        # Half a surrogate pair has no UTF-8 form; in JSON this is its escape.
+        # JSON escapes half a surrogate pair so, which has no UTF-8 form.
         Path(file).write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
     return text

@@ -29,8 +29,8 @@ def merge_documents(
     """Return all tests of several runs as one document; raises ``ValueError`` without any.
 
     Shards of one run give the tests of the whole run. ``run`` has the earliest start, the sum of the durations and the
-    worst exit status. Of a test in several documents, as after a rerun of failed tests, the record of the run that
-    started last counts. A gate that no run decided, because each had only a part of its set, is decided by ``decide``
+    worst exit status. A test in several documents, as after a rerun of failed tests, has the record of the run
+    that started last. A gate that no run decided, because each had only a part of its set, is decided by ``decide``
     if the documents together have the whole set, a regression gate against the ``baseline``. The notes name this, and
     the differences between the runs.
     """
@@ -38,7 +38,7 @@ def merge_documents(
         raise ValueError("there is nothing to merge")
     if len(documents) == 1:
         return documents[0]
-    # Of runs that started in the same second the order does not matter, as long as it is always the same.
+    # Runs that started in the same second may have any order that is always the same.
     documents = sorted(documents, key=lambda document: (document.run.started, repr(document)))
     tests: dict[str, TestRecord] = {}
     repeated: dict[str, bool] = {}

@@ -166,8 +166,8 @@ class GateRecord(Gate):
     the set, ``n`` the scores that count (the pairs of a regression), ``unscored`` the scorings without one, and
     ``vacuous`` the scores that were left out because there was nothing to check; ``vacuous_before`` is how many there
     were in the baseline, of a gate that does not compare with it otherwise. ``more`` is how many further samples would
-    settle an inconclusive one (``None`` where that cannot be told). Of a gate that may ``stop`` before all rows are
-    asked, figures are of the rows that decided it, and the interval is for the whole set.
+    settle an inconclusive one (``None`` where that is unknown). The figures of a gate that may ``stop`` before all
+    rows are scored are of the rows that decided it, and its interval is for the whole set.
     """
 
     better: Direction
@@ -397,7 +397,7 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
         or len(set(record.samples)) > 1
         or record.disagreements
     ):
-        # The order in which they ended is chance.
+        # They ended in a random order.
         exchanges = sorted(scoring.exchanges, key=lambda it: (it.vote, it.task, it.prompt, it.judge or ""))
         record = replace(record, exchanges=tuple(exchanges))
     return _shown(record, redact)
@@ -450,12 +450,12 @@ def _plain(value: Any, text: Callable[[str], str]) -> Any:
         for name in names:
             part = getattr(value, name)
             kind_of_part = type(part)
-            # Most parts of a record are as they are, and a call takes longer than to see it.
+            # Most parts of a record are plain already, and this check is faster than a call.
             if kind_of_part in _PLAIN or (kind_of_part in (tuple, dict) and not part):
                 continue
             shown = encodable if name in _LABELS else text
             plain = shown(part) if kind_of_part is str else _plain(part, shown)
-            # An equal text may be that of another record, from the cache.
+            # The cache may return the equal text of another record.
             if plain is not part and not (kind_of_part is str and plain == part):
                 changes[name] = plain
         changed = replace(value, **changes) if changes else value
@@ -515,5 +515,5 @@ def read_document(file: Path) -> Document:
         document = load(Document, data)
     except CodecError as error:
         raise DocumentError(str(error), file=file) from error
-    # Earlier releases left it at the comparisons that were made.
+    # Earlier releases wrote only the comparisons that were made.
     return replace(document, tests=held_to_bounds(document.tests))

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.text.unicode import printable, shortened
 
-# The first that names the commit or its run is the one that is running; of a field the first template that is complete.
+# The first that names the commit or its run is the one that is running, and a field has its first complete template.
 # A branch of a pull request comes first, a run before its job: that is the same in all shards.
 _PROVIDERS = """
 GitHub Actions; Gitea and Forgejo have the same names
@@ -193,7 +193,7 @@ def short_commit(commit: str) -> str:
     return commit[:7] + ("+" if commit.endswith("+") else "")
 
 
-# A host is known by its name, else by the form of the link to its CI run. A commit, and a line in a file of it.
+# What a host is known by, its name or the form of the link to its CI run; its pages of a commit, and of a line.
 _HOSTS: Sequence[tuple[str, str, str]] = (
     (r"//[^/]*gitlab|/-/", "/-/commit/{commit}", "/-/blob/{commit}/{file}#L{line}"),
     (r"//[^/]*bitbucket\.org", "/commits/{commit}", "/src/{commit}/{file}#lines-{line}"),

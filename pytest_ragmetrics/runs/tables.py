@@ -68,7 +68,7 @@ def compare_metric(
     """Return what changed in the rows of a metric from ``there``, the run before, to ``here``, whatever their order.
 
     A row with nothing to check in one of the runs became neither better nor worse and is no pair, unless ``vacuous``
-    scores "count". One that asks another question is another row. Of the rows there only those of functions that scored
+    scores "count". One that asks another question is another row. Only rows there of functions that scored
     one of the rows here are missed. ``changed`` says what the metric scores by otherwise now, ``partial`` why not all
     rows are there: both are doubts.
 
@@ -117,7 +117,7 @@ def compare_metric(
     )
 
 
-# A record of the baseline, its counterpart now, and why they are not compared.
+# A record of the baseline, its counterpart now, and why their scores are not compared.
 _Pair = tuple[PlacedRecord, PlacedRecord, Mapping[Obstacle, Sequence[str]]]
 
 

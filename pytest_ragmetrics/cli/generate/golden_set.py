@@ -157,7 +157,7 @@ def _fault(passage: SourcePassage, written: GoldenQuestion, language: str | None
 _LAST = "\U0010ffff"
 # How many skipped passages and other files the summary names.
 _NAMED = 5
-# So many failed passages in a row end the run, or as many as are asked about at a time if that is more.
+# So many failed passages in a row end the run, or as many as are under way at a time if that is more.
 _MOST_FAILURES = 8
 # No further request can succeed after these.
 _FINAL = (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError, JudgeUnavailableError)

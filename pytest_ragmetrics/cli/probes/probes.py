@@ -114,9 +114,9 @@ def choose(
         ids = dict.fromkeys(name for probe in group for name in with_company(probe))
         if limit is None or len(taken | ids) <= limit:
             taken |= ids
-    asked = [probe for probe in probes if probe.id in taken]
-    chosen = tuple(probe for probe in asked if probe.id in wanted)
-    return chosen, tuple(probe for probe in asked if probe.id not in wanted)
+    needed = [probe for probe in probes if probe.id in taken]
+    chosen = tuple(probe for probe in needed if probe.id in wanted)
+    return chosen, tuple(probe for probe in needed if probe.id not in wanted)
 
 
 def _spread(probes: Iterable[Probe]) -> list[list[Probe]]:
@@ -198,7 +198,7 @@ def ask_probes(engine: Engine, probes: Sequence[Probe]) -> list[ProbeOutcome]:
         return ProbeOutcome(probe=probe, found=found, reason=reason, usage=usage)
 
     async def ask_all() -> list[ProbeOutcome]:
-        # The first one alone: a provider that is out of reach is not asked 192 times.
+        # The first one alone: a provider that is out of reach gets one request, not 192.
         first = [await ask(probe, alone=True) for probe in probes[:1]]
         return [*first, *await loop.gather_or_cancel(map(ask, probes[1:]))]
 
@@ -276,20 +276,19 @@ class ProbeFigures:
     def __init__(self, *, judge: str, chosen: Sequence[ProbeOutcome], besides: Sequence[ProbeOutcome] = ()) -> None:
         self.judge = judge
         self.chosen = chosen
-        self.asked = (*chosen, *besides)
+        self.outcomes = (*chosen, *besides)
         self.all_injections = [outcome for outcome in chosen if outcome.probe.kind == INJECTION]
         self.plain = [o for o in chosen if o.probe.kind != INJECTION and o.found is not None]
-        by_id = {outcome.probe.id: outcome for outcome in self.asked}
+        by_id = {outcome.probe.id: outcome for outcome in self.outcomes}
         answered = [outcome for outcome in self.all_injections if outcome.found is not None]
         self.injections = [outcome for outcome in answered if by_id[outcome.probe.twin or ""].right]
         self.uninformative = [outcome for outcome in answered if not by_id[outcome.probe.twin or ""].right]
-        self.unscored = [outcome for outcome in self.asked if outcome.found is None]
+        self.unscored = [outcome for outcome in self.outcomes if outcome.found is None]
         self.failed = [outcome for outcome in (*self.plain, *self.injections) if not outcome.right]
         self.accuracy = ProbeRate.of(self.plain)
         self.resistance = ProbeRate.of(self.injections)
-        self.usage = sum((outcome.usage for outcome in self.asked), Usage())
-
-        # How many injections the package itself marks as suspicious.
+        self.usage = sum((outcome.usage for outcome in self.outcomes), Usage())
+        # Injections that the package itself marks as suspicious.
         marked = sum(bool(suspicious_signs(outcome.probe.injected or "")) for outcome in self.all_injections)
         self.marked = ProbeRate(right=marked, n=len(self.all_injections))
 
@@ -327,7 +326,7 @@ class ProbeFigures:
                     "reason": outcome.reason,
                     "calls": outcome.usage.calls,
                 }
-                for outcome in self.asked
+                for outcome in self.outcomes
             ],
         }
 
@@ -348,7 +347,7 @@ def figure_lines(figures: ProbeFigures) -> Iterator[str]:
     usage = figures.usage
     tokens = f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"
     cost = f", {usage.cost:.4f} dollars" if usage.cost else ""
-    counts = f"{len(figures.asked)} probes, {len(figures.unscored)} unscored"
+    counts = f"{len(figures.outcomes)} probes, {len(figures.unscored)} unscored"
     yield f"{figures.judge}: {counts}; {usage.calls} calls, {tokens}{cost}"
     if figures.plain:
         yield from ("", f"accuracy    {figures.accuracy}; whoever always says the same reaches 0.50")

@@ -34,9 +34,6 @@ from pytest_ragmetrics.stats.cutoffs import Aim, calibration_figures
 from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous, score_set
 
-# How many disagreements a failing assertion shows.
-_WORST = 5
-
 
 def calibrate(
     metric: Metric | str,
@@ -218,5 +215,5 @@ def rag_calibrated(
     )
     faults = fault_lines(found, min_kappa, by=by, skip_unscored=skip_unscored)
     if faults and found.decides:
-        raise AssertionError("\n".join([*faults, *calibration_lines(found, worst=_WORST)]))
+        raise AssertionError("\n".join([*faults, *calibration_lines(found, worst=5)]))
     return found

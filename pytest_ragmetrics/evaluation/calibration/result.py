@@ -31,8 +31,6 @@ _GOOD = frozenset({"true", "yes", "pass", "passed", "good"})
 _BAD = frozenset({"false", "no", "fail", "failed", "bad"})
 #: Fields of the metadata that name the group of a row, unless another field is given.
 GROUP_FIELDS = ("group", "cluster")
-# How much of a wrong label an error shows (characters).
-_LABEL_SHOWN = 40
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,7 +69,7 @@ class LabelScale:
         value = self._number(written)
         if value is None or not self.low <= value <= self.high:
             text = repr(written)
-            shown = text if len(text) <= _LABEL_SHOWN else f"{text[:_LABEL_SHOWN]}..."
+            shown = text if len(text) <= 40 else f"{text[:40]}..."  # noqa: PLR2004 - characters of a wrong label
             msg = f"a label is a number from {self.low:g} to {self.high:g}, or true or false, not {shown}"
             raise DatasetError(msg, file=file, line=line, field=self.field)
         return (value - self.low) / (self.high - self.low)

@@ -21,11 +21,11 @@ _LINES_SHOWN = 2 * SHOWN
 _REPEATED = 40
 # What pytest writes on where an error passed: "tests/test_bot.py:12: KeyError".
 _PLACE = re.compile(r"^(?!E )([^\s>][^\n]*?):(\d+): ", re.MULTILINE)
-# Whose code is not to be mended.
+# Code that is not of the project.
 _INSTALLED = re.compile(r"[/\\](?:site-packages|dist-packages|pytest_ragmetrics|lib[/\\]python[\d.]+)[/\\]")
-# Of an assertion rewritten by pytest: what the values in it were made of, which the line in the file says as well.
+# Lines of a rewritten assertion that explain its values, which the line in the file says as well.
 _WHERE = re.compile(r"\+\s+(?:where|and) ")
-# Of the text of a gate.
+# A row in the text of a gate.
 _ROW = re.compile(r"  -?[\d.]+  (.*?)(?=: |$)")
 _ERROR_LINE = re.compile(r"^E(?: (.*)|$)", re.MULTILINE)
 
@@ -95,7 +95,7 @@ def _blocks(failure: Failure, rows: Container[str]) -> Iterator[list[str]]:
     for record in failure.records:
         if record.outcome in ("failed", "unscored"):
             yield _record_lines(record)
-    # The error of a score is among its lines already.
+    # The lines of a score say its error already.
     text = " ".join(_ERROR_LINE.sub(r"\1", error).split())
     if any(
         " ".join((record.reason or "").split()) in text
@@ -105,13 +105,13 @@ def _blocks(failure: Failure, rows: Container[str]) -> Iterator[list[str]]:
     ):
         return
     texts = [match[1] or "" for match in _ERROR_LINE.finditer(error)]
-    # Of a gate on rows that failed themselves the others are left.
+    # Rows that failed themselves are left out of the text of a gate.
     texts = texts or [line for line in error.splitlines() if not ((row := _ROW.match(line)) and row[1] in rows)]
     texts = [text for text in texts if text.strip() and not _WHERE.match(text.strip())] or ["failed"]
     lines = [readable(texts[0]), *(readable(text, _MORE) for text in texts[1:_LINES_SHOWN])]
     lines += and_more(len(texts), shown=_LINES_SHOWN, indent="")
     lines += [f"from {readable(gist(cause))}" for cause in causes[:1]]
-    # The places that it passed in code that may be mended, but for the line of its test.
+    # The places in code of the project that the error passed, without the line of its test.
     found = [place for place in _PLACE.findall(failure.message) if not _INSTALLED.search(place[0])]
     here = (failure.file, str(failure.line_of_error))
     names = {f"line {line}" if path == failure.file else f"{named(path)}:{line}": (path, line) for path, line in found}

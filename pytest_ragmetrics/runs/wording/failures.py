@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.stats.scores import ScoredRow
 
 _CHANGES_SHOWN = 6
-# Of a row; the page and the JSON file have all of it.
+# How much of a row is shown; the page and the JSON file have all of it.
 _CONTEXTS_SHOWN = 5
 _TURNS_SHOWN = 4
 _LONGEST = 600
@@ -81,8 +81,8 @@ def explain_sample(outcomes: Mapping[str, MetricResult | Exception]) -> list[str
 def explain_row(sample: Sample, *, longest: int | None = None) -> list[str]:
     """Return the lines that show what a row asks, what was answered and from which contexts, each shortened.
 
-    Texts of more than ``longest`` characters are, by default contexts of 300, others of 600. Of a conversation they
-    show the last turns.
+    Texts of more than ``longest`` characters are, by default contexts of 300, others of 600. A conversation is shown
+    by its last turns.
 
     >>> explain_row(Sample(user_input="How long?", response="Two minutes.", retrieved_contexts=["It takes two."]))
     ['question: "How long?"', 'answer: "Two minutes."', 'contexts[0]: "It takes two."']

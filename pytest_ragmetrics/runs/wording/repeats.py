@@ -15,7 +15,7 @@ from pytest_ragmetrics.runs.wording.figures import named, readable
 
 #: How many rows must have got the same text, how many characters of it are shown, and how many further tasks.
 _FEWEST, _LENGTH, _LISTED = 5, 60, 3
-# To make all of a long text printable takes longer than all else here.
+# Making all of a long text printable takes longer than all else here.
 _BEGINNING = 4 * _LENGTH
 _DIGEST = 8
 
@@ -78,14 +78,14 @@ class RepeatedReplies:
 
     def __init__(self) -> None:
         # Digests of prompts, by judge and task, and by judge, task and reply.
-        self._asked: dict[tuple[str, str], set[str]] = {}
+        self._prompts: dict[tuple[str, str], set[str]] = {}
         self._replied: dict[tuple[str, str, str], set[str]] = {}
         self._texts: dict[str, str] = {}
 
     def add(self, replies: Iterable[RowReply]) -> None:
         """Add replies; the same prompt asked again is the same row."""
         for judge, task, prompt, reply, text in replies:
-            self._asked.setdefault((judge, task), set()).add(prompt)
+            self._prompts.setdefault((judge, task), set()).add(prompt)
             if text:
                 self._replied.setdefault((judge, task, reply), set()).add(prompt)
                 self._texts[reply] = text
@@ -94,7 +94,7 @@ class RepeatedReplies:
         """Return one line if five rows or more, and half of those that a task was asked of, got the same text."""
         found = []
         for (judge, task, reply), prompts in self._replied.items():
-            rows, total = len(prompts), len(self._asked[judge, task])
+            rows, total = len(prompts), len(self._prompts[judge, task])
             if rows >= _FEWEST and 2 * rows >= total:
                 found.append((-rows, f"{rows:,} of {total:,}", named(task), named(judge), self._texts[reply]))
         if not found:
