@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,11 +179,9 @@ async def _evaluated(
 
     runner = Runner(session, breaker=breaker, watch=watch)
     bounded = [BoundedMetric(metric=metric) for metric in metrics]
+    made = partial(Job, metrics=bounded, votes=votes)
     jobs = (
-        Job(sample=Sample(id=row.id), metrics=bounded, votes=votes, error=str(row.error))
-        if row.sample is None
-        else Job(sample=row.sample, metrics=bounded, votes=votes)
-        for row in rows
+        made(sample=row.sample) if row.sample else made(sample=Sample(id=row.id), error=str(row.error)) for row in rows
     )
     done: list[Done] = []
     try:

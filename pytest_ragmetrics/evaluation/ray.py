@@ -123,9 +123,11 @@ def score_rows_on_ray(
                 for line in batch["row"].to_pylist():
                     answer = json.loads(line)
                     if any(record["score"] is None for record in answer["records"]):
-                        pool.check_answering()
+                        for error in ray.get(pool.coordinator.given_up.remote()).values():
+                            raise JudgeError(str(error)) from error
                     take(answer)
-        return pool.used()
+        used: BudgetUse = ray.get(pool.coordinator.used.remote())
+        return used
     finally:
         ray.shutdown()
 
@@ -156,9 +158,8 @@ class _Pool:
         self._share = concurrency // self._actors
         self._limits, self._options = limits or Limits(), options
         # A restarted coordinator would have forgotten what was spent: without one no further request is made.
-        self._coordinator = ray.remote(num_cpus=0, max_restarts=0)(Coordinator).remote(
-            self._limits, self._actors, options
-        )
+        coordinator = ray.remote(num_cpus=0, max_restarts=0)(Coordinator)
+        self.coordinator = coordinator.remote(self._limits, self._actors, options)
 
     def scored(self, dataset: Dataset, each: BatchScorer) -> Dataset:
         """Return a data set with the scores of its rows."""
@@ -173,23 +174,8 @@ class _Pool:
                 size=self._actors, max_tasks_in_flight_per_actor=4, max_concurrent_calls_per_actor=2
             ),
             num_cpus=_CPUS,
-            fn_constructor_kwargs={
-                "scorer": each,
-                "coordinator": self._coordinator,
-                "limits": self._limits,
-                "options": self._options,
-            },
+            fn_constructor_args=(each, self.coordinator, self._limits, self._options),
         )
-
-    def used(self) -> BudgetUse:
-        """Return what all actors used so far."""
-        used: BudgetUse = _ray().get(self._coordinator.used.remote())
-        return used
-
-    def check_answering(self) -> None:
-        """Raise ``JudgeError`` where a provider was given up."""
-        for error in _ray().get(self._coordinator.given_up.remote()).values():
-            raise JudgeError(str(error)) from error
 
 
 class Coordinator:
@@ -198,10 +184,7 @@ class Coordinator:
     def __init__(
         self, limits: Limits, actors: int, options: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._limits = limits
-        self._actors = actors
-        self._options = options
-        self._clock = clock
+        self._limits, self._actors, self._options, self._clock = limits, actors, options, clock
         self._used = BudgetUse()
         self._begun: Counter[str] = Counter()
         self._given_up: dict[tuple[str, str], JudgeError] = {}
@@ -285,16 +268,15 @@ class SharedBudget(Budget):
 
     def _charge(self, receipt: Receipt) -> None:
         tokens = receipt.prompt_tokens + receipt.completion_tokens
-        is_unpriced = bool(tokens) and receipt.cost is None
-        self._spend(calls=receipt.calls - 1, tokens=tokens, cost=receipt.cost or 0.0, unpriced=int(is_unpriced))
+        unpriced = int(receipt.cost is None and tokens > 0)
+        self._spend(calls=receipt.calls - 1, tokens=tokens, cost=receipt.cost or 0.0, unpriced=unpriced)
 
 
 class ScoringActor:
     """Scores batches in a worker; what Ray makes of it lives as long as its data set is computed."""
 
     def __init__(self, scorer: BatchScorer, coordinator: Any, limits: Limits, options: str) -> None:
-        self._scorer = scorer
-        self._coordinator = coordinator
+        self._scorer, self._coordinator = scorer, coordinator
         self._budget = SharedBudget(limits, coordinator, options)
         scorer.budget = self._budget if limits != Limits() else None
 

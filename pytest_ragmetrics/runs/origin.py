@@ -38,12 +38,9 @@ def build_origin(run: RunRecord) -> OriginView:
     """Return where a run comes from; links of a file are checked, whoever wrote it."""
     link = web_link(run.ci)
     return OriginView(
-        project=run.project,
-        branch=run.branch,
         commit=short_commit(run.commit),
         commit_link=commit_link(run.repository, run.commit, ci=run.ci),
-        message=run.message,
-        author=run.author,
+        **{name: getattr(run, name) for name in ("project", "branch", "message", "author")},
         ci=f"CI {run.ci_number}".strip() if link or run.ci_number else "",
         ci_link=link,
         started=started_text(run),

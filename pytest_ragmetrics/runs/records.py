@@ -46,6 +46,8 @@ _OPERATORS: Mapping[Operator, Callable[[float, float], bool]] = {
 #: Fields whose texts are chosen by this package or name a metric; redaction leaves them.
 _LABELS = {"metric", "outcome", "better", "operator", "kind", "noun", "complaint"}
 
+# What a record has from its result as it is.
+_SHARED = ("reason", "verdicts", "vacuous", "judge", "disagreements", "samples", "noun", "complaint")
 # Types of values that are in JSON as they are.
 _PLAIN = frozenset({type(None), bool, int})
 
@@ -344,21 +346,8 @@ def flips(samples: Sequence[float], threshold: Threshold | None) -> bool:
 
 def result_of(record: Record) -> MetricResult:
     """Return the result that a scored record was made of."""
-    return MetricResult(
-        record.score or 0.0,
-        metric=record.metric,
-        reason=record.reason,
-        verdicts=record.verdicts,
-        vacuous=record.vacuous,
-        judge=record.judge,
-        disagreements=record.disagreements,
-        usage=record.usage,
-        samples=record.samples,
-        votes=max(1, len(record.samples)),
-        noun=record.noun,
-        complaint=record.complaint,
-        scale=record.scale,
-    )
+    shared = {name: getattr(record, name) for name in ("metric", "usage", "scale", *_SHARED)}
+    return MetricResult(record.score or 0.0, votes=max(1, len(record.samples)), **shared)
 
 
 def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -> Record:
@@ -368,28 +357,21 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
     among them, and what looks like a key is masked; offsets that this makes wrong are left out.
     """
     outcome = scoring.outcome
-    result = outcome if isinstance(outcome, MetricResult) else None
-    check = scoring.comparison
+    is_scored, check = isinstance(outcome, MetricResult), scoring.comparison
+    result = outcome if isinstance(outcome, MetricResult) else MetricResult(0.0, metric="", reason=str(outcome))
     record = Record(
         metric=scoring.metric,
-        score=None if result is None else result.value,
-        outcome="unscored" if result is None else "measured" if check is None else "passed" if check.held else "failed",
+        score=result.value if is_scored else None,
+        outcome="unscored" if not is_scored else "measured" if check is None else "passed" if check.held else "failed",
         threshold=None if check is None else Threshold(operator=check.operator, bound=check.bound),
-        reason=str(outcome) if result is None else result.reason,
-        vacuous=result is not None and result.vacuous,
         better=scoring.better,
-        judge=None if result is None else result.judge,
         usage=scoring.usage,
-        samples=() if result is None else result.samples,
         sample=scoring.sample,
-        verdicts=() if result is None else result.verdicts,
         exchanges=(),
-        noun=NOUN if result is None else result.noun,
-        complaint=COMPLAINT if result is None else result.complaint,
-        disagreements=() if result is None else result.disagreements,
-        scale=None if result is None else known_scale(result.scale),
-        used=scoring.part or (result is not None and result.used),
+        scale=known_scale(result.scale),
+        used=scoring.part or result.used,
         rule=scoring.rule,
+        **{name: getattr(result, name) for name in _SHARED},
     )
     if (
         record.outcome in ("failed", "unscored")

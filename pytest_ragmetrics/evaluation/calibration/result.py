@@ -23,6 +23,7 @@ from pytest_ragmetrics.stats.scores import goodness
 #: ``format`` and ``version`` of the files of ``ragmetrics calibrate --json``.
 FORMAT = "pytest-ragmetrics calibration"
 VERSION = 1
+_FIGURES = ("agreement", "auroc", "suggestion", "no_suggestion", "reliability")
 
 #: What of kappa is compared with a floor: the lower end of its interval, or its estimate.
 DecidedBy = Literal["bound", "estimate"]
@@ -243,11 +244,7 @@ class Calibration:
         data = {
             "format": FORMAT,
             "version": VERSION,
-            "metric": self.metric,
-            "judge": self.judge,
-            "better": self.better,
-            "noun": self.noun,
-            "scale": self.scale,
+            **{name: getattr(self, name) for name in ("metric", "judge", "better", "noun", "scale")},
             "threshold": figures.threshold,
             "cross_validated": not figures.is_given,
             "weighted": self.weighted,
@@ -258,11 +255,7 @@ class Calibration:
                 "unlabelled": self.unlabelled,
                 "groups": self.groups,
             },
-            "agreement": figures.agreement,
-            "auroc": figures.auroc,
-            "suggestion": figures.suggestion,
-            "no_suggestion": figures.no_suggestion,
-            "reliability": figures.reliability,
+            **{name: getattr(figures, name) for name in _FIGURES},
             "disagreements": [
                 {"name": row.name, "label": row.label, "score": row.result.value} for row in self.disagreements()
             ],
