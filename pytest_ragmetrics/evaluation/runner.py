@@ -294,29 +294,23 @@ class GivesUp:
             if not (is_spent and self._leaves_rows):
                 raise outcome
         else:
-            self._take(outcome if isinstance(outcome, JudgeError) else outcome.__cause__)
+            failure = outcome if isinstance(outcome, JudgeError) else outcome.__cause__
+            if isinstance(failure, JudgeUnavailableError):
+                of_all = "" if self._total is None else f" of {self._total}"
+                raise JudgeUnavailableError(f"{failure}; stopped after {self.done}{of_all} scores") from failure
+            if isinstance(failure, JudgeError):
+                # An error refers to its frames and their memory: one is kept.
+                self._first_failure = self._first_failure or failure
+                self._failures += 1
+                if self._breaker.is_open and self._failures >= self._breaker.most:
+                    self.check_judged()
             if self._leaves_rows and self._breaker.is_open:
                 raise JudgeError(str(unscored(metric, outcome)))
         self.done += 1
 
     def check_judged(self) -> None:
         """Raise ``JudgeError`` if no row could be judged because of the judge."""
-        if not self._judged:
-            self._raise_failure()
-
-    def _take(self, failure: BaseException | None) -> None:
-        if isinstance(failure, JudgeUnavailableError):
-            of_all = "" if self._total is None else f" of {self._total}"
-            raise JudgeUnavailableError(f"{failure}; stopped after {self.done}{of_all} scores") from failure
-        if isinstance(failure, JudgeError):
-            # An error refers to its frames and their memory: one is kept.
-            self._first_failure = self._first_failure or failure
-            self._failures += 1
-            if self._breaker.is_open and self._failures >= self._breaker.most and not self._judged:
-                self._raise_failure()
-
-    def _raise_failure(self) -> None:
         first = self._first_failure
-        if first is not None:
+        if first is not None and not self._judged:
             msg = f"the judge answered none of {self._failures} scorings; the first failed with: {first}"
             raise JudgeError(msg) from first

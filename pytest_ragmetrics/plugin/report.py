@@ -274,7 +274,7 @@ class RunReport:
     def _with_origin(self, document: Document, chosen: Selection) -> Document:
         """Return the document with where the run comes from, its tests and what judged them, which only files say."""
         from pytest_ragmetrics.report.judging import judging_of
-        from pytest_ragmetrics.runs.revision import origin_of
+        from pytest_ragmetrics.runs.origin import origin_of
 
         origin: dict[str, Any] = {
             **origin_of(self._root, title=self._settings.report_title, redact=self._session.recorder.redacted)

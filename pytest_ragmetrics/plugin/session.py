@@ -130,7 +130,7 @@ class PytestSession:
         fixed = self._seed or self.settings.seed or ("cassette" if self.settings.cassette is not None else "")
         if fixed:
             return fixed
-        from pytest_ragmetrics.runs.revision import commit_of
+        from pytest_ragmetrics.runs.origin import commit_of
 
         return commit_of(self._config.rootpath)
 

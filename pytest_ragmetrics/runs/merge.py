@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pytest_ragmetrics.runs.compare import judging_changes
+from pytest_ragmetrics.runs.origin import short_commit
 from pytest_ragmetrics.runs.records import Document, Judging, RunRecord, Setting, TestRecord, held_to_bounds, position
-from pytest_ragmetrics.runs.revision import short_commit
 from pytest_ragmetrics.runs.wording.figures import agreeing, counted, named
 from pytest_ragmetrics.runs.wording.runs import by_metric
 

@@ -232,7 +232,7 @@ class RunRecord:
 
     ``warnings`` say why its scores may mean nothing, such as a judge that gives different rows the same text.
 
-    From ``project`` to ``folder`` it is where the run comes from, as :func:`pytest_ragmetrics.runs.revision.origin_of`
+    From ``project`` to ``folder`` it is where the run comes from, as :func:`pytest_ragmetrics.runs.origin.origin_of`
     has it, "" where that is not known. ``selection`` is the paths and marks that chose its tests, ``partial`` why
     they are not all of these ("" if they are). ``judging`` is by metric. ``skipped`` and ``not_needed`` count by test
     function the tests without a score: skipped ones, and rows of a set that was decided without them.

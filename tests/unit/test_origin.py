@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics.runs import revision
-from pytest_ragmetrics.runs.revision import commit_link, commit_of, origin_of, repository_link, source_link, web_link
+from pytest_ragmetrics.runs import origin
+from pytest_ragmetrics.runs.origin import commit_link, commit_of, origin_of, repository_link, source_link, web_link
 
 SHA = "4f2c91a0d7e5b8c3a1f6e2d9c0b7a8f5e4d3c2b1"
 
@@ -20,7 +20,7 @@ SHA = "4f2c91a0d7e5b8c3a1f6e2d9c0b7a8f5e4d3c2b1"
 @pytest.fixture(autouse=True)
 def _no_ci(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Take away what a CI says, and every repository above."""
-    for name in [*re.findall(r"\{(\w+)\}", repr(revision._PROVIDERS)), "GITHUB_EVENT_PATH"]:
+    for name in [*re.findall(r"\{(\w+)\}", repr(origin._PROVIDERS)), "GITHUB_EVENT_PATH"]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     for role in ("AUTHOR", "COMMITTER"):
@@ -214,7 +214,7 @@ def test_git_may_be_absent_broken_or_slow(script: str | None, tmp_path: Path, mo
         (tmp_path / "bin" / "git").write_text(script)
         (tmp_path / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path / "bin"), *(["/bin"] if script else [])]))
-    monkeypatch.setattr(revision, "_TIME_LIMIT", 0.2)
+    monkeypatch.setattr(origin, "_TIME_LIMIT", 0.2)
     began = time.monotonic()
     assert origin_of(tmp_path) == {"project": tmp_path.name}
     assert commit_of(tmp_path) == "no commit"
