@@ -307,12 +307,9 @@ def _loss(compared: MetricComparison, margin: float, inconclusive: Inconclusive)
     outcome = "inconclusive" if compared.doubts else verdict(found.interval, bound, compared.better)
     if outcome in _passing(inconclusive):
         return []
+    changes, clusters = [row.change for row in compared.rows], whole_clusters(row.cluster for row in compared.rows)
     more = samples_to_settle(
-        [row.change for row in compared.rows],
-        bound,
-        confidence=found.interval.confidence,
-        clusters=whole_clusters(row.cluster for row in compared.rows),
-        bounds=found.bounds,
+        changes, bound, confidence=found.interval.confidence, clusters=clusters, bounds=found.bounds
     )
     return explain_not_worse(compared, margin=margin, outcome=outcome, more=more, anew=ANEW)
 
@@ -369,17 +366,9 @@ def _scored_set(
         raise UnscoredError("\n".join(explain_unscored(name, len(rows), unscored)))
     if not found.counted:
         raise UnscoredError(explain_vacuous(name, len(found.vacuous)))
-    return _ScoredSet(
-        rows=found.counted,
-        scale=table.scales.get(name),
-        about={
-            "metric": name,
-            "clusters": whole_clusters(row.cluster for row in found.counted),
-            "unscored": len(found.unscored),
-            "vacuous": len(found.vacuous),
-        },
-        decides=decides,
-    )
+    about = {"metric": name, "unscored": len(found.unscored), "vacuous": len(found.vacuous)}
+    about["clusters"] = whole_clusters(row.cluster for row in found.counted)
+    return _ScoredSet(rows=found.counted, scale=table.scales.get(name), about=about, decides=decides)
 
 
 def _rows_of(results: Results, metric: str | None) -> tuple[str, list[ScoredRow], bool]:
@@ -399,13 +388,12 @@ def _rows_of(results: Results, metric: str | None) -> tuple[str, list[ScoredRow]
     name = _one_of(results.metrics if isinstance(results, Evaluation) else _metrics_of(rows), metric)
     if isinstance(results, Evaluation):
         results.better_of(name)  # raises KeyError for a metric that was not evaluated
-    scored = [
-        replace(
-            _of_score(key_of(row.sample), row.results.get(name), row.unscored.get(name, "it was not scored")),
-            cluster=cluster_of(row.sample),
+    scored = []
+    for row in rows:
+        reason = row.unscored.get(name, "it was not scored")
+        scored.append(
+            replace(_of_score(key_of(row.sample), row.results.get(name), reason), cluster=cluster_of(row.sample))
         )
-        for row in rows
-    ]
     return name, scored, all(row.results[name].decides for row in rows if name in row.results)
 
 
@@ -503,16 +491,10 @@ class _Table:
 def _records_of_table(table: _Table) -> dict[str, list[PlacedRecord]]:
     rows, nouns = [], table.nouns
     for row in table.rows:
-        results = {
-            name: MetricResult(
-                score,
-                metric=name,
-                judge=row.judges.get(name),
-                vacuous=name in row.vacuous,
-                noun=nouns.get(name, NOUN),
-            )
-            for name, score in row.scores.items()
-            if score is not None
-        }
+        results = {}
+        for name, score in row.scores.items():
+            if score is not None:
+                about: dict[str, Any] = {"judge": row.judges.get(name), "noun": nouns.get(name, NOUN)}
+                results[name] = MetricResult(score, metric=name, vacuous=name in row.vacuous, **about)
         rows.append(Row(sample=Sample.from_mapping(row.sample), results=results))
     return compared_records(Evaluation(metrics=table.metrics, rows=tuple(rows), better=table.better), unique=False)

@@ -197,11 +197,7 @@ async def _evaluated(
         rows=tuple(_scored_row(it, metrics) for it in done),
         better={metric.name: metric.better for metric in metrics},
         scales={metric.name: metric.scale for metric in metrics},
-        durations={
-            name: max(end for _, end in times) - min(start for start, _ in times)
-            for name, times in spans.items()
-            if times
-        },
+        durations={name: max(end for _, end in it) - min(start for start, _ in it) for name, it in spans.items() if it},
     )
 
 

@@ -152,8 +152,7 @@ class Journal:
         self.usage = Usage()
         #: How many rows it has, and how many of them an earlier run wrote.
         self.rows = self.earlier = 0
-        self._output = output
-        self._head = {"version": _VERSION, **settings}
+        self._output, self._head = output, {"version": _VERSION, **settings}
         self._lock_path = output.with_name(f".{output.name}.lock")
         self._lock = lock_file(self._lock_path)
         self._stream: IO[bytes] | None = None
@@ -189,9 +188,7 @@ class Journal:
             if len(again) == _ASKED_AGAIN or _is_scored(again[-1][1]):
                 self._check_head(head)
                 for given, row in again:
-                    sample = (
-                        None if given is None else dump(given.sample or _EMPTY, text=lambda t: masked(encodable(t)))
-                    )
+                    sample = given and dump(given.sample or _EMPTY, text=lambda text: masked(encodable(text)))
                     if row["records"][0]["sample"] != sample:
                         what = f"row {self.rows + 1} is not that of the files given now"
                         raise ArgumentError(f"{self.path}: {what}; give the same files, or remove it to start over")

@@ -85,19 +85,12 @@ def load_scores(path: str | Path) -> Evaluation:
         for record in test.records:
             if record.score is not None or record.metric not in records:
                 records[record.metric] = record
-        rows.append(
-            Row(
-                sample=test.records[0].sample,
-                results={record.metric: result_of(record) for record in test.records if record.score is not None},
-                unscored={record.metric: record.reason or "" for record in test.records if record.score is None},
-            )
-        )
-    return Evaluation(
-        metrics=tuple(records),
-        rows=tuple(rows),
-        better={metric: record.better for metric, record in records.items()},
-        scales={metric: record.scale for metric, record in records.items() if record.scale is not None},
-    )
+        results = {record.metric: result_of(record) for record in test.records if record.score is not None}
+        unscored = {record.metric: record.reason or "" for record in test.records if record.score is None}
+        rows.append(Row(sample=test.records[0].sample, results=results, unscored=unscored))
+    better = {metric: record.better for metric, record in records.items()}
+    scales = {metric: record.scale for metric, record in records.items() if record.scale is not None}
+    return Evaluation(metrics=tuple(records), rows=tuple(rows), better=better, scales=scales)
 
 
 def read_run(path: Path) -> Document:

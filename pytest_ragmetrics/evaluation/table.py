@@ -147,12 +147,10 @@ class Evaluation(TableNames):
         means = ["-" if found.mean is None else score_text(found.mean) for found in stats]
         left_out = [(word, [getattr(found, field) for found in stats]) for word, field in _LEFT_OUT.items()]
         counts = [[word, *map(str, numbers)] for word, numbers in left_out if any(numbers)]
-        shown = self.worst(_SHOWN)
-        titles = (": ".join(filter(None, (row.sample.id, row.sample.user_input))) for row in shown)
-        rows = [
-            [readable(title, width), *(cell(_entry(row, metric)) for metric in self.metrics)]
-            for title, row in zip(titles, shown, strict=True)
-        ]
+        rows = []
+        for row in self.worst(_SHOWN):
+            title = ": ".join(filter(None, (row.sample.id, row.sample.user_input)))
+            rows.append([readable(title, width), *(cell(_entry(row, metric)) for metric in self.metrics)])
         more = [[line, *("" for _ in self.metrics)] for line in and_more(len(self.rows), shown=_SHOWN, indent="")]
         count = counted(len(self.rows), "row")
         if counts:
@@ -289,11 +287,8 @@ class Evaluation(TableNames):
         def order(row: Row) -> tuple[bool, float]:
             entries = {name: _entry(row, name) for name in names}
             is_scored = all(entry.score is not None for entry in entries.values())
-            scores = [
-                tops[name] + signs[name] * (entry.score or 0.0)
-                for name, entry in entries.items()
-                if standing(entry, self.vacuous) == "counted"
-            ]
+            found = {name: entry for name, entry in entries.items() if standing(entry, self.vacuous) == "counted"}
+            scores = [tops[name] + signs[name] * (entry.score or 0.0) for name, entry in found.items()]
             return is_scored, fmean(scores) if scores else math.inf if is_scored else -math.inf
 
         return tuple(sorted(self.rows, key=order)[:n])

@@ -5,6 +5,7 @@ Suites, tables, gates and ``assert_not_worse`` use it; the pairs are those of ``
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -186,12 +187,9 @@ def compare_tables(
     vacuous: Vacuous = "skip",
 ) -> TableComparison:
     """Return what changed from ``there`` to ``here`` in every metric that both have; raises as `compare_metric`."""
+    compare = functools.partial(compare_metric, partial=partial, confidence=confidence, vacuous=vacuous)
     return TableComparison(
-        metrics={
-            metric: compare_metric(metric, rows, there[metric], partial=partial, confidence=confidence, vacuous=vacuous)
-            for metric, rows in here.items()
-            if metric in there
-        },
+        metrics={metric: compare(metric, rows, there[metric]) for metric, rows in here.items() if metric in there},
         only_here=tuple(metric for metric in here if metric not in there),
         only_there=tuple(metric for metric in there if metric not in here),
     )

@@ -39,10 +39,9 @@ def corrected_mean(
     check_confidence(confidence)
     values = [result.value for result in results]
     if calibration is None and tpr is None and tnr is None:
-        scores = [
-            goodness(value, scale, better) if threshold is None else float(meets(value, threshold, better))
-            for value in values
-        ]
+        scores = [goodness(value, scale, better) for value in values]
+        if threshold is not None:
+            scores = [float(meets(value, threshold, better)) for value in values]
         given, weights = _labels(samples, labels, binary=threshold is not None)
         if weights is None:
             return prediction_powered_mean(scores, given, clusters=clusters, confidence=confidence)

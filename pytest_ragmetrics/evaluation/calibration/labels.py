@@ -112,12 +112,8 @@ def draw_weights(labellings: Sequence[Labelling | None]) -> list[float | None] |
     for queue, places in queues.items():
         last = next(number for number in range(len(places) + 1) if number + 1 not in places)
         reached[queue], limits[queue] = last, places[last].following if last else None
-    return [
-        None
-        if found is None or found.place > reached[found.queue]
-        else max(1.0, (limits[found.queue] or 0.0) / found.weight)
-        for found in labellings
-    ]
+    drawn = (found if found and found.place <= reached[found.queue] else None for found in labellings)
+    return [None if it is None else max(1.0, (limits[it.queue] or 0.0) / it.weight) for it in drawn]
 
 
 def are_alike(labellings: Iterable[Labelling | None]) -> bool:

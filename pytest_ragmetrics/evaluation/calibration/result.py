@@ -186,16 +186,9 @@ class Calibration:
     @property
     def rates(self) -> JudgeRates:
         """The figures that :meth:`Evaluation.corrected_mean` takes."""
+        about: dict[str, Any] = {name: getattr(self, name) for name in ("metric", "judge", "better", "noun")}
         found = self.figures.agreement
-        return JudgeRates(
-            metric=self.metric,
-            judge=self.judge,
-            better=self.better,
-            threshold=self.figures.threshold,
-            tpr=found.tpr,
-            tnr=found.tnr,
-            noun=self.noun,
-        )
+        return JudgeRates(threshold=self.figures.threshold, tpr=found.tpr, tnr=found.tnr, **about)
 
     @property
     def noun(self) -> str:

@@ -97,12 +97,9 @@ def _blocks(failure: Failure, rows: Container[str]) -> Iterator[list[str]]:
             yield _record_lines(record)
     # The lines of a score say its error already.
     text = " ".join(_ERROR_LINE.sub(r"\1", error).split())
-    if any(
-        " ".join((record.reason or "").split()) in text
-        if record.outcome == "unscored"
-        else record.outcome == "failed" and held_line(result_of(record), check_of(record)) in text
-        for record in failure.records
-    ):
+    unscored = (it.reason or "" for it in failure.records if it.outcome == "unscored")
+    failed = (held_line(result_of(it), check_of(it)) for it in failure.records if it.outcome == "failed")
+    if any(" ".join(reason.split()) in text for reason in unscored) or any(line in text for line in failed):
         return
     texts = [match[1] or "" for match in _ERROR_LINE.finditer(error)]
     # Rows that failed themselves are left out of the text of a gate.

@@ -194,15 +194,11 @@ def _verdict_lines(verdict: Verdict, complaint: str) -> Iterator[str]:
         near = verdict.nearest
         place = f"contexts[{near.context}][{near.start}:{near.end}], {near.similarity:.0%} alike"
         yield f"    nearest: {quoted(near.text)} ({place})"
-        texts = [
-            f"{quoted(it.said)} where the source has {quoted(it.source)}"
-            if it.kind == "replaced"
-            else f"adds {quoted(it.said)}"
-            if it.kind == "added"
-            else f"leaves out {quoted(it.source)}"
-            for it in near.changes
-            if it.kind != "same"
-        ]
+        texts = []
+        for change in (it for it in near.changes if it.kind != "same"):
+            words = {"replaced": f"{quoted(change.said)} where the source has {quoted(change.source)}"}
+            words |= {"added": f"adds {quoted(change.said)}", "missing": f"leaves out {quoted(change.source)}"}
+            texts.append(words[change.kind])
         if texts:
             rest = f"; and {len(texts) - _CHANGES_SHOWN} more" if len(texts) > _CHANGES_SHOWN else ""
             yield f"    differs: {'; '.join(texts[:_CHANGES_SHOWN])}{rest}"

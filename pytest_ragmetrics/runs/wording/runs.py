@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from math import fsum
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -206,14 +207,11 @@ def tallies(document: Document) -> list[MetricTally]:
         for record in test.records:
             functions.setdefault(record.metric, set()).add(function_name(test.id))
     run = document.run
-    return [
-        replace(
-            tally(metric, group),
-            skipped=sum(run.skipped.get(function, 0) for function in functions[metric]),
-            not_needed=sum(run.not_needed.get(function, 0) for function in functions[metric]),
-        )
-        for metric, group in by_metric(record for test in document.tests for record in test.records).items()
-    ]
+    found = []
+    for metric, group in by_metric(record for test in document.tests for record in test.records).items():
+        skipped, not_needed = (sum(map(it.get, functions[metric], repeat(0))) for it in (run.skipped, run.not_needed))
+        found.append(replace(tally(metric, group), skipped=skipped, not_needed=not_needed))
+    return found
 
 
 def tally(metric: str, records: Sequence[Record]) -> MetricTally:
