@@ -25,14 +25,8 @@ from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of, placed_records
 from pytest_ragmetrics.runs.records import DocumentError, read_document
 from pytest_ragmetrics.runs.tables import compare_tables, drop_outcome, find_drops
+from pytest_ragmetrics.runs.wording import failures
 from pytest_ragmetrics.runs.wording.comparisons import ANEW, NO_PAIR, MetricComparison, TableComparison
-from pytest_ragmetrics.runs.wording.failures import (
-    explain_not_worse,
-    explain_threshold,
-    explain_unscored,
-    explain_vacuous,
-    shortcoming,
-)
 from pytest_ragmetrics.stats.intervals import check_confidence, verdict, whole_clusters
 from pytest_ragmetrics.stats.means import (
     Inconclusive,
@@ -42,7 +36,7 @@ from pytest_ragmetrics.stats.means import (
     rate_threshold,
     samples_to_settle,
 )
-from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, score_set
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, score_set
 
 # Scales that are recognised by their scores.
 _SCALES = ((0.0, 1.0), (-1.0, 1.0))
@@ -89,14 +83,15 @@ def assert_mean(
     0.85
     """
     __tracebackhide__ = True
-    bound, better = _bound(min, max)
+    name, bound, better = _bound(min, max)
     check_inconclusive(inconclusive, confidence)
-    found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous)
-    found.check_bound("min" if max is None else "max", bound)
-    scales = _SCALES if found.scale is None else (found.scale, *_SCALES)
+    found, scale, about, decides = _scored_set(
+        results, name, bound, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous
+    )
+    scales = _SCALES if scale is None else (scale, *_SCALES)
     bounds = next((scale for scale in scales if _fits(scale, found.scores)), None)
-    result = mean_threshold(found.scores, bound, better=better, confidence=confidence, bounds=bounds, **found.about)
-    return _passed(result, found, inconclusive)
+    result = mean_threshold(found.scores, bound, better=better, confidence=confidence, bounds=bounds, **about)
+    return _passed(result, found.counted, inconclusive, decides=decides)
 
 
 def assert_pass_rate(
@@ -121,22 +116,25 @@ def assert_pass_rate(
     0.75
     """
     __tracebackhide__ = True
-    score_bound, score_better = _bound(min_score, max_score, names=("min_score", "max_score"))
+    name, score_bound, score_better = _bound(min_score, max_score, names=("min_score", "max_score"))
     check_inconclusive(inconclusive, confidence)
     if min_rate is None or not 0.0 <= check_bound("min_rate", min_rate) <= 1.0:
         raise ValueError(f"min_rate must be a share between 0 and 1, such as 0.95, not {min_rate!r}")
-    found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous)
-    found.check_bound("min_score" if max_score is None else "max_score", score_bound)
-    result = rate_threshold(
-        found.scores, score_bound, min_rate, score_better=score_better, confidence=confidence, **found.about
+    found, _, about, decides = _scored_set(
+        results, name, score_bound, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous
     )
-    return _passed(result, found, inconclusive)
+    result = rate_threshold(
+        found.scores, score_bound, min_rate, score_better=score_better, confidence=confidence, **about
+    )
+    return _passed(result, found.counted, inconclusive, decides=decides)
 
 
-def _passed(result: ThresholdResult, found: _ScoredSet, inconclusive: Inconclusive) -> ThresholdResult:
+def _passed(
+    result: ThresholdResult, rows: Sequence[ScoredRow], inconclusive: Inconclusive, *, decides: bool
+) -> ThresholdResult:
     __tracebackhide__ = True
-    if result.outcome not in _passing(inconclusive) and found.decides:
-        raise AssertionError("\n".join(explain_threshold(result, found.rows)))
+    if result.outcome not in _passing(inconclusive) and decides:
+        raise AssertionError("\n".join(failures.explain_threshold(result, rows)))
     return result
 
 
@@ -256,7 +254,7 @@ def _against(
         if lost and not skip_unscored:
             reasons = {key_of(row.sample): row.unscored.get(compared.metric, "") for row in table.rows}
             unscored = [(name, reasons[name]) for name in sorted(lost)]
-            raise UnscoredError("\n".join(explain_unscored(compared.metric, len(table.rows), unscored)))
+            raise UnscoredError("\n".join(failures.explain_unscored(compared.metric, len(table.rows), unscored)))
         if compared.difference is None and (compared.vacuous_here or compared.vacuous_there):
             raise UnscoredError(str(compared))
         if compared.difference is None:
@@ -270,11 +268,11 @@ def _decides(table: Evaluation) -> bool:
 
 def _bound(
     least: float | None, most: float | None, *, names: tuple[str, str] = ("min", "max")
-) -> tuple[float, Direction]:
+) -> tuple[str, float, Direction]:
     if least is not None and most is None:
-        return check_bound(names[0], least), "higher"
+        return names[0], check_bound(names[0], least), "higher"
     if most is not None and least is None:
-        return check_bound(names[1], most), "lower"
+        return names[1], check_bound(names[1], most), "lower"
     raise ValueError(f"give {names[0]}= or {names[1]}=, the one bound to hold the scores against")
 
 
@@ -311,28 +309,7 @@ def _loss(compared: MetricComparison, margin: float, inconclusive: Inconclusive)
     more = samples_to_settle(
         changes, bound, confidence=found.interval.confidence, clusters=clusters, bounds=found.bounds
     )
-    return explain_not_worse(compared, margin=margin, outcome=outcome, more=more, anew=ANEW)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ScoredSet:
-    """The rows that count, the ``scale`` where the table knows it, and what else thresholds take ``about`` the set."""
-
-    rows: tuple[ScoredRow, ...]
-    scale: tuple[float, float] | None
-    about: Mapping[str, Any]
-    decides: bool
-
-    @property
-    def scores(self) -> list[float]:
-        return [row.score for row in self.rows if row.score is not None]
-
-    def check_bound(self, name: str, bound: float) -> None:
-        """Raise ``ValueError`` for a bound outside of the scale of the metric; one whose scores leave it has none."""
-        metric = self.about["metric"]
-        scale = self.scale or scale_of(metric)
-        if scale is not None and _fits(scale, self.scores):
-            check_bound(name, bound, metric=metric, scale=scale)
+    return failures.explain_not_worse(compared, margin=margin, outcome=outcome, more=more, anew=ANEW)
 
 
 def _fits(scale: tuple[float, float], scores: Iterable[float]) -> bool:
@@ -342,12 +319,15 @@ def _fits(scale: tuple[float, float], scores: Iterable[float]) -> bool:
 
 def _scored_set(
     results: Results,
+    bound_name: str,
+    bound: float,
     *,
     metric: str | None,
     clusters: Sequence[Hashable] | None,
     skip_unscored: bool,
     vacuous: Vacuous | None,
-) -> _ScoredSet:
+) -> tuple[ScoreSet[ScoredRow], tuple[float, float] | None, dict[str, Any], bool]:
+    """Return the rows, their scale where the table knows it, what else thresholds take, and whether they decide."""
     __tracebackhide__ = True
     name, rows, decides = _rows_of(results, metric)
     table = results if isinstance(results, Evaluation) else Evaluation(metrics=(), rows=())
@@ -363,12 +343,16 @@ def _scored_set(
         raise UnscoredError(f"{name}: {msg}")
     if found.unscored and not skip_unscored:
         unscored = [(row.name, row.reason or "") for row in found.unscored]
-        raise UnscoredError("\n".join(explain_unscored(name, len(rows), unscored)))
+        raise UnscoredError("\n".join(failures.explain_unscored(name, len(rows), unscored)))
     if not found.counted:
-        raise UnscoredError(explain_vacuous(name, len(found.vacuous)))
-    about = {"metric": name, "unscored": len(found.unscored), "vacuous": len(found.vacuous)}
+        raise UnscoredError(failures.explain_vacuous(name, len(found.vacuous)))
+    about: dict[str, Any] = {"metric": name, "unscored": len(found.unscored), "vacuous": len(found.vacuous)}
     about["clusters"] = whole_clusters(row.cluster for row in found.counted)
-    return _ScoredSet(rows=found.counted, scale=table.scales.get(name), about=about, decides=decides)
+    # A metric whose scores leave its scale has none.
+    scale = table.scales.get(name) or scale_of(name)
+    if scale is not None and _fits(scale, found.scores):
+        check_bound(bound_name, bound, metric=name, scale=scale)
+    return found, table.scales.get(name), about, decides
 
 
 def _rows_of(results: Results, metric: str | None) -> tuple[str, list[ScoredRow], bool]:
@@ -417,7 +401,7 @@ def _of_score(name: str, item: object, missing: str = "it is None") -> ScoredRow
         if not isinstance(item, MetricResult):
             return ScoredRow(name=name, score=float(item))
         item.used = True
-        return ScoredRow(name=name, score=item.value, reason=shortcoming(item), vacuous=item.vacuous)
+        return ScoredRow(name=name, score=item.value, reason=failures.shortcoming(item), vacuous=item.vacuous)
     if hasattr(item, "item") and not isinstance(item, (Mapping, Sequence)):
         return _of_score(name, item.item())  # a numpy scalar
     msg = f"{name} is of type {type(item).__name__}; give a score, a row of an Evaluation, or None for an unscored one"

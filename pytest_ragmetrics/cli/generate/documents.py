@@ -167,12 +167,12 @@ def split_passages(text: str, suffix: str) -> tuple[Span, ...]:
     ['# Moths\n\nThey fly at night.']
     """
     spans: list[Span] = []
-    for block in _blocks(_lines(text, suffix)):
-        whole = block.end - block.start <= LONGEST
-        pieces = [(0, block.end - block.start)] if whole else split_sentences(text[block.start : block.end])
+    for block, block_end, above, within, has_heading in _blocks(_lines(text, suffix)):
+        whole = block_end - block <= LONGEST
+        pieces = [(0, block_end - block)] if whole else split_sentences(text[block:block_end])
         for number, (start, end) in enumerate(pieces):
-            piece = Span(block.start + start, block.start + end, block.within if number else block.above)
-            begins = block.has_heading and not number
+            piece = Span(block + start, block + end, within if number else above)
+            begins = has_heading and not number
             last = spans[-1] if spans else None
             if last is None or piece.end - last.start > LONGEST or (begins and last.end - last.start >= _SECTION):
                 spans.append(piece)
@@ -225,25 +225,15 @@ def _lines(text: str, suffix: str) -> list[_Line]:
     return lines
 
 
-class _TextBlock(NamedTuple):
-    """A paragraph with the headings directly above it; ``above`` are the outer headings, ``within`` all of them."""
-
-    start: int
-    end: int
-    above: str
-    within: str
-    has_heading: bool
-
-
-def _blocks(lines: Iterable[_Line]) -> Iterator[_TextBlock]:
-    """Yield the paragraphs of a document; a heading belongs to the paragraph below it."""
+def _blocks(lines: Iterable[_Line]) -> Iterator[tuple[int, int, str, str, bool]]:
+    """Yield start and end of the paragraphs, the headings above and around them, and whether they begin with one."""
     headings: list[tuple[int, str]] = []
     start: int | None = None
     end, above, has_heading, has_body = 0, "", False, False
     for line in [*lines, _Line(0, 0)]:
         is_blank = line.start == line.end
         if start is not None and has_body and (is_blank or line.level):
-            yield _TextBlock(start, end, above, _path(headings), has_heading)
+            yield start, end, above, _path(headings), has_heading
             start = None
         if is_blank:
             continue
@@ -257,7 +247,7 @@ def _blocks(lines: Iterable[_Line]) -> Iterator[_TextBlock]:
         elif not line.level:
             has_body = True
     if start is not None and not has_body:
-        yield _TextBlock(start, end, above, _path(headings), has_heading)
+        yield start, end, above, _path(headings), has_heading
 
 
 def _path(headings: Iterable[tuple[int, str]]) -> str:
