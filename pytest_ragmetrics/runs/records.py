@@ -394,11 +394,8 @@ def known_scale(scale: tuple[float, float] | None) -> tuple[float, float] | None
 
 def redacted(document: Document, redact: Callable[[str], str]) -> Document:
     """Return a document with the texts of its records as :func:`record_of` would have redacted them."""
-    tests = (
-        replace(test, records=tuple(_shown(it, redact) for it in test.records), calibration=())
-        for test in document.tests
-    )
-    return replace(document, tests=tuple(tests))
+    shown = ((test, tuple(_shown(it, redact) for it in test.records)) for test in document.tests)
+    return replace(document, tests=tuple(replace(test, records=it, calibration=()) for test, it in shown))
 
 
 def _shown(record: Record, redact: Callable[[str], str] | None) -> Record:

@@ -125,31 +125,27 @@ async def drafted(
         fault = "no usable answer of the judge", str(error)
     if fault is not None:
         return Skipped(passage.id, *fault)
-    places = {"file": passage.file, "start": passage.start, "end": passage.end, "line": passage.line}
-    places["heading"] = passage.heading or None
+    places = {name: getattr(passage, name) for name in ("file", "start", "end", "line")}
+    places = {
+        name: value for name, value in (places | {"heading": passage.heading or None}).items() if value is not None
+    }
     return {
         "id": row_id(passage.text),
         "user_input": question,
         "reference": answer,
         "reference_contexts": [passage.text],
         "reference_context_ids": [passage.id],
-        "metadata": {
-            **{name: value for name, value in places.items() if value is not None},
-            "judge": judge,
-            "support": support,
-        },
+        "metadata": {**places, "judge": judge, "support": support},
     }
 
 
 def _fault(passage: SourcePassage, written: GoldenQuestion, language: str | None) -> tuple[str, str] | None:
-    """Return reason and detail of a fault that is found without a judge."""
     for sign in (*suspicious_signs(written.question), *suspicious_signs(written.answer)):
         return "suspicious question", sign
     answer = printable(written.answer)
     if set(word_tokens(answer)) <= set(word_tokens(printable(written.question))):
         return "the question contains its answer", written.question
-    facts = missing_from(answer, [passage.text])
-    missing = [fact for fact in facts if language is None or any(map(str.isdigit, fact))]
+    missing = [it for it in missing_from(answer, [passage.text]) if language is None or any(map(str.isdigit, it))]
     return ("the answer has a number or name that the passage lacks", ", ".join(missing)) if missing else None
 
 

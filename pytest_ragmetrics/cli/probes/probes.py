@@ -28,9 +28,6 @@ KINDS = (
     *("claims", "refusal", "relevance"),
     INJECTION,
 )
-#: The answers of a judge that says yes to everything; half of the probes of each kind expect another one.
-AFFIRMATIVE = frozenset({"supported", "claims", "refuses", "relevant"})
-
 # A rating from here on means relevant.
 _HALF = 0.5
 VERSION = 1
@@ -60,8 +57,8 @@ class Probe:
 
     @property
     def affirmative(self) -> bool:
-        """Whether a judge that says yes to everything is right."""
-        return self.expected in AFFIRMATIVE
+        """Whether a judge that says yes to everything is right, as for half of the probes of each kind."""
+        return self.expected in ("supported", "claims", "refuses", "relevant")
 
 
 def read_probes() -> tuple[Probe, ...]:
@@ -231,11 +228,7 @@ def _folded(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeRate:
-    """``right`` answers of ``n``.
-
-    >>> ProbeRate(right=9, n=10).estimate
-    0.9
-    """
+    """``right`` answers of ``n``."""
 
     right: int
     n: int

@@ -28,8 +28,8 @@ _FIGURES = ("agreement", "auroc", "suggestion", "no_suggestion", "reliability")
 #: What of kappa is compared with a floor: the lower end of its interval, or its estimate.
 DecidedBy = Literal["bound", "estimate"]
 
-_GOOD = frozenset({"true", "yes", "pass", "passed", "good"})
-_BAD = frozenset({"false", "no", "fail", "failed", "bad"})
+_GOOD = ("true", "yes", "pass", "passed", "good")
+_BAD = ("false", "no", "fail", "failed", "bad")
 #: Fields of the metadata that name the group of a row, unless another field is given.
 GROUP_FIELDS = ("group", "cluster")
 
@@ -81,14 +81,11 @@ class LabelScale:
         return label >= start
 
     def _number(self, written: Any) -> float | None:
-        if isinstance(written, str):
-            written = written.strip().lower()
-            if written in _GOOD or written in _BAD:
-                return self.high if written in _GOOD else self.low
-        elif isinstance(written, bool):
-            return self.high if written else self.low
-        elif not isinstance(written, (int, float)):
+        if not isinstance(written, (str, int, float)):
             return None
+        word = str(written).strip().lower()
+        if word in _GOOD or word in _BAD:
+            return self.high if word in _GOOD else self.low
         try:
             return float(written)
         except (ValueError, OverflowError):

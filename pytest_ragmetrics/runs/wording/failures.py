@@ -312,6 +312,5 @@ def _needed_rows(comparison: MetricComparison, margin: float) -> str:
         return ""
     if not margin:
         return "; without a margin only a proven gain passes: give margin=, or use assert_no_regression"
-    tail = (1.0 - found.interval.confidence) / 2.0
-    least = math.ceil(math.log(tail) / math.log1p(-margin / found.bounds[1]))
+    least = math.ceil(math.log((1.0 - found.interval.confidence) / 2.0) / math.log1p(-margin / found.bounds[1]))
     return f"; this margin takes {least} rows or more, even where none changes" if found.n < least else ""

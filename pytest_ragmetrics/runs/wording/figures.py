@@ -40,7 +40,7 @@ def format_apart(score: float, bound: float) -> tuple[str, str]:
     >>> format_apart(0.8996, 0.9)
     ('0.8996', '0.9000')
     """
-    for decimals in range(2, 16):
+    for decimals in _DECIMALS:
         texts = f"{score:.{decimals}f}", f"{bound:.{decimals}f}"
         if score == bound or texts[0] != texts[1]:
             return texts
@@ -123,9 +123,7 @@ def duration_text(seconds: float) -> str:
     if round(seconds, 1) >= _MINUTE:
         minutes, rest = divmod(round(seconds), _MINUTE)
         return f"{minutes:,} min {rest} s"
-    if seconds >= 1:
-        return f"{seconds:.1f} s"
-    return f"{round(seconds * 1000)} ms"
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{round(seconds * 1000)} ms"
 
 
 def similarity_text(similarity: float) -> str:

@@ -63,8 +63,6 @@ _AFTER_CAUSE = re.compile(
     r"|During handling of the above exception, another exception occurred):$",
     re.MULTILINE,
 )
-#: The exit statuses of pytest for a run that was interrupted, and for one that broke.
-_CUT_SHORT = (2, 3)
 #: The statuses of tests that went wrong, and those of the others.
 WRONG: tuple[Status, ...] = ("failed", "error", "unscored")
 _FINE: tuple[Status, ...] = ("passed", "xpassed", "xfailed", "skipped")
@@ -102,7 +100,7 @@ def errors_in(message: str) -> list[str]:
 
 def is_cut_short(run: RunRecord) -> bool:
     """Tell whether a run stopped before its last test: it was interrupted, or broke."""
-    return run.exit_status in _CUT_SHORT
+    return run.exit_status in (2, 3)
 
 
 def outcome_of(document: Document) -> str:
