@@ -26,6 +26,8 @@ from pytest_ragmetrics.runs.wording.runs import (
     Status,
     by_metric,
     gate_checked,
+    gate_operator,
+    gate_title,
     regression_rows,
     regression_text,
     stop_text,
@@ -174,11 +176,11 @@ def build_gate_view(gate: GateRecord, before: GateRecord | None = None) -> GateV
         shown, needs = _change_of(gate, found), f"no proven drop (alpha {found.alpha:g})"
     else:
         shown = NO_VALUE if value is None else value_text(value, gate.bound, share=share)
-        needs = f"{_sign(gate, falling=gate.statistic == 'mean')} {number_text(gate.bound, share=share)}"
+        needs = f"{'≤' if gate_operator(gate) == '<=' else '≥'} {number_text(gate.bound, share=share)}"
     known = [n for n in (gate.low, gate.high, value, former, gate.bound) if n is not None]
     return GateView(
         gate=gate,
-        title=_title(gate),
+        title=gate_title(gate),
         value=shown,
         change="" if value is None or former is None else change_text(value - former, share=share),
         before=former,
@@ -189,18 +191,6 @@ def build_gate_view(gate: GateRecord, before: GateRecord | None = None) -> GateV
         axis=Axis.around(known),
         text=_text(gate, shown, needs),
     )
-
-
-def _sign(gate: GateRecord, *, falling: bool) -> str:
-    return "\u2264" if falling and gate.better == "lower" else "\u2265"
-
-
-def _title(gate: GateRecord) -> str:
-    if gate.regression is not None:
-        return f"{gate.metric} against the baseline"
-    if gate.statistic == "rate" and gate.min_score is not None:
-        return f"share of {gate.metric} {_sign(gate, falling=True)} {bound_text(gate.min_score)}"
-    return f"mean {gate.metric}"
 
 
 def _change_of(gate: GateRecord, found: RegressionRecord) -> str:
@@ -240,7 +230,7 @@ def _open(gate: GateRecord) -> str:
 
 def _reaches(gate: GateRecord) -> bool:
     """Tell whether the scores alone would hold the gate."""
-    falling = gate.statistic == "mean" and gate.better == "lower"
+    falling = gate_operator(gate) == "<="
     end = gate.value if gate.confidence is None else gate.high if falling else gate.low
     return end is not None and (end <= gate.bound if falling else end >= gate.bound)
 
@@ -251,7 +241,7 @@ def _text(gate: GateRecord, value: str, needs: str) -> str:
     if gate.low is not None and gate.high is not None:
         ends = (value_text(end, gate.bound, share=share) for end in (gate.low, gate.high))
         between = f", between {' and '.join(ends)}" + (f" ({100 * gate.confidence:g} %)" if gate.confidence else "")
-    return f"{_title(gate)} {value}{between}, needs {needs}: {', '.join(_notes(gate))}"
+    return f"{gate_title(gate)} {value}{between}, needs {needs}: {', '.join(_notes(gate))}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

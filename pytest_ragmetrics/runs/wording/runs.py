@@ -19,6 +19,7 @@ from pytest_ragmetrics.runs.records import (
     RegressionRecord,
     RunRecord,
     TestRecord,
+    Threshold,
     flips,
     function_name,
 )
@@ -34,6 +35,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     named,
     score_text,
     silence_text,
+    threshold_text,
     usage_text,
 )
 from pytest_ragmetrics.stats.scores import score_set
@@ -243,16 +245,34 @@ def margin(record: Record) -> float:
     return above if threshold.operator in (">", ">=") else -above
 
 
+def gate_title(gate: GateRecord, *, ascii_only: bool = False) -> str:
+    """Return what a gate is over.
+
+    >>> gate = GateRecord(metric="faithfulness", statistic="rate", bound=0.9, min_score=0.8, better="higher", value=1.0,
+    ...     low=None, high=None, n=9, unscored=0, total=9, outcome="passed")
+    >>> gate_title(gate), gate_title(gate, ascii_only=True)
+    ('share of faithfulness ≥ 0.80', 'share of faithfulness >= 0.8')
+    """
+    if gate.regression is not None:
+        return f"{named(gate.metric)}{' (lower is better)' if gate.better == 'lower' else ''} against the baseline"
+    if gate.statistic != "rate" or gate.min_score is None:
+        return f"mean {named(gate.metric)}"
+    reached = Threshold(operator="<=" if gate.better == "lower" else ">=", bound=gate.min_score)
+    shown = f"{reached.operator} {reached.bound:g}" if ascii_only else threshold_text(reached)
+    return f"share of {named(gate.metric)} {shown}"
+
+
+def gate_operator(gate: GateRecord) -> Literal["<=", ">="]:
+    """Return how the value of a gate has to compare with its bound: a share has to be high whatever it is of."""
+    return "<=" if gate.better == "lower" and gate.statistic == "mean" else ">="
+
+
 def gate_line(gate: GateRecord) -> str:
     """Return what a threshold over a whole set found."""
     if gate.regression is not None:
         return _regression_line(gate, gate.regression)
-    lower = gate.better == "lower"
-    what = f"mean {named(gate.metric)}"
-    if gate.statistic == "rate" and gate.min_score is not None:
-        what = f"share of {named(gate.metric)} {'<=' if lower else '>='} {gate.min_score:g}"
-    sign = "<=" if lower and gate.statistic == "mean" else ">="
-    needed = f"needed {sign} {gate.bound:g}"
+    what = gate_title(gate, ascii_only=True)
+    needed = f"needed {gate_operator(gate)} {gate.bound:g}"
     if gate.outcome == "skipped":
         return f"{what}, {needed}: skipped (not all of {counted(gate.total, 'test')} of the set ran)"
     none = NOTHING_TO_CHECK if gate.vacuous and not gate.unscored else "nothing scored"
@@ -276,8 +296,7 @@ def gate_outcome(gate: GateRecord) -> str:
 
 
 def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
-    lower = " (lower is better)" if gate.better == "lower" else ""
-    what = f"{named(gate.metric)}{lower} against the baseline"
+    what = gate_title(gate)
     if found.before is None or found.after is None:
         sides = ", ".join(filter(None, ("nothing compared", _unscored(gate))))
         return f"{what}: {gate_outcome(gate)} ({sides})"
