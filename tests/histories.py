@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_ragmetrics.report.history import History, HistoryRun, history_run
-from pytest_ragmetrics.runs.records import Record
+from pytest_ragmetrics.runs.records import Judging, Record
 from tests.documents import HOSTILE, document, gate, record, row
 
 #: A score, or a test that has more to say: its score and its answer.
@@ -27,8 +27,8 @@ def kept(
     rows += [row(f"test_gate_{at}", gate=found) for at, found in enumerate(gates)]
     run = document(*rows)
     start, commit = f"2026-10-{day:02}T08:14:00Z", f"{day:02}c0ffee0123"
-    run = replace(run, run=replace(run.run, started=start, commit=commit, branch="main"))
-    return replace(history_run(run), **fields)
+    made = history_run(replace(run, run=replace(run.run, started=start, commit=commit, branch="main")))
+    return replace(made, run=replace(made.run, **fields))
 
 
 def scored(score: float | None, answer: str, **fields: Any) -> Record:
@@ -58,13 +58,9 @@ def month() -> History:
 def hostile() -> History:
     """Return a history in which every text is hostile."""
     days = [kept(day, {text[:500]: (0.5 if day > 1 else 0.9, "one") for text in HOSTILE}) for day in (1, 2, 3)]
-    runs = [
-        replace(
-            run,
-            selection=text,
-            commit=text,
-            metrics=tuple(replace(it, metric=text, judge=text, definition={text: text}) for it in run.metrics),
-        )
-        for run, text in zip(days, HOSTILE, strict=False)
-    ]
+    runs = []
+    for run, text in zip(days, HOSTILE, strict=False):
+        judging = {text: Judging(judge=text, prompts={}, definition={text: text})}
+        named = replace(run.run, selection=text, commit=text, judging=judging)
+        runs.append(replace(run, run=named, metrics=tuple(replace(it, metric=text) for it in run.metrics)))
     return History(runs=tuple(runs), branch=HOSTILE[0], left_out=HOSTILE)

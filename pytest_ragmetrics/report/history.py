@@ -12,77 +12,65 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pytest_ragmetrics.core.codec import CodecError, dump, load
+from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.files import read_json, write_atomically
-from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.metrics.base import digest
 from pytest_ragmetrics.report.judging import judging_of
 from pytest_ragmetrics.runs.compare import cluster_of
-from pytest_ragmetrics.runs.records import Document, GateOutcome, Judging, Record, RecordOutcome, Statistic, TestRecord
+from pytest_ragmetrics.runs.records import Document, GateRecord, Record, RecordOutcome, RunRecord, TestRecord
 from pytest_ragmetrics.runs.wording.figures import counted, threshold_text
-from pytest_ragmetrics.runs.wording.runs import Status, by_metric, margin, paid_records, status_of, tally
-from pytest_ragmetrics.runs.wording.runs import total_usage as total
+from pytest_ragmetrics.runs.wording.runs import (
+    MetricTally,
+    Status,
+    by_metric,
+    margin,
+    paid_records,
+    status_of,
+    tally,
+    total_usage,
+)
 from pytest_ragmetrics.stats.intervals import mean_interval, whole_clusters
 from pytest_ragmetrics.stats.scores import common_scale, score_set
 
 #: Version of the shape of a file.
-VERSION: Literal[1] = 1
+VERSION: Literal[2] = 2
 #: How many runs are shown where nothing else is said.
 SHOWN_RUNS = 30
 _DIGITS = 12
 _ORDER: Mapping[RecordOutcome, int] = {"failed": 0, "unscored": 1, "passed": 2, "measured": 3}
+# What a history does not keep of a run: texts, and what names a person or a machine.
+_NOT_KEPT: Mapping[str, Any] = dict.fromkeys(
+    ("project", "message", "author", "ci", "ci_number", "repository", "folder"), ""
+) | {"settings": {}, "skipped": {}, "not_needed": {}, "notes": (), "warnings": ()}
 
 #: A score, its outcome, and what it had to be ("" where nothing was asserted).
 ScorePoint = tuple[float | None, RecordOutcome, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MetricPoint(Judging):
-    """A metric over one run: its mean with the 95 % interval, its counts, and what decides how it scores."""
+class MetricPoint(MetricTally):
+    """A metric over one run with the 95 % interval of its mean, which takes too long to be found again."""
 
-    metric: str
-    mean: float | None
     low: float | None
     high: float | None
-    better: Direction
-    n: int
-    failing: int
-    unscored: int
-    vacuous: int
     cost: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class GatePoint:
-    """A gate in one run, as its :class:`~pytest_ragmetrics.runs.records.GateRecord` has it."""
-
-    id: str
-    metric: str
-    statistic: Statistic
-    value: float | None
-    low: float | None
-    high: float | None
-    bound: float
-    min_score: float | None
-    better: Direction
-    outcome: GateOutcome
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class TestPoint:
-    """A test in one run; ``key`` is a digest of its ``id``, ``answer`` one of the answers and contexts it scored.
+    """A test in one run; ``answer`` is a digest of the answers and contexts it scored.
 
-    Of several scores of one metric it is the worst.
+    Of several scores of one metric it is the worst. Records instead, even those without texts, would make a file twice
+    as large and the time to read it eight times as long.
     """
 
     __test__ = False  # for pytest, where a test module imports it
 
-    key: str
     id: str
     outcome: Status
     answer: str
@@ -91,23 +79,23 @@ class TestPoint:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryRun:
-    """One run of a history. ``commit`` ends in "+" where files were changed since, and is "" in no repository."""
+    """One run of a history; ``gates`` are by the id of their test.
 
-    version: Literal[1] = VERSION
-    time: str
-    commit: str
-    branch: str
-    selection: str
-    partial: str
+    The ``commit`` of the ``run`` is short. It ends in "+" where files were changed since, and is "" in no repository.
+    """
+
+    version: Literal[2] = VERSION
+    run: RunRecord
     cost: float | None
     metrics: tuple[MetricPoint, ...]
-    gates: tuple[GatePoint, ...]
+    gates: Mapping[str, GateRecord]
     tests: tuple[TestPoint, ...]
 
     @property
     def label(self) -> str:
         """How a run is called: its time (UTC) and its commit."""
-        return f"{self.time[:16].replace('T', ' ')} {self.commit[:7]}{self.commit[_DIGITS:]}".strip()
+        commit = self.run.commit
+        return f"{self.run.started[:16].replace('T', ' ')} {commit[:7]}{commit[_DIGITS:]}".strip()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,28 +113,20 @@ class HistoryError(RagMetricsError):
 
 def history_run(document: Document) -> HistoryRun:
     """Return what a history keeps of a run."""
-    run, records = document.run, [record for test in document.tests for record in test.records]
-    unknown = judging_of(run, (record for record in records if record.metric not in run.judging), {})
-    judging = {**unknown, **run.judging}
-    dirty = "+" if run.commit.endswith("+") else ""
+    run, groups = document.run, by_metric(record for test in document.tests for record in test.records)
+    unknown = [record for name, group in groups.items() if name not in run.judging for record in group]
+    judging = {**judging_of(run, unknown, {}), **run.judging}
+    commit = run.commit.removesuffix("+")[:_DIGITS] + ("+" if run.commit.endswith("+") else "")
     return HistoryRun(
-        time=run.started,
-        commit=run.commit.removesuffix("+")[:_DIGITS] + dirty,
-        branch=run.branch,
-        selection=run.selection,
-        partial=run.partial,
-        cost=total(paid_records(document.tests)).cost,
-        metrics=tuple(_metric_point(name, group, judging[name]) for name, group in by_metric(records).items()),
-        gates=tuple(
-            GatePoint(id=test.id, **{name: getattr(test.gate, name) for name in GatePoint.__slots__ if name != "id"})
-            for test in document.tests
-            if test.gate is not None and test.gate.outcome != "skipped"
-        ),
-        tests=tuple(_test_point(test) for test in document.tests),
+        run=replace(run, **_NOT_KEPT, commit=commit, judging={name: judging[name] for name in groups}),
+        cost=total_usage(paid_records(document.tests)).cost,
+        metrics=tuple(_metric_point(name, group) for name, group in groups.items()),
+        gates={test.id: test.gate for test in document.tests if test.gate and test.gate.outcome != "skipped"},
+        tests=tuple(map(_test_point, document.tests)),
     )
 
 
-def _metric_point(name: str, records: Sequence[Record], judging: Judging) -> MetricPoint:
+def _metric_point(name: str, records: Sequence[Record]) -> MetricPoint:
     found, counts = score_set(records), tally(name, records)
     low = high = None
     if found.scores:
@@ -154,22 +134,8 @@ def _metric_point(name: str, records: Sequence[Record], judging: Judging) -> Met
         interval = mean_interval(found.scores, clusters=clusters, bounds=common_scale(found.counted))
         if math.isfinite(interval.half_width):
             low, high = round(interval.low, 6), round(interval.high, 6)
-    first = next((record for record in records if record.score is not None), records[0])
-    return MetricPoint(
-        metric=name,
-        judge=judging.judge,
-        prompts=judging.prompts,
-        definition=judging.definition,
-        mean=counts.mean,
-        low=low,
-        high=high,
-        better=first.better,
-        n=counts.n,
-        failing=counts.failing,
-        unscored=counts.unscored,
-        vacuous=counts.vacuous,
-        cost=total(records).cost,
-    )
+    figures = {field.name: getattr(counts, field.name) for field in fields(counts)}
+    return MetricPoint(**figures, low=low, high=high, cost=total_usage(records).cost)
 
 
 def _test_point(test: TestRecord) -> TestPoint:
@@ -179,7 +145,6 @@ def _test_point(test: TestRecord) -> TestPoint:
     }
     shown = [(record.sample.response, record.sample.retrieved_contexts) for record in test.records]
     return TestPoint(
-        key=digest(test.id),
         id=test.id,
         outcome=status_of(test),
         answer=digest(repr(sorted(set(map(repr, shown))))) if shown else "",
@@ -196,7 +161,7 @@ def _test_point(test: TestRecord) -> TestPoint:
 
 def write_history(folder: Path, run: HistoryRun) -> Path:
     """Write a run into the folder of a history and return the file; raises ``OSError``."""
-    stamp = re.sub(r"[^0-9TZ]", "", run.time.replace("+00:00", "Z"))
+    stamp = re.sub(r"[^0-9TZ]", "", run.run.started.replace("+00:00", "Z"))
     file = folder / f"{stamp}-{secrets.token_hex(6)}.json"
     data = dump(run)
     tests = ",\n".join(json.dumps(test, allow_nan=False) for test in data.pop("tests"))
@@ -209,14 +174,16 @@ def history_of(document: Document, folder: Path, *, last: int = SHOWN_RUNS) -> H
 
     Before the first run of a branch, as of a pull request, come those of the branch that ran last.
     """
-    run, found = history_run(document), None
-    for branch in (run.branch, None):
+    latest, found = history_run(document), None
+    now = latest.run
+    for branch in (now.branch, None):
         with suppress(HistoryError):
-            found = found or read_history(folder, last=last + 1, branch=branch, until=run.time)
+            found = found or read_history(folder, last=last + 1, branch=branch, until=now.started)
     if found is None:
-        return History(runs=(run,), branch=run.branch)
-    before = [it for it in found.runs if (_second(it.time), it.commit) != (_second(run.time), run.commit)]
-    return History(runs=(*before[max(0, len(before) + 1 - last) :], run), branch=found.branch)
+        return History(runs=(latest,), branch=now.branch)
+    itself = _second(now.started), now.commit
+    before = [it for it in found.runs if (_second(it.run.started), it.run.commit) != itself]
+    return History(runs=(*before[max(0, len(before) + 1 - last) :], latest), branch=found.branch)
 
 
 def _second(time: str) -> str:
@@ -241,10 +208,10 @@ def read_history(folder: Path, *, last: int, branch: str | None = None, until: s
         except (OSError, ValueError) as error:
             left_out.append(f"{file.name}: left out, {getattr(error, 'strerror', None) or error}")
             continue
-        if until is not None and _second(run.time) > _second(until):
+        if until is not None and _second(run.run.started) > _second(until):
             continue
-        branch = run.branch if branch is None else branch
-        if run.branch != branch:
+        branch = run.run.branch if branch is None else branch
+        if run.run.branch != branch:
             elsewhere += 1
         elif len(runs) < last:
             runs.append(run)
@@ -255,7 +222,7 @@ def read_history(folder: Path, *, last: int, branch: str | None = None, until: s
         raise HistoryError("\n".join([f"{folder}: no run{where}; pytest --rag-history={folder} writes one", *left_out]))
     if elsewhere:
         left_out.append(f"{counted(elsewhere, 'run')} of other branches left out; --branch=NAME shows another one")
-    runs.sort(key=lambda run: run.time)
+    runs.sort(key=lambda run: run.run.started)
     return History(runs=tuple(runs), branch=branch or "", left_out=tuple(left_out))
 
 
@@ -270,7 +237,8 @@ def _branch_of(file: Path) -> str | None:
     """Return the branch in the first line of a file, which has all but the tests; ``None`` if it has another form."""
     with suppress(OSError, ValueError, AttributeError):
         with file.open("rb") as stream:
-            branch = json.loads(stream.readline() + b"]}").get("branch")
+            data = json.loads(stream.readline() + b"]}")
+            branch = data.get("run", data).get("branch")
         return branch if isinstance(branch, str) else None
     return None
 
@@ -283,11 +251,28 @@ def _read(file: Path) -> HistoryRun:
         data = read_json(file)
     except ValueError as error:
         raise ValueError(f"not JSON: {error}") from error
-    if not isinstance(data, dict) or not {"version", "selection"} <= data.keys():
+    if not isinstance(data, dict) or not {"version", "metrics"} <= data.keys():
         raise ValueError("not a file of --rag-history")
-    if data["version"] != VERSION:
+    if data["version"] not in (1, VERSION):
         raise ValueError(f"it is of version {data['version']!r:.20}, and this release reads version {VERSION}")
     try:
-        return load(HistoryRun, data)
-    except CodecError as error:
-        raise ValueError(str(error)) from error
+        run = load(HistoryRun, data if data["version"] == VERSION else _upgraded(data))
+    except (KeyError, TypeError) as error:
+        raise ValueError("not a file of --rag-history") from error
+    if lost := {point.metric for point in run.metrics} - run.run.judging.keys():
+        raise ValueError(f"run.judging lacks {min(lost)}")
+    return run
+
+
+def _upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data of a file of version 1 as of today's: it had fields of its own for a run and its gates."""
+    run = {"duration": 0.0, "exit_status": 0, "settings": {}, "notes": [], "started": data["time"]}
+    run |= dict.fromkeys(("python", "pytest", "ragmetrics"), "")
+    run |= {name: data[name] for name in ("branch", "commit", "selection", "partial")}
+    return {
+        **data,
+        "version": VERSION,
+        "run": {**run, "judging": {it["metric"]: it for it in data["metrics"]}},
+        "metrics": [{"lowest": None, **it} for it in data["metrics"]],
+        "gates": {it["id"]: {"n": 0, "unscored": 0, "total": 0, **it} for it in data["gates"]},
+    }

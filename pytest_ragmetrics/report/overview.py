@@ -355,7 +355,7 @@ def _gate_key(test: str, gate: GateRecord) -> tuple[object, ...]:
 
 def _lines(trends: Trends | None) -> tuple[Trend, ...]:
     """Return the lines of a history, first those of gates that do not hold; of a single run none."""
-    if trends is None or len(trends.runs) <= 1:
+    if trends is None or len(trends.history.runs) <= 1:
         return ()
     return tuple(sorted(trends.trends, key=lambda it: (_OUTCOMES.index(it.last.outcome), it.last.bound is None)))
 

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 
 from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines, pair_outcome, winner_text
-from pytest_ragmetrics.report.figures import SIGNS, Axis, mean_text, number_text
+from pytest_ragmetrics.report.figures import SIGNS, Axis, mean_text, number_text, value_text
 from pytest_ragmetrics.report.highlights import fold
 from pytest_ragmetrics.report.outcomes import CAUSES, kind_label
 from pytest_ragmetrics.report.overview import day_text, setting_text
@@ -265,6 +265,7 @@ def environment() -> Environment:
         paid_records,
         setting_text,
         spent_text,
+        value_text,
         votes_text,
         winner_text,
     )

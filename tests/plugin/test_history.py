@@ -48,10 +48,10 @@ def test_workers_leave_one_file(run_once: RunOnce, shared_server: FakeOpenAI) ->
     done = run_once(*args, provider=shared_server, env=env, test_suite=SUITE)
     done.result.stdout.fnmatch_lines(["*kept: written"])
     run = only(done.folder / "kept")
-    assert (run.selection, run.partial) == ("", "-k")
+    assert (run.run.selection, run.run.partial) == ("", "-k")
     outcomes = {test.id.partition("::")[2]: test.outcome for test in run.tests}
     assert outcomes == {"test_false": "failed", "test_judged": "passed", "test_true": "passed"}
-    faithful, quoted = run.metrics
+    faithful, quoted = (run.run.judging[it.metric] for it in run.metrics)
     assert faithful.judge == "openai:gpt-5.4-mini"
     assert {"list_claims", "verify_claims"} >= faithful.prompts.keys() > set()
     assert quoted.prompts == {}
@@ -59,7 +59,7 @@ def test_workers_leave_one_file(run_once: RunOnce, shared_server: FakeOpenAI) ->
     assert history_run(document) == run
     told = document.run
     assert (told.project, told.branch, told.commit) == ("Bot", "***", "4f2c91a0d7e5b8c3")
-    assert (run.branch, run.commit) == ("***", "4f2c91a0d7e5")
+    assert (run.run.branch, run.run.commit) == ("***", "4f2c91a0d7e5")
     assert "report_title" not in told.settings
 
 
@@ -91,4 +91,4 @@ def test_a_run_that_leaves_tests_out_is_partial(
     """One that stops at the first failure, and one whose plugin deselects."""
     pytester.makeconftest(conftest)
     run("--rag-history=kept", "--rag-judge=local", *args, test_suite=SUITE)
-    assert only(pytester.path / "kept").partial == said
+    assert only(pytester.path / "kept").run.partial == said

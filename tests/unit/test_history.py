@@ -70,12 +70,30 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert (point.mean, point.n, point.failing, point.unscored, point.vacuous) == (0.8, 2, 1, 1, 1)
     assert (point.low or 1) < 0.7
     assert (point.high or 0) > 0.9
-    assert (point.judge, point.cost, run.cost) == ("openai:one", 0.25, 0.25)
-    assert [found.outcome for found in run.gates] == ["passed"]
+    assert (run.run.judging["faithfulness"].judge, point.cost, run.cost) == ("openai:one", 0.25, 0.25)
+    assert [found.outcome for found in run.gates.values()] == ["passed"]
     worst, failed, *_ = run.tests
     assert worst.scores == {"faithfulness": (None, "unscored", "")}
     assert failed.scores == {"faithfulness": (0.7, "failed", "≥ 0.80")}
-    assert worst.key != failed.key
+
+
+def test_files_of_version_1_are_read(tmp_path: Path) -> None:
+    """One that the code of then wrote says what it said then: means of all scores, gates and tests."""
+    folder = Path(__file__).parents[1] / "data"
+    (tmp_path / "run.json").write_bytes((folder / "history_version_1.json").read_bytes())
+    (run,) = read_history(tmp_path, last=5, branch="main").runs
+    assert (run.run.selection, run.run.judging["faithfulness"].judge) == ("tests", "openai:gpt-5-mini")
+    assert run.tests[0].scores == {"answer_relevancy": (1.0, "measured", ""), "faithfulness": (0.7, "failed", "≥ 0.80")}
+    lines = [line.split("  ") for line in trend_lines(shown(run))]
+    assert [[cell.strip() for cell in line if cell] for line in lines] == [
+        ["1 run on main, 2026-10-01 08:14 0123456+ to 2026-10-01 08:14 0123456+, 5 tests in the last, $1.00 in all"],
+        ["line", "runs", "from", "to", "interval", "needs"],
+        ["mean faithfulness", "1", "0.85", "0.85", "0.25..0.97", "0.80 passed"],
+        ["share of faithfulness ≥ 0.80, test_share", "1", "0.67", "0.67", "0.20..0.95", "0.90 inconclusive"],
+        ["2 tests fail"],
+        ["tests/test_assistant.py::test_bot[noise]: since 2026-10-01 08:14 0123456+, failed in 1 of 1 run"],
+        ["tests/test_assistant.py::test_bot[pets]: since 2026-10-01 08:14 0123456+, failed in 1 of 1 run"],
+    ]
 
 
 def test_prompts_and_code_are_in_the_fingerprint(tmp_path: Path) -> None:
@@ -83,11 +101,11 @@ def test_prompts_and_code_are_in_the_fingerprint(tmp_path: Path) -> None:
     scored = row("test_a", record("faithfulness"), record("answer_relevancy"), record("brevity"))
     (tmp_path / "verify_claims.md").write_text("Verify.", "utf-8")
     plain, other = made(scored), made(scored, prompts=tmp_path)
-    before, after = ({it.metric: it.prompts for it in run.metrics} for run in (plain, other))
+    before, after = ({name: it.prompts for name, it in run.run.judging.items()} for run in (plain, other))
     assert before["faithfulness"].keys() == {"verify_claims"}
     assert before["faithfulness"] != after["faithfulness"]
     assert before["answer_relevancy"] == after["answer_relevancy"] == {}
-    definitions = {it.metric: set(it.definition) for it in plain.metrics}
+    definitions = {name: set(it.definition) for name, it in plain.run.judging.items()}
     assert definitions["answer_relevancy"] - definitions["faithfulness"] == {"embedder"}
     assert definitions["brevity"] == definitions["faithfulness"] == {"better", "release", "verdicts"}
 
@@ -102,7 +120,7 @@ def test_the_code_of_a_metric_of_our_own_is_its_definition() -> None:
     codes = []
     for function in functions:
         with context.changed(private=cast("Any", SimpleNamespace(metrics=[metric(name="short")(function)]))):
-            codes.append(made(row("test_a", record("short"))).metrics[0].definition["code"])
+            codes.append(made(row("test_a", record("short"))).run.judging["short"].definition["code"])
     assert codes[0] == codes[1] != codes[2]
 
 
@@ -112,9 +130,9 @@ def test_the_code_of_a_metric_of_our_own_is_its_definition() -> None:
         ("z.json", "{", "z.json: left out, not JSON: "),
         ("z.json", "[]", "z.json: left out, not a file of --rag-history"),
         ("z.json", '{"version": 1, "tests": []}', "z.json: left out, not a file of --rag-history"),
-        ("z.json", '{"version": 2, "selection": ""}', "z.json: left out, it is of version 2, and this release reads"),
-        ("z.json", '{"version": 1, "selection": ""}', "z.json: left out, the document lacks time"),
-        ("z.json", '{"version": 1, "selection": 7}', "z.json: left out, the document lacks time"),
+        ("z.json", '{"version": 3, "metrics": []}', "z.json: left out, it is of version 3, and this release reads"),
+        ("z.json", '{"version": 2, "metrics": []}', "z.json: left out, the document lacks run"),
+        ("z.json", '{"version": 1, "metrics": [7]}', "z.json: left out, not a file of --rag-history"),
         ("z.json", '{"a": NaN}', "z.json: left out, not JSON: NaN is not a JSON number"),
         ("notes.md", "# Notes", "notes.md: left out, not a file of --rag-history"),
         (".gitkeep", "", None),
@@ -131,14 +149,21 @@ def test_what_is_no_run_is_left_out_by_name(tmp_path: Path, name: str, text: str
     assert left_out == () if said is None else left_out[0].startswith(said)
 
 
+def test_a_run_says_how_each_of_its_metrics_is_judged(tmp_path: Path) -> None:
+    """Without that it could not be compared."""
+    write_history(tmp_path, kept(1, {"test_a": 0.9}, judging={}))
+    with pytest.raises(HistoryError, match=r"left out, run\.judging lacks faithfulness"):
+        read_history(tmp_path, last=5)
+
+
 def test_a_branch_and_the_last_runs_are_shown(tmp_path: Path) -> None:
     """The branch is that of the latest run unless another is named; an unknown one, and no folder, are errors."""
     for day in (3, 1, 2):
         write_history(tmp_path, kept(day, {"test_a": 0.9}, branch="fix" if day == 3 else "main"))
     found = read_history(tmp_path, last=5, branch="main")
-    assert [run.time[8:10] for run in found.runs] == ["01", "02"]
+    assert [run.run.started[8:10] for run in found.runs] == ["01", "02"]
     assert found.left_out == ("1 run of other branches left out; --branch=NAME shows another one",)
-    assert [run.time[8:10] for run in read_history(tmp_path, last=1, branch="main").runs] == ["02"]
+    assert [run.run.started[8:10] for run in read_history(tmp_path, last=1, branch="main").runs] == ["02"]
     assert read_history(tmp_path, last=5).branch == "fix"
     (cut,) = [file for file in tmp_path.iterdir() if file.name.startswith("20261003")]
     lines = cut.read_text("utf-8").splitlines()
@@ -164,7 +189,7 @@ def test_a_run_is_the_last_of_the_history_it_is_shown_with(tmp_path: Path) -> No
     now = replace(whole, run=fourth)
 
     def times(found: History) -> list[str]:
-        return [run.time[8:10] for run in found.runs]
+        return [run.run.started[8:10] for run in found.runs]
 
     assert times(history_of(now, tmp_path)) == ["01", "02", "03", "04"]
     assert times(history_of(now, tmp_path, last=2)) == ["03", "04"]
@@ -204,11 +229,13 @@ def test_the_view_of_a_run_has_its_history_and_its_place() -> None:
 
 
 def changed(run: HistoryRun, **fields: Any) -> HistoryRun:
-    """Return a run with other figures of its metric."""
-    return replace(run, metrics=tuple(replace(it, **fields) for it in run.metrics))
+    """Return a run whose metric is judged in another way."""
+    judging = {name: replace(it, **fields) for name, it in run.run.judging.items()}
+    return replace(run, run=replace(run.run, judging=judging))
 
 
-OLD, NEW = kept(1, {"test_a": 0.9}), kept(2, {"test_a": 0.5})
+OLD = changed(kept(1, {"test_a": 0.9}), prompts={"list_claims": "1"}, definition={"code": "1"})
+NEW = changed(kept(2, {"test_a": 0.5}), prompts={"list_claims": "1"}, definition={"code": "1"})
 
 
 @pytest.mark.parametrize(
@@ -221,20 +248,15 @@ OLD, NEW = kept(1, {"test_a": 0.9}), kept(2, {"test_a": 0.5})
         (changed(NEW, prompts={"verify_claims": "2"}), ()),
         (changed(NEW, definition={"code": "2"}), ("its code changed",)),
         (changed(NEW, definition={"code": "1", "release": "0.2"}), ("release none, then 0.2",)),
-        (replace(NEW, selection="tests"), ("other tests, all, then tests",)),
+        (replace(NEW, run=replace(NEW.run, selection="tests")), ("other tests, all, then tests",)),
     ],
 )
 def test_what_is_not_comparable_breaks_the_line(new: HistoryRun, reasons: tuple[str, ...]) -> None:
     """A change of judge, prompts, definition or tests is a break with its reason, and never a trend."""
-    old = changed(OLD, prompts={"list_claims": "1"}, definition={"code": "1"})
-    if not new.metrics[0].prompts:
-        new = changed(new, prompts={"list_claims": "1"})
-    if "code" not in new.metrics[0].definition:
-        new = changed(new, definition={"code": "1"})
-    view = shown(old, new)
+    view = shown(OLD, new)
     (trend,) = view.trends
     assert trend.last.breaks == reasons
-    assert len(trend.unbroken) == (1 if reasons else 2)
+    assert len(trend.parts[-1]) == (1 if reasons else 2)
     assert len(trend.lines) == (0 if reasons else 1)
     said = [line for line in trend_lines(view) if line.startswith("new line from 2026-10-02 08:14 02c0ffe: ")]
     assert [line.split(": ", 1)[1] for line in said] == [f"{reason} (mean faithfulness)" for reason in reasons]
@@ -262,8 +284,8 @@ def test_bounds_stand_on_the_line_of_their_metric() -> None:
         ("mean faithfulness, test_gate_2", 0.75, "failed"),
     ]
     assert [len(trend.bounds) for trend in view.trends] == [1, 1, 1]
-    assert view.trends[1].bands == ("0,0 100,0 100,100 0,100",)
-    assert view.trends[1].lines == ("0,66.67 100,66.67",)
+    assert view.trends[1].bands == ["0,0 100,0 100,100 0,100"]
+    assert view.trends[1].lines == ["0,66.67 100,66.67"]
 
 
 @pytest.mark.parametrize(
@@ -320,7 +342,7 @@ def test_a_changed_threshold_makes_no_test_flaky() -> None:
     """The same answer fails under a higher bound."""
     runs = [made(row("test_a", record("faithfulness", 0.85, outcome="passed", at_least=0.8)))]
     runs.append(made(row("test_a", record("faithfulness", 0.85, outcome="failed", at_least=0.9), outcome="failed")))
-    runs[1] = replace(runs[1], commit="another")
+    runs[1] = replace(runs[1], run=replace(runs[1].run, commit="another"))
     assert shown(*runs).flaky == ()
 
 
