@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +15,6 @@ from pytest_ragmetrics.runs.records import (
     GateRecord,
     Record,
     RecordOutcome,
-    RegressionRecord,
     TestOutcome,
     Threshold,
 )
@@ -27,7 +26,6 @@ from pytest_ragmetrics.runs.wording.runs import (
     by_metric,
     gate_checked,
     gate_operator,
-    gate_title,
     regression_rows,
     regression_text,
     stop_text,
@@ -121,13 +119,7 @@ def value_text(value: float, bound: float | None = None, *, share: bool) -> str:
     >>> value_text(0.8996, 0.9, share=True), value_text(0.5, share=True), value_text(0.79996, 0.8, share=False)
     ('89.96\xa0%', '50.0\xa0%', '0.79996')
     """
-    factor, least = (100.0, 1) if share else (1.0, 3)
-    limits = [limit for limit in (0.0, 1.0, bound) if limit is not None]
-    for decimals in range(least, 16):
-        text = f"{factor * value + 0.0:.{decimals}f}"
-        shown = float(text) / factor
-        if all((shown > limit, shown < limit) == (value > limit, value < limit) for limit in limits):
-            break
+    text = score_text(value, bound, least=1 if share else 3, factor=100.0 if share else 1.0)
     return f"{text}\u00a0%" if share else text
 
 
@@ -145,103 +137,83 @@ def change_text(change: float, *, share: bool, unit: str = " points") -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateView:
-    """A gate: its ``title`` with the ``notes`` beside it, its value with the change, and all of it as a ``text``.
+    """A gate and the same one ``before``, in the baseline.
 
-    ``before`` is its former value, where it is ``compared`` with one, ``newly`` tells whether it held then and does not
-    now. ``open`` says what would decide it. On the overview ``anchor`` is the deep link of its test, ``where`` tells
-    gates of one title apart.
+    ``anchor`` is the deep link of its test, ``where`` tells gates of one title apart.
     """
 
     gate: GateRecord
-    title: str
-    value: str
-    change: str
-    before: float | None
-    compared: bool
-    newly: bool
-    notes: tuple[str, ...]
-    open: str
-    axis: Axis
-    text: str
+    before: GateRecord | None = None
     anchor: str = ""
     where: str = ""
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether its test does not pass."""
+        return not self.gate.passes and self.gate.outcome != "skipped"
 
-def build_gate_view(gate: GateRecord, before: GateRecord | None = None) -> GateView:
-    """Return a gate in words and on an axis; ``before`` is the same gate in the baseline."""
-    share, found = gate.statistic == "rate", gate.regression
-    former = None if before is None or found is not None else before.value
-    value = gate.value
-    if found is not None:
-        shown, needs = _change_of(gate, found), f"no proven drop (alpha {found.alpha:g})"
-    else:
-        shown = NO_VALUE if value is None else value_text(value, gate.bound, share=share)
-        needs = f"{'≤' if gate_operator(gate) == '<=' else '≥'} {number_text(gate.bound, share=share)}"
-    known = [n for n in (gate.low, gate.high, value, former, gate.bound) if n is not None]
-    return GateView(
-        gate=gate,
-        title=gate_title(gate),
-        value=shown,
-        change="" if value is None or former is None else change_text(value - former, share=share),
-        before=former,
-        compared=before is not None,
-        newly=before is not None and before.passes and not gate.passes and gate.outcome != "skipped",
-        notes=tuple(_notes(gate)),
-        open=_open(gate),
-        axis=Axis.around(known),
-        text=_text(gate, shown, needs),
-    )
+    @property
+    def newly(self) -> bool:
+        """Whether it held before and does not now."""
+        return self.is_bad and self.before is not None and self.before.passes
+
+    @property
+    def former(self) -> float | None:
+        """Its value before; a regression is a comparison itself."""
+        return None if self.before is None or self.gate.regression is not None else self.before.value
+
+    @property
+    def value(self) -> str:
+        """Its value."""
+        gate, found = self.gate, self.gate.regression
+        if gate.value is None or (found and (found.before is None or found.after is None)):
+            return NO_VALUE
+        if found is None:
+            return value_text(gate.value, gate.bound, share=gate.statistic == "rate")
+        change = f"{gate.value + 0.0:+.3f}".replace("-", MINUS)
+        return f"{change} ({found.before:.3f} \u2192 {found.after:.3f})"
+
+    @property
+    def change(self) -> str:
+        """How its value changed."""
+        if self.gate.value is None or self.former is None:
+            return ""
+        return change_text(self.gate.value - self.former, share=self.gate.statistic == "rate")
+
+    @property
+    def axis(self) -> Axis:
+        """The axis of its picture."""
+        gate = self.gate
+        return Axis.around(n for n in (gate.low, gate.high, gate.value, self.former, gate.bound) if n is not None)
 
 
-def _change_of(gate: GateRecord, found: RegressionRecord) -> str:
-    if gate.value is None or found.before is None or found.after is None:
-        return NO_VALUE
-    change = f"{gate.value + 0.0:+.3f}".replace("-", MINUS)
-    return f"{change} ({found.before:.3f} \u2192 {found.after:.3f})"
-
-
-def _notes(gate: GateRecord) -> Iterator[str]:
-    """Yield how many scores the gate is over, and what is peculiar about that."""
+def gate_notes(gate: GateRecord) -> list[str]:
+    """Return how many scores a gate is over, and what is peculiar about that."""
     if gate.outcome == "skipped":
-        yield f"skipped, {gate.n:,} of {counted(gate.total, 'test')}"
-        return
+        return [f"skipped, {gate.n:,} of {counted(gate.total, 'test')}"]
     if gate.regression is not None:
-        yield counted(gate.n, "pair")
-        yield from ([f"{gate.unscored:,} unscored"] if gate.unscored else [])
-        yield from regression_rows(gate)
+        unscored = f"{gate.unscored:,} unscored" if gate.unscored else ""
+        notes = [counted(gate.n, "pair"), unscored, *regression_rows(gate)]
     else:
         scored = counted(gate.n, "score") if not gate.unscored else f"{gate.n:,} of {gate.n + gate.unscored:,} scored"
-        yield scored if not gate.vacuous or gate.counts_vacuous or gate.unscored else gate_checked(gate)
-        yield from filter(None, [gate_checked(gate)] if gate.counts_vacuous or (gate.vacuous and gate.unscored) else [])
-    yield from filter(None, (regression_text(gate), stop_text(gate)))
-    if gate.n + gate.unscored + gate.vacuous < gate.total and not (gate.stop and gate.stop.decided_after):
-        yield f"of {counted(gate.total, 'test')}"
+        checked = gate_checked(gate)
+        notes = [checked] if gate.vacuous and not gate.counts_vacuous and not gate.unscored else [scored, checked]
+    whole = gate.n + gate.unscored + gate.vacuous >= gate.total or (gate.stop and gate.stop.decided_after)
+    rest = "" if whole else f"of {counted(gate.total, 'test')}"
+    return list(filter(None, [*notes, regression_text(gate), stop_text(gate), rest]))
 
 
-def _open(gate: GateRecord) -> str:
+def gate_open(gate: GateRecord) -> str:
     """Return what would settle an inconclusive gate, and why one fails that is on the good side of its bound."""
     if gate.outcome == "inconclusive":
         more = "more rows" if gate.more is None else counted(gate.more, "more row")
         return ANEW if gate.regression else f"{more} would settle it"
-    if gate.outcome == "failed" and gate.unscored and gate.regression is None and _reaches(gate):
-        return f"{gate.unscored:,} of its rows {agreeing(gate.unscored, 'has')} no score"
+    if gate.outcome == "failed" and gate.unscored and gate.regression is None:
+        falling = gate_operator(gate) == "<="
+        end = gate.value if gate.confidence is None else gate.high if falling else gate.low
+        if end is not None and (end <= gate.bound if falling else end >= gate.bound):
+            return f"{gate.unscored:,} of its rows {agreeing(gate.unscored, 'has')} no score"
     return ""
-
-
-def _reaches(gate: GateRecord) -> bool:
-    """Tell whether the scores alone would hold the gate."""
-    falling = gate_operator(gate) == "<="
-    end = gate.value if gate.confidence is None else gate.high if falling else gate.low
-    return end is not None and (end <= gate.bound if falling else end >= gate.bound)
-
-
-def _text(gate: GateRecord, value: str, needs: str) -> str:
-    between = ""
-    share = gate.statistic == "rate"
-    if gate.low is not None and gate.high is not None:
-        ends = (value_text(end, gate.bound, share=share) for end in (gate.low, gate.high))
-        between = f", between {' and '.join(ends)}" + (f" ({100 * gate.confidence:g} %)" if gate.confidence else "")
-    return f"{gate_title(gate)} {value}{between}, needs {needs}: {', '.join(_notes(gate))}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -278,15 +250,12 @@ def build_metric_views(document: Document, comparison: RunComparison | None = No
     """Return each metric, those that fell short first."""
     changes = {change.metric: change for change in comparison.metrics} if comparison else {}
     groups = by_metric(record for test in document.tests for record in test.records)
-    tests = Counter(it for test in document.tests for it in {pair for made in test.records for pair in _states(made)})
+    tests: Counter[tuple[str, str]] = Counter()
+    for test in document.tests:
+        states = {(record.metric, record.outcome) for record in test.records}
+        tests.update(states | {(record.metric, "vacuous") for record in test.records if record.vacuous})
     views = [_metric_view(it, groups[it.metric], changes.get(it.metric), tests) for it in tallies(document)]
     return tuple(sorted(views, key=lambda view: (-view.tally.failing, -view.tally.unscored, view.tally.metric)))
-
-
-def _states(record: Record) -> Iterator[tuple[str, str]]:
-    yield record.metric, record.outcome
-    if record.vacuous:
-        yield record.metric, "vacuous"
 
 
 def _metric_view(
@@ -295,22 +264,19 @@ def _metric_view(
     scores = [(r.score, r.outcome == "failed") for r in score_set(records).counted if r.score is not None]
     thresholds = {(t.bound, t.operator): t for record in records if (t := record.threshold)}
     lower = records[0].better == "lower"
+    shown = None
+    if change and change.change is not None and abs(change.change) >= _SMALLEST_CHANGE:
+        kind = "better" if change.change > 0 else "worse"
+        shown = f"{mean_text(abs(change.change))} {kind} over {counted(change.pairs, 'score')}", kind
     return MetricView(
         tally=totals,
-        tests={state: tests.get((totals.metric, state), 0) for state in ("failed", "unscored", "vacuous")},
+        tests={state: tests[totals.metric, state] for state in ("failed", "unscored", "vacuous")},
         thresholds=tuple(threshold for _, threshold in sorted(thresholds.items())),
         lower=lower,
-        change=_mean_change(change) if change else None,
+        change=shown,
         worst=(max if lower else min)((score for score, _ in scores), default=None),
         distribution=build_distribution(scores, {bound for bound, _ in thresholds}),
     )
-
-
-def _mean_change(change: MetricChange) -> tuple[str, str] | None:
-    if change.change is None or abs(change.change) < _SMALLEST_CHANGE:
-        return None
-    kind = "better" if change.change > 0 else "worse"
-    return f"{mean_text(abs(change.change))} {kind} over {counted(change.pairs, 'score')}", kind
 
 
 def mean_text(mean: float) -> str:

@@ -13,13 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from pytest_ragmetrics.report.figures import (
-    GateView,
-    MetricView,
-    build_gate_view,
-    build_metric_views,
-    value_text,
-)
+from pytest_ragmetrics.report.figures import GateView, MetricView, build_metric_views, value_text
 from pytest_ragmetrics.report.groups import FAILING, OWNER, Grouping, build_groupings, is_failing, metadata_of
 from pytest_ragmetrics.report.outcomes import (
     TEST_KINDS,
@@ -35,13 +29,7 @@ from pytest_ragmetrics.runs.compare import RunComparison
 from pytest_ragmetrics.runs.origin import started_text
 from pytest_ragmetrics.runs.records import Document, GateRecord, Record, RunRecord, TestRecord
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, agreeing, counted, duration_text
-from pytest_ragmetrics.runs.wording.runs import (
-    headline,
-    is_cut_short,
-    judges_of,
-    margin,
-    status_of,
-)
+from pytest_ragmetrics.runs.wording.runs import gate_title, headline, is_cut_short, judges_of, margin, status_of
 from pytest_ragmetrics.stats.scores import score_set
 from pytest_ragmetrics.text.unicode import printable, shortened
 
@@ -132,6 +120,13 @@ def build_overview(
     failing = [pair for pair in pairs if is_failing(pair)]
     judged = [record for record in records if record.judge]
     verdicts = sum(len(record.verdicts) for record in judged)
+    # Of a history of one run there are no lines; those of gates that do not hold come first.
+    several = trends.trends if trends and len(trends.history.runs) > 1 else ()
+    lines = sorted(several, key=lambda it: (_OUTCOMES.index(it.last.outcome), it.last.bound is None))
+    early = f"The run stopped early ({_exit_text(run.exit_status)}). Tests that had not run by then are missing here."
+    owners: dict[Cause, str] = {}
+    with suppress(ValueError):  # a file may say it in another way
+        owners = owners_of(str(run.settings.get("owners") or ""))
     return OverviewView(
         document=document,
         comparison=comparison,
@@ -142,15 +137,15 @@ def build_overview(
         carriers=tuple(_carriers(groupings, failing)) if comparison else (),
         counts=tuple((kind, counts[kind]) for kind in TEST_KINDS if counts[kind]),
         marks=tuple(marks),
-        causes=tuple(_causes(pairs, groupings, _anchors(document), _owners(run))),
+        causes=tuple(_causes(pairs, groupings, _anchors(document), owners)),
         gates=gates,
-        lines=_lines(trends),
+        lines=tuple(lines),
         groupings=groupings,
         metrics=build_metric_views(document, comparison),
         gone=tuple(printable(test.id) for test in gone_tests(comparison)) if comparison else (),
         judges=tuple(judges_of(records)),
         verdicts=f"{counted(verdicts, 'verdict')} on {counted(len(judged), 'score')}" if verdicts else "",
-        warnings=tuple(_warnings(run)),
+        warnings=((early,) if is_cut_short(run) else ()) + run.warnings,
         facts=tuple(_facts(run, records, document.tests)),
     )
 
@@ -170,10 +165,6 @@ def anchor_of(test: str, occurrence: int) -> str:
     return test + (f" ({occurrence})" if occurrence > 1 else "")
 
 
-def _is_bad(gate: GateView) -> bool:
-    return not gate.gate.passes and gate.gate.outcome != "skipped"
-
-
 def _news(
     counts: Mapping[TestKind, int],
     gates: Sequence[GateView],
@@ -183,15 +174,13 @@ def _news(
     compared: bool,
 ) -> str:
     """Return the worst of the run in one sentence; of a run in which nothing got worse, that."""
-    parts = list(_worse(counts, gates)) if compared else []
     if compared:
-        said = ", and ".join(parts) if parts else _nothing_worse(counts, gates)
-        said = said[:1].upper() + said[1:]
+        news = ", and ".join(_worse(counts, gates)) or _nothing_worse(counts, gates)
     else:
-        bad = [gate for gate in gates if _is_bad(gate)]
+        bad = [gate for gate in gates if gate.is_bad]
         holds = f", and {_gate_names(bad)} {agreeing(len(bad), 'does')} not hold" if bad else ""
-        said = headline(Counter(status_of(pair.test) for pair in pairs)) + holds
-    return said + (", then the run stopped early" if is_cut_short(run) else "")
+        news = headline(Counter(status_of(pair.test) for pair in pairs)) + holds
+    return f"{news[:1].upper()}{news[1:]}{', then the run stopped early' if is_cut_short(run) else ''}"
 
 
 def _worse(counts: Mapping[TestKind, int], gates: Sequence[GateView]) -> Iterator[str]:
@@ -202,7 +191,7 @@ def _worse(counts: Mapping[TestKind, int], gates: Sequence[GateView]) -> Iterato
     if new:
         yield f"{counted(new, 'new test')} {agreeing(new, 'fails')}"
     fallen = [gate for gate in gates if gate.newly]
-    first = [gate for gate in gates if _is_bad(gate) and not gate.compared]
+    first = [gate for gate in gates if gate.is_bad and gate.before is None]
     if lost and not newly and not new:
         yield f"{counted(lost, 'test')} {agreeing(lost, 'has')} no score"
     if fallen:
@@ -213,7 +202,7 @@ def _worse(counts: Mapping[TestKind, int], gates: Sequence[GateView]) -> Iterato
 
 def _gate_names(gates: Sequence[GateView], new: str = "") -> str:
     """Return the gates by name, of more than two their number."""
-    names = [shortened(printable(gate.title), _QUESTION) for gate in gates]
+    names = [shortened(printable(gate_title(gate.gate)), _QUESTION) for gate in gates]
     if len(set(names)) < len(names) or len(names) > _NAMED:
         return counted(len(names), f"{new}gate")
     return f"the {new}gate{'s' if len(names) > 1 else ''} on {' and '.join(names)}"
@@ -224,7 +213,7 @@ def _nothing_worse(counts: Mapping[TestKind, int], gates: Sequence[GateView]) ->
     sides = [f"all {passing:,} that passed before pass"] if passing > 1 else []
     sides += [f"{fixed:,} {agreeing(fixed, 'is')} fixed"] if fixed else []
     sides += [f"{before:,} {agreeing(before, 'fails')} as before"] if before else []
-    still = [gate for gate in gates if _is_bad(gate)]
+    still = [gate for gate in gates if gate.is_bad]
     if still and not sides:
         sides = [f"{_gate_names(still)} {agreeing(len(still), 'does')} not hold, as before"]
     return f"Nothing got worse{': ' if sides else ''}{', '.join(sides)}"
@@ -240,7 +229,7 @@ def _title(
     failing = counts.get("fails", 0) + counts.get("no score", 0)
     if failing:
         return f"\u2717 {failing:,} of {counted(len(pairs), 'test')} {agreeing(failing, 'fails')}"
-    bad = [gate for gate in gates if _is_bad(gate)]
+    bad = [gate for gate in gates if gate.is_bad]
     return f"\u2717 {_gate_names(bad)}" if bad else f"\u2713 {counted(counts.get('passes', 0), 'test')} passed"
 
 
@@ -293,13 +282,6 @@ def _causes(
         )
 
 
-def _owners(run: RunRecord) -> dict[Cause, str]:
-    """Return who owns the tests of a cause, nobody where a file says it in another way."""
-    with suppress(ValueError):
-        return owners_of(str(run.settings.get("owners") or ""))
-    return {}
-
-
 def _owner(pairs: Iterable[PairedTest]) -> str:
     """Return who owns the rows of these tests, the one of most first."""
     names = Counter(name for pair in pairs if (name := metadata_of(pair.test).get(OWNER)))
@@ -338,26 +320,19 @@ def _gates(document: Document, comparison: RunComparison | None) -> tuple[GateVi
         if test.gate is not None:
             before = befores.get(test.id) or befores.get(_gate_key(test.id, test.gate))
             where = printable(test.id.partition("::")[2].partition("[gate-")[0])
-            views.append(replace(build_gate_view(test.gate, before), anchor=anchors[id(test)], where=where))
-    titles = Counter(view.title for view in views)
-    names = Counter((view.title, view.where) for view in views)
+            views.append(GateView(gate=test.gate, before=before, anchor=anchors[id(test)], where=where))
+    names = [(gate_title(view.gate), view.where) for view in views]
+    several = Counter(title for title, _ in names)
     named = (
-        view if titles[view.title] > 1 and names[view.title, view.where] == 1 else replace(view, where="")
-        for view in views
+        view if several[name[0]] > 1 and names.count(name) == 1 else replace(view, where="")
+        for view, name in zip(views, names, strict=True)
     )
-    return tuple(sorted(named, key=lambda view: (not view.newly, not _is_bad(view))))
+    return tuple(sorted(named, key=lambda view: (not view.newly, not view.is_bad)))
 
 
 def _gate_key(test: str, gate: GateRecord) -> tuple[object, ...]:
     """Return what stays of a gate whose bound is changed."""
     return test.partition("[gate-")[0], gate.metric, gate.statistic, gate.min_score, gate.better
-
-
-def _lines(trends: Trends | None) -> tuple[Trend, ...]:
-    """Return the lines of a history, first those of gates that do not hold; of a single run none."""
-    if trends is None or len(trends.history.runs) <= 1:
-        return ()
-    return tuple(sorted(trends.trends, key=lambda it: (_OUTCOMES.index(it.last.outcome), it.last.bound is None)))
 
 
 def day_text(started: str) -> str:
@@ -371,13 +346,6 @@ def day_text(started: str) -> str:
     except ValueError:
         return started
     return f"{time.day} {_MONTHS[time.month - 1]} {time:%H:%M}"
-
-
-def _warnings(run: RunRecord) -> Iterator[str]:
-    if is_cut_short(run):
-        reason = _exit_text(run.exit_status)
-        yield f"The run stopped early ({reason}). Tests that had not run by then are missing here."
-    yield from run.warnings
 
 
 def _facts(run: RunRecord, records: Sequence[Record], tests: Sequence[TestRecord]) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 
 from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines, pair_outcome, winner_text
-from pytest_ragmetrics.report.figures import SIGNS, Axis, mean_text, number_text, value_text
+from pytest_ragmetrics.report.figures import SIGNS, Axis, gate_notes, gate_open, mean_text, number_text, value_text
 from pytest_ragmetrics.report.highlights import fold
 from pytest_ragmetrics.report.outcomes import CAUSES, kind_label
 from pytest_ragmetrics.report.overview import day_text, setting_text
@@ -39,7 +39,16 @@ from pytest_ragmetrics.runs.wording.figures import (
     similarity_text,
     threshold_text,
 )
-from pytest_ragmetrics.runs.wording.runs import WORDS, beside_lines, change_text, gate_outcome, paid_records, spent_text
+from pytest_ragmetrics.runs.wording.runs import (
+    WORDS,
+    beside_lines,
+    change_text,
+    gate_line,
+    gate_outcome,
+    gate_title,
+    paid_records,
+    spent_text,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -256,7 +265,11 @@ def environment() -> Environment:
         change_text,
         cost_of,
         day_text,
+        gate_line,
+        gate_notes,
+        gate_open,
         gate_outcome,
+        gate_title,
         is_met,
         kind_label,
         labels_of,

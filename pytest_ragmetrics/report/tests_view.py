@@ -22,7 +22,6 @@ from pytest_ragmetrics.report.compare_view import (
     build_gone_view,
     count_chips,
 )
-from pytest_ragmetrics.report.figures import GateView, build_gate_view
 from pytest_ragmetrics.report.groups import grouping_keys, metadata_of
 from pytest_ragmetrics.report.highlights import HighlightKind
 from pytest_ragmetrics.report.history import History
@@ -47,6 +46,7 @@ from pytest_ragmetrics.runs.wording.runs import (
     STATUSES,
     Status,
     blamed,
+    gate_line,
     gist,
     margin,
     status_of,
@@ -87,7 +87,6 @@ class TestView:
     changes: tuple[TestChange, ...]
     change: TestChange | None
     explained: bool
-    gate: GateView | None
     samples: tuple[SampleView, ...]
     source: str = ""
     trend: TestTrend | None = None
@@ -170,7 +169,6 @@ def _gone_views(comparison: RunComparison) -> tuple[TestView, ...]:
 
 def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, int], TestChange]) -> TestView:
     status = status_of(test)
-    gate = build_gate_view(test.gate) if test.gate else None
     records = sorted(test.records, key=badness)
     is_explained = status in ("failed", "unscored") and bool(blamed(test))
     numbered = {n: changes[test.id, n] for n in range(len(records)) if (test.id, n) in changes}
@@ -185,12 +183,11 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
         name=name,
         status=status,
         flags=_flags(records),
-        why=shortened(_why(test, status, gate, records[0] if is_explained else None), _WHY_LENGTH),
+        why=shortened(_why(test, status, records[0] if is_explained else None), _WHY_LENGTH),
         records=tuple(records),
         changes=tuple(numbered.values()),
         change=_worst_change(numbered.values()),
         explained=not is_explained,
-        gate=gate,
         samples=samples,
     )
 
@@ -204,10 +201,10 @@ def _flags(records: Sequence[Record]) -> tuple[Flag, ...]:
     return tuple(flag for flag in _FLAGS if found[flag])
 
 
-def _why(test: TestRecord, status: Status, gate: GateView | None, blamed: Record | None) -> str:
+def _why(test: TestRecord, status: Status, blamed: Record | None) -> str:
     """Return why a test came out as it did: the numbers of a gate, the reason of the blamed record, pytest's words."""
-    if gate is not None:
-        return gate.text
+    if test.gate is not None:
+        return gate_line(test.gate)
     if blamed is None:
         return gist(test.message) if status != "passed" else ""
     if blamed.reason:

@@ -222,7 +222,7 @@ def _trends(runs: Sequence[HistoryRun]) -> Iterator[Trend]:
             if (gate := gates.get(key)) and (point := points.get(gate.metric))
         ]
         if not all(_is_mean(gate, point) for _, point, gate in gated):  # else its bound is on the line of the metric
-            yield from _trend(runs, gated, name=gate_title(gated[0][2]), where=named(key.rpartition("::")[2]))
+            yield from _trend(runs, gated, name=named(gate_title(gated[0][2])), where=named(key.rpartition("::")[2]))
 
 
 def _is_mean(gate: GateRecord, point: MetricPoint) -> bool:

@@ -114,6 +114,7 @@ def test_gates_stand_before_the_tests() -> None:
     ("changes", "said"),
     [
         ({}, "mean faithfulness 0.830, needed >= 0.85: failed (n 40, 2 unscored)"),
+        ({"value": 0.84996}, "mean faithfulness 0.84996, needed >= 0.85: failed (n 40, 2 unscored)"),
         ({"better": "lower"}, "mean faithfulness 0.830, needed <= 0.85: failed (n 40, 2 unscored)"),
         (RATE, "share of faithfulness >= 0.8 0.830, needed >= 0.85: failed (n 40)"),
         (RATE | {"better": "lower"}, "share of faithfulness <= 0.8 0.830, needed >= 0.85: failed (n 40)"),

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragmetrics.report.figures import build_gate_view
 from pytest_ragmetrics.report.page import environment
 from pytest_ragmetrics.report.tests_view import build_test_views
 from pytest_ragmetrics.runs import records as shapes
 from pytest_ragmetrics.runs.compare import compare_documents
+from pytest_ragmetrics.runs.wording.runs import gate_line
 from tests.documents import FILE, document, gate, record, row, verdict
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ UNREASONED = record(score=0.5, outcome="failed", verdicts=[verdict("a", ok=True)
         (row("t", FAILED, outcome="xfailed", message="not indexed yet"), "not indexed yet", True),
         (row("t", record()), "", True),
         (row("t", outcome="error", message="\n \n"), "", True),
-        (row("t", gate=gate(outcome="failed"), outcome="failed", message="E   no"), build_gate_view(gate()).text, True),
+        (row("t", gate=gate(), outcome="failed", message="E   no"), gate_line(gate()), True),
     ],
     ids=["worst score", "no reason", "score before pytest", "pytest", "xfail", "passed", "blank", "gate"],
 )

@@ -40,7 +40,7 @@ def format_apart(score: float, bound: float) -> tuple[str, str]:
     >>> format_apart(0.8996, 0.9)
     ('0.8996', '0.9000')
     """
-    for decimals in _DECIMALS:
+    for decimals in range(2, _MOST_DECIMALS):
         texts = f"{score:.{decimals}f}", f"{bound:.{decimals}f}"
         if score == bound or texts[0] != texts[1]:
             return texts
@@ -76,23 +76,25 @@ def format_interval(interval: Interval, *, sign: str = "", apart_from: float | N
 
 
 _SIGNS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "="}
-_DECIMALS = range(2, 16)
+_MOST_DECIMALS = 16
 _MINUTE = 60
 
 
-def score_text(score: float, bound: float | None = None) -> str:
+def score_text(score: float, bound: float | None = None, *, least: int = 2, factor: float = 1.0) -> str:
     """Return a score with two decimals, or as many as show on which side of its bound (and of 0 and 1) it lies.
 
-    >>> score_text(0.5), score_text(0.7999, 0.8), score_text(0.999)
-    ('0.50', '0.7999', '0.999')
+    It has at least ``least`` decimals, and is shown times the ``factor``.
+
+    >>> score_text(0.5), score_text(0.7999, 0.8), score_text(0.999), score_text(0.8996, 0.9, least=1, factor=100)
+    ('0.50', '0.7999', '0.999', '89.96')
     """
     limits = [0.0, 1.0] if bound is None else [0.0, 1.0, bound]
-    for decimals in _DECIMALS:
-        text = f"{score + 0.0:.{decimals}f}"
-        shown = float(text)
+    for decimals in range(least, _MOST_DECIMALS):
+        text = f"{factor * score + 0.0:.{decimals}f}"
+        shown = float(text) / factor
         if all((shown > limit, shown < limit) == (score > limit, score < limit) for limit in limits):
             return text
-    return repr(score)
+    return repr(factor * score)
 
 
 def bound_text(bound: float) -> str:

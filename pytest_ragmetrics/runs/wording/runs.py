@@ -254,12 +254,12 @@ def gate_title(gate: GateRecord, *, ascii_only: bool = False) -> str:
     ('share of faithfulness ≥ 0.80', 'share of faithfulness >= 0.8')
     """
     if gate.regression is not None:
-        return f"{named(gate.metric)}{' (lower is better)' if gate.better == 'lower' else ''} against the baseline"
+        return f"{gate.metric}{' (lower is better)' if gate.better == 'lower' else ''} against the baseline"
     if gate.statistic != "rate" or gate.min_score is None:
-        return f"mean {named(gate.metric)}"
+        return f"mean {gate.metric}"
     reached = Threshold(operator="<=" if gate.better == "lower" else ">=", bound=gate.min_score)
     shown = f"{reached.operator} {reached.bound:g}" if ascii_only else threshold_text(reached)
-    return f"share of {named(gate.metric)} {shown}"
+    return f"share of {gate.metric} {shown}"
 
 
 def gate_operator(gate: GateRecord) -> Literal["<=", ">="]:
@@ -271,15 +271,16 @@ def gate_line(gate: GateRecord) -> str:
     """Return what a threshold over a whole set found."""
     if gate.regression is not None:
         return _regression_line(gate, gate.regression)
-    what = gate_title(gate, ascii_only=True)
+    what = named(gate_title(gate, ascii_only=True))
     needed = f"needed {gate_operator(gate)} {gate.bound:g}"
     if gate.outcome == "skipped":
         return f"{what}, {needed}: skipped (not all of {counted(gate.total, 'test')} of the set ran)"
     none = NOTHING_TO_CHECK if gate.vacuous and not gate.unscored else "nothing scored"
-    value = none if gate.value is None else f"{gate.value:.{_DECIMALS}f}"
+    value = none if gate.value is None else score_text(gate.value, gate.bound, least=_DECIMALS)
     interval = ""
     if gate.confidence is not None and gate.low is not None and gate.high is not None:
-        interval = f"{gate.confidence:.0%} interval {gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
+        ends = " to ".join(score_text(end, gate.bound, least=_DECIMALS) for end in (gate.low, gate.high))
+        interval = f"{100 * gate.confidence:g}% interval {ends}"
     sides = [f"n {gate.n}", _unscored(gate), gate_checked(gate), interval, stop_text(gate)]
     return f"{what} {value}, {needed}: {gate_outcome(gate)} ({', '.join(filter(None, sides))})"
 
@@ -296,7 +297,7 @@ def gate_outcome(gate: GateRecord) -> str:
 
 
 def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
-    what = gate_title(gate)
+    what = named(gate_title(gate))
     if found.before is None or found.after is None:
         sides = ", ".join(filter(None, ("nothing compared", _unscored(gate))))
         return f"{what}: {gate_outcome(gate)} ({sides})"
