@@ -6,10 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
 
-from pytest_ragmetrics.core.result import Direction
-from pytest_ragmetrics.report.figures import Axis, change_text, value_text
+from pytest_ragmetrics.report.figures import Axis, change_text
 from pytest_ragmetrics.report.outcomes import PairedTest, TestKind
 from pytest_ragmetrics.runs.compare import cluster_of
 from pytest_ragmetrics.runs.records import TestRecord
@@ -40,7 +40,6 @@ class GroupRow:
     low: float | None
     high: float | None
     before: float | None
-    shown: str
     change: str
     standing: str
     failing: int
@@ -53,8 +52,6 @@ class GroupTable:
     label: str
     share: bool
     axis: Axis
-    low: str
-    high: str
     rows: tuple[GroupRow, ...]
     more: int
 
@@ -70,11 +67,11 @@ class Grouping:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Figure:
-    """What a table compares: its ``value`` of a test, ``None`` where it has none."""
+    """What a table compares: its ``value`` of a test, ``None`` where it has none; by its ``sign`` more is better."""
 
     label: str
     share: bool
-    better: Direction
+    sign: float
     value: Callable[[TestRecord], float | None]
 
 
@@ -106,7 +103,7 @@ def build_groupings(pairs: Sequence[PairedTest]) -> tuple[Grouping, ...]:
                 groups.setdefault(name, []).append(pair)
         if len(groups) > 1:
             found.append((_unevenness(groups), key, groups))
-    figures = [_PASSING, *_metric_figures(pairs)]
+    figures = [_Figure(label="tests that pass", share=True, sign=1.0, value=_passes), *_metric_figures(pairs)]
     chosen = sorted(found, key=lambda it: (-it[0], it[1]))[:_KEYS]
     return tuple(
         Grouping(key=key, tables=tuple(table for figure in figures if (table := _table(figure, groups))), groups=groups)
@@ -135,112 +132,85 @@ def _passes(test: TestRecord) -> float | None:
     return None if status == "skipped" else float(status not in WRONG)
 
 
-_PASSING = _Figure(label="tests that pass", share=True, better="higher", value=_passes)
-
-
 def _metric_figures(pairs: Sequence[PairedTest]) -> list[_Figure]:
     """Return the means of the metrics that most tests failed by."""
     failing: Counter[str] = Counter()
-    better: dict[str, Direction] = {}
+    signs: dict[str, float] = {}
     for pair in pairs:
         for record in pair.test.records:
             failing[record.metric] += record.outcome == "failed"
-            better[record.metric] = record.better
+            signs[record.metric] = -1.0 if record.better == "lower" else 1.0
     names = sorted(failing, key=lambda name: (-failing[name], name))[:_METRICS]
-    return [_Figure(label=f"mean {name}", share=False, better=better[name], value=_mean_of(name)) for name in names]
+    return [_Figure(label=f"mean {name}", share=False, sign=signs[name], value=partial(_mean, name)) for name in names]
 
 
-def _mean_of(metric: str) -> Callable[[TestRecord], float | None]:
-    def value(test: TestRecord) -> float | None:
-        scores = score_set(record for record in test.records if record.metric == metric).scores
-        return fmean(scores) if scores else None
+def _mean(metric: str, test: TestRecord) -> float | None:
+    scores = score_set(record for record in test.records if record.metric == metric).scores
+    return fmean(scores) if scores else None
 
-    return value
+
+# The value of each test of a group by a figure, the one before, and its cluster.
+_Values = Sequence[tuple[float, float | None, Hashable | None]]
 
 
 def _table(figure: _Figure, groups: Mapping[str, Sequence[PairedTest]]) -> GroupTable | None:
-    rows = [made for name, pairs in groups.items() if (made := _measured(figure, name, pairs))]
-    if not rows:
-        return None
-    sign = 1.0 if figure.better == "higher" else -1.0
-    rows.sort(key=lambda it: (0.0 if it.gain is None else it.gain, sign * fmean(it.values), it.name))
-    shown = [_row(figure, row) for row in rows[:_ROWS]]
-    ends = (n for row in shown for n in (row.value, row.low, row.high, row.before) if n is not None)
-    axis = Axis.around(ends)
-    low, high = axis.ends(share=figure.share)
-    more = len(rows) - len(shown)
-    return GroupTable(
-        label=figure.label, share=figure.share, axis=axis, low=low, high=high, rows=tuple(shown), more=more
-    )
+    """Return the groups, those that lost most first, then those of the worst values; ``None`` without a value."""
+    found: dict[str, _Values] = {
+        name: [
+            (
+                value,
+                None if pair.before is None else figure.value(pair.before),
+                cluster_of(pair.test.records[0].sample) if pair.test.records else None,
+            )
+            for pair in pairs
+            if (value := figure.value(pair.test)) is not None
+        ]
+        for name, pairs in groups.items()
+    }
+
+    def goodness(name: str) -> tuple[float, float, str]:
+        gains = [gain for gain, _ in _gains(figure, found[name])]
+        mean = fmean(value for value, _, _ in found[name])
+        return fmean(gains) if gains else 0.0, figure.sign * mean, name
+
+    names = sorted((name for name, values in found.items() if values), key=goodness)
+    rows = tuple(_row(figure, name, found[name], groups[name]) for name in names[:_ROWS])
+    axis = Axis.around(n for row in rows for n in (row.value, row.low, row.high, row.before) if n is not None)
+    table = GroupTable(label=figure.label, share=figure.share, axis=axis, rows=rows, more=len(names) - len(rows))
+    return table if rows else None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Measured:
-    """The values of a group by one figure; ``gains`` are those of tests that have one before, positive where better."""
-
-    name: str
-    values: Sequence[float]
-    clusters: Sequence[Hashable | None]
-    befores: Sequence[float]
-    gains: Sequence[float]
-    paired_clusters: Sequence[Hashable | None]
-    failing: int
-
-    @property
-    def gain(self) -> float | None:
-        return fmean(self.gains) if self.gains else None
+def _gains(figure: _Figure, values: _Values) -> list[tuple[float, Hashable | None]]:
+    """Return how much better the tests are than before, with their clusters."""
+    return [(figure.sign * (value - before), cluster) for value, before, cluster in values if before is not None]
 
 
-def _measured(figure: _Figure, name: str, pairs: Sequence[PairedTest]) -> _Measured | None:
-    sign = 1.0 if figure.better == "higher" else -1.0
-    known = [(pair, value) for pair in pairs if (value := figure.value(pair.test)) is not None]
-    if not known:
-        return None
-    both = [
-        (pair, value, before)
-        for pair, value in known
-        if pair.before is not None and (before := figure.value(pair.before)) is not None
-    ]
-    return _Measured(
+def _row(figure: _Figure, name: str, values: _Values, pairs: Iterable[PairedTest]) -> GroupRow:
+    now, gains = [value for value, _, _ in values], _gains(figure, values)
+    befores = [before for _, before, _ in values if before is not None]
+    inside = all(0.0 <= value <= 1.0 for value in (*now, *befores))
+    interval = _interval([(value, cluster) for value, _, cluster in values], (0.0, 1.0) if inside else None)
+    standing = change = ""
+    if any(abs(gain) > ROUNDING for gain, _ in gains):
+        found = _interval(gains, (-1.0, 1.0) if inside else None)
+        standing = "" if found is None else "worse" if found.high < 0 else "better" if found.low > 0 else ""
+    if gains:
+        change = change_text(figure.sign * fmean(gain for gain, _ in gains), share=figure.share, unit="")
+    return GroupRow(
         name=name,
-        values=[value for _, value in known],
-        clusters=[_cluster(pair) for pair, _ in known],
-        befores=[before for _, _, before in both],
-        gains=[sign * (value - before) for _, value, before in both],
-        paired_clusters=[_cluster(pair) for pair, _, _ in both],
+        n=len(values),
+        value=fmean(now),
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        before=fmean(befores) if befores else None,
+        change=change,
+        standing=standing,
         failing=sum(map(is_failing, pairs)),
     )
 
 
-def _cluster(pair: PairedTest) -> Hashable | None:
-    return cluster_of(pair.test.records[0].sample) if pair.test.records else None
-
-
-def _row(figure: _Figure, group: _Measured) -> GroupRow:
-    inside = all(0.0 <= value <= 1.0 for value in (*group.values, *group.befores))
-    interval = _interval(group.values, group.clusters, (0.0, 1.0) if inside else None)
-    value, standing = fmean(group.values), ""
-    if any(abs(gain) > ROUNDING for gain in group.gains):
-        change = _interval(group.gains, group.paired_clusters, (-1.0, 1.0) if inside else None)
-        standing = "" if change is None else "worse" if change.high < 0 else "better" if change.low > 0 else ""
-    sign = 1.0 if figure.better == "higher" else -1.0
-    return GroupRow(
-        name=group.name,
-        n=len(group.values),
-        value=value,
-        low=None if interval is None else interval.low,
-        high=None if interval is None else interval.high,
-        before=fmean(group.befores) if group.befores else None,
-        shown=value_text(value, share=figure.share),
-        change="" if group.gain is None else change_text(sign * group.gain, share=figure.share, unit=""),
-        standing=standing,
-        failing=group.failing,
-    )
-
-
-def _interval(
-    values: Sequence[float], clusters: Sequence[Hashable | None], bounds: tuple[float, float] | None
-) -> Interval | None:
-    """Return the interval of a mean, ``None`` where the values say nothing of it."""
-    found = mean_interval(values, clusters=whole_clusters(clusters), bounds=bounds)
+def _interval(values: Sequence[tuple[float, Hashable | None]], bounds: tuple[float, float] | None) -> Interval | None:
+    """Return the interval of the mean of values with their clusters, ``None`` where they say nothing of it."""
+    clusters = whole_clusters(cluster for _, cluster in values)
+    found = mean_interval([value for value, _ in values], clusters=clusters, bounds=bounds)
     return found if math.isfinite(found.half_width) else None

@@ -257,7 +257,7 @@ def _share(grouping: Grouping, name: str, chosen: Sequence[PairedTest], **query:
         name=name,
         number=number,
         then=then,
-        now="" if row is None else row.shown,
+        now="" if row is None else value_text(row.value, share=True),
         query={**kinds, **query, "by": grouping.key, "in": name},
     )
 

@@ -181,12 +181,13 @@ def test_groups_come_worst_first_with_what_changed() -> None:
     (grouping,) = view.groupings
     share, mean = grouping.tables
     assert (grouping.key, share.label, mean.label) == ("topic", "tests that pass", "mean faithfulness")
-    assert [(row.name, row.n, row.shown, row.change, row.standing, row.failing) for row in share.rows] == [
-        ("pets", 20, "25.0\u00a0%", "\u221275.0", "worse", 15),
-        ("rent", 20, "95.0\u00a0%", "\u22125.0", "", 1),
-        ("noise", 20, "100.0\u00a0%", "+50.0", "better", 0),
+    assert [(row.name, row.n, row.value, row.change, row.standing, row.failing) for row in share.rows] == [
+        ("pets", 20, 0.25, "\u221275.0", "worse", 15),
+        ("rent", 20, 0.95, "\u22125.0", "", 1),
+        ("noise", 20, 1.0, "+50.0", "better", 0),
     ]
-    assert next((row.name, row.shown, row.change) for row in mean.rows) == ("pets", "0.300", "\u22120.60")
+    assert (mean.rows[0].name, mean.rows[0].change) == ("pets", "\u22120.60")
+    assert mean.rows[0].value == pytest.approx(0.3)
     row = share.rows[0]
     assert row.low is not None
     assert row.high is not None
