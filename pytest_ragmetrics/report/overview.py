@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from pytest_ragmetrics.report.figures import GateView, MetricView, build_metric_views, value_text
-from pytest_ragmetrics.report.groups import FAILING, OWNER, Grouping, build_groupings, is_failing, metadata_of
+from pytest_ragmetrics.report.figures import GateView, MetricView, build_metric_views
+from pytest_ragmetrics.report.groups import FAILING, OWNER, Grouping, GroupRow, build_groupings, is_failing, metadata_of
 from pytest_ragmetrics.report.outcomes import (
     TEST_KINDS,
     Cause,
@@ -47,13 +47,10 @@ _EXITS = ("all passed", "tests failed", "interrupted", "internal error", "usage 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroupShare:
-    """A group with more than its share of tests: ``number`` of them, and what passed then and passes now."""
+    """A group with more than its share of tests: ``number`` of them, its row (if it has one), and the link to them."""
 
-    key: str
-    name: str
     number: int
-    then: str
-    now: str
+    row: GroupRow | None
     query: Query
 
 
@@ -115,9 +112,18 @@ def build_overview(
     run, records = document.run, [record for test in document.tests for record in test.records]
     pairs = paired_tests(document, comparison)
     counts = Counter(pair.kind for pair in pairs)
-    gates = _gates(document, comparison)
+    anchors: dict[int, str] = {}
+    seen: Counter[str] = Counter()
+    for test in document.tests:
+        seen[test.id] += 1
+        anchors[id(test)] = anchor_of(test.id, seen[test.id])
+    gates = _gates(document, comparison, anchors)
+    news, title = _news(counts, gates, pairs, compared=comparison is not None)
     groupings = build_groupings(pairs)
     failing = [pair for pair in pairs if is_failing(pair)]
+    # The groups that carry most of the failures, of the key whose groups fail most unevenly.
+    shares = (_share(grouping, name, failing) for grouping in groupings[:1] for name in grouping.groups)
+    carriers = sorted(filter(None, shares), key=lambda share: -share.number)[:_NAMED] if comparison else ()
     judged = [record for record in records if record.judge]
     verdicts = sum(len(record.verdicts) for record in judged)
     # Of a history of one run there are no lines; those of gates that do not hold come first.
@@ -131,13 +137,13 @@ def build_overview(
         document=document,
         comparison=comparison,
         trends=trends,
-        news=_news(counts, gates, pairs, run, compared=comparison is not None),
-        title=_title(counts, gates, pairs, compared=comparison is not None),
+        news=f"{news[:1].upper()}{news[1:]}{', then the run stopped early' if is_cut_short(run) else ''}",
+        title=title,
         failing=len(failing),
-        carriers=tuple(_carriers(groupings, failing)) if comparison else (),
+        carriers=tuple(carriers),
         counts=tuple((kind, counts[kind]) for kind in TEST_KINDS if counts[kind]),
         marks=tuple(marks),
-        causes=tuple(_causes(pairs, groupings, _anchors(document), owners)),
+        causes=tuple(_causes(pairs, groupings, anchors, owners)),
         gates=gates,
         lines=tuple(lines),
         groupings=groupings,
@@ -150,37 +156,27 @@ def build_overview(
     )
 
 
-def _anchors(document: Document) -> dict[int, str]:
-    """Return the deep links of the tests, by the identity of their records."""
-    seen: Counter[str] = Counter()
-    found = {}
-    for test in document.tests:
-        seen[test.id] += 1
-        found[id(test)] = anchor_of(test.id, seen[test.id])
-    return found
-
-
 def anchor_of(test: str, occurrence: int) -> str:
     """Return the deep link of a test: its id, with a number from its second occurrence on."""
     return test + (f" ({occurrence})" if occurrence > 1 else "")
 
 
 def _news(
-    counts: Mapping[TestKind, int],
-    gates: Sequence[GateView],
-    pairs: Sequence[PairedTest],
-    run: RunRecord,
-    *,
-    compared: bool,
-) -> str:
-    """Return the worst of the run in one sentence; of a run in which nothing got worse, that."""
+    counts: Mapping[TestKind, int], gates: Sequence[GateView], pairs: Sequence[PairedTest], *, compared: bool
+) -> tuple[str, str]:
+    """Return the worst of the run in one sentence, and in a few words for one of ten tabs."""
+    bad = [gate for gate in gates if gate.is_bad]
     if compared:
-        news = ", and ".join(_worse(counts, gates)) or _nothing_worse(counts, gates)
-    else:
-        bad = [gate for gate in gates if gate.is_bad]
-        holds = f", and {_gate_names(bad)} {agreeing(len(bad), 'does')} not hold" if bad else ""
-        news = headline(Counter(status_of(pair.test) for pair in pairs)) + holds
-    return f"{news[:1].upper()}{news[1:]}{', then the run stopped early' if is_cut_short(run) else ''}"
+        worse = list(_worse(counts, gates))
+        nothing = _nothing_worse(counts, bad), "\u2713 nothing got worse"
+        return (", and ".join(worse), f"\u2717 {worse[0]}") if worse else nothing
+    holds = f", and {_gate_names(bad)} {agreeing(len(bad), 'does')} not hold" if bad else ""
+    news = headline(Counter(status_of(pair.test) for pair in pairs)) + holds
+    failing = counts.get("fails", 0) + counts.get("no score", 0)
+    if failing:
+        return news, f"\u2717 {failing:,} of {counted(len(pairs), 'test')} {agreeing(failing, 'fails')}"
+    passed = f"\u2713 {counted(counts.get('passes', 0), 'test')} passed"
+    return news, f"\u2717 {_gate_names(bad)}" if bad else passed
 
 
 def _worse(counts: Mapping[TestKind, int], gates: Sequence[GateView]) -> Iterator[str]:
@@ -208,37 +204,14 @@ def _gate_names(gates: Sequence[GateView], new: str = "") -> str:
     return f"the {new}gate{'s' if len(names) > 1 else ''} on {' and '.join(names)}"
 
 
-def _nothing_worse(counts: Mapping[TestKind, int], gates: Sequence[GateView]) -> str:
+def _nothing_worse(counts: Mapping[TestKind, int], still: Sequence[GateView]) -> str:
     passing, before, fixed = (counts.get(kind, 0) for kind in ("passes as before", "fails as before", "fixed"))
     sides = [f"all {passing:,} that passed before pass"] if passing > 1 else []
     sides += [f"{fixed:,} {agreeing(fixed, 'is')} fixed"] if fixed else []
     sides += [f"{before:,} {agreeing(before, 'fails')} as before"] if before else []
-    still = [gate for gate in gates if gate.is_bad]
     if still and not sides:
         sides = [f"{_gate_names(still)} {agreeing(len(still), 'does')} not hold, as before"]
     return f"Nothing got worse{': ' if sides else ''}{', '.join(sides)}"
-
-
-def _title(
-    counts: Mapping[TestKind, int], gates: Sequence[GateView], pairs: Sequence[PairedTest], *, compared: bool
-) -> str:
-    """Return the news in a few words, for one of ten tabs."""
-    if compared:
-        worse = next(_worse(counts, gates), None)
-        return "\u2713 nothing got worse" if worse is None else f"\u2717 {worse}"
-    failing = counts.get("fails", 0) + counts.get("no score", 0)
-    if failing:
-        return f"\u2717 {failing:,} of {counted(len(pairs), 'test')} {agreeing(failing, 'fails')}"
-    bad = [gate for gate in gates if gate.is_bad]
-    return f"\u2717 {_gate_names(bad)}" if bad else f"\u2713 {counted(counts.get('passes', 0), 'test')} passed"
-
-
-def _carriers(groupings: Sequence[Grouping], failing: Sequence[PairedTest]) -> Iterator[GroupShare]:
-    """Yield the groups that carry most of the failures, of the key whose groups fail most unevenly."""
-    for grouping in groupings[:1]:
-        shares = [_share(grouping, name, failing) for name in grouping.groups]
-        large = [share for share in shares if share is not None]
-        yield from sorted(large, key=lambda share: -share.number)[:_NAMED]
 
 
 def _share(grouping: Grouping, name: str, chosen: Sequence[PairedTest], **query: str) -> GroupShare | None:
@@ -250,16 +223,8 @@ def _share(grouping: Grouping, name: str, chosen: Sequence[PairedTest], **query:
     if number < _FEWEST or number * total < _LIFT * len(chosen) * len(pairs):
         return None
     row = next((row for table in grouping.tables[:1] for row in table.rows if row.name == name), None)
-    then = "" if row is None or row.before is None else value_text(row.before, share=True)
     kinds = {} if query else {"kind": next(kind for kind in FAILING if any(pair.kind == kind for pair in chosen))}
-    return GroupShare(
-        key=grouping.key,
-        name=name,
-        number=number,
-        then=then,
-        now="" if row is None else value_text(row.value, share=True),
-        query={**kinds, **query, "by": grouping.key, "in": name},
-    )
+    return GroupShare(number=number, row=row, query={**kinds, **query, "by": grouping.key, "in": name})
 
 
 def _causes(
@@ -273,48 +238,42 @@ def _causes(
     for cause, group in sorted(found.items(), key=lambda item: (item[0] in _LAST_CAUSES, -len(item[1]))):
         shares = (_share(grouping, name, group, cause=cause) for grouping in groupings for name in grouping.groups)
         most = max(filter(None, shares), key=lambda share: share.number, default=None)
+        # Who owns the rows, the owner of most first.
+        names = Counter(name for pair in group if (name := metadata_of(pair.test).get(OWNER)))
+        named = ", ".join(name for name, _ in names.most_common(_NAMED)) + (" \u2026" if len(names) > _NAMED else "")
         yield CauseView(
             cause=cause,
             number=len(group),
-            owner=_owner(group) or owners.get(cause, ""),
+            owner=named or owners.get(cause, ""),
             examples=tuple(_examples(group, anchors)),
             group=most if most is not None and 2 * most.number >= len(group) else None,
         )
-
-
-def _owner(pairs: Iterable[PairedTest]) -> str:
-    """Return who owns the rows of these tests, the one of most first."""
-    names = Counter(name for pair in pairs if (name := metadata_of(pair.test).get(OWNER)))
-    return ", ".join(name for name, _ in names.most_common(_NAMED)) + (" \u2026" if len(names) > _NAMED else "")
 
 
 def _examples(pairs: Sequence[PairedTest], anchors: Mapping[int, str]) -> Iterator[tuple[str, str, str]]:
     """Yield the worst tests, each with another question."""
     seen: set[str] = set()
     for pair in sorted(pairs, key=lambda pair: min(map(margin, pair.test.records), default=math.inf)):
-        question = question_of(pair.test)
+        test = pair.test
+        asked = (record.sample.user_input for record in test.records)
+        texts = (printable(text) for text in asked if isinstance(text, str))
+        # A test that asked nothing has its name.
+        name = printable(test.id.removeprefix(f"{test.file}::"))
+        question = shortened(next(filter(None, texts), name), _QUESTION)
         if question not in seen:
             seen.add(question)
-            yield anchors[id(pair.test)], question, shortened(printable(pair.detail), _PIECE)
+            yield anchors[id(test)], question, shortened(printable(pair.detail), _PIECE)
         if len(seen) == _EXAMPLES:
             return
 
 
-def question_of(test: TestRecord) -> str:
-    """Return what a test asked, on one line; of one that asked nothing, its name."""
-    asked = (record.sample.user_input for record in test.records)
-    texts = (printable(text) for text in asked if isinstance(text, str))
-    return shortened(next(filter(None, texts), printable(test.id.removeprefix(f"{test.file}::"))), _QUESTION)
-
-
-def _gates(document: Document, comparison: RunComparison | None) -> tuple[GateView, ...]:
+def _gates(document: Document, comparison: RunComparison | None, anchors: Mapping[int, str]) -> tuple[GateView, ...]:
     """Return the gates, those that do not hold first, each with its former value."""
     befores: dict[object, GateRecord] = {}
     for test in comparison.baseline.tests if comparison else ():
         if test.gate is not None and test.gate.outcome != "skipped":
             befores.setdefault(test.id, test.gate)
             befores.setdefault(_gate_key(test.id, test.gate), test.gate)
-    anchors = _anchors(document)
     views = []
     for test in document.tests:
         if test.gate is not None:
