@@ -218,15 +218,13 @@ def gate_open(gate: GateRecord) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Distribution:
-    """A histogram with the thresholds and the mean, and the same as a sentence.
+    """A histogram, and the same as a sentence, with the thresholds and the mean.
 
     ``bins`` divide the axis equally; each counts the scores that fell short and those that did not.
     """
 
     axis: Axis
     bins: tuple[tuple[int, int], ...]
-    thresholds: tuple[float, ...]
-    mean: float
     text: str
 
 
@@ -290,26 +288,20 @@ def build_distribution(scores: Sequence[tuple[float, bool]], bounds: Iterable[fl
     >>> picture = build_distribution([(0.25, True), (1.0, False)], [0.8])
     >>> picture.text
     '2 scores between 0.25 and 1.00, mean 0.625, threshold 0.80, 1 fell short'
-    >>> picture.bins[5], picture.bins[19], picture.thresholds, picture.mean
-    ((1, 0), (0, 1), (0.8,), 0.625)
+    >>> picture.bins[5], picture.bins[19]
+    ((1, 0), (0, 1))
     """
     if not scores:
         return None
     values = [score for score, _ in scores]
     limits = sorted(set(bounds))
     axis = Axis.whole([*values, *limits])
-    mean = math.fsum(values) / len(values)
     bins = [[0, 0] for _ in range(_BINS)]
     for score, short in scores:
         # 0.29 * 100 is 28.999...: a score on the edge belongs to the bin above.
         bins[min(int(axis.share(score) * _BINS + 1e-9), _BINS - 1)][not short] += 1
-    number = sum(short for _, short in scores)
-    between = f"between {score_text(min(values))} and {score_text(max(values))}, " if len(values) > 1 else ""
+    between = f" between {score_text(min(values))} and {score_text(max(values))}," if len(values) > 1 else ""
     threshold = f", threshold {' and '.join(map(bound_text, limits))}" if limits else ""
-    return Distribution(
-        axis=axis,
-        bins=tuple((failing, passing) for failing, passing in bins),
-        thresholds=tuple(limits),
-        mean=mean,
-        text=f"{counted(len(values), 'score')} {between}mean {mean_text(mean)}{threshold}, {number:,} fell short",
-    )
+    text = f"{counted(len(values), 'score')}{between} mean {mean_text(math.fsum(values) / len(values))}{threshold}"
+    text += f", {sum(short for _, short in scores):,} fell short"
+    return Distribution(axis=axis, bins=tuple((failing, passing) for failing, passing in bins), text=text)
