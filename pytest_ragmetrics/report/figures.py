@@ -24,11 +24,7 @@ from pytest_ragmetrics.runs.wording.runs import (
     MetricTally,
     Status,
     by_metric,
-    gate_checked,
     gate_operator,
-    regression_rows,
-    regression_text,
-    stop_text,
     tallies,
 )
 from pytest_ragmetrics.stats.scores import score_set
@@ -185,22 +181,6 @@ class GateView:
         """The axis of its picture."""
         gate = self.gate
         return Axis.around(n for n in (gate.low, gate.high, gate.value, self.former, gate.bound) if n is not None)
-
-
-def gate_notes(gate: GateRecord) -> list[str]:
-    """Return how many scores a gate is over, and what is peculiar about that."""
-    if gate.outcome == "skipped":
-        return [f"skipped, {gate.n:,} of {counted(gate.total, 'test')}"]
-    if gate.regression is not None:
-        unscored = f"{gate.unscored:,} unscored" if gate.unscored else ""
-        notes = [counted(gate.n, "pair"), unscored, *regression_rows(gate)]
-    else:
-        scored = counted(gate.n, "score") if not gate.unscored else f"{gate.n:,} of {gate.n + gate.unscored:,} scored"
-        checked = gate_checked(gate)
-        notes = [checked] if gate.vacuous and not gate.counts_vacuous and not gate.unscored else [scored, checked]
-    whole = gate.n + gate.unscored + gate.vacuous >= gate.total or (gate.stop and gate.stop.decided_after)
-    rest = "" if whole else f"of {counted(gate.total, 'test')}"
-    return list(filter(None, [*notes, regression_text(gate), stop_text(gate), rest]))
 
 
 def gate_open(gate: GateRecord) -> str:

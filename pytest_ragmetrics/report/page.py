@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 
 from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines, pair_outcome, winner_text
-from pytest_ragmetrics.report.figures import SIGNS, Axis, gate_notes, gate_open, mean_text, number_text, value_text
+from pytest_ragmetrics.report.figures import SIGNS, Axis, gate_open, mean_text, number_text, value_text
 from pytest_ragmetrics.report.highlights import fold
 from pytest_ragmetrics.report.outcomes import CAUSES, kind_label
 from pytest_ragmetrics.report.overview import day_text, setting_text
@@ -43,11 +43,14 @@ from pytest_ragmetrics.runs.wording.runs import (
     WORDS,
     beside_lines,
     change_text,
+    gate_counts,
     gate_line,
     gate_outcome,
     gate_title,
     paid_records,
+    regression_text,
     spent_text,
+    stop_text,
 )
 
 if TYPE_CHECKING:
@@ -266,7 +269,7 @@ def environment() -> Environment:
         cost_of,
         day_text,
         gate_line,
-        gate_notes,
+        gate_counts,
         gate_open,
         gate_outcome,
         gate_title,
@@ -276,8 +279,10 @@ def environment() -> Environment:
         number_text,
         pair_outcome,
         paid_records,
+        regression_text,
         setting_text,
         spent_text,
+        stop_text,
         value_text,
         votes_text,
         winner_text,

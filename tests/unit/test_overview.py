@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.report.figures import Axis, GateView, build_distribution, gate_notes, gate_open
+from pytest_ragmetrics.report.figures import Axis, GateView, build_distribution, gate_open
 from pytest_ragmetrics.report.outcomes import CAUSES, owners_of
 from pytest_ragmetrics.report.overview import OverviewView, build_overview
 from pytest_ragmetrics.report.page import environment
@@ -232,41 +232,10 @@ def test_an_axis_spans_where_the_values_are(values: list[float], ends: tuple[flo
     assert all(0 <= axis.place(value) <= 100 for value in values)
 
 
-PLAIN = gate(between=None)
 LOW = gate("noise", 0.1, bound=0.2, between=None, better="lower")
-PART = replace(PLAIN, n=2, unscored=1, total=9)
 DROP = shapes.RegressionRecord(
     alpha=0.05, before=0.9, after=0.83, changed=9, p=0.02, adjusted_p=0.02, smallest=0.16, new=3, worse=8, better=1
 )
-
-
-@pytest.mark.parametrize(
-    ("found", "notes"),
-    [
-        (gate(), "40 scores"),
-        (replace(PLAIN, vacuous=358), "40 of 398 had something to check"),
-        (replace(PLAIN, counts_vacuous=True), "40 scores, vacuous scores count"),
-        (gate(value=None, between=None, n=0, unscored=3), "0 of 3 scored"),
-        (
-            replace(gate(value=-0.07, between=None), regression=DROP, total=45),
-            (
-                "40 pairs, 3 new, 8 of 40 rows got worse, 1 better; if nothing had changed, so large a drop comes "
-                "in 2 % of runs (limit 5 %), of 45 tests"
-            ),
-        ),
-        (
-            replace(gate(value=None, between=None, n=0, unscored=1), regression=shapes.RegressionRecord(alpha=0.01)),
-            "0 pairs, 1 unscored",
-        ),
-        (PART, "2 of 3 scored, of 9 tests"),
-        (replace(PART, outcome="skipped"), "skipped, 2 of 9 tests"),
-    ],
-)
-def test_a_gate_says_what_it_is_over(found: shapes.GateRecord, notes: str) -> None:
-    """Its scores or pairs, those that it lacks, and how many tests have no score of its metric."""
-    assert ", ".join(gate_notes(found)) == notes
-
-
 OPEN = gate(value=0.815, outcome="inconclusive")
 MISSED = gate(value=0.7, between=None, outcome="failed", unscored=2)
 
@@ -294,6 +263,14 @@ def test_a_gate_then_and_now(
     shown_now = (view.value, view.change, gate_open(found))
     assert tuple(text.replace("\u2212", "−") for text in shown_now) == shown
     assert view.newly == (before is not None and found.outcome in ("failed", "inconclusive"))
+
+
+def test_a_gate_says_what_it_is_over() -> None:
+    """Scores, those that it lacks, and how many tests there are where some have neither."""
+    macros: Any = environment().get_template("overview.html.jinja").module
+    part = replace(gate(n=2, unscored=1), total=9)
+    assert "<small>n 2, 1 unscored, of 9 tests</small>" in macros.gates(overview_of(row("test_gate", gate=part)))
+    assert "<small>n 40</small>" in macros.gates(overview_of(row("test_gate", gate=gate())))
 
 
 def test_gates_of_one_name_are_told_apart_by_their_test() -> None:

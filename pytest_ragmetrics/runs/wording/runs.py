@@ -274,19 +274,27 @@ def gate_line(gate: GateRecord) -> str:
     what = named(gate_title(gate, ascii_only=True))
     needed = f"needed {gate_operator(gate)} {gate.bound:g}"
     if gate.outcome == "skipped":
-        return f"{what}, {needed}: skipped (not all of {counted(gate.total, 'test')} of the set ran)"
+        return f"{what}, {needed}: skipped ({', '.join(gate_counts(gate))})"
     none = NOTHING_TO_CHECK if gate.vacuous and not gate.unscored else "nothing scored"
     value = none if gate.value is None else score_text(gate.value, gate.bound, least=_DECIMALS)
     interval = ""
     if gate.confidence is not None and gate.low is not None and gate.high is not None:
         ends = " to ".join(score_text(end, gate.bound, least=_DECIMALS) for end in (gate.low, gate.high))
         interval = f"{100 * gate.confidence:g}% interval {ends}"
-    sides = [f"n {gate.n}", _unscored(gate), gate_checked(gate), interval, stop_text(gate)]
-    return f"{what} {value}, {needed}: {gate_outcome(gate)} ({', '.join(filter(None, sides))})"
+    sides = filter(None, [*gate_counts(gate), interval, stop_text(gate)])
+    return f"{what} {value}, {needed}: {gate_outcome(gate)} ({', '.join(sides)})"
 
 
 def _unscored(gate: GateRecord) -> str:
     return f"{gate.unscored} unscored" if gate.unscored else ""
+
+
+def gate_counts(gate: GateRecord) -> list[str]:
+    """Return how many scores or pairs a gate is over, and what is left out of them."""
+    if gate.outcome == "skipped":
+        return [f"not all of {counted(gate.total, 'test')} of the set ran"]
+    left_out = regression_rows(gate) if gate.regression else [gate_checked(gate)]
+    return [f"n {gate.n}", *filter(None, [_unscored(gate), *left_out])]
 
 
 def gate_outcome(gate: GateRecord) -> str:
@@ -302,8 +310,7 @@ def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
         sides = ", ".join(filter(None, ("nothing compared", _unscored(gate))))
         return f"{what}: {gate_outcome(gate)} ({sides})"
     means = f"{found.before:.{_DECIMALS}f} -> {found.after:.{_DECIMALS}f}"
-    sides = ", ".join(filter(None, (f"n {gate.n}", _unscored(gate), *regression_rows(gate))))
-    sides = "; ".join(filter(None, (sides, regression_text(gate))))
+    sides = "; ".join(filter(None, (", ".join(gate_counts(gate)), regression_text(gate))))
     return f"{what} {means}, needed no proven drop: {gate_outcome(gate)} ({sides})"
 
 
