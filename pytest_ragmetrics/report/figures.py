@@ -97,16 +97,7 @@ class Axis:
 
     def ends(self, *, share: bool) -> tuple[str, str]:
         """Return both ends as texts."""
-        return number_text(self.low, share=share), number_text(self.high, share=share)
-
-
-def number_text(value: float, *, share: bool) -> str:
-    r"""Return an end of an axis or a bound as its author wrote it, a share in per cent.
-
-    >>> number_text(0.7, share=True), number_text(0.7, share=False), number_text(0.875, share=True)
-    ('70\xa0%', '0.70', '87.5\xa0%')
-    """
-    return f"{100 * value + 0.0:.12g}\u00a0%" if share else bound_text(value)
+        return bound_text(self.low, share=share), bound_text(self.high, share=share)
 
 
 def value_text(value: float, bound: float | None = None, *, share: bool) -> str:

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 
 from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines, pair_outcome, winner_text
-from pytest_ragmetrics.report.figures import SIGNS, Axis, gate_open, mean_text, number_text, value_text
+from pytest_ragmetrics.report.figures import SIGNS, Axis, gate_open, mean_text, value_text
 from pytest_ragmetrics.report.highlights import fold
 from pytest_ragmetrics.report.outcomes import CAUSES, kind_label
 from pytest_ragmetrics.report.overview import day_text, setting_text
@@ -32,6 +32,7 @@ from pytest_ragmetrics.runs.compare import RunComparison, key_of
 from pytest_ragmetrics.runs.origin import build_origin
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, is_met
 from pytest_ragmetrics.runs.wording.figures import (
+    bound_text,
     cost_text,
     counted,
     duration_text,
@@ -264,6 +265,7 @@ def environment() -> Environment:
     functions = (
         asked_text,
         beside_lines,
+        bound_text,
         build_origin,
         change_text,
         cost_of,
@@ -276,7 +278,6 @@ def environment() -> Environment:
         is_met,
         kind_label,
         labels_of,
-        number_text,
         pair_outcome,
         paid_records,
         regression_text,

@@ -40,7 +40,7 @@ def made(*tests: Any, prompts: Path | None = None) -> HistoryRun:
     whole = document(*tests)
     records = [record for test in tests for record in test.records]
     judging = judging_of(whole.run, records, {"faithfulness": ["verify_claims"]}, prompts=prompts)
-    private: Any = {"author": "Ana", "message": "Secret.", "settings": {"rag_judge": "/home/ana"}, "notes": ("Secret.",)}
+    private: Any = {"author": "Ana", "message": "Secret.", "settings": {"judge": "/home/ana"}, "notes": ("Secret",)}
     run = replace(whole.run, commit="0123456789abcdef", branch="main", judging=judging, **private)
     return history_run(replace(whole, run=run))
 

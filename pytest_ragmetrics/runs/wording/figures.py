@@ -97,12 +97,14 @@ def score_text(score: float, bound: float | None = None, *, least: int = 2, fact
     return repr(factor * score)
 
 
-def bound_text(bound: float) -> str:
-    """Return a bound as its author wrote it, with at least two decimals.
+def bound_text(bound: float, *, share: bool = False) -> str:
+    r"""Return a bound as its author wrote it, with at least two decimals, that of a share in per cent.
 
-    >>> bound_text(0.8), bound_text(0.875)
-    ('0.80', '0.875')
+    >>> bound_text(0.8), bound_text(0.875), bound_text(0.7, share=True), bound_text(0.875, share=True)
+    ('0.80', '0.875', '70\xa0%', '87.5\xa0%')
     """
+    if share:
+        return f"{100 * bound + 0.0:.12g}\u00a0%"
     text = f"{bound:.2f}"
     return text if float(text) == bound else repr(bound)
 
