@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.core.files import STEP_SUMMARY, a_path, write_atomically
 from pytest_ragmetrics.core.sample import Sample
@@ -83,16 +83,16 @@ def is_decided(gate: GateRecord | None) -> bool:
     return gate is not None and gate.outcome != "skipped"
 
 
-def _write(path: Path, name: str, document: Document, *others: Any) -> str:
+def _write(path: Path, name: str, document: Document, comparison: RunComparison | None, history: History | None) -> str:
     """Write a file and return what is missing in it, in words."""
     text = missing = ""
     try:
-        text = RENDERERS[name](document, *others)
+        text = RENDERERS[name](document, comparison, history)
     except MemoryError:
         if name != "report":
             raise
     if not text:  # not in the handler, which holds what was made so far
-        text, missing = RENDERERS[name](_lean(document), *others), f", {_NO_ROOM}"
+        text, missing = RENDERERS[name](*_lean(document, comparison), history), f", {_NO_ROOM}"
     if name == "markdown" and is_step_summary(path):
         _append(path, text)
     else:
@@ -103,17 +103,25 @@ def _write(path: Path, name: str, document: Document, *others: Any) -> str:
 _NO_ROOM = "without the texts of tests that passed: there was too little memory"
 
 
-def _lean(document: Document) -> Document:
-    """Return a document whose passed tests have their scores alone."""
+def _lean(document: Document, comparison: RunComparison | None) -> tuple[Document, RunComparison | None]:
+    """Return a document whose passed tests have their scores alone, and its comparison."""
 
     def scores(record: Record) -> Record:
         return replace(record, sample=Sample(id=record.sample.id), verdicts=(), exchanges=(), reason=_NO_ROOM)
 
-    tests = (
-        replace(test, records=tuple(map(scores, test.records))) if test.outcome == "passed" else test
-        for test in document.tests
+    lean = replace(
+        document,
+        tests=tuple(
+            replace(test, records=tuple(map(scores, test.records))) if test.outcome == "passed" else test
+            for test in document.tests
+        ),
     )
-    return replace(document, tests=tuple(tests))
+    if comparison is None:
+        return lean, None
+    both = zip(document.tests, lean.tests, strict=True)
+    records = [pair for test, now in both for pair in zip(test.records, now.records, strict=True)]
+    pairs = {**comparison.pairs, **{id(now): comparison.pairs[id(record)] for record, now in records}}
+    return lean, replace(comparison, pairs=pairs)
 
 
 def _state(work: Callable[[], object]) -> str:

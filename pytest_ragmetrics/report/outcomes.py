@@ -1,13 +1,12 @@
 """What became of each test since the baseline, and why: rules over what both runs recorded.
 
-Tests are paired by the pairs of their scores (:mod:`pytest_ragmetrics.runs.compare`), those without scores by their
-id. Every test that is no gate has one kind; one that went wrong, and did not before, has one cause.
+Tests and scores are paired by :mod:`pytest_ragmetrics.runs.compare`. Every test that is no gate has one kind; one that
+went wrong, and did not before, has one cause.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isclose
@@ -15,7 +14,7 @@ from typing import Literal, get_args
 
 from pytest_ragmetrics.core.result import Verdict
 from pytest_ragmetrics.report.judging import kind_of
-from pytest_ragmetrics.runs.compare import RunComparison
+from pytest_ragmetrics.runs.compare import Obstacle, RunComparison
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, flips
 from pytest_ragmetrics.runs.wording.runs import WRONG, Status, blamed, status_of
 from pytest_ragmetrics.stats.scores import ROUNDING
@@ -56,6 +55,8 @@ CAUSES: Mapping[Cause, str] = {
 }
 #: The kinds whose tests have a cause.
 _EXPLAINED: tuple[TestKind, ...] = ("newly fails", "fails, new", "fails", "no score")
+#: Why a pair of scores is not of the same sample, or not of the same metric.
+_OTHER_SAMPLE: frozenset[Obstacle] = frozenset({"question", "metric", "ambiguous"})
 _DETAIL_LENGTH = 100
 
 
@@ -100,46 +101,24 @@ class PairedTest:
 
 def paired_tests(document: Document, comparison: RunComparison | None = None) -> tuple[PairedTest, ...]:
     """Return every test that is no gate with its counterpart, in the order of the document."""
-    befores: dict[int, TestRecord] = {}
-    if comparison is not None:
-        befores = {now: comparison.baseline.tests[at] for now, at in _counterparts(comparison).items()}
-    return tuple(
-        _paired(test, befores.get(at), compared=comparison is not None)
-        for at, test in enumerate(document.tests)
-        if test.gate is None
-    )
+    found = []
+    for at, test in enumerate(document.tests):
+        if test.gate is not None:
+            continue
+        then = None if comparison is None else comparison.counterparts.get(at)
+        before = None if comparison is None or then is None else comparison.baseline.tests[then]
+        status = status_of(test)
+        kind = _kind(status, None if before is None else status_of(before), compared=comparison is not None)
+        cause, detail = _cause(test, comparison, status) if kind in _EXPLAINED else (None, "")
+        detail = shortened(detail, _DETAIL_LENGTH)
+        found.append(PairedTest(test=test, before=before, kind=kind, cause=cause, detail=detail))
+    return tuple(found)
 
 
 def gone_tests(comparison: RunComparison) -> tuple[TestRecord, ...]:
     """Return the tests of the baseline that have no counterpart now, in its order."""
-    taken, tests = set(_counterparts(comparison).values()), comparison.baseline.tests
+    taken, tests = {*comparison.counterparts.values()}, comparison.baseline.tests
     return tuple(test for at, test in enumerate(tests) if test.gate is None and at not in taken)
-
-
-def _counterparts(comparison: RunComparison) -> dict[int, int]:
-    """Return the places of the counterparts by those of the tests: of most of its scores, else of the same id."""
-    olds: dict[str, list[int]] = {}
-    for at, old in enumerate(comparison.baseline.tests):
-        olds.setdefault(old.id, []).append(at)
-    moved: dict[str, Counter[str]] = {}
-    for change in comparison.changes:
-        if change.kind != "gone" and change.baseline_id is not None:
-            moved.setdefault(change.id, Counter())[change.baseline_id] += 1
-    found: dict[int, int] = {}
-    for at, test in enumerate(comparison.document.tests):
-        votes = moved.get(test.id)
-        name = test.id if votes is None or test.id in votes else votes.most_common(1)[0][0]
-        # Of several tests of one id, each has the one at its place.
-        if waiting := olds.get(name):
-            found[at] = waiting.pop(0)
-    return found
-
-
-def _paired(test: TestRecord, before: TestRecord | None, *, compared: bool) -> PairedTest:
-    status = status_of(test)
-    kind = _kind(status, None if before is None else status_of(before), compared=compared)
-    cause, detail = _cause(test, before, status) if kind in _EXPLAINED else (None, "")
-    return PairedTest(test=test, before=before, kind=kind, cause=cause, detail=shortened(detail, _DETAIL_LENGTH))
 
 
 def _kind(status: Status, before: Status | None, *, compared: bool) -> TestKind:
@@ -155,15 +134,24 @@ def _kind(status: Status, before: Status | None, *, compared: bool) -> TestKind:
     return "fixed" if before in WRONG else "passes as before"
 
 
-def _cause(test: TestRecord, before: TestRecord | None, status: Status) -> tuple[Cause, str]:
-    """Return the first cause whose rule holds, and the piece that shows it."""
+def _cause(test: TestRecord, comparison: RunComparison | None, status: Status) -> tuple[Cause, str]:
+    """Return the first cause whose rule holds, and the piece that shows it.
+
+    Of a score that another judge or another prompt gave the cause can be told, of one of another question it cannot.
+    """
     if status == "unscored":
         return "run", next((record.reason or "" for record in test.records if record.outcome == "unscored"), "")
     failed = [record for record in blamed(test) if record.outcome == "failed"]
     if not failed:
         return "error", ""
-    pairs = list(_pairs(failed, () if before is None else before.records))
-    same = [pair for pair in pairs if _is_same_sample(*pair)]
+    changes = [] if comparison is None else [(record, comparison.pairs[id(record)]) for record in failed]
+    pairs = [(now, it.old.record) for now, it in changes if it.old and not it.obstacles.keys() & _OTHER_SAMPLE]
+    same = [
+        (now, then)
+        for now, then in pairs
+        if (now.sample.response, now.sample.retrieved_contexts)
+        == (then.sample.response, then.sample.retrieved_contexts)
+    ]
     if any(_is_same_score(*pair) for pair in same):
         return "bound", ""
     if same or any(flips(record.samples, record.threshold) for record in failed):
@@ -177,21 +165,6 @@ def _cause(test: TestRecord, before: TestRecord | None, status: Status) -> tuple
     if any(now.judge is not None and _borne_out(then) and _is_same_answer(now, then) for now, then in pairs):
         return "judge", ""
     return "answer", wrong[0].text if wrong else ""
-
-
-def _pairs(records: Iterable[Record], befores: Iterable[Record]) -> Iterator[tuple[Record, Record]]:
-    """Yield each record with that of its metric and sample in the baseline, in their order."""
-    waiting: dict[tuple[str, str | None], list[Record]] = {}
-    for before in befores:
-        waiting.setdefault((before.metric, before.sample.id), []).append(before)
-    for record in records:
-        if left := waiting.get((record.metric, record.sample.id)):
-            yield record, left.pop(0)
-
-
-def _is_same_sample(now: Record, before: Record) -> bool:
-    this, that = now.sample, before.sample
-    return (this.response, this.retrieved_contexts) == (that.response, that.retrieved_contexts)
 
 
 def _is_same_score(now: Record, before: Record) -> bool:

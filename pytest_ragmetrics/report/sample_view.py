@@ -148,12 +148,12 @@ def build_sample_views(
 ) -> tuple[SampleView, ...]:
     """Return the samples of a test with their records; records on the same response share one.
 
-    ``changes`` are those against the baseline, by the number of the record.
+    ``changes`` are those against the baseline, by the identity of the record.
     """
     groups: list[tuple[dict[str, Any], list[tuple[Record, TestChange | None]]]] = []
     latest: dict[str | None, int] = {}
-    for number, record in enumerate(records):
-        scored = record, (changes or {}).get(number)
+    for record in records:
+        scored = record, (changes or {}).get(id(record))
         sample = record.sample.to_mapping()
         index = latest.get(record.sample.response)
         known = {} if index is None else groups[index][0]

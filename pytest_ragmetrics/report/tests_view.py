@@ -138,14 +138,14 @@ def build_test_views(
     document: Document, comparison: RunComparison | None = None, trends: Trends | None = None
 ) -> tuple[TestView, ...]:
     """Return the tests, the worst first: by what became of them since the baseline, by status, then by margin."""
-    changes = comparison.by_record() if comparison else {}
+    pairs = comparison.pairs if comparison else {}
     outcomes = {id(pair.test): pair for pair in paired_tests(document, comparison)}
     keys = grouping_keys(document.tests)
     seen: Counter[str] = Counter()
     views = []
     for test in document.tests:
         seen[test.id] += 1
-        view = _test_view(test, seen[test.id], changes)
+        view = _test_view(test, seen[test.id], pairs)
         metadata = {name: text for name, text in metadata_of(test).items() if name in keys}
         outcome, trend = outcomes.get(id(test)), trends.tests.get(test.id) if trends else None
         source = place_link(document.run, test)
@@ -167,13 +167,13 @@ def _gone_views(comparison: RunComparison) -> tuple[TestView, ...]:
     return tuple(views)
 
 
-def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, int], TestChange]) -> TestView:
+def _test_view(test: TestRecord, occurrence: int, pairs: Mapping[int, TestChange]) -> TestView:
     status = status_of(test)
     records = sorted(test.records, key=badness)
     is_explained = status in ("failed", "unscored") and bool(blamed(test))
-    numbered = {n: changes[test.id, n] for n in range(len(records)) if (test.id, n) in changes}
+    changes = {id(it): pair for it in test.records if (pair := pairs.get(id(it))) and not pair.obstacles}
     key = test.id if occurrence == 1 else f"{test.id}\0{occurrence}"
-    name, samples = test.id.removeprefix(f"{test.file}::"), build_sample_views(test.records, numbered)
+    name, samples = test.id.removeprefix(f"{test.file}::"), build_sample_views(test.records, changes)
     question = samples[0].question if len(samples) == 1 else None
     return TestView(
         record=test,
@@ -185,8 +185,8 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
         flags=_flags(records),
         why=shortened(_why(test, status, records[0] if is_explained else None), _WHY_LENGTH),
         records=tuple(records),
-        changes=tuple(numbered.values()),
-        change=_worst_change(numbered.values()),
+        changes=tuple(changes.values()),
+        change=_worst_change(changes.values()),
         explained=not is_explained,
         samples=samples,
     )

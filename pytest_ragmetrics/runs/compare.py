@@ -37,13 +37,15 @@ _OBSTACLES: tuple[Obstacle, ...] = get_args(Obstacle)
 class PlacedRecord:
     """A record with its place in a run: its test ("" for a row of a table), and which of the test's records it is.
 
-    ``name`` is what its sample is known by in another run, ``None`` where it has neither an id nor a question.
+    ``name`` is what its sample is known by in another run, ``None`` where it has neither an id nor a question; ``at``
+    the place of its test in the run.
     """
 
     test: str
     number: int
     record: Record
     name: str | None
+    at: int = field(default=0, compare=False)
 
     @property
     def key(self) -> str:
@@ -111,12 +113,14 @@ class Incomparable:
 class RunComparison:
     """A document against a baseline: all ``pairs``, and of those that are compared the ``changes``, worst first.
 
-    ``pairs`` are by the identity of their records, those of both runs; ``metrics`` and ``incomparable`` come by name.
+    ``pairs`` are by the identity of their records, those of both runs; ``counterparts`` are the places of tests of the
+    baseline by those of the tests now; ``metrics`` and ``incomparable`` come by name.
     """
 
     document: Document
     baseline: Document
     pairs: Mapping[int, TestChange]
+    counterparts: Mapping[int, int]
     changes: tuple[TestChange, ...]
     metrics: tuple[MetricChange, ...]
     incomparable: tuple[Incomparable, ...]
@@ -131,10 +135,6 @@ class RunComparison:
         found = Counter(change.kind for change in self.changes)
         return {kind: found[kind] for kind in KINDS}
 
-    def by_record(self) -> dict[tuple[str, int], TestChange]:
-        """Return the changes of what is scored now, by test id and number of the record in the test."""
-        return {(change.id, change.number): change for change in self.changes if change.new is not None}
-
 
 def compare_documents(document: Document, baseline: Document) -> RunComparison:
     """Return what changed from the baseline to the document; the same documents give the same comparison."""
@@ -147,12 +147,36 @@ def compare_documents(document: Document, baseline: Document) -> RunComparison:
         document=document,
         baseline=baseline,
         pairs={id(side.record): pair for pair in pairs for side in (pair.old, pair.new) if side},
+        counterparts=_counterparts(document.tests, baseline.tests, pairs),
         changes=tuple(changes),
         metrics=tuple(_metric_change(name, changes) for name in sorted({change.metric for change in changes})),
         incomparable=tuple(
             Incomparable(metric=metric, pairs=count, why=why) for (metric, why), count in sorted(foreign.items())
         ),
     )
+
+
+def _counterparts(
+    news: Sequence[TestRecord], olds: Sequence[TestRecord], pairs: Iterable[TestChange]
+) -> dict[int, int]:
+    """Return the places of the tests of then by those of now: by the pairs of scores, without any by the id.
+
+    Of several that it has scores in, a test has the one of its id, else the one of most scores; no two have the same.
+    """
+    votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for pair in pairs:
+        if pair.old is not None and pair.new is not None:
+            votes[pair.new.at][pair.old.at] += 1
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for at, old in enumerate(olds):
+        places[old.id].append(at)
+    free, found = set(range(len(olds))), {}
+    for at, new in enumerate(news):
+        scored = sorted(votes[at], key=lambda old: (olds[old].id != new.id, -votes[at][old]))
+        if (then := next((old for old in (*scored, *places[new.id]) if old in free), None)) is not None:
+            found[at] = then
+            free.remove(then)
+    return found
 
 
 def _metric_change(metric: str, changes: Iterable[TestChange]) -> MetricChange:
@@ -168,8 +192,8 @@ def _metric_change(metric: str, changes: Iterable[TestChange]) -> MetricChange:
 def placed_records(tests: Iterable[TestRecord], *, metric: str | None = None) -> list[PlacedRecord]:
     """Return the records of tests, or those of a metric, in their places."""
     return [
-        PlacedRecord(test=test.id, number=number, record=record, name=_name_of(record.sample))
-        for test in tests
+        PlacedRecord(test=test.id, number=number, record=record, name=_name_of(record.sample), at=at)
+        for at, test in enumerate(tests)
         for number, record in enumerate(test.records)
         if metric in (None, record.metric)
     ]

@@ -61,15 +61,17 @@ import resource
 from pathlib import Path
 from pytest_ragmetrics.report.files import write_files
 from pytest_ragmetrics.report.page import environment
+from pytest_ragmetrics.runs.compare import compare_documents
 from tests.documents import crowd
 
 run, page = crowd(60, length=30_000), Path("page.html")
 environment().get_template("report.html.jinja")
+comparison = compare_documents(run, run) if COMPARED else None
 size = int(Path("/proc/self/status").read_text().split("VmSize:")[1].split()[0]) * 1024
 states = []
 for more in range(2, 90, 4):
     resource.setrlimit(resource.RLIMIT_AS, (size + more * 2**20, resource.RLIM_INFINITY))
-    states.append(write_files(run, {"report": page}).lines[0])
+    states.append(write_files(run, {"report": page}, comparison=comparison).lines[0])
     if states[-1].endswith("written"):
         break
 resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -79,10 +81,11 @@ print(*dict.fromkeys(states), sep="\\n")
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.slow
-def test_a_page_is_written_with_little_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compared", [False, True])
+def test_a_page_is_written_with_little_memory(compared: bool, tmp_path: Path) -> None:
     """Without the texts of tests that passed, which its line says, where those of all do not fit."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", LITTLE_MEMORY]
+    command = [sys.executable, "-c", f"COMPARED = {compared}\n{LITTLE_MEMORY}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment)
     *_, lean, whole = done.stdout.splitlines()
     assert whole == "page.html: written"

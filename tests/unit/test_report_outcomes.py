@@ -28,13 +28,13 @@ ALTERED = Verdict(text="Sunday", ok=False, kind="not found", nearest=NEAR)
 def scored(
     score: float | None = 0.5, *, verdicts: Sequence[Verdict] = (), votes: Any = (), **fields: Any
 ) -> TestRecord:
-    """Return a test with one score; ``fields`` are those of its sample or its threshold."""
-    at_least = fields.pop("at_least", 0.8)
+    """Return a test with one score; ``fields`` are those of its sample, its threshold or its judge."""
+    at_least, judge = fields.pop("at_least", 0.8), fields.pop("judge", None)
     outcome = "unscored" if score is None else "passed" if score >= at_least else "failed"
     kept = record(
         "faithfulness", score, at_least=at_least, votes=votes, sample=SAMPLE | fields, outcome=outcome, reason="why"
     )
-    kept = replace(kept, verdicts=tuple(verdicts))
+    kept = replace(kept, verdicts=tuple(verdicts), judge=judge)
     return row("test_bot[q1]", kept, outcome="passed" if outcome == "passed" else "failed")
 
 
@@ -114,6 +114,17 @@ def test_moved_and_gone_tests_are_found() -> None:
         (plain.id, "fails as before"),
     ]
     assert [test.id for test in gone_tests(comparison)] == [plain.id, "tests/test_assistant.py::test_gone"]
+
+
+def test_scores_that_are_not_compared_pair_their_tests() -> None:
+    """Another judge or question makes no new test of one that moved; two tests of one id have each their own scores."""
+    moved = replace(scored(judge="b"), id="tests/test_other.py::test_bot[q1]", file="tests/test_other.py")
+    assert became(moved, scored(1.0, judge="a")) == ("newly fails", "judge", "")
+    asks = scored(user_input="Where?", verdicts=[CLAIM])
+    assert became(asks, HELD) == ("newly fails", "answer", CLAIM.text)
+    twice = [scored(1.0, id="q1"), scored(0.5, id="q2")]
+    now, before = document(*twice[::-1]), document(*twice)
+    assert [pair.before for pair in paired_tests(now, compare_documents(now, before))] == twice[::-1]
 
 
 FILLS = "The pump fills in two minutes."
