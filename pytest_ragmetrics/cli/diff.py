@@ -81,7 +81,7 @@ def _diff_of_columns(arguments: Arguments, runs: Sequence[Document]) -> CommandR
     from pytest_ragmetrics.report.columns import column_lines, has_worse
 
     compared = _compared(arguments, runs)
-    if arguments.fail_on_worse and all(metric.why for metric in compared.metrics):
+    if arguments.fail_on_worse and not any(metric.pairs for metric in compared.metrics):
         raise NothingComparedError("\n".join(["there are no scores that can be compared", *column_lines(compared)]))
     for metric in compared.metrics:
         _check_margin(arguments.margin, metric.metric)
@@ -91,14 +91,14 @@ def _diff_of_columns(arguments: Arguments, runs: Sequence[Document]) -> CommandR
 
 
 def _compared(arguments: Arguments, runs: Sequence[Document]) -> ComparedColumns:
-    from pytest_ragmetrics.report.columns import columns_of_runs, columns_of_values, compare_answers
+    from pytest_ragmetrics.report.columns import compare_runs, compare_values
 
     if arguments.by is not None:
-        return compare_answers(columns_of_values(runs[0], arguments.by, arguments.value))
+        return compare_values(runs[0], arguments.by, arguments.value)
     # A column is called as its file, by its path where two files have one name.
     stems = Counter(file.stem for file in arguments.files)
     names = [file.stem if stems[file.stem] == 1 else str(file) for file in arguments.files]
-    return compare_answers(columns_of_runs(list(zip(names, runs, strict=True))))
+    return compare_runs(list(zip(names, runs, strict=True)))
 
 
 def _check_margin(margin: float, metric: str) -> None:

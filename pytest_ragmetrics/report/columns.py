@@ -1,22 +1,32 @@
 """Answers to the same rows in two or three columns: two models, two prompts, two retrievers, and which is better.
 
-Columns are runs, or the values of a key of the metadata in one run. :func:`compare_answers` aligns their rows;
-:func:`column_lines` says it in lines, ``templates/columns.html.jinja`` on a page.
+Columns are runs, or the values of a key of the metadata in one run; their rows are the pairs of ``runs.compare``.
+:func:`column_lines` says what they show in lines, ``templates/columns.html.jinja`` on a page.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, product
 from typing import Literal
 
 from pytest_ragmetrics.core.errors import RagMetricsError
-from pytest_ragmetrics.core.result import REUSED, Direction
-from pytest_ragmetrics.runs.compare import cluster_of, key_of
-from pytest_ragmetrics.runs.records import Document, Record
+from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.runs.compare import (
+    Kind,
+    PlacedRecord,
+    TestChange,
+    changed_rules,
+    cluster_of,
+    gain_of,
+    kind_of,
+    pair_records,
+    placed_records,
+)
+from pytest_ragmetrics.runs.records import Document, Judging, Record
 from pytest_ragmetrics.runs.tables import difference_of
 from pytest_ragmetrics.runs.wording.comparisons import RowChange, probability_text
 from pytest_ragmetrics.runs.wording.figures import (
@@ -36,8 +46,6 @@ from pytest_ragmetrics.stats.scores import ROUNDING, common_scale, standing
 COLUMNS = (2, 3)
 #: A difference is one where as rare a one comes by chance, of all that are looked at together.
 ALPHA = 0.05
-#: What stands for a score that there is none of.
-UNSCORED = "unscored"
 #: Who wins a row: a column by its place, nobody ("tie"), another one by each metric ("mixed"), or nothing was compared.
 Winner = int | Literal["tie", "mixed", "none"]
 
@@ -47,26 +55,34 @@ class ColumnsError(RagMetricsError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AnswerColumn:
-    """A column: its records by the row that they belong to, each row once a metric."""
-
-    name: str
-    rows: Mapping[str, Mapping[str, Record]]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RowScores:
-    """The scores of one metric in a row, ``None`` where there is none that counts, the same as texts, and who wins.
+    """One metric in a row: its records, the scores that are compared, ``None`` where there is none, and who wins.
 
     ``best`` are the places of the best ones, unless all are; ``spread`` is how far they are apart on the scale.
     """
 
     metric: str
+    records: tuple[Record | None, ...]
     scores: tuple[float | None, ...]
-    texts: tuple[str, ...]
     best: tuple[int, ...]
     winner: Winner
     spread: float
+
+    @property
+    def texts(self) -> list[str]:
+        """The scores in words."""
+        return [
+            "\u2013"
+            if record is None
+            else "unscored"
+            if record.score is None
+            else NOTHING_TO_CHECK
+            if record.vacuous
+            else "not compared"
+            if score is None
+            else score_text(score)
+            for record, score in zip(self.records, self.scores, strict=True)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,16 +104,14 @@ class ComparedRow:
 class PairedMetric:
     """One metric in two columns, by their places, over the rows that both have a score of.
 
-    ``better``, ``worse`` and ``ties`` count rows of ``second`` against ``first``; ``p`` is adjusted for all pairs of
-    the comparison.
+    ``kinds`` counts what became of the rows from ``first`` to ``second``; ``p`` is adjusted for all pairs of the
+    comparison.
     """
 
     first: int
     second: int
     difference: Difference
-    better: int
-    worse: int
-    ties: int
+    kinds: Counter[Kind]
     p: float
     winner: Winner
 
@@ -106,7 +120,7 @@ class PairedMetric:
 class MetricColumns:
     """One metric: the mean of each column over the ``n`` rows that all have a score of, and the pairs of columns.
 
-    ``why`` says why nothing is compared, "" where it is.
+    ``why`` says why nothing is compared where there are no pairs, else why so many scores ``apart`` are not.
     """
 
     metric: str
@@ -115,6 +129,7 @@ class MetricColumns:
     means: tuple[float | None, ...]
     pairs: tuple[PairedMetric, ...]
     why: str = ""
+    apart: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,29 +142,21 @@ class ComparedColumns:
     alone: tuple[int, ...]
 
 
-def columns_of_runs(runs: Sequence[tuple[str, Document]]) -> list[AnswerColumn]:
-    """Return runs by name as columns, with rows by the ids of their samples, by their questions where no id is shared.
+def compare_runs(runs: Sequence[tuple[str, Document]]) -> ComparedColumns:
+    """Return what runs say, each by its name, to the rows that all of them have.
 
     Raises :class:`ColumnsError` where they have no row in common.
     """
-    records = [(name, [record for test in run.tests for record in test.records]) for name, run in runs]
-    columns = [AnswerColumn(name=name, rows=_rows((key_of(it.sample), it) for it in found)) for name, found in records]
-    if not _common(columns):
-        columns = [_by_question(name, found) for name, found in records]
-    if not _common(columns):
-        msg = f"{' and '.join(name for name, _ in runs)} have no row in common: give the samples ids that stay the same"
-        raise ColumnsError(msg)
-    return columns
+    columns = [_Column(name, placed_records(run.tests), run.run.judging) for name, run in runs]
+    names = " and ".join(name for name, _ in runs)
+    return _compared(columns, f"{names} have no row in common: give the samples ids that stay the same")
 
 
-def _common(columns: Sequence[AnswerColumn]) -> set[str]:
-    return set(columns[0].rows).intersection(*(column.rows for column in columns[1:]))
+def compare_values(document: Document, key: str, values: Sequence[str] = ()) -> ComparedColumns:
+    """Return what two or three values of a key of the metadata say to the same questions.
 
-
-def columns_of_values(document: Document, key: str, values: Sequence[str] = ()) -> list[AnswerColumn]:
-    """Return two or three values of a key of the metadata as columns, with rows by their questions.
-
-    Raises :class:`ColumnsError` for a key or a value that no sample has, and where there are too many to choose from.
+    Raises :class:`ColumnsError` for a key or a value that no sample has, where there are too many to choose from, and
+    where they have no question in common.
     """
     found: dict[str, list[Record]] = {}
     keys: dict[str, None] = {}
@@ -166,206 +173,182 @@ def columns_of_values(document: Document, key: str, values: Sequence[str] = ()) 
     if len(chosen) not in COLUMNS:
         msg = f"{key} has {counted(len(found), 'value')}: choose two or three of {', '.join(map(named, sorted(found)))}"
         raise ColumnsError(msg)
-    columns = [_by_question(value, found[value]) for value in chosen]
-    if not _common(columns):
-        raise ColumnsError(f"{' and '.join(map(named, chosen))} have no question in common")
-    return columns
+    columns = [_Column(value, list(_by_question(found[value]))) for value in chosen]
+    return _compared(columns, f"{' and '.join(map(named, chosen))} have no question in common")
 
 
-def _by_question(name: str, records: Iterable[Record]) -> AnswerColumn:
-    """Return a column by questions; the second answer to a question is another row."""
-    seen: dict[str, list[str]] = {}
-    keyed = []
-    for record in records:
-        question = " ".join((record.sample.user_input or "").split())
-        if not question:
-            continue
-        samples = seen.setdefault(question, [])
-        sample = f"{record.sample.id}\0{record.sample.response}"
-        if sample not in samples:
-            samples.append(sample)
-        number = samples.index(sample)
-        keyed.append((f"{question} ({number + 1})" if number else question, record))
-    return AnswerColumn(name=name, rows=_rows(keyed))
+def _by_question(records: Iterable[Record]) -> Iterator[PlacedRecord]:
+    """Yield records under the questions of their samples; the second answer to a question is another row."""
+    seen: defaultdict[str, dict[tuple[str | None, str | None], int]] = defaultdict(dict)
+    for at, record in enumerate(records):
+        if question := " ".join((record.sample.user_input or "").split()):
+            answers = seen[question]
+            number = answers.setdefault((record.sample.id, record.sample.response), len(answers) + 1)
+            name = f"{question} ({number})" if number > 1 else question
+            yield PlacedRecord(test="", number=at, record=record, name=name)
 
 
-def _rows(keyed: Iterable[tuple[str, Record]]) -> dict[str, dict[str, Record]]:
-    """Return the records by row and metric; of several scores of one metric in a row the first counts."""
-    rows: dict[str, dict[str, Record]] = {}
-    for key, record in keyed:
-        rows.setdefault(key, {}).setdefault(record.metric, record)
-    return rows
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+    records: Sequence[PlacedRecord]
+    judging: Mapping[str, Judging] = field(default_factory=dict)
 
 
-def compare_answers(columns: Sequence[AnswerColumn]) -> ComparedColumns:
-    """Return what columns say to the rows that all of them have."""
-    common = _common(columns)
-    keys = [key for key in columns[0].rows if key in common]
-    metrics = sorted({metric for column in columns for row in column.rows.values() for metric in row})
-    reasons = {metric: _why_not(metric, columns, keys) for metric in metrics}
-    rows = [
-        _row(key, [column.rows[key] for column in columns], [it for it in metrics if not reasons[it]]) for key in keys
-    ]
+def _compared(columns: Sequence[_Column], nothing: str) -> ComparedColumns:
+    """Return what columns say to the rows that all of them have; raise with a message where there are none."""
+    joined, reasons, alone = _joined(columns)
+    known = [{it.record.metric for it in column.records} for column in columns]
+    shared = sorted(set.intersection(*known))
+    if not joined:
+        names = " and ".join(named(column.name) for column in columns)
+        raise ColumnsError(nothing if shared else f"{names} have no metric in common")
+    rows = [_row(key, cells, shared, reasons) for key, cells in joined.items()]
+    scored = {
+        metric: {row.key: it for row in rows for it in row.scores if it.metric == metric}
+        for metric in sorted(set.union(*known))
+    }
+    pairs = _pairs(scored, len(columns))
+    metrics = []
+    for metric, found in scored.items():
+        whole = [it.scores for it in found.values() if None not in it.scores]
+        apart = [reasons[id(it)] for row in found.values() for it in row.records if id(it) in reasons]
+        lacking = [named(it.name) for it, metrics_of in zip(columns, known, strict=True) if metric not in metrics_of]
+        why = f"not scored in {', '.join(lacking)}" if lacking else "; ".join(dict.fromkeys(apart))
+        metrics.append(
+            MetricColumns(
+                metric=metric,
+                better=next(it.record.better for each in columns for it in each.records if it.record.metric == metric),
+                n=len(whole),
+                means=tuple(math.fsum(it) / len(it) for it in zip(*whole, strict=True)) or (None,) * len(columns),
+                pairs=tuple(pairs[metric]),
+                why=why or ("" if pairs[metric] else "no row has a score in two of them"),
+                apart=len(apart),
+            )
+        )
+    rows.sort(key=lambda row: -row.spread)
     return ComparedColumns(
-        names=tuple(column.name for column in columns),
-        metrics=_metrics(columns, rows, reasons),
-        rows=tuple(sorted(rows, key=lambda row: -row.spread)),
-        alone=tuple(len(column.rows) - len(keys) for column in columns),
+        names=tuple(column.name for column in columns), metrics=tuple(metrics), rows=tuple(rows), alone=alone
     )
 
 
-def _why_not(metric: str, columns: Sequence[AnswerColumn], keys: Iterable[str]) -> str:
-    """Return why the scores of a metric cannot be compared; "" if they can."""
-    if lacking := [column.name for column in columns if not any(metric in row for row in column.rows.values())]:
-        return f"not scored in {', '.join(map(named, lacking))}"
-    for key in keys:
-        found = [column.rows[key][metric] for column in columns if metric in column.rows[key]]
-        judges = {record.judge for record in found if record.score is not None and record.judge is not None}
-        if len(judges) > 1:
-            return f"scored by {' and '.join(map(named, sorted(judges)))}: score all with one judge"
-        scored = [record for record in found if record.score is not None]
-        if len({record.better for record in scored}) > 1 or (
-            metric in REUSED and len({record.noun for record in scored}) > 1
-        ):
-            return "another metric of this name in one of them"
-    return ""
+def _joined(
+    columns: Sequence[_Column],
+) -> tuple[dict[str, list[dict[str, Record]]], dict[int, str], tuple[int, ...]]:
+    """Return the rows that all columns have, why a score is not compared by its record, and how many others each has.
+
+    A row is a sample of the first column with those that its scores are paired with; it has the records of each column
+    by metric, pairs before others. A score is compared where it can be with those of the columns before.
+    """
+    rows: dict[str, list[dict[str, Record]]] = {it.key: [{} for _ in columns] for it in columns[0].records}
+    row_of: list[dict[str, str]] = [{key: key for key in rows}, *({} for _ in columns[1:])]
+    reasons: dict[int, str] = {}
+    for first, second in combinations(range(len(columns)), 2):
+        old, new = columns[first], columns[second]
+        for pair in pair_records(new.records, old.records, changed_rules(new.judging, old.judging)):
+            if pair.old is None or pair.new is None or "question" in pair.obstacles:
+                continue
+            if pair.obstacles and id(pair.old.record) not in reasons:
+                reasons.setdefault(id(pair.new.record), _why_not(pair, pair.old.record.judge, pair.new.record.judge))
+            if first == 0:
+                cells = rows[row_of[second].setdefault(pair.new.key, pair.old.key)]
+                if cells[0].setdefault(pair.metric, pair.old.record) is pair.old.record:
+                    cells[second].setdefault(pair.metric, pair.new.record)
+    for place, column in enumerate(columns):
+        for it in column.records:
+            if it.key in row_of[place]:
+                rows[row_of[place][it.key]][place].setdefault(it.record.metric, it.record)
+    whole = {key: cells for key, cells in rows.items() if all(cells)}
+    samples = ({it.key for it in column.records} for column in columns)
+    alone = (sum(found.get(key) not in whole for key in keys) for found, keys in zip(row_of, samples, strict=True))
+    return whole, reasons, tuple(alone)
 
 
-def _row(key: str, cells: Sequence[Mapping[str, Record]], metrics: Iterable[str]) -> ComparedRow:
+def _why_not(pair: TestChange, *judges: str | None) -> str:
+    if "metric" in pair.obstacles:
+        return "another metric of this name in one of them"
+    if "judge" in pair.obstacles:
+        return f"scored by {' and '.join(sorted(named(it or '') for it in judges))}: score all with one judge"
+    return pair.why
+
+
+def _row(
+    key: str, cells: Sequence[Mapping[str, Record]], metrics: Iterable[str], reasons: Container[int]
+) -> ComparedRow:
     scores = tuple(
-        _row_scores(metric, [cell.get(metric) for cell in cells])
+        _row_scores(metric, [cell.get(metric) for cell in cells], reasons)
         for metric in metrics
         if any(metric in cell for cell in cells)
     )
     winners = {score.winner for score in scores} - {"none"}
     single = winners - {"tie"}
     winner: Winner = "none" if not winners else "tie" if not single else "mixed" if len(single) > 1 else single.pop()
-    samples = [next(iter(cell.values())).sample for cell in cells]
-    answers = (
-        next((it.sample.response for it in cell.values() if it.sample.response is not None), None) for cell in cells
-    )
+    samples = [[record.sample for record in cell.values()] for cell in cells]
     return ComparedRow(
         key=key,
-        question=next((sample.user_input for sample in samples if sample.user_input), ""),
-        answers=tuple(answers),
+        question=next((sample.user_input for sample, *_ in samples if sample.user_input), ""),
+        answers=tuple(next((it.response for it in cell if it.response is not None), None) for cell in samples),
         scores=scores,
         winner=winner,
         spread=max((score.spread for score in scores), default=0.0),
     )
 
 
-def _row_scores(metric: str, records: Sequence[Record | None]) -> RowScores:
-    scores = [record.score if record is not None and standing(record) == "counted" else None for record in records]
+def _row_scores(metric: str, records: Sequence[Record | None], reasons: Container[int]) -> RowScores:
+    known = [record for record in records if record is not None]
+    scores = [
+        record.score if record is not None and id(record) not in reasons and standing(record) == "counted" else None
+        for record in records
+    ]
     found = [score for score in scores if score is not None]
-    lower = next(record.better for record in records if record is not None) == "lower"
-    low, high = common_scale(record for record in records if record is not None) or (0.0, 1.0)
+    low, high = common_scale(known) or (0.0, 1.0)
     winner: Winner = "none"
     places: list[int] = []
     if len(found) > 1:
-        best = min(found) if lower else max(found)
+        best = min(found) if known[0].better == "lower" else max(found)
         places = [place for place, score in enumerate(scores) if score is not None and abs(score - best) <= ROUNDING]
         winner = places[0] if len(places) == 1 else "tie"
     return RowScores(
         metric=metric,
+        records=tuple(records),
         scores=tuple(scores),
-        texts=tuple(map(_text, records)),
         best=tuple(places) if len(places) < len(found) else (),
         winner=winner,
         spread=(max(found) - min(found)) / (high - low) if found else 0.0,
     )
 
 
-def _text(record: Record | None) -> str:
-    if record is None:
-        return "\u2013"
-    return UNSCORED if record.score is None else NOTHING_TO_CHECK if record.vacuous else score_text(record.score)
-
-
-def _metrics(
-    columns: Sequence[AnswerColumn], rows: Sequence[ComparedRow], reasons: Mapping[str, str]
-) -> tuple[MetricColumns, ...]:
-    """Return the metrics with what pairs of columns show, adjusted for all pairs of all metrics together."""
-    scored = {
-        metric: [(row.key, score.scores) for row in rows for score in row.scores if score.metric == metric]
-        for metric in reasons
-    }
-    better = {
-        metric: next(row[metric].better for column in columns for row in column.rows.values() if metric in row)
-        for metric in reasons
-    }
-    pairs = {
-        (metric, first, second): pair
-        for metric, found in scored.items()
-        for first, second in combinations(range(len(columns)), 2)
-        if (pair := _paired(metric, better[metric], columns, found, (first, second)))
-    }
-    chances = holm({place: pair.p for place, pair in pairs.items()})
-    made = {
-        key: replace(pair, p=chances[key], winner=pair.winner if chances[key] <= ALPHA else "tie")
-        for key, pair in pairs.items()
-    }
-    return tuple(
-        MetricColumns(
-            metric=metric,
-            better=better[metric],
-            n=sum(None not in scores for _, scores in found),
-            means=tuple(
-                _mean(scores[place] for _, scores in found if None not in scores) for place in range(len(columns))
-            ),
-            pairs=tuple(pair for key, pair in made.items() if key[0] == metric),
-            why=reasons[metric]
-            or ("" if any(key[0] == metric for key in made) else "no row has a score in two of them"),
-        )
-        for metric, found in scored.items()
-    )
-
-
-def _paired(
-    metric: str,
-    better: Direction,
-    columns: Sequence[AnswerColumn],
-    scored: Iterable[tuple[str, Sequence[float | None]]],
-    places: tuple[int, int],
-) -> PairedMetric | None:
-    """Return two columns against each other, with the p-value of this pair alone; ``None`` without a common row."""
-    first, second = places
-    both = [
-        (key, before, after)
-        for key, scores in scored
-        if (before := scores[first]) is not None and (after := scores[second]) is not None
-    ]
-    if not both:
-        return None
-    records = {key: columns[second].rows[key][metric] for key, _, _ in both}
-    # Rows with more than one metric are of one sample.
-    rows = [
-        RowChange(id=key, before=before, after=after, cluster=cluster_of(records[key].sample))
-        for key, before, after in both
-    ]
-    difference = difference_of(rows, common_scale(records.values()))
-    gains = [(before - after) if better == "lower" else (after - before) for _, before, after in both]
-    gained, lost = sum(gain > ROUNDING for gain in gains), sum(gain < -ROUNDING for gain in gains)
-    return PairedMetric(
-        first=first,
-        second=second,
-        difference=difference,
-        better=gained,
-        worse=lost,
-        ties=len(gains) - gained - lost,
-        p=difference.flip_p,
-        winner=second if math.fsum(gains) > 0 else first,
-    )
-
-
-def _mean(scores: Iterable[float | None]) -> float | None:
-    known = [score for score in scores if score is not None]
-    return math.fsum(known) / len(known) if known else None
+def _pairs(scored: Mapping[str, Mapping[str, RowScores]], columns: int) -> Mapping[str, list[PairedMetric]]:
+    """Return any two columns that have rows in common by metric; p is adjusted for all pairs of all metrics."""
+    made: list[tuple[str, PairedMetric]] = []
+    for metric, (first, second) in product(scored, combinations(range(columns), 2)):
+        both = {key: it for key, it in scored[metric].items() if None not in (it.scores[first], it.scores[second])}
+        records = [record for it in both.values() if (record := it.records[second])]
+        # Rows with more than one metric are of one sample.
+        rows = [
+            RowChange(id=key, before=it.scores[first] or 0.0, after=it.scores[second] or 0.0, cluster=cluster)
+            for (key, it), cluster in zip(both.items(), (cluster_of(it.sample) for it in records), strict=True)
+        ]
+        if rows:
+            better, found = records[0].better, difference_of(rows, common_scale(records))
+            kinds = Counter(kind_of(row.before, row.after, better) for row in rows)
+            winner = second if (gain_of(found.before, found.after, better) or 0.0) > 0 else first
+            pair = PairedMetric(
+                first=first, second=second, difference=found, kinds=kinds, p=found.flip_p, winner=winner
+            )
+            made.append((metric, pair))
+    chances = holm({at: pair.p for at, (_, pair) in enumerate(made)})
+    pairs: defaultdict[str, list[PairedMetric]] = defaultdict(list)
+    for at, (metric, pair) in enumerate(made):
+        pairs[metric].append(replace(pair, p=chances[at], winner=pair.winner if chances[at] <= ALPHA else "tie"))
+    return pairs
 
 
 def pair_text(pair: PairedMetric, names: Sequence[str]) -> str:
     """Return what a pair of columns shows: the difference with its interval, the rows, and which is better."""
     found, (first, second) = pair.difference, (named(names[pair.first]), named(names[pair.second]))
-    rows = f"{counted(found.n, 'row')}: {pair.better} better, {pair.worse} worse, {pair.ties} tied"
+    better, worse, ties = (pair.kinds[kind] for kind in ("better", "worse", "same"))
+    rows = f"{counted(found.n, 'row')}: {better} better, {worse} worse, {ties} tied"
     figures = f"{found.interval.estimate:+.3f} ({format_interval(found.interval, sign='+')}; {rows})"
     return f"{second} against {first}: {figures}; {pair_outcome(pair, names)}"
 
@@ -375,7 +358,14 @@ def pair_outcome(pair: PairedMetric, names: Sequence[str]) -> str:
     chance = f"(p{probability_text(pair.p)})"
     if isinstance(pair.winner, int):
         return f"{named(names[pair.winner])} is better {chance}"
-    return "the same in every row" if pair.better == pair.worse == 0 else f"no difference is shown {chance}"
+    return "the same in every row" if pair.kinds.keys() == {"same"} else f"no difference is shown {chance}"
+
+
+def apart_text(metric: MetricColumns) -> str:
+    """Return what of a metric is not compared and why, "" where all of it is."""
+    if not metric.pairs:
+        return f"not compared: {metric.why}"
+    return f"not compared: {counted(metric.apart, 'score')}: {metric.why}" if metric.apart else ""
 
 
 def headlines(compared: ComparedColumns) -> list[str]:
@@ -411,42 +401,33 @@ def column_lines(compared: ComparedColumns) -> list[str]:
     lines = [coverage_text(compared)]
     lines.append(f"winner by row: {winners_text(compared)}")
     for metric in compared.metrics:
-        lower = " (lower is better)" if metric.better == "lower" else ""
-        if metric.why:
-            lines.append(f"{named(metric.metric)}: not compared: {metric.why}")
+        lower, apart = " (lower is better)" if metric.better == "lower" else "", apart_text(metric)
+        if not metric.pairs:
+            lines.append(f"{named(metric.metric)}: {apart}")
             continue
         means = ", ".join(
             f"{name} {mean:.3f}" for name, mean in zip(names, metric.means, strict=True) if mean is not None
         )
         lines.append(f"{named(metric.metric)}{lower}: {means or 'no row has a score in all'} over {metric.n}")
-        lines += [f"  {pair_text(pair, compared.names)}" for pair in metric.pairs]
-    return [*lines, *_row_lines(compared)]
+        lines += [f"  {text}" for text in (*(pair_text(it, compared.names) for it in metric.pairs), apart) if text]
+    if differing := [row for row in compared.rows if row.spread > ROUNDING]:
+        lines.append(f"rows that differ most, of {len(differing)}:")
+    for row in differing[:SHOWN]:
+        scores = "; ".join(f"{named(score.metric)} {', '.join(score.texts)}" for score in row.scores)
+        lines.append(f"  {named(row.key)}: {scores}: {winner_text(row.winner, compared.names)}")
+    return [*lines, *and_more(len(differing))]
 
 
 def has_worse(compared: ComparedColumns, margin: float = 0.0) -> bool:
     """Tell whether a score is lost in a column after the first, or worse there by more than a margin."""
-    lower = {metric.metric for metric in compared.metrics if metric.better == "lower"}
-    for scores in (scores for row in compared.rows for scores in row.scores):
-        first, *others = scores.scores
-        if first is None:
-            continue
-        for score, text in zip(others, scores.texts[1:], strict=True):
-            loss = math.inf if text == UNSCORED else 0.0 if score is None else first - score
-            if (-loss if scores.metric in lower and math.isfinite(loss) else loss) > margin + ROUNDING:
-                return True
-    return False
-
-
-def _row_lines(compared: ComparedColumns) -> Iterator[str]:
-    """Yield the rows that differ most."""
-    differing = [row for row in compared.rows if row.spread > ROUNDING]
-    if not differing:
-        return
-    yield f"rows that differ most, of {len(differing)}:"
-    for row in differing[:SHOWN]:
-        scores = "; ".join(f"{named(score.metric)} {', '.join(score.texts)}" for score in row.scores)
-        yield f"  {named(row.key)}: {scores}: {winner_text(row.winner, compared.names)}"
-    yield from and_more(len(differing))
+    return any(
+        it.scores[0] is not None
+        and record is not None
+        and (record.score is None or -(gain_of(it.scores[0], score, record.better) or 0.0) > margin + ROUNDING)
+        for row in compared.rows
+        for it in row.scores
+        for record, score in zip(it.records[1:], it.scores[1:], strict=True)
+    )
 
 
 def winner_text(winner: Winner, names: Sequence[str]) -> str:

@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from pytest_ragmetrics.core.files import packaged_text
-from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines, pair_outcome, winner_text
+from pytest_ragmetrics.report.columns import (
+    ComparedColumns,
+    apart_text,
+    coverage_text,
+    headlines,
+    pair_outcome,
+    winner_text,
+)
 from pytest_ragmetrics.report.figures import SIGNS, Axis, gate_open, mean_text, value_text
 from pytest_ragmetrics.report.highlights import fold
 from pytest_ragmetrics.report.outcomes import CAUSES, kind_label
@@ -263,6 +270,7 @@ def environment() -> Environment:
         "fragment": lambda anchor: "#" + quote(visible(anchor), safe="/:"),
     }
     functions = (
+        apart_text,
         asked_text,
         beside_lines,
         bound_text,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.report.columns import columns_of_runs, compare_answers
+from pytest_ragmetrics.report.columns import compare_runs
 from pytest_ragmetrics.report.page import render_columns
 from tests.browser.conftest import OpenReport, complaints
 from tests.documents import HOSTILE, document, record, row
@@ -25,7 +25,7 @@ def page_of(names: tuple[str, ...]) -> str:
             for metric, score in (("faithfulness", 0.9 - place / 10 if number else 0.5 + place / 10), ("brevity", 1.0))
         ]
         runs.append((name, document(*tests)))
-    return render_columns(compare_answers(columns_of_runs(runs)))
+    return render_columns(compare_runs(runs))
 
 
 @pytest.mark.parametrize("setting", [("light", 390, 3), ("dark", 1440, 2)])

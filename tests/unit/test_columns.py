@@ -22,16 +22,15 @@ from pytest_ragmetrics.report.columns import (
     ComparedColumns,
     Winner,
     column_lines,
-    columns_of_runs,
-    columns_of_values,
-    compare_answers,
+    compare_runs,
+    compare_values,
     coverage_text,
     has_worse,
     headlines,
     winners_text,
 )
 from pytest_ragmetrics.report.page import render_columns
-from pytest_ragmetrics.runs.records import Document, Record, record_of, render_json
+from pytest_ragmetrics.runs.records import Document, Judging, Record, record_of, render_json
 from pytest_ragmetrics.runs.wording.figures import format_interval
 from tests.documents import HOSTILE, document, gate_of, record, row
 from tests.tables import gated_set
@@ -57,7 +56,7 @@ def compared(*columns: Scores, metric: str = "faithfulness", **fields: Any) -> C
         (name, run(*(answered(key, score, metric, **fields) for key, score in scores.items())))
         for name, scores in zip("abc", columns, strict=False)
     ]
-    return compare_answers(columns_of_runs(runs))
+    return compare_runs(runs)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_where_lower_is_better_the_lowest_wins() -> None:
     assert {found.winner for found in made.rows} == {0}
     (pair,) = made.metrics[0].pairs
     assert pair.difference.interval.estimate == pytest.approx(0.8)
-    assert (pair.winner, pair.better, pair.worse) == (0, 0, 8)
+    assert (pair.winner, pair.kinds) == (0, {"worse": 8})
     assert headlines(made) == ["a is better than b in toxicity"]
 
 
@@ -104,7 +103,7 @@ def test_several_metrics_make_one_winner_or_none() -> None:
     for number, (faithful, correct, _) in enumerate(pairs):
         for records, *scores in zip(runs.values(), faithful, correct, strict=True):
             records += [answered(f"q{number}", *it) for it in zip(scores, ("faithfulness", "correctness"), strict=True)]
-    made = compare_answers(columns_of_runs([(name, run(*records)) for name, records in runs.items()]))
+    made = compare_runs([(name, run(*records)) for name, records in runs.items()])
     assert {found.key: found.winner for found in made.rows} == {f"q{n}": pair[2] for n, pair in enumerate(pairs)}
     assert winners_text(made) == "a 2, b 0, tie 1, mixed 1"
     correctness = Counter(score.winner for row in made.rows for score in row.scores if score.metric == "correctness")
@@ -154,23 +153,77 @@ def test_the_comparison_is_told_in_lines() -> None:
 def test_judges_that_differ_give_no_comparison() -> None:
     """The metric is left out, and the reason says what to do."""
     runs = [(name, run(answered("q", 0.5, judge=judge))) for name, judge in (("a", "one"), ("b", "two"))]
-    made = compare_answers(columns_of_runs(runs))
+    made = compare_runs(runs)
     assert made.metrics[0].why == "scored by one and two: score all with one judge"
     assert column_lines(made)[2:] == ["faithfulness: not compared: scored by one and two: score all with one judge"]
-    other = compare_answers(columns_of_runs([runs[0], ("b", run(answered("q", 0.5, "correctness")))]))
-    assert [metric.why for metric in other.metrics] == ["not scored in a", "not scored in b"]
+    more = run(*(answered("q", 0.5, metric, judge="one") for metric in ("correctness", "faithfulness")))
+    assert [metric.why for metric in compare_runs([runs[0], ("b", more)]).metrics] == ["not scored in a", ""]
+    with pytest.raises(ColumnsError, match="a and b have no metric in common"):
+        compare_runs([runs[0], ("b", run(answered("q", 0.5, "correctness")))])
     turned = [("a", run(answered("q", 0.5))), ("b", run(answered("q", 0.5, at_most=0.5)))]
-    assert compare_answers(columns_of_runs(turned)).metrics[0].why.startswith("another metric")
+    assert compare_runs(turned).metrics[0].why.startswith("another metric")
 
 
-def test_rows_are_known_by_ids_else_by_questions() -> None:
-    """Samples without common ids are aligned by what was asked; where nothing is shared that is an error."""
-    renamed = [answered(f"new-{key}", 0.9, sample={"user_input": f"What  is {key}?"}) for key in "qr"]
-    made = compare_answers(columns_of_runs([("a", run(answered("q", 0.5))), ("b", run(*renamed))]))
-    assert [found.key for found in made.rows] == ["What is q?"]
+def test_scores_that_cannot_be_compared_are_left_out() -> None:
+    """Those of another judge than in a column before, whatever has none; the others are compared, and it is said."""
+    judges: dict[str, list[str | None]] = {
+        "a": ["one", "one", "one", None],
+        "b": ["one", "two", "one", "one"],
+        "c": ["one", "one", "one", "two"],
+    }
+    runs = [
+        (name, run(*(answered(f"q{n}", None if it is None else 0.5 + n / 10, judge=it) for n, it in enumerate(column))))
+        for name, column in judges.items()
+    ]
+    made = compare_runs(runs)
+    by_row = {row.key: row.scores[0] for row in made.rows}
+    assert {key: it.scores for key, it in by_row.items()} == {
+        "q0": (0.5, 0.5, 0.5),
+        "q1": (0.6, None, 0.6),
+        "q2": (0.7, 0.7, 0.7),
+        "q3": (None, 0.8, None),
+    }
+    assert by_row["q3"].texts == ["unscored", "0.80", "not compared"]
+    said = "not compared: 2 scores: scored by one and two: score all with one judge"
+    assert f"  {said}" in column_lines(made)
+    assert said in render_columns(made)
+    changed = Judging(judge="one", prompts={"verify": "a1"}, definition={})
+    again = [
+        (name, replace(it, run=replace(it.run, judging={"faithfulness": judging})))
+        for (name, it), judging in zip(runs, (changed, replace(changed, prompts={"verify": "b2"})), strict=False)
+    ]
+    assert compare_runs(again).metrics[0].why.startswith("the prompt of verify changed")
+
+
+def test_rows_are_the_pairs_of_two_runs() -> None:
+    """Samples are found again by their ids, without an id by what was asked; another question is another row."""
+    asked = [answered(f"new-{key}", 0.9, sample={"user_input": f"What is {key}?"}) for key in "qr"]
+    nameless = [replace(it, sample=replace(it.sample, id=None)) for it in asked]
+    made = compare_runs([("a", run(answered("q", 0.5))), ("b", run(*nameless))])
+    assert [found.key for found in made.rows] == ["q"]
     assert coverage_text(made).endswith("without a counterpart: 1 of b")
-    with pytest.raises(ColumnsError, match="a and b have no row in common: give the samples ids"):
-        columns_of_runs([("a", run(answered("q", 0.5))), ("b", run(answered("r", 0.5)))])
+    other = answered("q", 0.5, sample={"user_input": "Why?"}), answered("r", 0.5)
+    made = compare_runs([("a", run(answered("q", 0.5), answered("r", 0.5))), ("b", run(*other))])
+    assert [found.key for found in made.rows] == ["r"]
+    for records in (asked, [answered("r", 0.5)]):
+        with pytest.raises(ColumnsError, match="a and b have no row in common: give the samples ids"):
+            compare_runs([("a", run(answered("q", 0.5))), ("b", run(*records))])
+
+
+def test_a_sample_of_several_tests_is_compared_by_test() -> None:
+    """Of a sample that two tests score the pair is taken that both runs have, and shown beside it what one lacks."""
+    one, two = answered("q", 0.2), answered("q", 0.9, sample={"response": "Another answer."})
+    old = document(row("test_one[q]", one, answered("q", 1.0, "mrr")), row("test_two[q]", two))
+    made = compare_runs([("a", old), ("b", document(row("test_two[q]", two)))])
+    assert [(it.metric, it.scores, it.texts) for it in made.rows[0].scores] == [
+        ("faithfulness", (0.9, 0.9), ["0.90", "0.90"])
+    ]
+    with_both = document(row("test_two[q]", two, answered("q", None, "mrr")))
+    made = compare_runs([("a", old), ("b", with_both)])
+    assert [(it.metric, it.texts) for it in made.rows[0].scores] == [
+        ("faithfulness", ["0.90", "0.90"]),
+        ("mrr", ["1.00", "unscored"]),
+    ]
 
 
 def by_model(*rows: tuple[str, str, float]) -> Document:
@@ -186,10 +239,10 @@ def by_model(*rows: tuple[str, str, float]) -> Document:
 def test_values_of_metadata_are_columns_of_one_run() -> None:
     """Rows are the questions that all values answered; a second answer of a model is a row of its own."""
     made = by_model(("x", "Why?", 0.5), ("y", "Why?", 0.9), ("y", "Why?", 0.7), ("x", "Why?", 0.6), ("y", "How?", 1.0))
-    found = compare_answers(columns_of_values(made, "model"))
+    found = compare_values(made, "model")
     assert found.names == ("x", "y")
     assert {each.key: each.scores[0].scores for each in found.rows} == {"Why?": (0.5, 0.9), "Why? (2)": (0.6, 0.7)}
-    assert compare_answers(columns_of_values(made, "model", ["y", "x"])).names == ("y", "x")
+    assert compare_values(made, "model", ["y", "x"]).names == ("y", "x")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +259,7 @@ def test_values_that_cannot_be_compared_are_refused(key: str, values: list[str],
     """The error says which there are."""
     made = by_model(("x", "Why?", 0.5), ("y", "Why?", 0.9), ("v", "When?", 1.0), ("w", "Where?", 1.0))
     with pytest.raises(ColumnsError) as caught:
-        columns_of_values(made, key, values)
+        compare_values(made, key, values)
     assert str(caught.value) == said
 
 
@@ -291,7 +344,7 @@ def test_the_command_compares_values_of_one_file(call: Lines, tmp_path: Path) ->
 def test_a_page_of_columns_is_text_only() -> None:
     """Whatever stands in names, questions and answers is escaped, and the policy of the page allows one script."""
     records = [answered(text, 0.5, sample={"user_input": text, "response": text, "id": text}) for text in HOSTILE]
-    page = render_columns(compare_answers(columns_of_runs([(HOSTILE[0], run(*records)), (HOSTILE[2], run(*records))])))
+    page = render_columns(compare_runs([(HOSTILE[0], run(*records)), (HOSTILE[2], run(*records))]))
     assert page.count("<script") == 1
     assert "<img" not in page
     assert "script-src &#39;sha256-" in page
@@ -327,7 +380,7 @@ def test_every_comparer_has_one_interval(
     decided = evaluate_gate(gate, gated, tests.get, skipped=(), ran=tests, baseline=before, verbose=True)
     found = tables[1].compare(tables[0])["own"].difference
     assert found is not None
-    (pair,) = compare_answers(columns_of_runs([("a", before), ("b", after)])).metrics[0].pairs
+    (pair,) = compare_runs([("a", before), ("b", after)]).metrics[0].pairs
     from_file = assert_no_regression(tables[1], tmp_path / "main.json", alpha=1e-9)["own"].difference
     assert found == pair.difference == from_file
     assert format_interval(found.interval, sign="+") in decided.text
