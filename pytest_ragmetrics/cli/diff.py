@@ -16,7 +16,6 @@ from pytest_ragmetrics.core.files import write_atomically
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.report.columns import ComparedColumns
-    from pytest_ragmetrics.runs.compare import RunComparison
     from pytest_ragmetrics.runs.records import Document
 
 
@@ -65,16 +64,18 @@ def diff(arguments: Arguments) -> CommandResult:
 
 def _diff_of_two(arguments: Arguments, old: Document, new: Document) -> CommandResult:
     from pytest_ragmetrics.runs.compare import compare_documents
+    from pytest_ragmetrics.runs.wording.comparisons import change_lines
 
     comparison = compare_documents(new, old)
+    lines = change_lines(comparison, shown=None)
     if arguments.fail_on_worse and not any(metric.pairs for metric in comparison.metrics):
         msg = f"{' and '.join(map(str, arguments.files))} have no scores that can be compared"
-        raise NothingComparedError("\n".join([msg, *_difference(comparison)]))
+        raise NothingComparedError("\n".join([msg, *lines]))
     for metric in comparison.metrics:
         _check_margin(arguments.margin, metric.metric)
     worse = [c for c in comparison.of("worse") if -(c.change or 0.0) > arguments.margin]
     found = arguments.fail_on_worse and bool(worse or comparison.of("unscored"))
-    return CommandResult(lines=_difference(comparison), status=int(found))
+    return CommandResult(lines=lines, status=int(found))
 
 
 def _diff_of_columns(arguments: Arguments, runs: Sequence[Document]) -> CommandResult:
@@ -111,15 +112,3 @@ def _check_margin(margin: float, metric: str) -> None:
         check_bound("--margin", margin, metric=metric, scale=(0.0, high - low))
     except ValueError as error:
         raise ArgumentError(str(error)) from error
-
-
-def _difference(comparison: RunComparison) -> list[str]:
-    from pytest_ragmetrics.runs.wording.runs import change_line, change_lines, metric_change_lines
-
-    better = reversed(comparison.of("better"))
-    others = comparison.of("nothing to check", "scored again", "new", "gone")
-    return [
-        *change_lines(comparison, shown=len(comparison.changes)),
-        *(f"  {change_line(change)}" for change in (*better, *others)),
-        *metric_change_lines(comparison),
-    ]

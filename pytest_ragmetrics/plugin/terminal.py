@@ -37,7 +37,7 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
     paid = [record for row in document.tests for record in (*row.records, *row.calibration)]
     if not (paid or gated):
         return
-    from pytest_ragmetrics.runs.wording import runs
+    from pytest_ragmetrics.runs.wording import comparisons, runs
     from pytest_ragmetrics.runs.wording.figures import named, text_table
 
     if records:
@@ -52,7 +52,7 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
             yield f"judged by: {', '.join(judges)}"
         yield from runs.flaky_lines(document.tests)
     if records and comparison is not None:
-        yield from runs.change_lines(comparison)
+        yield from comparisons.change_lines(comparison)
 
 
 def _costs(records: Sequence[Record]) -> list[str]:

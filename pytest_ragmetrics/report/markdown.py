@@ -10,6 +10,7 @@ from pytest_ragmetrics.report.page import visible
 from pytest_ragmetrics.runs.compare import RunComparison
 from pytest_ragmetrics.runs.origin import origin_parts
 from pytest_ragmetrics.runs.records import Document, Record, RunRecord, TestRecord
+from pytest_ragmetrics.runs.wording.comparisons import change_line, counts_text, incomparable_lines
 from pytest_ragmetrics.runs.wording.failures import shortcoming
 from pytest_ragmetrics.runs.wording.figures import score_text, threshold_text
 from pytest_ragmetrics.runs.wording.runs import (
@@ -19,8 +20,6 @@ from pytest_ragmetrics.runs.wording.runs import (
     MetricTally,
     beside_lines,
     blamed,
-    change_line,
-    change_lines,
     checked_lines,
     flaky_lines,
     gate_line,
@@ -182,15 +181,14 @@ def _shortfall(record: Record) -> str:
 
 
 def _changes(comparison: RunComparison, page: str | None, shown: int) -> list[str]:
-    counts, *lines = [line.strip() for line in change_lines(comparison, shown=0)]
-    strangers = [line for line in lines if line.startswith("not compared")]
+    strangers = incomparable_lines(comparison)
     if len(strangers) > _STRANGERS:
         strangers[_STRANGERS:] = [f"and {len(strangers) - _STRANGERS} more that were not compared"]
     bad = comparison.of("unscored", "worse")
     named = [f"- {_linked(escaped(change_line(change)), change.id, page)}" for change in bad[:shown]]
     more = [f"- and {len(bad) - shown} more"] if len(bad) > shown else []
     others = [f"- {escaped(line)}" for line in strangers]
-    return ["### Against the baseline", "", escaped(counts.partition(": ")[2]), "", *named, *more, *others]
+    return ["### Against the baseline", "", escaped(counts_text(comparison)), "", *named, *more, *others]
 
 
 def _ending(document: Document) -> Iterator[str]:

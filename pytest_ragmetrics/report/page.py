@@ -35,9 +35,10 @@ from pytest_ragmetrics.report.overview import day_text, setting_text
 from pytest_ragmetrics.report.sample_view import asked_text, build_sample_views, labels_of, votes_text
 from pytest_ragmetrics.report.tests_view import TestView, build_report_view
 from pytest_ragmetrics.report.trends import build_trends
-from pytest_ragmetrics.runs.compare import RunComparison, key_of
+from pytest_ragmetrics.runs.compare import KINDS, RunComparison, key_of
 from pytest_ragmetrics.runs.origin import build_origin
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, is_met
+from pytest_ragmetrics.runs.wording.comparisons import KIND_WORDS, change_text, incomparable_lines, outcome_change
 from pytest_ragmetrics.runs.wording.figures import (
     bound_text,
     cost_text,
@@ -50,7 +51,6 @@ from pytest_ragmetrics.runs.wording.figures import (
 from pytest_ragmetrics.runs.wording.runs import (
     WORDS,
     beside_lines,
-    change_text,
     gate_counts,
     gate_line,
     gate_outcome,
@@ -283,9 +283,11 @@ def environment() -> Environment:
         gate_open,
         gate_outcome,
         gate_title,
+        incomparable_lines,
         is_met,
         kind_label,
         labels_of,
+        outcome_change,
         pair_outcome,
         paid_records,
         regression_text,
@@ -298,6 +300,7 @@ def environment() -> Environment:
     )
     made.globals |= {
         "causes": CAUSES,
+        "kinds": {kind: KIND_WORDS[kind] for kind in KINDS},
         "signs": SIGNS,
         "words": WORDS,
         "axis_of": Axis.whole,

@@ -108,7 +108,7 @@ class ScoreView:
     @property
     def before(self) -> float | None:
         """The score in the baseline, if it had something to check there."""
-        return self.change.before if self.change and not self.change.before_vacuous else None
+        return self.change.before if self.change else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -23,10 +23,9 @@ from pytest_ragmetrics.stats.scores import ROUNDING, standing
 #: What makes scores of one metric incomparable, of what defines it; a release changes few of them.
 RULES = ("code", "embedder")
 
-Kind = Literal["unscored", "worse", "same", "better", "nothing to check", "scored again", "new", "gone"]
-#: Every kind, in the order in which changes are listed.
+Kind = Literal["unscored", "worse", "better", "nothing to check", "scored again", "same", "new", "gone"]
+#: Every kind, in the order in which changes are listed, of each the largest change first.
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_RANKS: Mapping[Kind, int] = {**{kind: at for at, kind in enumerate(KINDS)}, "worse": 1, "same": 1, "better": 1}
 
 #: Why a pair is not compared: another metric of its name, other rules, another question, judge, or several scores.
 Obstacle = Literal["metric", "rules", "question", "judge", "ambiguous"]
@@ -59,9 +58,8 @@ class TestChange:
 
     ``obstacles`` say why the scores are not compared, none if they are. ``id`` and ``number`` name it: the test, and
     which of the test's records it is (of the baseline's where it is gone). ``before`` and ``after`` are ``None`` where
-    there is no score. ``change`` is positive where the score became better, whichever end of the scale is the good one,
-    and ``None`` unless there are both scores and both had something to check. ``baseline_id`` is the test in the
-    baseline, another one after a move.
+    there is no score, or had nothing to check. ``change`` is positive where the score became better, whichever end of
+    the scale is the good one, and ``None`` unless there are both.
     """
 
     __test__ = False  # for pytest, where a test module imports it
@@ -76,8 +74,6 @@ class TestChange:
     after: float | None
     change: float | None
     better: Direction
-    baseline_id: str | None
-    before_vacuous: bool
     obstacles: Mapping[Obstacle, Sequence[str]] = field(default_factory=dict)
 
     @property
@@ -111,7 +107,7 @@ class Incomparable:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunComparison:
-    """A document against a baseline: all ``pairs``, and of those that are compared the ``changes``, worst first.
+    """A document against a baseline: all ``pairs``, and of those that are compared the ``changes``, by kind.
 
     ``pairs`` are by the identity of their records, those of both runs; ``counterparts`` are the places of tests of the
     baseline by those of the tests now; ``metrics`` and ``incomparable`` come by name.
@@ -126,7 +122,7 @@ class RunComparison:
     incomparable: tuple[Incomparable, ...]
 
     def of(self, *kinds: Kind) -> tuple[TestChange, ...]:
-        """Return the changes of some kinds, worst first."""
+        """Return the changes of some kinds, in the order of the kinds."""
         return tuple(change for change in self.changes if change.kind in kinds)
 
     @property
@@ -141,7 +137,9 @@ def compare_documents(document: Document, baseline: Document) -> RunComparison:
     changed = changed_rules(document.run.judging, baseline.run.judging)
     pairs = pair_records(placed_records(document.tests), placed_records(baseline.tests), changed)
     compared = (pair for pair in pairs if not pair.obstacles)
-    changes = sorted(compared, key=lambda it: (_RANKS[it.kind], it.change or 0.0, it.id, it.number, it.metric))
+    changes = sorted(
+        compared, key=lambda it: (KINDS.index(it.kind), -abs(it.change or 0.0), it.id, it.number, it.metric)
+    )
     foreign = Counter((pair.metric, pair.why) for pair in pairs if pair.obstacles)
     return RunComparison(
         document=document,
@@ -261,12 +259,10 @@ def _change(
         number=this.number,
         metric=this.record.metric,
         kind=kind,
-        before=before,
-        after=after,
+        before=before if counts[0] else None,
+        after=after if counts[1] else None,
         change=gain_of(before, after, this.record.better) if all(counts) else None,
         better=this.record.better,
-        baseline_id=None if old is None else old.test,
-        before_vacuous=old is not None and old.record.vacuous,
         obstacles=obstacles,
     )
 

@@ -222,7 +222,7 @@ def test_a_changed_prompt_or_metric_is_named(run: RunPytest, main: Path, pyteste
         ]
     )
     page = (pytester.path / "out.html").read_text("utf-8")
-    assert f"12 scores of relevance not compared: {why}" in page
+    assert f"Not compared: 12 of relevance: {why}" in page
     assert f"inconclusive: {why} since the baseline" in page
     result = run(*against, conftest=OWN.replace("MetricResult(2.0", "MetricResult(1.0 + 1.0"))
     result.assert_outcomes(passed=14, failed=1)

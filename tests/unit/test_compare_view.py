@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,11 +14,9 @@ from pytest_ragmetrics.report.compare_view import (
     CompareView,
     PassageChange,
     SampleChange,
-    ScoreChange,
     build_compare_view,
     build_gone_view,
     count_chips,
-    score_change,
     verdicts_change,
 )
 from pytest_ragmetrics.report.outcomes import gone_tests, paired_tests
@@ -75,11 +74,14 @@ def seen(now: OneTest, before: OneTest) -> CompareView:
     return view
 
 
-def score_of(before: Record | None, now: Record | None) -> ScoreChange:
-    """Return the change of a score, one of which may be missing."""
+def score_of(before: Record | None, now: Record | None) -> tuple[str, ...]:
+    """Return what the page shows of a score then and now, one of which may be missing: the cells and their look."""
     runs = [document(*([] if it is None else [one(it)])) for it in (now, before)]
     (change,) = {id(pair): pair for pair in compare_documents(*runs).pairs.values()}.values()
-    return score_change(change)
+    macros: Any = environment().get_template("compare.html.jinja").module
+    ((tone, row),) = re.findall(r'<tr class="(\w+)">(.*?)</tr>', macros.scores_of([change]))
+    cells = re.findall("<td[^>]*>(?:<small>[^<]*</small>)?(.*?)</td>", row)
+    return (*(re.sub("<[^>]*>", "", cell) for cell in cells), tone)
 
 
 def sample_of(now: OneTest, before: OneTest) -> SampleChange:
@@ -152,7 +154,7 @@ def test_chips_are_counted_in_tests() -> None:
     (gone,) = views[-1].samples if views[-1] else ()
     assert gone.answer is not None
     assert (gone.answer.title, gone.answer.pieces[0].text) == ("of the baseline", SAMPLE["response"])
-    assert (gone.scores[0].then, gone.scores[0].now, gone.scores[0].word) == ("0.50", "\u2013", "not scored now")
+    assert [(it.metric, it.new) for it in gone.pairs] == [("faithfulness", None)]
     assert [(it.then, it.now) for it in gone.passages] == [(1, None), (2, None), (3, None)]
 
 
@@ -255,13 +257,14 @@ def test_claims_are_paired_by_what_they_say() -> None:
         verdict("a title", ok=True, kind="looks like a title"),
     ]
     change = verdicts_change(scored(verdicts=before), scored(verdicts=now))
-    assert [(it.number, it.then, it.now, it.reason) for it in change.changed] == [
-        (1, True, False, "another number"),
-        (2, None, False, "nowhere"),
-        (3, False, True, ""),
-        (4, True, None, ""),
+    rows = [(it.number, it.old and it.old.ok, it.new and it.new.ok) for it in (*change.changed, *change.kept)]
+    assert rows[:4] == [(1, True, False), (2, None, False), (3, False, True), (4, True, None)]
+    assert (rows[4:], len(change.kept)) == ([(5, True, True), (6, False, False)], 2)
+    macros: Any = environment().get_template("compare.html.jinja").module
+    assert re.findall('<p class="small" dir="auto">(.*?)</p>', macros.verdicts_of(change)) == [
+        "another number",
+        "nowhere",
     ]
-    assert [(it.number, it.then, it.now) for it in change.kept] == [(5, True, True), (6, False, False)]
     words = [(piece.kind, piece.text) for piece in change.changed[0].pieces if piece.kind != "same"]
     assert words == [("removed", "62"), ("added", "72")]
     assert [piece.kind for piece in change.changed[1].pieces] == ["added"]
@@ -298,11 +301,15 @@ VACUOUS: dict[str, Any] = {"score": 1.0, "vacuous": True}
         ({}, {"score": None}, ("1.00", "\u2013", "no score now", "open")),
         ({"score": None}, {}, ("\u2013", "1.00", "passes, no score then", "same")),
         ({"score": None}, {"score": None}, ("\u2013", "\u2013", "no score, both", "open")),
-        ({"judge": "a"}, {"score": 0.5, "judge": "b"}, ("1.00", "0.50", "newly fails, by another judge", "bad")),
+        (
+            {"judge": "a"},
+            {"score": 0.5, "judge": "b"},
+            ("1.00", "0.50", "newly fails, not compared: judged by b now, by a in the baseline", "bad"),
+        ),
         (
             {"noun": "claim"},
             {"noun": "rating"},
-            ("1.00", "1.00", "passes, both, another metric of this name then", "same"),
+            ("1.00", "1.00", "passes, both, not compared: it is another metric in the baseline", "same"),
         ),
         ({"at_least": None}, {"at_least": None}, ("1.00", "1.00", "as before", "same")),
         ({"at_least": None}, {}, ("1.00", "1.00", "passes", "same")),
@@ -319,16 +326,16 @@ def test_a_score_is_told_in_words(
 ) -> None:
     """Then, now, what became of it and how that looks; a vacuous score is no number."""
     both = (None if fields is None else scored(**{"metric": "correctness", **fields}) for fields in (before, now))
-    found = score_of(*both)
-    assert (found.then, found.now, found.word, found.tone) == expected
+    then, now_shown, _, word, tone = score_of(*both)
+    assert (then, now_shown, word, tone) == expected
 
 
 def test_thresholds_that_differ_are_both_named() -> None:
     """The bound of then is named where it was another one, or where there is none now."""
-    assert score_of(scored(), scored()).needs == "≥ 0.80"
-    assert score_of(scored(at_least=0.7), scored()).needs == "≥ 0.80, was ≥ 0.70"
-    assert score_of(scored(), scored(at_least=None)).needs == "≥ 0.80"
-    assert score_of(scored(at_least=None), scored(at_least=None)).needs == ""
+    assert score_of(scored(), scored())[2] == "≥ 0.80"
+    assert score_of(scored(at_least=0.7), scored())[2] == "≥ 0.80, was ≥ 0.70"
+    assert score_of(scored(), scored(at_least=None))[2] == "≥ 0.80"
+    assert score_of(scored(at_least=None), scored(at_least=None))[2] == ""
 
 
 def facts(now: Record, before: Record, judging: Sequence[dict[str, Judging]] = ({}, {})) -> tuple[str, ...]:
@@ -350,7 +357,7 @@ def test_what_else_may_have_changed_a_score_is_named() -> None:
     assert facts(now, then, [{"faithfulness": judged[0]}] * 2) == ("same question", "same judge and prompts")
     differ = [{"faithfulness": it} for it in judged]
     assert facts(now, then, differ) == ("same question", "faithfulness: the prompt of verify changed")
-    assert facts(replace(now, judge="two"), then) == ("same question", "judge one, then two")
+    assert facts(replace(now, judge="two"), then) == ("same question", "judged by two now, by one in the baseline")
     assert facts(scored(0.5, user_input="Why?"), scored()) == ("another question",)
 
 
@@ -359,11 +366,11 @@ def test_records_of_one_sample_are_one_comparison() -> None:
     context_free: dict[str, Any] = {"retrieved_contexts": None}
     now = one(scored(0.5), scored(metric="correctness", **context_free), scored(response="Ask the office."))
     before = one(scored(), scored(0.9, metric="correctness", **context_free), scored(response="Ask the committee."))
-    metrics = [[it.metric for it in sample.scores] for sample in seen(now, before).samples]
+    metrics = [[it.metric for it in sample.pairs] for sample in seen(now, before).samples]
     assert metrics == [["faithfulness", "correctness"], ["faithfulness"]]
     # A metric in place of another one; another question in place of a question.
     other = sample_of(one(scored(metric="correctness", **OTHER)), one(scored()))
-    assert [it.word for it in other.scores] == ["new", "not scored now"]
+    assert [(it.old is None, it.new is None) for it in other.pairs] == [(True, False), (False, True)]
     assert len(seen(one(scored(metric="correctness", user_input="Why?")), one(scored())).samples) == 2
 
 

@@ -19,7 +19,8 @@ from pytest_ragmetrics.plugin.gates.decide import evaluate_gate, evaluate_merged
 from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate, gate_among
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, TestRecord
-from pytest_ragmetrics.runs.wording.runs import change_lines, gate_line
+from pytest_ragmetrics.runs.wording.comparisons import change_lines
+from pytest_ragmetrics.runs.wording.runs import gate_line
 from pytest_ragmetrics.stats.intervals import mean_interval
 from tests.documents import document, gate_of, record, row
 from tests.tables import gated_set

@@ -383,7 +383,7 @@ def test_what_cannot_be_compared_is_named() -> None:
     assert "test_100</bdi></li><li>and 2 more</li>" in macros.causes_of(view)
     now = run(0.5, judge="large")
     view = build_overview(now, compare_documents(now, run(0.9, judge="small")))
-    assert "not compared: judged by large now, by small in the baseline" in macros.since(view)
+    assert "Not compared: 1 of a: judged by large now, by small in the baseline" in macros.since(view)
 
 
 def test_a_metric_says_how_its_mean_changed() -> None:

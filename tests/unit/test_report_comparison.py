@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.runs.compare import Kind, RunComparison, compare_documents
 from pytest_ragmetrics.runs.records import Document, Record
-from pytest_ragmetrics.runs.wording.runs import change_line, change_lines, change_text, metric_change_lines
+from pytest_ragmetrics.runs.wording.comparisons import change_line, change_lines, change_text, metric_change_lines
 from tests.documents import document, record, row
 
 
@@ -34,13 +34,13 @@ def kinds(comparison: RunComparison) -> dict[str, Kind]:
 
 
 def test_every_score_is_better_worse_or_the_same() -> None:
-    """Scores are paired by test and metric; the worst change stands first and the best last."""
+    """Scores are paired by test and metric; what became worse stands first, of each kind the largest change."""
     old = run(test_a=scored(0.5), test_b=scored(0.9), test_c=scored(0.7), test_d=scored(0.8))
     new = run(test_a=scored(0.9), test_b=scored(0.4), test_c=scored(0.7), test_d=scored(0.6))
     found = compare_documents(new, old)
     assert kinds(found) == {"test_b": "worse", "test_d": "worse", "test_c": "same", "test_a": "better"}
-    assert [change.id.partition("::")[2] for change in found.changes] == ["test_b", "test_d", "test_c", "test_a"]
-    assert [round(change.change or 0, 6) for change in found.changes] == [-0.5, -0.2, 0.0, 0.4]
+    assert [change.id.partition("::")[2] for change in found.changes] == ["test_b", "test_d", "test_a", "test_c"]
+    assert [round(change.change or 0, 6) for change in found.changes] == [-0.5, -0.2, 0.4, 0.0]
     assert found.counts["worse"] == 2
     assert [change.id for change in found.of("better")] == ["tests/test_assistant.py::test_a"]
 
@@ -92,7 +92,7 @@ def test_what_had_nothing_to_check_is_neither_better_nor_worse(
     old, new = run(test_a=before, test_b=scored(0.4)), run(test_a=after, test_b=scored(0.5))
     found = compare_documents(new, old)
     (change,) = (each for each in found.changes if each.id.endswith("test_a"))
-    assert (change.kind, change.change, change_text(change)[0]) == (kind, None, said)
+    assert (change.kind, change.change, change_text(change)) == (kind, None, said)
     assert line in change_line(change)
     assert found.counts["worse"] == 0
     assert metric_change_lines(found) == ["faithfulness: mean 0.400 -> 0.500 over 1"]
@@ -148,7 +148,7 @@ def test_a_test_that_scores_the_same_often_is_paired_in_order() -> None:
     old = run(test_a=[scored(0.1), scored(0.2)])
     new = run(test_a=[scored(0.1), scored(0.3), scored(0.4)])
     found = compare_documents(new, old)
-    assert [(c.number, c.kind) for c in found.changes] == [(0, "same"), (1, "better"), (2, "new")]
+    assert [(c.number, c.kind) for c in found.changes] == [(1, "better"), (0, "same"), (2, "new")]
 
 
 def test_samples_are_found_again_by_their_ids() -> None:
@@ -161,7 +161,9 @@ def test_samples_are_found_again_by_their_ids() -> None:
         "q2": "same",
     }
     renamed = compare_documents(run(test_every=[scored(0.3, sample="q1")]), run(test_all=[scored(0.1, sample="q1")]))
-    assert [(c.kind, c.baseline_id) for c in renamed.changes] == [("better", "tests/test_assistant.py::test_all")]
+    assert [(c.kind, c.old and c.old.test) for c in renamed.changes] == [
+        ("better", "tests/test_assistant.py::test_all")
+    ]
     moved = document(row("test_all", scored(0.1, sample="q1"), file="tests/test_moved.py"))
     assert [c.kind for c in compare_documents(moved, run(test_all=scored(0.1, sample="q1"))).changes] == ["same"]
     # Two tests of one sample whose file moves are each paired with themselves.

@@ -1,13 +1,17 @@
-"""Two runs of a metric in figures and words: how its scores changed, and what decides whether they dropped."""
+"""Two runs in figures and words: how scores changed, of a metric or one by one, and what decides whether they dropped.
+
+Terminal, ``report diff``, Markdown and page say it in these words, changes in the order of ``runs.compare.KINDS``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pytest_ragmetrics.core.result import Direction
-from pytest_ragmetrics.runs.compare import Kind, kind_of
-from pytest_ragmetrics.runs.records import RegressionRecord
+from pytest_ragmetrics.runs.compare import Kind, PlacedRecord, RunComparison, TestChange, kind_of
+from pytest_ragmetrics.runs.records import Record, RegressionRecord
 from pytest_ragmetrics.runs.wording.figures import (
     NOTHING_TO_CHECK,
     SHOWN,
@@ -17,9 +21,11 @@ from pytest_ragmetrics.runs.wording.figures import (
     format_apart,
     format_interval,
     named,
+    score_text,
 )
 from pytest_ragmetrics.stats.drop import Drop
 from pytest_ragmetrics.stats.paired import Difference
+from pytest_ragmetrics.stats.scores import standing
 from pytest_ragmetrics.text.unicode import printable
 
 # A smaller p is shown as p<0.001.
@@ -32,6 +38,21 @@ FEWEST = 5
 LEAST_SHARE = 0.8
 #: What to do where a comparison decides nothing.
 ANEW = f"write the baseline anew (--rag-json=FILE), in a run of the whole set as it is now, of {FEWEST} rows or more"
+#: The kinds of changes as they are counted.
+KIND_WORDS: Mapping[Kind, str] = {
+    "better": "better",
+    "worse": "worse",
+    "same": "the same",
+    "unscored": "no longer scored",
+    "nothing to check": f"with {NOTHING_TO_CHECK} in one of the runs",
+    "scored again": "scored again",
+    "new": "new",
+    "gone": "gone",
+}
+#: How a score compares: its outcome became worse or better, or there is none to compare.
+Tone = Literal["bad", "good", "open", "same"]
+# How many changes a short text names.
+_NAMED = 3
 #: What to do where two runs have no sample in common.
 NO_PAIR = "nothing can be compared: give the samples ids that stay the same from run to run"
 
@@ -177,6 +198,107 @@ class TableComparison:
         for place, names in (("here", self.only_here), ("there", self.only_there)):
             lines += [f"only evaluated {place}: {', '.join(names)}"] if names else []
         return "\n".join(lines)
+
+
+def counts_text(comparison: RunComparison) -> str:
+    """Return how many scores there are of every kind of change."""
+    counts = comparison.counts
+    return ", ".join(
+        f"{counts[kind]} {word}" for kind, word in KIND_WORDS.items() if counts[kind] or kind in ("better", "worse")
+    )
+
+
+def change_lines(comparison: RunComparison, *, shown: int | None = _NAMED) -> list[str]:
+    """Return what changed since the baseline: how many scores of each kind, and the worst ``shown`` of them by name.
+
+    ``None`` names all that changed, and adds the means of every metric over what both runs scored.
+    """
+    bad = comparison.of("unscored", "worse")
+    listed = bad[:shown] if shown is not None else [change for change in comparison.changes if change.kind != "same"]
+    return [
+        f"against the baseline: {counts_text(comparison)}",
+        *(f"  {change_line(change)}" for change in listed),
+        *and_more(len(bad), shown=len(bad) if shown is None else shown),
+        *(f"  {line}" for line in incomparable_lines(comparison)),
+        *(metric_change_lines(comparison) if shown is None else ()),
+    ]
+
+
+def incomparable_lines(comparison: RunComparison) -> list[str]:
+    """Return how many scores of which metric are not compared, and why."""
+    return [f"not compared: {pair.pairs} of {named(pair.metric)}: {pair.why}" for pair in comparison.incomparable]
+
+
+def metric_change_lines(comparison: RunComparison) -> list[str]:
+    """Return the means of every metric over what both runs scored."""
+    return [
+        f"{named(metric.metric)}: mean {metric.before:.3f} -> {metric.after:.3f} over {metric.pairs}"
+        for metric in comparison.metrics
+        if metric.before is not None and metric.after is not None
+    ]
+
+
+def change_line(change: TestChange) -> str:
+    """Return what one score was and is."""
+    before, after = (_side(it, "{:.3f}".format) for it in (change.old, change.new))
+    scores = {"new": after, "gone": before}.get(change.kind, f"{before} -> {after}")
+    if change.change is not None:
+        lower = change.better == "lower"
+        gain = -change.change if lower else change.change
+        scores += f" ({gain:+.3f}{', lower is better' if lower else ''})"
+    return f"{change.kind}: {named(change.id)}: {named(change.metric)} {scores}"
+
+
+def change_text(change: TestChange) -> str:
+    """Return how a score compares with its counterpart in the baseline."""
+    before = _side(change.old, score_text)
+    if change.kind in ("better", "worse") and change.change is not None:
+        return f"was {before}, {_gain_text(change)}"
+    words = {"new": "not in the baseline", "same": "as in the baseline", "unscored": f"was {before}"}
+    if change.kind == "nothing to check":
+        return f"had {before}" if before == NOTHING_TO_CHECK else f"{NOTHING_TO_CHECK} now, was {before}"
+    return words.get(change.kind, "was unscored")
+
+
+def _gain_text(change: TestChange) -> str:
+    return f"{score_text(abs(change.change or 0.0))} {change.kind}"
+
+
+def _side(placed: PlacedRecord | None, text: Callable[[float], str]) -> str:
+    """Return the score of one run."""
+    if placed is None or placed.record.score is None:
+        return "unscored"
+    return NOTHING_TO_CHECK if placed.record.vacuous else text(placed.record.score)
+
+
+def outcome_change(change: TestChange) -> tuple[str, Tone]:
+    """Return what became of a score beside its threshold, why it is not compared, and whether that is bad or good."""
+    if change.old is None or change.new is None:
+        fails = change.new is not None and change.new.record.outcome == "failed"
+        return ("fails, new", "bad") if fails else ("not scored now" if change.new is None else "new", "same")
+    before, now = change.old.record, change.new.record
+    word, tone = _outcome_word(change, before, now)
+    # An earlier assert of the test failed, or this one was taken out.
+    is_free = now.outcome == "measured" and not now.vacuous and (now.threshold or before.threshold)
+    others = [f"not compared: {change.why}" if change.obstacles else "", "not asserted now" if is_free else ""]
+    return ", ".join(filter(None, [word, *others])), tone
+
+
+def _outcome_word(change: TestChange, before: Record, now: Record) -> tuple[str, Tone]:
+    fails, failed, then = now.outcome == "failed", before.outcome == "failed", standing(before)
+    if now.score is None:
+        return ("no score, both" if then == "unscored" else "no score now"), "open"
+    if now.vacuous and not fails:
+        return f"{NOTHING_TO_CHECK}, both" if then == "vacuous" else f"{NOTHING_TO_CHECK} now", "same"
+    lacking = {"unscored": "no score then", "vacuous": f"{NOTHING_TO_CHECK} then"}.get(then, "")
+    if now.outcome == "measured":
+        compared = "" if change.obstacles else "as before" if change.kind == "same" else _gain_text(change)
+        return lacking or compared, "same"
+    did = "fails" if fails else "passes"
+    if lacking or before.outcome == "measured" or fails == failed:
+        both = lacking or ("" if before.outcome == "measured" else "both")
+        return ", ".join(filter(None, (did, both))), "bad" if lacking and fails else "same"
+    return ("newly fails", "bad") if fails else ("fixed", "good")
 
 
 def drop_text(drop: Drop | RegressionRecord, n: int) -> str:

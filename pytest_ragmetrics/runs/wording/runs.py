@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from math import fsum
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.runs.records import (
@@ -28,7 +28,6 @@ from pytest_ragmetrics.runs.wording.figures import (
     INCONCLUSIVE,
     NOTHING_TO_CHECK,
     agreeing,
-    and_more,
     checked_text,
     counted,
     money_text,
@@ -39,9 +38,6 @@ from pytest_ragmetrics.runs.wording.figures import (
     usage_text,
 )
 from pytest_ragmetrics.stats.scores import score_set
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.runs.compare import Kind, PlacedRecord, RunComparison, TestChange
 
 #: How a test came out, the worst first; a test that failed for want of a score is unscored.
 Status = Literal["failed", "error", "unscored", "xpassed", "xfailed", "passed", "skipped"]
@@ -146,12 +142,6 @@ def headline(counts: Mapping[Status, int], *, gates: str = "", cut_short: bool =
 
 _NAMED = 3
 _DECIMALS = 3
-#: The kinds of changes as they are counted, where that is another word.
-_KINDS: Mapping[Kind, str] = {
-    "same": "the same",
-    "unscored": "no longer scored",
-    "nothing to check": f"with {NOTHING_TO_CHECK} in one of the runs",
-}
 TALLY_HEAD = ("metric", "n", "mean", "min", "failing", "unscored")
 
 
@@ -369,59 +359,6 @@ def gate_checked(gate: GateRecord) -> str:
     if gate.vacuous and gate.vacuous_before is not None:
         return silence_text(gate.vacuous, gate.n + gate.vacuous, gate.vacuous_before)
     return checked_text(gate.n, gate.vacuous) if gate.vacuous else ""
-
-
-def change_text(change: TestChange) -> tuple[str, str]:
-    """Return how a score compares with its counterpart in the baseline, and the one word for it."""
-    before = _side(change.old, score_text)
-    words = {"new": "not in the baseline", "same": "as in the baseline", "unscored": f"was {before}"}
-    if change.kind == "nothing to check":
-        words[change.kind] = f"had {before}" if change.before_vacuous else f"{NOTHING_TO_CHECK} now, was {before}"
-    if change.kind in ("better", "worse") and change.change is not None:
-        return f"was {before}, {score_text(abs(change.change))} {change.kind}", change.kind
-    return words.get(change.kind, "was unscored"), change.kind
-
-
-def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]:
-    """Return what changed since the baseline: how many scores of each kind, and the worst ``shown`` of them by name."""
-    counts = comparison.counts
-    words = [
-        f"{counts[kind]} {_KINDS.get(kind, kind)}"
-        for kind in ("better", "worse", "same", "unscored", "nothing to check", "scored again", "new", "gone")
-        if counts[kind] or kind in ("better", "worse")
-    ]
-    lines = [f"against the baseline: {', '.join(words)}"]
-    bad = comparison.of("unscored", "worse")
-    lines += [f"  {change_line(change)}" for change in bad[:shown]]
-    lines += and_more(len(bad), shown=shown)
-    pairs = comparison.incomparable
-    return lines + [f"  not compared: {pair.pairs} of {named(pair.metric)}: {pair.why}" for pair in pairs]
-
-
-def change_line(change: TestChange) -> str:
-    """Return what one score was and is."""
-    before, after = _side(change.old), _side(change.new)
-    scores = {"new": after, "gone": before}.get(change.kind, f"{before} -> {after}")
-    if change.change is not None:
-        lower = change.better == "lower"
-        gain = -change.change if lower else change.change
-        scores += f" ({gain:+.{_DECIMALS}f}{', lower is better' if lower else ''})"
-    return f"{change.kind}: {named(change.id)}: {named(change.metric)} {scores}"
-
-
-def _side(placed: PlacedRecord | None, text: Callable[[float], str] = f"{{:.{_DECIMALS}f}}".format) -> str:
-    if placed is None or placed.record.score is None:
-        return "unscored"
-    return NOTHING_TO_CHECK if placed.record.vacuous else text(placed.record.score)
-
-
-def metric_change_lines(comparison: RunComparison) -> list[str]:
-    """Return the means of every metric over what both documents scored."""
-    return [
-        f"{named(metric.metric)}: mean {metric.before:.3f} -> {metric.after:.3f} over {metric.pairs}"
-        for metric in comparison.metrics
-        if metric.before is not None and metric.after is not None
-    ]
 
 
 def flaky_lines(tests: Iterable[TestRecord]) -> list[str]:
