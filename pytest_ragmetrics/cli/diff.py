@@ -15,7 +15,8 @@ from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.core.files import write_atomically
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.report.columns import ComparedColumns
+    from pytest_ragmetrics.report.columns import ComparedColumns, MetricColumns
+    from pytest_ragmetrics.runs.compare import MetricChange
     from pytest_ragmetrics.runs.records import Document
 
 
@@ -51,44 +52,40 @@ def diff(arguments: Arguments) -> CommandResult:
     if arguments.by is not None and len(files) > 1:
         raise ArgumentError(f"--by={arguments.by} compares values of one run: give one file")
     runs = [read_run(file) for file in files]
-    lines, status = _diff_of_two(arguments, *runs) if len(runs) == COLUMNS[0] else _diff_of_columns(arguments, runs)
+    compared = None if len(runs) == COLUMNS[0] else _compared(arguments, runs)
+    lines, worse = _found(arguments, runs, compared)
     if arguments.html is not None:
         from pytest_ragmetrics.report.page import render_columns
         from pytest_ragmetrics.runs.wording.figures import counted
 
-        compared = _compared(arguments, runs)
+        compared = compared or _compared(arguments, runs)
         write_atomically(arguments.html, render_columns(compared))
         lines = [*lines, f"{arguments.html}: written, {counted(len(compared.rows), 'row')}"]
-    return CommandResult(lines=fitted(lines), status=status)
+    return CommandResult(lines=fitted(lines), status=int(arguments.fail_on_worse and worse))
 
 
-def _diff_of_two(arguments: Arguments, old: Document, new: Document) -> CommandResult:
+def _found(
+    arguments: Arguments, runs: Sequence[Document], compared: ComparedColumns | None
+) -> tuple[Sequence[str], bool]:
+    """Return what the comparison says, and whether a score is lost or worse by more than the margin."""
+    from pytest_ragmetrics.report.columns import column_lines, has_worse
     from pytest_ragmetrics.runs.compare import compare_documents
     from pytest_ragmetrics.runs.wording.comparisons import change_lines
 
-    comparison = compare_documents(new, old)
-    lines = change_lines(comparison, shown=None)
-    if arguments.fail_on_worse and not any(metric.pairs for metric in comparison.metrics):
-        msg = f"{' and '.join(map(str, arguments.files))} have no scores that can be compared"
-        raise NothingComparedError("\n".join([msg, *lines]))
-    for metric in comparison.metrics:
+    metrics: Sequence[MetricChange | MetricColumns]
+    if compared is None:
+        comparison = compare_documents(runs[1], runs[0])
+        lines, metrics = change_lines(comparison, shown=None), comparison.metrics
+        lost = any(-(it.change or 0.0) > arguments.margin for it in comparison.of("worse"))
+        worse, files = lost or bool(comparison.of("unscored")), f"{' and '.join(map(str, arguments.files))} have"
+    else:
+        lines, metrics = column_lines(compared), compared.metrics
+        worse, files = has_worse(compared, arguments.margin), "there are"
+    if arguments.fail_on_worse and not any(metric.pairs for metric in metrics):
+        raise NothingComparedError("\n".join([f"{files} no scores that can be compared", *lines]))
+    for metric in metrics:
         _check_margin(arguments.margin, metric.metric)
-    worse = [c for c in comparison.of("worse") if -(c.change or 0.0) > arguments.margin]
-    found = arguments.fail_on_worse and bool(worse or comparison.of("unscored"))
-    return CommandResult(lines=lines, status=int(found))
-
-
-def _diff_of_columns(arguments: Arguments, runs: Sequence[Document]) -> CommandResult:
-    from pytest_ragmetrics.report.columns import column_lines, has_worse
-
-    compared = _compared(arguments, runs)
-    if arguments.fail_on_worse and not any(metric.pairs for metric in compared.metrics):
-        raise NothingComparedError("\n".join(["there are no scores that can be compared", *column_lines(compared)]))
-    for metric in compared.metrics:
-        _check_margin(arguments.margin, metric.metric)
-    return CommandResult(
-        lines=column_lines(compared), status=int(arguments.fail_on_worse and has_worse(compared, arguments.margin))
-    )
+    return lines, worse
 
 
 def _compared(arguments: Arguments, runs: Sequence[Document]) -> ComparedColumns:
