@@ -6,11 +6,11 @@ Columns are runs, or the values of a key of the metadata in one run; their rows 
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
+from statistics import fmean
 from typing import Literal
 
 from pytest_ragmetrics.core.errors import RagMetricsError
@@ -28,15 +28,13 @@ from pytest_ragmetrics.runs.compare import (
 )
 from pytest_ragmetrics.runs.records import Document, Judging, Record
 from pytest_ragmetrics.runs.tables import difference_of
-from pytest_ragmetrics.runs.wording.comparisons import RowChange, probability_text
+from pytest_ragmetrics.runs.wording.comparisons import RowChange, probability_text, side_text
 from pytest_ragmetrics.runs.wording.figures import (
-    NOTHING_TO_CHECK,
     SHOWN,
     and_more,
     counted,
     format_interval,
     named,
-    score_text,
 )
 from pytest_ragmetrics.stats.drop import holm
 from pytest_ragmetrics.stats.paired import Difference
@@ -72,16 +70,8 @@ class RowScores:
     def texts(self) -> list[str]:
         """The scores in words."""
         return [
-            "\u2013"
-            if record is None
-            else "unscored"
-            if record.score is None
-            else NOTHING_TO_CHECK
-            if record.vacuous
-            else "not compared"
-            if score is None
-            else score_text(score)
-            for record, score in zip(self.records, self.scores, strict=True)
+            "\u2013" if it is None else "not compared" if score is None and standing(it) == "counted" else side_text(it)
+            for it, score in zip(self.records, self.scores, strict=True)
         ]
 
 
@@ -220,7 +210,7 @@ def _compared(columns: Sequence[_Column], nothing: str) -> ComparedColumns:
                 metric=metric,
                 better=next(it.record.better for each in columns for it in each.records if it.record.metric == metric),
                 n=len(whole),
-                means=tuple(math.fsum(it) / len(it) for it in zip(*whole, strict=True)) or (None,) * len(columns),
+                means=tuple(map(fmean, zip(*whole, strict=True))) or (None,) * len(columns),
                 pairs=tuple(pairs[metric]),
                 why=why or ("" if pairs[metric] else "no row has a score in two of them"),
                 apart=len(apart),
@@ -243,25 +233,33 @@ def _joined(
     rows: dict[str, list[dict[str, Record]]] = {it.key: [{} for _ in columns] for it in columns[0].records}
     row_of: list[dict[str, str]] = [{key: key for key in rows}, *({} for _ in columns[1:])]
     reasons: dict[int, str] = {}
-    for first, second in combinations(range(len(columns)), 2):
-        old, new = columns[first], columns[second]
-        for pair in pair_records(new.records, old.records, changed_rules(new.judging, old.judging)):
-            if pair.old is None or pair.new is None or "question" in pair.obstacles:
-                continue
-            if pair.obstacles and id(pair.old.record) not in reasons:
-                reasons.setdefault(id(pair.new.record), _why_not(pair, pair.old.record.judge, pair.new.record.judge))
-            if first == 0:
-                cells = rows[row_of[second].setdefault(pair.new.key, pair.old.key)]
-                if cells[0].setdefault(pair.metric, pair.old.record) is pair.old.record:
-                    cells[second].setdefault(pair.metric, pair.new.record)
+    for first, second, old, new, pair in _paired(columns):
+        if pair.obstacles and id(old.record) not in reasons:
+            reasons.setdefault(id(new.record), _why_not(pair, old.record.judge, new.record.judge))
+        if first == 0 and "question" not in pair.obstacles and row_of[second].setdefault(new.key, old.key) == old.key:
+            cells = rows[old.key]
+            if cells[0].setdefault(pair.metric, old.record) is old.record:
+                cells[second].setdefault(pair.metric, new.record)
     for place, column in enumerate(columns):
         for it in column.records:
-            if it.key in row_of[place]:
-                rows[row_of[place][it.key]][place].setdefault(it.record.metric, it.record)
+            metric, cells = it.record.metric, rows.get(row_of[place].get(it.key, ""), [])
+            if cells and metric not in cells[place]:
+                if any(metric in cell for cell in cells):
+                    reasons.setdefault(id(it.record), "scored by another test")
+                cells[place][metric] = it.record
     whole = {key: cells for key, cells in rows.items() if all(cells)}
     samples = ({it.key for it in column.records} for column in columns)
     alone = (sum(found.get(key) not in whole for key in keys) for found, keys in zip(row_of, samples, strict=True))
     return whole, reasons, tuple(alone)
+
+
+def _paired(columns: Sequence[_Column]) -> Iterator[tuple[int, int, PlacedRecord, PlacedRecord, TestChange]]:
+    """Yield the pairs of any two columns with the places of these."""
+    for first, second in combinations(range(len(columns)), 2):
+        old, new = columns[first], columns[second]
+        for pair in pair_records(new.records, old.records, changed_rules(new.judging, old.judging)):
+            if pair.old is not None and pair.new is not None:
+                yield first, second, pair.old, pair.new, pair
 
 
 def _why_not(pair: TestChange, *judges: str | None) -> str:
@@ -370,20 +368,19 @@ def apart_text(metric: MetricColumns) -> str:
 
 def headlines(compared: ComparedColumns) -> list[str]:
     """Return what each pair of columns shows, the metrics together: which is better, and in what."""
-    lines = []
-    for first, second in combinations(range(len(compared.names)), 2):
-        shown: dict[int, list[str]] = {first: [], second: []}
+    names, lines = [named(name) for name in compared.names], []
+    for places in combinations(range(len(names)), 2):
+        won: dict[Winner, list[str]] = {place: [] for place in (*places, "tie")}
         for metric in compared.metrics:
             for pair in metric.pairs:
-                if (pair.first, pair.second) == (first, second) and isinstance(pair.winner, int):
-                    shown[pair.winner].append(metric.metric)
-        names = {place: named(compared.names[place]) for place in (first, second)}
+                if (pair.first, pair.second) == places:
+                    won[pair.winner].append(named(metric.metric))
         parts = [
-            f"{names[place]} is better than {names[first + second - place]} in {' and '.join(map(named, metrics))}"
-            for place, metrics in shown.items()
-            if metrics
+            f"{names[place]} is better than {names[sum(places) - place]} in {' and '.join(won[place])}"
+            for place in places
+            if won[place]
         ]
-        lines.append("; ".join(parts) or f"No difference is shown between {names[first]} and {names[second]}")
+        lines.append("; ".join(parts) or f"No difference is shown between {' and '.join(names[it] for it in places)}")
     return lines
 
 

@@ -218,6 +218,14 @@ def test_a_sample_of_several_tests_is_compared_by_test() -> None:
     assert [(it.metric, it.scores, it.texts) for it in made.rows[0].scores] == [
         ("faithfulness", (0.9, 0.9), ["0.90", "0.90"])
     ]
+    # What two tests scored is no pair, nor is the answer to another question.
+    asks = answered("q", 0.3, "mrr", sample={"user_input": "Why?"})
+    before = document(row("test_one[q]", answered("q", 1.0, "mrr")), row("test_two[q]", two))
+    after = document(row("test_two[q]", two), row("test_one[q]", asks))
+    assert {it.metric: it.texts for it in compare_runs([("a", before), ("b", after)]).rows[0].scores} == {
+        "faithfulness": ["0.90", "0.90"],
+        "mrr": ["1.00", "not compared"],
+    }
     with_both = document(row("test_two[q]", two, answered("q", None, "mrr")))
     made = compare_runs([("a", old), ("b", with_both)])
     assert [(it.metric, it.texts) for it in made.rows[0].scores] == [

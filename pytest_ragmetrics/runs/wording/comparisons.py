@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pytest_ragmetrics.core.result import Direction
-from pytest_ragmetrics.runs.compare import Kind, PlacedRecord, RunComparison, TestChange, kind_of
+from pytest_ragmetrics.runs.compare import Kind, RunComparison, TestChange, kind_of
 from pytest_ragmetrics.runs.records import Record, RegressionRecord
 from pytest_ragmetrics.runs.wording.figures import (
     NOTHING_TO_CHECK,
@@ -240,8 +240,7 @@ def metric_change_lines(comparison: RunComparison) -> list[str]:
 
 def change_line(change: TestChange) -> str:
     """Return what one score was and is."""
-    before, after = (_side(it, "{:.3f}".format) for it in (change.old, change.new))
-    scores = {"new": after, "gone": before}.get(change.kind, f"{before} -> {after}")
+    scores = " -> ".join(side_text(it.record, "{:.3f}".format) for it in (change.old, change.new) if it)
     if change.change is not None:
         lower = change.better == "lower"
         gain = -change.change if lower else change.change
@@ -251,7 +250,7 @@ def change_line(change: TestChange) -> str:
 
 def change_text(change: TestChange) -> str:
     """Return how a score compares with its counterpart in the baseline."""
-    before = _side(change.old, score_text)
+    before = side_text(change.old.record) if change.old else ""
     if change.kind in ("better", "worse") and change.change is not None:
         return f"was {before}, {_gain_text(change)}"
     words = {"new": "not in the baseline", "same": "as in the baseline", "unscored": f"was {before}"}
@@ -264,11 +263,11 @@ def _gain_text(change: TestChange) -> str:
     return f"{score_text(abs(change.change or 0.0))} {change.kind}"
 
 
-def _side(placed: PlacedRecord | None, text: Callable[[float], str]) -> str:
+def side_text(record: Record, text: Callable[[float], str] = score_text) -> str:
     """Return the score of one run."""
-    if placed is None or placed.record.score is None:
+    if record.score is None:
         return "unscored"
-    return NOTHING_TO_CHECK if placed.record.vacuous else text(placed.record.score)
+    return NOTHING_TO_CHECK if record.vacuous else text(record.score)
 
 
 def outcome_change(change: TestChange) -> tuple[str, Tone]:
