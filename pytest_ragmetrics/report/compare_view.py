@@ -188,17 +188,22 @@ def _chips(paired: PairedTest, pairs: Iterable[TestChange]) -> Iterator[Chip]:
             yield "changed"
 
 
-_Sample = dict[str, Any] | None
+# All fields of a sample, none where there is none.
+_Sample = dict[str, Any]
 
 
 def _sample_changes(pairs: Iterable[TestChange], comparison: RunComparison) -> Iterator[SampleChange]:
     """Yield the pairs by their samples, each with all fields then and now: metrics take different fields of one."""
     groups: list[tuple[list[TestChange], _Sample, _Sample]] = []
     for pair in pairs:
-        before, now = (None if it is None else it.record.sample.to_mapping() for it in (pair.old, pair.new))
-        for place, (found, old, new) in enumerate(groups):
-            if _is_same(old, before) and _is_same(new, now) and _is_asked(old or new, before or now):
-                groups[place] = ([*found, pair], _united(old, before), _united(new, now))
+        before, now = ({} if it is None else it.record.sample.to_mapping() for it in (pair.old, pair.new))
+        for found, old, new in groups:
+            both = ((old, before), (new, now))
+            is_same = all(known[name] == it[name] for known, it in both for name in known.keys() & it.keys())
+            if is_same and all((old or new).get(name) == (before or now).get(name) for name in ("id", "user_input")):
+                found.append(pair)
+                old.update(before)
+                new.update(now)
                 break
         else:
             groups.append(([pair], before, now))
@@ -206,31 +211,16 @@ def _sample_changes(pairs: Iterable[TestChange], comparison: RunComparison) -> I
         yield _sample_change(*group, comparison)
 
 
-def _is_same(known: _Sample, sample: _Sample) -> bool:
-    return not known or not sample or all(known[name] == sample[name] for name in known.keys() & sample.keys())
-
-
-def _is_asked(known: _Sample, sample: _Sample) -> bool:
-    """Tell whether two samples, one of which may be of the other run, have the same id and question."""
-    return all((known or {}).get(name) == (sample or {}).get(name) for name in ("id", "user_input"))
-
-
-def _united(known: _Sample, sample: _Sample) -> _Sample:
-    return sample if known is None else {**known, **(sample or {})}
-
-
 def _sample_change(
     pairs: Sequence[TestChange], before: _Sample, now: _Sample, comparison: RunComparison
 ) -> SampleChange:
     """Return what changed of a sample; of a test that is gone there is none now."""
-    asks_else = before is not None and now is not None and before.get("user_input") != now.get("user_input")
+    asks_else = bool(before and now) and before.get("user_input") != now.get("user_input")
     verdicts = list(_verdict_changes(pairs))
     passages = _passage_changes(_passages(before), _passages(now), verdicts)
     states = Counter(passage.state for passage in passages)
-    differing = [f"{states[state]} {state}" for state in _STATES if states[state] and state != "kept"]
-    title = counted(len(passages), "passage") if now is None else f"the same {len(passages)} as before"
-    if differing and now is not None:
-        title = ", ".join(differing)
+    differing = ", ".join(f"{states[state]} {state}" for state in _STATES if states[state] and state != "kept")
+    title = differing or f"the same {len(passages)} as before" if now else counted(len(passages), "passage")
     return SampleChange(
         pairs=tuple(pairs),
         facts=tuple(_facts(pairs, comparison, asks_else=asks_else)),
@@ -243,7 +233,7 @@ def _sample_change(
 
 
 def _field_change(field: str, *samples: _Sample) -> TextChange | None:
-    before, now = ((sample or {}).get(field) for sample in samples)
+    before, now = (sample.get(field) for sample in samples)
     if before is not None and now is not None:
         return text_change(before, now)
     known = now if before is None else before
@@ -268,7 +258,7 @@ def _facts(pairs: Iterable[TestChange], comparison: RunComparison, *, asks_else:
 
 
 def _passages(sample: _Sample) -> list[Text]:
-    texts, ids = ((sample or {}).get(name) or () for name in ("retrieved_contexts", "retrieved_context_ids"))
+    texts, ids = (sample.get(name) or () for name in ("retrieved_contexts", "retrieved_context_ids"))
     return [Text(text, str(ids[place]) if len(ids) == len(texts) else None) for place, text in enumerate(texts)]
 
 
