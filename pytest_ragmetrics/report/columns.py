@@ -94,12 +94,11 @@ class ComparedRow:
 class PairedMetric:
     """One metric in two columns, by their places, over the rows that both have a score of.
 
-    ``kinds`` counts what became of the rows from ``first`` to ``second``; ``p`` is adjusted for all pairs of the
-    comparison.
+    ``kinds`` counts what became of the rows from the first of them to the second; ``p`` is adjusted for all pairs of
+    the comparison.
     """
 
-    first: int
-    second: int
+    places: tuple[int, int]
     difference: Difference
     kinds: Counter[Kind]
     p: float
@@ -331,9 +330,7 @@ def _pairs(scored: Mapping[str, Mapping[str, RowScores]], columns: int) -> Mappi
             better, found = records[0].better, difference_of(rows, common_scale(records))
             kinds = Counter(kind_of(row.before, row.after, better) for row in rows)
             winner = second if (gain_of(found.before, found.after, better) or 0.0) > 0 else first
-            pair = PairedMetric(
-                first=first, second=second, difference=found, kinds=kinds, p=found.flip_p, winner=winner
-            )
+            pair = PairedMetric(places=(first, second), difference=found, kinds=kinds, p=found.flip_p, winner=winner)
             made.append((metric, pair))
     chances = holm({at: pair.p for at, (_, pair) in enumerate(made)})
     pairs: defaultdict[str, list[PairedMetric]] = defaultdict(list)
@@ -344,7 +341,7 @@ def _pairs(scored: Mapping[str, Mapping[str, RowScores]], columns: int) -> Mappi
 
 def pair_text(pair: PairedMetric, names: Sequence[str]) -> str:
     """Return what a pair of columns shows: the difference with its interval, the rows, and which is better."""
-    found, (first, second) = pair.difference, (named(names[pair.first]), named(names[pair.second]))
+    found, (first, second) = pair.difference, (named(names[place]) for place in pair.places)
     better, worse, ties = (pair.kinds[kind] for kind in ("better", "worse", "same"))
     rows = f"{counted(found.n, 'row')}: {better} better, {worse} worse, {ties} tied"
     figures = f"{found.interval.estimate:+.3f} ({format_interval(found.interval, sign='+')}; {rows})"
@@ -370,16 +367,11 @@ def headlines(compared: ComparedColumns) -> list[str]:
     """Return what each pair of columns shows, the metrics together: which is better, and in what."""
     names, lines = [named(name) for name in compared.names], []
     for places in combinations(range(len(names)), 2):
-        won: dict[Winner, list[str]] = {place: [] for place in (*places, "tie")}
-        for metric in compared.metrics:
-            for pair in metric.pairs:
-                if (pair.first, pair.second) == places:
-                    won[pair.winner].append(named(metric.metric))
-        parts = [
-            f"{names[place]} is better than {names[sum(places) - place]} in {' and '.join(won[place])}"
-            for place in places
-            if won[place]
+        pairs = [
+            (named(it.metric), pair.winner) for it in compared.metrics for pair in it.pairs if pair.places == places
         ]
+        won = {place: " and ".join(metric for metric, winner in pairs if winner == place) for place in places}
+        parts = [f"{names[it]} is better than {names[sum(places) - it]} in {won[it]}" for it in places if won[it]]
         lines.append("; ".join(parts) or f"No difference is shown between {' and '.join(names[it] for it in places)}")
     return lines
 

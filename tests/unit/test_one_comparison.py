@@ -13,6 +13,7 @@ from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.evaluation.assert_sets import assert_no_regression
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
+from pytest_ragmetrics.report.columns import compare_runs
 from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import Document, Record, render_json, result_of
@@ -87,7 +88,7 @@ def files_of(folder: Path, *runs: Document) -> list[str]:
 
 
 def test_all_readers_of_two_runs_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A gate, tables, an assertion against a file, ``report diff`` and the page: worse, better, new, gone."""
+    """A gate, tables, columns, an assertion against a file, ``report diff`` and the page: worse, better, new, gone."""
     now, before = run_of(AFTER), run_of(BEFORE)
     files = files_of(tmp_path, before, now)
 
@@ -134,6 +135,9 @@ def test_all_readers_of_two_runs_agree(tmp_path: Path, capsys: pytest.CaptureFix
     assert (metric.pairs, metric.before, metric.after) == pytest.approx(
         (tables.difference.n, tables.difference.before, tables.difference.after)
     )
+    (columns,) = compare_runs([("then", before), ("now", now)]).metrics
+    assert [pair.kinds for pair in columns.pairs] == [{"worse": 3, "better": 2, "same": 8}]
+    assert columns.pairs[0].difference == tables.difference
     main(["report", "diff", *files])
     counts = "2 better, 3 worse, 8 the same, 1 with nothing to check in one of the runs, 1 scored again, 1 new, 1 gone"
     text = capsys.readouterr().out
@@ -182,6 +186,8 @@ def test_all_readers_refuse_the_same(
     assert said in decided.text
     main(["report", "diff", *files])
     assert f"not compared: {len(SAME)} of faithfulness: {why}" in capsys.readouterr().out
+    (columns,) = compare_runs([("then", before), ("now", now)]).metrics
+    assert (columns.pairs, columns.apart) == ((), len(SAME))
     comparison = compare_documents(now, before)
     assert comparison.changes == ()
     assert all(test.compared is None and test.change is None for test in build_report_view(now, comparison).tests)
