@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isclose
 from typing import Literal, get_args
 
 from pytest_ragmetrics.core.result import Verdict
@@ -17,7 +16,6 @@ from pytest_ragmetrics.report.judging import kind_of
 from pytest_ragmetrics.runs.compare import Obstacle, RunComparison
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, flips
 from pytest_ragmetrics.runs.wording.runs import WRONG, Status, blamed, status_of
-from pytest_ragmetrics.stats.scores import ROUNDING
 from pytest_ragmetrics.text.markup import as_readable
 from pytest_ragmetrics.text.quotes.alignment import Sources
 from pytest_ragmetrics.text.quotes.search import comparison_key
@@ -144,15 +142,18 @@ def _cause(test: TestRecord, comparison: RunComparison | None, status: Status) -
     failed = [record for record in blamed(test) if record.outcome == "failed"]
     if not failed:
         return "error", ""
-    changes = [] if comparison is None else [(record, comparison.pairs[id(record)]) for record in failed]
-    pairs = [(now, it.old.record) for now, it in changes if it.old and not it.obstacles.keys() & _OTHER_SAMPLE]
-    same = [
-        (now, then)
-        for now, then in pairs
-        if (now.sample.response, now.sample.retrieved_contexts)
-        == (then.sample.response, then.sample.retrieved_contexts)
+    known = {} if comparison is None else comparison.pairs
+    pairs = [
+        (now, pair.old.record, pair.kind)
+        for now in failed
+        if (pair := known.get(id(now))) and pair.old and not pair.obstacles.keys() & _OTHER_SAMPLE
     ]
-    if any(_is_same_score(*pair) for pair in same):
+    same = [
+        (kind, now.threshold != then.threshold)
+        for now, then, kind in pairs
+        if len({(it.sample.response, it.sample.retrieved_contexts) for it in (now, then)}) == 1
+    ]
+    if ("same", True) in same:
         return "bound", ""
     if same or any(flips(record.samples, record.threshold) for record in failed):
         return "judge", ""
@@ -160,17 +161,11 @@ def _cause(test: TestRecord, comparison: RunComparison | None, status: Status) -
     for verdict in wrong:
         if verdict.kind is not None and verdict.nearest is not None and verdict.nearest.changes:
             return "altered", verdict.text
-    for lost in filter(None, (_lost_piece(*pair) for pair in pairs)):
+    for lost in filter(None, (_lost_piece(now, then) for now, then, _ in pairs)):
         return "retrieval", lost
-    if any(now.judge is not None and _borne_out(then) and _is_same_answer(now, then) for now, then in pairs):
+    if any(now.judge is not None and _borne_out(then) and _is_same_answer(now, then) for now, then, _ in pairs):
         return "judge", ""
     return "answer", wrong[0].text if wrong else ""
-
-
-def _is_same_score(now: Record, before: Record) -> bool:
-    if now.score is None or before.score is None or now.threshold == before.threshold:
-        return False
-    return isclose(now.score, before.score, abs_tol=ROUNDING)
 
 
 def _is_same_answer(now: Record, before: Record) -> bool:
