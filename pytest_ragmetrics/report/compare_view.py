@@ -250,7 +250,8 @@ def _facts(pairs: Iterable[TestChange], comparison: RunComparison, *, asks_else:
     metrics = sorted({pair.metric for *_, pair in both})
     known = [metric for metric in metrics if metric in then and metric in now]
     changes = [f"{metric}: {change}" for metric in known for change in judging_changes(then[metric], now[metric])]
-    changes = changes or [text for *_, pair in both for text in pair.obstacles.get("judge", ())]
+    told = ("question", "rules", "judge") if changes else ("question",)
+    changes += [it for *_, pair in both for name, why in pair.obstacles.items() if name not in told for it in why]
     yield from dict.fromkeys(changes)
     olds, news = ({record.judge for record in side if record.judge} for side in (*zip(*both, strict=True),)[:2])
     if not changes and olds == news != set():

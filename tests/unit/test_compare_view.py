@@ -304,12 +304,12 @@ VACUOUS: dict[str, Any] = {"score": 1.0, "vacuous": True}
         (
             {"judge": "a"},
             {"score": 0.5, "judge": "b"},
-            ("1.00", "0.50", "newly fails, not compared: judged by b now, by a in the baseline", "bad"),
+            ("1.00", "0.50", "newly fails, not compared", "bad"),
         ),
         (
             {"noun": "claim"},
             {"noun": "rating"},
-            ("1.00", "1.00", "passes, both, not compared: it is another metric in the baseline", "same"),
+            ("1.00", "1.00", "passes, both, not compared", "same"),
         ),
         ({"at_least": None}, {"at_least": None}, ("1.00", "1.00", "as before", "same")),
         ({"at_least": None}, {}, ("1.00", "1.00", "passes", "same")),
@@ -359,6 +359,8 @@ def test_what_else_may_have_changed_a_score_is_named() -> None:
     assert facts(now, then, differ) == ("same question", "faithfulness: the prompt of verify changed")
     assert facts(replace(now, judge="two"), then) == ("same question", "judged by two now, by one in the baseline")
     assert facts(scored(0.5, user_input="Why?"), scored()) == ("another question",)
+    other = facts(scored(metric="correctness", noun="rating", **OTHER), scored(metric="correctness"))
+    assert other == ("same question", "it is another metric in the baseline")
 
 
 def test_records_of_one_sample_are_one_comparison() -> None:

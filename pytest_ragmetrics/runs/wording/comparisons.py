@@ -271,7 +271,7 @@ def side_text(record: Record, text: Callable[[float], str] = score_text) -> str:
 
 
 def outcome_change(change: TestChange) -> tuple[str, Tone]:
-    """Return what became of a score beside its threshold, why it is not compared, and whether that is bad or good."""
+    """Return what became of a score beside its threshold and whether it is compared, and how bad or good that is."""
     if change.old is None or change.new is None:
         fails = change.new is not None and change.new.record.outcome == "failed"
         return ("fails, new", "bad") if fails else ("not scored now" if change.new is None else "new", "same")
@@ -279,8 +279,8 @@ def outcome_change(change: TestChange) -> tuple[str, Tone]:
     word, tone = _outcome_word(change, before, now)
     # An earlier assert of the test failed, or this one was taken out.
     is_free = now.outcome == "measured" and not now.vacuous and (now.threshold or before.threshold)
-    others = [f"not compared: {change.why}" if change.obstacles else "", "not asserted now" if is_free else ""]
-    return ", ".join(filter(None, [word, *others])), tone
+    others = ["not compared" if change.obstacles else "", "not asserted now" if is_free else ""]
+    return ", ".join(filter(None, (word, *others))), tone
 
 
 def _outcome_word(change: TestChange, before: Record, now: Record) -> tuple[str, Tone]:
