@@ -169,9 +169,11 @@ def _counterparts(
     for at, old in enumerate(olds):
         places[old.id].append(at)
     free, found = set(range(len(olds))), {}
-    for at, new in enumerate(news):
-        scored = sorted(votes[at], key=lambda old: (olds[old].id != new.id, -votes[at][old]))
-        if (then := next((old for old in (*scored, *places[new.id]) if old in free), None)) is not None:
+    # A test that took scores along from another one does not take that one as well.
+    for at in sorted(range(len(news)), key=lambda at: all(olds[old].id != news[at].id for old in votes[at])):
+        name = news[at].id
+        scored = sorted(votes[at], key=lambda old: (olds[old].id != name, -votes[at][old]))
+        if (then := next((old for old in (*scored, *places[name]) if old in free), None)) is not None:
             found[at] = then
             free.remove(then)
     return found

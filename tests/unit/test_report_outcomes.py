@@ -117,11 +117,16 @@ def test_moved_and_gone_tests_are_found() -> None:
 
 
 def test_scores_that_are_not_compared_pair_their_tests() -> None:
-    """Another judge or question makes no new test of one that moved; two tests of one id have each their own scores."""
+    """Another judge or question makes no new test of one that moved; each test has the one with most to do with it."""
     moved = replace(scored(judge="b"), id="tests/test_other.py::test_bot[q1]", file="tests/test_other.py")
     assert became(moved, scored(1.0, judge="a")) == ("newly fails", "judge", "")
     asks = scored(user_input="Where?", verdicts=[CLAIM])
     assert became(asks, HELD) == ("newly fails", "answer", CLAIM.text)
+    (one,) = HELD.records
+    both = replace(HELD, records=(one, replace(one, metric="correctness")))
+    split = document(row("test_apart[q1]", replace(one, metric="correctness")), HELD)
+    found = paired_tests(split, compare_documents(split, document(both)))
+    assert [pair.before and pair.before.id for pair in found] == [None, HELD.id]
     twice = [scored(1.0, id="q1"), scored(0.5, id="q2")]
     now, before = document(*twice[::-1]), document(*twice)
     assert [pair.before for pair in paired_tests(now, compare_documents(now, before))] == twice[::-1]

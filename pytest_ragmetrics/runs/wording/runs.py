@@ -1,4 +1,4 @@
-"""A run in plain lines, for the terminal, the Markdown summary, the page and ``ragmetrics report diff``."""
+"""A run in plain lines, for the terminal, the Markdown summary and the page."""
 
 from __future__ import annotations
 
