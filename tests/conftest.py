@@ -8,7 +8,6 @@ import gc
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Generator, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -25,10 +24,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "any speed"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep what hypothesis remembers in a temporary folder, so that a run leaves nothing behind; heed interrupts."""
-    folder = tempfile.TemporaryDirectory(prefix="hypothesis-")
-    config.add_cleanup(folder.cleanup)
-    set_hypothesis_home_dir(folder.name)
+    """Keep what hypothesis reads out of Unicode and this package in pytest's cache; heed interrupts."""
+    if cache := getattr(config, "cache", None):  # there is none with -p no:cacheprovider
+        set_hypothesis_home_dir(cache.mkdir("hypothesis"))
     if not hasattr(config, "workerinput"):
         # Nested runs write no compiled modules, and would compile the package anew each. With PYTHONPYCACHEPREFIX in a
         # temporary folder they would compile openai and pytest as well: 8 s of processor time instead of 0.5 s.
@@ -46,7 +44,14 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000)
         gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """Search for what nobody closed once: pytest does it ten times."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

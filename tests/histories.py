@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from pytest_ragmetrics.report.history import History, HistoryRun, history_run
@@ -36,6 +37,7 @@ def scored(score: float | None, answer: str, **fields: Any) -> Record:
     return record("faithfulness", score, at_least=0.8, sample={"response": answer}, **fields)
 
 
+@lru_cache
 def month() -> History:
     """Return a month in which a judge is changed, a gate falls, a test fails since, and another one is flaky."""
     runs = []

@@ -146,13 +146,12 @@ async def _rating(response: str, ask: Any) -> Any:
 )
 def test_a_wrong_call_scores_nothing(call: Callable[[], object], kind: type[Exception], said: str) -> None:
     """It raises what says why, before anything is asked."""
-    gc.freeze()  # what was there before need not be searched
+    gc.freeze()  # what was there before need not be searched, nor ever again
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # that the coroutine was never awaited
         with pytest.raises(kind, match=said):
             call()
         gc.collect()
-    gc.unfreeze()
 
 
 def test_an_awaited_call_is_a_coroutine() -> None:
