@@ -62,14 +62,15 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return run
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> None:
-    """Make two runs, a history, a cache and labelled answers in the current folder."""
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two runs, a history, a cache and labelled answers."""
+    folder = tmp_path_factory.mktemp("project")
     for name, run in (("old.json", baseline()), ("new.json", showcase())):
-        (tmp_path / name).write_text(render_json(run), "utf-8")
+        (folder / name).write_text(render_json(run), "utf-8")
     for kept in month().runs:
-        write_history(tmp_path / "history", kept)
-    with Store(tmp_path / "cache") as store:
+        write_history(folder / "history", kept)
+    with Store(folder / "cache") as store:
         request = {"task": "list_claims", "kind": "openai", "model": "m" * 70, "number": 1}
         store.put_many([new_entry(key_of(request), request, Reply(text="{}"), salt="", redact=None)])
     contexts = ["Open the valve slowly. The pump needs two minutes to fill."]
@@ -77,7 +78,8 @@ def project(tmp_path: Path) -> None:
         {"id": f"a row with a name of some words {n}", "response": text, "contexts": contexts, "label": n % 2}
         for n, text in enumerate(["The warranty covers broken hoses.", "Open the valve slowly."] * 8)
     ]
-    (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    (folder / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return folder
 
 
 COMMANDS = (
@@ -90,10 +92,12 @@ COMMANDS = (
 )
 
 
-@pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_lines_fit_the_terminal(call: Call, command: tuple[str, ...]) -> None:
+def test_lines_fit_the_terminal(
+    project: Path, call: Call, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
     """In a terminal no line is longer than it, and no number is lost; in a pipe nothing is cut or wrapped."""
+    monkeypatch.chdir(project)
     status, whole = call(*command)
     assert max(map(len, whole)) > 72
     again, fitted = call(*command, columns=72)
