@@ -11,10 +11,14 @@ import sys
 from collections.abc import Generator, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
+
+if TYPE_CHECKING:
+    from tests.fake_openai import FakeOpenAI
 
 # A busy machine is no fault of a property: how long an example takes is not judged.
 settings.register_profile("any speed", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
@@ -105,6 +109,31 @@ def lasting_modules() -> None:
             patch.setenv("http_proxy", proxy)
             patch.setenv("no_proxy", "127.0.0.1")
             asyncio.run(answered(OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake")))
+
+
+@pytest.fixture(scope="session")
+def _running() -> Iterator[FakeOpenAI]:
+    """Run one server for all tests."""
+    from tests.fake_openai import FakeOpenAI
+
+    with FakeOpenAI() as running:
+        yield running
+
+
+@pytest.fixture
+def server(_running: FakeOpenAI) -> FakeOpenAI:
+    """Return a running server as it begins."""
+    _running.restart()
+    return _running
+
+
+@pytest.fixture
+def named_server(_running: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
+    """Return it with the environment naming it."""
+    _running.restart()
+    monkeypatch.setenv("OPENAI_BASE_URL", _running.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
+    return _running
 
 
 @pytest.fixture(scope="session", autouse=True)

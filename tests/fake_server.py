@@ -76,6 +76,12 @@ class FakeServer:
         self.requests.clear()
         self.latency, self.in_flight_max, self.waves = 0.0, 0, []
 
+    def restart(self) -> None:
+        """Leave those who are connected, and begin anew."""
+        asyncio.run_coroutine_threadsafe(self._leave(), self._loop).result()
+        self.connections = 0
+        self.reset()
+
     async def hold(self) -> None:
         """Hold a request back until ``release`` or the last of its round, at most 20 seconds."""
         self._held.append(asyncio.Event())
@@ -122,13 +128,13 @@ class FakeServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._server.close)
+        asyncio.run_coroutine_threadsafe(self._leave(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    async def _stop(self) -> None:
-        self._server.close()
+    async def _leave(self) -> None:
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)

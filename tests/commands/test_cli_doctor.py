@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -48,12 +48,11 @@ def _empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+def server(named_server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
     """Return a running provider, which the environment names."""
-    with FakeOpenAI(key="sk-right") as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-right")
-        yield running
+    named_server.key = "sk-right"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-right")
+    return named_server
 
 
 @pytest.fixture

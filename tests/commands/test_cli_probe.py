@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,11 @@ from tests.unit.conftest import Call
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeOpenAI]:
+def server(named_server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeOpenAI:
     """Return a running provider, which the environment names, from an empty folder."""
-    with FakeOpenAI(answer=careful, key="sk-fake") as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
-        monkeypatch.chdir(tmp_path)
-        yield running
+    named_server.answer, named_server.key = careful, "sk-fake"
+    monkeypatch.chdir(tmp_path)
+    return named_server
 
 
 @pytest.fixture

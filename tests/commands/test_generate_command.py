@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +28,15 @@ OUT = Path("golden.jsonl")
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
-    """Run a provider that the environment names, in a folder with twelve documents."""
+def server(named_server: FakeOpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
+    """Return a provider that the environment names, in a folder with twelve documents."""
     monkeypatch.chdir(tmp_path)
     for variable in ("ANTHROPIC_API_KEY", "RAGMETRICS_CACHE_DIR"):
         monkeypatch.delenv(variable, raising=False)
     for number, name in enumerate(NAMES):
         text = f"# {name}\n\nThe ferry of {name} left at {number} past nine in {1901 + number}. It carried sheep.\n"
         document(f"{name}.md", text)
-    with FakeOpenAI() as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
-        yield running
+    return named_server
 
 
 @pytest.fixture

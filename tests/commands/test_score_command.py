@@ -62,20 +62,11 @@ def many(count: int) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def server() -> Iterator[FakeOpenAI]:
-    """Start a judge that answers sensibly."""
-    with FakeOpenAI() as server:
-        yield server
-
-
-@pytest.fixture
 def call(tmp_path: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> Call:
     """Call the command in a fresh folder with the server as judge; return its status and what it wrote."""
     monkeypatch.chdir(tmp_path)
     for variable in ("JUDGE", "EMBEDDER", "CACHE", "CACHE_DIR", "CONCURRENCY"):
         monkeypatch.delenv(f"RAGMETRICS_{variable}", raising=False)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
-    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     log()
     return lambda *args, command="score": ragmetrics(command, *args)
 

@@ -14,13 +14,6 @@ from tests.metrics.fake_session import outside_sessions
 
 
 @pytest.fixture
-def server() -> Iterator[FakeOpenAI]:
-    """Run a server that speaks the OpenAI API."""
-    with FakeOpenAI() as running:
-        yield running
-
-
-@pytest.fixture
 def openai_judge(server: FakeOpenAI) -> Iterator[OpenAIJudge]:
     """Return a judge that asks the server through the SDK."""
     judge = OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake", retries=1)

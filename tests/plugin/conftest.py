@@ -82,12 +82,9 @@ def no_provider(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def server(no_provider: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+def server(no_provider: None, named_server: FakeOpenAI) -> FakeOpenAI:
     """Return a running provider, which the environment names to every run inside the test."""
-    with FakeOpenAI() as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
-        yield running
+    return named_server
 
 
 @dataclass(frozen=True)

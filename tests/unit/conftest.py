@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -27,8 +27,6 @@ def ragmetrics(capsys: pytest.CaptureFixture[str]) -> Call:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
-    """Run a server that the environment leads to."""
-    with FakeOpenAI() as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
-        yield running
+def server(named_server: FakeOpenAI) -> FakeOpenAI:
+    """Return a running server that the environment names."""
+    return named_server

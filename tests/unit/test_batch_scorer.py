@@ -57,20 +57,17 @@ def test_an_empty_batch_has_the_same_types() -> None:
     assert score(frame.head(0)).dtypes.to_dict() == score(frame).dtypes.to_dict()
 
 
-def test_batches_have_one_cache_and_raise_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_have_one_cache_and_raise_nothing(tmp_path: Path, server: FakeOpenAI) -> None:
     """Another process asks for nothing that one of them asked for; a refused key is the reason of all rows."""
     batch = pa.Table.from_pylist(ROWS[:2])
-    with FakeOpenAI() as server:
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        first, second = (scorer(["faithfulness"], judge="openai:fake", cache_dir=tmp_path) for _ in range(2))
-        assert first(batch) != batch
-        asked = server.calls
-        assert second(batch)["faithfulness_judge"].to_pylist() == ["openai:fake"] * 2
-        assert server.calls == asked > 0
-        server.answer = lambda _: failing(401, code="invalid_api_key")
-        reasons = scorer(["faithfulness"], judge="openai:other")(batch)["faithfulness_unscored"].to_pylist()
-        assert all("the key was refused" in reason for reason in reasons)
+    first, second = (scorer(["faithfulness"], judge="openai:fake", cache_dir=tmp_path) for _ in range(2))
+    assert first(batch) != batch
+    asked = server.calls
+    assert second(batch)["faithfulness_judge"].to_pylist() == ["openai:fake"] * 2
+    assert server.calls == asked > 0
+    server.answer = lambda _: failing(401, code="invalid_api_key")
+    reasons = scorer(["faithfulness"], judge="openai:other")(batch)["faithfulness_unscored"].to_pylist()
+    assert all("the key was refused" in reason for reason in reasons)
 
 
 def test_what_is_no_batch_is_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,20 +19,6 @@ from pytest_ragmetrics.judges.transports.values import Limiter, Providers, Repai
 from tests import asking, fake_openai
 from tests.fake_answers import embed
 from tests.fake_openai import FakeOpenAI
-
-
-@pytest.fixture(scope="module")
-def _running() -> Iterator[FakeOpenAI]:
-    """Run one server for all tests."""
-    with FakeOpenAI(dimensions=8) as running:
-        yield running
-
-
-@pytest.fixture
-def server(_running: FakeOpenAI) -> FakeOpenAI:
-    """Return a running server as it begins."""
-    _running.reset()
-    return _running
 
 
 def vectors_answer(*embeddings: object, **more: object) -> fake_openai.Reply:
@@ -64,7 +50,7 @@ def test_vectors_come_in_the_order_of_the_texts(server: FakeOpenAI) -> None:
     texts = ["one", "two", "one"]
     for use in (lambda batched: batched.aembed(texts), lambda batched: batched.embedder.aembed(texts)):
         vectors = asked(server, use)
-        assert np.allclose(vectors, [embed(text, 8) for text in texts], atol=1e-6)
+        assert np.allclose(vectors, [embed(text, 64) for text in texts], atol=1e-6)
         assert vectors.dtype == np.float32
     assert [request.path for request in server.requests] == ["/v1/embeddings"] * 2
     for request in server.requests:
@@ -92,7 +78,7 @@ def test_concurrent_calls_share_one_request(server: FakeOpenAI) -> None:
     results = asked(server, use, dimensions=256)
     assert [len(request.body["input"]) for request in server.requests] == [21, 1]
     assert server.requests[0].body["dimensions"] == 256
-    assert np.allclose(results[7], [embed("text 7", 8), embed("shared", 8)], atol=1e-6)
+    assert np.allclose(results[7], [embed("text 7", 64), embed("shared", 64)], atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +95,7 @@ def test_requests_keep_to_the_limits_of_the_server(server: FakeOpenAI, texts: li
         server.requests.clear()
         vectors = asked(server, use)
         assert sorted(len(request.body["input"]) for request in server.requests) == sizes
-        assert np.allclose(vectors[-1], embed(texts[-1], 8), atol=1e-6)
+        assert np.allclose(vectors[-1], embed(texts[-1], 64), atol=1e-6)
 
 
 def test_a_server_without_base64_is_asked_for_numbers(server: FakeOpenAI) -> None:
@@ -121,7 +107,7 @@ def test_a_server_without_base64_is_asked_for_numbers(server: FakeOpenAI) -> Non
 
     vectors = asked(server, use)
     assert [request.body["encoding_format"] for request in server.requests] == ["base64", "float", "float"]
-    assert np.allclose(vectors[1], [embed("two", 8)], atol=1e-6)
+    assert np.allclose(vectors[1], [embed("two", 64)], atol=1e-6)
 
 
 def test_a_rejection_is_an_error(server: FakeOpenAI) -> None:
@@ -134,7 +120,7 @@ def test_a_rejection_is_an_error(server: FakeOpenAI) -> None:
 
 def test_texts_and_rows_are_put_right(server: FakeOpenAI) -> None:
     """Texts that the server would refuse are replaced; rows go by their index, and may be plain numbers."""
-    assert asked(server, lambda embedder: embedder.aembed(["", "\ud800", "two"])).shape == (3, 8)
+    assert asked(server, lambda embedder: embedder.aembed(["", "\ud800", "two"])).shape == (3, 64)
     assert server.requests[0].body["input"] == [" ", "?", "two"]
     rows = [{"index": 1, "embedding": [0.0, 2.0]}, {"index": 0, "embedding": [1.0, 0.0]}]
     server.script(vectors_answer(data=rows))
@@ -149,7 +135,7 @@ def test_a_rate_limit_is_waited_for_and_reported(server: FakeOpenAI) -> None:
     async def use(embedder: Batched) -> Any:
         return (await limiter.send(embedder.embedder.request(["one"]))).vectors
 
-    assert asked(server, use).shape == (1, 8)
+    assert asked(server, use).shape == (1, 64)
     assert (limiter.sent, limiter.width) == (2, 4)
 
 
