@@ -29,8 +29,8 @@ def openai_embedder(server: FakeOpenAI) -> Iterator[OpenAIEmbedder]:
     loop.run(embedder.aclose())
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(scope="package", autouse=True)
+def _alone() -> Iterator[None]:
     """Score outside of the session that runs these tests."""
-    with outside_sessions(monkeypatch):
+    with pytest.MonkeyPatch.context() as patch, outside_sessions(patch):
         yield

@@ -9,7 +9,6 @@ import pytest
 import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
-from rouge_score import rouge_scorer
 
 from pytest_ragmetrics import RagMetricsError, UnscoredError
 from pytest_ragmetrics import metrics as m
@@ -123,6 +122,8 @@ def test_bleu_and_chrf_are_those_of_sacrebleu(response: str, reference: str) -> 
 )
 def test_rouge_is_that_of_rouge_score_for_english(response: str, reference: str, kind: Any, stem: bool) -> None:
     """For letters from a to z the words are the same, stemmed or not."""
+    from rouge_score import rouge_scorer
+
     peer = rouge_scorer.RougeScorer([kind], use_stemmer=stem).score(reference, response)[kind]
     for mode in ("fmeasure", "precision", "recall"):
         metric = m.RougeScore(rouge_type=kind, mode=mode, use_stemmer=stem)

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import mannwhitneyu
-from statsmodels.stats.inter_rater import cohens_kappa
 
 from pytest_ragmetrics.stats.agreement import agreement, auroc
 from pytest_ragmetrics.stats.intervals import rate_interval, t_quantile, wilson_ends
@@ -39,6 +38,8 @@ def test_figures_are_those_of_a_table_by_hand() -> None:
 @given(st.tuples(*[st.integers(1, 60)] * 4))
 def test_kappa_is_that_of_statsmodels(counts: tuple[int, int, int, int]) -> None:
     """Cohen's kappa of any table is what statsmodels computes."""
+    from statsmodels.stats.inter_rater import cohens_kappa
+
     passed_good, failed_good, failed_bad, passed_bad = counts
     expected = cohens_kappa([[passed_good, failed_good], [passed_bad, failed_bad]], return_results=False)
     found = agreement(*rows_of(*counts)).kappa
@@ -52,7 +53,7 @@ def test_auroc_is_that_of_the_rank_sum(rows: list[tuple[int, bool]]) -> None:
     rows = [*rows, (3, True), (3, False)]
     good = [score for score, flag in rows if flag]
     bad = [score for score, flag in rows if not flag]
-    expected = mannwhitneyu(good, bad, method="asymptotic").statistic / (len(good) * len(bad))
+    expected = scipy.stats.mannwhitneyu(good, bad, method="asymptotic").statistic / (len(good) * len(bad))
     found = auroc([score / 6 for score, _ in rows], [flag for _, flag in rows])
     assert found.estimate == pytest.approx(float(expected))
     assert 0.0 <= found.low <= found.estimate <= found.high <= 1.0

@@ -8,9 +8,9 @@ from random import Random
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from pytest_ragmetrics.stats.paired import flip_p, mcnemar_p, paired_difference, paired_t_p
 
@@ -28,7 +28,7 @@ def some_pairs(n: int, *, shift: float = 0.05, seed: int = 3) -> tuple[list[floa
 def test_the_paired_t_test_is_that_of_scipy(n: int) -> None:
     """With its interval, which excludes zero just when the p-value is below what the confidence leaves."""
     before, after = some_pairs(n)
-    expected = stats.ttest_rel(after, before)
+    expected = scipy.stats.ttest_rel(after, before)
     found = paired_difference(before, after, confidence=0.9, bounds=None)
     interval = expected.confidence_interval(0.9)
     assert found.t_p == pytest.approx(expected.pvalue, abs=1e-9)
@@ -47,14 +47,14 @@ def test_flips_of_few_signs_are_exact(n: int) -> None:
     expected = np.mean([abs((differences * sign).sum()) >= abs(differences.sum()) - 1e-12 for sign in signs])
     assert flip_p(differences.tolist()) == pytest.approx(expected, abs=1e-12)
     if n > 1:
-        exact = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf)
+        exact = scipy.stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf)
         assert flip_p(differences.tolist()) == pytest.approx(exact.pvalue, abs=1e-9)
 
 
 def test_flips_of_many_signs_are_drawn() -> None:
     """Close to the exact probability, the same for a seed, and never zero."""
     differences = [0.04, -0.03, 0.1, 0.02, -0.06, 0.05, 0.08, -0.01, 0.07, 0.03] * 2
-    whole = stats.permutation_test(
+    whole = scipy.stats.permutation_test(
         (np.array(differences),), np.sum, permutation_type="samples", n_resamples=20_000, rng=np.random.default_rng(1)
     )
     assert flip_p(differences) == pytest.approx(whole.pvalue, abs=0.01)
@@ -74,7 +74,7 @@ def test_signs_of_a_cluster_are_flipped_together() -> None:
 @pytest.mark.parametrize(("gained", "lost"), [(0, 0), (0, 1), (3, 3), (1, 9), (12, 4), (40, 80), (2000, 2100)])
 def test_mcnemar_s_test_is_the_exact_binomial_one(gained: int, lost: int) -> None:
     """Of the rows that changed each is gained or lost with a probability of one half (McNemar, 1947)."""
-    expected = stats.binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
+    expected = scipy.stats.binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
     assert mcnemar_p(gained, lost) == pytest.approx(expected, abs=1e-9)
 
 

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from pytest_ragmetrics.stats import bounded
 from pytest_ragmetrics.stats.intervals import (
@@ -38,9 +36,9 @@ DEGREES = (0.3, 1.0, 4.7, 99.0, 101.0, 1e7)
 def test_student_s_t_is_that_of_scipy(df: float) -> None:
     """Quantiles to nine digits, tails on both sides and at the ends of the line, for any degrees of freedom."""
     for probability in (1e-6, 0.025, 0.5, 0.6, 0.975, 0.9995):
-        assert t_quantile(probability, df) == pytest.approx(stats.t.ppf(probability, df), rel=1e-9, abs=1e-9)
+        assert t_quantile(probability, df) == pytest.approx(scipy.stats.t.ppf(probability, df), rel=1e-9, abs=1e-9)
     for value in (-1e4, -2.0, 0.0, 0.1, 1.0, 30.0, math.inf, -math.inf):
-        assert t_tail(value, df) == pytest.approx(stats.t.sf(value, df), rel=1e-9, abs=1e-15)
+        assert t_tail(value, df) == pytest.approx(scipy.stats.t.sf(value, df), rel=1e-9, abs=1e-15)
 
 
 def test_a_tail_close_to_the_median_keeps_its_digits() -> None:
@@ -59,7 +57,7 @@ def test_the_t_interval_is_that_of_scipy(n: int, confidence: float) -> None:
     """Independent scores have the interval of every textbook."""
     scores = some_scores(n)
     found = mean_interval(scores, confidence=confidence, bounds=None)
-    expected = stats.t.interval(confidence, n - 1, loc=np.mean(scores), scale=stats.sem(scores))
+    expected = scipy.stats.t.interval(confidence, n - 1, loc=np.mean(scores), scale=scipy.stats.sem(scores))
     assert (found.low, found.high) == pytest.approx(expected, abs=1e-9)
     assert found.estimate == pytest.approx(np.mean(scores))
     assert (found.n, found.confidence) == (n, confidence)
@@ -69,6 +67,8 @@ def test_the_t_interval_is_that_of_scipy(n: int, confidence: float) -> None:
 @pytest.mark.parametrize(("passed", "n"), [(0, 10), (1, 10), (7, 10), (10, 10), (180, 200), (1, 1)])
 def test_the_rate_interval_is_wilson_s(passed: int, n: int) -> None:
     """That of statsmodels; binary scores have the same."""
+    from statsmodels.stats.proportion import proportion_confint
+
     flags = [True] * passed + [False] * (n - passed)
     found = rate_interval(flags)
     assert (found.low, found.high) == pytest.approx(proportion_confint(passed, n, method="wilson"), abs=1e-9)
@@ -81,8 +81,8 @@ def test_the_interval_of_a_mean_of_zeros_and_ones_is_exact(passed: int, n: int, 
     """That of Clopper and Pearson."""
     found = mean_interval([1.0] * passed + [0.0] * (n - passed), confidence=confidence)
     tail = (1 - confidence) / 2
-    low = stats.beta.ppf(tail, passed, n - passed + 1) if passed else 0.0
-    high = stats.beta.ppf(1 - tail, passed + 1, n - passed) if passed < n else 1.0
+    low = scipy.stats.beta.ppf(tail, passed, n - passed + 1) if passed else 0.0
+    high = scipy.stats.beta.ppf(1 - tail, passed + 1, n - passed) if passed < n else 1.0
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-8)
 
 
@@ -131,14 +131,16 @@ def test_many_different_scores_are_parted_between_steps(monkeypatch: pytest.Monk
 
 def test_clustered_errors_are_those_of_statsmodels() -> None:
     """With clusters of one size CR2 is the sandwich of statsmodels with its correction for few clusters."""
+    from statsmodels.regression.linear_model import OLS
+
     scores, clusters = some_scores(60), np.repeat(np.arange(12), 5)
-    fit = sm.OLS(scores, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": clusters})
+    fit = OLS(scores, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": clusters})
     # statsmodels also corrects for the number of coefficients, which is n - 1 over n - 1 for a mean alone.
     found = mean_error(scores, clusters.tolist())
     assert (found.mean, found.error) == pytest.approx((fit.params[0], fit.bse[0]), abs=1e-9)
     assert found.df == pytest.approx(11)
     interval = mean_interval(scores, clusters=clusters.tolist(), bounds=None)
-    half = stats.t.ppf(0.975, 11) * fit.bse[0]
+    half = scipy.stats.t.ppf(0.975, 11) * fit.bse[0]
     assert (interval.low, interval.high) == pytest.approx((fit.params[0] - half, fit.params[0] + half), abs=1e-9)
 
 
@@ -303,6 +305,6 @@ def test_intervals_of_rates_contain_the_truth_as_often_as_they_say(n: int) -> No
     low, high = (np.array([getattr(interval, end) for interval in intervals]) for end in ("low", "high"))
     truths = np.linspace(0.5, 0.98, 481)
     inside = (low[None, :] <= truths[:, None]) & (truths[:, None] <= high[None, :])
-    shares = (stats.binom.pmf(np.arange(n + 1)[None, :], n, truths[:, None]) * inside).sum(1)
+    shares = (scipy.stats.binom.pmf(np.arange(n + 1)[None, :], n, truths[:, None]) * inside).sum(1)
     assert 0.94 <= shares.mean() <= 0.96
     assert shares.min() >= 0.83

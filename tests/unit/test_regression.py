@@ -7,8 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
-from statsmodels.stats.multitest import multipletests
+import scipy
 
 from pytest_ragmetrics.stats.drop import adjusted_p, drop_p, smallest_drop
 
@@ -33,13 +32,13 @@ def test_rows_that_pass_or_fail_are_tested_by_mcnemar_s_test(lost: int, gained: 
     """One-sided and exact, as scipy has it; rows that do not change say nothing."""
     assert drop_p(changes(lost, gained)) == pytest.approx(p, abs=1e-6)
     if lost:
-        exact = stats.binomtest(lost, lost + gained, alternative="greater").pvalue
+        exact = scipy.stats.binomtest(lost, lost + gained, alternative="greater").pvalue
         assert drop_p(changes(lost, gained)) == pytest.approx(exact, abs=1e-12)
 
 
 def test_thousands_of_changes_are_tested_as_well() -> None:
     """Where whole numbers would take long."""
-    exact = stats.binomtest(1_100, 2_100, alternative="greater").pvalue
+    exact = scipy.stats.binomtest(1_100, 2_100, alternative="greater").pvalue
     assert drop_p(changes(1_100, 1_000)) == pytest.approx(exact, rel=1e-9)
 
 
@@ -64,7 +63,7 @@ def test_graded_scores_are_tested_by_flips_of_their_signs(differences: list[floa
 def test_flips_of_many_rows_are_drawn() -> None:
     """Close to the exact probability, and the same in every run."""
     differences = [0.04, -0.03, -0.1, 0.02, -0.06, -0.05, 0.08, -0.01, -0.07, 0.03] * 2
-    whole = stats.permutation_test(
+    whole = scipy.stats.permutation_test(
         (np.array(differences),),
         np.sum,
         permutation_type="samples",
@@ -93,6 +92,8 @@ def test_the_signs_of_a_cluster_are_flipped_together() -> None:
 )
 def test_several_metrics_share_the_error(p: list[float], changed: list[int], adjusted: list[float]) -> None:
     """By Holm's method among those that changed enough to raise an alarm."""
+    from statsmodels.stats.multitest import multipletests
+
     names = [str(number) for number in range(len(p))]
     found = adjusted_p(dict(zip(names, p, strict=True)), dict(zip(names, changed, strict=True)))
     assert [found[name] for name in names] == pytest.approx(adjusted)
@@ -123,7 +124,8 @@ def test_the_smallest_drop_of_graded_scores_is_that_of_a_t_test() -> None:
     random = np.random.default_rng(1)
     differences = random.normal(0, 0.2, 60).tolist()
     error = np.std(differences, ddof=1) / math.sqrt(60)
-    assert smallest_drop(differences) == pytest.approx((stats.t.ppf(0.95, 59) + stats.norm.ppf(0.8)) * error)
+    power = scipy.stats.t.ppf(0.95, 59) + scipy.stats.norm.ppf(0.8)
+    assert smallest_drop(differences) == pytest.approx(power * error)
     assert smallest_drop([0.1, -0.2], clusters="aa") is None
     assert smallest_drop([0.0] * 4) is None
 
