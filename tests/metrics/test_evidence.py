@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import pytest
 
 from pytest_ragmetrics.metrics import ContextRecall, FactualCorrectness, Faithfulness, NoiseSensitivity
@@ -228,12 +226,16 @@ def test_other_sentences_than_those_that_support_a_claim_are_noticed(language: s
     assert not any(check.shares_hardly_a_word(claim, [sentence for sentence, _ in pairs]) for _, claim in pairs)
 
 
-@pytest.mark.parametrize(("answered", "found"), [*permutations(("en", "de", "es", "fr", "ru", "ja", "ar", "zh"), 2)])
-def test_claims_in_another_language_are_not_compared(answered: str, found: str) -> None:
+SPOKEN = ("en", "de", "es", "fr", "ru", "ja", "ar", "zh")
+
+
+@pytest.mark.parametrize("found", SPOKEN)
+def test_claims_in_another_language_are_not_compared(found: str) -> None:
     """An answer in the language of the user says what contexts in another one say without a word of them."""
     check = EvidenceCheck([sentence for sentence, _ in DOCUMENTS[found]])
-    pairs = zip(DOCUMENTS[answered], DOCUMENTS[found], strict=True)
-    assert not any(check.shares_hardly_a_word(claim, [sentence]) for (_, claim), (sentence, _) in pairs)
+    for answered in SPOKEN:
+        pairs = zip(DOCUMENTS[answered], DOCUMENTS[found], strict=True)
+        assert not any(check.shares_hardly_a_word(claim, [sentence]) for (_, claim), (sentence, _) in pairs), answered
 
 
 #: Two sentences and one with a number, and what is claimed because of the first two.
