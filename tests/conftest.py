@@ -101,8 +101,9 @@ def lasting_modules() -> None:
             "plugin.rows.dataset_tests",
             "plugin.rows.drawn",
             "plugin.gates.plugin",
+            "plugin.carried",
         ),
-        *("report.files", "report.markdown", "stats.means"),
+        *("report.files", "report.markdown", "runs.wording.repeats", "stats.means"),
         *("judges.local", "judges.embedders.local", "judges.embedders.openai", "judges.batches.queue"),
     )
     for module in (*third_party, "rapidfuzz.process", *(f"pytest_ragmetrics.{name}" for name in own)):

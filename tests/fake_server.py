@@ -77,8 +77,9 @@ class FakeServer:
         self.latency, self.in_flight_max, self.waves = 0.0, 0, []
 
     def restart(self) -> None:
-        """Leave those who are connected, and begin anew."""
-        asyncio.run_coroutine_threadsafe(self._leave(), self._loop).result()
+        """Begin anew at another port, where nobody asks who is left from before."""
+        for step in (self._stop, self._start):
+            asyncio.run_coroutine_threadsafe(step(), self._loop).result()
         self.connections = 0
         self.reset()
 
@@ -121,20 +122,23 @@ class FakeServer:
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
-        self._server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        self.port: int = self._server.sockets[0].getsockname()[1]
+        self._loop.run_until_complete(self._start())
         self._thread = threading.Thread(target=self._loop.run_forever, name="fake-server", daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._server.close)
-        asyncio.run_coroutine_threadsafe(self._leave(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    async def _leave(self) -> None:
+    async def _start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port: int = self._server.sockets[0].getsockname()[1]
+
+    async def _stop(self) -> None:
+        self._server.close()
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
