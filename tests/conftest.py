@@ -26,6 +26,9 @@ settings.register_profile("any speed", deadline=None, max_examples=40, suppress_
 settings.register_profile("few", settings.get_profile("any speed"), max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "any speed"))
 
+#: What the names of variables begin with that this package, or what judges it, reads.
+_MEANT_ELSEWHERE = ("ANTHROPIC_", "CI_", "GITHUB_", "GITLAB_", "OPENAI_", "RAGMETRICS_")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep what hypothesis reads out of Unicode and this package in pytest's cache; heed interrupts."""
@@ -47,11 +50,11 @@ def pytest_collection() -> Generator[None, object, object]:
     Rewritten modules of tests are kept, as those of the package are: rewriting them takes 2 s.
     """
     gc.disable()
-    keeps, sys.dont_write_bytecode = not sys.dont_write_bytecode, False
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, False
     try:
         return (yield)
     finally:
-        sys.dont_write_bytecode = not keeps
+        sys.dont_write_bytecode = before
         gc.freeze()
         gc.set_threshold(10_000)
         gc.enable()
@@ -67,7 +70,8 @@ def pytest_sessionfinish() -> None:
 def _no_uninvited_plugins() -> Iterator[None]:
     """Have runs of pytest inside a test load the plugins they name and no others: those are slow, and warn.
 
-    What they print does not depend on whether this run is one of CI, where pytest cuts nothing short.
+    What they print does not depend on whether this run is one of CI, where pytest cuts nothing short, nor on the
+    providers and proxies that this machine is set up for.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
@@ -77,6 +81,9 @@ def _no_uninvited_plugins() -> Iterator[None]:
         # Measured are the workers: all processes that tests start take half as long again, for 1 % of coverage.
         for variable in ("CI", "BUILD_NUMBER", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COVERAGE_PROCESS_CONFIG"):
             patch.delenv(variable, raising=False)
+        for variable in list(os.environ):
+            if variable.startswith(_MEANT_ELSEWHERE) or variable.lower().endswith("_proxy"):
+                patch.delenv(variable)
         yield
 
 

@@ -236,7 +236,6 @@ def test_a_row_of_another_request_is_unsound(call: Call, folder: Path, tmp_path:
 
 def test_the_folder_is_found_from_below(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Like git, the command works anywhere in the project; the environment decides before that."""
-    monkeypatch.delenv("RAGMETRICS_CACHE_DIR", raising=False)
     project = folder.parent / "project"
     (project / ".ragmetrics").mkdir(parents=True)
     (project / "tests" / "deep").mkdir(parents=True)

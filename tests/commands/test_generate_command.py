@@ -31,8 +31,6 @@ OUT = Path("golden.jsonl")
 def server(named_server: FakeOpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
     """Return a provider that the environment names, in a folder with twelve documents."""
     monkeypatch.chdir(tmp_path)
-    for variable in ("ANTHROPIC_API_KEY", "RAGMETRICS_CACHE_DIR"):
-        monkeypatch.delenv(variable, raising=False)
     for number, name in enumerate(NAMES):
         text = f"# {name}\n\nThe ferry of {name} left at {number} past nine in {1901 + number}. It carried sheep.\n"
         document(f"{name}.md", text)

@@ -65,8 +65,6 @@ def many(count: int) -> list[dict[str, Any]]:
 def call(tmp_path: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> Call:
     """Call the command in a fresh folder with the server as judge; return its status and what it wrote."""
     monkeypatch.chdir(tmp_path)
-    for variable in ("JUDGE", "EMBEDDER", "CACHE", "CACHE_DIR", "CONCURRENCY"):
-        monkeypatch.delenv(f"RAGMETRICS_{variable}", raising=False)
     log()
     return lambda *args, command="score": ragmetrics(command, *args)
 

@@ -1,17 +1,8 @@
-"""A clean environment for every judge."""
+"""Both HTTP clients for judges."""
 
 from __future__ import annotations
 
 import pytest
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide whatever providers and proxies this machine is set up for."""
-    hidden = [f"{provider}_{part}" for provider in ("OPENAI", "ANTHROPIC") for part in ("API_KEY", "BASE_URL")]
-    proxies = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-    for name in [*hidden, *proxies, *map(str.upper, proxies)]:
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(params=["aiohttp", "httpx"])

@@ -32,5 +32,5 @@ def openai_embedder(server: FakeOpenAI) -> Iterator[OpenAIEmbedder]:
 @pytest.fixture(scope="package", autouse=True)
 def _alone() -> Iterator[None]:
     """Score outside of the session that runs these tests."""
-    with pytest.MonkeyPatch.context() as patch, outside_sessions(patch):
+    with outside_sessions():
         yield

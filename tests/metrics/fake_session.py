@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pytest_ragmetrics.core import running
 from pytest_ragmetrics.core.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.judges import context
@@ -81,10 +79,8 @@ class FakeSession:
 
 
 @contextmanager
-def outside_sessions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Score as a script does, without the session that runs these tests and without keys in the environment."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
+def outside_sessions() -> Iterator[None]:
+    """Score as a script does, without the session that runs these tests."""
     around = []
     while (session := context.current().session) is not None:
         running.leave(session)

@@ -30,12 +30,6 @@ TRUE = 'It says "open the valve slowly".'
 FALSE = 'It says "the pump needs nine minutes to fill".'
 TEXTS = f"SOURCE = {SOURCE!r}\nTRUE = {TRUE!r}\nFALSE = {FALSE!r}"
 
-_SETTINGS = ("JUDGE", "EMBEDDER", "CACHE", "CACHE_DIR", "CACHE_URL", "CACHE_URL_MODE", "CACHE_SECRET", "CONCURRENCY")
-_PROVIDERS = (
-    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
-    *(f"RAGMETRICS_{setting}" for setting in _SETTINGS),
-)
-
 
 @pytest.fixture(scope="session", autouse=True)
 def _lasting(lasting_modules: None) -> None:
@@ -75,14 +69,7 @@ def scored(pytester: pytest.Pytester) -> Callable[[], dict[str, dict[str, Any]]]
 
 
 @pytest.fixture
-def no_provider(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide whatever providers this machine is set up for."""
-    for variable in _PROVIDERS:
-        monkeypatch.delenv(variable, raising=False)
-
-
-@pytest.fixture
-def server(no_provider: None, named_server: FakeOpenAI) -> FakeOpenAI:
+def server(named_server: FakeOpenAI) -> FakeOpenAI:
     """Return a running provider, which the environment names to every run inside the test."""
     return named_server
 
@@ -136,7 +123,11 @@ def run_once(tmp_path_factory: pytest.TempPathFactory) -> RunOnce:
             file = folder / f"{name}.py"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(dedent(text), "utf-8")
-        environment = {name: value for name, value in os.environ.items() if name not in _PROVIDERS}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("OPENAI_", "ANTHROPIC_", "RAGMETRICS_"))
+        }
         environment |= {"PY_COLORS": "0", "HOME": str(folder), **(env or {})}
         if provider is not None:
             environment |= {"OPENAI_BASE_URL": provider.base_url, "OPENAI_API_KEY": "sk-fake"}

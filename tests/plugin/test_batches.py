@@ -48,7 +48,7 @@ OTHERS = """
 
 
 @pytest.fixture
-def server(no_provider: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBatches]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBatches]:
     """Return a running provider, which the environment names to every run inside the test."""
     with FakeBatches() as running:
         running.name_in(monkeypatch)

@@ -37,7 +37,7 @@ def test_the_judge(rag_judge):
 
 
 @pytest.fixture(autouse=True)
-def labels(pytester: pytest.Pytester, no_provider: None) -> None:
+def labels(pytester: pytest.Pytester) -> None:
     """Write labelled answers beside the suite; people see one of them otherwise than the judge."""
     rows = [
         {"id": f"q{index}", "response": text, "contexts": [MANUAL], "label": label}

@@ -31,7 +31,7 @@ def workflow() -> dict[str, Any]:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, no_provider: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a project as the README of the example takes it for granted, and a page for the summary."""
     answers = pytester.path / "tests" / "rag" / "answers"
     shutil.copytree(

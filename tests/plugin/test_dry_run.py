@@ -143,7 +143,6 @@ def test_what_is_forecast_is_what_is_asked(run: RunPytest, server: FakeOpenAI) -
     assert server.calls == calls == 4
 
 
-@pytest.mark.usefixtures("no_provider")
 def test_no_key_is_needed(run: RunPytest) -> None:
     """An explicit model has a price whether or not it can be asked; without any judge the price is unknown.
 

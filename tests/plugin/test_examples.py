@@ -58,7 +58,7 @@ def test_every_example_is_known() -> None:
 
 
 @pytest.mark.parametrize("example", sorted(OUTCOMES), indirect=True)
-def test_the_command_of_the_readme_passes(pytester: pytest.Pytester, example: Path, no_provider: None) -> None:
+def test_the_command_of_the_readme_passes(pytester: pytest.Pytester, example: Path) -> None:
     """The first command of its README runs the example without a provider; nothing is left in its folder."""
     before = set(example.rglob("*"))
     readme = (example / "README.md").read_text("utf-8")
@@ -92,7 +92,7 @@ def test_the_cassette_can_be_recorded_anew(
 
 
 @pytest.mark.parametrize("example", ["golden_set"], indirect=True)
-def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, example: Path, no_provider: None) -> None:
+def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, example: Path) -> None:
     """The committed baseline is that of the committed application, and can be written anew in its place."""
     baseline = example / "baseline.json"
 
@@ -129,7 +129,7 @@ def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, examp
     ],
 )
 def test_the_golden_set_shows_what_a_change_does(
-    pytester: pytest.Pytester, example: Path, no_provider: None, before: str, after: str, outcomes: object, said: str
+    pytester: pytest.Pytester, example: Path, before: str, after: str, outcomes: object, said: str
 ) -> None:
     """The changes that its README invites to have the effects that it promises."""
     application = (example / "conftest.py").read_text("utf-8")

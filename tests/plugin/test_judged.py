@@ -61,7 +61,7 @@ def test_a_second_run_asks_nothing(run: RunPytest, server: FakeOpenAI, scored: S
     assert server.calls == 4
 
 
-def test_the_heuristic_is_called_by_its_name_everywhere(run: RunPytest, no_provider: None, scored: Scored) -> None:
+def test_the_heuristic_is_called_by_its_name_everywhere(run: RunPytest, scored: Scored) -> None:
     """The local judge is marked as a heuristic in header, results and summary, and needs no provider."""
     result = run("--rag-judge=local", "--rag-embedder=local", "--rag-json=out.json", test_suite=SUITE)
     result.assert_outcomes(passed=2)
@@ -70,7 +70,7 @@ def test_the_heuristic_is_called_by_its_name_everywhere(run: RunPytest, no_provi
     assert [record["judge"] for row in scored().values() for record in row["records"]] == ["local (heuristic)"] * 2
 
 
-def test_without_a_judge_the_ways_on_are_named(run: RunPytest, no_provider: None) -> None:
+def test_without_a_judge_the_ways_on_are_named(run: RunPytest) -> None:
     """A judged test or fixture fails and says what to do; tests that need no judge run.
 
     A fixture shows what is missing alone, not under the code that looked for it.
@@ -135,7 +135,7 @@ def test_a_marker_names_the_judge_of_a_test(run: RunPytest, server: FakeOpenAI, 
     assert judges == ["openai:of-the-class", "local (heuristic)", "openai:of-the-run"]
 
 
-def test_hooks_make_judge_and_embedder(run: RunPytest, no_provider: None) -> None:
+def test_hooks_make_judge_and_embedder(run: RunPytest) -> None:
     """A conftest may make the judge and the embedder of any spec, and leaves others to the plugin.
 
     A name that no hook makes anything of fails the test that needs the judge.

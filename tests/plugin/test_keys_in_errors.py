@@ -93,7 +93,7 @@ def shown_in(text: str) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def _own_key(no_provider: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the environment name the last key."""
     monkeypatch.setenv("OPENAI_API_KEY", KEYS[-1])
 

@@ -15,7 +15,7 @@ from tests.fake_batches import FakeBatches
 EXAMPLE = Path(__file__).parents[2] / "conftest_examples" / "nightly"
 
 
-def test_both_jobs(pytester: pytest.Pytester, no_provider: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_jobs(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """One posts, the other reads, posts what follows, reads that, and then finds all of it in the cache."""
     shutil.copytree(EXAMPLE, pytester.path / "tests" / "nightly", ignore=shutil.ignore_patterns("__pycache__", ".*"))
     pytester.makeini("[pytest]\n")

@@ -143,7 +143,7 @@ def test_a_dry_run_asks_nothing(own: RunPytest, server: FakeOpenAI) -> None:
     result.stdout.fnmatch_lines(["answered *"])
 
 
-def test_a_name_may_be_taken_over(own: RunPytest, no_provider: None) -> None:
+def test_a_name_may_be_taken_over(own: RunPytest) -> None:
     """A metric of one's own may stand for one of the package, under all of its names."""
     own(
         conftest="""
@@ -165,7 +165,7 @@ def test_a_name_may_be_taken_over(own: RunPytest, no_provider: None) -> None:
     ).assert_outcomes(passed=1)
 
 
-def test_folders_may_register_their_own(own: RunPytest, pytester: pytest.Pytester, no_provider: None) -> None:
+def test_folders_may_register_their_own(own: RunPytest, pytester: pytest.Pytester) -> None:
     """A conftest.py that is loaded late is asked as well, and nothing is asked of a hook that returns nothing."""
     folder = pytester.mkdir("deep")
     (folder / "conftest.py").write_text(
@@ -220,7 +220,7 @@ MARKED = """
 
 
 @pytest.mark.parametrize("how", [SERIAL, ["-p", "xdist", "-n1"]], ids=["one process", "workers"])
-def test_what_is_no_metric_ends_the_run(own: RunPytest, no_provider: None, how: list[str]) -> None:
+def test_what_is_no_metric_ends_the_run(own: RunPytest, how: list[str]) -> None:
     """No test runs, and the controller shows what a worker says."""
     result = own(*how, conftest="def pytest_ragmetrics_register_metrics():\n    return [1 / 0]", test_it=MARKED)
     assert result.ret == (pytest.ExitCode.TESTS_FAILED if how else pytest.ExitCode.USAGE_ERROR)
@@ -229,7 +229,7 @@ def test_what_is_no_metric_ends_the_run(own: RunPytest, no_provider: None, how: 
     assert "passed" not in str(result.stdout)
 
 
-def test_an_unknown_name_comes_with_similar_ones(own: RunPytest, no_provider: None) -> None:
+def test_an_unknown_name_comes_with_similar_ones(own: RunPytest) -> None:
     """The metrics of the suite are among the names that are offered."""
     result = own(test_it=MARKED.replace('metrics=["calm"]', 'metrics=["brevty"]'))
     assert result.ret == pytest.ExitCode.INTERRUPTED
@@ -277,7 +277,7 @@ BOTH = {
 }
 
 
-def test_they_are_known_in_the_module_that_has_them(run: RunPytest, no_provider: None) -> None:
+def test_they_are_known_in_the_module_that_has_them(run: RunPytest) -> None:
     """Without a hook: each test has those of its module, and none has those of another."""
     elsewhere = """
         import pytest

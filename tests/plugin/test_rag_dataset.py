@@ -238,7 +238,6 @@ def assert_hooked(result: pytest.RunResult) -> None:
     )
 
 
-@pytest.mark.usefixtures("no_provider")
 def test_a_wrong_marker_fails_its_own_module(run: RunPytest) -> None:
     """The run ends as pytest ends it, or goes on with the tests that have none."""
     result = run(**WRONG_FILES, test_sound="def test_sound(): pass")
@@ -323,7 +322,6 @@ def assert_held(tests: dict[str, dict[str, Any]]) -> None:
                 assert states["clutter"] == ("passed" if row == "near" and strict[row] == 0.2 else "failed")
 
 
-@pytest.mark.usefixtures("no_provider")
 def test_each_row_is_held_to_its_bounds(run: RunPytest, scored: Scored) -> None:
     """What fell short comes first, then question, answer and contexts, shortened; nothing is said twice."""
     result = run("-rA", "--rag-json=out.json", test_held=HELD)
@@ -363,7 +361,7 @@ def test_workers_hold_rows_and_name_markers_as_one_process_does(run_once: RunOnc
     assert ran.result.ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_the_row_that_a_failure_shows_is_redacted(run: RunPytest, no_provider: None) -> None:
+def test_the_row_that_a_failure_shows_is_redacted(run: RunPytest) -> None:
     """What must not be reported is neither in the bounds that were missed nor in the texts of the row."""
     hook = "def pytest_ragmetrics_redact(text):\n    return text.replace('carp', '[fish]')"
     suite = HELD.replace("def test_nothing", "def test_secret").partition("    @held\n    def test_first")[0]

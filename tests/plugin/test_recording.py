@@ -36,7 +36,7 @@ def _running() -> Iterator[FakeOpenAI]:
 
 
 @pytest.fixture
-def provider(_running: FakeOpenAI, no_provider: None, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
+def provider(_running: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
     """Return the provider, whose key is in the environment."""
     _running.reset()
     _running.key, _running.answer = KEY, reworded

@@ -58,7 +58,6 @@ SAID = {
 }
 
 
-@pytest.mark.usefixtures("no_provider")
 def test_frames_of_this_package_are_hidden(run: RunPytest) -> None:
     """Of a missing key, a wrong name, a missing file and a slip in a metric; --full-trace shows them."""
     result = run("--rag-judge=openai:m", test_it=SUITE)

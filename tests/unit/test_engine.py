@@ -187,10 +187,8 @@ def test_a_limiter_lets_at_least_one_in() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _without_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Take away anybody's keys, and in the end the background loop."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
+def _own_loop() -> Iterator[None]:
+    """Take away the background loop in the end."""
     yield
     loop.stop()
 

@@ -47,9 +47,9 @@ ROWS = [
 
 
 @pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _alone() -> Iterator[None]:
     """Evaluate outside of the session that runs these tests, each test with a loop of its own."""
-    with outside_sessions(monkeypatch):
+    with outside_sessions():
         yield
     loop.stop()
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_ragmetrics.plugin.settings import OPTIONS, Settings, read_settings
+from pytest_ragmetrics.plugin.settings import Settings, read_settings
 
 
 def read(
@@ -27,14 +27,6 @@ def read(
         hook=SimpleNamespace(pytest_ragmetrics_make_judge=hook, pytest_ragmetrics_make_embedder=hook),
     )
     return read_settings(cast("pytest.Config", config))
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    for option in OPTIONS:
-        if option.environment:
-            monkeypatch.delenv(option.environment, raising=False)
 
 
 def test_the_command_line_counts_before_the_environment_and_the_ini(
