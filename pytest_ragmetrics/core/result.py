@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 Operator = Literal["<", "<=", ">", ">=", "=="]
 #: Which scores of a metric are the good ones.
 Direction = Literal["higher", "lower"]
+#: What is decided on a set of scores.
+Decision = Literal["passed", "failed", "inconclusive"]
 #: What a quoted span is; those after the first two are in no count.
 VerdictKind = Literal["found", "not found", "quotes the question", "allowed", "looks like a title"]
 #: What became of some words of the source in the response.

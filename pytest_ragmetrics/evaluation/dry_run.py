@@ -18,6 +18,7 @@ from pytest_ragmetrics.core.codec import dump
 from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.embedders.local import LocalEmbedder
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.prices import estimated_tokens, price, priced_tier
@@ -36,8 +37,6 @@ from pytest_ragmetrics.runs.wording.figures import counted, text_table
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-    from pytest_ragmetrics.judges.context import Scoring
 
 _HEAD = ("metric", "samples", "requests", "cached", "prompt tokens", "cost")
 _EMBEDDINGS = "(embeddings)"

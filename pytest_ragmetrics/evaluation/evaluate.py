@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -78,8 +77,7 @@ def evaluate(
     rows, chosen = _rows(samples, columns), _chosen(metrics, judge, embedder)
     counts = check_vacuous(vacuous)
     with scoring_session(cache_dir, concurrency) as session:
-        table = loop.run(_evaluated(rows, chosen, session, votes=votes, progress=progress))
-    return replace(table, vacuous=counts)
+        return loop.run(_evaluated(rows, chosen, session, votes=votes, progress=progress, vacuous=counts))
 
 
 async def aevaluate(
@@ -99,8 +97,7 @@ async def aevaluate(
     rows, chosen = _rows(samples, columns), _chosen(metrics, judge, embedder)
     counts = check_vacuous(vacuous)
     async with scoring_session(cache_dir, concurrency) as session:
-        table = await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress))
-    return replace(table, vacuous=counts)
+        return await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress, vacuous=counts))
 
 
 def _rows(samples: Any, columns: Mapping[str, str] | None) -> Sequence[DatasetRow]:
@@ -162,6 +159,7 @@ async def _evaluated(
     *,
     votes: int | None,
     progress: bool | ProgressCall,
+    vacuous: Vacuous,
 ) -> Evaluation:
     given: object = progress
     if not isinstance(given, bool) and (not callable(given) or iscoroutinefunction(given)):
@@ -178,8 +176,7 @@ async def _evaluated(
             progress(gives_up.done, total)
 
     runner = Runner(session, breaker=breaker, watch=watch)
-    bounded = [BoundedMetric(metric=metric) for metric in metrics]
-    made = partial(Job, metrics=bounded, votes=votes)
+    made = partial(Job, metrics=[BoundedMetric(metric=metric) for metric in metrics], votes=votes)
     jobs = (
         made(sample=row.sample) if row.sample else made(sample=Sample(id=row.id), error=str(row.error)) for row in rows
     )
@@ -197,6 +194,7 @@ async def _evaluated(
         rows=tuple(_scored_row(it, metrics) for it in done),
         better={metric.name: metric.better for metric in metrics},
         scales={metric.name: metric.scale for metric in metrics},
+        vacuous=vacuous,
         durations={name: max(end for _, end in it) - min(start for start, _ in it) for name, it in spans.items() if it},
     )
 

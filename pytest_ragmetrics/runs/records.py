@@ -21,11 +21,9 @@ from pytest_ragmetrics.core.codec import CodecError, dump, encodable, load, sche
 from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.files import read_json
-from pytest_ragmetrics.core.result import COMPLAINT, NOUN, Direction, MetricResult, Operator, Usage, Verdict
+from pytest_ragmetrics.core.result import COMPLAINT, NOUN, Decision, Direction, MetricResult, Operator, Usage, Verdict
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.context import Exchange, Scoring
-from pytest_ragmetrics.stats.intervals import Decision
-from pytest_ragmetrics.stats.means import Inconclusive
 
 #: Version of the document's shape; grows when a field changes its meaning or goes away.
 VERSION: Literal[1] = 1
@@ -156,7 +154,7 @@ class Gate:
     better: Direction | None = None
     confidence: float | None = None
     counts_vacuous: bool = False
-    inconclusive: Inconclusive = "fail"
+    inconclusive: Literal["fail", "pass"] = "fail"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,12 +11,13 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from pytest_ragmetrics.core.result import Decision
 from pytest_ragmetrics.runs.compare import Obstacle, PlacedRecord, TestChange, cluster_of, pair_records, score_of
 from pytest_ragmetrics.runs.records import function_name, known_scale
 from pytest_ragmetrics.runs.wording.comparisons import FEWEST, LEAST_SHARE, MetricComparison, RowChange, TableComparison
 from pytest_ragmetrics.runs.wording.figures import agreeing, counted, silence_text
 from pytest_ragmetrics.stats.drop import Drop, drops
-from pytest_ragmetrics.stats.intervals import Decision, whole_clusters
+from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.stats.paired import Difference, paired_difference
 from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous, standing
 

@@ -12,12 +12,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress
 from statistics import NormalDist
-from typing import Literal
 
-from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.core.result import Decision, Direction
 from pytest_ragmetrics.stats.bounded import mean_bounds
-
-Decision = Literal["passed", "failed", "inconclusive"]
 
 _EVERYTHING = (-math.inf, math.inf)
 # Values that differ by less, relative to their size, are equal up to rounding.

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Literal
 
-from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.core.result import Decision, Direction
 from pytest_ragmetrics.stats.bounded import mean_bounds
 from pytest_ragmetrics.stats.intervals import (
-    Decision,
     Interval,
     check_values,
     mean_error,

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_ragmetrics.stats.intervals import Decision
+from pytest_ragmetrics.core.result import Decision
 from pytest_ragmetrics.stats.scores import ROUNDING
 
 #: Shares of the capital that are bet; the capital is the mean over all of them.

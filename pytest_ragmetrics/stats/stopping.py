@@ -9,8 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from pytest_ragmetrics.core.result import Direction
-from pytest_ragmetrics.stats.intervals import Decision
+from pytest_ragmetrics.core.result import Decision, Direction
 from pytest_ragmetrics.stats.means import meets
 from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, standing
 from pytest_ragmetrics.stats.sequential import SequentialTest, Unit, drawn_order, limit

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pytest_ragmetrics.core.result import ThresholdCheck, Verdict
 from pytest_ragmetrics.evaluation.calibration.marks import MarkedVerdicts
+from pytest_ragmetrics.evaluation.calibration.queue import QueuedRow
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, DecidedBy, LabelledRow
 from pytest_ragmetrics.runs.records import result_of
 from pytest_ragmetrics.runs.wording.failures import check_of, explain, explain_row
@@ -23,9 +24,6 @@ from pytest_ragmetrics.runs.wording.figures import (
 )
 from pytest_ragmetrics.stats.intervals import Interval
 from pytest_ragmetrics.text.unicode import printable
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.evaluation.calibration.queue import QueuedRow
 
 _LABELS_NEEDED = "a very good judge takes about 50 labels to reach 0.6, a good one 100 or more"
 _TEXT_LIMIT = 200

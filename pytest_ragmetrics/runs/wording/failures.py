@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.core.result import MetricResult, ThresholdCheck, Verdict
+from pytest_ragmetrics.core.result import Decision, MetricResult, ThresholdCheck, Verdict
 from pytest_ragmetrics.core.sample import Sample, is_conversation, read_messages
 from pytest_ragmetrics.runs.records import Record, StopRecord, is_met
 from pytest_ragmetrics.runs.wording.figures import (
@@ -31,7 +31,6 @@ from pytest_ragmetrics.text.unicode import printable
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.runs.wording.comparisons import MetricComparison
-    from pytest_ragmetrics.stats.intervals import Decision
     from pytest_ragmetrics.stats.means import ThresholdResult
     from pytest_ragmetrics.stats.scores import ScoredRow
 
@@ -208,16 +207,13 @@ def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = (), s
     """Return the lines that say whether a set of scores meets a bound: the figures, then the worst rows.
 
     ``rows`` are those of the set whose score counts; of those on the wrong side of the bound the worst are shown, at
-    most :data:`SHOWN`. ``stop`` are the lines of :func:`explain_stop` on a set that may not have been asked whole.
+    most :data:`SHOWN`. ``stop`` are the lines of :func:`explain_stop` on a set of which a part may have a score.
     """
     lines = [_threshold_line(result), *stop]
     if result.outcome == "inconclusive" and not stop:
-        figure = "mean" if result.statistic == "mean" else "rate"
-        lines.append(
-            f"  the {figure} is too close to the bound, or the rows too few, to tell how many more would settle it"
-            if result.more is None
-            else f"  about {counted(result.more, 'more row')} would settle it if they are like these"
-        )
+        close = f"the {result.statistic} is too close to the bound, or the rows too few, to tell how many more"
+        start = close if result.more is None else f"about {counted(result.more, 'more row')}"
+        lines.append(f"  {start} would settle it{'' if result.more is None else ' if they are like these'}")
     if result.vacuous:
         lines.append(f"  {checked_text(result.n, result.vacuous)}")
     if result.unscored:
