@@ -68,7 +68,21 @@ _QUOTED_LINE = lazily(r"^([^>\n]*>[> \t]*)([^\n]*)", re.MULTILINE)
 _DASHED = lazily(r"[*_]*(?:[—\u2013―]|--|[-~] )\s*\S")
 _QUOTE_TAG = lazily(r"<(/?)blockquote\s*>", re.IGNORECASE)
 _LINE = lazily(r"()([^\n]+)")
-_BLANK = f" \t\r{_NOTHING}"
+# All white space of Unicode, and what blanks out markup.
+_SPACES = (
+    *range(9, 14),
+    *range(28, 33),
+    0x85,
+    0xA0,
+    0x1680,
+    *range(0x2000, 0x200B),
+    0x2028,
+    0x2029,
+    0x202F,
+    0x205F,
+    0x3000,
+)
+_BLANK = "".join(map(chr, _SPACES)) + _NOTHING
 # What says that a block is a remark of the writer: [!NOTE], a symbol, or a label in bold, which has a colon, is alone
 # on its line, or is one of these words.
 _CALLOUT = lazily(

@@ -498,6 +498,8 @@ TEXTS = st.text(
 
 
 @example(">\r0")
+@example(">\xa0")
+@example("> a\n>\u3000b\u2003")
 @given(TEXTS)
 def test_a_quotation_is_a_trimmed_slice_of_its_text(text: str) -> None:
     """Whatever the text: in order, apart, not empty, without outer white space, counted as words are."""
