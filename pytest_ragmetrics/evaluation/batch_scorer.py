@@ -73,7 +73,6 @@ class BatchScorer:
         self.cache_dir = cache_dir
         self.votes = votes
         self.breaker = CircuitBreaker(concurrency)
-        #: The budget of the session.
         self.budget: Budget | None = None
         self._session: OwnSession | None = None
 

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 _HEAD = ("metric", "samples", "requests", "cached", "prompt tokens", "cost")
 _EMBEDDINGS = "(embeddings)"
 _OTHERS = "(asked by no metric)"
-#: What the figures rest on.
 ASSUMPTIONS = (
     "An estimate; no request was made. Tokens are a quarter of the bytes in UTF-8.",
     "The local heuristic stands in for the judge: its answers decide which requests follow, and the cost counts them.",

@@ -118,7 +118,6 @@ class Engine:
             asker=asker,
             remote=self.remote,
         )
-        #: Where requests are sent.
         self.transport: Transport = self.cache
         if forecast is not None:
             self.transport = DryRun(self.cache, forecast, batched=batching is not None)

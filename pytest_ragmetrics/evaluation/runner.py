@@ -156,7 +156,6 @@ class Runner:
         watch: Callable[[Metric, Outcome], object] = lambda *_: None,
     ) -> None:
         self.breaker = breaker or CircuitBreaker(session.concurrency)
-        #: How many scores may be under way.
         self.width = sys.maxsize if session.batched else UNDER_WAY * session.concurrency
         self._session = session
         self._watch = watch

@@ -32,7 +32,6 @@ from pytest_ragmetrics.runs.records import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: The endings of the files.
 ENDINGS = (".jsonl", PARQUET)
 _ROWS_OF_BATCH = 1000
 _SAME = Sample()

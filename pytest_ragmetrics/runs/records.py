@@ -31,7 +31,6 @@ VERSION: Literal[1] = 1
 RecordOutcome = Literal["passed", "failed", "unscored", "measured"]
 TestOutcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
 GateOutcome = Literal[Decision, "skipped"]
-Statistic = Literal["mean", "rate", "regression"]
 Setting = str | int | float | bool | None
 
 _OPERATORS: Mapping[Operator, Callable[[float, float], bool]] = {
@@ -148,7 +147,7 @@ class Gate:
     """
 
     metric: str
-    statistic: Statistic
+    statistic: Literal["mean", "rate", "regression"]
     bound: float
     min_score: float | None = None
     better: Direction | None = None

@@ -39,7 +39,6 @@ from pytest_ragmetrics.text.sentences import sentence_table
 from pytest_ragmetrics.text.unicode import printable
 from pytest_ragmetrics.text.words import telling_words, word_tokens
 
-#: A row of a data set.
 Row = Mapping[str, Any]
 
 # Percent of similarity from which two questions are the same, and two words spellings of one.
