@@ -418,8 +418,9 @@ def _tried(attempts: int) -> str:
 
 
 def _said(error: BaseException) -> str:
-    """Return the message of an error, or the name of one that has none."""
-    return str(error) or type(error).__name__
+    """Return the message of an error, or the name of one that has none; some of aiohttp are an object in its place."""
+    said = str(error)
+    return type(error).__name__ if not said or said.startswith("<Raw") else said
 
 
 def _took_too_long(error: Any) -> bool:
