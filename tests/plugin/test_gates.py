@@ -178,6 +178,27 @@ def test_gates_are_listed(run: RunPytest) -> None:
     """--collect-only shows them, in the order in which they are written."""
     result = run("--collect-only", "-q", test_suite=SUITE)
     result.stdout.fnmatch_lines(["*[[]r3[]]", MEAN.replace("[", "[[]"), RATE.replace("[", "[[]"), "*::test_other"])
+    named = run("--collect-only", "-q", "test_suite.py::test_golden").outlines
+    assert [line for line in named if "gate-" in line] == [MEAN, RATE]
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n1")], ids=["alone", "with a worker"])
+def test_gates_stop_a_run_as_tests_do(run: RunPytest, workers: tuple[str, ...]) -> None:
+    """After the first that fails with -x, and where a plugin says so; the others are not decided."""
+    two = SUITE.replace("mean=0.7", "mean=0.8")
+    stopping = """
+        def pytest_runtest_logreport(report):
+            if "gate-" in report.nodeid and report.when == "teardown":
+                SESSION[0].shouldstop = "enough gates"
+        def pytest_sessionstart(session):
+            SESSION.append(session)
+        SESSION = []
+    """
+    result = run(*workers, "-x", "-k", "golden", test_suite=two)
+    result.assert_outcomes(passed=4, failed=1, deselected=0 if workers else 1)
+    result = run(*workers, "-k", "golden", conftest=stopping)
+    result.assert_outcomes(passed=4, failed=1, deselected=0 if workers else 1)
+    result.stdout.fnmatch_lines(["*Interrupted: enough gates*"])
 
 
 def test_gates_are_collected_and_selected_as_tests(run: RunPytest) -> None:
