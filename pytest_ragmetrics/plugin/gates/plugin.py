@@ -18,7 +18,6 @@ from pytest_ragmetrics.plugin.markers import function_of
 from pytest_ragmetrics.plugin.recorder import carried, gate_properties, skip
 from pytest_ragmetrics.plugin.report import RunReport
 from pytest_ragmetrics.plugin.session import PytestSession
-from pytest_ragmetrics.plugin.xdist import FromWorker
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.gates.decide import GateDecision
@@ -122,23 +121,18 @@ class GatePlugin:
 
             self._session.gates = dump(list(self._sets.values()))
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Add the gates of a worker: all send the same, but for one that crashed."""
-        sent = FromWorker.of(node)
-        if sent is not None and sent.gates:
-            from pytest_ragmetrics.core.codec import load
-            from pytest_ragmetrics.plugin.gates.gate import GatedSet
-
-            for gated in load(list[GatedSet], sent.gates, place="gates"):
-                self._sets.setdefault(gated.function, gated)
-
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Run the gates that workers sent, when all workers have ended."""
         ran = yield
-        if self._session.is_worker or not self._config.pluginmanager.hasplugin("dsession"):
+        sent = [row.gates for row in self._session.workers.rows if row is not None and row.gates]
+        if not sent:
             return ran
+        from pytest_ragmetrics.core.codec import load
+        from pytest_ragmetrics.plugin.gates.gate import GatedSet
+
+        # All send the same.
+        self._sets = {gated.function: gated for sets in sent for gated in load(list[GatedSet], sets, place="gates")}
         gates = [item for gated in self._sets.values() for item in self._items(gated, session)]
         for item, following in pairwise([*gates, None]):
             self._config.hook.pytest_runtest_protocol(item=item, nextitem=following)
