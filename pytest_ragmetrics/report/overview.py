@@ -25,9 +25,9 @@ from pytest_ragmetrics.report.outcomes import (
     paired_tests,
 )
 from pytest_ragmetrics.report.trends import Trend, Trends
-from pytest_ragmetrics.runs.compare import RunComparison
+from pytest_ragmetrics.runs.compare import RunComparison, paired_gates
 from pytest_ragmetrics.runs.origin import started_text
-from pytest_ragmetrics.runs.records import Document, GateRecord, Record, RunRecord, TestRecord
+from pytest_ragmetrics.runs.records import Document, Record, RunRecord, TestRecord
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, agreeing, counted, duration_text
 from pytest_ragmetrics.runs.wording.runs import gate_title, headline, is_cut_short, judges_of, margin, status_of
 from pytest_ragmetrics.stats.scores import score_set
@@ -269,17 +269,17 @@ def _examples(pairs: Sequence[PairedTest], anchors: Mapping[int, str]) -> Iterat
 
 def _gates(document: Document, comparison: RunComparison | None, anchors: Mapping[int, str]) -> tuple[GateView, ...]:
     """Return the gates, those that do not hold first, each with its former value."""
-    befores: dict[object, GateRecord] = {}
-    for test in comparison.baseline.tests if comparison else ():
-        if test.gate is not None and test.gate.outcome != "skipped":
-            befores.setdefault(test.id, test.gate)
-            befores.setdefault(_gate_key(test.id, test.gate), test.gate)
-    views = []
-    for test in document.tests:
-        if test.gate is not None:
-            before = befores.get(test.id) or befores.get(_gate_key(test.id, test.gate))
-            where = printable(test.id.partition("::")[2].partition("[gate-")[0])
-            views.append(GateView(gate=test.gate, before=before, anchor=anchors[id(test)], where=where))
+    befores = paired_gates(document.tests, comparison.baseline.tests) if comparison else {}
+    views = [
+        GateView(
+            gate=test.gate,
+            before=befores.get(id(test.gate)),
+            anchor=anchors[id(test)],
+            where=printable(test.id.partition("::")[2].partition("[gate-")[0]),
+        )
+        for test in document.tests
+        if test.gate is not None
+    ]
     names = [(gate_title(view.gate), view.where) for view in views]
     several = Counter(title for title, _ in names)
     named = (
@@ -287,11 +287,6 @@ def _gates(document: Document, comparison: RunComparison | None, anchors: Mappin
         for view, name in zip(views, names, strict=True)
     )
     return tuple(sorted(named, key=lambda view: (not view.newly, not view.is_bad)))
-
-
-def _gate_key(test: str, gate: GateRecord) -> tuple[object, ...]:
-    """Return what stays of a gate whose bound is changed."""
-    return test.partition("[gate-")[0], gate.metric, gate.statistic, gate.min_score, gate.better
 
 
 def day_text(started: str) -> str:

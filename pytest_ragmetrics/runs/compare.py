@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from pytest_ragmetrics.core.result import REUSED, Direction
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.runs.records import Document, Judging, Record, TestRecord
+from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, TestRecord
 from pytest_ragmetrics.runs.wording.figures import named
 from pytest_ragmetrics.stats.scores import ROUNDING, standing
 
@@ -177,6 +177,28 @@ def _counterparts(
             found[at] = then
             free.remove(then)
     return found
+
+
+def paired_gates(news: Iterable[TestRecord], olds: Iterable[TestRecord]) -> dict[int, GateRecord]:
+    """Return the gates of a baseline by the identity of those now: by the id, else by what stays where a bound changes.
+
+    A gate that was skipped in the baseline is no one's.
+    """
+
+    def keys_of(test: str, gate: GateRecord) -> tuple[Hashable, Hashable]:
+        return test, (test.partition("[gate-")[0], gate.metric, gate.statistic, gate.min_score, gate.better)
+
+    befores: dict[Hashable, GateRecord] = {}
+    for test in olds:
+        if test.gate is not None and test.gate.outcome != "skipped":
+            for key in keys_of(test.id, test.gate):
+                befores.setdefault(key, test.gate)
+    pairs = (
+        (test.gate, next(filter(None, map(befores.get, keys_of(test.id, test.gate))), None))
+        for test in news
+        if test.gate is not None
+    )
+    return {id(gate): before for gate, before in pairs if before is not None}
 
 
 def _metric_change(metric: str, changes: Iterable[TestChange]) -> MetricChange:
