@@ -18,11 +18,12 @@ from pytest_ragmetrics.cache.entry import CacheEntry
 from pytest_ragmetrics.core.credentials import find_credential
 from pytest_ragmetrics.core.errors import CacheError
 from pytest_ragmetrics.core.files import refuse_constant, write_atomically
+from pytest_ragmetrics.text.unicode import FORMATS
 
 # The conflict markers of git.
 _CONFLICT = re.compile(r"<{7}|={7}$|>{7}|\|{7}")
 # Characters that are invisible, or that some programs take for the end of a line: written as \u escapes.
-_INVISIBLE = re.compile("[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
+_INVISIBLE = re.compile(f"[\x7f-\x9f{FORMATS}\ud800-\udfff]")
 
 
 _BOM = b"\xef\xbb\xbf"

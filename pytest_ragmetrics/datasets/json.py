@@ -13,10 +13,11 @@ from typing import Any, NoReturn
 
 from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.datasets.rows import WRAPPERS, Columns, Raw, RowError, rows_of_mapping
+from pytest_ragmetrics.text.unicode import BOM
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 # Files that were concatenated have byte order marks between their lines.
-_BLANK = " \t\r\n\ufeff"
+_BLANK = f" \t\r\n{BOM}"
 _TOO_DEEP = "nested too deeply"
 
 

@@ -32,7 +32,7 @@ from pytest_ragmetrics.runs.wording.runs import (
     status_of,
     tallies,
 )
-from pytest_ragmetrics.text.unicode import printable, shortened
+from pytest_ragmetrics.text.unicode import ZERO_WIDTH_SPACE, printable, shortened
 
 _METRICS = 12
 _GATES = 6
@@ -48,7 +48,9 @@ _ADDRESS = ":/?#@!$&*+,;=%~"
 # Characters with a meaning in Markdown, HTML, GitHub or its workflow commands. No line starts with foreign text, so
 # those that matter only there are left out, as are an underscore inside a word and a colon at its end; but notes are
 # lines, and a slash at the start of one is a quick action of GitLab.
-_ACTIVE = re.compile(r"[&<>\[\]\\`*|~$#@\u200b]|\A/|:(?=\S)|(?<=www)\.|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE)
+_ACTIVE = re.compile(
+    rf"[&<>\[\]\\`*|~$#@{ZERO_WIDTH_SPACE}]|\A/|:(?=\S)|(?<=www)\.|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE
+)
 # Mentions and references (@user, #1, GH-1; of GitLab also !1 and &1) are looked for in the text that Markdown made,
 # where an entity is its character: only a blank without width keeps them from notifying somebody.
 _REFERENCE = re.compile(r"(?<=[@#])(?=\w)|(?<=[!&])(?=[0-9])|(?<=\bGH)(?=-[0-9])", re.IGNORECASE)
@@ -105,7 +107,7 @@ def escaped(text: str, length: int = _LENGTH) -> str:
     >>> escaped("**bold** <b> @you ::error::x")
     '&#42;&#42;bold&#42;&#42; &#60;b&#62; &#64;&#8203;you &#58;&#58;error&#58;&#58;x'
     """
-    parted = _REFERENCE.sub("\u200b", shortened(printable(text), length))
+    parted = _REFERENCE.sub(ZERO_WIDTH_SPACE, shortened(printable(text), length))
     return _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", parted)
 
 

@@ -60,6 +60,7 @@ from pytest_ragmetrics.runs.wording.runs import (
     spent_text,
     stop_text,
 )
+from pytest_ragmetrics.text import unicode
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -92,12 +93,9 @@ _UNMARKED = re.compile(r"<mark>([^<]*)</mark>")
 # what follows), tag characters (text that only a model reads), lone surrogates and noncharacters (no valid UTF-8,
 # or no valid HTML). Tab and line feed are layout.
 _INVISIBLE = re.compile(
-    "["
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\u202a-\u202e\u2066-\u2069"
-    "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
-    "\U000e0000-\U000e007f"
-    "]|[" + "".join(f"{chr(plane + 0xFFFE)}-{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0x110000, 0x10000)) + "]"
+    f"[\x00-\x08\x0b-\x1f\x7f-\x9f{unicode.DIRECTIONS}\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff{unicode.TAGS}]|["
+    + "".join(f"{chr(plane + 0xFFFE)}-{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0x110000, 0x10000))
+    + "]"
 )
 
 

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.markup import mask_markup
 from pytest_ragmetrics.text.sentences import split_sentences
 from pytest_ragmetrics.text.unicode import is_unspaced
@@ -29,21 +30,26 @@ _NO = r"(?:(?:no|nr|n)[.°º]\s?)?"
 _LABEL = rf"""(?:{_WORD}[\s:\#_.-]{{0,2}}{_NO}|(?:refs?|references?|citations?|cite|web|id)[\s:\#_.-]{{0,2}}
     |(?-i:[SDPC])(?=\d)|[\^\#])?"""
 _AND = r"(?:and|or|und|oder|et|ou|y|e|o|en|och|og|i|oraz|и|или|та|ve|dan|và|와|과|と|和|及|и|و)(?![^\W\d_])"
-_DASH = r"[\-\u2010-\u2015~\uff5e⁻]"
-_BETWEEN = rf"\s{{0,3}}(?:[,;、，；]\s{{0,3}}(?:{_AND})?|[&]|{_DASH}|to\b|{_AND})\s{{0,3}}"
+_DASH = rf"[\-~{unicode.ALL_DASHES}{unicode.WAVE}{unicode.RAISED_SIGNS[1]}]"
+_SEPARATORS = f",;{unicode.COMMAS}{unicode.SEMICOLONS}"
+_BETWEEN = rf"\s{{0,3}}(?:[{_SEPARATORS}]\s{{0,3}}(?:{_AND})?|[&]|{_DASH}|to\b|{_AND})\s{{0,3}}"
 _LIST = rf"{_LABEL}{_NUMBER}\^?(?:{_BETWEEN}{_LABEL}{_NUMBER}\^?){{0,30}}"
 # Where in a source: "p. 3", "step 7"; words before it: "see", "according to".
-_PLACE = r"\s{0,3}[,:;]\s{0,3}(?:[^\W\d_]{2,12}\.?|[pPsSl]\.?|§)\s{0,2}\d{1,4}(?:\s?[\-\u2013]\s?\d{1,4})?"
+_PLACE = rf"""\s{{0,3}}[,:;]\s{{0,3}}(?:[^\W\d_]{{2,12}}\.?|[pPsSl]\.?|§)\s{{0,2}}\d{{1,4}}
+    (?:\s?[\-{unicode.EN_DASH}]\s?\d{{1,4}})?"""
 _LEAD = r"(?:[^\W\d_]{1,20}[.:]?\s{1,2}){1,3}?"
 _INSIDE = re.compile(
     rf"\s{{0,3}}(?:(?:{_LEAD})?(?P<named>(?={_WORD}){_LIST})|(?P<bare>{_LIST}))(?:{_PLACE})?\s{{0,3}}",
     re.IGNORECASE | re.VERBOSE,
 )
-_DAGGER = re.compile(r"(?:\d{1,3}:(?P<from_zero>\d{1,3})|(?P<number>\d{1,3}))†.*", re.DOTALL)
-_BRACKETS = r"\\?([\[［【〔(（])([^\[\]［］【】〔〕()（）\\]{1,160})\\?[\]］】〕)）]"
-_MARKER = re.compile(
-    rf"{_BRACKETS}|(?P<raised>[{_RAISED}]{{1,3}}(?:[,˒⸴⁻\u2013][{_RAISED}]{{1,3}}){{0,30}})(?![{_RAISED}⁺⁻])"
-)
+_DAGGER = re.compile(rf"(?:\d{{1,3}}:(?P<from_zero>\d{{1,3}})|(?P<number>\d{{1,3}})){unicode.DAGGER}.*", re.DOTALL)
+_LEFT = rf"\[{unicode.LEFT_SQUARE}{unicode.LEFT_LENTICULAR}"
+_RIGHT = rf"\]{unicode.RIGHT_SQUARE}{unicode.RIGHT_LENTICULAR}"
+_LEFT_ROUND, _RIGHT_ROUND = f"({unicode.LEFT_ROUND}", f"){unicode.RIGHT_ROUND}"
+_INNER = rf"[^{_LEFT}{_LEFT_ROUND}{_RIGHT}{_RIGHT_ROUND}\\]{{1,160}}"
+_BRACKETS = rf"\\?([{_LEFT}{_LEFT_ROUND}])({_INNER})\\?[{_RIGHT}{_RIGHT_ROUND}]"
+_RAISED_LIST = rf"[{_RAISED}]{{1,3}}(?:[,˒⸴{unicode.RAISED_SIGNS[1]}{unicode.EN_DASH}][{_RAISED}]{{1,3}}){{0,30}}"
+_MARKER = re.compile(rf"{_BRACKETS}|(?P<raised>{_RAISED_LIST})(?![{_RAISED}{unicode.RAISED_SIGNS}])")
 _TAG = re.compile(r"<(?:sup|(cite))>([^<>]{1,160})</(?:sup|cite)>", re.IGNORECASE)
 # A source named in the sentence: "Passage 2 says"; not "3 sources 4 people read", "Fragment 12 of the vase".
 _SHORT = r"(?<!\d)\d{1,2}(?![0-9A-Za-z%°]|[.,:/]\d|\sof\b)"
@@ -64,7 +70,7 @@ _NAMED = re.compile(
     rf"(?:{_WORD}|refs?|cite|id)\s?:\s?|(?:{_WORD}|see|siehe|vgl\.?|cf\.?|voir|ver|vedi|см\.)\s", re.IGNORECASE
 )
 # What a raised number is the power of: a number, a sign, a variable; what a second or third power, a unit, a term.
-_POWER = re.compile(r"(?:[\d⁻⁺]|(?<![^\W_])[A-Za-z])$")
+_POWER = re.compile(rf"(?:[\d{unicode.RAISED_SIGNS}]|(?<![^\W_])[A-Za-z])$")
 _SQUARED = re.compile(r"(?:(?<![^\W_])[A-Za-z]{2}|\))$")
 # What a number in brackets is the index of.
 _INDEXED = re.compile(r"(?:(?<!\w)[a-z]|(?<!\w)\w*_\w*)$")
@@ -74,11 +80,13 @@ _TARGET = re.compile(r"\((?:[^()\s]|\([^()\s]{0,300}\)){0,2000}(?:\s+(?:\"[^\"\n
 _IMAGE = re.compile(r"(?<!\S)!$")
 # A mark at the beginning of a line and before a small letter is what the sentence is about: "[1] says that".
 _GOES_ON = re.compile(r"[ \t]+(?=[^\W\d_])")
-_JOINS = re.compile(r"[ \t]*(?:[,;、，&]|and\b)?[ \t]*$")
-_EMPTY = re.compile(r"\s?[(（][\s,;]{0,9}[)）]")
-_ENTRY = re.compile(r"[ \t]*(?:[-*+•][ \t]+)?\\?[\[［【〔]\^?(\d{1,3})\\?[\]］】〕](:?)[ \t]*\S")
-_HEADING = re.compile(r"[ \t]*(?:#{1,6}[ \t].*|[^.!?]{1,60}[:：][*_]{0,2}|\*\*.{1,60}\*\*)[ \t]*")
-_DEFINES = re.compile(r"[ \t]*(?:[-*+•][ \t]+)?$")
+_JOINS = re.compile(rf"[ \t]*(?:[&{_SEPARATORS}]|and\b)?[ \t]*$")
+_EMPTY = re.compile(rf"\s?[{_LEFT_ROUND}][\s,;]{{0,9}}[{_RIGHT_ROUND}]")
+_DEFINES = rf"[ \t]*(?:[-*+{unicode.BULLET}][ \t]+)?"
+_ENTRY = re.compile(rf"{_DEFINES}\\?[{_LEFT}]\^?(\d{{1,3}})\\?[{_RIGHT}](:?)[ \t]*\S")
+_HEADING = re.compile(
+    rf"[ \t]*(?:#{{1,6}}[ \t].*|[^.!?]{{1,60}}[:{unicode.COLONS}][*_]{{0,2}}|\*\*.{{1,60}}\*\*)[ \t]*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +204,7 @@ def _sources(match: re.Match[str], ids: _Ids) -> _Sources | None:
     elif dagger := _DAGGER.fullmatch(match[2]):
         numbers = (int(dagger["number"] or int(dagger["from_zero"]) + 1),)
     else:
-        is_round = match[0][0] in "(（"
+        is_round = match[0][0] in _LEFT_ROUND
         if named := ids.read(match[2], files=not is_round):
             return named
         found = _INSIDE.fullmatch(match[2])
@@ -222,7 +230,7 @@ class _Ids:
         numbers: dict[int, None] = {}
         unknown: list[str] = []
         unchecked: list[str] = []
-        for piece in map(str.strip, re.split("[,;、，；]", inside)):
+        for piece in map(str.strip, re.split(f"[{_SEPARATORS}]", inside)):
             named = _NAMED.match(piece)
             bare = piece[named.end() :] if named else piece
             file = _FILE.match(bare)
@@ -262,9 +270,9 @@ def _is_something_else(match: re.Match[str], before: str, after: str) -> bool:
     if match.lastgroup == "raised" or (match.re is _TAG and not match[1]):
         square = match[match.lastgroup or 2] in ("²", "³", "2", "3")
         return after.isalpha() or bool(_POWER.search(before) or (square and _SQUARED.search(before)))
-    if match.re is not _MARKER or match[1] in "(（":
+    if match.re is not _MARKER or match[1] in _LEFT_ROUND:
         return False
-    if after in (":", "：") and _DEFINES.match(before[before.rfind("\n") + 1 :]):
+    if after and after in f":{unicode.COLONS}" and re.fullmatch(_DEFINES, before[before.rfind("\n") + 1 :]):
         return True
     image = after in ("(", "[") and _IMAGE.search(before)
     return match[1] == "[" and bool(image or _INDEXED.search(before))

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from pytest_ragmetrics.core.lazy import lazily
 from pytest_ragmetrics.core.result import ChangeKind, WordChange
+from pytest_ragmetrics.text import unicode
+from pytest_ragmetrics.text.sentences import ENDS
 from pytest_ragmetrics.text.unicode import UNSPACED
 from pytest_ragmetrics.text.words import MARKS, fold_word, is_function_word
 
@@ -15,13 +17,12 @@ from pytest_ragmetrics.text.words import MARKS, fold_word, is_function_word
 # character of a script without spaces with its vowel signs; one sign, with joiners, tones and variations of an emoji.
 _SIGNS = "\u0300-\u036f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd"
 _SIGNS += "\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u3099\u309a"
-_INSIDE = r"(?<=\d)[.,:/](?=\d)|(?<=\w)['\u2019](?=\w)"
+_INSIDE = rf"(?<=\d)[.,:/](?=\d)|(?<=\w)['{unicode.APOSTROPHES}](?=\w)"
 _TOKEN = lazily(
     rf"(?:[{UNSPACED}][{_SIGNS}]*|(?:[^\W{UNSPACED}]|(?<=[\w{MARKS}])[{MARKS}]|{_INSIDE})+|[\U0001f1e6-\U0001f1ff]{{2}}"
-    r"|[^\w\s](?:[\ufe00-\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d[^\w\s])*)\s*|\s+"
+    rf"|[^\w\s](?:[\ufe00-\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|[{unicode.JOINERS}][^\w\s])*)\s*|\s+"
 )
 _ASCII_TOKEN = lazily(rf"(?:(?:\w|{_INSIDE})+|[^\w\s])\s*|\s+")
-_SENTENCE_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u061f", "\u0964")
 # The cells of the table that compares two rows of tokens: 50 MB, 0.1 s.
 _MOST_CELLS = 4 * 10**8
 # As many characters of words between two longer changes are no use to a reader.
@@ -61,7 +62,7 @@ def _key(token: str) -> str:
 
 
 def _ends_sentence(token: str) -> bool:
-    return "\n" in token or token.rstrip().endswith(_SENTENCE_ENDS)
+    return "\n" in token or token[:1] in ENDS
 
 
 class _Run(NamedTuple):

@@ -20,24 +20,27 @@ from operator import add, sub
 from typing import NamedTuple
 
 from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.quotes.marks import character_of
-from pytest_ragmetrics.text.unicode import IGNORABLE
 from pytest_ragmetrics.text.words import read_word_lists
 
 # What is written over markup: a letter, a character without width, a line break.
 _WORD = "x"
-_NOTHING = "\u2060"
+_NOTHING = unicode.WORD_JOINER
 _BREAK = "\n"
 _FENCE = lazily(r"^(?:[ \t>]|[-*+][ \t]|[0-9]{1,3}[.)][ \t])*(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
 # What begins a list item, to its text, or a note: paragraphs that go on with it are indented.
-_ITEM = lazily(r"(?:[-*+•]|[0-9]{1,9}[.)])(?: {1,4}(?=\S)|(?=\s))|\[\^[^\]\n]*\]:")
+_ITEM = lazily(rf"(?:[-*+{unicode.BULLET}]|[0-9]{{1,9}}[.)])(?: {{1,4}}(?=\S)|(?=\s))|\[\^[^\]\n]*\]:")
 _CODE_INDENT = 4
 _PROMPT = lazily(r"^[ \t]*>>>(?: [^\n]*|$)", re.MULTILINE)
 _BACKTICKS = lazily(r"(?<![`\\])`+|\n[ \t\r]*\n")
 # What closes a quotation that two backticks opened; a straight mark only if it is the first, lest it close a string.
-_LATEX_CLOSING = lazily(r"""[^"”]*?(?:(?<![(\[{=])(?<!= )''|(?<=[^\s(\[{=])["”])(?![A-Za-z0-9'`])""")
+_CLOSING_DOUBLE = f'"{unicode.RIGHT_DOUBLE}'
+_LATEX_CLOSING = lazily(
+    rf"""[^{_CLOSING_DOUBLE}]*?(?:(?<![(\[{{=])(?<!= )''|(?<=[^\s(\[{{=])[{_CLOSING_DOUBLE}])(?![A-Za-z0-9'`])"""
+)
 # A backtick where a quotation may begin, and the apostrophe that may close it.
-_LATEX_SINGLE = lazily(r"(?<![^\s*_(\[{\u2013\u2014\"“-])`(?=[^\s`'.,;:!?)\]}])")
+_LATEX_SINGLE = lazily(rf"(?<![^\s*_(\[{{\"{unicode.PAUSES}{unicode.LEFT_DOUBLE}-])`(?=[^\s`'.,;:!?)\]}}])")
 _LATEX_SINGLE_CLOSING = lazily(r"[^`]*?[^\s(\[{=`]'(?![^\W_]|['`])")
 _TAG = lazily(
     r"""<(?:
@@ -65,29 +68,17 @@ _JSON_SPACE = lazily(r"\\[nrt]")
 _SPACE_ENTITY = lazily(r"&(?:nbsp|#160|#8239|#[xX]0*[aA]0|#[xX]202[fF]);")
 _BLOCK_QUOTE = lazily(r"^[ \t]*(?:(?:[-*+]|[0-9]{1,3}[.)])[ \t]+)?>[^\n]*(?:\n[ \t]*>[^\n]*)*", re.MULTILINE)
 _QUOTED_LINE = lazily(r"^([^>\n]*>[> \t]*)([^\n]*)", re.MULTILINE)
-_DASHED = lazily(r"[*_]*(?:[—\u2013―]|--|[-~] )\s*\S")
+_DASHED = lazily(rf"[*_]*(?:[{unicode.PAUSES}]|--|[-~] )\s*\S")
 _QUOTE_TAG = lazily(r"<(/?)blockquote\s*>", re.IGNORECASE)
 _LINE = lazily(r"()([^\n]+)")
 # All white space of Unicode, and what blanks out markup.
-_SPACES = (
-    *range(9, 14),
-    *range(28, 33),
-    0x85,
-    0xA0,
-    0x1680,
-    *range(0x2000, 0x200B),
-    0x2028,
-    0x2029,
-    0x202F,
-    0x205F,
-    0x3000,
-)
-_BLANK = "".join(map(chr, _SPACES)) + _NOTHING
+_BLANK = f"{unicode.WHITE_SPACE}{_NOTHING}"
 # What says that a block is a remark of the writer: [!NOTE], a symbol, or a label in bold, which has a colon, is alone
 # on its line, or is one of these words.
 _CALLOUT = lazily(
     r"\[![\w -]+\]|[*_]*(?::[a-z_]+:|[\u2139\u231a-\u23ff\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001faff])"
-    r"|(\*\*|__|[*_])(?=[^\s*_])(?:[^*_\n:\uff1a]{1,30}(?:[:\uff1a]\s?\1|\1\s?[:\uff1a])|\w+(?: \w+)?[!.]?\1\s*$"
+    rf"|(\*\*|__|[*_])(?=[^\s*_])(?:[^*_\n:{unicode.COLONS}]{{1,30}}(?:[:{unicode.COLONS}]\s?\1|\1\s?[:{unicode.COLONS}])"
+    r"|\w+(?: \w+)?[!.]?\1\s*$"
     rf"|(?:{'|'.join(read_word_lists('fact_words.txt')['remarks'].split())})[!.]?\1)",
     re.IGNORECASE,
 )
@@ -108,16 +99,17 @@ _DEMANDS = r"""(?i:[a-z\s]{3,30}\sneeded|(?:who|when|where|which|why|how|by\swho
     |vague|dubious[^\[\]]{0,20}|failed\sverification|unreliable\ssource\??|original\sresearch\??|not\sin\scitation\sgiven
     |r\u00e9f\.\sn\u00e9cessaire|cita\srequerida|senza\sfonte|carece\sde\sfontes|k\u00e4lla\sbeh\u00f6vs|Beleg\sfehlt|potrzebny\sprzypis
     |kaynak\sbelirtilmeli|\u0438\u0441\u0442\u043e\u0447\u043d\u0438\u043a[^\[\]]{0,40}|\u8981\u51fa\u5178|[\u4f86\u6765]\u6e90[\u8acb\u8bf7]\u6c42|\ucd9c\ucc98\s\ud544\uc694)"""
+_CLOSING = f"{unicode.RIGHT_SINGLE}{unicode.RIGHT_DOUBLE}{unicode.GUILLEMETS[1]}"
 _RAISED = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079"
 # In brackets anywhere; raised behind a word or a stop.
 _NOTE = rf"""(?:
-      (?<=\[)(?: \^[^\[\]\s]{{1,40}} | \d{{1,3}}(?:\s?[,;\u2013-]\s?\d{{1,3}}){{0,9}}
+      (?<=\[)(?: \^[^\[\]\s]{{1,40}} | \d{{1,3}}(?:\s?[,;{unicode.EN_DASH}-]\s?\d{{1,3}}){{0,9}}
         | (?<=[^\s(\[{{]\[)(?: [a-rt-z\u03b1-\u03c9] | [^\W\d_]{{1,12}}(?:-[a-z]{{1,8}})?\.?\s?\d{{1,3}} | {_DEMANDS} )
           (?!\][a-z\u00c0-\u052f]) )
       \](?:{_TARGET})?
-    | (?:(?<=[^\W\d_]{{3}}[<{_RAISED}])|(?<=[.,;:!?)"\u2019\u201d\u00bb][<{_RAISED}]))
+    | (?:(?<=[^\W\d_]{{3}}[<{_RAISED}])|(?<=[.,;:!?)"{_CLOSING}][<{_RAISED}]))
       (?:(?<=<)(?i:sup)(?:\s[^<>]{{0,400}})?>(?:<a\s[^<>]{{0,400}}>)?\[?(?:\d{{1,3}}|[a-rt-z])\]?(?:</a>)?</(?i:sup)>
-        |(?<!<)[{_RAISED}]{{0,2}}(?![{_RAISED}\u207a\u207b]))
+        |(?<!<)[{_RAISED}]{{0,2}}(?![{_RAISED}{unicode.RAISED_SIGNS}]))
       (?![^\W_]))"""
 # What a raised number is the power of, and not a note on: a unit, a function, a Greek letter.
 _POWERED = lazily(
@@ -130,15 +122,11 @@ _GLANCE = 40
 _MARKUP = lazily(rf"([&<!\[\]](?:{_ENTITY}|{_KNOWN_TAG}|{_LINK}))", re.VERBOSE)
 _MARKUP_AND_NOTES = lazily(rf"([&<!\[\]{_RAISED}](?:{_NOTE}|{_ENTITY}|{_KNOWN_TAG}|{_LINK}))", re.VERBOSE)
 _ANY_NOTE = lazily(rf"[\[<{_RAISED}]{_NOTE}", re.VERBOSE)
-_IGNORABLE = lazily(f"[{IGNORABLE}]")
-# All that may be ignorable; to look for what is not usual takes a fifth of the time.
-_UNUSUAL = lazily(
-    "[^\\0-\u00ac\u00ae-\u034e\u0350-\u05ff\u0620-\u06dc\u0710-\u088f\u0900-\u115e\u1161-\u17b3\u2010-\u2029\u202f-\u205f\u2070-\u3163"
-    "\u3165-\ufdff\uff00-\uff9f]"
-)
+_IGNORABLE = lazily(f"[{unicode.IGNORABLE}]")
+_UNUSUAL = lazily(f"[^{unicode.USUAL}]")
 # Characters that are not seen, and all that may be written for one: HTML entities, JSON escapes.
 _UNSEEN = lazily(
-    rf"[&\\{IGNORABLE}](?:(?<=[{IGNORABLE}])|(?<=&)(?:\#[0-9]{{2,7}}|\#[xX][0-9a-fA-F]{{2,6}}|[A-Za-z]{{3,20}});|(?<=\\)u[0-9a-fA-F]{{4}})"
+    rf"[&\\{unicode.IGNORABLE}](?:(?<=[{unicode.IGNORABLE}])|(?<=&)(?:\#[0-9]{{2,7}}|\#[xX][0-9a-fA-F]{{2,6}}|[A-Za-z]{{3,20}});|(?<=\\)u[0-9a-fA-F]{{4}})"
 )
 
 
@@ -323,7 +311,7 @@ def mask_markup(text: str) -> str:
             text, ((target.start() + 1, target.end(), _NOTHING) for target in _LINK_TARGET.finditer(text))
         )
     if "&" in text:
-        text = _overwrite(text, ((*space.span(), "\u00a0") for space in _SPACE_ENTITY.finditer(text)))
+        text = _overwrite(text, ((*space.span(), unicode.NO_BREAK_SPACE) for space in _SPACE_ENTITY.finditer(text)))
     return text
 
 

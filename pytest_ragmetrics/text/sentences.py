@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from pytest_ragmetrics.core.lazy import lazily
 from pytest_ragmetrics.core.result import Evidence
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.unicode import composed, runs_of_letters
 from pytest_ragmetrics.text.words import read_word_lists
 
@@ -25,15 +26,18 @@ _WINDOW = 2 * MAX_SENTENCE
 # A line at least this long may have been wrapped in the middle of a sentence; half of it where letters have no case.
 _WRAPPED = 40
 # Bullets, heading marks and quote marks are layout; a number that begins an item is kept as text.
-_MARKER = lazily(r"\s*(?:(?:[-*+>•‣◦▪·\u2013—]|#{1,6})(?:\s+|$))*")
+_MARKER = lazily(rf"\s*(?:(?:[-*+>{unicode.BULLETS}{unicode.PAUSES}]|#{{1,6}})(?:\s+|$))*")
 _ENUMERATOR = lazily(r"\(?(?:\d{1,3}|[A-Za-z])[.)](?=\s|$)")
 _OPENS = lazily(rf"{_ENUMERATOR.pattern}|[|`~①-⑳]|[^\W\d_][\w ]{{0,30}}:\s")
 # A rule, the rule of a table, a fence, an underline, a blank line.
 _LAYOUT = lazily(r"[\s\-*_=|:+~`#>]*$")
-_TERMINAL = lazily(r"[.!?:…。\uff01\uff1f\uff1a।؟\u06d4]['\"”\u2019»)\]」』*_]*$")
-_CLAUSE = lazily(r"[,;:)\u2013—]\s|[\uff0c\uff1b\uff1a、،؛]")
+#: What ends a sentence, and what may stand behind it: marks that close, and emphasis.
+ENDS = f".!?{unicode.ELLIPSES}{unicode.WIDE_STOP}{unicode.STOPS}"
+CLOSERS = f"\"'*_){unicode.CLOSING_QUOTES}{unicode.RIGHT_ROUND}{unicode.RIGHT_SQUARE}\\]"
+_TERMINAL = lazily(f"[:{unicode.COLONS}{ENDS}][{CLOSERS}]*$")
+_CLAUSE = lazily(rf"[,;:){unicode.PAUSES}]\s|[{unicode.COMMAS}{unicode.SEMICOLONS}{unicode.COLONS}]")
 # Khmer and Tibetan marks, which the splitter does not know.
-_UNKNOWN_TERMINAL = lazily(r".+?(?:[។៕།༎]\s+|$)", re.DOTALL)
+_UNKNOWN_TERMINAL = lazily(rf".+?(?:[{unicode.KHMER_AND_TIBETAN_STOPS}]\s+|$)", re.DOTALL)
 # The splitter takes nothing that UTF-8 cannot encode.
 _SURROGATE = lazily("[\ud800-\udfff]")
 # How much of a text is looked at to guess its language.
@@ -128,7 +132,7 @@ def _lines(text: str) -> Iterator[_TextLine | None]:
 
 def _continues(text: str, last: _TextLine, line: _TextLine) -> bool:
     """Tell whether a line goes on with the block of the line before it: the text was wrapped there."""
-    if line.opens or last.alone or text[last.end - 1] in ":\uff1a":
+    if line.opens or last.alone or text[last.end - 1] in f":{unicode.COLONS}":
         return False
     first = text[line.start]
     length = last.end - last.start

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.unicode import (
-    DASHES,
-    INVISIBLE,
     SOUTHEAST_ASIAN,
     UNSPACED,
     UNSPACED_CHARACTER,
@@ -31,15 +30,16 @@ from pytest_ragmetrics.text.unicode import (
 #: From the first letter or digit of a white-space token to the token's end: one match a word.
 _COUNTED = lazily(r"[^\W_]\S*")
 #: Vowel signs and joiners, which are no letters to a regular expression, and belong into words all the same.
-MARKS = "\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
-MARKS += "\u0f18-\u0fbc\u1712-\u1714\u200c\u200d"
+_UNREAD = f"{unicode.SOFT_HYPHEN}{unicode.TATWEEL}{unicode.JOINERS}"
+MARKS = f"{_UNREAD}\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
+MARKS += "\u0f18-\u0fbc\u1712-\u1714"
 # Where Thai, Lao, Khmer and Burmese have a space, seen or not, is a matter of taste.
 _RUN = lazily(
-    f"(?P<letters>[{SOUTHEAST_ASIAN}](?:[ {INVISIBLE}]{{0,2}}[{SOUTHEAST_ASIAN}])*)|(?P<unspaced>[{UNSPACED_LETTERS}]+)"
-    f"|[^\\W_{UNSPACED_LETTERS}](?:[{MARKS}]|[^\\W_{UNSPACED_LETTERS}])*"
+    f"(?P<letters>[{SOUTHEAST_ASIAN}](?:[ {unicode.INVISIBLE}]{{0,2}}[{SOUTHEAST_ASIAN}])*)"
+    f"|(?P<unspaced>[{UNSPACED_LETTERS}]+)|[^\\W_{UNSPACED_LETTERS}](?:[{MARKS}]|[^\\W_{UNSPACED_LETTERS}])*"
 )
 _ASCII_RUN = lazily("[0-9A-Za-z]+")
-_DROPPED = lazily("[\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u200c\u200d]")
+_DROPPED = lazily(f"[{_UNREAD}\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
 # Most pairs of the letters of an alphabet are in any text of 2,000 characters; Burmese writes more of them for a word.
 _IN_A_ROW, _IN_BURMESE = 3, 4
 _LETTER = lazily(f"[{SOUTHEAST_ASIAN}]")
@@ -58,27 +58,31 @@ _SEMITIC = lazily("[\u0590-\u06ff]")
 _ARTICLES = frozenset(("a", "an", "the"))
 _ANSWER_WORD = lazily(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
 # Emphasis and what has no width do not part a word.
-_TRANSPARENT = lazily(f"[*_~{INVISIBLE}]+")
+_TRANSPARENT = lazily(f"[*_~{unicode.INVISIBLE}]+")
 # How far from a boundary is looked.
 _NEAR = 16
-_WITHIN_NUMBER = ".,:/'\u2019\u2044\u00b7\u066b\u066c^"
-_GROUPING = " \u00a0\u2009\u202f"
+_WITHIN_NUMBER = f".,:/'\u2044{unicode.RIGHT_SINGLE}{unicode.NUMBER_MARKS}^"
+_GROUPING = f" {unicode.THIN_SPACES}"
 # A number that goes on to the left: 3.|5, 10:|30, .|5, a sign, and groups of three digits.
-_NUMBER_BEFORE = lazily(rf"\d[{_WITHIN_NUMBER}]$|(?:^|[^\w.])[.,]$|(?:^|[\s(\[=<>~$€£¥])[{DASHES}]$")
+_NUMBER_BEFORE = lazily(
+    rf"\d[{_WITHIN_NUMBER}]$|(?:^|[^\w.])[.,]$|(?:^|[\s(\[=<>~${unicode.CURRENCIES}])[-{unicode.DASHES}]$"
+)
 _NUMBER_AFTER = lazily(rf"[{_WITHIN_NUMBER}]\d")
 _GROUP_BEFORE = lazily(rf"(?<!\d)\d{{1,3}}[{_GROUPING}]$")
 _GROUP_AFTER = lazily(rf"[{_GROUPING}]\d{{3}}(?!\d)")
 _GROUP = lazily(r"\d{3}(?!\d)")
 _FIRST_GROUP = lazily(r"(?<!\d)\d{1,3}$")
 # Cutting these off turns a statement round: non-|toxic, ca|n't.
-_NEGATING_PREFIX = lazily(r"\b(?:non|un|anti|nicht|niet)[-\u2010\u2011]$", re.IGNORECASE)
-_NEGATING_SUFFIX = lazily(r"['\u2018\u2019\u02bc\uff07]t\b", re.IGNORECASE)
-_SPLIT_NEGATION = lazily(r" n['\u2018\u2019\u02bc\uff07]t\b", re.IGNORECASE)
-_NEGATED_BEFORE = lazily(r"n['\u2018\u2019\u02bc\uff07]$", re.IGNORECASE)
+_NEGATING_PREFIX = lazily(rf"\b(?:non|un|anti|nicht|niet)[-{unicode.HYPHENS}]$", re.IGNORECASE)
+_NEGATING_SUFFIX = lazily(rf"['{unicode.APOSTROPHES}]t\b", re.IGNORECASE)
+_SPLIT_NEGATION = lazily(rf" n['{unicode.APOSTROPHES}]t\b", re.IGNORECASE)
+_NEGATED_BEFORE = lazily(rf"n['{unicode.APOSTROPHES}]$", re.IGNORECASE)
 # Signs that belong to the number or the name beside them: $|5, 5| %, C|++. At the start of a line > marks a quotation.
-_SIGN_BEFORE = lazily(r"(?:[$\u20ac\u00a3\u00a5\u20b9\u2264\u2265\u2248\u00b1<~]|(?<=\w)>|(?<=\w )>)[ \u00a0\u202f]?$")
+_SIGN_BEFORE = lazily(
+    rf"(?:[$<~{unicode.CURRENCIES}\u2264\u2265\u2248\u00b1]|(?<=\w)>|(?<=\w )>)[ {unicode.THIN_SPACES}]?$"
+)
 _SIGN_AFTER_NUMBER = lazily(
-    r"[ \u00a0\u202f]?(?:[%\uff05\u066a\u2030\u00b0]|[$\u20ac\u00a3\u00a5\u20b9](?!\d))|\+(?!\w)"
+    rf"[ {unicode.THIN_SPACES}]?(?:[%{unicode.PERCENTS}\u2030\u00b0]|[${unicode.CURRENCIES}](?!\d))|\+(?!\w)"
 )
 _SIGN_AFTER_NAME = lazily(r"(?:\+{1,2}|#)(?!\w)")
 # What Korean writes behind a noun or a clause without a space, by what it follows: a consonant, a vowel, either.
@@ -91,8 +95,10 @@ _AFTER_CONSONANT, _AFTER_VOWEL = (
     lazily(f"(?:{particles}|{_PARTICLES[2]})(?:은|는|도|만|의|을|를)?(?![가-힣])") for particles in _PARTICLES[:2]
 )
 _RIEUL = 8
-_BROKEN_BEFORE = lazily(r"[^\W\d_][-\u2010\u00ad][ \t]*\r?\n[ \t>]*$")
-_BROKEN_AFTER = lazily(r"[-\u2010\u00ad][ \t]*\r?\n[ \t>]*[^\W\d_]")
+#: A hyphen at the end of a line, and what may be before the first word of the next one.
+LINE_END_HYPHEN = rf"[-{unicode.HYPHENS}{unicode.SOFT_HYPHEN}][ \t]*\r?\n[ \t>]*"
+_BROKEN_BEFORE = lazily(rf"[^\W\d_]{LINE_END_HYPHEN}$")
+_BROKEN_AFTER = lazily(rf"{LINE_END_HYPHEN}[^\W\d_]")
 
 
 def count_words(text: str) -> int:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pytest_ragmetrics.core.errors import ArgumentError, DatasetError
 from pytest_ragmetrics.core.files import absolute, read_data
 from pytest_ragmetrics.text.sentences import split_sentences
-from pytest_ragmetrics.text.unicode import printable
+from pytest_ragmetrics.text.unicode import BOM, printable
 
 #: The longest passage that is cut here (characters).
 LONGEST = 1500
@@ -30,7 +30,6 @@ _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}$")
 _MARKDOWN_LEVELS = {"=": 1, "-": 2}
-_BOM = "\ufeff"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -128,7 +127,7 @@ def _text(path: Path, file: str) -> str:
 def _given(text: str, file: str) -> Iterator[SourcePassage]:
     lines: dict[str, int] = {}
     # Not str.splitlines(): a JSON string may contain the other characters that end a line there.
-    for number, line in enumerate(text.removeprefix(_BOM).split("\n"), start=1):
+    for number, line in enumerate(text.removeprefix(BOM).split("\n"), start=1):
         if not line.strip():
             continue
         place: dict[str, Any] = {"file": printable(file), "line": number}
@@ -194,7 +193,7 @@ class _Line:
 def _lines(text: str, suffix: str) -> list[_Line]:
     lines: list[_Line] = []
     fence, paragraph, rst_levels = "", 0, dict[str, int]()
-    at = len(_BOM) if text.startswith(_BOM) else 0
+    at = len(BOM) if text.startswith(BOM) else 0
     for raw in text[at:].splitlines(keepends=True):
         bare = raw.rstrip()
         lines.append(_Line(at + len(bare) - len(bare.lstrip()), at + len(bare)))

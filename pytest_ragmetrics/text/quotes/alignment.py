@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 
 from pytest_ragmetrics.core.result import Evidence, Nearest, Verdict, WordChange
 from pytest_ragmetrics.core.sample import as_contexts
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.markup import Readable, as_readable, have_notes
 from pytest_ragmetrics.text.quotes.ellipses import OVERLAP, Match, PhraseSearch, goes_on, lost_at_edges, read_edits
 from pytest_ragmetrics.text.quotes.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe, gap_at
@@ -38,7 +39,8 @@ _NEAR = 32
 _MOST_PLACES = 256
 _MOST_COMPARED = 100_000
 _ENOUGH_PLACES = 3
-_OPENING, _CLOSING = "([\"'*_\u2018\u201c\u201e\u00ab\u00bf\u00a1", ".,;:!?)]\"'*_\u2019\u201d\u00bb\u2026"
+_OPENING = f"([\"'*_{unicode.QUOTES}{unicode.OPENING_STOPS}"
+_CLOSING = f".,;:!?)]\"'*_{unicode.QUOTES}{unicode.ELLIPSES}"
 # What of the source is shown beside a passage that ends inside a word or a number of it.
 _LAST_TOKEN, _FIRST_TOKEN = re.compile(r"\S*\s*$"), re.compile(r"\s*\S*")
 # Phrases that are looked up to explain a failure.

@@ -14,13 +14,12 @@ from itertools import groupby
 from unicodedata import category, normalize
 
 from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.markup import as_readable
 from pytest_ragmetrics.text.quotes.search import comparison_key, key_length
-from pytest_ragmetrics.text.sentences import split_sentences
+from pytest_ragmetrics.text.sentences import ENDS, split_sentences
 from pytest_ragmetrics.text.unicode import (
-    DASHES,
     DENIALS,
-    INVISIBLE,
     UNSPACED,
     VOWEL_SIGNS,
     are_joined,
@@ -28,7 +27,7 @@ from pytest_ragmetrics.text.unicode import (
     is_unspaced,
     is_word,
 )
-from pytest_ragmetrics.text.words import fold_word, is_function_word
+from pytest_ragmetrics.text.words import LINE_END_HYPHEN, fold_word, is_function_word
 
 
 class Tolerance:
@@ -50,23 +49,24 @@ _PHRASES = {
         "bracket": Tolerance.BRACKET,
     },
 }
-_QUOTES = "'\"`\u00ab\u00bb\u2018-\u201f\u2032-\u2037\u2039\u203a\u275b-\u275e\u300c-\u300f\u301d-\u301f"
-_QUOTES += "\uff02\uff07\uff62\uff63"
-_APOSTROPHES = "\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u05f4\u055a\ua78c\u00b4"
-_INNER = frozenset("'\u2018\u2019\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u055a\ua78c\u00b4\u2032")
+_QUOTES = f"'\"`{unicode.QUOTES}{unicode.PRIMES}"
+_ANY_QUOTE = f"{_QUOTES}{unicode.APOSTROPHES}"
+_INNER = frozenset(f"'{unicode.APOSTROPHES}{unicode.GERESH}{unicode.PRIME}")
 # Written for a hyphen at the end of a line, which belongs to the word or does not; taken out of the texts themselves.
 _MAYBE_HYPHEN = "\ufdd0"
-_BROKEN_WORD = lazily(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t>]*(?=[^\W\d_])")
+_BROKEN_WORD = lazily(rf"(?<=[^\W\d_]){LINE_END_HYPHEN}(?=[^\W\d_])")
 _QUOTED_LINE = lazily(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
-_REOPENED = lazily(rf"(\n[ \t\r]*\n[ \t>\u3000]*)[{_QUOTES}]+")
+_REOPENED = lazily(rf"(\n[ \t\r]*\n[ \t>{unicode.WIDE_SPACE}]*)[{_QUOTES}]+")
 # Stars that multiply or are alone remain, and so do underscores inside a name.
 # Emphasis, not a product: a*b, 2*z.
 _STARS = lazily(
     r"(?<=[^\s\d*])(?!(?<=[\s(=+-]\w)\*\w(?![\w*]))\*+(?!\*)|(?<=\d)(?:\*+(?![\w*])|\*\*+(?![\d*]))|(?<!\S)\*+(?=[^\s*])"
 )
 _UNDERSCORES = lazily(r"__+|(?<![^\W_])_|_(?![^\W_])|~~+")
-_SPACE_IN_UNSPACED = lazily(rf" (?:(?=[{UNSPACED}\u3001-\u301f])|(?<=[{UNSPACED}\u3001-\u301f] ))")
-_INVISIBLE = lazily(f"[{INVISIBLE}]+")
+_SPACE_IN_UNSPACED = lazily(
+    rf" (?:(?=[{UNSPACED}{unicode.CJK_PUNCTUATION}])|(?<=[{UNSPACED}{unicode.CJK_PUNCTUATION}] ))"
+)
+_INVISIBLE = lazily(f"[{unicode.INVISIBLE}]+")
 # NFKC turns 10\u00b3 into 103 and 1\u00bd into 11/2, which are other numbers.
 _RAISED = lazily(
     "([\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2080-\u2089\u2150-\u215f\u2189\u2460-\u249b])(?<=\\d.)"
@@ -74,12 +74,10 @@ _RAISED = lazily(
 # Vowel signs of Arabic and Hebrew, and the dots of the Russian letter, are left out as a rule.
 _VOWEL_SIGN = lazily(f"[{VOWEL_SIGNS}]+")
 _ESCAPED_QUOTE = lazily(rf"\\+(?=[{_QUOTES}])")
-_QUOTE = lazily(f" ?[{_QUOTES}{_APOSTROPHES}](?:[{_QUOTES}{_APOSTROPHES} ]*[{_QUOTES}{_APOSTROPHES}])? ?")
-_QUOTE_GLYPH = lazily(f"[{_QUOTES}{_APOSTROPHES}]")
-_DASH = lazily(
-    r" ?[-\u2010-\u2015\u2043\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d](?:[ ]?[-\u2010-\u2015\u2212\u2e3a\u2e3b])* ?"
-)
-_DOTS = lazily(r" ?(?:[\u2026\u22ef]|\.)(?: ?(?:\.|[\u2026\u22ef]))* ?")
+_QUOTE = lazily(f" ?[{_ANY_QUOTE}](?:[{_ANY_QUOTE} ]*[{_ANY_QUOTE}])? ?")
+_QUOTE_GLYPH = lazily(f"[{_ANY_QUOTE}]")
+_DASH = lazily(rf" ?[-{unicode.ALL_DASHES}](?: ?[-{unicode.ALL_DASHES}])* ?")
+_DOTS = lazily(rf" ?[.{unicode.ELLIPSES}](?: ?[.{unicode.ELLIPSES}])* ?")
 _SPLIT_CONTRACTION = lazily(r" (?=(?:n't|'(?:s|re|ve|ll|d|m))\b)|(?<=\b[cdjlmnst]') (?=\w)", re.IGNORECASE)
 _CASED = "a-zA-Z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
 # Letters that dots join: U.S., z.B., Ph.D.; and single letters that dots or spaces part: J. R., z. B.
@@ -90,9 +88,10 @@ _GROUPS = r"\d{1,3}(?:,\d{3})+(?![\d,])|\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])"
 _LISTED = lazily(rf"(?<![\d.,])(?:(?!{_GROUPS})\d+(?:,\d+){{2,}}(?![\d.])|\d{{1,2}},[12]\d{{3}}(?![\d.,]))")
 _GROUP_BEFORE, _GROUP_AFTER = lazily(r"(?<!\d)\d{1,3}$"), lazily(r"\d{3}(?!\d)")
 _SEPARATOR = lazily(r"[\W_]+")
-_PRIMES, _MEASURED = "\u2032\u2033", lazily("\\d[\u2032\u2033]*$")
-_LONG_DASHES = frozenset("\u2014\u2015\u2e3a\u2e3b")
-_HYPHENS = frozenset(f"{DASHES}\u2043\ufe58")
+_PRIMES = f"{unicode.PRIME}{unicode.DOUBLE_PRIME}"
+_MEASURED = lazily(rf"\d[{_PRIMES}]*$")
+_LONG_DASHES = frozenset(unicode.LONG_DASHES)
+_HYPHENS = frozenset(f"-{unicode.ALL_DASHES}") - _LONG_DASHES
 # Capitals that stand for several letters, and letters without case (Old Italic) in their place.
 _CAPITALS = str.maketrans("I\u0391\u0395\u0397\u0399\u039f\u03a5\u03a9", "".join(map(chr, range(0x10300, 0x10308))))
 _GREEK = [chr(code) for code in (*range(0x370, 0x400), *range(0x1F00, 0x2000))]
@@ -101,28 +100,27 @@ _LETTERS_OF = {
     for capital, stand_in in _CAPITALS.items()
 } | {chr(_CAPITALS[ord("I")]): {"i", "\u0131"}}
 _OF_SOME_CAPITAL = lazily("[\u0131\u0386-\u0390\u03aa-\u03b0\u03ca-\u03ce\u1f00-\u1fff]")
-_SIGN = lazily(rf"(?<!\w)[{DASHES}]?[.,]?$")
+_SIGN = lazily(rf"(?<!\w)[-{unicode.DASHES}]?[.,]?$")
 # Punctuation to Unicode, but part of what is said.
-_MEANINGFUL = frozenset("%&#@\u00a7\u2030\u2031/\\\uff05\uff06\uff03\uff20\u066a")
+_MEANINGFUL = frozenset(f"%&#@\u00a7\u2030\u2031/\\\uff06\uff03\uff20{unicode.PERCENTS}")
 # Symbols to Unicode that say nothing: ornaments, pictures, marks of rights; not those for no, a sum or a direction.
 _ORNAMENT = lazily(
-    rf"(?![{DENIALS}])[`|\u00a8\u00a9\u00ae\u00af\u00b4\u00b8\u02c2-\u02df\u2300-\u23ff\u2500-\u263f\u2641\u2643-\u266c\u2670-\u2793\u27b0"
+    rf"(?![{DENIALS}])[`|{unicode.APOSTROPHES}\u00a8\u00a9\u00ae\u00af\u00b8\u02c2-\u02df\u2300-\u23ff\u2500-\u263f\u2641\u2643-\u266c\u2670-\u2793\u27b0"
     "\u2b1b-\u2bff\u3004\u3012\u3013\u3020\u3036\ufffd\U0001f000-\U0001f7ef\U0001f900-\U0001faff]"
 )
-_ELLIPSIS = lazily(r"[\u2026\u22ef]|\.[ \u00a0]?\.")
-_EDITED = lazily(rf"{_ELLIPSIS.pattern}|[\[\]\uff3b\uff3d\u3014\u3015]")
-_SPACES = " \u00a0\u2009\u202f"
+_ELLIPSIS = lazily(rf"[{unicode.ELLIPSES}]|\.[ {unicode.NO_BREAK_SPACE}]?\.")
+_EDITED = lazily(rf"{_ELLIPSIS.pattern}|[\[\]{unicode.LEFT_SQUARE}{unicode.RIGHT_SQUARE}]")
+_SPACES = f" {unicode.THIN_SPACES}"
 # How far from the core its surroundings are looked for.
 _NEAR = 8
 # Where a sentence or a block may end: stops of all scripts, the border of a cell, what breaks a line.
-_STOPS = "\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362\u1367\u1368\u104b\u17d4\u17d5\u0f0d\u0f0e\u0e5b"
-_BREAK = lazily("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_MAY_PART = lazily(rf"{_BREAK.pattern}|[.!?;\u2026\u037e\uff0e|\t{_STOPS}]")
+_BREAK = lazily(f"\r\n|[\n{unicode.LINE_BREAKS}]")
+_MAY_PART = lazily(rf"{_BREAK.pattern}|[;|\t{unicode.GREEK_QUESTION_MARK}{ENDS}]")
 # Emphasis, apostrophes and what has no width do not part two words for whoever reads a quotation.
-_UNPARTING = lazily(rf"[{INVISIBLE}*_~`{_APOSTROPHES}'\u2018\u2019]")
+_UNPARTING = lazily(rf"[{unicode.INVISIBLE}*_~`'{unicode.APOSTROPHES}{unicode.GERESH}{unicode.GERSHAYIM}]")
 _ENCLOSING = lazily(rf"[{_QUOTES}()\[\]*_~]|{_BREAK.pattern}")
 # What a line has before an item of a list, or a line before it at its end, and what a heading begins with.
-_NEW_BLOCK = lazily(r"[:\uff1a][^\n]*\n|\n[\s>]*[^\w\s>]{1,6}\s")
+_NEW_BLOCK = lazily(rf"[:{unicode.COLONS}][^\n]*\n|\n[\s>]*[^\w\s>]{{1,6}}\s")
 _HEADING = lazily(r"[ \t>]*(?:#{1,6}|={1,6})[ \t]")
 # How far around a gap sentences and lines are read, and how long a line is that was broken to fit a page.
 _AROUND, _WRAPPED = 300, 40
@@ -275,7 +273,7 @@ def _fold_marks(text: str) -> str:
         text = _ESCAPED_QUOTE.sub("", text)
     text = _QUOTE.sub(_quote, text)
     text = _DASH.sub("-", text)
-    if ".." in text or ". ." in text or "\u2026" in text or "\u22ef" in text:
+    if ".." in text or ". ." in text or any(map(text.__contains__, unicode.ELLIPSES)):
         text = _DOTS.sub(lambda run: run[0] if run[0].strip() == "." else "...", text)
     return text
 
@@ -342,15 +340,20 @@ def _counts(text: str, at: int, start: int, end: int) -> bool:
             return False
         begins_number = following.isdigit() and (at > start or not start)
         return (
-            is_tight or begins_number or char == "\u2212" or (_is_operand(text, start - 1) and _is_operand(text, end))
+            is_tight
+            or begins_number
+            or char == unicode.MINUS
+            or (_is_operand(text, start - 1) and _is_operand(text, end))
         )
     if char in "'_":
         return is_tight
     if char in ".,":
-        return between_digits or (following.isdigit() and (not last or last in " (=<>~$\u20ac\u00a3\u00a5-\u2212"))
-    if char in ":*\u00b7\u066b\u066c":
+        return between_digits or (
+            following.isdigit() and (not last or last in f" (=<>~$-{unicode.CURRENCIES}{unicode.MINUS}")
+        )
+    if char in f":*{unicode.NUMBER_MARKS}":
         return between_digits
-    if char in "~\u2032":
+    if char in f"~{unicode.PRIME}":
         return following.isdigit() or char != "~"
     return _means_something(char)
 
@@ -495,7 +498,7 @@ def _least(limit: int, agrees: Callable[[int], bool]) -> int:
 def _has_sign(piece: QuotePiece, text: str, start: int) -> bool:
     if not piece.sign:
         return True
-    return start >= 0 and (text[start] == piece.core[0] or (text[start] in DASHES and piece.core[0] in DASHES))
+    return start >= 0 and (text[start] == piece.core[0] or {text[start], piece.core[0]} <= _HYPHENS)
 
 
 def _edges_agree(piece: QuotePiece, text: str, start: int, end: int, tolerance: int) -> bool:
@@ -583,7 +586,7 @@ def parts(text: str, start: int, end: int) -> bool:
     around = text[max(start - _AROUND, 0) : start], text[start:end], text[end : end + _AROUND]
     before, gap, after = (_BREAK.sub("\n", part) for part in around)
     line = before.rpartition("\n")[2]
-    if "|" in gap or gap.count("\n") > 1 or not set(_STOPS).isdisjoint(gap):
+    if "|" in gap or gap.count("\n") > 1 or not set(unicode.STOPS).isdisjoint(gap):
         return True
     if "\n" in gap and (_NEW_BLOCK.search(gap) or _HEADING.match(line) or _is_last_line(before, after)):
         return True
@@ -591,7 +594,7 @@ def parts(text: str, start: int, end: int) -> bool:
     if "\t" in gap and "\n" not in gap and (" " in line.strip() or is_unspaced(line[-1])):
         return True
     # The splitter takes three stops for the end of a sentence, and not the one character.
-    between = _ENCLOSING.sub("", gap).replace("\u2026", "...") + " " * ("\n" in gap)
+    between = _ENCLOSING.sub("", gap).replace(unicode.ELLIPSIS, "...") + " " * ("\n" in gap)
     if not between.strip():
         return False
     if _is_small(after[0]):

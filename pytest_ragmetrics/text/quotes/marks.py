@@ -15,32 +15,19 @@ from typing import Literal, NamedTuple
 from unicodedata import category
 
 from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.unicode import is_unspaced, is_word
 
 STRAIGHT, SINGLE, LATEX_OPENING, LATEX_CLOSING = '"', "'", "``", "''"
 LATEX_SINGLE = "`"
-LEFT_SINGLE, RIGHT_SINGLE, LOW_SINGLE = "\u2018", "\u2019", "\u201a"
-LEFT_ANGLE, RIGHT_ANGLE = "\u2039", "\u203a"
+LEFT_DOUBLE, RIGHT_DOUBLE, LOW_DOUBLE = unicode.LEFT_DOUBLE, unicode.RIGHT_DOUBLE, unicode.LOW_DOUBLE
+LEFT_SINGLE, RIGHT_SINGLE, LOW_SINGLE = unicode.LEFT_SINGLE, unicode.RIGHT_SINGLE, unicode.LOW_SINGLE
+LEFT_GUILLEMET, RIGHT_GUILLEMET, LEFT_ANGLE, RIGHT_ANGLE = (*unicode.GUILLEMETS,)
 OPENING_TAG, CLOSING_TAG = "<q>", "</q>"
 # Marks that are written differently and read the same.
-_EQUIVALENT = {
-    **dict.fromkeys("\uff02\u2033\u2036\u05f4", STRAIGHT),
-    **dict.fromkeys("\u201f\u275d", "“"),
-    "\u275e": "”",
-    **dict.fromkeys("\u201b\u275b", LEFT_SINGLE),
-    "\u275c": RIGHT_SINGLE,
-    **dict.fromkeys("\uff07\u05f3", SINGLE),
-    **dict.fromkeys("｢﹁", "「"),
-    **dict.fromkeys("｣﹂", "」"),
-    "﹃": "『",
-    "﹄": "』",
-    "〟": "〞",
-    ",,": "„",
-}
-_SINGLES = "'\uff07\u05f3\u2018\u2019\u201b\u275b\u275c"
-_OTHERS = '"“”„«»\u2039\u203a「」『』〝〞\u201a' + "".join(
-    mark for mark in _EQUIVALENT if mark not in (",,", *_SINGLES)
-)
+_EQUIVALENT = {other: mark for mark, others in unicode.QUOTATION_MARKS.items() for other in others} | {",,": LOW_DOUBLE}
+_SINGLES = "".join(f"{mark}{unicode.QUOTATION_MARKS[mark]}" for mark in (SINGLE, LEFT_SINGLE, RIGHT_SINGLE))
+_OTHERS = f"{STRAIGHT}{unicode.QUOTES}".translate(str.maketrans("", "", _SINGLES))
 _GLYPHS = frozenset((*_SINGLES, *_OTHERS, LATEX_OPENING, LATEX_CLOSING, LATEX_SINGLE, OPENING_TAG, CLOSING_TAG))
 # Letters and digits of the scripts in which a single mark between two of them is an apostrophe.
 _SPACED = r"0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u037d\u037f-\u0386\u0388-\u0559\u0560-\u0588"
@@ -60,7 +47,7 @@ _TOKEN = lazily(
       (?<=[{_SINGLES}{_OTHERS}]) [{_SINGLES}{_OTHERS}]{{{_LONGEST_ROW},}}
     | (?<=[{_OTHERS}])
     | (?<=[{_SINGLES}]) (?! (?<=[{_SPACED}].)(?!{_SUFFIX})[{_SPACED}] ) (?: (?<=')'* | )
-    | (?<=\n) [ \t\r]* (?: \n\s* | (?:[-*+•]|[0-9]{{1,3}}[.)]|\#{{1,6}}) [ \t] | \| )
+    | (?<=\n) [ \t\r]* (?: \n\s* | (?:[-*+{unicode.BULLET}]|[0-9]{{1,3}}[.)]|\#{{1,6}}) [ \t] | \| )
     | (?<=,) ,
     | (?<=(?<!`)`) (?: `(?!`) | (?![`\s]) )
     | (?<=\\) (?: u[0-9a-fA-F]{{4}} | \\{{0,3}}["'] )
@@ -70,18 +57,18 @@ _TOKEN = lazily(
     re.VERBOSE,
 )
 # What a mark looks past when it looks at its neighbours: emphasis, markup, and other marks.
-_THROUGH = _GLYPHS - {LATEX_SINGLE} | frozenset("*_~\\\u2060")
+_THROUGH = _GLYPHS - {LATEX_SINGLE} | frozenset(f"*_~\\{unicode.WORD_JOINER}")
 _FARTHEST = 32
 _NEAR = 8
-_BLANKS = " \t\u00a0\u3000"
+_BLANKS = f" \t{unicode.NO_BREAK_SPACE}{unicode.WIDE_SPACE}"
 # Spaces that are set between a mark and what it quotes, not outside.
-_INNER_SPACES = frozenset("\u00a0\u2007\u2009\u202f")
+_INNER_SPACES = frozenset(f"{unicode.THIN_SPACES}{unicode.FIGURE_SPACE}")
 # What a quotation follows without a space beside brackets, what is no stop, and what may be before and behind it.
-_OPENING_SIGNS = frozenset("<=|&+^¿¡")
-_NO_STOPS = frozenset("#&@*/\\¡¿§¶†‡•※")
-_DASHES = frozenset("-/\u2010\u2011\u2012\u2013—―\u2212")
+_OPENING_SIGNS = frozenset(f"<=|&+^{unicode.OPENING_STOPS}")
+_NO_STOPS = frozenset(f"#&@*/\\§¶※{unicode.OPENING_STOPS}{unicode.DAGGER}{unicode.DOUBLE_DAGGER}{unicode.BULLET}")
+_DASHES = frozenset(f"-/{unicode.DASHES}{unicode.LONG_DASHES}")
 _QUOTATIVE = frozenset("とっ")
-_ANNOUNCING = frozenset(":=\uff1a")
+_ANNOUNCING = frozenset(f":={unicode.COLONS}")
 _SUFFIXED = lazily(_SUFFIX)
 # What elision leaves of a word, and the years of a decade.
 _ELIDED = lazily(
@@ -96,7 +83,7 @@ _PERHAPS_ELIDED = lazily(
 # What Hebrew puts before a word, and the marks before it; a mark before the last letter is that of an acronym.
 _HEBREW_PREFIX = lazily("(?<![\u05d0-\u05ea])[\u05de\u05e9\u05d4\u05d5\u05db\u05dc\u05d1]{1,3}$")
 _HEBREW_WORD = lazily(
-    "(?![\u05d0-\u05ea]+['\"\u05f3\u05f4\u2019\u201d][\u05d0-\u05ea](?![\u05d0-\u05ea]))[\u05d0-\u05ea]{2}"
+    f"(?![\u05d0-\u05ea]+['\"{unicode.GERESH}{unicode.GERSHAYIM}{RIGHT_SINGLE}{RIGHT_DOUBLE}][\u05d0-\u05ea](?![\u05d0-\u05ea]))[\u05d0-\u05ea]{{2}}"
 )
 _HEBREW_ABBREVIATION = lazily("(?<![\u05d0-\u05ea])[\u05d0-\u05ea]{1,5}$")
 # What an elision leaves of the end of a word: goin', an', o', th', un po'.
@@ -111,14 +98,14 @@ _NOT_OWNED = lazily(
 )
 #: By opening mark: what closes it, and what that costs where conventions are mixed.
 CLOSED_BY: dict[str, dict[str, int]] = {
-    STRAIGHT: {STRAIGHT: 0, "”": 20, "“": 50, LATEX_CLOSING: 30},
-    "“": {"”": 0, STRAIGHT: 20, LATEX_CLOSING: 20, "“": 40},
-    "”": {"”": 0, STRAIGHT: 30, "“": 30},
-    "„": {"“": 0, "”": 0, STRAIGHT: 10, LATEX_CLOSING: 0},
-    LATEX_OPENING: {LATEX_CLOSING: 0, STRAIGHT: 10, "”": 10},
+    STRAIGHT: {STRAIGHT: 0, RIGHT_DOUBLE: 20, LEFT_DOUBLE: 50, LATEX_CLOSING: 30},
+    LEFT_DOUBLE: {RIGHT_DOUBLE: 0, STRAIGHT: 20, LATEX_CLOSING: 20, LEFT_DOUBLE: 40},
+    RIGHT_DOUBLE: {RIGHT_DOUBLE: 0, STRAIGHT: 30, LEFT_DOUBLE: 30},
+    LOW_DOUBLE: {LEFT_DOUBLE: 0, RIGHT_DOUBLE: 0, STRAIGHT: 10, LATEX_CLOSING: 0},
+    LATEX_OPENING: {LATEX_CLOSING: 0, STRAIGHT: 10, RIGHT_DOUBLE: 10},
     LATEX_CLOSING: {LATEX_CLOSING: 0, STRAIGHT: 30},
-    "«": {"»": 0},
-    "»": {"«": 0, "»": 0},
+    LEFT_GUILLEMET: {RIGHT_GUILLEMET: 0},
+    RIGHT_GUILLEMET: {LEFT_GUILLEMET: 0, RIGHT_GUILLEMET: 0},
     LEFT_ANGLE: {RIGHT_ANGLE: 0},
     RIGHT_ANGLE: {LEFT_ANGLE: 0, RIGHT_ANGLE: 0},
     LEFT_SINGLE: {RIGHT_SINGLE: 0, SINGLE: 20},
@@ -126,20 +113,24 @@ CLOSED_BY: dict[str, dict[str, int]] = {
     LOW_SINGLE: {LEFT_SINGLE: 0, RIGHT_SINGLE: 0, SINGLE: 10},
     RIGHT_SINGLE: {RIGHT_SINGLE: 0},
     SINGLE: {SINGLE: 0, RIGHT_SINGLE: 20},
-    "「": {"」": 0},
-    "『": {"』": 0},
-    "〝": {"〞": 0},
+    unicode.LEFT_CORNER: {unicode.RIGHT_CORNER: 0},
+    unicode.LEFT_WHITE_CORNER: {unicode.RIGHT_WHITE_CORNER: 0},
+    unicode.LEFT_RAISED: {unicode.RIGHT_RAISED: 0},
     OPENING_TAG: {CLOSING_TAG: 0},
 }
 #: What begins the next paragraph of a quotation; in Spanish and old French it is the closing mark.
-REOPENED_BY = {opening: {opening} for opening in CLOSED_BY} | {"“": {"“", "”"}, "«": {"«", "»"}, LATEX_SINGLE: set()}
+REOPENED_BY = {opening: {opening} for opening in CLOSED_BY} | {
+    LEFT_DOUBLE: {LEFT_DOUBLE, RIGHT_DOUBLE},
+    LEFT_GUILLEMET: {LEFT_GUILLEMET, RIGHT_GUILLEMET},
+    LATEX_SINGLE: set(),
+}
 #: The cost of what cannot be, and of leaving alone what can only be a quotation mark.
 NEVER = 100_000
 STRAY = 100
 
 
 #: Which way the guillemets of a text point.
-Guillemets = Literal["«»", "»«", "»»"]
+Guillemets = Literal["out", "in", "right"]
 
 
 def has_mark(text: str) -> bool:
@@ -170,29 +161,34 @@ _COSTS: dict[str, tuple[Costs, ...]] = {
         *(Costs(0, 80, 80), Costs(80, 0, 60), Costs(20, 40, 60)),
         *(Costs(10, 30, 60), Costs(0, 60, 80), Costs(50, 10, 60)),
     ),
-    "“": (Costs(0, 80), Costs(60, 0), Costs(10, 30), Costs(10, 20), Costs(0, 60), Costs(50, 10)),
-    "”": (Costs(10, 60), Costs(NEVER, 0), Costs(60, 10), Costs(60, 10), Costs(40, 30), Costs(NEVER, 0)),
+    LEFT_DOUBLE: (Costs(0, 80), Costs(60, 0), Costs(10, 30), Costs(10, 20), Costs(0, 60), Costs(50, 10)),
+    RIGHT_DOUBLE: (Costs(10, 60), Costs(NEVER, 0), Costs(60, 10), Costs(60, 10), Costs(40, 30), Costs(NEVER, 0)),
     LOW_SINGLE: (Costs(0, NEVER), *(Costs(30, NEVER, 20),) * 5),
     # An unpaired one is a letter of an Arabic name, or of code that was not closed.
     LATEX_SINGLE: (Costs(0, NEVER, 15),) * 6,
     **dict.fromkeys(
-        ("«", LEFT_ANGLE),
+        (LEFT_GUILLEMET, LEFT_ANGLE),
         (Costs(0, NEVER), Costs(70, 10), Costs(10, 110), Costs(20, 30), Costs(0, 110), Costs(50, 10)),
     ),
     **dict.fromkeys(
-        ("»", RIGHT_ANGLE),
+        (RIGHT_GUILLEMET, RIGHT_ANGLE),
         (Costs(10, 70), Costs(NEVER, 0), Costs(110, 10), Costs(30, 20), Costs(20, 50), Costs(110, 0)),
     ),
-    **dict.fromkeys(("„", LATEX_OPENING, "「", "『", "〝", OPENING_TAG), (Costs(0, NEVER),) * 6),
-    **dict.fromkeys(("」", "』", "〞", CLOSING_TAG), (Costs(NEVER, 0),) * 6),
+    **dict.fromkeys(
+        (LOW_DOUBLE, LATEX_OPENING, unicode.LEFT_CORNER, unicode.LEFT_WHITE_CORNER, unicode.LEFT_RAISED, OPENING_TAG),
+        (Costs(0, NEVER),) * 6,
+    ),
+    **dict.fromkeys(
+        (unicode.RIGHT_CORNER, unicode.RIGHT_WHITE_CORNER, unicode.RIGHT_RAISED, CLOSING_TAG), (Costs(NEVER, 0),) * 6
+    ),
 }
 # In a text without spaces the order of the marks decides, and which way they are curved; the second is likely to close.
 _UNSPACED_COSTS = {
     STRAIGHT: (Costs(30, 30, 80), Costs(50, 10, 80)),
     SINGLE: (Costs(30, 20, 40),) * 2,
     RIGHT_SINGLE: (Costs(60, 20, 40),) * 2,
-    "“": (Costs(0, 60),) * 2,
-    "”": (Costs(90, 0),) * 2,
+    LEFT_DOUBLE: (Costs(0, 60),) * 2,
+    RIGHT_DOUBLE: (Costs(90, 0),) * 2,
 }
 
 
@@ -201,11 +197,11 @@ def reading_costs(mark: Mark, text: str, guillemets: Guillemets) -> Costs:
     place = mark.place(text)
     if mark.glyph in (SINGLE, RIGHT_SINGLE):
         return _apostrophe_costs(mark, text, place)
-    if mark.glyph in ("«", "»", LEFT_ANGLE, RIGHT_ANGLE):
+    if mark.glyph in unicode.GUILLEMETS:
         return _guillemet_costs(mark, text, place, guillemets)
     if place is MarkPlace.TIGHT and _is_hebrew(mark):
         return _hebrew_costs(mark, text)
-    is_cut = (mark.glyph == "“" and mark.right == len(text)) or (mark.glyph == "”" and mark.left < 0)
+    is_cut = (mark.glyph == LEFT_DOUBLE and mark.right == len(text)) or (mark.glyph == RIGHT_DOUBLE and mark.left < 0)
     if (place is MarkPlace.TIGHT or is_cut) and mark.glyph in _UNSPACED_COSTS and is_in_unspaced(mark):
         # What was said ends with a stop more often than what is before it; in Japanese a particle follows it.
         return _UNSPACED_COSTS[mark.glyph][_is_stop(mark.before) or mark.after in _QUOTATIVE]
@@ -213,26 +209,26 @@ def reading_costs(mark: Mark, text: str, guillemets: Guillemets) -> Costs:
     if mark.glyph in (LEFT_SINGLE, LATEX_SINGLE) and costs.opening == 0 and _ELIDED.match(text, mark.end):
         # The apostrophe of an elision, turned round by an editor that knows no better, or a quotation that is closed.
         return Costs(38, NEVER, 10)
-    if mark.before.isdigit() and mark.glyph in (STRAIGHT, LATEX_CLOSING, "”"):
+    if mark.before.isdigit() and mark.glyph in (STRAIGHT, LATEX_CLOSING, RIGHT_DOUBLE):
         # Inches and seconds, unless a quotation that ends in a number needs its mark.
         return Costs(NEVER, max(costs.closing, 15), 5)
     return costs
 
 
 def _guillemet_costs(mark: Mark, text: str, place: MarkPlace, guillemets: Guillemets) -> Costs:
-    left = mark.glyph in ("«", LEFT_ANGLE)
+    left = mark.glyph in (LEFT_GUILLEMET, LEFT_ANGLE)
     if (mark.after if left else mark.before) in _INNER_SPACES:
         return _COSTS[mark.glyph][MarkPlace.OPENS if left else MarkPlace.CLOSES]
     spaced = mark.before.isspace() and mark.after.isspace()
     if not spaced and place is not MarkPlace.TIGHT:
         return _COSTS[mark.glyph][place]
-    if guillemets == "»»":
+    if guillemets == "right":
         return Costs(10, 10)
-    opens = left == (guillemets == "«»")
+    opens = left == (guillemets == "out")
     if not spaced:
-        return _COSTS["«" if opens else "»"][place]
+        return _COSTS[LEFT_GUILLEMET if opens else RIGHT_GUILLEMET][place]
     later = mark.later(text)
-    if _is_stop(later) and later != "…":
+    if _is_stop(later) and later != unicode.ELLIPSIS:
         return Costs(110, 10)
     # What is quoted begins with a capital more often than what goes on behind it.
     capital = later.isupper()
@@ -373,7 +369,7 @@ class Mark(NamedTuple):
             return MarkPlace.OPENS
         if before.isspace():
             # A stop alone after the mark is tokenised text; one that goes on is an ellipsis, or a word such as ".net".
-            alone = _is_stop(after) and after != "…" and text[self.right + 1 : self.right + 2].isspace()
+            alone = _is_stop(after) and after != unicode.ELLIPSIS and text[self.right + 1 : self.right + 2].isspace()
             return MarkPlace.LEANS_CLOSED if alone else MarkPlace.OPENS
         if after.isspace() or _is_stop(after) or (after in _DASHES and before not in _DASHES):
             return MarkPlace.LEANS_CLOSED if before in _ANNOUNCING else MarkPlace.CLOSES
@@ -391,7 +387,7 @@ class Mark(NamedTuple):
         if inner_before != inner_after:
             return MarkPlace.OPENS if inner_after else MarkPlace.CLOSES
         begins, later = self.earlier(text) == "\n", self.later(text)
-        if _is_stop(later) and later != "…" and not begins:
+        if _is_stop(later) and later != unicode.ELLIPSIS and not begins:
             return MarkPlace.LEANS_CLOSED
         if begins != (later == "\n"):
             return MarkPlace.LEANS_OPEN if begins else MarkPlace.LEANS_CLOSED
@@ -423,7 +419,7 @@ def paragraphs_of(text: str, start: int, end: int) -> Iterator[Paragraph]:
 
 
 def _leads(marks: list[Mark], text: str, start: int) -> bool:
-    return bool(marks) and not text[start : marks[0].start].strip(f"*_~\u2060\r\n{_BLANKS}")
+    return bool(marks) and not text[start : marks[0].start].strip(f"*_~{unicode.WORD_JOINER}\r\n{_BLANKS}")
 
 
 def _glyph(written: str) -> str:

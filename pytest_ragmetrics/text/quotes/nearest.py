@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from pytest_ragmetrics.core.result import ChangeKind, Nearest, WordChange
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex, comparison_key
 from pytest_ragmetrics.text.unicode import UNSPACED, UNSPACED_CHARACTER, are_joined
 
@@ -22,12 +23,8 @@ _FARTHEST = 64
 _TOKEN = re.compile(r"\S+\s*")
 _UNSPACED_TOKEN = re.compile(rf"(?:[{UNSPACED}]|[^\s{UNSPACED}]+)\s*")
 _KINDS: dict[str, ChangeKind] = {"equal": "same", "replace": "replaced", "delete": "added", "insert": "missing"}
-_GLYPHS = {
-    **dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"),
-    **dict.fromkeys("\u2010\u2011\u2013\u2014\u2212", "-"),
-}
-_EDGES = " \t\r\n\u00a0\u202f\u3000.,;:!?'\"()[]*_-"
-_EDGES += "\u00ab\u00bb\u201c\u201d\u201e\u2026\u3001\u3002\u300c\u300d\uff01\uff0c\uff1f"
+_PLAIN = str.maketrans(dict.fromkeys(unicode.APOSTROPHES, "'") | dict.fromkeys(unicode.ALL_DASHES, "-"))
+_EDGES = f".,;:!?'\"()[]*_-{unicode.WHITE_SPACE}{unicode.QUOTES}{unicode.ELLIPSES}{unicode.STOPS}{unicode.COMMAS}"
 
 
 class _Words(NamedTuple):
@@ -148,10 +145,7 @@ def _lower(text: str) -> str:
 
 
 def _split_words(text: str) -> _Words:
-    comparable = text
-    for glyph, plain in () if text.isascii() else _GLYPHS.items():
-        comparable = comparable.replace(glyph, plain)
-    comparable = comparable.casefold()
+    comparable = (text if text.isascii() else text.translate(_PLAIN)).casefold()
     if text.isascii() or not UNSPACED_CHARACTER.search(text):
         # The quicker way, as splitting at white space finds the same words.
         tokens, forms = _TOKEN.findall(text), comparable.split()

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import NamedTuple
 
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.markup import BlockQuote, drop_unseen, lift_block_quotes, mask_markup
 from pytest_ragmetrics.text.quotes.marks import (
     CLOSED_BY,
-    LEFT_ANGLE,
     NEVER,
     REOPENED_BY,
-    RIGHT_ANGLE,
     RIGHT_SINGLE,
     SINGLE,
     STRAY,
@@ -34,8 +34,8 @@ from pytest_ragmetrics.text.quotes.marks import (
 from pytest_ragmetrics.text.unicode import check_text
 from pytest_ragmetrics.text.words import count_words
 
-_EMPHASIS = "*_\u2060 \t\r\n"
-_BEFORE_ATTRIBUTION = "-\u2013—―("
+_EMPHASIS = f"*_{unicode.WORD_JOINER} \t\r\n"
+_BEFORE_ATTRIBUTION = f"-{unicode.PAUSES}("
 # What it costs to leave alone the first mark of a text, read as a closing one, and the last, read as an opening one.
 _CUT = 40
 _REOPENING = 10
@@ -44,7 +44,7 @@ _NESTING = 3
 _NESTING_SAME = 40
 # »so« in «so» or the other way round: two quotations side by side are likelier than one with its mirror image inside.
 _NESTING_MIRRORED = 100
-_MIRRORED = frozenset((("«", "»"), ("»", "«"), (LEFT_ANGLE, RIGHT_ANGLE), (RIGHT_ANGLE, LEFT_ANGLE)))
+_MIRRORED = frozenset((*permutations(unicode.GUILLEMETS[:2]), *permutations(unicode.GUILLEMETS[2:])))
 _DEEPEST = 3
 # What a stray mark costs more inside a quotation, so that of two opening marks the one nearer to the end is taken.
 _INSIDE = 5
@@ -141,13 +141,14 @@ def _pair_marks(prose: str, start: int, end: int) -> list[Pair]:
     marks = [mark for marks, _ in paragraphs for mark in marks]
     if not marks:
         return []
-    glyphs = {mark.glyph for mark in marks}
     # An excerpt may begin and end inside a quotation.
     edges = (_edge(marks, prose) if start == 0 else None, _edge(marks[::-1], prose) if end == len(prose) else None)
-    left, right = not glyphs.isdisjoint(("«", LEFT_ANGLE)), not glyphs.isdisjoint(("»", RIGHT_ANGLE))
-    best = _read_all(paragraphs, prose, "»»" if right and not left else "«»", edges)
+    left, right = (
+        any(mark.glyph in side for mark in marks) for side in (unicode.GUILLEMETS[::2], unicode.GUILLEMETS[1::2])
+    )
+    best = _read_all(paragraphs, prose, "right" if right and not left else "out", edges)
     if left and right and best[0] > _RARER:
-        best = min(best, _read_all(paragraphs, prose, "»«", edges), key=lambda reading: reading[0])
+        best = min(best, _read_all(paragraphs, prose, "in", edges), key=lambda reading: reading[0])
     pairs: list[Pair] = []
     pair = best[2]
     while pair:
@@ -162,7 +163,7 @@ def _edge(marks: Sequence[Mark], prose: str) -> Mark | None:
         return marks[0]
     for mark in marks:
         if mark.glyph not in (SINGLE, RIGHT_SINGLE):
-            doubtful = mark.glyph in "«»\u2039\u203a" and is_in_unspaced(mark)
+            doubtful = mark.glyph in unicode.GUILLEMETS and is_in_unspaced(mark)
             return None if doubtful or _is_loose(mark) else mark
     return None
 
@@ -175,7 +176,7 @@ def _read_all(
     paragraphs: list[Paragraph], prose: str, guillemets: Guillemets, edges: tuple[Mark | None, Mark | None]
 ) -> _Reading:
     """Return the cheapest reading of the paragraphs in which nothing is left open; ``edges`` are where text is cut."""
-    readings: _Readings = {(): (_RARER if guillemets == "»«" else 0, None, None)}
+    readings: _Readings = {(): (_RARER if guillemets == "in" else 0, None, None)}
     first, last = edges
     for marks, led in paragraphs:
         carried = _carried_over(readings, marks[0]) if led else {}

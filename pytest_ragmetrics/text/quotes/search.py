@@ -17,6 +17,7 @@ from itertools import accumulate, islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.markup import Readable, has_markup
 from pytest_ragmetrics.text.unicode import is_mark
 
@@ -41,9 +42,7 @@ _SHORT = 160
 # Characters whose key is made at a time, so that the memory needed does not grow with the text.
 _BATCH = 32_768
 # Letters to Unicode, and apostrophes, primes or mere lengthening to whoever quotes.
-_NO_LETTERS = frozenset(
-    "\u115f\u1160\u02b9\u02ba\u02bb\u02bc\u02bd\u02be\u02bf\u02c8\u02ca\u02cb\u02ee\u0640\u07fa\ua78c"
-)
+_NO_LETTERS = frozenset(f"\u115f\u1160\u02ba\u02be\u02bf\u02c8\u02ca\u02cb\u07fa{unicode.TATWEEL}{unicode.APOSTROPHES}")
 
 #: Length in bytes of the pieces that are indexed: as many as an unsigned 64-bit number has.
 GRAM = 8
