@@ -24,7 +24,7 @@ from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.tasks import TOP_RATING, Judgement, Rating, Task
 from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, Transport
 from pytest_ragmetrics.text.names import find_names
-from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
 from pytest_ragmetrics.text.words import content_words, telling_words
 
@@ -148,12 +148,12 @@ def _is_negated(text: str) -> bool:
     return len(_NEGATION.findall(text)) % 2 == 1
 
 
-def _amounts(text: str) -> list[Number | Date]:
+def _amounts(text: str) -> list[Number]:
     """Return the dates, and the numbers with a unit or digits of their own."""
-    return [number for number in find_numbers(text) if isinstance(number, Date) or not number.plain]
+    return [number for number in find_numbers(text) if not number.plain]
 
 
-def _missing(numbers: Iterable[Number | Date], given: str) -> list[str]:
+def _missing(numbers: Iterable[Number], given: str) -> list[str]:
     found = NumbersIn(given)
     return [number.text for number in numbers if found.locate(number) is None]
 
@@ -274,7 +274,7 @@ def _judge_refusal(task: tasks.JudgeRefusal) -> Judgement:
 
 def _list_entities(task: tasks.ListEntities) -> tuple[str, ...]:
     text = "\n\n".join(task.contexts)
-    return _distinct(found.text for found in (*find_names(text), *_amounts(text)))
+    return _distinct([*(name.text for name in find_names(text)), *(number.text for number in _amounts(text))])
 
 
 _MENTIONED = "Does the text mention {}?"

@@ -13,10 +13,10 @@ from pytest_ragmetrics.metrics.base import Metric, joined
 from pytest_ragmetrics.metrics.verdicts import evidence_at, share_of
 from pytest_ragmetrics.text.citations import find_citations
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
-from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.words import ContentWord, content_words
 
-Piece = TypeVar("Piece", Number | Date, Name)
+Piece = TypeVar("Piece", Number, Name)
 Places: TypeAlias = "tuple[tuple[int, int], ...] | None"
 
 
@@ -116,7 +116,7 @@ class NumbersAligned(GroundingMetric):
         response = sample.response or ""
         cited = {at for citation in find_citations(response) for at in range(citation.start, citation.end)}
         found = (number for number in find_numbers(response) if number.start not in cited)
-        numbers = [number for number in found if isinstance(number, Date) or not number.plain]
+        numbers = [number for number in found if not number.plain]
         return _share_of_pieces(self, numbers, lambda text: NumbersIn(text).locate, sample)
 
 
@@ -192,9 +192,7 @@ def _share_of_pieces(
     return share_of(metric.name, verdicts, counted, before="Found ") if verdicts else _nothing(metric.name, counted)
 
 
-def _verdict(
-    piece: ContentWord | Number | Date | Name, evidence: tuple[Evidence, ...], *, placed: bool = True
-) -> Verdict:
+def _verdict(piece: ContentWord | Number | Name, evidence: tuple[Evidence, ...], *, placed: bool = True) -> Verdict:
     return Verdict(
         text=piece.text,
         ok=bool(evidence),

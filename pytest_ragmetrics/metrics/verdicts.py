@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
-from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import may_be_in_language_of, sentence_table
 from pytest_ragmetrics.text.words import WordsIn, content_words
 
@@ -26,7 +26,7 @@ _HARDLY, _MUCH, _FEWEST = 0.2, 0.6, 3
 # The share of what the best sentence has that is too little for sentences that lack a number or a name as well.
 _BEHIND = 0.7
 #: What a claim may have that no other words can stand for.
-Fact = Number | Date | Name
+Fact = Number | Name
 #: Offsets in the response.
 Place = tuple[int, int]
 
@@ -283,9 +283,10 @@ def missing_from(claim: str, sentences: Sequence[str]) -> Iterator[str]:
 
 
 def _lacking(claim: str, known: _Known) -> list[Fact]:
-    return [fact for fact in (*_numbers_of(claim), *_names_of(claim)) if not known.has(fact)]
+    facts: tuple[Fact, ...] = (*_numbers_of(claim), *_names_of(claim))
+    return [fact for fact in facts if not known.has(fact)]
 
 
-def _numbers_of(claim: str) -> list[Number | Date]:
+def _numbers_of(claim: str) -> list[Number]:
     """Return the numbers and dates of a claim; "one" and "third" are said of all sorts of things."""
-    return [number for number in find_numbers(claim) if not (isinstance(number, Number) and number.plain)]
+    return [number for number in find_numbers(claim) if not number.plain]
