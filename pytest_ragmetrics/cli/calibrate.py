@@ -50,7 +50,7 @@ def _metric(text: str) -> str:
     "--group-field NAME", str, "names what rows have in common, such as their source (default: group, else cluster)"
 )
 @option("--metric NAME", Checked(_metric), "see ragmetrics metrics", required=True)
-@scoring_options(seed="of the folds and resamples")
+@scoring_options(seed="of the folds")
 @option("--threshold T", FINITE, "the score at which an answer passes (default: the suggested)")
 @option(
     "--aim", Choice(("balanced-accuracy", "kappa")), "what a threshold is suggested for", default="balanced-accuracy"

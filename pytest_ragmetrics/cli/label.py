@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from click import Choice
-
 from pytest_ragmetrics.cli.command import (
     PATH,
     Arguments,
@@ -54,13 +52,7 @@ _ROWS_OF_PAGE = 200
     "take up the labels, one JSON line each; rows that it has are passed over",
     default="labelled.jsonl",
 )
-@option(
-    "--order",
-    Choice(("priority", "random")),
-    "rows whose labels narrow the interval of the mean most come first, or all have the same chance",
-    default="priority",
-)
-@option("--seed N", int, "of the order", default=0)
+@option("--seed N", int, "of the random order", default=0)
 @option("--limit N", Count(1), f"label N rows (default: all; of a page the next {_ROWS_OF_PAGE})")
 @html_option(help="write a page to label in a browser instead")
 @option(
@@ -73,7 +65,7 @@ def run(arguments: Arguments) -> CommandResult | list[str]:
     """Label answers of a run as good (1) or bad (0), for ragmetrics calibrate and Evaluation.corrected_mean()."""
     document = read_run(arguments.document)
     try:
-        queue = label_queue(document, arguments.metric, order=arguments.order, seed=arguments.seed)
+        queue = label_queue(document, arguments.metric, seed=arguments.seed)
     except CalibrationError as error:
         raise CalibrationError(f"{arguments.document}: {error}") from error
     in_terminal = arguments.html is None and arguments.imported is None

@@ -220,7 +220,7 @@ class Evaluation(TableNames):
         ``tnr`` say how often a judge is right about good and bad answers at a ``threshold`` (Rogan and Gladen 1978).
         With neither, human labels of a part chosen by chance correct the mean score, or with a ``threshold`` the rate
         that passes (prediction-powered inference, Angelopoulos et al. 2023): those in ``metadata["label"]``, or those
-        in ``labels``, a file of ``ragmetrics label`` or such rows, which it takes for the chances they were drawn with.
+        in ``labels``, a file of ``ragmetrics label`` or such rows.
 
         The interval covers what is unknown of the judge and of the samples; those with a ``metadata["cluster"]`` in
         common count as dependent. Raises ``ValueError`` where nothing is known of the judge, it is no better than

@@ -180,7 +180,7 @@ def render_labels(rows: Sequence[QueuedRow], *, total: int) -> str:
         scripts=("label.js",),
         rows=[(row, key_of(row.record.sample), build_sample_views([_short(row.record)])[0]) for row in rows],
         total=total,
-        key=" ".join(str(part) for place in places[:1] for part in (place.run, place.metric, place.order, place.seed)),
+        key=" ".join(str(part) for place in places[:1] for part in (place.run, place.metric, place.seed)),
         lines=_pack([[row.labelling.place, row.rest] for row in rows]),
     )
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.stats.intervals import (
     Interval,
     check_values,
-    effective_size,
     propagated,
     rate_interval,
     t_quantile,
@@ -51,7 +50,6 @@ def agreement(
     good: Sequence[bool],
     *,
     clusters: Sequence[Hashable] | None = None,
-    weights: Sequence[float] | None = None,
     confidence: float = 0.95,
 ) -> Agreement:
     """Return how the verdicts of a judge, ``passed``, agree with those of people, ``good``.
@@ -59,8 +57,7 @@ def agreement(
     The intervals of ``tpr`` and ``tnr`` are those of :func:`rate_interval`, with ``clusters``. The other figures follow
     from these two and the share of good answers, and so do their intervals (see :func:`propagated`). In simulations
     they contain the truth in 0.93 to 0.98 of the cases from 20 clusters on (0.89 for a judge with hardly an error); a
-    bootstrap of whole clusters did so in 0.81 (0.69), as resamples of few errors contain none. With ``weights`` all
-    figures are weighted, the counts are not.
+    bootstrap of whole clusters did so in 0.81 (0.69), as resamples of few errors contain none.
 
     Raises ``ValueError`` for lists of different lengths, no answer, or labels that are all good or all bad.
 
@@ -74,11 +71,10 @@ def agreement(
 
     def rate(flags: Sequence[bool], chosen: Sequence[bool]) -> Interval:
         some = None if clusters is None else list(compress(clusters, chosen))
-        theirs = None if weights is None else list(compress(weights, chosen))
-        return rate_interval(list(compress(flags, chosen)), confidence=confidence, clusters=some, weights=theirs)
+        return rate_interval(list(compress(flags, chosen)), confidence=confidence, clusters=some)
 
     tpr, tnr = rate(passed, good), rate(caught, bad)
-    share = rate_interval(good, confidence=confidence, clusters=clusters, weights=weights)
+    share = rate_interval(good, confidence=confidence, clusters=clusters)
     n = len(good)
     return Agreement(
         passed_good=sum(compress(passed, good)),
@@ -98,7 +94,6 @@ def auroc(
     good: Sequence[bool],
     *,
     clusters: Sequence[Hashable] | None = None,
-    weights: Sequence[float] | None = None,
     confidence: float = 0.95,
 ) -> Interval:
     """Return how often a good answer scores higher than a bad one, a tie counted as half: the area under the ROC curve.
@@ -115,11 +110,10 @@ def auroc(
     check_labels(good, scores, clusters)
     check_values(scores, None, None)
     values, flags = np.array(scores, dtype=float), np.array(good, dtype=bool)
-    weighed = np.ones(len(values)) if weights is None else np.array(weights, dtype=float)
-    below_bad, below_good = (_share_below(values, values[kind], weighed[kind]) for kind in (~flags, flags))
+    below_bad, below_good = (_share_below(values, values[kind]) for kind in (~flags, flags))
     wins = np.where(flags, below_bad, 1.0 - below_good)
-    area = float(np.average(wins[flags], weights=weighed[flags]))
-    moves = (wins - area) * weighed / np.where(flags, weighed[flags].sum(), weighed[~flags].sum())
+    area = float(wins[flags].mean())
+    moves = (wins - area) / np.where(flags, flags.sum(), (~flags).sum())
     totals = totals_by_cluster([float(move) for move in moves], clusters)
     variance = sum(total * total for total, _ in totals) * len(totals) / max(1, len(totals) - 1)
     names: Sequence[Hashable] = range(len(good)) if clusters is None else clusters
@@ -127,7 +121,7 @@ def auroc(
     # Perfectly separated classes have no variance; each cluster of the rarer class counts once then.
     size = float(fewest)
     if 0.0 < area < 1.0 and variance:
-        size = min(effective_size(weighed.tolist()), area * (1.0 - area) / variance)
+        size = min(len(good), area * (1.0 - area) / variance)
     low, high = wilson_ends(area, size, t_quantile(0.5 + confidence / 2.0, max(1.0, fewest - 1.0)))
     return Interval(estimate=area, low=low, high=high, confidence=confidence, n=len(good))
 
@@ -161,12 +155,10 @@ def _f1_bad(tpr: float, tnr: float, share: float) -> float:
     return 2.0 * caught / (caught + share * (1.0 - tpr) + 1.0 - share) if share < 1.0 else 0.0
 
 
-def _share_below(values: Floats, others: Floats, weights: Floats) -> Floats:
-    """Return for each value the share of the weight of others below it, ties counted as half."""
+def _share_below(values: Floats, others: Floats) -> Floats:
+    """Return for each value the share of others below it, ties counted as half."""
     import numpy as np
 
-    order = others.argsort()
-    ranked, below = others[order], np.concatenate([[0.0], weights[order].cumsum()])
-    both: Floats = below[ranked.searchsorted(values, "left")] + below[ranked.searchsorted(values, "right")]
-    both /= 2.0 * below[-1]
+    ranked = np.sort(others)
+    both: Floats = (ranked.searchsorted(values, "left") + ranked.searchsorted(values, "right")) / (2.0 * len(ranked))
     return both

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from pytest_ragmetrics.stats.intervals import (
-    Interval,
-    check_values,
-    effective_size,
-    mean_error,
-    mean_interval,
-    propagated,
-    t_quantile,
-    wilson_ends,
-)
+from pytest_ragmetrics.stats.intervals import Interval, check_values, mean_interval, propagated
 
 _SHARES = (0.0, 1.0)
-#: Labels drawn with unequal chances below which there is no interval: with fewer it would be wrong too often.
-FEWEST_DRAWN = 50
 
 
 def corrected_rate(passed: Interval, *, tpr: Interval | float, tnr: Interval | float) -> Interval:
@@ -107,77 +95,6 @@ def prediction_powered_mean(
         correlation=_correlation(_residuals(errors, labelled), _residuals(others, unlabelled)),
     )
     return powered if powered.half_width < alone.half_width else alone
-
-
-def drawn_mean(
-    scores: Sequence[float],
-    labels: Sequence[float | None],
-    weights: Sequence[float],
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
-) -> Interval:
-    """Return the mean of human labels over all rows, estimated from labels that were drawn with unequal chances.
-
-    ``weights`` are the inverse chances of the labelled rows (of others they are not read). With r = label - w score the
-    estimate is w mean(score) + the weighted mean of r, with the w that makes its error smallest. The error is that of
-    the draw (Poisson sampling; n - 2 degrees of freedom by the effective size), and that of the rows as a sample; the
-    interval is Wilson's for the size with this error. In simulations it contains the truth in 0.92 to 0.97 of the cases
-    from :data:`FEWEST_DRAWN` labels on, Student's in 0.86 where nearly all labels are good. Where
-    all rows are labelled it is :func:`prediction_powered_mean`, as it should be for rows with equal chances.
-
-    Raises ``ValueError`` for fewer labels, and as :func:`prediction_powered_mean`.
-
-    >>> labels = [float(place % 5 > 0) if place < 60 else None for place in range(300)]
-    >>> found = drawn_mean([0.8] * 300, labels, [2.0] * 30 + [8.0] * 270)
-    >>> print(f"{found.estimate:.2f} ({found.low:.2f}..{found.high:.2f})")
-    0.80 (0.65..0.89)
-    """
-    found = [row for row, label in enumerate(labels) if label is not None]
-    if len(found) == len(scores):
-        return prediction_powered_mean(scores, labels, clusters=clusters, confidence=confidence)
-    if len(found) < FEWEST_DRAWN:
-        msg = (
-            f"{len(found)} labels in the order of priority are too few for an interval: label {FEWEST_DRAWN} or more, "
-            "or begin with ragmetrics label --order random, where any number will do"
-        )
-        raise ValueError(msg)
-    check_values(scores, clusters, _SHARES)
-    known, given = [scores[row] for row in found], [float(labels[row] or 0.0) for row in found]
-    check_values(given, None, _SHARES)
-    inverse = [weights[row] for row in found]
-    # Clusters as a whole differ from the population; inside of them rows are drawn one by one.
-    effect = max(1.0, mean_error(scores, clusters).effect)
-    estimate, error = _of_drawn(scores, known, given, inverse, effect)
-    size = effective_size(inverse)
-    worth = size / effect if estimate in _SHARES or not error else estimate * (1.0 - estimate) / error
-    low, high = wilson_ends(estimate, worth, t_quantile(0.5 + confidence / 2.0, size - 2.0))
-    return Interval(estimate=estimate, low=low, high=high, confidence=confidence, n=len(scores))
-
-
-def _of_drawn(
-    scores: Sequence[float], known: Sequence[float], given: Sequence[float], inverse: Sequence[float], effect: float
-) -> tuple[float, float]:
-    """Return the estimate of :func:`drawn_mean` and its squared error; ``known`` and ``given`` are of labelled rows."""
-    spread = [weight * (weight - 1.0) for weight in inverse]  # weight squared times the chance to be left out
-    variance = _product(known, known, inverse, spread)
-    tuned = min(max(_product(known, given, inverse, spread) / variance, 0.0), 1.0) if variance else 0.0
-    errors = [label - tuned * score for label, score in zip(given, known, strict=True)]
-    estimate = tuned * math.fsum(scores) / len(scores) + _mean(errors, inverse)
-    n, total = len(given), math.fsum(inverse)
-    of_draw = _product(errors, errors, inverse, spread) / total**2 * n / (n - 2)
-    of_rows = _product(given, given, inverse, inverse) / total * effect / len(scores)
-    return min(max(estimate, 0.0), 1.0), of_draw + of_rows
-
-
-def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    return math.fsum(map(operator.mul, weights, values)) / math.fsum(weights)
-
-
-def _product(one: Sequence[float], other: Sequence[float], weights: Sequence[float], factors: Sequence[float]) -> float:
-    """Return the sum of the products of the deviations from the weighted means, each times its factor."""
-    first, second = _mean(one, weights), _mean(other, weights)
-    return math.fsum(f * (a - first) * (b - second) for f, a, b in zip(factors, one, other, strict=True))
 
 
 def _weight(scores: Sequence[float], labels: Mapping[int, float], names: Sequence[Hashable]) -> float:

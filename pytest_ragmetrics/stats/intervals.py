@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import compress
 from statistics import NormalDist
 
 from pytest_ragmetrics.core.result import Decision, Direction
@@ -96,13 +95,11 @@ def rate_interval(
     *,
     confidence: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
-    weights: Sequence[float] | None = None,
 ) -> Interval:
     """Return the two-sided interval of the rate of the population that the flags are a sample of, by Wilson's score.
 
     With ``clusters`` it is Wilson's of the effective sample size, n over the design effect, with Student's quantile for
     the degrees of freedom of the clusters. Equal flags show no design effect: each cluster counts as one flag then.
-    With ``weights`` (inverse chances to be drawn) the rate is the weighted one, and n :func:`effective_size`.
     Raises ``ValueError`` as :func:`mean_interval` does.
 
     >>> interval = rate_interval([True] * 18 + [False] * 2)
@@ -112,21 +109,9 @@ def rate_interval(
     values = [float(bool(flag)) for flag in flags]
     confidence = check_confidence(confidence)
     check_values(values, clusters, (0.0, 1.0))
-    found, kept = mean_error(values, clusters), 1.0
-    if weights is not None:
-        rate = math.fsum(compress(weights, flags)) / math.fsum(weights)
-        found, kept = replace(found, mean=rate), effective_size(weights) / found.n
-    low, high = _rate_ends(found, confidence, kept)
+    found = mean_error(values, clusters)
+    low, high = _rate_ends(found, confidence)
     return Interval(estimate=found.mean, low=low, high=high, confidence=confidence, n=found.n)
-
-
-def effective_size(weights: Sequence[float]) -> float:
-    """Return how many equally weighted values have a mean as precise as that of these (Kish 1965).
-
-    >>> effective_size([2.0, 2.0]), effective_size([3.0, 1.0])
-    (2.0, 1.6)
-    """
-    return math.fsum(weights) ** 2 / math.fsum(weight * weight for weight in weights)
 
 
 def verdict(interval: Interval, bound: float, better: Direction = "higher") -> Decision:
@@ -189,9 +174,8 @@ def check_values(
             raise ValueError(msg)
 
 
-def _rate_ends(found: MeanError, confidence: float, kept: float = 1.0) -> tuple[float, float]:
-    """Return the ends for the share ``kept`` of the size that the sample has by its number."""
-    size, quantile = found.n * kept, NormalDist().inv_cdf(0.5 + confidence / 2.0)
+def _rate_ends(found: MeanError, confidence: float) -> tuple[float, float]:
+    size, quantile = found.n * 1.0, NormalDist().inv_cdf(0.5 + confidence / 2.0)
     if found.groups == found.n:
         return wilson_ends(found.mean, size, quantile)
     if not found.says_error:

@@ -68,7 +68,7 @@ def test_it_says_how_far_a_judge_agrees(call: Call, tmp_path: Path) -> None:
     assert "cross-validated, each threshold chosen on 1 of 2 parts of the groups" in out
 
 
-def test_a_seed_chooses_folds_and_resamples(call: Call) -> None:
+def test_a_seed_chooses_folds(call: Call) -> None:
     """The same one twice says the same."""
     rows = (
         {"response": "moss " * (n % 37) + "sand " * (36 - n % 37), "contexts": ["moss"], "label": n * n % 11 % 2}

@@ -135,24 +135,3 @@ def test_copies_in_a_cluster_are_no_evidence() -> None:
     assert auroc(scores * 5, good * 5, clusters=list(range(30)) * 5).half_width == pytest.approx(
         auroc(scores, good).half_width, rel=0.05
     )
-
-
-def test_weights_are_copies_of_rows() -> None:
-    """Figures with whole weights are those of a list in which each row is there as often."""
-    scores = [0.1, 0.3, 0.4, 0.8, 0.9, 0.9, 0.2, 0.6]
-    good = [False, True, False, True, True, False, False, True]
-    weights = [3, 1, 2, 5, 1, 1, 4, 2]
-    copies = [row for row, weight in enumerate(weights) for _ in range(weight)]
-    passed = [score >= 0.5 for score in scores]
-    found = agreement(passed, good, weights=weights)
-    expected = agreement([passed[row] for row in copies], [good[row] for row in copies])
-    for name in ("tpr", "tnr", "balanced_accuracy", "f1_bad", "kappa"):
-        assert getattr(found, name).estimate == pytest.approx(getattr(expected, name).estimate)
-        assert getattr(found, name).half_width > getattr(expected, name).half_width
-    assert (found.passed_good, found.failed_good) == (3, 1)
-    area = auroc(scores, good, weights=weights)
-    assert area.estimate == pytest.approx(
-        auroc([scores[row] for row in copies], [good[row] for row in copies]).estimate
-    )
-    assert agreement(passed, good, weights=[2.5] * 8) == agreement(passed, good)
-    assert auroc(scores, good, weights=[2.5] * 8).estimate == pytest.approx(auroc(scores, good).estimate)

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.stats.corrected import corrected_rate, drawn_mean, prediction_powered_mean
-from pytest_ragmetrics.stats.intervals import Interval, mean_interval, rate_interval, t_quantile, wilson_ends
-from tests.benchmarks.labels import drawn, hard_first
+from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
+from pytest_ragmetrics.stats.intervals import Interval, mean_interval, rate_interval
 
 
 def certain(rate: float) -> Interval:
@@ -147,48 +146,3 @@ def test_what_cannot_be_corrected(scores: list[float], labels: list[float | None
     """Labels and scores are between 0 and 1, and there is at least one label."""
     with pytest.raises(ValueError, match=said):
         prediction_powered_mean(scores, labels)
-
-
-def test_a_drawn_mean_is_the_formula() -> None:
-    """Priority sampling's estimate with a tuned weight, by numpy; the interval is Wilson's for its error."""
-    random = np.random.default_rng(3)
-    scores = random.choice([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], 300, p=[0.05, 0.05, 0.1, 0.2, 0.3, 0.3])
-    good = (random.random(300) < scores).astype(float)
-    labels, weights = drawn(random, scores, good, 80, weights=hard_first(scores))
-    found = drawn_mean(scores.tolist(), labels, weights)
-
-    rows = [row for row, label in enumerate(labels) if label is not None]
-    f, y, w = scores[rows], good[rows], np.array(weights)[rows]
-    left_out = w**2 * (1 - 1 / w)
-    fbar, ybar = np.average(f, weights=w), np.average(y, weights=w)
-    tuned = np.sum(left_out * (f - fbar) * (y - ybar)) / np.sum(left_out * (f - fbar) ** 2)
-    r = y - tuned * f
-    estimate = tuned * scores.mean() + np.average(r, weights=w)
-    error = np.sum(left_out * (r - np.average(r, weights=w)) ** 2) / w.sum() ** 2 * 80 / 78
-    error += np.average((y - ybar) ** 2, weights=w) / 300
-    size = w.sum() ** 2 / np.sum(w**2)
-    low, high = wilson_ends(estimate, estimate * (1 - estimate) / error, t_quantile(0.975, size - 2))
-    assert 0.0 < tuned < 1.0
-    assert (found.estimate, found.low, found.high) == pytest.approx((estimate, low, high))
-    grouped = drawn_mean(scores.tolist(), labels, weights, clusters=np.sort(scores).tolist())
-    assert grouped.estimate == found.estimate
-    tied = drawn_mean(scores.tolist(), labels, weights, clusters=scores.tolist())
-    assert tied.half_width > 1.1 * found.half_width
-
-
-@pytest.mark.parametrize("label", [0.0, 1.0])
-def test_equal_labels_are_no_proof(label: float) -> None:
-    """Of 60 equal labels the interval is as wide as that of their effective size."""
-    labels = [label] * 60 + [None] * 240
-    found = drawn_mean([0.9, 0.7] * 150, labels, [2.0] * 30 + [6.0] * 270)
-    assert found.estimate == label
-    assert 1 / 60 < found.half_width * 2 < 0.5
-
-
-def test_fewer_than_fifty_drawn_labels_have_no_interval() -> None:
-    """Unless they are all there can be."""
-    labels = [1.0, 0.0] * 10 + [None] * 80
-    scores = [0.9, 0.4] * 50
-    assert drawn_mean(scores[:20], labels[:20], [1.0] * 20) == prediction_powered_mean(scores[:20], labels[:20])
-    with pytest.raises(ValueError, match="20 labels in the order of priority are too few for an interval: label 50"):
-        drawn_mean(scores, labels, [5.0, 4.0] * 50)

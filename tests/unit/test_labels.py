@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from pytest_ragmetrics.evaluation.calibration.calibrate import calibrate
 from pytest_ragmetrics.evaluation.calibration.labels import (
     Labelling,
     answer_key,
-    draw_weights,
+    drawn,
     labelling_of,
     line,
     rest_of_line,
@@ -32,7 +31,7 @@ from pytest_ragmetrics.evaluation.calibration.text import calibration_lines
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.runs.records import Document, Record
-from pytest_ragmetrics.stats.corrected import drawn_mean, prediction_powered_mean
+from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.sequential import uniform
 from tests.documents import HOSTILE, document, record, row
 
@@ -57,18 +56,12 @@ def queue_of(scores: Sequence[float | None] = GRADED, **options: Any) -> list[Qu
     return label_queue(run(scores), "faithfulness", **options)
 
 
-def test_a_row_comes_earlier_where_its_label_says_more() -> None:
-    """By its weight over a number that seed and answer fix, whatever the order of the rows and the ids."""
+def test_the_order_is_that_of_random_numbers() -> None:
+    """Which seed and answer fix, whatever the order of the rows and the ids."""
     queue = queue_of(GRADED * 5)
-    for place, row_ in enumerate(queue, 1):
-        found = row_.labelling
-        score = row_.record.score or 0.0
-        assert found.weight == pytest.approx(math.sqrt(score * (1 - score)) + 0.2)
-        assert found.priority == found.weight / uniform("0", answer_key(row_.record.sample))
-        assert found.place == place
-        assert found.following == (queue[place].labelling.priority if place < len(queue) else None)
-    priorities = [row_.labelling.priority for row_ in queue]
-    assert priorities == sorted(priorities, reverse=True)
+    numbers = [uniform("0", answer_key(row_.record.sample)) for row_ in queue]
+    assert numbers == sorted(numbers)
+    assert [row_.labelling.place for row_ in queue] == [*range(1, len(queue) + 1)]
     made = run(GRADED * 5)
     tests = list(made.tests)
     np.random.default_rng(4).shuffle(tests)
@@ -76,15 +69,16 @@ def test_a_row_comes_earlier_where_its_label_says_more() -> None:
     assert queue_of(GRADED * 5, seed=1) != queue
 
 
-@pytest.mark.parametrize(
-    ("scores", "options", "weights"),
-    [((0.0, 1.0) * 4, {}, 1), (GRADED, {"order": "random"}, 1), ((1.0,) * 3, {}, 1), ((0.0, 0.5, 1.0), {}, 2)],
-)
-def test_bare_verdicts_and_a_random_order_weigh_all_rows_alike(
-    scores: Sequence[float], options: dict[str, object], weights: int
-) -> None:
-    """Then any beginning of the order has equal chances."""
-    assert len({row_.labelling.weight for row_ in queue_of(scores, **options)}) == weights
+def test_a_file_of_an_earlier_version_goes_on_if_its_rows_had_equal_chances(tmp_path: Path) -> None:
+    """Such a line says more of the order; one of a row with another chance would make the mean wrong."""
+    queue, file = queue_of(), tmp_path / "labelled.jsonl"
+    more = {"order": "random", "weight": 1.0, "priority": 1.3, "following": 1.2}
+    file.write_text(_changed(line(1, queue[0].rest), **more) + "\n", encoding="utf-8")
+    with LabelFile(file, queue) as labels:
+        assert labels.labels == {1: 1}
+    file.write_text(_changed(line(1, queue[0].rest), **more | {"weight": 0.7}) + "\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match="rows with equal chances alone are read: label the run again"):
+        calibrate(Written(), file, threshold=0.5)
 
 
 def test_scores_of_another_scale_are_brought_to_shares() -> None:
@@ -204,11 +198,11 @@ def _changed(text: str, **changes: object) -> str:
     [
         (lambda text: '{"response": "Yes.", "label": 1}', "jsonl:1: .*not written by ragmetrics label: name another"),
         (lambda text: _changed(text, metric="answer_relevancy"), "jsonl:1: .*of answer_relevancy, not of faithfulness"),
-        (lambda text: _changed(text, seed=3), "jsonl:1: .*begun with --order priority --seed 3: go on with these"),
+        (lambda text: _changed(text, seed=3), "jsonl:1: .*begun with --seed 3: go on with it"),
         (lambda text: _changed(text, run="2020"), "jsonl:1: .*of another run, of 2020, not of 2026"),
         (lambda text: _changed(text, place=99), "jsonl:1: .*of another run"),
         (lambda text: _changed(text, place=0), "jsonl:1: .*a place above 0"),
-        (lambda text: _changed(text, weight="much"), "jsonl:1: .*labelling.weight must be a valid number"),
+        (lambda text: _changed(text, place="much"), "jsonl:1: .*labelling.place must be a valid integer"),
         (lambda text: text.replace('"response": "', '"response": "Not '), "jsonl:1: .*of another run"),
         (lambda text: f"{text}\n{text}", "jsonl:2: .*has a label above"),
         (lambda text: text.replace('"label": 1', '"label": "perhaps"'), "jsonl:1: .*a label is a number from 0 to 1"),
@@ -245,21 +239,15 @@ def test_labels_of_another_file_are_taken_up(tmp_path: Path) -> None:
         assert file.read_bytes() == before
 
 
-def test_chances_follow_from_the_first_row_that_has_no_line() -> None:
-    """Skipped rows are passed over; what was labelled out of turn, or by hand, was not drawn by chance."""
+def test_rows_before_the_first_that_has_no_line_were_drawn_by_chance() -> None:
+    """Skipped rows have one; what was labelled out of turn, or by hand, was not drawn."""
     queue = [row_.labelling for row_ in queue_of(GRADED * 4)]
-    assert draw_weights([None, None]) is None
-    found = draw_weights(queue[:10])
-    limit = queue[10].priority
-    assert found == [max(1.0, limit / row_.weight) for row_ in queue[:10]]
-    assert draw_weights([*queue[9::-1], queue[20], None]) == [*found[::-1], None, None]
-    assert draw_weights(queue) == [1.0] * len(queue)
-    assert min(weight or 0.0 for weight in draw_weights(queue[:-3]) or []) == 1.0
-    assert draw_weights(queue[1:3]) == [None, None]
+    assert drawn([None, None]) == [True, True]
+    assert drawn([*queue[9::-1], queue[20], None]) == [True] * 10 + [False] * 2
+    assert drawn(queue[1:3]) == [False, False]
     others = [replace(row_, metric="other") for row_ in queue[:5]]
-    both = draw_weights([*queue[:10], *others]) or []
-    assert both[:10] == found
-    assert both[10:] == [max(1.0, queue[5].priority / row_.weight) for row_ in others]
+    assert drawn([*queue[:10], *others]) == [True] * 15
+    assert drawn([*queue[:10], *others[1:]]) == [True] * 10 + [False] * 4
 
 
 class Written(Metric):
@@ -282,11 +270,11 @@ def table_of(records: Sequence[Record]) -> Evaluation:
     return Evaluation(metrics=("faithfulness",), rows=tuple(rows))
 
 
-def labelled(folder: Path, count: int, order: str = "priority") -> tuple[list[QueuedRow], dict[int, int | None], Path]:
+def labelled(folder: Path, count: int) -> tuple[list[QueuedRow], dict[int, int | None], Path]:
     """Return a queue of 240 answers, some of them labelled at random by their score, and the file."""
     chance = np.random.default_rng(8)
-    queue = queue_of(chance.choice(GRADED, 240).tolist(), order=order)
-    file = folder / f"{order}.jsonl"
+    queue = queue_of(chance.choice(GRADED, 240).tolist())
+    file = folder / "labelled.jsonl"
     with LabelFile(file, queue) as labels:
         for place, row_ in enumerate(queue[:count]):
             labels.add(row_, None if place % 20 == 7 else int(chance.random() < (row_.record.score or 0.0)))
@@ -294,12 +282,11 @@ def labelled(folder: Path, count: int, order: str = "priority") -> tuple[list[Qu
 
 
 def test_a_mean_is_corrected_by_a_file_of_labels(tmp_path: Path) -> None:
-    """With the chances that its rows were drawn with; random order has the exact interval."""
+    """By those of its rows that chance has drawn, in a file or a list."""
     queue, labels, file = labelled(tmp_path, 90)
     table = table_of([row_.record for row_ in reversed(queue)])
-    weights = draw_weights([row_.labelling for row_ in queue[:90]]) or []
     given = [labels.get(row_.labelling.place) for row_ in queue]
-    expected = drawn_mean([row_.share for row_ in queue], given, [w or 1.0 for w in weights] + [1.0] * 150)
+    expected = prediction_powered_mean([row_.share for row_ in queue], given)
     found = table.corrected_mean("faithfulness", labels=file)
     assert (found.estimate, found.low, found.high) == pytest.approx((expected.estimate, expected.low, expected.high))
     assert labelled_mean(queue, labels) == expected
@@ -309,19 +296,11 @@ def test_a_mean_is_corrected_by_a_file_of_labels(tmp_path: Path) -> None:
     assert table.corrected_mean("faithfulness", labels=[*rows, by_hand]) == found
     assert table.corrected_mean("faithfulness", labels=file, threshold=0.5) != found
 
-    queue, labels, file = labelled(tmp_path, 20, "random")
-    given = [labels.get(row_.labelling.place) for row_ in queue]
-    exact = prediction_powered_mean([row_.share for row_ in queue], given)
-    found = table_of([row_.record for row_ in queue]).corrected_mean("faithfulness", labels=file)
-    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
-
 
 def test_labels_that_do_not_fit_a_table_are_refused(tmp_path: Path) -> None:
-    """Too few of unequal chances, those of other answers, and a calibration beside them."""
+    """Those of other answers, and a calibration beside them."""
     queue, _, file = labelled(tmp_path, 30)
     table = table_of([row_.record for row_ in queue])
-    with pytest.raises(ValueError, match=r"28 labels in the order of priority are too few .* --order random"):
-        table.corrected_mean("faithfulness", labels=file)
     other = table_of([replace(queue[0].record, sample=Sample(response="0.5 other"))])
     with pytest.raises(ValueError, match="no label is one of an answer in this table"):
         other.corrected_mean("faithfulness", labels=file)
@@ -331,36 +310,22 @@ def test_labels_that_do_not_fit_a_table_are_refused(tmp_path: Path) -> None:
         table.corrected_mean("faithfulness", labels=[{"response": "0.5", "label": 7}])
 
 
-def test_a_calibration_weighs_labels_by_their_chances(tmp_path: Path) -> None:
-    """The hard answers come first: unweighted figures would be those of hard answers."""
+def test_a_calibration_takes_the_labels_that_chance_has_drawn(tmp_path: Path) -> None:
+    """One that was given out of turn is counted, and in no figure."""
     queue, labels, file = labelled(tmp_path, 120)
     found = calibrate(Written(), file, threshold=0.5)
-    weights = draw_weights([row_.labelling for row_ in queue[:120]]) or []
-    sums = {True: 0.0, False: 0.0}
-    for row_, weight in zip(queue, weights, strict=False):
-        if labels[row_.labelling.place] == 1:
-            sums[(row_.record.score or 0.0) >= 0.5] += weight or 0.0
-    assert found.weighted
+    good = [row_ for row_ in queue[:120] if labels[row_.labelling.place] == 1]
+    passed = sum((row_.record.score or 0.0) >= 0.5 for row_ in good)
     assert found.unlabelled == 6
-    assert found.figures.agreement.tpr.estimate == pytest.approx(sums[True] / (sums[True] + sums[False]))
-    assert json.loads(found.to_json())["weighted"] is True
-    said = "  drawn with unequal chances: figures are weighted by the inverse of these, counts are as they are"
-    assert said in calibration_lines(found)
-    plain = [{**json.loads(text), "labelling": None} for text in file.read_text("utf-8").splitlines()]
-    kappa = calibrate(Written(), plain, threshold=0.5).figures.agreement.kappa
-    assert kappa.estimate < found.figures.agreement.kappa.estimate
-
+    assert found.figures.agreement.tpr.estimate == pytest.approx(passed / len(good))
     by_hand = [*map(json.loads, file.read_text("utf-8").splitlines()), {"response": "0.9 by hand", "label": 0}]
     more = calibrate(Written(), by_hand, threshold=0.5)
     assert more.figures == found.figures
     assert "  not drawn by chance as the others, in no figure: 1 label" in calibration_lines(more)
 
-    _, _, file = labelled(tmp_path, 60, "random")
-    assert not calibrate(Written(), file, threshold=0.5).weighted
-
 
 def test_a_line_has_no_room_for_a_label_that_was_there() -> None:
     """Neither label nor labelling of the metadata remains; a sample without other metadata has none."""
-    place = Labelling(metric="m", run="r", order="random", seed=0, place=1, weight=1.0, priority=2.0, following=None)
+    place = Labelling(metric="m", run="r", seed=0, place=1)
     rest = rest_of_line(Sample(response="Yes.", metadata={"label": 0, "labelling": {}}), place)
     assert json.loads(line(None, rest)).keys() == {"label", "response", "labelling"}

@@ -59,11 +59,10 @@ def calibrate(
 
     ``labels`` is a file or a list of rows that :func:`~pytest_ragmetrics.datasets.read_dataset` reads. The label of a
     row is in its ``metadata`` (any further field of a row); rows with the same ``group`` or ``cluster`` there count as
-    dependent. Rows that ``ragmetrics label`` drew with unequal chances are weighted by the inverse of these: as they
-    are, the hard answers would make the judge look worse. Without a ``threshold`` the figures are the cross-validated
-    ones of the threshold with the highest ``aim``. Answers with nothing to check are in no figure, unless
-    ``vacuous="count"``, and marks of findings are in none: readers of a report chose what they marked. The other
-    parameters are those of :func:`~pytest_ragmetrics.evaluation.evaluate.evaluate`.
+    dependent. Without a ``threshold`` the figures are the cross-validated ones of the threshold with the highest
+    ``aim``. Answers with nothing to check are in no figure, unless ``vacuous="count"``, and marks of findings are in
+    none: readers of a report chose what they marked. The other parameters are those of
+    :func:`~pytest_ragmetrics.evaluation.evaluate.evaluate`.
 
     Raises ``DatasetError`` for a row or label that cannot be read, and if there is no label at all; ``UnscoredError``
     if no labelled row has a score, or had something to check; ``ValueError`` if the labels are all equal, or no
@@ -79,9 +78,9 @@ def calibrate(
     if threshold is not None:
         check_bound("threshold", threshold, metric=chosen.name, scale=chosen.scale)
     dataset, marks = read_labelled(labels, base=base or Path.cwd(), limit=limit, columns=chosen_columns(columns))
-    read, alike = read_labels(dataset, scale)
-    labelled = [(sample, label, weight) for sample, label, weight in read if label is not None and weight is not None]
-    samples = [sample for sample, *_ in labelled]
+    read = read_labels(dataset, scale)
+    labelled = [(sample, label) for sample, label, drawn in read if label is not None and drawn]
+    samples = [sample for sample, _ in labelled]
     _check_labelled(samples, dataset, scale, group_field)
     with context.changed(calibration=True):
         table = evaluate(samples, chosen, cache_dir=cache_dir, concurrency=concurrency, progress=progress)
@@ -94,7 +93,6 @@ def calibrate(
         [row.good for row in found.counted],
         threshold=threshold,
         clusters=whole_clusters(row.group for row in found.counted),
-        weights=None if alike else [row.weight for row in found.counted],
         better=chosen.better,
         scale=chosen.scale,
         aim=aim,
@@ -109,7 +107,7 @@ def calibrate(
         rows=found.counted,
         unscored=unscored,
         unlabelled=sum(label is None for _, label, _ in read),
-        undrawn=sum(label is not None and weight is None for _, label, weight in read),
+        undrawn=sum(label is not None and not drawn for _, label, drawn in read),
         vacuous=len(found.vacuous),
         marks=tuple(marked_verdicts(marks, chosen.name)),
     )
@@ -117,21 +115,19 @@ def calibrate(
 
 def _scored(
     table: Evaluation,
-    labelled: Sequence[tuple[Sample, float, float]],
+    labelled: Sequence[tuple[Sample, float]],
     metric: str,
     scale: LabelScale,
     group_field: str | None,
 ) -> tuple[list[LabelledRow], tuple[tuple[str, str], ...]]:
     rows, unscored = [], []
-    for row, (sample, label, weight) in zip(table.rows, labelled, strict=True):
+    for row, (sample, label) in zip(table.rows, labelled, strict=True):
         result, name, group = row.results.get(metric), key_of(sample), group_of(sample, group_field)
         if result is None:
             unscored.append((name, row.unscored.get(metric, "it was not scored")))
             continue
         good = scale.is_good(label)
-        rows.append(
-            LabelledRow(name=name, sample=sample, result=result, label=label, good=good, group=group, weight=weight)
-        )
+        rows.append(LabelledRow(name=name, sample=sample, result=result, label=label, good=good, group=group))
     if not rows:
         raise UnscoredError(f"{metric}: none of {len(labelled)} labelled rows has a score; the first: {unscored[0][1]}")
     return rows, tuple(unscored)

@@ -14,7 +14,7 @@ from pytest_ragmetrics.datasets import DatasetRow
 from pytest_ragmetrics.evaluation.calibration.labels import answer_key, read_labels
 from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates, LabelScale, judges_of, read_rates
-from pytest_ragmetrics.stats.corrected import corrected_rate, drawn_mean, prediction_powered_mean
+from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
 from pytest_ragmetrics.stats.intervals import Interval, check_confidence, rate_interval
 from pytest_ragmetrics.stats.means import meets
 from pytest_ragmetrics.stats.scores import goodness
@@ -42,10 +42,8 @@ def corrected_mean(
         scores = [goodness(value, scale, better) for value in values]
         if threshold is not None:
             scores = [float(meets(value, threshold, better)) for value in values]
-        given, weights = _labels(samples, labels, binary=threshold is not None)
-        if weights is None:
-            return prediction_powered_mean(scores, given, clusters=clusters, confidence=confidence)
-        return drawn_mean(scores, given, weights, clusters=clusters, confidence=confidence)
+        given = _labels(samples, labels, binary=threshold is not None)
+        return prediction_powered_mean(scores, given, clusters=clusters, confidence=confidence)
     if labels is not None:
         raise ValueError("give labels=, or what a calibration found, not both")
     bound = threshold
@@ -91,24 +89,23 @@ def _matching_rates(
 
 def _labels(
     samples: Sequence[Sample], file: str | Path | Sequence[object] | None, *, binary: bool
-) -> tuple[list[float | None], list[float] | None]:
+) -> list[float | None]:
     scale = LabelScale()
     rows = (
         [DatasetRow(sample=sample, id="") for sample in samples]
         if file is None
         else read_labelled(file, base=Path.cwd())[0]
     )
-    read, alike = read_labels(rows, scale)
-    labels = [(None if weight is None else label, weight) for _, label, weight in read]
+    read = read_labels(rows, scale)
+    labels = [label if chosen else None for _, label, chosen in read]
     if file is not None:
-        places = {answer_key(sample): found for (sample, *_), found in zip(read, labels, strict=True)}
-        labels = [places.get(answer_key(sample), (None, None)) for sample in samples]
-    if all(label is None for label, _ in labels):
+        places = {answer_key(sample): label for (sample, *_), label in zip(read, labels, strict=True)}
+        labels = [places.get(answer_key(sample)) for sample in samples]
+    if all(label is None for label in labels):
         raise ValueError(
             "nothing is known of the judge's errors: give calibration=, or tpr=, tnr= and threshold=, or label some "
             'rows, chosen by chance, in metadata["label"] or by ragmetrics label'
             if file is None
             else "no label is one of an answer in this table: give the labels of the run that it is of"
         )
-    given = [float(scale.is_good(label)) if binary and label is not None else label for label, _ in labels]
-    return given, None if alike else [weight or 1.0 for _, weight in labels]
+    return [float(scale.is_good(label)) if binary and label is not None else label for label in labels]

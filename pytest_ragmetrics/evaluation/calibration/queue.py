@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,10 +15,8 @@ from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.core.locks import lock_file
 from pytest_ragmetrics.evaluation.calibration.labels import (
     Labelling,
-    Order,
     answer_key,
-    are_alike,
-    draw_weights,
+    drawn,
     labelling_of,
     line,
     rest_of_line,
@@ -28,7 +25,7 @@ from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
 from pytest_ragmetrics.evaluation.calibration.result import CalibrationError, LabelScale
 from pytest_ragmetrics.runs.compare import cluster_of
 from pytest_ragmetrics.runs.records import Document, Record
-from pytest_ragmetrics.stats.corrected import drawn_mean, prediction_powered_mean
+from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.scores import common_scale, goodness
 from pytest_ragmetrics.stats.sequential import uniform
@@ -37,8 +34,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _WORDS = {1: "good", 0: "bad", None: "skipped"}
-# What every row weighs at least, so that a judge that is sure and wrong is found out.
-_LEAST = 0.2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,12 +50,11 @@ class QueuedRow:
         return rest_of_line(self.record.sample, self.labelling)
 
 
-def label_queue(document: Document, metric: str, *, order: Order = "priority", seed: int = 0) -> list[QueuedRow]:
-    """Return the answers of a run that a metric scored, in the order to label them; it depends on nothing else.
+def label_queue(document: Document, metric: str, *, seed: int = 0) -> list[QueuedRow]:
+    """Return the answers of a run that a metric scored, in a random order that depends on the seed and them alone.
 
-    An answer comes earlier where a label narrows the interval of the mean most: its weight is sqrt(f (1 - f)) + 0.2
-    for a score f from 0 to 1, and 1 where all scores are 0 or 1, or the order is random. Answers that were scored twice
-    are one, and answers with nothing to check are none. Raises :class:`CalibrationError` where no answer is left.
+    Answers that were scored twice are one, and answers with nothing to check are none. Raises
+    :class:`CalibrationError` where no answer is left.
     """
     scored = [record for test in document.tests for record in test.records]
     found: dict[str, Record] = {}
@@ -71,29 +65,16 @@ def label_queue(document: Document, metric: str, *, order: Order = "priority", s
         raise CalibrationError(_nothing(metric, scored))
     values = [record.score or 0.0 for record in found.values()]
     low, high = common_scale(found.values()) or (min(values), max(*values, min(values) + 1.0))
-    shares = {key: goodness(record.score or 0.0, (low, high), record.better) for key, record in found.items()}
-    is_graded = order == "priority" and any(0.0 < share < 1.0 for share in shares.values())
-    weights = {key: math.sqrt(f * (1.0 - f)) + _LEAST if is_graded else 1.0 for key, f in shares.items()}
-    priorities = {key: weight / uniform(str(seed), key) for key, weight in weights.items()}
-    keys = sorted(found, key=lambda key: (-priorities[key], key))
     ids: set[str | None] = set()
     rows = []
-    for place, key in enumerate(keys, 1):
+    for place, key in enumerate(sorted(found, key=lambda key: (uniform(str(seed), key), key)), 1):
         sample = found[key].sample
         # A data set has every id once.
         record = replace(found[key], sample=replace(sample, id=None)) if sample.id in ids else found[key]
         ids.add(sample.id)
-        labelling = Labelling(
-            metric=metric,
-            run=document.run.started,
-            order=order,
-            seed=seed,
-            place=place,
-            weight=weights[key],
-            priority=priorities[key],
-            following=priorities[keys[place]] if place < len(keys) else None,
-        )
-        rows.append(QueuedRow(record=record, labelling=labelling, share=shares[key]))
+        labelling = Labelling(metric=metric, run=document.run.started, seed=seed, place=place)
+        share = goodness(record.score or 0.0, (low, high), record.better)
+        rows.append(QueuedRow(record=record, labelling=labelling, share=share))
     return rows
 
 
@@ -109,17 +90,14 @@ def _nothing(metric: str, scored: Sequence[Record]) -> str:
 
 
 def labelled_mean(queue: Sequence[QueuedRow], labels: Mapping[int, int | None]) -> Interval:
-    """Return the share of good answers in the queue, by the labels of some places (see ``drawn_mean``)."""
-    weights = draw_weights([row.labelling if row.labelling.place in labels else None for row in queue])
+    """Return the share of good answers in the queue, by the labels of some places."""
+    chosen = drawn([row.labelling if row.labelling.place in labels else None for row in queue])
     given = [
-        None if weight is None else labels[row.labelling.place]
-        for row, weight in zip(queue, weights or [None] * len(queue), strict=True)
+        labels.get(row.labelling.place) if by_chance else None for row, by_chance in zip(queue, chosen, strict=True)
     ]
     scores = [row.share for row in queue]
     clusters = whole_clusters(cluster_of(row.record.sample) for row in queue)
-    if weights is None or are_alike(row.labelling for row in queue):
-        return prediction_powered_mean(scores, given, clusters=clusters)
-    return drawn_mean(scores, given, [weight or 1.0 for weight in weights], clusters=clusters)
+    return prediction_powered_mean(scores, given, clusters=clusters)
 
 
 class LabelFile:
@@ -234,8 +212,8 @@ class LabelFile:
         ours = self._queue[0].labelling
         if found.metric != ours.metric:
             return f"this is a label of {found.metric}, not of {ours.metric}: name another file with -o"
-        if (found.order, found.seed) != (ours.order, ours.seed):
-            return f"this file was begun with --order {found.order} --seed {found.seed}: go on with these"
+        if found.seed != ours.seed:
+            return f"this file was begun with --seed {found.seed}: go on with it"
         place = found.place
         row = self._queue[place - 1] if place <= len(self._queue) else None
         if row is None or row.labelling != found or answer_key(row.record.sample) != key:

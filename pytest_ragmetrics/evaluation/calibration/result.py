@@ -132,7 +132,7 @@ def judges_of(results: Sequence[MetricResult]) -> str | None:
 class LabelledRow:
     """A scored answer with its human label from 0 to 1; ``good`` says whether that is the label of a good answer.
 
-    Rows of one ``group`` have something in common, such as their source; ``weight`` is the inverse chance to be drawn.
+    Rows of one ``group`` have something in common, such as their source.
     """
 
     name: str
@@ -141,7 +141,6 @@ class LabelledRow:
     label: float
     good: bool
     group: Hashable | None
-    weight: float = 1.0
 
     @property
     def score(self) -> float:
@@ -174,11 +173,6 @@ class Calibration:
     vacuous: int = 0
     undrawn: int = 0
     marks: tuple[MarkedVerdicts, ...] = ()
-
-    @property
-    def weighted(self) -> bool:
-        """Whether the figures weigh rows that had unequal chances to be drawn."""
-        return len({row.weight for row in self.rows}) > 1
 
     @property
     def rates(self) -> JudgeRates:
@@ -237,7 +231,6 @@ class Calibration:
             **{name: getattr(self, name) for name in ("metric", "judge", "better", "noun", "scale")},
             "threshold": figures.threshold,
             "cross_validated": not figures.is_given,
-            "weighted": self.weighted,
             "rows": {
                 "scored": len(self.rows),
                 "unscored": len(self.unscored),

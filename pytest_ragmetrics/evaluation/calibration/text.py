@@ -81,8 +81,6 @@ def left_out(calibration: Calibration) -> list[str]:
         lines.append(f"without a label, not scored: {counted(calibration.unlabelled, 'row')}")
     if calibration.undrawn:
         lines.append(f"not drawn by chance as the others, in no figure: {counted(calibration.undrawn, 'label')}")
-    if calibration.weighted:
-        lines.append("drawn with unequal chances: figures are weighted by the inverse of these, counts are as they are")
     if calibration.vacuous:
         lines.append(f"{checked_text(len(calibration.rows), calibration.vacuous)}, the others are in no figure")
     if calibration.unscored:
@@ -141,8 +139,7 @@ def suggestion_lines(calibration: Calibration) -> list[str]:
     if found is None:
         return [f"no threshold suggested: {calibration.figures.no_suggestion}"]
     aim = "balanced accuracy" if found.aim == "balanced_accuracy" else "kappa"
-    spread = f"{found.confidence * 100:g} % of resampled sets suggest {found.low:g}..{found.high:g}"
-    lines = [f"suggested threshold: {found.threshold:g}, the highest {aim}; {spread}"]
+    lines = [f"suggested threshold: {found.threshold:g}, the highest {aim}"]
     if calibration.figures.is_given:
         kappa, accuracy = (
             f"{interval.estimate:.2f} ({interval.low:.2f}..{interval.high:.2f})"
