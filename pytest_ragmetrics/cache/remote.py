@@ -1,8 +1,8 @@
 """The cache that a team shares: a tier behind the local store, read and written through, on a server or in a folder.
 
 An answer lies there under its key, in a parcel: one line that names its form and its signature, then its row as JSON.
-What arrives is checked before it is used. Who is to pay for an answer is settled by a lease, which expires with its
-holder. Nothing here fails a test: a place that cannot be used costs one warning, and the run goes on locally.
+What arrives is checked before it is used. Two machines that ask the same at the same time both pay: the first answer
+that arrives is kept. Nothing here fails a test: a place that cannot be used costs one warning, and the run goes on.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ import asyncio
 import hashlib
 import hmac
 import json
-import random
 import re
-import uuid
 import warnings
 import zlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -27,12 +25,10 @@ from pytest_ragmetrics.cache.entry import CacheEntry, CacheReadOnlyError, CacheU
 from pytest_ragmetrics.core import loop
 
 T = TypeVar("T")
-#: ``read`` writes no answers and takes no leases.
+#: ``read`` writes no answers.
 RemoteMode = Literal["read", "readwrite"]
 #: Says what is wrong with an entry that arrived, as the answer to a request; ``None`` if nothing is.
 Check = Callable[[CacheEntry], str | None]
-#: Pays for some keys, and returns their entries.
-Pay = Callable[[Sequence[str]], Awaitable[Mapping[str, CacheEntry]]]
 
 #: The package that each kind of URL needs, and the extra that brings it.
 _OBJECTS, _REDIS = ("obstore", "remote"), ("redis", "redis")
@@ -57,17 +53,8 @@ _SLOW_IN_A_ROW = 5
 _REST = 60.0
 # Seconds that writing may take at the end of a run.
 _FLUSH = 5.0
-# Seconds until a lease expires whose holder was killed; a living one renews it three times in that time.
-_TTL = 15.0
-# Seconds between two looks at what another machine pays for, and after which it is paid for all the same.
-_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
-_JITTER = 0.3
-_LONGEST_WAIT = 120.0
 # How many operations run at once, and how many of them read.
 _AT_ONCE, _READS = 16, 4
-# Tests that ask one after the other wait for a round trip each: after so many the cache is read ahead as a whole, if it
-# has no more answers than that.
-_SINGLE_READS, _READ_AHEAD = 8, 2_000
 
 
 def check_cache_url(text: str) -> str:
@@ -122,7 +109,7 @@ def is_written(url: str, mode: RemoteMode) -> bool:
 
 
 class Backend(Protocol):
-    """A place of parcels and leases, for one event loop.
+    """A place of parcels, for one event loop.
 
     All methods raise :class:`CacheUnavailableError`, those that write :class:`CacheReadOnlyError` where that is not
     allowed; messages name no password.
@@ -137,14 +124,8 @@ class Backend(Protocol):
     async def put(self, key: str, parcel: bytes, *, replace: bool) -> bool:
         """Put a parcel down and return True; return False where there is one, unless it is to be replaced."""
 
-    async def lease(self, key: str, nonce: str, ttl: float) -> bool:
-        """Take the lease of a key, and return whether ``nonce`` holds it, for ``ttl`` seconds."""
-
-    async def renew(self, key: str, nonce: str, ttl: float) -> None:
-        """Hold a lease for ``ttl`` seconds more, if it is still held."""
-
-    async def release(self, key: str, nonce: str) -> None:
-        """Give a lease back, if it is still held."""
+    async def probe(self) -> None:
+        """Write something that nobody reads."""
 
     async def sample(self, count: int) -> list[str]:
         """Return some keys."""
@@ -253,10 +234,9 @@ class RemoteCache:
     """The shared cache as a run uses it, on one event loop at a time.
 
     ``connect`` makes the backend when it is first needed, ``shown`` is its name in messages. Without ``writes`` nothing
-    is put there, without ``leases`` two machines may pay for the same answer. ``secret`` signs what is written, and
-    what is read must be signed with it. ``warn`` is called at most once. ``ttl`` is the time to live of a lease in
-    seconds. A place is not asked for a minute where an operation fails, five in a row take longer than a second, or
-    three longer than five.
+    is put there. ``secret`` signs what is written, and what is read must be signed with it. ``warn`` is called at most
+    once. A place is not asked for a minute where an operation fails, five in a row take longer than a second, or three
+    longer than five.
     """
 
     def __init__(
@@ -265,20 +245,15 @@ class RemoteCache:
         *,
         shown: str,
         writes: bool = True,
-        leases: bool = True,
         secret: str = "",
         warn: Callable[[str], None] = warnings.warn,
-        ttl: float = _TTL,
     ) -> None:
         self.counts = RemoteCounts()
         self.shown = shown
         self._connect = connect
         self._writes = writes
-        self._leases = leases
         self._secret = secret
         self._warn = warn
-        self._ttl = ttl
-        self._nonce = uuid.uuid4().hex
         #: Slow operations in a row, when the last of them ended, and when the place is asked again.
         self._slow = 0
         self._slow_until = self._rests_until = 0.0
@@ -293,13 +268,8 @@ class RemoteCache:
         self._asked: dict[str, asyncio.Future[bytes | None]] = {}
         self._unread: list[str] = []
         self._reading: set[asyncio.Task[None]] = set()
-        self._singles = 0
-        self._ahead: dict[str, bytes] = {}
-        self._reading_ahead: asyncio.Task[None] | None = None
         self._writing: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Semaphore(_AT_ONCE)
-        self._held: set[str] = set()
-        self._renewing: asyncio.Task[None] | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -313,42 +283,12 @@ class RemoteCache:
         self.counts.found += len(found)
         return found
 
-    async def share(self, keys: Sequence[str], check: Mapping[str, Check], pay: Pay) -> dict[str, CacheEntry]:
-        """Return the entries of keys that were not found: what others pay for meanwhile, and what is paid for here.
-
-        Of several keys those are paid for first whose lease is free, so that no two machines wait for each other.
-        """
-        entries: dict[str, CacheEntry] = {}
-        held: set[str] = set()
-        clock, pauses = asyncio.get_running_loop().time, iter(_PAUSES)
-        deadline = clock() + _LONGEST_WAIT
-        try:
-            while rest := [key for key in keys if key not in entries]:
-                is_late = clock() > deadline
-                free = rest if is_late else await self._taken(rest, held)
-                if not free:
-                    pause = next(pauses, _PAUSES[-1])
-                    await asyncio.sleep(pause * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311 - no secret
-                # Between the first look and the lease another machine may have written it.
-                entries |= await self.look(rest, check) if self._leases and self._writes and not is_late else {}
-                missing = [key for key in free if key not in entries]
-                if missing:
-                    made = await pay(missing)
-                    entries |= made
-                    self.write(made.values(), release=held & made.keys())
-                    held -= made.keys()
-        finally:
-            self._release(held)
-        return entries
-
-    def write(
-        self, entries: Iterable[CacheEntry], *, replace: bool = False, release: Iterable[str] = frozenset()
-    ) -> None:
-        """Put entries down in the background, and then give back the leases of those keys."""
-        leased = frozenset(release)
+    def write(self, entries: Iterable[CacheEntry], *, replace: bool = False) -> None:
+        """Put entries down in the background."""
         for entry in entries:
-            replaces = replace or entry.key in self._bad
-            self._background(self._put(entry, replace=replaces, leased=entry.key in leased))
+            task = asyncio.ensure_future(self._put(entry, replace=replace or entry.key in self._bad))
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
 
     def final_counts(self) -> dict[str, Any]:
         """Return the counts as JSON builtins, once everything is written; from any thread but the loop's."""
@@ -371,7 +311,6 @@ class RemoteCache:
             return
         await self.flush()
         backend, tasks = self._backend, [*self._writing, *self._reading]
-        tasks += [task for task in (self._renewing, self._reading_ahead) if task is not None]
         self._begin()
         for task in tasks:
             task.cancel()
@@ -455,17 +394,14 @@ class RemoteCache:
         running = self._at_home()
         if self._rests:
             return {}
-        ready = {key: self._ahead.pop(key) for key in keys if key in self._ahead}
-        if len(ready) == len(keys):
-            return ready
         for key in keys:
-            if key not in ready and key not in self._asked:
+            if key not in self._asked:
                 self._asked[key] = running.create_future()
                 self._unread.append(key)
-        wanted = {key: self._asked[key] for key in keys if key not in ready}
+        wanted = {key: self._asked[key] for key in keys}
         running.call_soon(self._read_on)
         await asyncio.wait(wanted.values())
-        return ready | {key: parcel for key, future in wanted.items() if (parcel := future.result()) is not None}
+        return {key: parcel for key, future in wanted.items() if (parcel := future.result()) is not None}
 
     def _read_on(self) -> None:
         while self._unread and len(self._reading) < _READS:
@@ -474,18 +410,6 @@ class RemoteCache:
             task = asyncio.ensure_future(self._read_many(keys))
             self._reading.add(task)
             task.add_done_callback(self._read_next)
-            self._singles = self._singles + 1 if len(keys) == len(self._asked) == 1 else 0
-        if min(self._singles, self.counts.found) >= _SINGLE_READS and self._reading_ahead is None:
-            self._reading_ahead = asyncio.ensure_future(self._read_ahead())
-
-    async def _read_ahead(self) -> None:
-        try:
-            keys = await self._bounded(lambda backend: backend.sample(_READ_AHEAD + 1))
-        except CacheUnavailableError:
-            # Whoever may not list can still read.
-            return
-        if len(keys) <= _READ_AHEAD:
-            self._ahead |= await self._parcels(keys)
 
     def _read_next(self, done: asyncio.Task[None]) -> None:
         self._reading.discard(done)
@@ -523,67 +447,13 @@ class RemoteCache:
             self._bad.add(key)
         return None
 
-    # Writing and leases.
-
-    def _background(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
-
-    async def _put(self, entry: CacheEntry, *, replace: bool, leased: bool) -> None:
-        try:
-            if self._writes:
-                parcel = pack(entry, self._secret)
+    async def _put(self, entry: CacheEntry, *, replace: bool) -> None:
+        if self._writes:
+            parcel = pack(entry, self._secret)
+            try:
                 is_new = await self._bounded(lambda backend: backend.put(entry.key, parcel, replace=replace))
                 self.counts.added += is_new
                 self._bad.discard(entry.key)
-        except CacheUnavailableError as error:
-            self._failed(error)
-        finally:
-            if leased:
-                await self._given_back(entry.key)
-
-    async def _taken(self, keys: Sequence[str], held: set[str]) -> list[str]:
-        """Return the keys that may be paid for, and add them to those held: their lease is ours, or there are none."""
-        if not (self._leases and self._writes):
-            return list(keys)
-        try:
-            taken = await asyncio.gather(*map(self._lease, keys))
-        except CacheUnavailableError as error:
-            self._failed(error)
-            return list(keys)
-        finally:
-            held.update(self._held.intersection(keys))
-        return [key for key, is_ours in zip(keys, taken, strict=True) if is_ours]
-
-    async def _lease(self, key: str) -> bool:
-        is_ours = key in self._held or await self._bounded(lambda backend: backend.lease(key, self._nonce, self._ttl))
-        if is_ours:
-            self._held.add(key)
-            if self._renewing is None or self._renewing.done():
-                self._renewing = asyncio.ensure_future(self._renew())
-        return is_ours
-
-    async def _renew(self) -> None:
-        while self._held and self._writes:
-            await asyncio.sleep(self._ttl / 3)
-            try:
-                await asyncio.gather(*map(self._renewed, tuple(self._held)))
-            except CacheUnavailableError as error:
-                self._failed(error)
-
-    async def _renewed(self, key: str) -> None:
-        await self._bounded(lambda backend: backend.renew(key, self._nonce, self._ttl))
-
-    def _release(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            self._background(self._given_back(key))
-
-    async def _given_back(self, key: str) -> None:
-        self._held.discard(key)
-        if self._writes:
-            try:
-                await self._bounded(lambda backend: backend.release(key, self._nonce))
             except CacheUnavailableError as error:
                 self._failed(error)
 

@@ -1,14 +1,12 @@
-"""Parcels and leases as objects: a bucket of S3, Google or Azure, a web server, or a folder, through obstore.
+"""Parcels as objects: a bucket of S3, Google or Azure, a web server, or a folder, through obstore.
 
-Only conditional puts decide who writes first and who holds a lease. Whether a lease has expired is told by no clock of
-another machine: it has if nobody renewed it for its time to live, as measured here.
+Conditional puts decide who writes first.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -16,7 +14,7 @@ from typing import Any
 
 from pytest_ragmetrics.cache.entry import CacheReadOnlyError, CacheUnavailableError
 
-_ANSWERS, _LEASES = "v1/answers", "v1/leases"
+_ANSWERS, _PROBE = "v1/answers", "v1/probe"
 _SHOWN = 160
 # What a server says besides "not found" when it is the bucket that is missing.
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|bucket does not exist", re.IGNORECASE)
@@ -48,50 +46,19 @@ class ObjectBackend:
         with self._guard():
             # A folder that is missing may be a share that is not mounted: it is not made.
             self._store: Any = from_url(url, **({} if url.startswith("file:") else _OPTIONS))
-        #: The version of each lease that is held, and how often it was written.
-        self._held: dict[str, tuple[dict[str, str], int]] = {}
-        #: The leases of others: what they said when they were last seen to change, and when that was.
-        self._seen: dict[str, tuple[bytes, float]] = {}
 
     async def get(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Return the parcels of those keys that have one."""
         found = await asyncio.gather(*(self._got(_answer(key)) for key in keys))
-        return {key: item[0] for key, item in zip(keys, found, strict=True) if item is not None}
+        return {key: parcel for key, parcel in zip(keys, found, strict=True) if parcel is not None}
 
     async def put(self, key: str, parcel: bytes, *, replace: bool) -> bool:
         """Put a parcel down and return True; return False where there is one, unless it is to be replaced."""
-        return await self._put(_answer(key), parcel, "overwrite" if replace else "create") is not None
+        return await self._put(_answer(key), parcel, replace=replace)
 
-    async def lease(self, key: str, nonce: str, ttl: float) -> bool:
-        """Take the lease of a key: a new one, or one that nobody has renewed for its time to live."""
-        place = f"{_LEASES}/{key}"
-        version = await self._put(place, _lease(nonce, 0), "create")
-        if version is None:
-            found = await self._got(place)
-            if found is None:
-                return False
-            body, version = found
-            # Where an answer was lost on its way and asked for again, the lease that was there is our own.
-            if not body.startswith(nonce.encode()):
-                version = await self._taken_over(place, nonce, ttl, found)
-        if version is not None:
-            self._held[key] = version, 0
-        return version is not None
-
-    async def renew(self, key: str, nonce: str, ttl: float) -> None:  # noqa: ARG002 - ttl: as its readers measure it
-        """Change a lease that is held, so that others see it renewed."""
-        held = self._held.get(key)
-        if held is not None:
-            version = await self._replaced(f"{_LEASES}/{key}", _lease(nonce, held[1] + 1), held[0])
-            if version is None:
-                self._held.pop(key, None)
-            elif key in self._held:
-                self._held[key] = version, held[1] + 1
-
-    async def release(self, key: str, nonce: str) -> None:  # noqa: ARG002 - nonce: it is remembered what is held
-        """Delete a lease that is still held."""
-        if self._held.pop(key, None) is not None:
-            await self._delete(f"{_LEASES}/{key}")
+    async def probe(self) -> None:
+        """Write an object that is no answer."""
+        await self._put(_PROBE, b"", replace=True)
 
     async def sample(self, count: int) -> list[str]:
         """Return some keys; a web server does not list any."""
@@ -108,64 +75,30 @@ class ObjectBackend:
     async def aclose(self) -> None:
         """Do nothing: connections close with the store."""
 
-    async def _taken_over(
-        self, place: str, nonce: str, ttl: float, found: tuple[bytes, dict[str, str]]
-    ) -> dict[str, str] | None:
-        body, version = found
-        seen, since = self._seen.get(place, (b"", 0.0))
-        if body != seen:
-            self._seen[place] = body, time.monotonic()
-            return None
-        return await self._replaced(place, _lease(nonce, 0), version) if time.monotonic() - since > ttl else None
-
-    async def _replaced(self, place: str, body: bytes, version: dict[str, str]) -> dict[str, str] | None:
-        """Replace an object that has not changed and return its new version, else ``None``."""
-        try:
-            return await self._put(place, body, version)
-        except NotImplementedError:
-            pass
-        # A folder has no such condition: who makes a file named after the version may replace it.
-        claim = f"{place}.{re.sub(r'[^0-9a-zA-Z-]', '', ''.join(version.values()))}"
-        if await self._put(claim, b"", "create") is None:
-            return None
-        found = await self._got(place)
-        is_same = found is not None and found[1] == version
-        replaced = await self._put(place, body, "overwrite") if is_same else None
-        await self._delete(claim)
-        return replaced
-
-    async def _got(self, place: str) -> tuple[bytes, dict[str, str]] | None:
+    async def _got(self, place: str) -> bytes | None:
         import obstore
 
         try:
             with self._guard():
-                result = await obstore.get_async(self._store, place)
-                return bytes(await result.bytes_async()), _version(result.meta)
+                return bytes(await (await obstore.get_async(self._store, place)).bytes_async())
         except FileNotFoundError as error:
             if _NO_BUCKET.search(str(error)):
                 raise CacheUnavailableError("there is no such bucket or container") from None
             return None
 
-    async def _put(self, place: str, body: bytes, mode: Any) -> dict[str, str] | None:
-        """Put an object and return its version; return ``None`` if the condition does not hold."""
+    async def _put(self, place: str, body: bytes, *, replace: bool) -> bool:
+        """Put an object; return False where there is one that is not to be replaced."""
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         try:
             with self._guard(writing=True):
-                return _version(await obstore.put_async(self._store, place, body, mode=mode))
+                await obstore.put_async(self._store, place, body, mode="overwrite" if replace else "create")
         except (AlreadyExistsError, PreconditionError):
-            return None
+            return False
         except FileNotFoundError:
-            if isinstance(mode, dict):
-                return None
             raise CacheUnavailableError("there is no such bucket, container or folder") from None
-
-    async def _delete(self, place: str) -> None:
-        import obstore
-
-        with suppress(FileNotFoundError), self._guard(writing=True):
-            await obstore.delete_async(self._store, place)
+        return True
 
     @contextmanager
     def _guard(self, *, writing: bool = False) -> Iterator[None]:
@@ -197,15 +130,6 @@ class ObjectBackend:
 
 def _answer(key: str) -> str:
     return f"{_ANSWERS}/{key[:2]}/{key}"
-
-
-def _lease(nonce: str, number: int) -> bytes:
-    return f"{nonce} {number}".encode()
-
-
-def _version(meta: Any) -> dict[str, str]:
-    """Return what names the version of an object in a condition."""
-    return {name: meta[name] for name in ("e_tag", "version") if meta.get(name)}
 
 
 def _detail(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Parcels and leases as keys of a Redis server, through redis-py.
+"""Parcels as keys of a Redis server, through redis-py.
 
 What the server evicts or forgets costs money, never truth.
 """
@@ -11,10 +11,7 @@ from typing import Any
 
 from pytest_ragmetrics.cache.entry import CacheReadOnlyError, CacheUnavailableError
 
-_ANSWER, _LEASE = "ragmetrics:1:answer:", "ragmetrics:1:lease:"
-# Both change a lease only if it is still held: it may have expired, and be another's.
-_RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
-_RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
+_ANSWER, _PROBE = "ragmetrics:1:answer:", "ragmetrics:1:probe"
 _CONNECTIONS = 16
 # Seconds: to connect, as a run should not wait longer for a server that is away, and for a reply, beyond the time that
 # whoever asks waits, who does not count the time for which a process waits for its processor.
@@ -42,7 +39,6 @@ class RedisBackend:
                 retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 2),
             )
         self._redis: Any = Redis.from_pool(pool)
-        self._scripts = {text: self._redis.register_script(text) for text in (_RELEASE, _RENEW)}
 
     async def get(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Return the parcels of those keys that have one."""
@@ -55,22 +51,10 @@ class RedisBackend:
         with self._guard(writing=True):
             return bool(await self._redis.set(_ANSWER + key, parcel, nx=not replace))
 
-    async def lease(self, key: str, nonce: str, ttl: float) -> bool:
-        """Take the lease of a key, and return whether ``nonce`` holds it; the server ends it after ``ttl`` seconds."""
+    async def probe(self) -> None:
+        """Write a key that is no answer, and that the server drops."""
         with self._guard(writing=True):
-            taken = await self._redis.set(_LEASE + key, nonce, nx=True, px=int(ttl * 1000))
-            # A retry after a lost answer finds the lease that it took.
-            return bool(taken) or await self._redis.get(_LEASE + key) == nonce.encode()
-
-    async def renew(self, key: str, nonce: str, ttl: float) -> None:
-        """Hold a lease for ``ttl`` seconds more, if it is still held."""
-        with self._guard(writing=True):
-            await self._scripts[_RENEW](keys=[_LEASE + key], args=[nonce, int(ttl * 1000)])
-
-    async def release(self, key: str, nonce: str) -> None:
-        """Give a lease back, if it is still held."""
-        with self._guard(writing=True):
-            await self._scripts[_RELEASE](keys=[_LEASE + key], args=[nonce])
+            await self._redis.set(_PROBE, b"", px=1)
 
     async def sample(self, count: int) -> list[str]:
         """Return some keys."""

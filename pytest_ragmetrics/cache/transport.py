@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -44,14 +44,13 @@ from pytest_ragmetrics.judges.transports.values import (
     Transport,
     UnreadableReplyError,
     fitting,
-    together,
 )
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from pytest_ragmetrics.cache.remote import Check, Pay, RemoteCache
+    from pytest_ragmetrics.cache.remote import RemoteCache
 
 
 def vector_text(vector: npt.NDArray[np.float32]) -> str:
@@ -447,13 +446,13 @@ class CachedTransport:
     async def _embed(self, request: EmbeddingRequest) -> Reply:
         keyed = self._keyed(request)
         rows = dict(keyed)
-        spent: list[Reply] = []
+        spent = Reply()
 
         async def fetch(keys: Sequence[str], started: Callable[[], None]) -> dict[str, Reply | str]:
+            nonlocal spent
             texts = tuple(rows[key]["text"] for key in keys)
-            reply = await self._counted(replace(request, texts=texts, started=started))
-            spent.append(reply)
-            vectors = () if reply.vectors is None else reply.vectors
+            spent = await self._counted(replace(request, texts=texts, started=started))
+            vectors = () if spent.vectors is None else spent.vectors
             return {key: vector_text(vector) for key, vector in zip(keys, vectors, strict=True)}
 
         def fits(entry: CacheEntry) -> None:
@@ -463,8 +462,7 @@ class CachedTransport:
         self._note_hosts(entries.values(), request)
         self.embedded.cached += len(entries) - len(fetched)
         vectors = _stacked([read_vector(entries[key].reply["vector"]) for key, _ in keyed], request)
-        # More than once only where another machine began to pay for some of them.
-        return replace(reduce(together, spent) if spent else Reply(), vectors=vectors)
+        return replace(spent, vectors=vectors)
 
     def _note_hosts(self, entries: Iterable[CacheEntry], request: AnyRequest) -> None:
         """Say once that answers of another server are used than the one that this run asks."""
@@ -505,54 +503,32 @@ class CachedTransport:
         if self._tiers.cassette is not None:
             for key in rows:
                 self._tests.setdefault(key, self._asker() or "")
-        found = self._tiers.look(tuple(rows), rows)
+        look = partial(self._tiers.look, asked=rows)
+        found = look(tuple(rows))
         missing = [key for key in rows if key not in found]
-        if not missing:
-            return found, frozenset()
-        checks = {key: partial(self._problem, rows[key], fits) for key in missing}
-        if self._remote is not None and self.mode != "refresh":
-            found |= await self._kept(await self._remote.look(missing, checks))
+        if missing and self._remote is not None and self.mode != "refresh":
+            checks = {key: partial(self._problem, rows[key], fits) for key in missing}
+            arrived = await self._remote.look(missing, checks)
+            redact = self._redact
+            kept = [entry if redact is None else redacted_entry(entry, redact) for entry in arrived.values()]
+            if kept:
+                await self._tiers.keep(kept)
+            found |= {entry.key: entry for entry in kept}
             missing = [key for key in missing if key not in found]
         self._refuse_in_replay(rows, found)
-        made: set[str] = set()
 
-        async def stored(keys: Sequence[str], started: Callable[[], None]) -> Mapping[str, CacheEntry]:
-            async def pay(unpaid: Sequence[str]) -> dict[str, CacheEntry]:
-                replies = await fetch(unpaid, started)
-                new = [
-                    new_entry(key, rows[key], replies[key], salt=self._salt, redact=self._redact, host=host)
-                    for key in unpaid
-                ]
-                await self._tiers.keep(new)
-                made.update(unpaid)
-                return {entry.key: entry for entry in new}
+        async def pay(keys: Sequence[str], started: Callable[[], None]) -> Mapping[str, CacheEntry]:
+            replies = await fetch(keys, started)
+            made = [
+                new_entry(key, rows[key], replies[key], salt=self._salt, redact=self._redact, host=host) for key in keys
+            ]
+            await self._tiers.keep(made)
+            if self._remote is not None:
+                self._remote.write(made, replace=self.mode == "refresh")
+            return {entry.key: entry for entry in made}
 
-            return await self._paid(keys, checks, pay, made)
-
-        look = partial(self._tiers.look, asked=rows)
-        new, fetched = await flight.share(missing, look, stored) if missing else ({}, frozenset())
-        return found | new, fetched & made
-
-    async def _paid(
-        self, keys: Sequence[str], checks: Mapping[str, Check], pay: Pay, made: set[str]
-    ) -> Mapping[str, CacheEntry]:
-        """Pay for the entries of keys, unless another machine does; ``made`` are those that were paid for here."""
-        if self._remote is None:
-            return await pay(keys)
-        if self.mode == "refresh":
-            entries = await pay(keys)
-            self._remote.write(entries.values(), replace=True)
-            return entries
-        shared = await self._remote.share(keys, checks, pay)
-        return {**shared, **await self._kept({key: entry for key, entry in shared.items() if key not in made})}
-
-    async def _kept(self, arrived: Mapping[str, CacheEntry]) -> dict[str, CacheEntry]:
-        """Keep entries of other machines as those of this one are kept."""
-        redact = self._redact
-        kept = dict(arrived) if redact is None else {key: redacted_entry(arrived[key], redact) for key in arrived}
-        if kept:
-            await self._tiers.keep(tuple(kept.values()))
-        return kept
+        paid, fetched = await flight.share(missing, look, pay) if missing else ({}, frozenset())
+        return found | paid, fetched
 
     def _problem(self, row: Row, fits: Fits, entry: CacheEntry) -> str | None:
         """Say why the entry of another machine is no answer to a request."""

@@ -267,8 +267,7 @@ async def _tried(url: str, secret: str, *, writes: bool) -> tuple[float, int, in
             await backend.get((key,))
             times.append(time.perf_counter() - start)
         if writes:
-            await backend.lease(key, key, _TIMEOUT)
-            await backend.release(key, key)
+            await backend.probe()
         parcels = await backend.get(await backend.sample(_SAMPLE))
     refused = sum(not is_sound(name, parcel, secret) for name, parcel in parcels.items())
     return median(times), len(parcels), refused

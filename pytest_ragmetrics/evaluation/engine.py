@@ -99,8 +99,7 @@ class Engine:
         #: The cache shared with other machines, if there is one.
         self.remote: RemoteCache | None = None
         if cache_url is not None and cassette is None and cache != "off" and forecast is None:
-            # A batch takes hours, for which nobody should wait.
-            self.remote = open_remote(cache_url, mode=cache_url_mode, secret=cache_secret, leases=batching is None)
+            self.remote = open_remote(cache_url, mode=cache_url_mode, secret=cache_secret)
         #: What holds requests back for batches, if they are wanted.
         self.queue: BatchQueue | None = None
         if batching is not None and forecast is None and cache == "auto" and cache_dir is not None:

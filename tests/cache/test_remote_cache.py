@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -20,7 +19,7 @@ from pytest_ragmetrics.cache.remote_objects import ObjectBackend
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.core import loop
-from pytest_ragmetrics.core.errors import CacheMissError, JudgeError
+from pytest_ragmetrics.core.errors import CacheMissError
 from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges.batches.queue import Batching
 from pytest_ragmetrics.judges.tasks import ListClaims
@@ -40,7 +39,6 @@ class Shelf:
     """A place that all machines of a test share, which notes what it is asked and may be slow or broken."""
 
     parcels: dict[str, bytes] = field(default_factory=dict)
-    leases: dict[str, tuple[str, float]] = field(default_factory=dict)
     said: list[tuple[str, int]] = field(default_factory=list)
     #: Raised by the operations of these names.
     errors: dict[str, Exception] = field(default_factory=dict)
@@ -66,26 +64,9 @@ class Shelf:
         self.parcels[key] = parcel
         return True
 
-    async def lease(self, key: str, nonce: str, ttl: float) -> bool:
-        """Give a lease."""
-        await self._do("lease")
-        holder, until = self.leases.get(key, ("", 0.0))
-        if holder not in ("", nonce) and until > time.monotonic():
-            return False
-        self.leases[key] = nonce, time.monotonic() + ttl
-        return True
-
-    async def renew(self, key: str, nonce: str, ttl: float) -> None:
-        """Renew a lease."""
-        await self._do("renew")
-        if self.leases.get(key, ("",))[0] == nonce:
-            self.leases[key] = nonce, time.monotonic() + ttl
-
-    async def release(self, key: str, nonce: str) -> None:
-        """Take a lease back."""
-        await self._do("release")
-        if self.leases.get(key, ("",))[0] == nonce:
-            del self.leases[key]
+    async def probe(self) -> None:
+        """Write nothing."""
+        await self._do("probe")
 
     async def sample(self, count: int) -> list[str]:
         """Return some keys."""
@@ -143,7 +124,7 @@ def test_objects_do_what_is_agreed(tmp_path: Path, url: str) -> None:
         backend._store = shared._store
         return backend
 
-    backend_contract.kept(connect, *backend_contract.ALL)
+    asyncio.run(backend_contract.parcels(connect()))
 
 
 @on_a_loop
@@ -154,55 +135,25 @@ async def test_what_one_machine_paid_for_is_free_on_the_next(tmp_path: Path) -> 
     paid = await first.ask(*texts)
     await first.end()
     assert (first.remote.counts.added, first.remote.counts.found) == (120, 0)
-    assert not shelf.leases
-    assert shelf.count("release") == 120
     shelf.said.clear()
     assert await second.ask(*texts) == [replace(reply, cached=True) for reply in paid]
     assert [count for name, count in shelf.said if name == "get"] == [100, 20]
     assert (second.judge.asked, second.cache.judged.cached, second.cache.judged.calls) == ([], 120, 0)
     assert await second.ask(*texts) == [replace(reply, cached=True) for reply in paid]
     assert shelf.count("get") == 2
-    assert shelf.count("lease") == shelf.count("put") == 0
+    assert shelf.count("put") == 0
     assert second.remote.counts.found == 120
     await second.end()
 
 
-@pytest.mark.parametrize(
-    ("most", "errors", "reads"),
-    [
-        (120, {}, range(6, 12)),
-        (119, {}, range(120, 121)),
-        (120, {"sample": CacheUnavailableError("no right to list")}, range(120, 121)),
-    ],
-)
 @on_a_loop
-async def test_tests_that_ask_in_turn_are_read_ahead_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, errors: dict[str, Exception], reads: range
-) -> None:
-    """A cache that is not too large is read as a whole, so that they do not wait for a round trip each."""
-    monkeypatch.setattr(remote_module, "_READ_AHEAD", most)
-    shelf, texts = Shelf(), [f"Question {number}?" for number in range(120)]
-    await asked_once(tmp_path / "a", shelf, *texts)
-    shelf.errors, shelf.said = errors, []
-    machine = Machine(tmp_path / "b", lambda: shelf)
-    for text in reversed(texts):
-        await machine.ask(text)
-        await asyncio.sleep(0)
-    await machine.end()
-    assert (machine.judge.asked, machine.warned, machine.remote.counts.found) == ([], [], 120)
-    assert shelf.count("get") in reads
-    assert shelf.count("sample") == 1
-
-
-@on_a_loop
-async def test_two_machines_pay_once(tmp_path: Path) -> None:
-    """The same questions at the same time are paid for once, by either; also texts to embed, in any grouping."""
+async def test_two_machines_at_once_pay_twice_and_agree(tmp_path: Path) -> None:
+    """Each pays once for the same questions and texts; what the first one put there is kept."""
     shelf, texts = Shelf(delay=0.001), [f"Question {number}?" for number in range(60)]
     machines = [Machine(tmp_path / name, lambda: shelf, judge=Provider(None, delay=0.01)) for name in "ab"]
     replies = await asyncio.gather(*(machine.ask(*texts) for machine in machines))
-    assert [json.loads(reply.text)["said"] for reply in replies[0]] == texts
-    assert sum(len(machine.judge.asked) for machine in machines) == 60
-    assert sum(machine.cache.judged.cached for machine in machines) == 60
+    assert replies[0] == replies[1]
+    assert [sorted(machine.judge.asked) for machine in machines] == [sorted(texts)] * 2
     embedders = Lengths(), Lengths()
     groups = [texts[start : start + 7] for start in range(0, 60, 3)]
     sent = [
@@ -213,46 +164,13 @@ async def test_two_machines_pay_once(tmp_path: Path) -> None:
     vectors = [reply.vectors for reply in await asyncio.gather(*sent)]
     assert vectors[0] is not None
     assert vectors[0][:, 0].tolist() == [len(text) for text in groups[0]]
-    embedded = [text for embedder in embedders for texts in embedder.asked for text in texts]
-    assert sorted(embedded) == sorted(set(embedded))
+    for embedder in embedders:
+        assert sorted(text for asked in embedder.asked for text in asked) == sorted(texts)
     for machine in machines:
         await machine.end()
         assert not machine.warned
-
-
-@on_a_loop
-async def test_who_waits_gets_what_another_pays_for(tmp_path: Path) -> None:
-    """A living holder is waited for beyond a time to live, a failed one gives the lease on, a dead one loses it."""
-    shelf = Shelf()
-    slow, failing, next_ = (
-        Machine(tmp_path / name, lambda: shelf, judge=judge, ttl=0.3)
-        for name, judge in (
-            ("a", Provider(delay=0.7)),
-            ("b", Provider(delay=0.2, error=JudgeError("down"))),
-            ("c", None),
-        )
-    )
-    first = asyncio.ensure_future(slow.ask("Slow?"))
-    failed = asyncio.ensure_future(failing.ask("Failing?"))
-    await asyncio.sleep(0.1)
-    (reply,) = await next_.ask("Slow?")
-    assert (reply.cached, next_.judge.asked) == (True, [])
-    with pytest.raises(JudgeError):
-        await failed
-    assert not (await next_.ask("Failing?"))[0].cached
-    await first
-    shelf.leases[key_of_text("Dead?")] = "killed", time.monotonic() + 0.3
-    start = time.monotonic()
-    assert not (await next_.ask("Dead?"))[0].cached
-    assert 0.2 < time.monotonic() - start < 3
-    for machine in (slow, failing, next_):
-        await machine.end()
-    assert not shelf.leases
-
-
-def key_of_text(text: str) -> str:
-    """Return the key of a question."""
-    return key_of(remote_row(text))
+    assert sum(machine.remote.counts.added for machine in machines) == len(shelf.parcels) == 120
+    assert not (await asked_once(tmp_path / "c", shelf, *texts)).judge.asked
 
 
 def remote_row(text: str) -> dict[str, Any]:
@@ -262,7 +180,7 @@ def remote_row(text: str) -> dict[str, Any]:
 
 @on_a_loop
 async def test_a_run_that_only_reads_writes_nothing(tmp_path: Path) -> None:
-    """No parcel and no lease; what is there is found, in replay too, where the rest is a miss."""
+    """No parcel; what is there is found, in replay too, where the rest is a miss."""
     shelf = Shelf()
     await asked_once(tmp_path / "a", shelf, "Old?")
     shelf.said.clear()
@@ -277,7 +195,7 @@ async def test_a_run_that_only_reads_writes_nothing(tmp_path: Path) -> None:
 
 @on_a_loop
 async def test_refresh_replaces_what_is_there(tmp_path: Path) -> None:
-    """It reads nothing there and takes no lease; the next machine has the new answer. Batches take no lease either."""
+    """It reads nothing there; the next machine has the new answer."""
     shelf = Shelf()
     await asked_once(tmp_path / "a", shelf, "Old?")
     before = dict(shelf.parcels)
@@ -289,9 +207,6 @@ async def test_refresh_replaces_what_is_there(tmp_path: Path) -> None:
     assert [name for name, _ in shelf.said] == ["put", "close"]
     assert not unpack(key, shelf.parcels[key]).created.startswith("2020")
     assert not (await asked_once(tmp_path / "b", shelf, "Old?")).judge.asked
-    shelf.said.clear()
-    await asked_once(tmp_path / "c", shelf, "New?", leases=False)
-    assert [name for name, _ in shelf.said] == ["get", "put", "close"]
 
 
 def entry(text: str = "Do ponds freeze?", **change: Any) -> CacheEntry:
@@ -315,27 +230,15 @@ def test_a_parcel_keeps_its_entry(text: str, secret: str) -> None:
     assert len(parcel) < 5_000
 
 
-@on_a_loop
-async def test_a_lease_in_a_folder_is_taken_over_as_it_was_seen(tmp_path: Path) -> None:
-    """Of two who find it expired, the later one finds it changed."""
-    backend = ObjectBackend(tmp_path.as_uri(), "folder")
-    first = await backend._put("v1/leases/a", b"dead", "create")
-    assert first is not None
-    second = await backend._replaced("v1/leases/a", b"next", first)
-    assert second is not None
-    assert await backend._replaced("v1/leases/a", b"late", first) is None
-    assert await backend._got("v1/leases/a") == (b"next", second)
-
-
 def test_which_runs_share(tmp_path: Path) -> None:
-    """Not those with a cassette or without a cache; those with batches make nobody wait for hours."""
+    """Not those with a cassette or without a cache."""
     url = tmp_path.as_uri()
     cases: tuple[dict[str, Any], ...] = (
         *({}, {"batching": Batching(mode="wait")}, {"cassette": tmp_path / "c.jsonl"}),
         *({"cache": "off"}, {"cache": "replay"}),
     )
     shared = [Engine(cache_dir=tmp_path / "a", cache_url=url, **options).remote for options in cases]
-    assert [remote and remote._leases for remote in shared] == [True, False, None, None, True]
+    assert [remote is not None for remote in shared] == [True, True, False, False, True]
 
 
 def _edited(parcel: bytes) -> bytes:
@@ -423,11 +326,8 @@ SHUT = CacheReadOnlyError("writing is forbidden")
     ("errors", "said", "asked_next"),
     [
         ({"get": DEAD}, f"it cannot be reached; {ALONE}", 3),
-        ({"lease": DEAD}, f"it cannot be reached; {ALONE}", 3),
-        ({"put": DEAD, "release": DEAD}, f"it cannot be reached; {ALONE}", 3),
-        ({"lease": SHUT}, "writing is forbidden; this run goes on and adds nothing to it", 1),
+        ({"put": DEAD}, f"it cannot be reached; {ALONE}", 3),
         ({"put": SHUT}, "writing is forbidden; this run goes on and adds nothing to it", 1),
-        ({"release": SHUT}, "writing is forbidden; this run goes on and adds nothing to it", 1),
     ],
 )
 @on_a_loop
@@ -477,7 +377,7 @@ async def test_a_warning_that_is_an_error_fails_nothing(tmp_path: Path) -> None:
     def raises(text: str) -> None:
         raise UserWarning(text)
 
-    machine = Machine(tmp_path, lambda: Shelf(errors={"lease": DEAD}))
+    machine = Machine(tmp_path, lambda: Shelf(errors={"get": DEAD}))
     machine.remote._warn = raises
     assert len(await machine.ask("New?")) == 1
     await machine.end()
@@ -592,7 +492,7 @@ def test_a_place_that_is_well_again_is_used_again(seconds: list[float | Exceptio
 
 @on_a_loop
 async def test_writing_ends_with_the_run(tmp_path: Path) -> None:
-    """What is not written in time is given up with a warning; what is cancelled gives its lease back."""
+    """What is not written in time is given up with a warning."""
     shelf = Shelf()
     machine = Machine(tmp_path / "a", lambda: shelf)
     await machine.ask("New?")
@@ -604,15 +504,6 @@ async def test_writing_ends_with_the_run(tmp_path: Path) -> None:
     start = time.monotonic()
     await machine.end()
     assert time.monotonic() - start < 3
-    shelf.delay = 0
-    other = Machine(tmp_path / "b", lambda: shelf, judge=Provider(delay=20))
-    asking = asyncio.ensure_future(other.ask("Long?"))
-    await asyncio.sleep(0.05)
-    assert key_of_text("Long?") in shelf.leases
-    asking.cancel()
-    await asyncio.gather(asking, return_exceptions=True)
-    await other.end()
-    assert key_of_text("Long?") not in shelf.leases
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -19,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.cache.remote import Backend, backend_of, open_remote
+from pytest_ragmetrics.cache.remote import backend_of, open_remote
 from tests import backend_contract
 from tests.fake_openai import FakeOpenAI
 from tests.remote.servers import Server, SlowLine, azure_server, environment_of, free_port, redis_server, s3_server
@@ -100,50 +99,23 @@ def forgotten(server: Server) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ALL)
 def test_servers_do_what_is_agreed(server: Server, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parcels and leases are those of every other place."""
+    """Parcels are those of every other place."""
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
-
-    def connect() -> Backend:
-        return backend_of(server.url)
-
-    backend_contract.kept(connect, *backend_contract.ALL)
+    asyncio.run(backend_contract.parcels(backend_of(server.url)))
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_two_machines_pay_once_for_500_prompts(server: Server, kind: str, tmp_path: Path) -> None:
-    """500 calls in all; the next machine finds all, and pays for nothing."""
+def test_two_machines_share_500_prompts(server: Server, kind: str, tmp_path: Path) -> None:
+    """Each answer is added once, whoever paid; the next machine finds all, and pays for nothing."""
     processes = [start(tmp_path / name, server, 500) for name in "ab"]
     found = [result(process) for process in processes]
     assert [each["right"] for each in found] == [500, 500]
-    assert sum(each["asked"] for each in found) == len(paid(tmp_path)) == len(set(paid(tmp_path))) == 500
+    assert sum(each["asked"] for each in found) == len(paid(tmp_path)) >= len(set(paid(tmp_path))) == 500
     assert sum(each["added"] for each in found) == 500
     assert not any(each["warned"] for each in found)
     third = result(start(tmp_path / "c", server, 500))
     assert (third["asked"], third["found"], third["right"]) == (0, 500, 500)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_holder_is_paid_for_by_another(server: Server, kind: str, tmp_path: Path) -> None:
-    """After a time to live, and once: two processes wait."""
-    killed = start(tmp_path / "a", server, 5, 600.0, ttl="8")
-    await_paid(tmp_path, 5, killed)
-    waiting = [start(tmp_path / name, server, 5, ttl="8") for name in "bc"]
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.communicate()
-    found = [result(process) for process in waiting]
-    assert sum(each["asked"] for each in found) == 5
-    assert len(paid(tmp_path)) == 10
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_clock_that_is_wrong_changes_nothing(server: Server, kind: str, tmp_path: Path) -> None:
-    """A machine whose clock is ten minutes ahead takes no living lease, and one that is behind none either."""
-    holder = start(tmp_path / "a", server, 3, 3.0, ttl="60")
-    await_paid(tmp_path, 3, holder)
-    others = [start(tmp_path / f"b{skew}", server, 3, ttl="60", skew=skew) for skew in ("600", "-600")]
-    assert [result(process)["asked"] for process in others] == [0, 0]
-    assert result(holder)["asked"] == len(paid(tmp_path)) == 3
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,8 +1,8 @@
 """A process that asks: ``python worker.py FOLDER URL QUESTIONS SECONDS [KEY=VALUE ...]``; prints what it took as JSON.
 
 Each request takes so many seconds, and adds a line to ``FOLDER/../till``. Options are ``url_mode``, ``secret``,
-``ttl``, ``hasty``, and ``skew``, by how many seconds the clock is wrong. Unless it is hasty, a process waits for the
-server as long as that takes: a machine that is busy changes nothing.
+and ``hasty``. Unless it is hasty, a process waits for the server as long as that takes: a machine that is busy changes
+nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,6 @@ async def run(folder: Path, url: str, count: int, seconds: float, options: dict[
         mode="read" if options.get("url_mode") == "read" else "readwrite",
         secret=options.get("secret", ""),
         warn=warned.append,
-        ttl=float(options.get("ttl", 600)),
     )
     if "hasty" not in options:
         remote_module._SLOW = remote_module._DEADLINE = sys.maxsize
@@ -84,6 +82,4 @@ if __name__ == "__main__":
     warnings.simplefilter("error")
     place, address, many, pause, *rest = sys.argv[1:]
     given = dict(option.split("=", 1) for option in rest)
-    right_time = time.time
-    time.time = lambda: right_time() + float(given.get("skew", 0))
     print(json.dumps(asyncio.run(run(Path(place), address, int(many), float(pause), given))))
