@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragmetrics.core import database
 from pytest_ragmetrics.core.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.core.locks import SharedFolder
 from pytest_ragmetrics.core.loop import in_child
@@ -22,8 +23,6 @@ from pytest_ragmetrics.judges.transports.values import AnyRequest, Reply, Transp
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# Seconds that processes wait for one another; each takes a fraction of a millisecond.
-_TIMEOUT = 30
 _SCHEMA = "CREATE TABLE IF NOT EXISTS used (id INTEGER PRIMARY KEY, calls, tokens, cost, unpriced, refused)"
 _START = "INSERT OR IGNORE INTO used VALUES (1, 0, 0, 0.0, 0, 0)"
 # One statement is one transaction: two processes never count the same call.
@@ -201,11 +200,11 @@ nothing more is asked, and the answers paid for are kept
         with self._turn:
             try:
                 if self._connection is None:
-                    self._connection = _connect(self.file)
+                    self._connection = database.opened(self.file, _SCHEMA, _START)
                 done = self._connection.execute(statement, values)
                 # Read inside the lock: another thread's execution of the same statement resets a cursor.
                 return done.rowcount, done.fetchone()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, OSError) as error:
                 msg = f"the budget of this run cannot be counted ({error}), so nothing more is asked"
                 raise BudgetExceededError(msg) from error
 
@@ -294,19 +293,3 @@ def format_use(limits: Limits, used: BudgetUse) -> str:
 
 def _of(limit: int | None) -> str:
     return "" if limit is None else f" of {limit}"
-
-
-def _connect(file: Path | None) -> sqlite3.Connection:
-    # Whoever asks may be on any thread; there is one statement at a time.
-    connection = sqlite3.connect(
-        ":memory:" if file is None else file, timeout=_TIMEOUT, isolation_level=None, check_same_thread=False
-    )
-    try:
-        # A machine that loses its power takes the run along.
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.execute(_SCHEMA)
-        connection.execute(_START)
-    except BaseException:
-        connection.close()
-        raise
-    return connection

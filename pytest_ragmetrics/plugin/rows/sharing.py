@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import traceback
 from dataclasses import fields
 from pathlib import Path
@@ -12,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.core import errors
+from pytest_ragmetrics.core import database, errors
 from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.core.files import PRIVATE_FILE
 from pytest_ragmetrics.core.locks import lock_file
 from pytest_ragmetrics.core.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.core.sample import Sample
@@ -24,7 +22,6 @@ from pytest_ragmetrics.evaluation.runner import Done, Score
 from pytest_ragmetrics.judges.context import Exchange, Scoring
 from pytest_ragmetrics.plugin.rows.jobs import RowJob
 
-_LOCK_TIMEOUT = 60.0
 _TABLE = "CREATE TABLE IF NOT EXISTS rows (test TEXT PRIMARY KEY, worker TEXT NOT NULL, outcome TEXT) WITHOUT ROWID"
 
 
@@ -37,7 +34,7 @@ class SharedResults:
         self._own = lock_file(folder / f"{worker}.lock")
         self._own.take()
         try:
-            self._rows = _connected(folder / "rows.sqlite")
+            self._rows = database.opened(folder / "rows.sqlite", _TABLE)
         except BaseException:
             self._own.release()
             raise
@@ -83,23 +80,6 @@ class SharedResults:
         is_free = lock.take()
         lock.release()
         return not is_free
-
-
-def _connected(file: Path) -> sqlite3.Connection:
-    from filelock import FileLock
-
-    # Autocommit: each statement is a transaction. After a crash of the machine the rows are of no use.
-    rows = sqlite3.connect(file, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
-    try:
-        # SQLite does not wait when two switch a new database to WAL at once: one of them gets "database is locked".
-        with FileLock(file.with_name("open.lock"), mode=PRIVATE_FILE, timeout=_LOCK_TIMEOUT):
-            rows.execute("PRAGMA journal_mode=WAL")
-        rows.execute("PRAGMA synchronous=OFF")
-        rows.execute(_TABLE)
-    except BaseException:
-        rows.close()
-        raise
-    return rows
 
 
 def written(outcome: Done, job: RowJob) -> str:
