@@ -35,8 +35,8 @@ from pytest_ragmetrics.cache.entry import key_of, request_row
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.judges.providers.attempts import http_client
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
-from pytest_ragmetrics.judges.providers.wire import http_client
 from pytest_ragmetrics.judges.tasks import ListClaims, VerifyClaims
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreakers
 from pytest_ragmetrics.judges.transports.values import Limiter, Providers, Repair, Reply, Request, Transport

@@ -19,7 +19,7 @@ import pytest
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.judges.judge import Judge
-from pytest_ragmetrics.judges.providers.wire import http_client
+from pytest_ragmetrics.judges.providers.attempts import http_client
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transports.values import JudgeOutageError
 from tests.asking import BOTH, KEY, ask, judge_at, use
@@ -99,18 +99,22 @@ def test_a_lost_connection_is_no_timeout(kind: str, content: bytes) -> None:
     assert not any(hidden in message for hidden in ("no answer within", "t0ken", KEY))
 
 
-def test_what_is_not_http_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With aiohttp, whose error OpenAI's SDK does not know; a single request is not."""
-    monkeypatch.delenv("http_proxy", raising=False)
-    content = json.dumps({"choices": [{"message": {"content": '{"claims": ["It climbs."]}'}}]}).encode()
+@BOTH
+def test_what_is_not_http_is_asked_again(kind: str) -> None:
+    """As often as a lost connection, also where aiohttp has an error that OpenAI's SDK does not know."""
+    reply = {
+        "choices": [{"message": {"content": '{"claims": ["It climbs."]}'}}],
+        "content": [{"type": "text", "text": '{"claims": ["It climbs."]}'}],
+    }
+    content = json.dumps(reply).encode()
     good = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(content) + content
     with Raw(contents=[_SSH, good]) as server:
-        assert ask(judge_at(server), CLAIMS)[0].answer == ("It climbs.",)
+        assert ask(judge_at(server, kind, retries=1), CLAIMS)[0].answer == ("It climbs.",)
     with Raw(contents=[_SSH]) as server:
-        with pytest.raises(JudgeOutageError, match=r"does not answer in HTTP, after 1 retry \("):
-            ask(judge_at(server), CLAIMS)
-        judge = judge_at(server)
-        with pytest.raises(JudgeOutageError, match=r"does not answer in HTTP \("):
+        judge = judge_at(server, kind, retries=1)
+        with pytest.raises(JudgeOutageError, match=r"cannot be reached, after 1 retry \("):
+            ask(judge, CLAIMS)
+        with pytest.raises(JudgeOutageError, match=r"cannot be reached \("):
             use(judge, judge.complete(replace(judge.request(CLAIMS), is_single=True)))
 
 

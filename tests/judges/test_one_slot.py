@@ -14,7 +14,7 @@ import pytest
 from pytest_ragmetrics import evaluate
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge
-from pytest_ragmetrics.judges.providers.attempts import Call, FinalError, SentCalls, attempt, current
+from pytest_ragmetrics.judges.providers.attempts import Call, SentCalls, attempt
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transports.values import (
     DIRECT,
@@ -64,20 +64,14 @@ class Slots:
     async def complete(self, request: Request) -> Reply:
         """Try as often as the SDK does, with the pauses of its attempts."""
         call = Call(timeout=TIMEOUT, steady=True, in_flight=self.in_flight)
-        before = current.set(call)
-        try:
-            for tried in range(self.retries + 1):
-                try:
-                    return await attempt(self._served, httpx2.Request("POST", HOME))
-                except httpx2.ReadTimeout:
-                    await asyncio.sleep(0.5 * 2**tried)
-        except FinalError as final:
-            raise final.error from None
-        finally:
-            current.reset(before)
+        for tried in range(self.retries + 1):
+            try:
+                return await attempt(call, self._served, httpx2.Request("POST", HOME))
+            except httpx2.ReadTimeout:
+                await asyncio.sleep(0.5 * 2**tried)
         raise JudgeOutageError(request.task)
 
-    async def _served(self, _: Call) -> Reply:
+    async def _served(self) -> Reply:
         self.seen["sent"] += 1
         async with self._slots:
             await asyncio.sleep(self.seconds)
@@ -159,9 +153,9 @@ def test_the_width_that_nobody_set_is_the_default_of_the_option() -> None:
 class Loading(Slots):
     """A server that loads its model for the first request."""
 
-    async def _served(self, call: Call) -> Reply:
+    async def _served(self) -> Reply:
         self.seconds = 1.0 if self.seen["sent"] else 100.0
-        return await super()._served(call)
+        return await super()._served()
 
 
 @pytest.mark.parametrize(("kind", "found"), [(Slots, (1, 2, 2)), (Loading, (0, 2, 1))])

@@ -264,7 +264,7 @@ def test_a_judge_that_is_given_is_asked_and_stays_open(server: FakeOpenAI) -> No
         assert engine.embedder(embedder) is embedder
         ask(engine, "One. Two.", judge)
         engine.close()
-        assert judge._connection._wire is not None
+        assert judge._connection._client is not None
     assert server.calls == 2
     loop.run(judge.aclose())
     loop.run(embedder.aclose())

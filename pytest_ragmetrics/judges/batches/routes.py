@@ -26,7 +26,6 @@ _SKEW = timedelta(minutes=2)
 _UPLOADING = (0.5, 2.0, 5.0)
 # Seconds before results that are cut off are fetched again.
 _FETCHING = (1.0, 5.0)
-_ONCE: Mapping[str, Any] = {"max_retries": 0}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +62,9 @@ class Routes(Protocol):
         """Return what a batch that has ended says, in any order."""
 
 
-async def _reached(judge: ApiJudge[Any], send: Callable[[Any], Awaitable[T]], missing: str) -> T:
+async def _reached(
+    judge: ApiJudge[Any], send: Callable[[Any], Awaitable[T]], missing: str, *, single: bool = False
+) -> T:
     """Return the result of ``send(client)``; ``missing`` is said where there is no such route."""
 
     async def sent(client: Any, _: Any) -> T:
@@ -74,7 +75,7 @@ async def _reached(judge: ApiJudge[Any], send: Callable[[Any], Awaitable[T]], mi
                 raise JudgeUnavailableError(f"{judge.name}: {missing} ({said_by(error)})") from None
             raise
 
-    return await judge.reach(sent)
+    return await judge.reach(sent, single=single)
 
 
 def _no_batches(judge: ApiJudge[Any]) -> str:
@@ -158,15 +159,15 @@ class OpenAIRoutes:
         async def create(client: Any) -> Any:
             for pause in _UPLOADING:
                 try:
-                    return await client.post("/batches", body=body, cast_to=object, options=_ONCE)
+                    return await client.post("/batches", body=body, cast_to=object)
                 except Exception as error:
                     is_early = getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST
                     if not is_early or "find file" not in said_by(error).lower():
                         raise
                     await self._pause(pause)
-            return await client.post("/batches", body=body, cast_to=object, options=_ONCE)
+            return await client.post("/batches", body=body, cast_to=object)
 
-        return _identifier(judge, await _reached(judge, create, _no_batches(judge)))
+        return _identifier(judge, await _reached(judge, create, _no_batches(judge), single=True))
 
     async def look(self, judge: ApiJudge[Any], batch: Batch, known: frozenset[str]) -> list[str]:
         """Return the IDs that a batch may have."""
@@ -220,14 +221,11 @@ class AnthropicRoutes:
     async def post(self, judge: ApiJudge[Any], name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:  # noqa: ARG002 - there is no place for the name
         """Post a batch once, as the protocol says."""
         requests = [{"custom_id": key, "params": body} for key, body in bodies.items()]
-        made = await _reached(
-            judge,
-            lambda client: client.post(
-                "/v1/messages/batches", body={"requests": requests}, cast_to=object, options=_ONCE
-            ),
-            _no_batches(judge),
-        )
-        return _identifier(judge, made)
+
+        async def create(client: Any) -> Any:
+            return await client.post("/v1/messages/batches", body={"requests": requests}, cast_to=object)
+
+        return _identifier(judge, await _reached(judge, create, _no_batches(judge), single=True))
 
     async def look(self, judge: ApiJudge[Any], batch: Batch, known: frozenset[str]) -> list[str]:
         """Return the IDs that a batch may have."""

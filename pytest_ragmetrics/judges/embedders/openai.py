@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.judges.embedders.batches import split
 from pytest_ragmetrics.judges.embedders.embedder import Embedder, as_vectors
-from pytest_ragmetrics.judges.providers.attempts import FinalError
 from pytest_ragmetrics.judges.providers.connection import (
     OPENAI,
     Connection,
@@ -97,8 +96,10 @@ class OpenAIEmbedder(Embedder):
         sent = [text.encode("utf-8", "replace").decode("utf-8") or " " for text in request.texts]
         chosen = {} if request.dimensions is None else {"dimensions": request.dimensions}
         answer = await self._connection.call(
-            lambda wire, encoding: wire.post(
-                "/embeddings", {"model": self.model, "input": sent, "encoding_format": encoding, **chosen}
+            lambda client, encoding: client.post(
+                "/embeddings",
+                body={"model": self.model, "input": sent, "encoding_format": encoding, **chosen},
+                cast_to=object,
             ),
             lambda encoding, error: _concede(encoding, error, len(sent)),
             single=request.is_single,
@@ -128,13 +129,13 @@ class OpenAIEmbedder(Embedder):
 
 
 def _concede(encoding: str, error: Any, count: int) -> str | None:
-    """Return the encoding to ask for after a rejection; raise ``FinalError`` if it was for the number of texts."""
+    """Return the encoding to ask for after a rejection; raise an error for too many texts."""
     if encoding != "float" and refused_parameter(error, ["encoding_format"]):
         return "float"
     said = said_by(error)
     if count > 1 and (error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_MANY.search(said)):
         stated = [number for number in map(int, re.findall(r"\b\d{1,6}\b", said)) if 0 < number < count]
-        raise FinalError(_TooManyTextsError(max(stated, default=count // 2)))
+        raise _TooManyTextsError(max(stated, default=count // 2))
     return None
 
 

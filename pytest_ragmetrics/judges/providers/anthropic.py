@@ -20,7 +20,6 @@ from pytest_ragmetrics.judges.providers.connection import (
     token_count,
 )
 from pytest_ragmetrics.judges.providers.errors import Problem, cut, no_text, unlike
-from pytest_ragmetrics.judges.providers.wire import Wire
 from pytest_ragmetrics.judges.transports.values import Reply, Request
 
 #: The API requires a limit; no answer to a task of ours comes near it.
@@ -54,8 +53,8 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
     offer: ClassVar[frozenset[str]] = frozenset()
     needed: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_tokens": _MAX_TOKENS})
 
-    async def _send(self, wire: Wire, request: Request, terms: frozenset[str]) -> Any:
-        return await wire.post("/v1/messages", self._body(request, terms))
+    async def _send(self, client: Any, request: Request, terms: frozenset[str]) -> Any:
+        return await client.post("/v1/messages", body=self._body(request, terms), cast_to=object)
 
     def _body(self, request: Request, terms: frozenset[str]) -> dict[str, Any]:
         return _wire(request, terms)

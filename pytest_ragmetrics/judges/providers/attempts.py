@@ -1,19 +1,24 @@
-"""One attempt of a request: bounded as a whole in time and in the size of its reply, and kept to its host."""
+"""One attempt of a request: bounded as a whole in time and in the size of its reply, and kept to its host.
+
+The SDKs are given an HTTP client of their own making whose ``send`` keeps these bounds; retries, pauses and errors are
+the SDK's. What is beyond a bound becomes a response that no SDK tries again, and its error is kept in the call.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import sys
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from importlib import import_module
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
+from urllib.request import getproxies
 
-from pytest_ragmetrics.core.errors import JudgeError, RagMetricsError
+from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.running import workers
 from pytest_ragmetrics.judges.transports.values import (
     JudgeOutageError,
@@ -30,12 +35,16 @@ ApiKey: TypeAlias = "str | Callable[[], str | Awaitable[str]]"
 ASKED = "asked-for-before-each-attempt"
 #: The most bytes of a reply with text.
 MOST = 10_000_000
+# Seconds that a connection is kept without a request, as between two slow tests.
+_IDLE = 60.0
+# The limiter bounds the requests; aiohttp would take no limit for one of 100 connections.
+_CONNECTIONS = 100_000
 # The ports of https and http, between which a host may move a request.
 _PORTS = {"https": 443, "http": 80}
-
-
-def _ignore(_: Any) -> None:
-    pass
+# The headers that say how a content was sent.
+_OF_THE_STREAM = frozenset(("content-encoding", "content-length", "transfer-encoding"))
+# Of httpx and aiohttp.
+_UNDECODED = frozenset(("DecodingError", "ContentEncodingError"))
 
 
 class SentCalls:
@@ -63,77 +72,88 @@ class Call:
     """What each attempt of a call may take, and how many there were.
 
     ``timeout`` is in seconds, ``most`` in bytes, ``None`` where there is no limit. ``key`` returns the key, ``tell``
-    is called with each response that is no success. A ``single`` call has one attempt; a ``steady`` one would be
-    answered alike each time, so that after two time-outs without others ``in_flight`` it is not tried again.
+    is called with each response that is no success. A ``steady`` call would be answered alike each time, so that after
+    two time-outs without others ``in_flight`` it is not tried again. ``final`` is why nothing more is tried.
     """
 
     timeout: float | None = None
     most: int | None = None
     key: Callable[[], Awaitable[str]] | None = None
-    tell: Callable[[Any], None] = _ignore
-    single: bool = False
+    tell: Callable[[Any], object] = id
     steady: bool = False
     in_flight: SentCalls = field(default_factory=SentCalls)
+    final: RagMetricsError | None = None
     made: int = 0
     #: Whether other calls were in flight during the last attempt, and how many timed out without.
     is_crowded: bool = False
     alone: int = 0
-
-    async def put_key(self, headers: MutableMapping[str, str]) -> None:
-        """Put the key in its place in headers, where it is asked for."""
-        if self.key is not None:
-            key = await self.key()
-            for name, value in tuple(headers.items()):
-                if ASKED in value:
-                    headers[name] = value.replace(ASKED, key)
-
-
-class FinalError(BaseException):
-    """A failure after which nothing is tried again; no ``Exception``, for which an SDK would."""
-
-    def __init__(self, error: RagMetricsError) -> None:
-        super().__init__()
-        self.error = error
 
 
 #: The call that is made.
 current: ContextVar[Call | None] = ContextVar("call", default=None)
 
 
-async def attempt(make: Callable[[Call], Awaitable[T]], request: Any) -> T:
-    """Return what ``make(call)`` does with a request of an HTTP library, within the limits of the current call.
+def http_client(sdk: Any, url: str, *, account: tuple[str, str] | None = None) -> Any:
+    """Return the HTTP client of an SDK for an address: on aiohttp, for which a request takes 0.6 of the processor.
 
-    Raises ``FinalError`` beyond them.
+    On httpx where aiohttp is not installed, and for a proxy: aiohttp knows no SOCKS proxies. Both read
+    ``SSL_CERT_FILE``. ``account`` is sent instead of the key; the address is logged, and has none.
     """
-    call, place = current.get() or Call(), current_place.get()
-    try:
-        if place is not None:
-            await place.attempt(timeout=call.timeout, is_first=not call.made)
-    except JudgeError as error:
-        raise FinalError(error) from None
+    limits = type(sdk.DEFAULT_CONNECTION_LIMITS)(max_connections=_CONNECTIONS, keepalive_expiry=_IDLE)
+    # Certificates take long to load: not at all without TLS.
+    options = {"limits": limits, "verify": url.startswith("https:"), "event_hooks": {"response": [_stay]}}
+    if not getproxies().keys() - {"no"}:
+        try:
+            return _bounded(sdk.DefaultAioHttpClient)(**options, auth=account)
+        except RuntimeError:
+            pass
+    return _bounded(sdk.DefaultAsyncHttpxClient)(**options, auth=account)
+
+
+def _bounded(base: Any) -> Any:
+    class HttpClient(base):  # type: ignore[misc]  # one of the SDK's
+        """A client of the SDK, of which every attempt passes :meth:`send`."""
+
+        async def send(self, request: Any, **options: Any) -> Any:
+            call, send = current.get() or Call(), super().send
+            try:
+                return await attempt(call, lambda: _responded(send, request, options, call), request)
+            except RagMetricsError as error:
+                call.final = error
+                no_retry = {"x-should-retry": "false"}
+                return _http(request).Response(HTTPStatus.NOT_IMPLEMENTED, headers=no_retry, request=request)
+
+    return HttpClient
+
+
+async def attempt(call: Call, make: Callable[[], Awaitable[T]], request: Any) -> T:
+    """Return what ``make()`` does with a request of an HTTP library; raise an error of ours beyond the limits."""
+    place = current_place.get()
+    if place is not None:
+        await place.attempt(timeout=call.timeout, is_first=not call.made)
     call.made += 1
     try:
         with call.in_flight.sent(call):
-            return await within(call.timeout, make(call))
+            return await within(call.timeout, make())
     except asyncio.TimeoutError:
         if place is not None:
             place.timed_out(is_crowded=call.is_crowded)
         call.alone += not call.is_crowded
         # A second attempt is made: a server may load its model for the first.
         if call.steady and call.alone > 1:
-            raise FinalError(JudgeOutageError()) from None
+            raise JudgeOutageError from None
         # One that the SDK knows, and tries again.
-        raise library_of(request).ReadTimeout(f"no answer within {call.timeout:g} s", request=request) from None
+        raise _http(request).ReadTimeout(f"no answer within {call.timeout:g} s", request=request) from None
     except Exception as error:
         if type(error).__name__ == "TooManyRedirects":
-            raise FinalError(JudgeUnavailableError("redirects in a circle")) from None
+            raise JudgeUnavailableError("redirects in a circle") from None
+        # The SDK calls a connection that aiohttp loses a time-out, and knows not all of its errors.
+        lost = error.__cause__ or error
+        if type(lost).__module__.startswith("aiohttp.") and not isinstance(lost, asyncio.TimeoutError):
+            # Some have an object in place of a message.
+            said = "" if str(lost).startswith("<Raw") else str(lost)
+            raise _http(request).ConnectError(said or type(lost).__name__, request=request) from lost
         raise
-
-
-def once() -> dict[str, int]:
-    """Return the options of an SDK for the current call."""
-    call = current.get()
-    return {"max_retries": 0} if call is not None and call.single else {}
 
 
 async def within(seconds: float | None, waiting: Awaitable[T]) -> T:
@@ -156,8 +176,8 @@ async def asked_for(key: Callable[[], str | Awaitable[str]]) -> object:
     return await given if inspect.isawaitable(given) else given
 
 
-async def stay(response: Any) -> None:
-    """Raise ``FinalError`` for a redirect to another host; to be called with each response before it is followed."""
+async def _stay(response: Any) -> None:
+    """Refuse a redirect to another host; called by the client with each response before it is followed."""
     if not response.has_redirect_location:
         return
     here = response.request.url
@@ -168,70 +188,59 @@ async def stay(response: Any) -> None:
     if _origin(there) == _origin(here) or (there.host, there.scheme, _origin(here)[1]) == (here.host, "https", 80):
         return
     other = there.host if there.port is None else f"{there.host}:{there.port}"
-    raise FinalError(JudgeUnavailableError(f"redirects to {there.scheme}://{other}, where nothing is sent"))
+    raise JudgeUnavailableError(f"redirects to {there.scheme}://{other}, where nothing is sent")
 
 
 def _origin(url: Any) -> tuple[str, int | None]:
     return url.host, url.port or _PORTS.get(url.scheme)
 
 
-def library_of(request: Any) -> Any:
+def _http(request: Any) -> Any:
     """Return the HTTP library of a request."""
     return import_module(type(request).__module__.partition(".")[0])
 
 
-async def responded(send: Callable[..., Awaitable[Any]], request: Any, options: dict[str, Any], call: Call) -> Any:
+async def _responded(send: Callable[..., Awaitable[Any]], request: Any, options: dict[str, Any], call: Call) -> Any:
     """Return the response to a request, read; ``send(request, **options)`` is that of an HTTP client."""
-    await call.put_key(request.headers)
+    if call.key is not None:
+        key = await call.key()
+        for name, value in tuple(request.headers.items()):
+            if ASKED in value:
+                request.headers[name] = value.replace(ASKED, key)
     if call.most is None or options.get("stream"):
         response = await send(request, **options)
     else:
         response = await send(request, **{**options, "stream": True})
         try:
-            content = await read(response.aiter_bytes(), response.headers, response.status_code, call.most)
+            content = await _read(response, call.most)
         finally:
             await response.aclose()
         # aread() would have read any size; what it keeps is private.
-        response = plain_response(request, response.status_code, response.headers.multi_items(), content)
+        headers = [pair for pair in response.headers.multi_items() if pair[0].lower() not in _OF_THE_STREAM]
+        response = type(response)(response.status_code, headers=headers, content=content, request=response.request)
     if not response.is_success:
         call.tell(response)
     return response
 
 
-async def read(parts: AsyncIterable[bytes], headers: Mapping[str, str], status: int, most: int | None) -> bytes:
-    """Return the content of an answer; raise ``FinalError`` for one of more bytes, and where it breaks off."""
+async def _read(response: Any, most: int) -> bytes:
+    """Return the content of an answer; raise ``UnusableReplyError`` for one of more bytes, and where it breaks off."""
+    stated, found, size = response.headers.get("content-length", ""), [], 0
+    if stated.isdecimal() and int(stated) > most:
+        raise UnusableReplyError(f"sent a reply of {int(stated):,} bytes, of which at most {most:,} are read")
     try:
-        stated = headers.get("content-length", "")
-        if most is not None and stated.isdecimal() and int(stated) > most:
-            _refuse(f"sent a reply of {int(stated):,} bytes, of which at most {most:,} are read")
-        found, size = [], 0
-        async for part in parts:
+        async for part in response.aiter_bytes():
             found.append(part)
             size += len(part)
-            if most is not None and size > most:
-                _refuse(f"sent a reply of more than {most:,} bytes, which was read no further")
+            if size > most:
+                break
     except Exception as error:
         # One that is paid for: not to be asked for as often as a server that answers nothing.
-        if status >= HTTPStatus.MULTIPLE_CHOICES or "Timeout" in type(error).__name__:
+        name = type(error).__name__
+        if not response.is_success or "Timeout" in name:
             raise
-        what = "cannot be decompressed" if type(error).__name__ in _UNDECODED else "broke off"
-        raise FinalError(
-            UnusableReplyError(f"sent a reply that {what} ({str(error) or type(error).__name__})")
-        ) from None
+        what = "cannot be decompressed" if name in _UNDECODED else "broke off"
+        raise UnusableReplyError(f"sent a reply that {what} ({str(error) or name})") from None
+    if size > most:
+        raise UnusableReplyError(f"sent a reply of more than {most:,} bytes, which was read no further")
     return b"".join(found)
-
-
-def plain_response(request: Any, status: int, headers: Iterable[tuple[str, str]], content: bytes) -> Any:
-    """Return the response of an HTTP library to its request, with content that is decompressed."""
-    kept = [pair for pair in headers if pair[0].lower() not in _OF_THE_STREAM]
-    return library_of(request).Response(status, headers=kept, content=content, request=request)
-
-
-def _refuse(said: str) -> NoReturn:
-    raise FinalError(UnusableReplyError(said))
-
-
-#: The headers that say how a content was sent.
-_OF_THE_STREAM = frozenset(("content-encoding", "content-length", "transfer-encoding"))
-# Of httpx and aiohttp.
-_UNDECODED = frozenset(("DecodingError", "ContentEncodingError"))

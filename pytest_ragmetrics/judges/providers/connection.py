@@ -30,15 +30,14 @@ from pytest_ragmetrics.judges.providers.attempts import (
     MOST,
     ApiKey,
     Call,
-    FinalError,
     SentCalls,
     asked_for,
     current,
+    http_client,
     within,
 )
 from pytest_ragmetrics.judges.providers.errors import Problem, said_in
 from pytest_ragmetrics.judges.providers.parameters import check_parameters
-from pytest_ragmetrics.judges.providers.wire import Wire, http_client
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.transports.values import (
     SERVICE_TIER,
@@ -171,31 +170,31 @@ class Connection(Generic[Terms]):
         self._timeout = timeout
         self._retries = retries
         self._deadline = (timeout + _PAUSE) * (retries + 1) if deadline is None else deadline
-        self._wire: Wire | None = None
+        self._client: Any = None
         self._in_flight = SentCalls()
-        loop.in_child(self, _wire=lambda: None, _in_flight=SentCalls)
+        loop.in_child(self, _client=lambda: None, _in_flight=SentCalls)
 
     def __repr__(self) -> str:
         return f"<Connection {self._vendor.label} {self._model}>"
 
     async def call(
         self,
-        send: Callable[[Wire, Terms], Awaitable[T]],
+        send: Callable[[Any, Terms], Awaitable[T]],
         concede: Callable[[Terms, Any], Terms | None],
         *,
         most: int | None = MOST,
         single: bool = False,
         steady: bool = False,
     ) -> T:
-        """Return the result of ``send(wire, terms)``; raise ``JudgeError`` for a failure of provider or network.
+        """Return the result of ``send(client, terms)``; raise ``JudgeError`` for a failure of provider or network.
 
         ``concede(terms, error)`` returns the terms to try after a rejection, or ``None`` if there are none.
         ``most`` limits a reply in bytes; ``None`` also lifts the limit of time of an attempt. A ``single`` call is not
         tried again, and one that is answered alike each time, a ``steady`` one, not where a server still writes.
         """
         sdk = self._sdk()
-        if self._wire is None:
-            self._wire = self._connect(sdk)
+        if self._client is None:
+            self._client = self._connect(sdk)
             # A judge that a test was given is often closed by nobody, of which aiohttp complains.
             loop.on_stop_here(self.aclose)
         call = Call(
@@ -203,47 +202,30 @@ class Connection(Generic[Terms]):
             most=most,
             key=None if self._asked_for is None else self._current_key,
             tell=_check_answer,
-            single=single,
             steady=steady and self._is_private,
             in_flight=self._in_flight,
         )
+        client = self._client.with_options(max_retries=0) if single else self._client
         before = current.set(call)
         # The SDK's own errors are not chained: their frames and headers contain the key.
         try:
-            return await within(self._deadline, self._reach(call, self._wire, send, concede))
-        except FinalError as final:
-            raise self._ended(final.error, call) from None
-        except asyncio.TimeoutError:
-            msg = f"{self._who}: no answer within {self._deadline:g} s in all; see --rag-timeout and --rag-retries"
-            raise JudgeOutageError(msg) from None
-        except sdk.APIError as error:
+            return await within(self._deadline, self._reach(client, send, concede))
+        except RagMetricsError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what is none of a provider is raised as it is
             raise self._meaning(sdk, error, call) from None
-        except ValueError as error:
-            raise self._unreadable(error) from None
-        except Exception as error:
-            # One of those that OpenAI's SDK does not know, and so does not retry.
-            if not _is_of_aiohttp(error):
-                raise
-            raise self._not_http(error, call.made) from None
         finally:
             current.reset(before)
 
     async def _reach(
-        self,
-        call: Call,
-        wire: Wire,
-        send: Callable[[Wire, Terms], Awaitable[T]],
-        concede: Callable[[Terms, Any], Terms | None],
+        self, client: Any, send: Callable[[Any, Terms], Awaitable[T]], concede: Callable[[Terms, Any], Terms | None]
     ) -> T:
-        is_renewed, is_again = self._asked_for is None, call.single
+        is_renewed = self._asked_for is None
         while True:
             terms = self.terms
             try:
-                return await send(wire, terms)
+                return await send(client, terms)
             except Exception as error:
-                if _is_of_aiohttp(error) and not is_again:
-                    is_again = True
-                    continue
                 status = getattr(error, "status_code", None)
                 if status == HTTPStatus.UNAUTHORIZED and not is_renewed:
                     # It may have run out on the way; a new one is asked for.
@@ -260,10 +242,10 @@ class Connection(Generic[Terms]):
 
     async def aclose(self) -> None:
         """Close the client, if there is one."""
-        wire, self._wire = self._wire, None
-        if wire is not None:
+        client, self._client = self._client, None
+        if client is not None:
             loop.closed_here(self.aclose)
-            await wire.client.close()
+            await client.close()
 
     @property
     def _who(self) -> str:
@@ -277,7 +259,7 @@ class Connection(Generic[Terms]):
             msg = f'{self._who} needs the package {self._vendor.module}: pip install "{name}"'
             raise JudgeNotConfiguredError(msg) from error
 
-    def _connect(self, sdk: Any) -> Wire:
+    def _connect(self, sdk: Any) -> Any:
         if not self._key:
             own = f"{self._vendor.url_variable} for a server that needs none"
             raise JudgeNotConfiguredError(f"{self._who} needs a key: set {self._vendor.key_variable}, or {own}")
@@ -293,24 +275,24 @@ class Connection(Generic[Terms]):
         options: dict[str, Any] = {"timeout": self._timeout, "max_retries": self._retries}
         make = getattr(sdk, f"Async{self._vendor.label}")
         try:
-            http = http_client(sdk, self._url, account=self._account, timeout=self._timeout)
-            return Wire(make(api_key=self._key, base_url=self._url, http_client=http, **options), http)
+            http = http_client(sdk, self._url, account=self._account)
+            return make(api_key=self._key, base_url=self._url, http_client=http, **options)
         except Exception as error:  # noqa: BLE001 - of the HTTP library, about the address or a proxy
             # Not chained: its frames have the password of a proxy.
             msg = f"{self._who}: no connection to {self._shown_url} can be made ({self._clean(_said(error))})"
             raise JudgeNotConfiguredError(f"{msg}; check {self._vendor.url_variable} and the proxies") from None
 
     async def _current_key(self) -> str:
-        """Return the key of this moment; raise ``FinalError``."""
+        """Return the key of this moment; raise ``JudgeNotConfiguredError``."""
         name = f"{self._who}: api_key()"
         try:
             key = await asked_for(self._asked_for)  # type: ignore[arg-type] # there is one where this is called
         except Exception as error:  # noqa: BLE001 - of any library of credentials
             said = f"{type(error).__name__}: {error}"
-            raise FinalError(JudgeNotConfiguredError(f"{name} failed with {self._clean(said)}")) from None
+            raise JudgeNotConfiguredError(f"{name} failed with {self._clean(said)}") from None
         if not isinstance(key, str) or not _KEY.fullmatch(key.strip()):
             what = "contains characters that no key has" if isinstance(key, str) and key.strip() else "is no key"
-            raise FinalError(JudgeNotConfiguredError(f"{name} returned what {what}; it must return a text"))
+            raise JudgeNotConfiguredError(f"{name} returned what {what}; it must return a text")
         key = key.strip()
         if key not in self._secrets:
             self._secrets.append(key)
@@ -325,10 +307,6 @@ class Connection(Generic[Terms]):
             said = f"{self._shown_url} {self._clean(str(error))}"
             return JudgeUnavailableError(f"{self._who}: {said}; check {self._vendor.url_variable}")
         return error
-
-    def _not_http(self, error: Exception, attempts: int) -> JudgeError:
-        msg = f"{self._who}: {self._shown_url} does not answer in HTTP{_tried(attempts)} ({self._clean(_said(error))})"
-        return JudgeOutageError(f"{msg}; check the network and {self._vendor.url_variable}", attempts=attempts)
 
     def _unreadable(self, error: ValueError) -> JudgeError:
         if not isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
@@ -347,9 +325,15 @@ class Connection(Generic[Terms]):
             advice = f"see --rag-timeout: {why}; {bound}, or check {self._vendor.url_variable}"
         return JudgeOutageError(f"{self._who}: no answer within {self._timeout:g} s{_tried(call.made)}; {advice}")
 
-    def _meaning(self, sdk: Any, error: Any, call: Call) -> JudgeError:
+    def _meaning(self, sdk: Any, error: Any, call: Call) -> Exception:
+        """Return the error of ours for what ended a call; what is a fault of ours as it is."""
         attempts, tried = call.made, _tried(call.made)
-        if isinstance(error, sdk.APITimeoutError) and _took_too_long(error):
+        if call.final is not None:
+            return self._ended(call.final, call)
+        if isinstance(error, asyncio.TimeoutError):
+            msg = f"{self._who}: no answer within {self._deadline:g} s in all; see --rag-timeout and --rag-retries"
+            return JudgeOutageError(msg)
+        if isinstance(error, sdk.APITimeoutError):
             return self._late(call)
         if isinstance(error, sdk.APIConnectionError):
             cause = self._clean(_said(error.__cause__ or error))
@@ -357,16 +341,15 @@ class Connection(Generic[Terms]):
             proxies = " and the proxies" if getproxies().keys() - {"no"} else ""
             raised = f"{msg}; check the network and {self._vendor.url_variable}{proxies}"
             return JudgeOutageError(raised, attempts=attempts)
-        if not isinstance(error, sdk.APIStatusError):
+        if isinstance(error, sdk.APIStatusError):
+            kind, text = self._status(error.status_code, error, tried)
+            found = kind(f"{self._who}: {text}")
+            if isinstance(found, JudgeOutageError) and error.status_code != HTTPStatus.TOO_MANY_REQUESTS:
+                found.attempts = attempts
+            return found
+        if isinstance(error, sdk.APIError):
             return JudgeError(f"{self._who} failed: {self._clean(_said(error))}")
-        if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            said = self._clean(said_by(error))
-            msg = f"{self._who}: the server failed with status {error.status_code}{tried} ({said})"
-            if error.status_code == HTTPStatus.NOT_IMPLEMENTED:
-                return JudgeUnavailableError(msg)
-            return JudgeError(msg) if _TOO_LARGE.search(said) else JudgeOutageError(msg, attempts=attempts)
-        kind, text = self._status(error.status_code, error, tried)
-        return kind(f"{self._who}: {text}")
+        return self._unreadable(error) if isinstance(error, ValueError) else error
 
     def _status(self, status: int, error: Any, tried: str) -> tuple[type[JudgeError], str]:
         said = self._clean(said_by(error))
@@ -378,6 +361,11 @@ class Connection(Generic[Terms]):
             or "credit balance is too low" in said
         ):
             return JudgeUnavailableError, f"the account has no credit left ({said}); see the provider's billing page"
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            # What no server can do, and a text that is too long for it, are no outage.
+            lasting = JudgeUnavailableError if status == HTTPStatus.NOT_IMPLEMENTED else JudgeError
+            kind = lasting if status == HTTPStatus.NOT_IMPLEMENTED or _TOO_LARGE.search(said) else JudgeOutageError
+            return kind, f"the server failed with status {status}{tried} ({said})"
         if status == HTTPStatus.UNAUTHORIZED:
             return JudgeUnavailableError, f"the key was refused; check {key}"
         if status == HTTPStatus.FORBIDDEN:
@@ -418,22 +406,7 @@ def _tried(attempts: int) -> str:
 
 
 def _said(error: BaseException) -> str:
-    """Return the message of an error, or the name of one that has none; some of aiohttp are an object in its place."""
-    said = str(error)
-    return type(error).__name__ if not said or said.startswith("<Raw") else said
-
-
-def _took_too_long(error: Any) -> bool:
-    """Tell whether an SDK's timeout is one: OpenAI's calls so each connection that aiohttp loses or cannot make."""
-    causes = [error]
-    while causes[-1].__cause__ is not None:
-        causes.append(causes[-1].__cause__)
-    is_timeout = any(isinstance(cause, (TimeoutError, asyncio.TimeoutError)) for cause in causes)
-    return is_timeout or not any(map(_is_of_aiohttp, causes))
-
-
-def _is_of_aiohttp(error: BaseException) -> bool:
-    return type(error).__module__.startswith("aiohttp.")
+    return str(error) or type(error).__name__
 
 
 def lacks_capacity(error: Any) -> bool:
@@ -568,7 +541,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
     async def complete(self, request: Request) -> Reply:
         """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
         answer = await self._connection.call(
-            lambda wire, terms: self._send(wire, request, terms),
+            lambda client, terms: self._send(client, request, terms),
             lambda terms, error: self._concede(terms, request, error),
             single=request.is_single,
             steady=request.parameters.get("temperature") == 0,
@@ -576,11 +549,9 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         answer = self._connection.without_secrets(answer)
         return self.read(answer, request)
 
-    async def reach(self, send: Callable[[Any, Terms], Awaitable[T]]) -> T:
+    async def reach(self, send: Callable[[Any, Terms], Awaitable[T]], *, single: bool = False) -> T:
         """Return the result of ``send(client, terms)`` with the SDK's client; raise as :meth:`complete`."""
-        return await self._connection.call(
-            lambda wire, terms: send(wire.client, terms), lambda _terms, _error: None, most=None
-        )
+        return await self._connection.call(send, lambda _terms, _error: None, most=None, single=single)
 
     def wire(self, request: Request) -> dict[str, Any]:
         """Return the body of a request in a batch, which is a tier of its own, as JSON builtins."""
@@ -618,7 +589,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         await self._connection.aclose()
 
     @abstractmethod
-    async def _send(self, wire: Wire, request: Request, terms: Terms) -> Any:
+    async def _send(self, client: Any, request: Request, terms: Terms) -> Any:
         """Return the answer of the API to a request."""
 
     @abstractmethod

@@ -28,7 +28,6 @@ from pytest_ragmetrics.judges.providers.connection import (
     token_count,
 )
 from pytest_ragmetrics.judges.providers.errors import Problem, cut, no_text, unlike
-from pytest_ragmetrics.judges.providers.wire import Wire
 from pytest_ragmetrics.judges.transports.values import SERVICE_TIER, ChatMessage, Reply, Request
 
 # Seconds after each attempt for which the tier "flex" has no capacity; then the ordinary tier is asked.
@@ -107,8 +106,8 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
     def _longest(self) -> _Longest:
         return _Longest()
 
-    async def _send(self, wire: Wire, request: Request, terms: OpenAICapabilities) -> Any:
-        answer = await self._post(wire, self._body(request, terms))
+    async def _send(self, client: Any, request: Request, terms: OpenAICapabilities) -> Any:
+        answer = await self._post(client, self._body(request, terms))
         is_at_limit = field_of(_choice(answer), "finish_reason") in _AT_LIMIT
         if is_at_limit and self.terms.is_brief and (problem := self._problem(answer)) is not None and problem.is_cut:
             self.terms = replace(self.terms, is_brief=False)
@@ -120,17 +119,17 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
             )
         return answer
 
-    async def _post(self, wire: Wire, body: dict[str, Any]) -> Any:
+    async def _post(self, client: Any, body: dict[str, Any]) -> Any:
         if body.get(SERVICE_TIER) == FLEX:
             for pause in _FLEX_PAUSES:
                 try:
-                    return await wire.post("/chat/completions", body)
+                    return await client.post("/chat/completions", body=body, cast_to=object)
                 except Exception as error:
                     if not lacks_capacity(error):
                         raise
                 await asyncio.sleep(pause)
             body[SERVICE_TIER] = "default"
-        return await wire.post("/chat/completions", body)
+        return await client.post("/chat/completions", body=body, cast_to=object)
 
     def _body(self, request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
         if self._connection.is_direct or request.asked is None:
