@@ -7,65 +7,51 @@ acronyms count. Headings, passages in capitals, months and the first word of a s
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from typing import NamedTuple
 
 from pytest_ragmetrics.core.lazy import lazily
 from pytest_ragmetrics.text.markup import drop_unseen
 from pytest_ragmetrics.text.numbers import MONTH_NAMES
 from pytest_ragmetrics.text.sentences import guess_language, split_sentences
 from pytest_ragmetrics.text.unicode import UNSPACED_LETTERS
-from pytest_ragmetrics.text.words import fold_word, is_function_word, read_word_lists
+from pytest_ragmetrics.text.words import fold_word, is_function_word, read_word_lists, word_list
 
 # With what joins the parts of one word: O'Neill, Jean-Luc, AT&T, U.S.
 # Letters may be decomposed.
 _LETTERS = rf"(?:[^\W_{UNSPACED_LETTERS}][\u0300-\u036f]*)+"
 _TOKEN = lazily(rf"(?:[^\W\d_][\u0300-\u036f]*\.){{2,}}|{_LETTERS}(?:[-'\u2019&.]{_LETTERS})*")
-_CONNECTORS = frozenset(
-    ("of", "de", "del", "della", "di", "da", "do", "dos", "du", "des", "van", "von", "der", "den", "la", "le", "el")
-)
-# Written large, and no names: forms of address, units, and what an answer calls its sources.
-_NO_NAMES = frozenset(
-    (
-        *("mr", "mrs", "ms", "dr", "prof", "sir", "herr", "frau", "fahrenheit", "celsius"),
-        *("passage", "passages", "context", "contexts", "document", "documents", "source", "sources"),
-    )
-)
+# What joins the words of a name; and what is written large and no name: forms of address, units, the word for a source.
+_CONNECTORS, _NO_NAMES = word_list("fact_words.txt", "within names"), word_list("fact_words.txt", "no names")
 # What is written in short and in full: the first of these is compared.
 _SAME = map(str.split, read_word_lists("fact_words.txt")["in short and in full"].splitlines())
 _SHORT = {word: short for short, *words in _SAME for word in words}
-# Names although the same letters are a function word.
-_ACRONYMS = frozenset(("WHO", "US"))
+# Names although the same letters are a function word, and function words that are often written large.
+_ACRONYMS, _OFTEN_LARGE = frozenset(("WHO", "US")), frozenset(("A", "I", "The"))
 _CLITIC = lazily(r"['\u2019](?:s|m|d|t|ll|ve|re)?$", re.IGNORECASE)
 # What French and Italian write before a name (d'Einstein), and Turkish behind it; an acronym in the plural.
 _ELISION = lazily(r"^(?:[a-z\u00df-\u024f]+|[LD]|Qu|Un|(?:A|Da|De|Ne|Su)ll)['\u2019](?=[A-Z\u00c0-\u024f])")
 _APOSTROPHE_ENDING = lazily(r"(?<=[A-Za-z\u00c0-\u024f]{3})['\u2019]([a-z\u00df-\u024f]+)$")
 _PLURAL = lazily(r"(?<=[^\W_a-z]{2})s$")
-_JOIN = lazily(r"[-.'\u2019]|&(?=[^\W_]{3})")
 # AT&T is one word, Marks&Spencer are two.
-_PARTS = lazily(r"-|(?<=[^\W_]{3})&(?=[^\W_]{3})")
+_JOIN, _PARTS = lazily(r"[-.'\u2019]|&(?=[^\W_]{3})"), lazily(r"-|(?<=[^\W_]{3})&(?=[^\W_]{3})")
 _SPACED_INITIALS = lazily(rf"\b(?:[^\W\d_{UNSPACED_LETTERS}]\.\s?){{2,}}")
 _UNSPACED = lazily(f"[{UNSPACED_LETTERS}]")
+_LINE = lazily(r"[^\r\n]+")
 # A capital after one of these says only that something begins.
 _BEGINS = lazily(r"(?:[:;!?…•|(\[/\"“„«\u2039'\u2018*_>\u2013\u2014]|-\s|\d[.)]?)\s*$")
-_NOUN_CAPITALS = frozenset({"de"})
 # What inflection adds to a name in Latin script; elsewhere anything short may be an ending.
 _ENDINGS = ("s", "es", "n", "ns", "an", "ans", "ian", "ians", "en", "er", "e", "y", "ish", "ese")
-_LONGEST_ENDING = 3
-_SHORTEST_STEM = 4
-_SHORTEST_NAME = 2
+_LONGEST_ENDING, _SHORTEST_STEM, _SHORTEST_NAME = 3, 4, 2
 # Longer words of capitals are no acronyms, but words in capitals.
 _LONGEST_ACRONYM = 5
-# The fewest letters of an acronym, and of each word it stands for, where the words have no capitals.
-_SHORTEST_SPELLED = 3
-# How many words in capitals, or words with capitals, among them a function word, are no names.
+# How many words in capitals, or with capitals, among them a function word, are no names.
 _SHORTEST_LOUD, _SHORTEST_TITLE = 3, 4
-# Function words that are written large within names, or always.
-_OFTEN_LARGE = frozenset(("A", "I", "The"))
-_LINE = lazily(r"[^\r\n]+(?=\r?\n)")
 # As far apart as the words of one long name: "of the".
 _WITHIN_ROW = 6
 
@@ -80,25 +66,16 @@ class Name:
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Token:
-    """A word: whether something begins with it, and whether it may be part of a name."""
+class _Word(NamedTuple):
+    """A word: where its sentence begins, whether it begins anything, makes a name, and may be part of one."""
 
     text: str
     start: int
     end: int
+    sentence: int
     begins: bool
     capital: bool
-
-    @property
-    def marked(self) -> bool:
-        """A capital behind the first letter: an acronym, iPhone, McKay."""
-        return any(char.isupper() for char in self.text[1:])
-
-    @property
-    def month(self) -> bool:
-        """The name of a month, which by itself is no name, and may be part of one."""
-        return self.text[0].isupper() and self.text.casefold() in MONTH_NAMES
+    part: bool
 
 
 def find_names(text: str) -> tuple[Name, ...]:
@@ -111,13 +88,8 @@ def find_names(text: str) -> tuple[Name, ...]:
     if not any(map(str.isupper, text[1:])):
         return ()
     seen, offsets = drop_unseen(text)
-    if not offsets:
-        return tuple(_names_in(text))
-    return tuple(
-        replace(name, text=text[start:end], start=start, end=end)
-        for name in _names_in(seen)
-        for start, end in [_original((name.start, name.end), offsets)]
-    )
+    places = ((name, *_original((name.start, name.end), offsets)) for name in _names_in(seen))
+    return tuple(replace(name, text=text[start:end], start=start, end=end) for name, start, end in places)
 
 
 def _original(place: tuple[int, int], offsets: Sequence[int]) -> tuple[int, int]:
@@ -128,59 +100,46 @@ def _original(place: tuple[int, int], offsets: Sequence[int]) -> tuple[int, int]
 
 def _names_in(text: str) -> Iterator[Name]:
     language = guess_language(text)
-    shortest = 2 if language in _NOUN_CAPITALS else 1
-    sentences = list(_sentences(text, language))
-    within = {token.text for tokens in sentences for token in tokens if token.capital and not token.begins}
-    return (
-        Name(
-            text=text[row[0].start : row[-1].end],
-            start=row[0].start,
-            end=row[-1].end,
-            keys=tuple(key for token in row if token.capital or token.month for key in _keys(token.text)),
-        )
-        for tokens in sentences
-        for whole in _rows(text, tokens)
-        if (row := [token for token in whole if not token.begins or token.marked or token.text in within])
-        if sum(token.capital for token in row) >= shortest or any(token.capital and token.marked for token in row)
-    )
+    words = [*_words(text, language)]
+    within = {word.text for word in words if word.capital and not word.begins}
+    shortest = 2 if language == "de" else 1
+    for whole in _rows(text, words):
+        row = [word for word in whole if word.text in within or not word.begins or _is_marked(word.text)]
+        while row and not row[-1].part:
+            row.pop()
+        capitals = [word.text for word in row if word.capital]
+        if len(capitals) >= shortest or any(map(_is_marked, capitals)):
+            start, end, keys = row[0].start, row[-1].end, (key for word in row if word.part for key in _keys(word.text))
+            yield Name(text=text[start:end], start=start, end=end, keys=tuple(keys))
 
 
-def _sentences(text: str, language: str) -> Iterator[list[_Token]]:
-    """Yield the words of each sentence, those of headings left out."""
+def _is_marked(word: str) -> bool:
+    """Tell whether a word is an acronym or has a capital behind the first letter: iPhone, McKay."""
+    return any(map(str.isupper, word[1:])) and not (word.isupper() and len(word) > _LONGEST_ACRONYM)
+
+
+def _words(text: str, language: str) -> Iterator[_Word]:
+    """Yield the words of a text; those of headings, and in runs of capitals that name nothing, make no names."""
+    lines = [(line, start) for start, end in split_sentences(text) for line in _LINE.finditer(text, start, end)]
+    starts = [line.start() for line, _ in lines]
     # Over the whole text, so that a word is the same here and where it is looked up, wherever sentences end.
-    matches = deque(_TOKEN.finditer(text))
-    for start, end in split_sentences(text):
-        tokens = []
-        while matches and matches[0].start() < end:
-            match = matches.popleft()
-            if match.start() >= start:
-                tokens.append(_token(match, start, language))
-        head = _first_line(text, start, end, tokens)
-        begin = tokens[head].start if head else start
-        if not (head and _is_heading(tokens[:head], text[start:begin].rstrip(), language)):
-            begin, head = start, 0
-        if not _is_heading(tokens[head:], text[begin:end], language):
-            yield list(_named(text, tokens[head:], language))
+    for at, matches in groupby(_TOKEN.finditer(text), key=lambda match: bisect_right(starts, match.start())):
+        line, sentence = lines[max(at - 1, 0)]
+        words = [_word(match, sentence, language) for match in matches]
+        is_heading = _is_heading(words, line[0].rstrip(), language)
+        for run in _runs(text, words):
+            nameless = is_heading or _names_nothing(run, language)
+            yield from (word._replace(capital=False, part=False) for word in run) if nameless else run
 
 
-def _first_line(text: str, start: int, end: int, tokens: Sequence[_Token]) -> int:
-    """Return how many words the first line has where it may be a heading that runs into the text below it."""
-    line = _LINE.match(text, start, end)
-    count = sum(token.end <= line.end() for token in tokens) if line and "," not in line[0] else 0
-    return count if _SHORTEST_TITLE <= count < len(tokens) and tokens[count].text[0].isupper() else 0
-
-
-def _token(match: re.Match[str], sentence: int, language: str) -> _Token:
+def _word(match: re.Match[str], sentence: int, language: str) -> _Word:
     word, start = match.group(), match.start()
     before = match.string[max(sentence, start - 8) : start]
     first = start - sentence <= len(before) and not any(map(str.isalnum, before))
-    return _Token(
-        text=word,
-        start=start,
-        end=match.end(),
-        begins=first or bool(_BEGINS.search(before)),
-        capital=_is_capital(word, language),
-    )
+    capital = _is_capital(word, language)
+    month = word[0].isupper() and word.casefold() in MONTH_NAMES
+    begins = first or bool(_BEGINS.search(before))
+    return _Word(word, start, match.end(), sentence, begins, capital and not month, capital or month)
 
 
 def _is_capital(word: str, language: str) -> bool:
@@ -192,81 +151,60 @@ def _is_capital(word: str, language: str) -> bool:
         return False
     # A function word is written large to stress it, in a text of its own language.
     function_word = is_function_word(folded, language if word.isupper() else None)
-    return not function_word and (word[0].isupper() or any(map(str.isupper, word[1:])))
+    return not function_word and any(map(str.isupper, word))
 
 
-def _is_heading(tokens: Sequence[_Token], sentence: str, language: str) -> bool:
-    """Tell whether the capitals of a sentence name nothing: all words that could be small are written large.
-
-    Before a full stop they may be nothing but names; then function words must be written large as well.
-    """
-    words = [token for token in tokens if not token.text.isdigit() and not is_function_word(fold_word(token.text))]
-    if not words or not all(token.text[0].isupper() for token in words):
+def _is_heading(words: Sequence[_Word], line: str, language: str) -> bool:
+    """Tell whether all words of a line that could be small are large, and no stop ends it, or function words are."""
+    content = [word for word in words if not (word.text.isdigit() or is_function_word(fold_word(word.text)))]
+    if not content or not all(word.text[0].isupper() for word in content) or _UNSPACED.search(line):
         return False
-    if not sentence.isascii() and _UNSPACED.search(sentence):
-        return False
-    if all(token.text.isupper() for token in tokens):
-        return any(len(token.text) > _LONGEST_ACRONYM or _is_large(token, language) for token in tokens)
-    if len(words) > 1 and not sentence.endswith((".", "!", "?")):
+    if len(content) > 1 and not line.endswith((".", "!", "?")) and "," not in line:
         return True
-    small = sentence.endswith(".") and any(token.text.islower() for token in tokens)
-    return not small and any(_is_large(token, language) for token in tokens[1:])
+    small = line.endswith(".") and any(word.text.islower() for word in words)
+    return not small and any(_is_large(word, language) for word in words[1:])
 
 
-def _is_large(token: _Token, language: str) -> bool:
+def _is_large(word: _Word, language: str) -> bool:
     """Tell whether a function word is written large."""
-    text = token.text
-    is_name = token.month or text in _ACRONYMS or text in _OFTEN_LARGE
-    return text[0].isupper() and not is_name and is_function_word(fold_word(text), language)
+    is_name = (word.part and not word.capital) or word.text in _ACRONYMS or word.text in _OFTEN_LARGE
+    return word.text[0].isupper() and not is_name and is_function_word(fold_word(word.text), language)
 
 
-def _named(text: str, tokens: Sequence[_Token], language: str) -> Iterator[_Token]:
-    """Yield the words of a sentence; those in a run of capitals that names nothing have none."""
-    for run in _runs(text, tokens):
-        loud = all(token.text.isupper() for token in run)
-        least = _SHORTEST_LOUD if loud else _SHORTEST_TITLE
-        large = any(_is_large(token, language) for token in run[not loud :])
-        first = run[0]
-        is_label = first.begins and text[first.end : first.end + 1] in (":", "!") and len(run) == 1
-        label = is_label and loud and len(first.text) > _LONGEST_ACRONYM
-        nameless = label or (len(run) >= least and large) or (loud and len(run) > _SHORTEST_LOUD)
-        yield from (replace(token, capital=False) for token in run) if nameless else run
+def _names_nothing(run: Sequence[_Word], language: str) -> bool:
+    loud = run[0].text.isupper()
+    large = any(_is_large(word, language) for word in run[not loud :])
+    return (large and len(run) >= (_SHORTEST_LOUD if loud else _SHORTEST_TITLE)) or (loud and len(run) > _SHORTEST_LOUD)
 
 
-def _runs(text: str, tokens: Sequence[_Token]) -> Iterator[list[_Token]]:
+def _runs(text: str, words: Sequence[_Word]) -> Iterator[list[_Word]]:
     """Yield the words in runs that are written alike, large as a whole or at first, with nothing but space between."""
-    run: list[_Token] = []
-    for token in tokens:
-        if run and not (_case(token) and _case(token) == _case(run[-1]) and text[run[-1].end : token.start].isspace()):
+    run: list[_Word] = []
+    for word in words:
+        if run and not (_case(word) and _case(word) == _case(run[-1]) and text[run[-1].end : word.start].isspace()):
             yield run
             run = []
-        run.append(token)
+        run.append(word)
     if run:
         yield run
 
 
-def _case(token: _Token) -> str:
-    return "loud" if token.text.isupper() else "title" if token.text[0].isupper() else ""
+def _case(word: _Word) -> str:
+    return "loud" if word.text.isupper() else "title" if word.text[0].isupper() else ""
 
 
-def _rows(text: str, tokens: Sequence[_Token]) -> Iterator[list[_Token]]:
+def _rows(text: str, words: Sequence[_Word]) -> Iterator[list[_Word]]:
     """Yield the rows of capitals, with what connects them; a row ends at any mark."""
-    row: list[_Token] = []
-    for token in (*tokens, None):
-        begins = goes_on = False
-        if token is not None:
-            begins = token.capital and not token.month
-            # A tab parts the cells of a table.
-            gap = text[row[-1].end : token.start] if row else "\t"
-            near = "\t" not in gap and gap.strip() in ("", ".")
-            goes_on = near and (begins or token.month or token.text in _CONNECTORS)
-        if row and not goes_on:
-            while not (row[-1].capital or row[-1].month):
-                row.pop()
+    row: list[_Word] = []
+    for word in words:
+        # A tab parts the cells of a table.
+        gap = text[row[-1].end : word.start] if row and row[-1].sentence == word.sentence else "\t"
+        if "\t" in gap or gap.strip() not in ("", ".") or not (word.part or word.text in _CONNECTORS):
             yield row
-            row = []
-        if token is not None and (begins or goes_on):
-            row.append(token)
+            row = [word] if word.capital else []
+        else:
+            row.append(word)
+    yield row
 
 
 def _keys(word: str) -> Iterator[str]:
@@ -279,21 +217,17 @@ def _keys(word: str) -> Iterator[str]:
         # Turkish parts an ending with an apostrophe, which is a letter in other names (Qur'an): both are looked up.
         ending = _APOSTROPHE_ENDING.search(bare)
         key = fold_word(re.sub("[.&'\u2019]", "", bare[: ending.start()] if ending else bare))
-        key = _SHORT.get(key, key)
-        if key:
+        if key := _SHORT.get(key, key):
             yield f"{key}'{fold_word(ending[1])}" if ending else key
 
 
 def _forms(key: str) -> Iterator[str]:
     """Yield a word and what it may be an inflected form of."""
-    key, apostrophe, ending = key.partition("'")
-    yield key + ending
-    if apostrophe:
-        yield key
-        key += ending
-    latin = key.isascii()
+    bare, apostrophe, ending = key.partition("'")
+    yield from (bare + ending, bare) if apostrophe else (key,)
+    key = bare + ending
     for length in range(1, min(_LONGEST_ENDING, len(key) - _SHORTEST_STEM) + 1):
-        if not latin or key[-length:] in _ENDINGS:
+        if not key.isascii() or key[-length:] in _ENDINGS:
             yield key[:-length]
 
 
@@ -305,28 +239,23 @@ class NamesIn:
     """
 
     def __init__(self, text: str) -> None:
-        text, self._offsets = drop_unseen(text)
-        self._text = text
+        self._text, self._offsets = drop_unseen(text)
         self._places: dict[str, tuple[int, int]] = {}
         self._acronyms: dict[str, tuple[int, int]] = {}
-        for match in _TOKEN.finditer(text):
+        for match in _TOKEN.finditer(self._text):
             # Sentences may be joined without a space, and a name behind an article: West.they, L'Europe.
-            parts = _JOIN.split(match[0])
-            words = {match[0], *(part for part in parts if len(part) > 1)}
+            words = {match[0], *(part for part in _JOIN.split(match[0]) if len(part) > 1)}
             for form in (form for word in words for key in _keys(word) for form in _forms(key)):
                 self._places.setdefault(form, match.span())
             if (acronym := _PLURAL.sub("", match[0])).isupper():
                 self._acronyms.setdefault(fold_word(acronym.replace(".", "")), match.span())
-        for match in _SPACED_INITIALS.finditer(text):
+        for match in _SPACED_INITIALS.finditer(self._text):
             self._places.setdefault(fold_word(re.sub(r"[\W_]", "", match[0])), match.span())
 
     @cached_property
     def _initials(self) -> dict[str, tuple[int, int]]:
         """What acronyms may stand for; few names are looked up here."""
-        found: dict[str, tuple[int, int]] = {}
-        for initials, place in (*_initials(self._text), *_small_initials(self._text)):
-            found.setdefault(initials, place)
-        return found
+        return dict(reversed([*_initials(self._text)]))
 
     def locate(self, name: Name) -> tuple[tuple[int, int], ...] | None:
         """Return where the text has the words of a name, or what they abbreviate; ``None`` if one is missing."""
@@ -347,52 +276,23 @@ class NamesIn:
 
 
 def _initials(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the first letters of every row of capitals with the place of the row.
+    """Yield the first letters of words side by side, function words left out, with their place.
 
-    An acronym in it counts with all letters, and its beginning may be the name (United States Postal Service). In a
-    passage of capitals a name is a part of the row.
+    Two must have capitals, as two letters would too often be the same by chance. An acronym counts with all letters
+    (U.S. Postal Service), but not in a passage of capitals.
     """
-    for row in _capital_rows(text):
-        loud = all(word[0].isupper() for word in row)
-        letters = [fold_word(word[0] if word[0].isupper() and not loud else word[0][0]) for word in row]
-        most = min(_LONGEST_ACRONYM, len(row))
-        beginnings = [] if loud else [(0, end) for end in range(2, most + 1)]
-        sizes = range(_SHORTEST_LOUD, most + 1)
-        within = [(start, start + size) for size in sizes for start in range(len(row) - size + 1)]
-        for start, end in (*beginnings, *within, (0, len(row))):
-            if end - start > 1:
-                yield "".join(letters[start:end]).replace(".", ""), (row[start].start(), row[end - 1].end())
-
-
-def _capital_rows(text: str) -> Iterator[list[re.Match[str]]]:
-    """Yield the rows of words with capitals, function words left out."""
-    row: list[re.Match[str]] = []
+    row: deque[tuple[re.Match[str], str]] = deque(maxlen=_LONGEST_ACRONYM)
     for match in _TOKEN.finditer(text):
-        if is_function_word(fold_word(match[0])) and match[0] not in _ACRONYMS:
+        word = match[0]
+        if is_function_word(fold_word(word)) and word not in _ACRONYMS:
             continue
-        large = match[0][0].isupper()
-        if row and (not large or len(" ".join(text[row[-1].end() : match.start()].split())) > _WITHIN_ROW):
-            yield row
-            row = []
-        if large:
-            row.append(match)
-    if row:
-        yield row
-
-
-def _small_initials(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the first letters of words side by side that need no capitals: red blood cells.
-
-    Two letters, short words and function words would too often be the same by chance.
-    """
-    row: deque[re.Match[str]] = deque(maxlen=_LONGEST_ACRONYM)
-    for match in _TOKEN.finditer(text):
-        if row and (gap := text[row[-1].end() : match.start()]) != "-" and not gap.isspace():
+        if row and len(" ".join(text[row[-1][0].end() : match.start()].split())) > _WITHIN_ROW:
             row.clear()
-        word = fold_word(match[0])
-        if len(word) < _SHORTEST_SPELLED or is_function_word(word):
-            row.clear()
-            continue
-        row.append(match)
-        for size in range(_SHORTEST_SPELLED, len(row) + 1):
-            yield "".join(fold_word(found[0][0]) for found in [*row][-size:]), (row[-size].start(), match.end())
+        row.append((match, fold_word(word.replace(".", ""))))
+        for size in range(2, len(row) + 1):
+            first, *_ = words = [*row][-size:]
+            capitals = all(it[0][0].isupper() for it, _ in words)
+            loud = all(it[0].isupper() for it, _ in words)
+            if capitals or size >= _SHORTEST_LOUD:
+                letters = (folded if it[0].isupper() and not loud else folded[:1] for it, folded in words)
+                yield "".join(letters), (first[0].start(), match.end())
