@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -10,11 +11,10 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.stats.intervals import (
     Interval,
     check_values,
+    mean_interval,
     propagated,
-    rate_interval,
     t_quantile,
     totals_by_cluster,
-    wilson_ends,
 )
 
 if TYPE_CHECKING:
@@ -54,10 +54,11 @@ def agreement(
 ) -> Agreement:
     """Return how the verdicts of a judge, ``passed``, agree with those of people, ``good``.
 
-    The intervals of ``tpr`` and ``tnr`` are those of :func:`rate_interval`, with ``clusters``. The other figures follow
+    The intervals of ``tpr`` and ``tnr`` are those of :func:`mean_interval`, with ``clusters``. The other figures follow
     from these two and the share of good answers, and so do their intervals (see :func:`propagated`). In simulations
-    they contain the truth in 0.93 to 0.98 of the cases from 20 clusters on (0.89 for a judge with hardly an error); a
-    bootstrap of whole clusters did so in 0.81 (0.69), as resamples of few errors contain none.
+    they contain the truth in 0.94 to 1.00 of the cases from 20 answers or clusters on. Wilson's intervals of the rates
+    gave 0.89 to 0.98; a bootstrap of whole clusters 0.81, 0.69 for a judge with hardly an error, as resamples of few
+    errors contain none.
 
     Raises ``ValueError`` for lists of different lengths, no answer, or labels that are all good or all bad.
 
@@ -71,10 +72,10 @@ def agreement(
 
     def rate(flags: Sequence[bool], chosen: Sequence[bool]) -> Interval:
         some = None if clusters is None else list(compress(clusters, chosen))
-        return rate_interval(list(compress(flags, chosen)), confidence=confidence, clusters=some)
+        return mean_interval(list(compress(flags, chosen)), confidence=confidence, clusters=some)
 
     tpr, tnr = rate(passed, good), rate(caught, bad)
-    share = rate_interval(good, confidence=confidence, clusters=clusters)
+    share = mean_interval(good, confidence=confidence, clusters=clusters)
     n = len(good)
     return Agreement(
         passed_good=sum(compress(passed, good)),
@@ -122,8 +123,18 @@ def auroc(
     size = float(fewest)
     if 0.0 < area < 1.0 and variance:
         size = min(len(good), area * (1.0 - area) / variance)
-    low, high = wilson_ends(area, size, t_quantile(0.5 + confidence / 2.0, max(1.0, fewest - 1.0)))
+    low, high = _wilson_ends(area, size, t_quantile(0.5 + confidence / 2.0, max(1.0, fewest - 1.0)))
     return Interval(estimate=area, low=low, high=high, confidence=confidence, n=len(good))
+
+
+def _wilson_ends(rate: float, n: float, quantile: float) -> tuple[float, float]:
+    """Return the ends of Wilson's interval (1927) of a rate in ``n`` trials."""
+    stretch = quantile * quantile / n
+    middle = (rate + stretch / 2.0) / (1.0 + stretch)
+    half = quantile / (1.0 + stretch) * math.sqrt(rate * (1.0 - rate) / n + stretch / (4.0 * n))
+    low = 0.0 if rate == 0.0 else max(0.0, middle - half)
+    high = 1.0 if rate == 1.0 else min(1.0, middle + half)
+    return min(low, rate), max(high, rate)
 
 
 def kappa_of(tpr: float, tnr: float, share: float) -> float:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
 
 from pytest_ragmetrics.core.result import Decision, Direction
 from pytest_ragmetrics.stats.bounded import mean_bounds
@@ -55,7 +54,7 @@ def mean_interval(
     clusters: Sequence[Hashable] | None = None,
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> Interval:
-    """Return the two-sided interval of the mean of the population that the scores are a sample of.
+    """Return the two-sided interval of the mean (of flags: the rate) of the population that the scores are a sample of.
 
     ``clusters`` names the cluster of each score; whole clusters are independent. ``bounds`` are the lowest and the
     highest possible score, for :func:`~pytest_ragmetrics.stats.bounded.mean_bounds`. Where they are not known it is
@@ -90,30 +89,6 @@ def mean_interval(
     )
 
 
-def rate_interval(
-    flags: Sequence[bool],
-    *,
-    confidence: float = 0.95,
-    clusters: Sequence[Hashable] | None = None,
-) -> Interval:
-    """Return the two-sided interval of the rate of the population that the flags are a sample of, by Wilson's score.
-
-    With ``clusters`` it is Wilson's of the effective sample size, n over the design effect, with Student's quantile for
-    the degrees of freedom of the clusters. Equal flags show no design effect: each cluster counts as one flag then.
-    Raises ``ValueError`` as :func:`mean_interval` does.
-
-    >>> interval = rate_interval([True] * 18 + [False] * 2)
-    >>> print(f"{interval.estimate:.2f} ({interval.low:.3f}..{interval.high:.3f})")
-    0.90 (0.699..0.972)
-    """
-    values = [float(bool(flag)) for flag in flags]
-    confidence = check_confidence(confidence)
-    check_values(values, clusters, (0.0, 1.0))
-    found = mean_error(values, clusters)
-    low, high = _rate_ends(found, confidence)
-    return Interval(estimate=found.mean, low=low, high=high, confidence=confidence, n=found.n)
-
-
 def verdict(interval: Interval, bound: float, better: Direction = "higher") -> Decision:
     """Return whether an interval is on the good side of a bound, on the bad one, or contains it.
 
@@ -133,20 +108,6 @@ def t_ends(found: MeanError, confidence: float) -> tuple[float, float]:
         return _EVERYTHING
     reach = t_quantile(0.5 + confidence / 2.0, found.df) * found.error
     return found.mean - reach, found.mean + reach
-
-
-def wilson_ends(rate: float, n: float, quantile: float) -> tuple[float, float]:
-    """Return the ends of Wilson's interval (1927) of a rate in ``n`` trials.
-
-    >>> [round(end, 3) for end in wilson_ends(1.0, 10, 1.96)]
-    [0.722, 1.0]
-    """
-    stretch = quantile * quantile / n
-    middle = (rate + stretch / 2.0) / (1.0 + stretch)
-    half = quantile / (1.0 + stretch) * math.sqrt(rate * (1.0 - rate) / n + stretch / (4.0 * n))
-    low = 0.0 if rate == 0.0 else max(0.0, middle - half)
-    high = 1.0 if rate == 1.0 else min(1.0, middle + half)
-    return min(low, rate), max(high, rate)
 
 
 def check_confidence(confidence: object, *, name: str = "confidence", example: float = 0.95) -> float:
@@ -172,17 +133,6 @@ def check_values(
         if not low <= value <= high:
             msg = f"scores[{index}] is {value}, not between {low:g} and {high:g}; say bounds= for another scale"
             raise ValueError(msg)
-
-
-def _rate_ends(found: MeanError, confidence: float) -> tuple[float, float]:
-    size, quantile = found.n * 1.0, NormalDist().inv_cdf(0.5 + confidence / 2.0)
-    if found.groups == found.n:
-        return wilson_ends(found.mean, size, quantile)
-    if not found.says_error:
-        return wilson_ends(found.mean, size / found.worst_effect, quantile)
-    # The effect is relative to a variance over n - 1, Wilson's is over n.
-    size *= (found.n - 1) / (found.n * found.effect)
-    return wilson_ends(found.mean, size, t_quantile(0.5 + confidence / 2.0, found.df))
 
 
 def propagated(
@@ -230,20 +180,15 @@ def propagated(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MeanError:
-    """The mean of a sample with its standard ``error`` and its ``df`` degrees of freedom.
+    """The mean of ``n`` values with its standard ``error`` and its ``df`` degrees of freedom.
 
-    ``groups`` is the number of clusters, ``effect`` the design effect (the variance over that of as many independent
-    values), ``worst_effect`` the design effect if the values of a cluster were equal. ``df`` is 0 for a single cluster,
-    which shows no error.
+    ``df`` is 0 for a single cluster, which shows no error.
     """
 
     n: int
-    groups: int
     mean: float
     error: float
     df: float
-    effect: float
-    worst_effect: float
 
     @property
     def says_error(self) -> bool:
@@ -285,25 +230,14 @@ def mean_error(values: Sequence[float], clusters: Sequence[Hashable] | None = No
     error with n - 1 degrees of freedom.
     """
     totals = totals_by_cluster(values, clusters)
-    n, groups = len(values), len(totals)
-    mean = math.fsum(values) / n
-    worst = math.fsum(size * size for _, size in totals) / n
+    n, mean = len(values), math.fsum(values) / len(values)
     plain = _variance(values, mean) / n
-    if groups == 1 or not plain:
-        figures = {"error": math.sqrt(plain), "df": groups - 1.0, "effect": worst}
-        return MeanError(n=n, groups=groups, mean=mean, worst_effect=worst, **figures)
+    if len(totals) == 1 or not plain:
+        return MeanError(n=n, mean=mean, error=math.sqrt(plain), df=len(totals) - 1.0)
     residuals = [(total - size * mean) / math.sqrt(1.0 - size / n) for total, size in totals]
     squares = math.fsum(residual**2 for residual in residuals)
     variance = max(squares / n**2, plain * _LEAST_EFFECT)
-    return MeanError(
-        n=n,
-        groups=groups,
-        mean=mean,
-        error=math.sqrt(variance),
-        df=_degrees([size for _, size in totals], n),
-        effect=variance / plain,
-        worst_effect=worst,
-    )
+    return MeanError(n=n, mean=mean, error=math.sqrt(variance), df=_degrees([size for _, size in totals], n))
 
 
 def _variance(values: Sequence[float], mean: float) -> float:

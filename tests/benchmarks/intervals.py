@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pytest_ragmetrics.stats.agreement import agreement, auroc, kappa_of
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
-from pytest_ragmetrics.stats.intervals import Interval, mean_interval, rate_interval
+from pytest_ragmetrics.stats.intervals import Interval, mean_interval
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -43,8 +43,8 @@ def clustered(random: np.random.Generator) -> dict[str, Interval]:
     normal, few = alike(random, mixed, 0.4), alike(random, threes, 0.4)
     return {
         "mean of 101": mean_interval((0.6 + normal / 10).tolist(), clusters=mixed.tolist(), bounds=None),
-        "rate of 101": rate_interval((normal < NormalDist().inv_cdf(0.6)).tolist(), clusters=mixed.tolist()),
-        "rate of 30": rate_interval((few < NormalDist().inv_cdf(0.8)).tolist(), clusters=threes.tolist()),
+        "rate of 101": mean_interval((normal < NormalDist().inv_cdf(0.6)).tolist(), clusters=mixed.tolist()),
+        "rate of 30": mean_interval((few < NormalDist().inv_cdf(0.8)).tolist(), clusters=threes.tolist()),
     }
 
 
@@ -52,10 +52,10 @@ def corrected(random: np.random.Generator) -> dict[str, Interval]:
     """Rates that the errors of a judge correct, known by labels, and the rates as the judge has them."""
     found = {}
     for truth, tpr, tnr, labels in ((0.5, 0.85, 0.8, 60), (0.95, 0.95, 0.7, 100)):
-        right = rate_interval((random.random(labels // 2) < tpr).tolist())
-        caught = rate_interval((random.random(labels // 2) < tnr).tolist())
+        right = mean_interval((random.random(labels // 2) < tpr).tolist())
+        caught = mean_interval((random.random(labels // 2) < tnr).tolist())
         good = random.random(300) < truth
-        passed = rate_interval((random.random(300) < np.where(good, tpr, 1 - tnr)).tolist())
+        passed = mean_interval((random.random(300) < np.where(good, tpr, 1 - tnr)).tolist())
         found[f"rate of {truth}, corrected"] = corrected_rate(passed, tpr=right, tnr=caught)
         found[f"rate of {truth}, as judged"] = passed
     return found

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.stats.agreement import agreement, auroc
-from pytest_ragmetrics.stats.intervals import rate_interval, t_quantile, wilson_ends
+from pytest_ragmetrics.stats.intervals import mean_interval, t_quantile
 
 
 def rows_of(passed_good: int, failed_good: int, failed_bad: int, passed_bad: int) -> tuple[list[bool], list[bool]]:
@@ -67,8 +67,10 @@ def test_the_error_of_auroc_is_that_of_delong() -> None:
     moves = [*(won.mean(1) - area) / 4, *(won.mean(0) - area) / 3]
     variance = sum(move * move for move in moves) * 7 / 6
     found = auroc([*good, *bad], [True] * 4 + [False] * 3)
-    ends = wilson_ends(area, area * (1 - area) / variance, t_quantile(0.975, 2))
-    assert (found.low, found.high) == pytest.approx(ends)
+    # The roots of (area - p)^2 = t^2 p (1 - p) / n.
+    stretch = t_quantile(0.975, 2) ** 2 * variance / (area * (1 - area))
+    ends = np.roots([1 + stretch, -2 * area - stretch, area**2])
+    assert [found.low, found.high] == pytest.approx(sorted(ends))
 
 
 def test_scores_that_part_both_kinds_leave_doubt() -> None:
@@ -113,13 +115,13 @@ def test_scores_that_are_no_numbers_have_no_ranks() -> None:
         auroc([float("nan"), 0.5, 0.2], [True, False, True])
 
 
-def test_rates_are_those_of_the_rate_interval() -> None:
+def test_rates_have_the_interval_of_a_mean() -> None:
     """TPR and TNR are rates over the good and over the bad answers, with their clusters."""
     passed, good = rows_of(12, 4, 6, 2)
     clusters = [index % 6 for index in range(24)]
     found = agreement(passed, good, clusters=clusters, confidence=0.9)
-    assert found.tpr == rate_interval([True] * 12 + [False] * 4, confidence=0.9, clusters=clusters[:16])
-    assert found.tnr == rate_interval([True] * 6 + [False] * 2, confidence=0.9, clusters=clusters[16:])
+    assert found.tpr == mean_interval([True] * 12 + [False] * 4, confidence=0.9, clusters=clusters[:16])
+    assert found.tnr == mean_interval([True] * 6 + [False] * 2, confidence=0.9, clusters=clusters[16:])
 
 
 def test_copies_in_a_cluster_are_no_evidence() -> None:

@@ -233,7 +233,7 @@ def test_the_lines_say_all_of_it() -> None:
     text = "\n".join(calibration_lines(calibrate(Written(), CLEAR, threshold=0.5), worst=1))
     assert text.startswith("written by house judge against 8 human labels: 4 good, 4 bad\n")
     assert "an answer passes at a score >= 0.5, as given:" in text
-    assert "kappa               0.50  -0.14..0.79" in text
+    assert "kappa               0.50  -0.30..0.84" in text
     assert "people: good      3       1\n          bad       1       3" in text
     assert "suggested threshold: " in text
     assert "disagreements: 2 of 8 rows at 0.5, the widest apart first" in text
@@ -256,20 +256,20 @@ def test_the_lines_of_a_judge_without_fault() -> None:
 def test_the_floor_is_compared_with_the_lower_end_of_kappa() -> None:
     """Or with its estimate, with as many decimals as it takes to see which is higher."""
     found = calibrate(Written(), CLEAR, threshold=0.5)
-    assert fault_lines(found, -0.2) == []
+    assert fault_lines(found, -0.4) == []
     (fault,) = fault_lines(found, 0.5)
     assert fault == (
-        "kappa 0.50 (95 % interval -0.14..0.79, n=8): the lower end of its interval -0.14 < 0.50; a very good judge "
+        "kappa 0.50 (95 % interval -0.30..0.84, n=8): the lower end of its interval -0.30 < 0.50; a very good judge "
         "takes about 50 labels to reach 0.6, a good one 100 or more"
     )
-    assert fault_lines(found, 0.6)[0].endswith("-0.14 < 0.60")
+    assert fault_lines(found, 0.6)[0].endswith("-0.30 < 0.60")
     assert floor_line(found, 0.5, by="estimate").startswith("kappa 0.50 >= 0.50 (95 % interval ")
     assert fault_lines(found, 0.5, by="estimate") == []
     (fault,) = fault_lines(found, 0.501, by="estimate")
-    assert fault.startswith("kappa 0.500 < 0.501 (95 % interval -0.14..0.79, n=8)")
+    assert fault.startswith("kappa 0.500 < 0.501 (95 % interval -0.30..0.84, n=8)")
 
 
-@pytest.mark.parametrize(("labels", "passes"), [(1, False), (2, False), (10, True)])
+@pytest.mark.parametrize(("labels", "passes"), [(1, False), (2, False), (10, False), (12, True)])
 def test_few_labels_prove_little(labels: int, passes: bool) -> None:
     """However well a judge agrees with them."""
     rows = [{"response": "0.9", "label": 1}, {"response": "0.1", "label": 0}] * labels
@@ -310,7 +310,7 @@ def test_the_page_shows_what_the_terminal_shows() -> None:
     """Headline, figures, counts and disagreements, cut where they are many."""
     page = render_calibration(calibrate(Written(), CLEAR, threshold=0.5), worst=1)
     text = html.unescape(re.sub("<[^<>]*>", "", page))
-    for said in ("written by house judge", "-0.14–0.79", "People say good", "Disagreements: 2", "and 1 more"):
+    for said in ("written by house judge", "-0.30–0.84", "People say good", "Disagreements: 2", "and 1 more"):
         assert said in text
 
 
@@ -458,7 +458,7 @@ def test_a_judge_that_disagrees_fails_with_the_figures() -> None:
     with pytest.raises(AssertionError) as raised:
         rag_calibrated(Written(), CLEAR, 0.6, threshold=0.5)
     assert re.match(
-        r"kappa 0\.50 .*: the lower end of its interval -0\.14 < 0\.60\nwritten by house", str(raised.value)
+        r"kappa 0\.50 .*: the lower end of its interval -0\.30 < 0\.60\nwritten by house", str(raised.value)
     )
     assert "r6: people say bad (label 0), the judge passed it" in str(raised.value)
     with pytest.raises(AssertionError, match=r"^kappa 0\.50 < 0\.60 "):

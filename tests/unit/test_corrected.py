@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
-from pytest_ragmetrics.stats.intervals import Interval, mean_interval, rate_interval
+from pytest_ragmetrics.stats.intervals import Interval, mean_interval
 
 
 def certain(rate: float) -> Interval:
@@ -29,11 +29,11 @@ def test_the_correction_undoes_the_errors_of_the_judge(truth: float, tpr: float,
 
 def test_doubt_about_the_judge_widens_the_interval() -> None:
     """Rates of 1 change nothing; rates out of few labels leave more open than rates known for certain."""
-    passed = rate_interval([True] * 300 + [False] * 100)
+    passed = mean_interval([True] * 300 + [False] * 100)
     same = corrected_rate(passed, tpr=1.0, tnr=1.0)
     assert (same.estimate, same.low, same.high) == pytest.approx((passed.estimate, passed.low, passed.high))
     sure = corrected_rate(passed, tpr=0.9, tnr=0.8)
-    tpr, tnr = rate_interval([True] * 27 + [False] * 3), rate_interval([True] * 16 + [False] * 4)
+    tpr, tnr = mean_interval([True] * 27 + [False] * 3), mean_interval([True] * 16 + [False] * 4)
     unsure = corrected_rate(passed, tpr=tpr, tnr=tnr)
     assert unsure.estimate == pytest.approx(sure.estimate)
     assert unsure.half_width > 2 * sure.half_width
@@ -61,11 +61,11 @@ def test_rates_that_cannot_belong_to_a_table_are_refused(estimate: float, tpr: f
 
 def test_a_judge_no_better_than_chance_is_refused() -> None:
     """Nothing can be learned from it, and where it may be such a one nothing is."""
-    passed = rate_interval([True, False] * 20)
+    passed = mean_interval([True, False] * 20)
     with pytest.raises(ValueError, match=r"true positive rate of 0\.6 and a true negative rate of 0\.4 is no better"):
         corrected_rate(passed, tpr=0.6, tnr=0.4)
-    few = rate_interval([True] * 60 + [False] * 140)
-    doubtful = {"tpr": rate_interval([True] * 4 + [False] * 3), "tnr": rate_interval([True] * 6 + [False])}
+    few = mean_interval([True] * 60 + [False] * 140)
+    doubtful = {"tpr": mean_interval([True] * 4 + [False] * 3), "tnr": mean_interval([True] * 6 + [False])}
     found = corrected_rate(few, **doubtful)
     assert (found.low, found.high) == (0.0, 1.0)
 

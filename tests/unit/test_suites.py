@@ -123,7 +123,7 @@ def test_clusters_of_unscored_rows_are_left_out_with_them() -> None:
 
 
 def test_a_pass_rate_is_compared_with_a_bound() -> None:
-    """How many scores reach theirs; with a confidence Wilson's interval decides, and says how many are missing."""
+    """How many scores reach theirs; with a confidence an interval decides, and says how many are missing."""
     found = assert_pass_rate(table(SCORES), min_score=0.8, min_rate=0.8)
     assert (found.value, found.reached, found.n) == (0.8, 16, 20)
     assert assert_pass_rate(SCORES, max_score=0.8, min_rate=0.4).reached == 8

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.stats.agreement import agreement
 from pytest_ragmetrics.stats.cutoffs import calibration_figures, reliability, roundest, suggest_threshold
-from pytest_ragmetrics.stats.intervals import rate_interval
+from pytest_ragmetrics.stats.intervals import mean_interval
 
 SCORES = [0.0, 0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0]
 GOOD = [False, False, False, True, False, True, True, True, True, True]
@@ -82,7 +82,7 @@ def test_cross_validated_figures_are_those_of_further_answers() -> None:
         claimed, true = claimed + interval.estimate / runs, true + reached / runs
         hits += interval.low <= reached <= interval.high
     assert claimed == pytest.approx(true, abs=0.025)
-    assert hits / runs >= 0.83
+    assert hits / runs >= 0.9
 
 
 def test_a_seed_repeats_and_order_of_clusters_does_not_leak() -> None:
@@ -159,12 +159,12 @@ def test_figures_of_a_metric_whose_lower_scores_are_better() -> None:
 
 
 def test_the_reliability_curve() -> None:
-    """Ten bins of the metric's scale with counts, means and Wilson's intervals; a score on an edge is in the upper."""
+    """Ten bins of the metric's scale with counts, means and intervals; a score on an edge is in the upper."""
     curve = reliability([0.0, 0.05, 0.3, 0.7, 0.95, 1.0], [False, False, True, False, True, True])
     bins = [(0.0, 0.1, 2), (0.3, 0.4, 1), (0.7, 0.8, 1), (0.9, 1.0, 2)]
     assert [(found.low, found.high, found.n) for found in curve] == bins
     assert curve[0].mean == pytest.approx(0.025)
-    assert curve[3].good == rate_interval([True, True])
+    assert curve[3].good == mean_interval([True, True])
     # A score outside of the scale is in the outermost bin; 1.4 is on an edge, but for rounding.
     curve = reliability([0.0, 1.4, 5.0, 6.0], [False, True, True, True], scale=(1.0, 5.0), clusters=list("aabb"))
     assert [(found.low, found.n) for found in curve] == [(1.0, 1), (1.4, 1), (4.6, 2)]

@@ -19,7 +19,7 @@ from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import JudgeRefusal, ListClaims, RateRelevance, Task, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUnavailableError
 from pytest_ragmetrics.runs.wording.figures import readable
-from pytest_ragmetrics.stats.intervals import Interval, rate_interval
+from pytest_ragmetrics.stats.intervals import Interval, mean_interval
 
 INJECTION = "injection"
 KINDS = (
@@ -245,8 +245,8 @@ class ProbeRate:
 
     @property
     def interval(self) -> Interval | None:
-        """Wilson's interval of 95 %."""
-        return rate_interval([True] * self.right + [False] * (self.n - self.right)) if self.n else None
+        """The interval of 95 %."""
+        return mean_interval([True] * self.right + [False] * (self.n - self.right)) if self.n else None
 
     def to_row(self) -> dict[str, Any]:
         """Return the rate as JSON builtins."""

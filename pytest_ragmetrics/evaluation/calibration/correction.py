@@ -15,7 +15,7 @@ from pytest_ragmetrics.evaluation.calibration.labels import answer_key, read_lab
 from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates, LabelScale, judges_of, read_rates
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
-from pytest_ragmetrics.stats.intervals import Interval, check_confidence, rate_interval
+from pytest_ragmetrics.stats.intervals import Interval, check_confidence, mean_interval
 from pytest_ragmetrics.stats.means import meets
 from pytest_ragmetrics.stats.scores import goodness
 
@@ -56,7 +56,7 @@ def corrected_mean(
         msg = "to correct by rates give tpr=, tnr= and the threshold= that they were found at, or calibration="
         raise ValueError(msg)
     passed = [meets(value, bound, better) for value in values]
-    return corrected_rate(rate_interval(passed, clusters=clusters, confidence=confidence), tpr=tpr, tnr=tnr)
+    return corrected_rate(mean_interval(passed, clusters=clusters, confidence=confidence), tpr=tpr, tnr=tnr)
 
 
 def _matching_rates(

@@ -16,7 +16,7 @@ from pytest_ragmetrics.core.codec import CodecError, load
 from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.datasets.reading import check_limit, read_raws, selected
 from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns, DatasetRow, identified
-from pytest_ragmetrics.stats.intervals import Interval, rate_interval
+from pytest_ragmetrics.stats.intervals import Interval, mean_interval
 
 #: The field that tells a mark from a labelled answer.
 FIELD = "finding"
@@ -105,6 +105,4 @@ def _right(marks: Sequence[Mark]) -> Interval | None:
     sure = [mark for mark in marks if mark.label != "unsure"]
     if not sure:
         return None
-    tests = [mark.id for mark in sure]
-    clusters = tests if len(set(tests)) < len(tests) else None
-    return rate_interval([mark.label == "right" for mark in sure], clusters=clusters)
+    return mean_interval([mark.label == "right" for mark in sure], clusters=[mark.id for mark in sure])
