@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 import pytest_ragmetrics
+from pytest_ragmetrics.cache import store as store_module
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import (
     CacheEntry,
@@ -357,7 +358,7 @@ def test_a_store_that_breaks_while_writing_loses_nothing(
     provider = Provider()
     cache = CachedTransport(Limiter(40), store=store, warn=warned.append)
     ask(cache, provider, request("earlier"))
-    monkeypatch.setattr(Store, "_write", fail)
+    monkeypatch.setattr(store_module, "_put", lambda *_: fail)
     many(cache, provider)
     assert all(ask(cache, provider, asked).cached for asked in (request("earlier"), request("1?"), request("39?")))
     assert (len(provider.asked), len(cache.used.loose), len(warned)) == (41, 40, 1)

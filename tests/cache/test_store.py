@@ -296,22 +296,6 @@ def put_together(store: Store, entries: list[CacheEntry]) -> list[BaseException 
     return asyncio.run(main())
 
 
-def test_what_waits_to_be_written_is_written_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twenty answers that come together cost one transaction, and each is found, as put by its run."""
-    begun: list[Store] = []
-    transact = Store._transact
-
-    def counted(opened: Store, work: Callable[[Any], Any]) -> Any:
-        begun.append(opened)
-        return transact(opened, work)
-
-    monkeypatch.setattr(Store, "_transact", counted)
-    entries = [entry(number) for number in range(20)]
-    assert put_together(store, entries) == [None] * 20
-    assert len(begun) == 1
-    assert store.get_many([each.key for each in entries], run="r") == {each.key: each for each in entries}
-
-
 def test_what_cannot_be_written_raises_for_everybody_who_waits(store: Store) -> None:
     """What is not JSON raises only for whoever put it."""
     store.put(entry(0))
