@@ -403,24 +403,19 @@ class RemoteCache:
         await asyncio.wait(wanted.values())
         return {key: parcel for key, future in wanted.items() if (parcel := future.result()) is not None}
 
-    def _read_on(self) -> None:
+    def _read_on(self, done: asyncio.Task[None] | None = None) -> None:
+        if done is not None:
+            self._reading.discard(done)
         while self._unread and len(self._reading) < _READS:
-            many = self._many()
+            many = len(self._unread)
+            try:
+                many = self._place().many
+            except CacheUnavailableError as error:
+                self._failed(error)
             keys, self._unread = self._unread[:many], self._unread[many:]
             task = asyncio.ensure_future(self._read_many(keys))
             self._reading.add(task)
-            task.add_done_callback(self._read_next)
-
-    def _read_next(self, done: asyncio.Task[None]) -> None:
-        self._reading.discard(done)
-        self._read_on()
-
-    def _many(self) -> int:
-        try:
-            return self._place().many
-        except CacheUnavailableError as error:
-            self._failed(error)
-            return len(self._unread)
+            task.add_done_callback(self._read_on)
 
     async def _read_many(self, keys: Sequence[str]) -> None:
         parcels: dict[str, bytes] = {}

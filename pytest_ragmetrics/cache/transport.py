@@ -134,41 +134,23 @@ class _Writes:
         self._store = store
         self._run = run
         self._waiting: list[CacheEntry] = []
-        self._written: asyncio.Future[None] | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._next: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
 
     async def write(self, entries: Sequence[CacheEntry]) -> None:
         """Return when the entries are stored; raise what the write raises that they were part of."""
         self._waiting += entries
-        if self._written is None:
-            self._written = asyncio.get_running_loop().create_future()
-        if self._task is None:
-            self._task = asyncio.ensure_future(self._work())
+        if self._next is None:
+            self._next = asyncio.ensure_future(self._write())
+            # Its error is retrieved also where nobody waits any more: asyncio logs others.
+            self._next.add_done_callback(lambda task: task.cancelled() or task.exception())
         # A caller that is cancelled must not cancel what others wait for.
-        await asyncio.shield(self._written)
+        await asyncio.shield(self._next)
 
-    async def _work(self) -> None:
-        try:
-            while self._written is not None:
-                entries, written = self._waiting, self._written
-                self._waiting, self._written = [], None
-                await _settled(written, self._store.aput_many(entries, run=self._run))
-        finally:
-            self._task = None
-
-
-async def _settled(future: asyncio.Future[None], work: Awaitable[None]) -> None:
-    """Await work, whose outcome is that of a future."""
-    try:
-        await work
-    except asyncio.CancelledError:
-        future.cancel()
-        raise
-    except Exception as error:  # noqa: BLE001 - it is raised where the future is awaited
-        future.set_exception(error)
-        future.exception()  # retrieved: asyncio logs errors that are not
-    else:
-        future.set_result(None)
+    async def _write(self) -> None:
+        async with self._turn:
+            entries, self._waiting, self._next = self._waiting, [], None
+            await self._store.aput_many(entries, run=self._run)
 
 
 class CacheTiers:
@@ -351,7 +333,7 @@ class CachedTransport:
 
         Of texts to embed, those whose vectors are stored nowhere are sent on together.
         """
-        if self.mode == "off" or (request.provider is not None and not request.provider.is_kept):
+        if not self._keeps(request):
             return await self._counted(request)
         return await (self._embed(request) if isinstance(request, EmbeddingRequest) else self._judge(request))
 
@@ -360,7 +342,7 @@ class CachedTransport:
 
         There is no key where nothing is stored. Raises ``CacheMissError`` in replay.
         """
-        if self.mode == "off" or (request.provider is not None and not request.provider.is_kept):
+        if not self._keeps(request):
             return None, None
         row = request_row(request)
         key = key_of(row, salt=self._salt, plain=True)
@@ -419,6 +401,9 @@ class CachedTransport:
     async def settle(self) -> None:
         """Wait for what is being paid for on this loop, and cancel the rest; before the loop is stopped."""
         await asyncio.gather(self._judging.settle(), self._embedding.settle())
+
+    def _keeps(self, request: AnyRequest) -> bool:
+        return self.mode != "off" and (request.provider is None or request.provider.is_kept)
 
     async def _judge(self, request: Request) -> Reply:
         row = request_row(request)
