@@ -36,38 +36,16 @@ _AS_IT_IS = frozenset({str, int, bool, type(None)})
 
 def request_row(request: Request) -> dict[str, Any]:
     """Return all that determines the reply to a request as JSON builtins; raises as :func:`canonical`."""
+    determining = {name: value for name, value in request.parameters.items() if name != SERVICE_TIER}
     return {
         "task": request.task,
         "kind": request.kind,
         "model": request.model,
         "vote": request.vote,
-        "parameters": _plain(_determining(request.parameters), "parameters"),
+        "parameters": _plain(determining, "parameters"),
         "messages": [{"role": message["role"], "content": message["content"]} for message in request.messages],
-        "schema": _plain_schema(request.schema),
+        "schema": _plain(request.schema, "schema"),
     }
-
-
-# Schemas with their canonical form: a task has one for all its requests, and going through it takes half as long as
-# hashing a prompt. They are held, so that no other one has the identity.
-_SCHEMAS: dict[int, tuple[Mapping[str, Any], Any]] = {}
-_MOST_SCHEMAS = 64
-
-
-def _plain_schema(schema: Mapping[str, Any]) -> Any:
-    held, known = _SCHEMAS.get(id(schema), (None, None))
-    # It may have been changed meanwhile.
-    if held is not schema or known != schema:
-        if len(_SCHEMAS) >= _MOST_SCHEMAS:
-            _SCHEMAS.clear()
-        known = _plain(schema, "schema")
-        _SCHEMAS[id(schema)] = schema, known
-    return known
-
-
-def _determining(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    if SERVICE_TIER not in parameters:
-        return parameters
-    return {name: value for name, value in parameters.items() if name != SERVICE_TIER}
 
 
 def embedding_row(*, kind: str, model: str, text: str, dimensions: int | None = None) -> dict[str, Any]:
@@ -135,7 +113,8 @@ Redact = Callable[[str], str]
 
 _KEY = re.compile("[0-9a-f]{64}")
 _NEEDED = frozenset(("key", "created", "request", "reply"))
-_FIELDS = _NEEDED | {"salt", "redacted", "host", "digest"}
+_OPTIONAL = ("salt", "redacted", "host", "digest")
+_FIELDS = _NEEDED.union(_OPTIONAL)
 _COUNTS = ("prompt_tokens", "completion_tokens", "calls")
 # What is written only where there is something: most servers report nothing of it, and files of before have none.
 _DETAILS = ("cached_prompt_tokens", "cache_write_tokens", "cache_write_1h_tokens", "tier", "billed")
@@ -187,16 +166,9 @@ class CacheEntry:
 
     def to_row(self) -> dict[str, Any]:
         """Return the entry as JSON builtins; what says nothing is left out."""
-        row: dict[str, Any] = {"key": self.key, "created": self.created}
-        if self.salt:
-            row["salt"] = self.salt
-        if self.redacted:
-            row["redacted"] = self.redacted
-        if self.host:
-            row["host"] = self.host
-        if self.digest:
-            row["digest"] = self.digest
-        return {**row, "request": dict(self.request), "reply": dict(self.reply)}
+        optional = {name: value for name in _OPTIONAL if (value := getattr(self, name))}
+        kept = {"request": dict(self.request), "reply": dict(self.reply)}
+        return {"key": self.key, "created": self.created, **optional, **kept}
 
     @classmethod
     def from_row(cls, row: object) -> CacheEntry:

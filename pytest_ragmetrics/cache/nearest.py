@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import heapq
 import json
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
@@ -13,8 +12,6 @@ from typing import Any
 from pytest_ragmetrics.cache.entry import CacheEntry
 from pytest_ragmetrics.text.unicode import printable, shortened
 
-# A line that more prompts than this share does not distinguish them.
-_COMMON = 64
 # How many prompts are compared in full, and how much of each.
 _CANDIDATES = 16
 _COMPARED = 20_000
@@ -26,42 +23,30 @@ _MARGIN = 40
 
 
 class Neighbours:
-    """Recorded entries of one task, indexed by line, so that few of them are compared in full."""
+    """Recorded entries of one task."""
 
     def __init__(self, entries: Iterable[CacheEntry]) -> None:
-        self._entries = tuple(entries)
-        self._texts = ["\n".join(readable(entry.request)) for entry in self._entries]
-        self._having: defaultdict[str, list[int]] = defaultdict(list)
-        for number, text in enumerate(self._texts):
-            for line in set(text.split("\n")):
-                self._having[line].append(number)
+        texts = ((entry, "\n".join(readable(entry.request))) for entry in entries)
+        self._entries = [(entry, text, frozenset(text.split("\n"))) for entry, text in texts]
 
     def explain_miss(self, request: Mapping[str, Any]) -> str:
         """Return the message for a request that is not recorded: how it differs from the nearest one of its task."""
         from rapidfuzz.fuzz import ratio
 
-        task, lines = request["task"], readable(request)
+        task, text = request["task"], "\n".join(readable(request))
         head = f"replaying, and this request was never recorded: {task} ({request.get('kind')}:{request.get('model')})"
         head += "; record it with --rag-cache=auto"
-        text = "\n".join(lines)
-        scored = [(ratio(text[:_COMPARED], self._texts[n][:_COMPARED]), -n) for n in self._candidates(text)]
-        if not scored:
+        if not self._entries:
             return f"{head}\nno request of {task} is recorded at all"
-        score, number = max(scored)
-        entry = self._entries[-number]
-        changed = difference(self._texts[-number].split("\n"), lines, (f"recorded {entry.created}", "asked now"))
-        return "\n".join((head, f"the nearest recorded request is {score / 100:.0%} alike:", *changed))
-
-    def _candidates(self, text: str) -> set[int]:
-        shared: Counter[int] = Counter()
-        for line in set(text.split("\n")):
-            having = self._having.get(line, ())
-            if len(having) <= _COMMON:
-                shared.update(having)
+        lines = set(text.split("\n"))
+        # Those with the most lines in common, of these the ones of a like length, are compared in full.
         closest = heapq.nsmallest(
-            _CANDIDATES, range(len(self._texts)), key=lambda number: abs(len(self._texts[number]) - len(text))
+            _CANDIDATES, self._entries, key=lambda each: (-len(lines & each[2]), abs(len(each[1]) - len(text)))
         )
-        return {number for number, _ in shared.most_common(_CANDIDATES)} | set(closest)
+        scores = [ratio(text[:_COMPARED], other[:_COMPARED]) for _, other, _ in closest]
+        entry, other, _ = closest[scores.index(max(scores))]
+        changed = difference(other.split("\n"), text.split("\n"), (f"recorded {entry.created}", "asked now"))
+        return "\n".join((head, f"the nearest recorded request is {max(scores) / 100:.0%} alike:", *changed))
 
 
 def readable(request: Mapping[str, Any]) -> list[str]:

@@ -78,7 +78,7 @@ def test_equal_numbers_have_equal_keys_and_flags_are_no_numbers() -> None:
 
 
 def test_the_key_is_that_of_the_schema_as_it_is_now() -> None:
-    """Requests share their schemas, which are not gone through each time."""
+    """Requests share their schemas, which may change."""
     schema: dict[str, Any] = {"type": "object", "properties": {"claims": {"type": "array"}}}
     request = replace(REQUEST, schema=schema)
     assert key_of(request_row(request)) == key_of(request_row(REQUEST))
