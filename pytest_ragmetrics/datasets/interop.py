@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pytest_ragmetrics.core.sample import ALIASES, Sample, advice, read_messages
-from pytest_ragmetrics.datasets.rows import sample_of
+from pytest_ragmetrics.datasets.rows import sample_of, values_of
 
 #: What the fields of a sample are called in results, besides their aliases; a name of the sample or an alias wins.
 _NAMES: Mapping[str, tuple[str, ...]] = {
@@ -62,11 +62,7 @@ def _values(result: Any) -> Mapping[str, Any] | None:
     message = getattr(result, "message", result)
     if getattr(message, "role", getattr(message, "type", None)) in ("assistant", "ai"):
         return {"response": message}
-    dump = getattr(result, "model_dump", None)
-    if callable(dump):
-        dumped = dump()
-        return dumped if isinstance(dumped, Mapping) else None
-    return {f.name: getattr(result, f.name) for f in fields(result)} if is_dataclass(result) else None
+    return values_of(result)
 
 
 def _of_mapping(result: Mapping[str, Any]) -> Sample:

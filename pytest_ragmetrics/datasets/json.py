@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, NoReturn
 
 from pytest_ragmetrics.core.errors import DatasetError
@@ -24,32 +26,31 @@ _TOO_DEEP = "nested too deeply"
 def read_jsonl(text: str, file: str, _: Columns) -> Sequence[Raw]:
     """Return the rows of a text with one JSON object a line; blank lines do not count."""
     # Only \n ends a line: a JSON string may contain the other characters at which str.splitlines() splits.
-    lines = ((number, line.strip(_BLANK)) for number, line in enumerate(text.split("\n"), 1))
-    decoder = _Decoder()
-    rows = [_row_of_line(decoder, line, number) for number, line in lines if line]
+    rows = [*_rows_of_lines(text.split("\n"))]
     if all(row.fault for row in rows):
-        _check_first(rows, file)
+        _check_first(rows[:1], file)
     return rows
 
 
 def iterate_jsonl(lines: Iterable[bytes], file: str) -> Iterator[Raw]:
     """Yield the rows of lines one by one, as :func:`read_jsonl`; a line that is not UTF-8 is a row with a fault."""
+    rows = _rows_of_lines(lines)
+    first = [*islice(rows, 1)]
+    _check_first(first, file)
+    yield from chain(first, rows)
+
+
+def _rows_of_lines(lines: Iterable[bytes | str]) -> Iterator[Raw]:
     decoder = _Decoder()
-    is_first = True
     for number, line in enumerate(lines, 1):
         try:
-            text = line.decode().strip(_BLANK)
+            text = (line if isinstance(line, str) else line.decode()).strip(_BLANK)
         except UnicodeDecodeError as error:
-            fault = RowError(f"byte 0x{line[error.start]:02x} is not UTF-8: save the file as UTF-8")
+            fault = RowError(f"byte 0x{error.object[error.start]:02x} is not UTF-8: save the file as UTF-8")
             yield Raw(line=number, fault=fault, text=repr(line))
             continue
-        if not text:
-            continue
-        row = _row_of_line(decoder, text, number)
-        if is_first and row.fault:
-            _check_first([row], file)
-        is_first = False
-        yield row
+        if text:
+            yield _row_of_line(decoder, text, number)
 
 
 def _check_first(rows: Sequence[Raw], file: str) -> None:
@@ -102,10 +103,7 @@ class _Decoder(json.JSONDecoder):
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(pairs)
         if len(values) < len(pairs):
-            rest = dict.fromkeys(values, 0)
-            for name, _ in pairs:
-                rest[name] += 1
-            twice = next(name for name, count in rest.items() if count > 1)
+            twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
             self.faults.append(f"the key {twice!r} occurs twice: keep one")
         return values
 
@@ -141,13 +139,9 @@ class _JsonReader:
 
     def rows(self) -> Sequence[Raw]:
         self._skip(0)
-        rows: Sequence[Raw]
-        if self._takes("["):
-            rows = self._elements()
-        elif self._takes("{"):
-            rows = self._members()
-        else:
+        if not self._text.startswith(("[", "{"), self._at):
             self._fail("no list of rows: write [{...}, {...}]" if self._text[self._at :] else "is empty")
+        rows: Sequence[Raw] = self._elements() if self._takes("[") else self._members()
         self._end("there is more behind the end of the list: write one list of rows")
         return rows
 
@@ -165,6 +159,7 @@ class _JsonReader:
 
     def _members(self) -> Sequence[Raw]:
         values: dict[str, Any] = {}
+        self._takes("{")
         while not self._takes("}"):
             if values and not self._takes(","):
                 self._fail("no JSON: expected ',' or '}'")

@@ -8,7 +8,7 @@ import math
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from inspect import iscoroutinefunction
 from itertools import chain, islice
 from pathlib import Path
@@ -29,6 +29,7 @@ from pytest_ragmetrics.datasets.rows import (
     RowError,
     identified,
     rows_of_mapping,
+    values_of,
 )
 
 # Rows in which a column is looked for: of a large file no more are read ahead.
@@ -59,7 +60,10 @@ def renamed(raws: Iterable[Raw], columns: Columns, file: str | None) -> Iterator
 
 def _listed(source: Any, columns: Columns) -> Iterable[Any]:
     if isinstance(source, Mapping):
-        return _of_mapping(source, columns)
+        try:
+            return rows_of_mapping({name: _plain(column) for name, column in source.items()}, columns)
+        except RowError as error:
+            raise DatasetError(str(error), field=error.field) from error
     if isinstance(source, (list, tuple)):
         return source
     if isinstance(source, (Sample, bytes, bytearray, type)):
@@ -76,13 +80,6 @@ def _listed(source: Any, columns: Columns) -> Iterable[Any]:
 def _refused(source: Any) -> DatasetError:
     kind = "class " + source.__name__ if isinstance(source, type) else type(source).__name__
     return DatasetError(f"a data set is the path of a file or a list of samples or rows, not a {kind}")
-
-
-def _of_mapping(source: Mapping[str, Any], columns: Columns) -> Iterable[Any]:
-    try:
-        return rows_of_mapping({name: _plain(column) for name, column in source.items()}, columns)
-    except RowError as error:
-        raise DatasetError(str(error), field=error.field) from error
 
 
 def _of_frame(source: Any) -> Iterable[Any] | None:
@@ -127,28 +124,13 @@ def _row(row: Any) -> Raw:
         return row
     if isinstance(row, Sample):
         return Raw(values=row)
-    values = _values(row)
+    values = values_of(row)
     if values is None:
         fault = RowError(f"a row is a Sample or a mapping, not {type(row).__name__}{advice(row)}")
         return Raw(fault=fault, text=type(row).__name__)
     if not all(isinstance(name, str) for name in values):
         return Raw(fault=RowError("the names of fields must be texts"), text=" ".join(map(str, values)))
     return Raw(values={name: _plain(value) for name, value in values.items()})
-
-
-def _values(row: Any) -> Mapping[str, Any] | None:
-    """Return the values of a row of another tool by name: a model of pydantic, a data class, or a mapping as it is."""
-    if isinstance(row, Mapping):
-        return row
-    if isinstance(row, type):
-        return None
-    dump = getattr(row, "model_dump", None)
-    if callable(dump):
-        dumped = dump()
-        return dumped if isinstance(dumped, Mapping) else None
-    if is_dataclass(row):
-        return {f.name: getattr(row, f.name) for f in fields(row)}
-    return None
 
 
 def _plain(value: Any) -> Any:
@@ -193,9 +175,8 @@ def _is_predicate(where: object) -> bool:
 
 def _matches(sample: Sample, where: Mapping[str, object]) -> bool:
     for name, wanted in where.items():
-        value = _value(sample, name)
         listed = wanted if isinstance(wanted, (list, tuple, set, frozenset)) else ()
-        if not (value == wanted or any(value == item for item in listed)):
+        if not any(_value(sample, name) == item for item in (wanted, *listed)):
             return False
     return True
 

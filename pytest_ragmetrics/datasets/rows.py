@@ -10,8 +10,8 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from pytest_ragmetrics.core.errors import DatasetError
@@ -141,7 +141,9 @@ def sample_of(
     given = row_of_theirs(row)
     values = {name: value for name, value in given.items() if value is not None or name == "retrieval_context"}
     if KNOWN.isdisjoint(given if may_be_empty else values):
-        raise RowError(_nothing_known(values))
+        listed = ", ".join(map(repr, values)) or "nothing"
+        hint = fields_written(values) or f"give at least one of {', '.join(_CONTENT)}"
+        raise RowError(f"has no field to score, only {listed[:200]}; {hint}")
     values["id"] = id
     values["metadata"] = _metadata(values)
     _take_references(values)
@@ -150,6 +152,16 @@ def sample_of(
         return Sample.from_mapping(values)
     except (TypeError, ValueError) as error:
         raise RowError(str(error), field=_field(str(error), values)) from error
+
+
+def values_of(row: Any) -> Mapping[str, Any] | None:
+    """Return the values of a mapping, a model of pydantic or a data class by name, ``None`` of anything else."""
+    if isinstance(row, (Mapping, type)):
+        return row if isinstance(row, Mapping) else None
+    if callable(dump := getattr(row, "model_dump", None)):
+        values = dump()
+        return values if isinstance(values, Mapping) else None
+    return {f.name: getattr(row, f.name) for f in fields(row)} if is_dataclass(row) else None
 
 
 def written_id(row: Mapping[str, Any]) -> str | None:
@@ -165,19 +177,10 @@ def written_id(row: Mapping[str, Any]) -> str | None:
     raise RowError(f"must be a text or a whole number, not {kind}", field="id")
 
 
-def _nothing_known(names: Iterable[str]) -> str:
-    names = [*names]
-    listed = ", ".join(map(repr, names)) or "nothing"
-    hint = fields_written(names) or f"give at least one of {', '.join(_CONTENT)}"
-    return f"has no field to score, only {listed[:200]}; {hint}"
-
-
 def _metadata(values: dict[str, Any]) -> dict[str, Any]:
     collected: dict[str, Any] = {}
     for name in _METADATA:
-        if name not in values:
-            continue
-        value = values.pop(name)
+        value = values.pop(name, {})
         if name == "metadata" and isinstance(value, (list, tuple)):
             # Those of the documents, in test sets of Ragas 0.1.
             value = {name: value}
