@@ -106,7 +106,7 @@ class Engine:
             self.queue = self._queue(cache_dir, batching, salt, redact, budget)
         self.cache = CachedTransport(
             # Batched requests do not wait for the answer of an equal one.
-            Repair(self.queue or Prefixes(self._batches, self.limiter)),
+            Repair(self.queue or Prefixes(self._batches)),
             store=self._store,
             cassette=self._cassette,
             mode=cache,

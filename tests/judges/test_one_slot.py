@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
@@ -213,4 +213,4 @@ def test_a_judge_of_ones_own_may_ask_several_judges_inside(server: FakeOpenAI) -
 
     rows = [ListClaims(text=f"Pump {number} needs two minutes.") for number in range(6)]
     assert len(ask(judge, *rows, transport=limiter)) == 6
-    assert (limiter.free, limiter.waiting) == (1, 0)
+    assert (limiter._busy, limiter._waiting, limiter._again) == (0, deque(), deque())

@@ -11,6 +11,7 @@ import asyncio
 import json
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -155,14 +156,10 @@ class Request:
     is_single: bool = field(default=False, compare=False, repr=False)
     #: Called once the request costs something.
     started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
-    #: Called once its reply is there.
-    replied: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
     #: A task over the same contexts as the one that is asked next, without its other texts.
     then: Task[Any] | None = field(default=None, compare=False, repr=False)
     #: Called when it is sent: after which characters of the second message the provider's cache is to end, if at all.
     marks: Callable[[], tuple[int, ...]] = field(default=tuple, compare=False, repr=False)
-    #: Whether others are to be sent first.
-    waits: Callable[[], bool] = field(default=bool, compare=False, repr=False)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -203,7 +200,6 @@ class EmbeddingRequest:
     url: str | None = field(default=None, compare=False, repr=False)
     is_single: bool = field(default=False, compare=False, repr=False)
     started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
-    replied: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
 
 
 AnyRequest: TypeAlias = "Request | EmbeddingRequest"
@@ -412,9 +408,8 @@ _SOON = 0.5
 class Place:
     """A request's place among those that a limiter lets in flight, as a context; taken anew for a further attempt."""
 
-    def __init__(self, limiter: Limiter, waits: Callable[[], bool]) -> None:
+    def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
-        self._waits = waits
         self._since: float | None = None
         self._answered = 0
 
@@ -449,7 +444,7 @@ class Place:
             self._limiter.narrow(self._limiter.answered - self._answered)
 
     async def _take(self, *, first: bool = False) -> None:
-        await self._limiter.enter(self._waits, first=first)
+        await self._limiter.enter(first=first)
         self._since = self._limiter.clock()
 
     def _give(self) -> None:
@@ -477,8 +472,8 @@ class Limiter:
     """Bounds the requests in flight; narrows on "too many requests" and on time-outs, and widens again later.
 
     ``at_home`` are in flight at first to a server of one's own, and one that may be slow gets more as long as its
-    replies come within half of their time-out. First come, first served, but one that ``waits`` comes after those that
-    do not, and a further attempt before all. Belongs to one event loop. Raises ``ValueError`` for a ``width`` below 1.
+    replies come within half of their time-out. First come, first served, but a further attempt before all. Belongs to
+    one event loop. Raises ``ValueError`` for a ``width`` below 1.
     """
 
     def __init__(
@@ -505,33 +500,31 @@ class Limiter:
         self._at_home = at_home or width
         self._homes: set[str] = set()
         self._busy = 0
-        self._again: dict[asyncio.Future[None], Callable[[], bool]] = {}
-        self._waiting: dict[asyncio.Future[None], Callable[[], bool]] = {}
+        self._again: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self.clock = clock
         self._narrowed = -math.inf
-        in_child(self, _busy=int, _again=dict, _waiting=dict)
+        in_child(self, _busy=int, _again=deque, _waiting=deque)
 
     async def send(self, request: AnyRequest) -> Reply:
         """Send a request when fewer than ``width`` are in flight."""
         if request.url is not None and request.url not in self._homes and is_private(request.url):
             self._homes.add(request.url)
             self.is_slow, self.width = True, min(self.width, self._at_home)
-        async with self.place(request.waits if isinstance(request, Request) else bool) as place:
+        async with self.place() as place:
             before = current_place.set(place)
             try:
                 self.check_open()
                 request.started()
                 reply = await self._following.send(request)
-                # Before the place is given to another.
-                request.replied()
                 self.answered += 1
                 return reply
             finally:
                 current_place.reset(before)
 
-    def place(self, waits: Callable[[], bool] = bool) -> Place:
-        """Return a place to be taken; one that ``waits`` takes it when only such are left."""
-        return Place(self, waits)
+    def place(self) -> Place:
+        """Return a place to be taken."""
+        return Place(self)
 
     def check_open(self) -> None:
         """Raise ``JudgeError`` once the run has ended."""
@@ -557,32 +550,18 @@ class Limiter:
         if is_soon or not self.is_slow:
             self.width += 1
 
-    @property
-    def free(self) -> int:
-        """How many more requests may be in flight now."""
-        return max(0, self.width - self._busy)
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait for a place."""
-        return len(self._again) + len(self._waiting)
-
-    async def enter(self, waits: Callable[[], bool], *, first: bool = False) -> None:
+    async def enter(self, *, first: bool = False) -> None:
         """Wait until fewer than ``width`` are in flight; see :class:`Place`."""
         if self._busy < self.width:
             # The queue is empty: a free place goes to the next in it at once.
             self._busy += 1
             return
         turn = asyncio.get_running_loop().create_future()
-        queue = self._again if first else self._waiting
-        queue[turn] = waits
+        (self._again if first else self._waiting).append(turn)
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.cancelled():
-                # leave() may have taken it out of the queue already.
-                queue.pop(turn, None)
-            else:
+            if not turn.cancelled():
                 self.leave()
             raise
 
@@ -590,9 +569,8 @@ class Limiter:
         """Let the next in flight."""
         self._busy -= 1
         while (queue := self._again or self._waiting) and self._busy < self.width:
-            first = next(iter(queue))
-            turn = next((turn for turn, waits in queue.items() if not waits()), first)
-            del queue[turn]
+            turn = queue.popleft()
+            # One whose wait was cancelled is still there.
             if not turn.done():
                 self._busy += 1
                 turn.set_result(None)
