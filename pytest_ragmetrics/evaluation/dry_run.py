@@ -20,10 +20,10 @@ from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.embedders.local import LocalEmbedder
-from pytest_ragmetrics.judges.local import LocalJudge
+from pytest_ragmetrics.judges.local import LocalJudge, sentence_claims
 from pytest_ragmetrics.judges.prices import estimated_tokens, price, priced_tier
 from pytest_ragmetrics.judges.schema import InvalidAnswer
-from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.tasks import ListClaims, Task
 from pytest_ragmetrics.judges.transports.values import (
     SERVICE_TIER,
     Answered,
@@ -206,7 +206,9 @@ class DryRun:
         task: Any = request.asked
         try:
             try:
-                answer = (await self._judge.ask(task)).answer
+                # The local judge's own claims are phrases, several times as many as those of a model.
+                is_list = isinstance(task, ListClaims)
+                answer = sentence_claims(task.text) if is_list else (await self._judge.ask(task)).answer
             except JudgeError:
                 answer = _smallest_answer(task)
         except UnscoredError as error:

@@ -1,8 +1,9 @@
-"""The local judge: answers tasks by comparing words, to try the package out without a key.
+"""The local judge: answers tasks by the share of words that texts have in common, to try the package out without a key.
 
-It is deterministic and needs neither network nor model. Compared with human labels, Faithfulness at a threshold of 0.8
-reaches balanced accuracy 0.68 on long answers of language models, on which its rules were tuned (0.5 is a coin flip,
-good models reach 0.75 to 0.86). A faithful answer that paraphrases its source often fails.
+It is deterministic and needs neither network nor model. A claim is a phrase between function words; it is supported if
+0.6 of its words and all of its numbers are in the two sentences closest to it. Against human labels Faithfulness
+reaches an AUROC of 0.78 on long answers of language models (RAGTruth QA) and of 0.92 on short ones (BEGIN); 0.5 is a
+coin flip. With sentences as claims it would be 0.75 and 0.84. It sees neither negations nor paraphrases.
 """
 
 from __future__ import annotations
@@ -14,33 +15,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 from string import Template
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from unicodedata import normalize
 
 from pytest_ragmetrics.core.files import packaged_text
-from pytest_ragmetrics.core.result import Evidence, Usage
+from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.judge import Judge
-from pytest_ragmetrics.judges.tasks import TOP_RATING, Judgement, Rating, Task
+from pytest_ragmetrics.judges.tasks import Judgement, Rating, Task
 from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, Transport
 from pytest_ragmetrics.text.names import find_names
 from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
 from pytest_ragmetrics.text.words import content_words, telling_words
 
-# From this share of a claim's words in one or two sentences it is supported.
-_SUPPORTED = 0.6
-# From this share of a question's words a text is relevant to it, and answers it fully.
-_ON_TOPIC = 0.3
-_ANSWERED = 0.8
-# Below this share of common words a negation may belong to something else.
-_NEAR_COPY = 0.75
-
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|nobody|nothing|neither|nor|cannot|without|nicht|nie|kein\w*|ohne|ne|pas|jamais|nunca|não"
-    r"|sin|non|mai|niet|geen)\b|n['\u2019]t\b|[不没無无非未]|\b(?:لا|لم|لن|ليس\w*|не|нет|नहीं)\b",
-    re.IGNORECASE,
-)
+# The shares of words from which a claim is supported, a text is on topic, and a rating is the best.
+_SUPPORTED, _ON_TOPIC, _BEST = 0.6, 0.3, 0.8
 
 
 @cache
@@ -79,73 +69,47 @@ def refuses(sentence: str) -> bool:
     return all(refusal.search(clause) or apology.fullmatch(clause) for clause in clauses)
 
 
-class _Support(NamedTuple):
-    """The sentences that cover most of a claim, the share of its words in them, and what contradicts it."""
-
-    sentences: tuple[int, ...]
-    coverage: float
-    missing: list[str]
-    negated: bool
-
-    @property
-    def difference(self) -> str:
-        return f"not {', '.join(self.missing)}" if self.missing else "one of the two is negated"
-
-
 def keys(text: str) -> frozenset[str]:
     """Return the keys of the content words of a text."""
     return frozenset(word.key for word in telling_words(text))
 
 
-def _coverage(wanted: frozenset[str], given: frozenset[str]) -> float:
+def _share(wanted: frozenset[str], given: frozenset[str]) -> float:
     return len(wanted & given) / len(wanted) if wanted else 0.0
 
 
 class Sentences:
-    """The sentences of contexts with an index of their content words."""
+    """The sentences of contexts with their content words."""
 
-    def __init__(self, table: Sequence[Evidence]) -> None:
-        self._table = table
-        self._keys = [keys(sentence.text) for sentence in table]
-        self._having: dict[str, list[int]] = {}
-        for index, sentence in enumerate(self._keys):
-            for key in sentence:
-                self._having.setdefault(key, []).append(index)
+    def __init__(self, contexts: tuple[str, ...]) -> None:
+        self.texts = [sentence.text for sentence in sentence_table(contexts)]
+        self.keys = [keys(text) for text in self.texts]
 
-    def shared(self, wanted: Iterable[str]) -> Counter[int]:
+    def shared(self, wanted: frozenset[str]) -> Counter[int]:
         """Return the number of wanted keys in each sentence that has any."""
-        return Counter(index for key in wanted for index in self._having.get(key, ()))
+        return +Counter({index: len(wanted & given) for index, given in enumerate(self.keys)})
 
-    def support(self, claim: str) -> _Support | None:
-        """Return the sentence with most words of a claim and the one with most of the remaining words, if any."""
+    def closest(self, wanted: frozenset[str], count: int = 2) -> tuple[int, ...]:
+        """Return the sentence with most of the keys, then the one with most of the remaining ones."""
+        best: list[int] = []
+        for _ in range(count):
+            rest = wanted.difference(*(self.keys[index] for index in best))
+            # Among equals the first in order.
+            best += (index for index, _ in self.shared(rest).most_common(1))
+        return tuple(best)
+
+    def support(self, claim: str, count: int = 2) -> tuple[tuple[int, ...], float, list[str]]:
+        """Return the closest sentences, their share of a claim's words, and the numbers that they lack."""
         wanted = keys(claim)
-        best = self._best(wanted)
-        if best is None:
-            return None
-        second = self._best(wanted - self._keys[best])
-        chosen = (best,) if second is None else tuple(sorted((best, second)))
-        said = "\n".join(self._table[index].text for index in chosen)
-        near = _coverage(wanted, self._keys[best]) >= _NEAR_COPY
-        return _Support(
-            sentences=chosen,
-            coverage=_coverage(wanted, frozenset().union(*(self._keys[index] for index in chosen))),
-            missing=_missing(_amounts(claim), said),
-            negated=near and _is_negated(claim) != _is_negated(self._table[best].text),
-        )
-
-    def _best(self, wanted: Iterable[str]) -> int | None:
-        shared = self.shared(wanted)
-        return min(shared, key=lambda index: (-shared[index], index), default=None)
+        cited = self.closest(wanted, count)
+        given = frozenset().union(*(self.keys[index] for index in cited))
+        return tuple(sorted(cited)), _share(wanted, given), _missing(claim, "\n".join(self.texts[i] for i in cited))
 
 
 @lru_cache(maxsize=16)
 def sentences_of(contexts: tuple[str, ...]) -> Sentences:
     """Return the sentences of contexts, cached: several tasks use the same contexts."""
-    return Sentences(sentence_table(contexts))
-
-
-def _is_negated(text: str) -> bool:
-    return len(_NEGATION.findall(text)) % 2 == 1
+    return Sentences(contexts)
 
 
 def _amounts(text: str) -> list[Number]:
@@ -153,9 +117,10 @@ def _amounts(text: str) -> list[Number]:
     return [number for number in find_numbers(text) if not number.plain]
 
 
-def _missing(numbers: Iterable[Number], given: str) -> list[str]:
+def _missing(text: str, given: str) -> list[str]:
+    """Return the amounts of a text that another one lacks."""
     found = NumbersIn(given)
-    return [number.text for number in numbers if found.locate(number) is None]
+    return [number.text for number in _amounts(text) if found.locate(number) is None]
 
 
 def _content_sentences(text: str) -> Iterator[str]:
@@ -177,25 +142,37 @@ def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple({" ".join(text.casefold().split()): text for text in texts if text.strip()}.values())
 
 
-def list_claims(task: tasks.ListClaims) -> tuple[str, ...]:
-    """Return the sentences that are not refusals."""
-    return _distinct(statements(task.text))
+def _phrases(sentence: str) -> Iterator[str]:
+    """Yield the parts of a sentence, cut where function words or marks are between two content words."""
+    start = end = 0
+    for word in telling_words(sentence):
+        between = sentence[end : word.start]
+        # A single mark joins: twenty-first, 3.5.
+        if end and between.strip() and (len(between) > 1 or not between.isascii()):
+            yield sentence[start:end].strip(" ,;")
+            start = end
+        end = max(end, word.end)
+    yield sentence[start:].strip(" ,;")
+
+
+def sentence_claims(text: str) -> tuple[str, ...]:
+    """Return the different sentences that are not refusals, about as many as the claims that a model lists."""
+    return _distinct(statements(text))
+
+
+def _list_claims(task: tasks.ListClaims) -> tuple[str, ...]:
+    return _distinct(phrase for sentence in statements(task.text) for phrase in _phrases(sentence))
 
 
 def _verify_claims(task: tasks.VerifyClaims) -> tuple[Judgement, ...]:
-    sentences = sentences_of(task.contexts)
-    return tuple(_verify(claim, sentences) for claim in task.claims)
+    return tuple(_verified(*sentences_of(task.contexts).support(claim)) for claim in task.claims)
 
 
-def _verify(claim: str, sentences: Sentences) -> Judgement:
-    support = sentences.support(claim)
-    if support is None:
-        return Judgement(ok=False, reason="No sentence shares a word with it.")
-    share = f"{support.coverage:.0%} of its words stand in the closest sentences"
-    if support.missing or support.negated:
-        return Judgement(ok=False, reason=f"{share}, but {support.difference}.")
-    ok = support.coverage >= _SUPPORTED
-    return Judgement(ok=ok, reason=f"{share}.", sentences=support.sentences if ok else ())
+def _verified(cited: tuple[int, ...], share: float, missing: list[str]) -> Judgement:
+    ok = share >= _SUPPORTED and not missing
+    but = f", but not {', '.join(missing)}" if missing else ""
+    reason = f"{share:.0%} of its words stand in the closest sentences{but}."
+    return Judgement(ok=ok, reason=reason, sentences=cited if ok else ())
 
 
 def _select_sentences(task: tasks.SelectSentences) -> tuple[int, ...]:
@@ -205,45 +182,54 @@ def _select_sentences(task: tasks.SelectSentences) -> tuple[int, ...]:
     most = max(shared.values(), default=0)
     if not wanted or most / len(wanted) < _ON_TOPIC:
         return ()
-    return tuple(sorted(index for index, count in shared.items() if count * 2 >= most))
+    return tuple(index for index, count in shared.items() if count * 2 >= most)
 
 
 def _judge_contexts(task: tasks.JudgeContexts) -> tuple[Judgement, ...]:
-    wanted = keys(task.question)
-    shares = (_coverage(wanted, keys(context)) for context in task.contexts)
-    return tuple(Judgement(ok=share >= _ON_TOPIC, reason=_share_of_question("It has", share)) for share in shares)
+    return tuple(_about(keys(task.question), context, _ON_TOPIC, "It has") for context in task.contexts)
+
+
+def _about(wanted: frozenset[str], text: str, least: float, has: str) -> Judgement:
+    share = _share(wanted, keys(text))
+    return Judgement(ok=share >= least, reason=f"{has} {share:.0%} of the question's words.")
+
+
+def _by_context(contexts: Sequence[str], judge: Callable[[Sentences], Judgement]) -> tuple[Judgement, ...]:
+    """Return a judgement of each context; its sentences are counted through all contexts."""
+    each = [sentences_of((context,)) for context in contexts]
+    starts = accumulate((len(sentences.texts) for sentences in each), initial=0)
+    judged = zip(map(judge, each), starts, strict=False)
+    return tuple(
+        Judgement(ok=found.ok, reason=found.reason, sentences=tuple(start + index for index in found.sentences))
+        for found, start in judged
+    )
 
 
 def _judge_usefulness(task: tasks.JudgeUsefulness) -> tuple[Judgement, ...]:
     """Judge a context useful if it has enough of the words that the answer adds to the question."""
     asked, answered = keys(task.question), keys(task.answer)
     wanted = answered - asked or answered or asked
-    first = accumulate((len(sentence_table((context,))) for context in task.contexts), initial=0)
-    return tuple(_usefulness(wanted, context, start) for context, start in zip(task.contexts, first, strict=False))
 
+    def useful(sentences: Sentences) -> Judgement:
+        share = _share(wanted, frozenset().union(*sentences.keys))
+        cited = tuple(sentences.shared(wanted)) if share >= _ON_TOPIC else ()
+        return Judgement(ok=bool(cited), reason=f"It has {share:.0%} of the answer's words.", sentences=cited)
 
-def _usefulness(wanted: frozenset[str], context: str, start: int) -> Judgement:
-    share = _coverage(wanted, keys(context))
-    shared = sentences_of((context,)).shared(wanted) if share >= _ON_TOPIC else ()
-    cited = tuple(start + index for index in sorted(shared))
-    return Judgement(ok=bool(cited), reason=f"It has {share:.0%} of the answer's words.", sentences=cited)
+    return _by_context(task.contexts, useful)
 
 
 def _find_contradictions(task: tasks.FindContradictions) -> tuple[Judgement, ...]:
-    """Judge a context contradicted if it says nearly the same with another number or a negation."""
-    said = tuple(statements(task.response))
-    first = accumulate((len(sentence_table((context,))) for context in task.contexts), initial=0)
-    return tuple(_contradiction(said, context, start) for context, start in zip(task.contexts, first, strict=False))
+    """Judge a context contradicted if a sentence of it says nearly the same with another number."""
 
+    def contradicted(sentences: Sentences) -> Judgement:
+        for sentence in statements(task.response):
+            cited, share, missing = sentences.support(sentence, 1)
+            if missing and share >= _SUPPORTED:
+                reason = f"It says nearly the same, but not {', '.join(missing)}."
+                return Judgement(ok=True, reason=reason, sentences=cited)
+        return Judgement(ok=False, reason="It says nothing that is nearly the same and differs.")
 
-def _contradiction(said: Sequence[str], context: str, start: int) -> Judgement:
-    sentences = sentences_of((context,))
-    for sentence in said:
-        support = sentences.support(sentence)
-        if support and (support.negated or (support.missing and support.coverage >= _SUPPORTED)):
-            reason = f"It says nearly the same, but {support.difference}."
-            return Judgement(ok=True, reason=reason, sentences=(start + support.sentences[0],))
-    return Judgement(ok=False, reason="It says nothing that is nearly the same and differs.")
+    return _by_context(task.contexts, contradicted)
 
 
 _HARM = re.compile(
@@ -284,32 +270,10 @@ def _write_questions(task: tasks.WriteQuestions) -> tuple[tuple[str, bool], ...]
     """Ask about the topics of the longest sentences."""
     noncommittal = is_noncommittal(task.response)
     text = normalize("NFC", task.response)
-    about = sorted((_topic(sentence) for sentence in _content_sentences(text)), key=len, reverse=True)
-    topics = _distinct([_topic(text), *about])
+    topics = _distinct([_topic(text), *sorted(map(_topic, _content_sentences(text)), key=len, reverse=True)])
     questions = [f"What about {topic}?" for topic in topics[: task.count]]
     questions += [f"What else about {topics[0] if topics else 'it'} ({n})?" for n in range(task.count - len(questions))]
     return tuple((question, noncommittal) for question in questions)
-
-
-def _write_closed_questions(task: tasks.WriteClosedQuestions) -> tuple[str, ...]:
-    """Ask about the most frequent words, the earlier of equals first."""
-    words = [word for context in task.contexts for word in content_words(context)]
-    said = Counter(word.key for word in words)
-    forms = {word.key: word.text for word in reversed(words)}
-    return _distinct(_MENTIONED.format(forms[key]) for key, _ in said.most_common(8))
-
-
-def _answer_questions(task: tasks.AnswerQuestions) -> tuple[Judgement, ...]:
-    """Answer yes if the text has most of a question's words."""
-    given, stock = keys(task.text), keys(_MENTIONED)
-    shares = [_coverage(keys(question) - stock or keys(question), given) for question in task.questions]
-    return tuple(
-        Judgement(ok=share >= _SUPPORTED, reason=_share_of_question("The text has", share)) for share in shares
-    )
-
-
-def _share_of_question(has: str, share: float) -> str:
-    return f"{has} {share:.0%} of the question's words."
 
 
 def _topic(text: str) -> str:
@@ -317,54 +281,40 @@ def _topic(text: str) -> str:
     return " ".join(words.values()) or " ".join(text.split())
 
 
-def _rate_relevance(task: tasks.RateRelevance) -> Rating:
-    if is_noncommittal(task.response):
-        return Rating(value=0.0, reason="It is noncommittal.")
-    share = _coverage(keys(task.question), keys(task.response))
-    return Rating(value=_step_of(share / _ANSWERED), reason=_share_of_question("It has", share))
+def _write_closed_questions(task: tasks.WriteClosedQuestions) -> tuple[str, ...]:
+    """Ask about the most frequent words, the earlier of equals first."""
+    words = [word for context in task.contexts for word in content_words(context)]
+    forms = {word.key: word.text for word in reversed(words)}
+    said = Counter(word.key for word in words)
+    return _distinct(_MENTIONED.format(forms[key]) for key, _ in said.most_common(8))
 
 
-def _rate_correctness(task: tasks.RateCorrectness) -> Rating:
-    """Rate by common words; a missing number of the reference limits the rating."""
-    said, wanted = keys(task.response), keys(task.reference)
-    overlap = 2 * len(said & wanted) / (len(said) + len(wanted)) if said or wanted else 1.0
-    missing = _missing(find_numbers(task.reference), task.response)
-    reason = f"Response and reference share {overlap:.0%} of their words"
-    if missing:
-        return Rating(value=min(_step_of(overlap), 1 / TOP_RATING), reason=f"{reason}, but not {', '.join(missing)}.")
-    return Rating(value=_step_of(overlap), reason=f"{reason}.")
+def _answer_questions(task: tasks.AnswerQuestions) -> tuple[Judgement, ...]:
+    """Answer yes if the text has most of a question's words."""
+    asked = (keys(question) - keys(_MENTIONED) or keys(question) for question in task.questions)
+    return tuple(_about(wanted, task.text, _SUPPORTED, "The text has") for wanted in asked)
 
 
-def _step_of(share: float) -> float:
-    return round(min(share, 1.0) * TOP_RATING) / TOP_RATING
+def _rated(task: Task[Any], wanted: str, given: str, *, numbers: bool = False) -> Rating:
+    """Return the step for the share of a text's words that another has; a missing number leaves the second lowest."""
+    share = _share(keys(wanted), keys(given))
+    missing = _missing(wanted, given) if numbers else ()
+    top = len(task.schema()["properties"]["rating"]["enum"]) - 1
+    step = min(round(share / _BEST * top), 1 if missing else top)
+    lacks = f", but not {', '.join(missing)}" if missing else ""
+    return Rating(value=step / top, reason=f"{share:.0%} of the words are there{lacks}.")
 
 
-def _rate_contexts(task: tasks.RateContexts) -> Rating:
-    share = _coverage(keys(task.question), keys("\n".join(task.contexts)))
-    return Rating(value=_middling(share), reason=_share_of_question("They have", share))
+def _said(text: str) -> str:
+    return "\n".join(statements(text))
 
 
 def _rate_groundedness(task: tasks.RateGroundedness) -> Rating:
-    """Rate by whether all, some or none of the response's sentences are supported."""
-    sentences = tuple(statements(task.response))
-    contexts = sentences_of(task.contexts)
-    met = sum(_verify(sentence, contexts).ok for sentence in sentences)
-    value = 0.5 if 0 < met < len(sentences) else float(met > 0)
-    return Rating(value=value, reason=f"{met} of {len(sentences)} sentences have their words there.")
+    return _rated(task, _said(task.response), "\n".join(task.contexts), numbers=True)
 
 
-def _rate_agreement(task: tasks.RateAgreement) -> Rating:
-    """Rate by the share of the second answer's words in the first; a missing number limits the rating."""
-    share = _coverage(keys(task.second), keys(task.first))
-    missing = _missing(find_numbers(task.second), task.first)
-    reason = f"The first has {share:.0%} of the second's words"
-    if missing:
-        return Rating(value=min(0.5, _middling(share)), reason=f"{reason}, but not {', '.join(missing)}.")
-    return Rating(value=_middling(share), reason=f"{reason}.")
-
-
-def _middling(share: float) -> float:
-    return 1.0 if share >= _ANSWERED else 0.5 if share >= _ON_TOPIC else 0.0
+def _rate_contexts(task: tasks.RateContexts) -> Rating:
+    return _rated(task, task.question, "\n".join(task.contexts))
 
 
 A = TypeVar("A")
@@ -393,15 +343,15 @@ class LocalJudge(Judge):
 
 
 _RULES: Mapping[type[Task[Any]], Callable[[Any], Any]] = {
-    tasks.ListClaims: list_claims,
+    tasks.ListClaims: _list_claims,
     tasks.VerifyClaims: _verify_claims,
     tasks.WriteQuestions: _write_questions,
     tasks.WriteClosedQuestions: _write_closed_questions,
     tasks.AnswerQuestions: _answer_questions,
     tasks.SelectSentences: _select_sentences,
     tasks.Critique: _critique,
-    tasks.RateRelevance: _rate_relevance,
-    tasks.RateCorrectness: _rate_correctness,
+    tasks.RateRelevance: lambda task: _rated(task, task.question, _said(task.response)),
+    tasks.RateCorrectness: lambda task: _rated(task, task.reference, task.response, numbers=True),
     tasks.JudgeContexts: _judge_contexts,
     tasks.JudgeUsefulness: _judge_usefulness,
     tasks.FindContradictions: _find_contradictions,
@@ -411,5 +361,5 @@ _RULES: Mapping[type[Task[Any]], Callable[[Any], Any]] = {
     tasks.ReviewContexts: _rate_contexts,
     tasks.RateGroundedness: _rate_groundedness,
     tasks.ReviewGroundedness: _rate_groundedness,
-    tasks.RateAgreement: _rate_agreement,
+    tasks.RateAgreement: lambda task: _rated(task, task.second, task.first, numbers=True),
 }

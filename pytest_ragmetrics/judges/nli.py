@@ -23,7 +23,7 @@ from pytest_ragmetrics.judges.entailment import (
     read_labels,
 )
 from pytest_ragmetrics.judges.judge import PromptedJudge
-from pytest_ragmetrics.judges.local import list_claims, statements
+from pytest_ragmetrics.judges.local import sentence_claims, statements
 from pytest_ragmetrics.judges.rendering import render_data
 from pytest_ragmetrics.judges.tasks import FindContradictions, ListClaims, Task, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import (
@@ -118,7 +118,7 @@ class NliJudge(PromptedJudge):
         """Return the answer to a task; all votes are alike."""
         if isinstance(task, ListClaims):
             # By rule: faster than a look-up in the cache.
-            return Answered(answer=cast("A", list_claims(task)), usage=Usage())
+            return Answered(answer=cast("A", sentence_claims(task.text)), usage=Usage())
         if not isinstance(task, (VerifyClaims, FindContradictions)):
             hint = f"; {_INSTEAD[task.prompt]} does not" if task.prompt in _INSTEAD else ""
             needed = f"{task.prompt} needs a language model{hint}"

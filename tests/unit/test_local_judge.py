@@ -39,24 +39,24 @@ def ask(task: Task[Any], *, vote: int = 0) -> Any:
         ("Lindow's harbour was rebuilt in 1987.", HARBOUR, (0,), "100% of its words"),
         ("The harbour was rebuilt in 1988.", HARBOUR, (), "but not 1988"),
         ("It can take forty ships.", HARBOUR, (1,), "67%"),
-        ("Fishing is allowed there.", HARBOUR, (), "but one of the two is negated"),
+        # Negations are not seen.
+        ("Fishing is allowed there.", HARBOUR, (2,), "100%"),
         ("The airport of Lindow has two runways.", HARBOUR, (), "25%"),
         # A claim drawn from two sentences cites both.
         ("The rebuilt harbour of Lindow takes 40 ships.", HARBOUR, (0, 1), "100%"),
         ("Der Hafen wurde 1987 umgebaut.", ("Im Jahr 1987 wurde der alte Hafen umgebaut.",), (0,), "100%"),
-        ("Der Hafen wurde nicht umgebaut.", ("Im Jahr 1987 wurde der alte Hafen umgebaut.",), (), "negated"),
         ("这座桥建于1921年。", ("这座石桥建于1921年，长三百米。",), (0,), "%"),
         ("这座桥建于1931年。", ("这座石桥建于1921年，长三百米。",), (), "but not"),
         ("بُني الجسر في عام ١٩٢١.", ("بني الجسر الحجري عام 1921.",), (0,), "%"),
         ("بُني الجسر في عام ١٩٣١.", ("بني الجسر الحجري عام 1921.",), (), "but not"),
-        ("Ships.", (), (), "No sentence shares a word"),
-        ("???", HARBOUR, (), "No sentence shares a word"),
+        ("Ships.", (), (), "0% of its words"),
+        ("???", HARBOUR, (), "0% of its words"),
     ],
 )
 def test_a_claim_is_supported_by_the_sentences_that_share_its_words(
     claim: str, contexts: tuple[str, ...], cited: tuple[int, ...], reason: str
 ) -> None:
-    """Shared words support a claim; another number or a negation on one side is against it."""
+    """Shared words support a claim; another number is against it."""
     (judgement,) = ask(tasks.VerifyClaims(claims=(claim,), contexts=contexts))
     assert judgement.ok is bool(cited)
     assert set(cited) <= set(judgement.sentences)
@@ -66,13 +66,19 @@ def test_a_claim_is_supported_by_the_sentences_that_share_its_words(
 @pytest.mark.parametrize(
     ("text", "claims"),
     [
-        ("The sea is big. The sea is blue. The sea is big.", ("The sea is big.", "The sea is blue.")),
+        ("Big waves came. Big waves came.", ("Big waves came.",)),
         ("对不起，我不知道。", ()),
-        ("The sea is blue. I cannot say how deep.", ("The sea is blue.",)),
+        ("The sea is blue. I cannot say how deep.", ("The sea", "is blue.")),
+        (
+            "In 1987 Lindow, with its twenty-first ship, sank.",
+            ("In 1987 Lindow", "with its twenty-first ship", "sank."),
+        ),
+        ("这座桥建于1921年，长三百米。", ("这座桥建", "于1921", "年，长三百米。")),
+        ("ห้องสมุดเปิดทุกวัน ยกเว้นวันอาทิตย์", ("ห้องสมุดเปิดทุกวัน ยกเว้นวันอาทิตย์",)),
     ],
 )
-def test_claims_are_sentences(text: str, claims: tuple[str, ...]) -> None:
-    """Each different sentence is a claim, but a refusal is none."""
+def test_claims_are_phrases(text: str, claims: tuple[str, ...]) -> None:
+    """Each different phrase between function words is a claim, but a refusal is none."""
     assert ask(tasks.ListClaims(text=text)) == claims
 
 
@@ -139,12 +145,11 @@ def test_a_context_is_useful_if_it_has_words_of_the_answer(answer: str, context:
     ("response", "found"),
     [
         ("Bread is baked with rye. It can take 50 ships at once.", [(True, (1,)), (False, ())]),
-        ("The mill has not stood still since the flood.", [(False, ()), (True, (4,))]),
         *((response, [(False, ()), (False, ())]) for response in ("I cannot say.", "...", "Otters swim.")),
     ],
 )
 def test_a_contradiction_is_nearly_the_same_and_differs(response: str, found: list[tuple[bool, Any]]) -> None:
-    """Another number or a negation; the sentence is counted through all contexts."""
+    """By another number; the sentence is counted through all contexts."""
     judgements = ask(tasks.FindContradictions(response=response, contexts=HARBOUR))
     assert [(judgement.ok, judgement.sentences) for judgement in judgements] == found
 
@@ -254,11 +259,24 @@ def test_answers_are_what_a_model_would_have_to_answer(claims: list[str], contex
     assert len(set(ask(tasks.WriteClosedQuestions(contexts=tuple(contexts))))) <= 8
 
 
-def test_burmese_sentences_are_supported_by_their_own_subject() -> None:
+@pytest.mark.parametrize("language", ["Thai", "Lao", "Khmer", "Burmese"])
+def test_answers_without_spaces_are_supported_by_their_own_subject(language: str) -> None:
     """Letters that any text shares support nothing."""
-    rows = json.loads((Path(__file__).parents[1] / "data" / "southeast_asian.json").read_text("utf-8"))["Burmese"]
+    rows = json.loads((Path(__file__).parents[1] / "data" / "southeast_asian.json").read_text("utf-8"))[language]
     metric = Faithfulness(judge="local")
     for row in rows:
         others = [other["context"] for other in rows if other is not row]
         assert metric.score(response=row["answer"], retrieved_contexts=[row["context"], *others]) >= 0.5
         assert metric.score(response=row["answer"], retrieved_contexts=others) == 0.0
+
+
+def test_chinese_and_japanese_answers_are_supported_by_their_own_subject() -> None:
+    """Phrases of Han and kana are compared by pairs of characters."""
+    contexts = [
+        "这座石桥建于1921年，长三百米，连接老城和火车站。",
+        "図書館は月曜日から土曜日まで開いていて、本は二週間借りられます。",
+    ]
+    for response, right in (("石桥长三百米，连接火车站和老城。", 0), ("図書館の本は二週間借りられます。", 1)):
+        metric = Faithfulness(judge="local")
+        assert metric.score(response=response, retrieved_contexts=[contexts[right]]) >= 0.5
+        assert metric.score(response=response, retrieved_contexts=[contexts[1 - right]]) == 0.0
