@@ -5,23 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pytest_ragmetrics.judges.entailment import Pair
+from pytest_ragmetrics.judges.nli import Pair
 
 
 class WordScorer:
-    """Entailed is what has all its words in the premise, contradicted what has all but a "not"; ``seen`` is asked.
+    """Entailed is what has all its words in the premise, contradicted what has all but a "not"; ``seen`` is asked."""
 
-    ``limit`` and lengths are in words.
-    """
-
-    def __init__(self, *, labels: Sequence[str] = ("contradiction", "entailment", "neutral"), limit: int = 60) -> None:
+    def __init__(self, *, labels: Sequence[str] = ("contradiction", "entailment", "neutral")) -> None:
         self.labels = labels
-        self.limit = limit
         self.seen: list[list[Pair]] = []
-
-    def lengths(self, texts: Sequence[str]) -> Sequence[int]:
-        """Return how many words each text has."""
-        return [len(_words(text)) for text in texts]
 
     def logits(self, pairs: Sequence[Pair]) -> Sequence[Sequence[float]]:
         """Return 4.0 for the class that applies, 0.0 for the others."""

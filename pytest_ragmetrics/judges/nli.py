@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
-from collections.abc import Callable, Sequence
+import math
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, TypeVar, cast
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
-from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError, optional
+from pytest_ragmetrics.core.loop import in_child
 from pytest_ragmetrics.core.result import Usage
-from pytest_ragmetrics.judges.entailment import (
-    BatchingScorer,
-    EntailmentPassage,
-    EntailmentPassages,
-    EntailmentScorer,
-    Labels,
-    TransformerScorer,
-    WeightSource,
-    find_source,
-    plain,
-    read_labels,
-)
 from pytest_ragmetrics.judges.judge import PromptedJudge
-from pytest_ragmetrics.judges.local import sentence_claims, statements
+from pytest_ragmetrics.judges.local import keys, sentence_claims, sentences_of
 from pytest_ragmetrics.judges.rendering import render_data
 from pytest_ragmetrics.judges.tasks import FindContradictions, ListClaims, Task, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import (
@@ -35,16 +31,23 @@ from pytest_ragmetrics.judges.transports.values import (
     Transport,
     failures_of,
 )
+from pytest_ragmetrics.text.sentences import sentence_table
 from pytest_ragmetrics.text.unicode import shortened
 
 A = TypeVar("A")
 
+Pair = tuple[str, str]
+
 # Part of the cache key: raise it when the rules here change the answers of a model.
-_METHOD = 2
-# The fewest tokens for a premise.
-_LEAST_ROOM = 16
+_METHOD = 3
 # Characters of a sentence in a reason.
 _SHOWN = 80
+# Sentences that share most words with a claim: so many are premises alone, and so many joined.
+_ALONE, _JOINED = 3, 6
+# Consecutive sentences of a premise, about 200 of the 512 tokens of most models, and how far the next one is.
+_RUN, _STEP = 8, 4
+# The most sentences that are evidence whether or not they share words with the claim.
+_FEW = 3
 
 #: The metric to use instead, by the name of a task that this judge cannot answer.
 _INSTEAD = {
@@ -61,21 +64,168 @@ _INSTEAD = {
     "list_entities": "NamesAligned",
 }
 
+_ENTAILMENT = re.compile(r"entail(?:ment|s|ed)?|consistent|faithful|factual|grounded|support(?:s|ed)?|attributable")
+_CONTRADICTION = re.compile(r"contradict(?:ion|s|ed|ory)?|refute[sd]?")
+#: Neither, and classes that are the complement of entailment.
+_OTHER = re.compile(
+    r"neutral|nei|not_enough_info|unknown|unrelated|none|inconsistent|hallucinat(?:ed|ion)|un(?:faithful|supported"
+    rf"|attributable|grounded)|no[tn]?_(?:{_ENTAILMENT.pattern})"
+)
+_UNNAMED = re.compile(r"label_\d+")
+
+
+class EntailmentScorer(Protocol):
+    """A model that scores pairs of premise and hypothesis; it is used by one thread at a time."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The names of the classes, in the order of the logits."""
+
+    def logits(self, pairs: Sequence[Pair]) -> Sequence[Sequence[float]]:
+        """Return the output of the model for each pair, one number per class."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Labels:
+    """The meaning of a model's classes, by index; ``contradiction`` is ``None`` for a model without that class.
+
+    ``inverted`` is set for a model with one class that is the opposite of entailment.
+    """
+
+    count: int
+    entailment: int
+    contradiction: int | None = None
+    inverted: bool = False
+
+    def read(self, logits: Sequence[float]) -> tuple[float, float]:
+        """Return the probabilities of entailment and contradiction; raise ``ValueError`` for a wrong count or NaN.
+
+        >>> Labels(count=3, entailment=2, contradiction=0).read([0.0, 0.0, math.log(2)])
+        (0.5, 0.25)
+        """
+        if len(logits) != self.count or not all(map(math.isfinite, logits)):
+            raise ValueError(f"{self.count} finite numbers a pair are wanted, not {list(logits)[:8]}")
+        # One class is the same as two, of which the other has the logit 0.
+        given = [-logits[0] if self.inverted else logits[0], 0.0] if self.count == 1 else logits
+        weights = [math.exp(logit - max(given)) for logit in given]
+        shares = [weight / sum(weights) for weight in weights]
+        return shares[self.entailment], 0.0 if self.contradiction is None else shares[self.contradiction]
+
+
+def read_labels(names: Sequence[str], *, model: str) -> Labels:
+    """Return the meaning of a model's classes by their names, which are in the order of its logits.
+
+    Names are read in any order, case and spelling (``not-entailment``, ``SUPPORTS``). A single class is
+    the probability of entailment, unless its name is one of the contrary. Of two classes without names (``LABEL_0``,
+    ``LABEL_1``) the second is entailment, as in models that separate consistent from hallucinated answers. Raises
+    ``JudgeNotConfiguredError``, which lists the names, if they do not tell which class is entailment.
+
+    >>> read_labels(["contradiction", "entailment", "neutral"], model="tiny")
+    Labels(count=3, entailment=1, contradiction=0, inverted=False)
+    """
+    plain = [re.sub(r"[\W_]+", "_", name.casefold()).strip("_") for name in names]
+    if len(plain) == 1:
+        return Labels(
+            count=1, entailment=0, inverted=bool(_OTHER.fullmatch(plain[0]) or _CONTRADICTION.fullmatch(plain[0]))
+        )
+    if len(plain) == 2 and all(map(_UNNAMED.fullmatch, plain)):  # noqa: PLR2004 - consistent and hallucinated
+        return Labels(count=2, entailment=1)
+    entailing, opposing, others = (
+        [index for index, name in enumerate(plain) if meaning.fullmatch(name)]
+        for meaning in (_ENTAILMENT, _CONTRADICTION, _OTHER)
+    )
+    known = len(entailing) + len(opposing) + len(others)
+    if len(entailing) != 1 or len(opposing) > 1 or known < len(plain):
+        listed = ", ".join(map(repr, names)) or "none"
+        raise JudgeNotConfiguredError(
+            f"{model} has the labels {listed}, which do not say what entailment is; "
+            'name them in its order, as in NliJudge(model, labels=("entailment", "neutral", "contradiction"))'
+        )
+    return Labels(count=len(plain), entailment=entailing[0], contradiction=opposing[0] if opposing else None)
+
+
+# Configuration, vocabulary and weights; notes, pictures and training states do not change answers.
+_MODEL_FILES = frozenset({".json", ".safetensors", ".bin", ".pt", ".txt", ".model"})
+_DIGITS = 12
+
+
+def identity(model: str) -> str:
+    """Return what determines the answers of ``FOLDER``, ``NAME`` or ``NAME@REVISION``.
+
+    This is the name, of a folder with the digest of its files. A name without revision is the current state on the
+    hub. Raises ``JudgeNotConfiguredError`` for a path that is not a folder.
+
+    >>> identity("house/entailment@v2")
+    'house/entailment@v2'
+    """
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        if model.startswith((".", "/", "~")) or "\\" in model or model.count("/") > 1:
+            msg = f"nli:{model}: there is no such folder; save a model and its tokenizer to it first"
+            raise JudgeNotConfiguredError(msg)
+        return model
+    digest = hashlib.sha256()
+    for file in sorted(folder.iterdir()):
+        if file.suffix in _MODEL_FILES and file.is_file():
+            digest.update(f"{file.name}\0{file.stat().st_size}\0".encode())
+            with file.open("rb") as stream:
+                while chunk := stream.read(1 << 20):
+                    digest.update(chunk)
+    return f"{folder.resolve().name}@{digest.hexdigest()[:_DIGITS]}"
+
+
+class CrossEncoderScorer:
+    """A cross-encoder of sentence-transformers, which pads, batches and cuts long premises.
+
+    A folder is read without the network; for a name the library searches its cache and its hub. Raises
+    ``JudgeNotConfiguredError`` when the library is missing, the model cannot be loaded, or is no classifier: the
+    library would initialise the missing part at random.
+    """
+
+    def __init__(self, model: str, *, name: str, device: str | None = None) -> None:
+        folder = Path(model).expanduser()
+        place, _, revision = (str(folder), "", "") if folder.is_dir() else model.partition("@")
+        library = optional("sentence_transformers", name, "nli", error=JudgeNotConfiguredError)
+        try:
+            self._model: Any = library.CrossEncoder(
+                place, device=device, revision=revision or None, local_files_only=folder.is_dir()
+            )
+        except Exception as error:
+            hint = "" if folder.is_dir() else " (nor is it a folder here)"
+            raise JudgeNotConfiguredError(f"{name} cannot be loaded{hint}: {type(error).__name__}: {error}") from error
+        kinds = self._model.config.architectures or []
+        if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
+            raise JudgeNotConfiguredError(f"{name} is no trained classifier, but {', '.join(kinds) or 'of no kind'}")
+        named, count = self._model.config.id2label, self._model.config.num_labels
+        self.labels = [named.get(index, f"LABEL_{index}") for index in range(count)]
+
+    def logits(self, pairs: Sequence[Pair]) -> Sequence[Sequence[float]]:
+        """Return the logits of each pair; raise ``JudgeError`` for a hypothesis that would be cut."""
+        # The longer text of a pair is cut: half a claim may be true.
+        room = (self._model.max_seq_length or 512) // 2
+        hypotheses = list({hypothesis for _, hypothesis in pairs})
+        longest = max(map(len, self._model.tokenizer(hypotheses, verbose=False)["input_ids"]))
+        if longest > room:
+            raise JudgeError(f"the model takes {2 * room} tokens, and a sentence has {longest} of them")
+        values = self._model.predict(list(pairs), activation_fn=lambda scores: scores, show_progress_bar=False)
+        rows: list[list[float]] = values.reshape(len(pairs), -1).tolist()
+        return rows
+
 
 class NliJudge(PromptedJudge):
     """Verifies claims by a cross-encoder for natural language inference: premise a passage, hypothesis the claim.
 
-    ``model`` is a folder with a model and its tokenizer, or a name for the transformers library, as
+    ``model`` is a folder with a model and its tokenizer, or a name for sentence-transformers, as
     ``NAME@REVISION`` to pin it. The claims of a text are its sentences, without those that refuse to answer;
-    their pronouns are not resolved. Premises of a claim are single sentences, the sentences closest to it, and
-    ``passages`` passages of as many consecutive sentences as the model takes; it is supported when the best of them
+    their pronouns are not resolved. Premises of a claim are the sentences closest to it, alone and joined, and
+    ``passages`` passages of eight consecutive sentences; it is supported when the best of them
     entails it with a probability of at least ``threshold``. Evidence is the smallest passage inside the best one that
     does. A context is contradicted when one of its passages contradicts a sentence of the response as clearly.
 
     ``labels`` names the classes of a model without names, in the order of its logits; ``device`` is that
-    of torch. A ``scorer`` replaces the transformers library: an object with ``labels`` (the names of the classes),
-    ``limit`` (tokens of a pair), ``lengths(texts)`` (tokens of each) and ``logits(pairs)`` (a row of numbers for each
-    premise and hypothesis), which one thread alone uses; ``model`` is then only the name in cache keys. The model runs
+    of torch. A ``scorer`` replaces the library: an object with ``labels`` (the names of the classes)
+    and ``logits(pairs)`` (a row of numbers for each premise and hypothesis), which one thread
+    at a time uses; ``model`` is then only the name in cache keys. The model runs
     locally: it costs nothing, and budgets do not limit it.
 
     The cache key contains the digest of the folder's files, or the name with its revision: with a name, answers are
@@ -104,15 +254,18 @@ class NliJudge(PromptedJudge):
             raise ValueError(f"threshold must be a probability over 0 and at most 1, not {threshold}")
         if passages < 1:
             raise ValueError(f"passages must be at least 1, not {passages}")
-        source = WeightSource(place=model, identity=model, is_folder=False) if scorer else find_source(model)
+        known = model if scorer else identity(model)
         self._given = None if labels is None else tuple(labels)
         parameters: dict[str, Any] = {"method": _METHOD, "threshold": threshold, "passages": passages}
         if self._given is not None:
             parameters["labels"] = self._given
-        super().__init__(name=f"nli:{source.identity}", model=source.identity, parameters=parameters)
+        super().__init__(name=f"nli:{known}", model=known, parameters=parameters)
         self._threshold = threshold
         self._passages = passages
-        self._batching = BatchingScorer(lambda: scorer or TransformerScorer(source, device=device))
+        self._place, self._device = model, device
+        self._scorer: EntailmentScorer | JudgeNotConfiguredError | None = scorer
+        self._alone = threading.Lock()
+        in_child(self, _alone=threading.Lock)
 
     async def ask(self, task: Task[A], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[A]:  # noqa: ARG002 - deterministic
         """Return the answer to a task; all votes are alike."""
@@ -131,107 +284,131 @@ class NliJudge(PromptedJudge):
 
     async def complete(self, request: Request) -> Reply:
         """Return the verdicts of the model; raise ``JudgeError`` if it fails."""
-        task: Any = request.asked
         with failures_of(self.name):
-            found = await (self._verified(task) if isinstance(task, VerifyClaims) else self._contradictions(task))
-        verdicts = [{"number": number, **verdict} for number, verdict in enumerate(found, start=1)]
-        return Reply(text=json.dumps({"verdicts": verdicts}, ensure_ascii=False))
+            verdicts = await asyncio.to_thread(self._verdicts, request.asked)
+        numbered = [{"number": number, **verdict} for number, verdict in enumerate(verdicts, start=1)]
+        return Reply(text=json.dumps({"verdicts": numbered}, ensure_ascii=False))
 
     async def aclose(self) -> None:
-        """Release the model and end its thread."""
-        self._batching.close()
+        """Release the model."""
+        self._scorer = None
 
-    async def _verified(self, task: VerifyClaims) -> list[dict[str, Any]]:
-        claims = [plain(claim) for claim in task.claims]
-        passages, labels = await self._prepared(claims, task.contexts)
-        asked = [(claim, passages.candidates(claim, most=self._passages)) for claim in claims]
-        found = await self._found(asked, passages, lambda logits: labels.read(logits)[0])
-        return [finding.verdict("entails it", ("supported", "unsupported")) for finding in found]
+    def _verdicts(self, task: Any) -> list[dict[str, Any]]:
+        premises = Premises(task.contexts)
+        if isinstance(task, VerifyClaims):
+            found = self._findings([*map(_plain, task.claims)], premises)
+            return [_verdict(finding, "entails it", ("supported", "unsupported")) for finding in found]
+        verdicts = []
+        claims = [*map(_plain, sentence_claims(task.response))]
+        for context in range(len(task.contexts)):
+            found = self._findings(claims, premises, context=context, contradiction=True)
+            clearest = max(found, key=lambda finding: finding.share, default=_Finding("", 0.0, (), 0))
+            relation = f'contradicts "{shortened(clearest.claim, _SHOWN)}"'
+            verdicts.append(_verdict(clearest, relation, ("contradicted", "compatible")))
+        return verdicts
 
-    async def _contradictions(self, task: FindContradictions) -> list[dict[str, Any]]:
-        claims = list(dict.fromkeys(plain(sentence) for sentence in statements(task.response)))
-        passages, labels = await self._prepared(claims, task.contexts)
-        if labels.contradiction is None:
-            msg = f"{self.name} knows no contradiction, only whether a text follows; Faithfulness needs no more"
-            raise JudgeError(msg)
-        contexts = range(len(task.contexts))
-        asked = [
-            (claim, passages.candidates(claim, most=self._passages, context=context))
-            for context in contexts
-            for claim in claims
-        ]
-        found = iter(await self._found(asked, passages, lambda logits: labels.read(logits)[1]))
-        clearest = [
-            max(islice(found, len(claims)), key=lambda finding: finding.share, default=_Finding()) for _ in contexts
-        ]
-        return [
-            each.verdict(f'contradicts "{shortened(each.claim, _SHOWN)}"', ("contradicted", "compatible"))
-            for each in clearest
-        ]
-
-    async def _prepared(self, claims: Sequence[str], contexts: tuple[str, ...]) -> tuple[EntailmentPassages, Labels]:
-        """Return the passages that fit beside the longest claim, and the meaning of the classes."""
-
-        def prepare(scorer: EntailmentScorer) -> tuple[EntailmentPassages, Labels]:
-            names = tuple(scorer.labels)
-            if self._given is not None and len(self._given) != len(names):
-                msg = f"{self.name} has {len(names)} classes ({', '.join(names)}), but labels= names {len(self._given)}"
-                raise JudgeNotConfiguredError(msg)
-            labels = read_labels(self._given or names, model=self.name)
-            room = scorer.limit - max(scorer.lengths(claims) if claims else (), default=0)
-            if room < _LEAST_ROOM:
-                msg = f"{self.name} takes {scorer.limit} tokens, and a sentence leaves {room} of them for its source"
-                raise JudgeError(msg)
-            return EntailmentPassages(contexts, lengths=scorer.lengths, room=room), labels
-
-        return await self._batching.run(prepare)
-
-    async def _found(
-        self,
-        asked: Sequence[tuple[str, Sequence[EntailmentPassage]]],
-        passages: EntailmentPassages,
-        read: Callable[[Sequence[float]], float],
+    def _findings(
+        self, claims: Sequence[str], premises: Premises, *, context: int | None = None, contradiction: bool = False
     ) -> list[_Finding]:
-        """Return the finding for each claim; all pairs are scored in one batch."""
-        pairs = [(passage.text, claim) for claim, candidates in asked for passage in candidates]
-        shares = map(read, await self._batching.score(pairs))
+        """Return what is found for each claim, in all contexts or in one."""
+        tried = [[*premises.of(claim, most=self._passages, context=context)] for claim in claims]
+        asked = [[(premises.text(rows), claim) for rows in each] for claim, each in zip(claims, tried, strict=True)]
+        pairs = list({pair: None for each in asked for pair in each})
+        with self._alone:
+            scorer = self._loaded()
+            labels = self._labels(tuple(scorer.labels))
+            if contradiction and labels.contradiction is None:
+                msg = f"{self.name} knows no contradiction, only whether a text follows; Faithfulness needs no more"
+                raise JudgeError(msg)
+            logits = dict(zip(pairs, scorer.logits(pairs) if pairs else (), strict=True))
+        shares = {pair: labels.read(values)[contradiction] for pair, values in logits.items()}
         return [
-            _find_best(claim, list(zip(candidates, shares, strict=False)), passages=passages, threshold=self._threshold)
-            for claim, candidates in asked
+            self._finding(claim, {rows: shares[pair] for rows, pair in zip(each, pairs, strict=True)}, premises)
+            for claim, each, pairs in zip(claims, tried, asked, strict=True)
         ]
 
+    def _finding(self, claim: str, shares: Mapping[tuple[int, ...], float], premises: Premises) -> _Finding:
+        """Return the best passage; its evidence is the smallest passage inside it that reaches the threshold too."""
+        best = max(shares, key=lambda rows: shares[rows], default=())
+        reaching = (rows for rows, share in shares.items() if share >= self._threshold)
+        smallest = min((rows for rows in reaching if set(best).issuperset(rows)), key=len, default=())
+        return _Finding(claim, shares.get(best, 0.0), premises.evidence(claim, smallest), len(shares))
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Finding:
-    """The highest probability of entailment or contradiction for a claim, out of ``tried`` passages.
+    def _loaded(self) -> EntailmentScorer:
+        if self._scorer is None:
+            try:
+                self._scorer = CrossEncoderScorer(self._place, name=self.name, device=self._device)
+            except JudgeNotConfiguredError as error:
+                # Kept: loading again would take as long and fail again.
+                self._scorer = error
+        if isinstance(self._scorer, JudgeNotConfiguredError):
+            raise self._scorer
+        return self._scorer
 
-    ``sentences`` are the evidence, 0-based; empty below the threshold.
-    """
-
-    claim: str = ""
-    share: float = 0.0
-    sentences: tuple[int, ...] = ()
-    tried: int = 0
-
-    def verdict(self, relation: str, verdicts: tuple[str, str]) -> dict[str, Any]:
-        """Return the finding in the form of the task's answers, with 1-based sentence numbers."""
-        reason = f"The best of {self.tried} passages {relation} with {self.share:.2f}."
-        if not self.tried:
-            reason = "There is no passage to hold it against."
-        elif not self.sentences:
-            reason = f"None of {self.tried} passages {relation}: at most {self.share:.2f}."
-        sentences = [index + 1 for index in self.sentences]
-        return {"reason": reason, "sentences": sentences, "verdict": verdicts[0 if sentences else 1]}
+    def _labels(self, names: tuple[str, ...]) -> Labels:
+        if self._given is not None and len(self._given) != len(names):
+            msg = f"{self.name} has {len(names)} classes ({', '.join(names)}), but labels= names {len(self._given)}"
+            raise JudgeNotConfiguredError(msg)
+        return read_labels(self._given or names, model=self.name)
 
 
-def _find_best(
-    claim: str, tried: Sequence[tuple[EntailmentPassage, float]], *, passages: EntailmentPassages, threshold: float
-) -> _Finding:
-    """Return the best passage; its evidence is the smallest passage inside it that reaches the threshold too."""
-    if not tried:
-        return _Finding(claim=claim)
-    best, share = max(tried, key=lambda each: each[1])
-    reaching = (each.sentences for each, reached in tried if reached >= threshold)
-    inside = (sentences for sentences in reaching if set(best.sentences).issuperset(sentences))
-    smallest = min(inside, key=len, default=())
-    return _Finding(claim=claim, share=share, sentences=passages.evidence(claim, smallest), tried=len(tried))
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+class Premises:
+    """The sentences of contexts, and the passages of them that a claim may follow from."""
+
+    def __init__(self, contexts: tuple[str, ...]) -> None:
+        self._index = sentences_of(contexts)
+        counts = Counter(sentence.context for sentence in sentence_table(contexts))
+        ends = list(accumulate((counts[number] for number in range(len(contexts))), initial=0))
+        #: The passages of consecutive sentences of each context.
+        self._runs = [
+            [tuple(range(at, min(at + _RUN, end))) for at in range(start, max(end - _STEP, min(start + 1, end)), _STEP)]
+            for start, end in pairwise(ends)
+        ]
+
+    def of(self, claim: str, *, most: int, context: int | None = None) -> Iterator[tuple[int, ...]]:
+        """Yield the passages for a claim, from all contexts or from one, as indexes of sentences; none twice.
+
+        They are the sentences that share most words with the claim, each alone and together, and at most ``most``
+        rows of consecutive ones, each of which begins in the middle of the one before.
+        """
+        shared = self._index.shared(keys(claim))
+        runs = [run for each in (self._runs if context is None else [self._runs[context]]) for run in each]
+        inside = {index for run in runs for index in run}
+        near = [index for index, _ in shared.most_common() if index in inside]
+        # Sorting is stable: without shared words the first passages are taken.
+        runs.sort(key=lambda run: -sum(shared[index] for index in run))
+        chosen = [*((index,) for index in near[:_ALONE]), tuple(sorted(near[:_JOINED])), *runs[:most]]
+        return filter(None, dict.fromkeys(chosen))
+
+    def text(self, rows: tuple[int, ...]) -> str:
+        """Return the premise of some sentences, on one line."""
+        return " ".join(_plain(self._index.texts[index]) for index in rows)
+
+    def evidence(self, claim: str, rows: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the sentences of a passage that support a claim: of a long one those that share words with it."""
+        shared = self._index.shared(keys(claim)) if len(rows) > _FEW else {}
+        return tuple(index for index in rows if index in shared) or rows
+
+
+class _Finding(NamedTuple):
+    """The highest probability for a claim, the evidence, none below the threshold, and how many passages are tried."""
+
+    claim: str
+    share: float
+    sentences: tuple[int, ...]
+    tried: int
+
+
+def _verdict(finding: _Finding, relation: str, verdicts: tuple[str, str]) -> dict[str, Any]:
+    """Return a finding in the form of the task's answers, with 1-based sentence numbers."""
+    reason = f"The best of {finding.tried} passages {relation} with {finding.share:.2f}."
+    if not finding.tried:
+        reason = "There is no passage to hold it against."
+    elif not finding.sentences:
+        reason = f"None of {finding.tried} passages {relation}: at most {finding.share:.2f}."
+    sentences = [index + 1 for index in finding.sentences]
+    return {"reason": reason, "sentences": sentences, "verdict": verdicts[0 if sentences else 1]}
