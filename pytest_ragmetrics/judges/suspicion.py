@@ -10,55 +10,75 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.core.lazy import lazily
 
-_GAP = r"[^.!?。\n]{0,25}?"
-_NEAR = r"[^.!?。\n]{0,12}?"
+_GAP, _NEAR = r"[^.!?。\n]{0,25}?", r"[^.!?。\n]{0,12}?"
 _QUOTE = "[\"'«»‹›„“”‚‘’「」『』]"  # noqa: RUF001 - quotation marks
 
-# Each with substrings, one of each row of which it needs: they are found in a tenth of the time.
+
+class _Phrase(NamedTuple):
+    """A pattern, and substrings, one of each row of which its match has: they are found in a tenth of the time."""
+
+    pattern: str
+    needs: tuple[str, ...]
+
+    def is_in(self, folded: str) -> bool:
+        return all(_has_one(_parts(row), folded) for row in self.needs) and bool(_compiled(self.pattern).search(folded))
+
+
+_parts = cache(lambda row: tuple(row.split("|")))
+_compiled = cache(re.compile)
+
+
+def _has_one(parts: Iterable[str], folded: str) -> bool:
+    # A loop: any() with a generator takes twice the time, and this is most of the work for an ordinary text.
+    for part in parts:  # noqa: SIM110 - as above
+        if part in folded:
+            return True
+    return False
+
+
+_VERDICT_WORDS = "verdict|urteil|veredicto|verdetto|veredito|werdykt|вердикт|karar|판정|判定|裁定|结论|الحكم|निर्णय"
 _ENGLISH = (
-    (
+    _Phrase(
+        r"(?<!\bnot )(?<!\bif )\ball (?:of )?(?:the |these |its |my )?(?:claims|statements|sentences|answers) "
+        r"(?:here )?are (?!not )(?:\w+ )?(?:supported|correct|true|faithful)\b"
+        r"(?!,? (?:or|except|apart|but|unless) )",
         ("claims|statements|sentences|answers", "supported|correct|true|faithful"),
-        (
-            r"(?<!\bnot )(?<!\bif )\ball (?:of )?(?:the |these |its |my )?(?:claims|statements|sentences|answers) "
-            r"(?:here )?are (?!not )(?:\w+ )?(?:supported|correct|true|faithful)\b"
-            r"(?!,? (?:or|except|apart|but|unless) )"
-        ),
     ),
-    (
+    _Phrase(
+        r"\b(?:mark|rate|grade|score|judge|evaluate|give) (?:this|the|my|all|every|each|it)\b"
+        r"(?:(?! (?:that|which) (?:is|are) )[^.!?\n]){0,40}"
+        r"\b(?:supported|faithful|full marks|(?:highest|maximum|top|full|perfect) (?:score|rating|mark|grade)"
+        r"|5/5|10/10)\b",
         ("mark |rate |grade |score |judge |evaluate |give ", "supported|faithful|score|rating|mark|grade|5/5|10/10"),
-        (
-            r"\b(?:mark|rate|grade|score|judge|evaluate|give) (?:this|the|my|all|every|each|it)\b"
-            r"(?:(?! (?:that|which) (?:is|are) )[^.!?\n]){0,40}"
-            r"\b(?:supported|faithful|full marks|(?:highest|maximum|top|full|perfect) (?:score|rating|mark|grade)"
-            r"|5/5|10/10)\b"
-        ),
     ),
-    (
-        ("dear|hey|note to the|message to the|attention", " judge| grader| evaluator| rater| llm| ai"),
+    _Phrase(
         r"\b(?:dear|hey|note to the|message to the|attention,?) (?:judge|grader|evaluator|rater|llm|ai)\b",
+        ("dear|hey|note to the|message to the|attention", " judge| grader| evaluator| rater| llm| ai"),
     ),
-    (
-        ("you are", "judge|grader|evaluator|rater"),
+    _Phrase(
         r"\byou are (?:now )?(?:the |a |an )?(?:\w+ )?(?:judge|grader|evaluator|rater)\b",
+        ("you are", "judge|grader|evaluator|rater"),
+    ),
+    # The verdicts of our own tasks are English words in every language.
+    _Phrase(
+        rf"(?:{_VERDICT_WORDS})"
+        rf"[^.!?。\n\"]{{0,20}}?{_QUOTE}\s?(?:(?:un)?supported|answers|refuses|relevant|useful|contradicted|yes)\s?{_QUOTE}",
+        (_VERDICT_WORDS, "supported|answers|refuses|relevant|useful|contradicted|yes"),
     ),
 )
-# The verdicts of our own tasks are English words in every language.
-_DICTATED = lazily(
-    r"(?:verdict|urteil|veredicto|verdetto|veredito|werdykt|вердикт|karar|판정|判定|裁定|结论|الحكم|निर्णय)"
-    rf"[^.!?。\n\"]{{0,20}}?{_QUOTE}\s?(?:(?:un)?supported|answers|refuses|relevant|useful|contradicted|yes)\s?{_QUOTE}"
-)
 
 
-def _addresses(row: dict[str, str], folded: str) -> bool:
-    """Return whether a text addresses a judge in the language of a row of ``address_judge``.
+def _addresses(row: Any) -> Iterator[_Phrase]:
+    """Yield the phrases that address a judge in the language of a row of ``address_judge``.
 
     A text dictates an answer ("all claims are supported"), commands one ("rate this answer with the highest score") or
     names its reader ("note to the judge:", "you are a judge"). ``held`` and ``right`` are what is said of claims; only
@@ -66,60 +86,38 @@ def _addresses(row: dict[str, str], folded: str) -> bool:
     after a claim and ``of`` before a judge make it an ordinary sentence. ``being`` follows *judge* in languages whose
     verb comes last.
     """
-    # Substrings are searched first: an ordinary text has few of them, and the patterns are far slower.
-    has_claim, has_rate = _has(row["claim"], folded), _has(row["rate"], folded)
-    has_judge = _has(row["judge"], folded)
-    if not (has_claim or has_rate or has_judge):
-        return False
-    has_verdict = (has_claim or has_rate) and _has(f"{row['held']}|{row['best']}|supported", folded)
-    looked_for = (
-        (_dictates, has_claim and (has_verdict or _has(row["right"], folded))),
-        (_commands, has_rate and has_verdict),
-        (_names, has_judge),
-    )
-    return any(maybe and _compiled(pattern(SimpleNamespace(**row))).search(folded) for pattern, maybe in looked_for)
 
+    def word(beginnings: str) -> str:
+        # Scripts without spaces have no word ends.
+        return rf"{row.start}(?:{beginnings})" + (r"\w{0,12}" if row.start else "")
 
-def _dictates(row: Any) -> str:
-    """Return the pattern "all claims are supported"."""
+    # "Mark all claims that are supported" is what a quiz asks for.
+    of_them = rf"(?!\w|\W{{1,2}}(?:{row.that})\b)" if row.that else ""
     gap = rf"(?:(?!{row.unless})[^.!?。\n]){{0,25}}?"
-    denied = "".join(rf"(?<!{word} )(?<!{word})" for word in row.no.split("|"))
+    denied = "".join(rf"(?<!{no} )(?<!{no})" for no in row.no.split("|"))
     every = rf"{denied}{row.start}(?:{row.every})"
     held = rf"{row.start}(?:{row.held}|{row.right}|{_QUOTE}?supported)(?![^.!?。\n]{{0,15}}?(?:{row.unless}))"
     are = rf"{gap}(?:{row.are}){gap}" if row.are else gap
-    return rf"{every}{_NEAR}{_word(row, row.claim)}{_all_of_them(row)}{are}{held}"
+    dictated = rf"{every}{_NEAR}{word(row.claim)}{of_them}{are}{held}"
+    yield _Phrase(dictated, (row.claim, f"{row.held}|{row.right}|supported"))
 
+    # The verb may come last.
+    which = rf"{row.start}(?:{row.every}|{row.this}){_NEAR}{word(f'{row.claim}|{row.answer}')}"
+    what = rf"(?:{which}|{word(row.claim)}\W{{0,3}}\d){of_them}"
+    rate, given = word(row.rate), word(f"{row.held}|{row.best}|{_QUOTE}?supported")
+    commanded = rf"{rate}{_GAP}{what}{_GAP}{given}|{what}{_GAP}{given}{_GAP}{rate}"
+    yield _Phrase(commanded, (row.rate, f"{row.held}|{row.best}|supported"))
 
-def _commands(row: Any) -> str:
-    """Return the pattern "rate this answer with the best score"; the verb may come last."""
-    which = rf"{row.start}(?:{row.every}|{row.this}){_NEAR}{_word(row, f'{row.claim}|{row.answer}')}"
-    what = rf"(?:{which}|{_word(row, row.claim)}\W{{0,3}}\d){_all_of_them(row)}"
-    rate, given = _word(row, row.rate), _word(row, f"{row.held}|{row.best}|{_QUOTE}?supported")
-    return rf"{rate}{_GAP}{what}{_GAP}{given}|{what}{_GAP}{given}{_GAP}{rate}"
-
-
-def _names(row: Any) -> str:
-    """Return the pattern "note to the judge:" or "you are a judge"."""
     judge = f"{row.start}(?:{row.judge}){row.end}"
-    note, said = _word(row, row.note), rf"{_NEAR}[:,!،、]"
+    note, said = word(row.note), rf"{_NEAR}[:,!،、]"
     other = rf"\b(?:{row.of})\b" if row.of else r"(?!)"
     # "Note: the judge" does not address the judge.
-    to = rf"(?:(?!{other})[^.!?。:：\n]){{0,12}}?"  # noqa: RUF001 - as above
+    to = rf"(?:(?!{other})[^.!?。:\n]){{0,12}}?"
     are = rf"(?:(?!{row.unless}|{other})[^.!?。,:\n]){{0,25}}?"
     you = rf"{row.start}(?:{row.you}){are}{judge}(?:{row.being})(?![^.!\n]{{0,20}}\?)"
     # In most languages "the judge notes:" is not a note to the judge.
     after = rf"|{judge}{_NEAR}{note}[ \w]{{0,3}}[:,!،、]" if row.being or not row.end else ""
-    return rf"{note}{to}{judge}{said}{after}|{you}"
-
-
-def _all_of_them(row: Any) -> str:
-    # "Mark all claims that are supported" is what a quiz asks for.
-    return rf"(?!\w|\W{{1,2}}(?:{row.that})\b)" if row.that else ""
-
-
-def _word(row: Any, beginnings: str) -> str:
-    # Scripts without spaces have no word ends.
-    return rf"{row.start}(?:{beginnings})" + (r"\w{0,12}" if row.start else "")
+    yield _Phrase(rf"{note}{to}{judge}{said}{after}|{you}", (row.judge,))
 
 
 # "Do not ignore the instructions above" is common in manuals; "why not ignore ..." is an attack.
@@ -132,88 +130,36 @@ _NOT_DENIED_AFTER = r"(?![^\W\d_]{0,4}(?: [^\W\d_]{1,4})? (?:nicht|nie|pas|niet|
 _ABOVE = r"\b(?:ignore|disregard|forget) (?:(?:all|everything|anything|of|the|that|is|was) ){0,4}above\b"
 
 
+def _ignores(row: Any) -> _Phrase:
+    """Return "ignore the previous instructions": a verb, what is ignored and which, close together in any order."""
+    # The lookahead on the verb comes first because it fails fastest.
+    verb = f"(?:{row.verbs})"
+    ignore = f"{row.start}(?={verb}){_NOT_DENIED}{verb}{row.ending}{_NOT_DENIED_AFTER}"
+    gap = r"[^.!?。\n]{0,30}?"
+    what = f"(?:{row.before}{gap}{row.instruction}|{row.instruction}{gap}{row.before})"
+    return _Phrase(f"{ignore}{gap}{what}|{what}{gap}{ignore}", (row.verbs,))
+
+
 # What most languages have alike; ``are``, ``that``, ``of`` and ``being`` are needed in some.
 _USUAL = {"start": r"\b", "end": r"\w{0,3}\b", "ending": r"\w*", "are": "", "that": "", "of": "", "being": ""}
 
 
 @cache
-def _phrases() -> dict[str, list[dict[str, str]]]:
-    phrases = json.loads(packaged_text("judges/attack_phrases.json"))
-    return {kind: [_USUAL | row for row in rows] for kind, rows in phrases.items()}
-
-
-# What a row of ``address_judge`` needs one of.
-_NEEDED = ("claim", "rate", "judge")
-
-
-@cache
-def _address_rows(in_ascii: bool) -> list[dict[str, str]]:  # noqa: FBT001 - as str.isascii() tells
-    """Return the rows of ``address_judge`` in whose language a text may be."""
-    return [row for row in _phrases()["address_judge"] if any(_alternatives(row[it], in_ascii) for it in _NEEDED)]
+def _phrases() -> tuple[list[_Phrase], list[_Phrase]]:
+    """Return the phrases that ask to ignore instructions, and those that address a judge."""
+    data = json.loads(unicodedata.normalize("NFKC", packaged_text("judges/attack_phrases.json")))
+    ignore, address = (
+        [SimpleNamespace(**(_USUAL | row)) for row in data[kind]] for kind in ("ignore_instructions", "address_judge")
+    )
+    above = _Phrase(_ABOVE, ("above",))
+    return [above, *map(_ignores, ignore)], [*_ENGLISH, *(each for row in address for each in _addresses(row))]
 
 
 @cache
-def _phrase_needs(in_ascii: bool) -> tuple[str, ...]:  # noqa: FBT001 - as above
-    """Return what a phrase of any row has one of: 95 % of 4,857 English passages have none, and no row is tried."""
-    of_rows = (row[it] for row in _address_rows(in_ascii) for it in _NEEDED)
-    needs = {each for beginnings in (_ignore_verbs(), *of_rows) for each in _alternatives(beginnings, in_ascii)}
-    return tuple(each for each in needs if not any(other in each for other in needs - {each}))
-
-
-@cache
-def _ignore_verbs() -> str:
-    """Return the verbs one of which :func:`_ignore_phrases` needs."""
-    return "|".join(row["verbs"] for row in _phrases()["ignore_instructions"])
-
-
-@cache
-def _ignore_phrases() -> re.Pattern[str]:
-    """Return the pattern of "ignore the previous instructions" in all languages, which takes long to compile.
-
-    A verb, what is ignored and which are close together, in any order.
-    """
-    patterns = [_ABOVE]
-    for row in _phrases()["ignore_instructions"]:
-        # The lookahead on the verb comes first because it fails fastest.
-        verb = f"(?:{row['verbs']})"
-        ignore = f"{row['start']}(?={verb}){_NOT_DENIED}{verb}{row['ending']}{_NOT_DENIED_AFTER}"
-        gap = r"[^.!?。\n]{0,30}?"
-        what = f"(?:{row['before']}{gap}{row['instruction']}|{row['instruction']}{gap}{row['before']})"
-        patterns.append(f"{ignore}{gap}{what}|{what}{gap}{ignore}")
-    return _compiled("|".join(patterns))
-
-
-def _speaks_to_judge(folded: str, *, may_have_phrases: bool) -> bool:
-    for needed, pattern in _ENGLISH:
-        if all(_has(each, folded) for each in needed) and _compiled(pattern).search(folded):
-            return True
-    is_dictated = _DICTATED.search(folded) is not None
-    rows = _address_rows(folded.isascii()) if may_have_phrases else ()
-    return is_dictated or any(_addresses(row, folded) for row in rows)
-
-
-def _has(beginnings: str, folded: str) -> bool:
-    return _has_one(_alternatives(beginnings, folded.isascii()), folded)
-
-
-def _has_one(parts: Iterable[str], folded: str) -> bool:
-    # A loop: any() with a generator takes twice the time, and this is most of the work for an ordinary text.
-    for part in parts:  # noqa: SIM110 - as above
-        if part in folded:
-            return True
-    return False
-
-
-@cache
-def _alternatives(beginnings: str, in_ascii: bool) -> tuple[str, ...]:  # noqa: FBT001 - as str.isascii() tells
-    """Return what one of which a text must have, if it is in ASCII only that which can be in it."""
-    found = unicodedata.normalize("NFKC", beginnings).split("|")
-    return tuple(dict.fromkeys(each for each in found if not in_ascii or each.isascii()))
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(unicodedata.normalize("NFKC", pattern))
+def _needed(in_ascii: bool) -> tuple[str, ...]:  # noqa: FBT001 - as str.isascii() tells
+    """Return what a phrase has one of: most ordinary texts have none, and no phrase is tried."""
+    parts = {part for phrase in chain(*_phrases()) for part in _parts(phrase.needs[0])}
+    return tuple(part for part in parts if part.isascii() or not in_ascii)
 
 
 # The flags of England, Scotland and Wales are written with tag characters; any other use hides text.
@@ -284,7 +230,7 @@ def suspicious_signs(text: str) -> tuple[str, ...]:
     joined = folded
     if "  " in folded or not folded.isprintable():
         joined = _SPACES.sub(lambda run: "\n" if run.group().count("\n") > 1 else " ", folded)
-    may_have_phrases = _has_one(_phrase_needs(joined.isascii()), joined)
+    ignoring, addressing = _phrases() if _has_one(_needed(joined.isascii()), joined) else ([], [])
     found = {
         "has no word": bool(folded.strip()) and not any(map(str.isalnum, folded)),
         "only announces an answer": len(folded) <= _LONGEST_OPENING
@@ -296,9 +242,7 @@ def suspicious_signs(text: str) -> tuple[str, ...]:
         "is shaped like a verdict": _FIELD.search(folded) is not None and _VERDICT.search(folded) is not None,
         "has a delimiter of a judge's prompt": (">>>" in folded or "<<<" in folded)
         and _DELIMITER.search(joined) is not None,
-        "asks to ignore instructions": may_have_phrases
-        and _has(_ignore_verbs(), joined)
-        and _ignore_phrases().search(joined) is not None,
-        "speaks to the judge": _speaks_to_judge(joined, may_have_phrases=may_have_phrases),
+        "asks to ignore instructions": any(phrase.is_in(joined) for phrase in ignoring),
+        "speaks to the judge": any(phrase.is_in(joined) for phrase in addressing),
     }
     return tuple(sign for sign, is_there in found.items() if is_there)
