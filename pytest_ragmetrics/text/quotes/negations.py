@@ -11,17 +11,17 @@ mean something else in another language have their own line, with a pattern betw
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
+from itertools import takewhile
 from unicodedata import normalize
 
-from pytest_ragmetrics.text.unicode import DENIALS, INVISIBLE, UNSPACED, UNSPACED_CHARACTER, VOWEL_SIGNS
+from pytest_ragmetrics.text import unicode
+from pytest_ragmetrics.text.unicode import UNSPACED_CHARACTER
 from pytest_ragmetrics.text.words import MARKS, count_words, fold_word, read_word_lists, word_list
 
 # How far around a gap words are looked at that it cuts in two, how far the clause goes on, and how far the signs of a
 # language are looked for.
-_AROUND = 40
-_GLANCE = 400
+_AROUND, _GLANCE = 40, 400
 # A longer sentence tells something of its own.
 _SHORT = 9
 # What counts beside what is kept may be so many characters off: "may one day".
@@ -30,89 +30,67 @@ _BESIDE = 12
 _LONG = 20_000
 # A letter of a folded word. The exact class of marks takes ten times as long to compile with each pattern.
 _LETTER = r"[\w\u0300-\u036f\u0900-\u0963\u0966-\u0dff]"
-_TOKEN = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}]){_LETTER})+")
-_LOOKBEHIND = re.compile(r"(?:\(\?<[=!][^)]*\))*")
-_FIRST_LETTERS = re.compile(r"[^\W\d_]{1,2}")
-_ONE_CHARACTER = re.compile(rf".[{VOWEL_SIGNS}{INVISIBLE}{MARKS}\u1160-\u11ff\u3099\u309a]*", re.DOTALL)
-_DROPPED = re.compile(f"[{VOWEL_SIGNS}{INVISIBLE}]")
-_DENIAL = re.compile(f"[{DENIALS}]")
+_START = re.compile(rf"[{unicode.UNSPACED}]|(?<!{_LETTER}){_LETTER}")
+_LOOKBEHIND = re.compile(r"^(?:\(\?<[=!][^)]*\))*")
+_APOSTROPHES = f"'`{unicode.APOSTROPHES}{unicode.PRIMES}"
+# What is inside a word that is broken at the end of a line, emphasised in part, or spaced out.
+_BROKEN = re.compile(rf"[-{unicode.HYPHENS}{unicode.SOFT_HYPHEN}][ \t]*\r?\n[ \t>]*|[*_]+| ")
+_PART = rf"(?:(?![{unicode.UNSPACED}])[^\W_]|[{MARKS}{unicode.INVISIBLE}])"
+# A character of a script without spaces, or a word with the hyphens and apostrophes in it.
+_TOKEN = re.compile(
+    rf"[{unicode.UNSPACED}]|(?<!{_PART}){_PART}(?: {_PART}(?!{_PART})){{2,}}"
+    rf"|{_PART}+(?:(?:[{_APOSTROPHES}-]|{_BROKEN.pattern[:-2]})(?={_PART}){_PART}+)*[{_APOSTROPHES}]?"
+)
+_DROPPED, _DENIAL = re.compile(f"[{unicode.VOWEL_SIGNS}{unicode.INVISIBLE}]"), re.compile(f"[{unicode.DENIALS}]")
+# Greek letters and those of Alef without their marks, Yeh and Kaf as Persian writes them.
 _SAME = {
-    **{
-        code: normalize("NFD", chr(code))[0]
-        for code in (*range(0x370, 0x400), *range(0x622, 0x627), *range(0x1F00, 0x2000))
-        if normalize("NFD", chr(code))
-    },
-    **dict.fromkeys(map(ord, "\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u0060\u00b4\u055a\ua78c"), "'"),
-    **dict.fromkeys(map(ord, "\u064a\u0649"), "\u06cc"),
-    ord("\u0643"): "\u06a9",
-    ord("_"): " ",
+    code: normalize("NFD", chr(code))[0]
+    for code in (*range(0x370, 0x400), *range(0x622, 0x627), *range(0x1F00, 0x2000))
 }
-_CLOSING = "\"'\u00bb\u00ab\u2018-\u201f\u2039\u203a\u300d\u300f)\\]*_"
+_SAME |= dict.fromkeys(map(ord, _APOSTROPHES), "'") | {0x649: "\u06cc", 0x64A: "\u06cc", 0x643: "\u06a9", ord("_"): " "}
+_CLOSING = f"\"'{unicode.QUOTES})\\]*_"
 # The end of a sentence, and what is in front of the next: never a small letter, which may follow an abbreviation.
 _SENTENCE_END = re.compile(
-    rf"[\u3002\uff01\uff1f\u0964\u0965\u06d4\u061f\u1362\u17d4][{_CLOSING}]*\s*"
-    rf"|(?:(?<![^\W\d_])(?P<word>[^\W\d_]{{2,}}|\d{{3,}}|%)[{_CLOSING}]*\.(?!\.)|[!?\u2026]+)[{_CLOSING}]*"
-    rf"(?:\s+[{_CLOSING}\u2013\u2014\u00a1\u00bf-]*)+(?=[^\W_a-z\u00df-\u00f6\u00f8-\u00ff\u0430-\u045f\u03ac-\u03ce]|$)"
+    rf"[{unicode.STOPS}][{_CLOSING}]*\s*"
+    rf"|(?:(?<![^\W\d_])(?P<word>[^\W\d_]{{2,}}|\d{{3,}}|%)[{_CLOSING}]*\.(?!\.)|[!?{unicode.ELLIPSIS}]+)[{_CLOSING}]*"
+    rf"(?:\s+[{_CLOSING}{unicode.PAUSES}{unicode.OPENING_STOPS}-]*)+"
+    r"(?=[^\W_a-z\u00df-\u00f6\u00f8-\u00ff\u0430-\u045f\u03ac-\u03ce]|$)"
 )
-_CLAUSE_CUT = re.compile(r"[,;:()\u2013\u2014\u060c\u061b\u3001\uff08-\uff0c\uff1a\uff1b]+(?=\D|$)|\n\s*\n")
-# Words broken at the end of a line, emphasised inside, or spaced out: their letters are put together.
-_BROKEN = re.compile(
-    r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t>]*(?=[^\W\d_])|(?<=\w)[*_]+(?=\w)|(?<=(?<!\w)\w) (?=\w(?!\w))"
+_CLAUSE_CUT = re.compile(
+    rf"[,;:(){unicode.PAUSES}{unicode.COMMAS}{unicode.SEMICOLONS}{unicode.COLONS}{unicode.LEFT_ROUND}{unicode.RIGHT_ROUND}]+(?=\D|$)"
+    r"|\n\s*\n"
 )
 
 
-class _Expressions:
-    """A section of ``negations.txt``, its expressions by their first letters, as each is looked for at such words."""
+@cache
+def _expressions(section: str) -> dict[str, dict[str, list[str]]]:
+    """Return the expressions of a section by their first letters, and by the sign of their language."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in read_word_lists("negations.txt")[section].strip().split("\n"):
+        heading, _, body = line.partition(": ")
+        for expression in map(fold, body.split()):
+            letters = _LOOKBEHIND.sub("", expression)
+            key = letters[:1] if UNSPACED_CHARACTER.match(letters) else "".join(takewhile(str.isalpha, letters[:2]))
+            found.setdefault(key, {}).setdefault(heading.partition("/")[2].rstrip("/"), []).append(expression)
+    return found
 
-    def __init__(self, section: str) -> None:
-        self._by_letters: dict[str, dict[str, list[str]]] = {}
-        self._patterns: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-        for line in read_word_lists("negations.txt")[section].strip().split("\n"):
-            heading, _, body = line.partition(": ")
-            sign = heading.partition("/")[2].rstrip("/")
-            for expression in map(fold, body.split()):
-                bare = _LOOKBEHIND.sub("", expression)
-                letters = _FIRST_LETTERS.match(bare)
-                key = bare[:1] if UNSPACED_CHARACTER.match(bare) else letters[0] if letters else ""
-                self._by_letters.setdefault(key, {}).setdefault(sign, []).append(expression)
 
-    def find(self, folded: str, near: str) -> Iterator[re.Match[str]]:
-        """Yield what of a folded text is one of the expressions, in a language that the text near it may be in."""
-        for token in _TOKEN.finditer(folded):
-            word = token[0]
-            for key in dict.fromkeys((word[:2], word[:1], "" if len(word) > 1 else word)):
-                for sign, pattern in self._patterns_of(key):
-                    found = pattern.match(folded, token.start())
-                    if found and (not sign or _is_near(sign, near)):
-                        yield found
-
-    def _patterns_of(self, key: str) -> list[tuple[str, re.Pattern[str]]]:
-        if key not in self._patterns:
-            by_sign = self._by_letters.get(key, {}).items()
-            self._patterns[key] = [(sign, re.compile("|".join(map(_pattern, each)))) for sign, each in by_sign]
-        return self._patterns[key]
+@cache
+def _patterns(section: str, letters: str) -> list[tuple[str, re.Pattern[str]]]:
+    by_sign = _expressions(section).get(letters, {}).items()
+    return [(sign, re.compile("|".join(map(_pattern, expressions)))) for sign, expressions in by_sign]
 
 
 def _pattern(expression: str) -> str:
     if UNSPACED_CHARACTER.search(expression):
         return expression
     # A run of letters may be as long as a text.
-    whole = re.sub(r"@?(?<![\])}])\*", "@{0,40}", expression).replace(" ", r"[\W_]{1,9}").replace("@", _LETTER)
+    whole = re.sub(r"@?(?<![\])}])\*", "@{0,40}", expression).replace(" ", "[ -]").replace("@", _LETTER)
     return whole if expression.endswith("'") else rf"(?:{whole})(?!-?{_LETTER})"
-
-
-_expressions = lru_cache(maxsize=None)(_Expressions)
-
-
-@lru_cache(maxsize=256)
-def _is_near(sign: str, text: str) -> bool:
-    return re.search(sign, text) is not None
 
 
 def fold(text: str) -> str:
     """Return a text in which words are written in one way: without case, vowel signs, and accents where they vary."""
-    if text.isascii():
-        return text.lower().replace("`", "'").replace("_", " ")
     plain = _DROPPED.sub("", text.replace("\u00b4", "'"))
     return normalize("NFKC", normalize("NFKC", plain).casefold().replace("i\u0307", "i")).translate(_SAME)
 
@@ -124,10 +102,9 @@ def turns_round(words: str) -> bool:
     (True, True, False, True)
     """
     # A word alone is taken to be English, Spanish, French, Portuguese or Romanian where it may be.
-    text = f"{words} \u2026 the los les n\u00e3o \u00een"
-    return any(_first(section, text, 0, len(words)) for section in ("anywhere", "beside")) or bool(
-        _DENIAL.search(words)
-    )
+    text = f"{words} : the los les n\u00e3o \u00een"
+    found = any(_first(section, text, 0, len(words)) for section in ("anywhere", "beside"))
+    return found or bool(_DENIAL.search(words))
 
 
 def lost_negation(text: str, start: int, end: int) -> str | None:
@@ -158,18 +135,28 @@ def lost_at_edge(text: str, at: int, *, before: bool) -> str | None:
     >>> lost_at_edge("Nobody slept, and all left the inn.", 18, before=True)
     """
     if before:
-        start = max(at - _GLANCE, 0)
-        start = max((high for _, high in _sentence_ends(text, start, at)), default=start)
-        cuts = [found.end() for found in _CLAUSE_CUT.finditer(text, start, at) if _has_word(text, found.end(), at)]
+        start = max((high for _, high in _sentence_ends(text, at - _GLANCE, at)), default=max(at - _GLANCE, 0))
+        cuts = (found.end() for found in _CLAUSE_CUT.finditer(text, start, at) if _has_word(text, found.end(), at))
         return _turning(text, max(cuts, default=start), at, after=True)
     end = min((low for low, _ in _sentence_ends(text, at, at + _GLANCE)), default=at + _GLANCE)
-    cuts = [found.start() for found in _CLAUSE_CUT.finditer(text, at, end) if _has_word(text, at, found.start())]
+    cuts = (found.start() for found in _CLAUSE_CUT.finditer(text, at, end) if _has_word(text, at, found.start()))
     return _turning(text, at, min(cuts, default=end), before=True)
 
 
 def _has_word(text: str, start: int, end: int) -> bool:
     """Tell whether there is more than punctuation and marks of emphasis."""
     return any(map(str.isalnum, text[start:end]))
+
+
+def _sentence_ends(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return where sentences end and the next ones begin; only the ends of a long text are looked through."""
+    middle = [(start, end)] if end - start <= _LONG else [(start, start + _LONG // 2), (end - _LONG // 2, end)]
+    return [
+        (max(found.end("word"), found.start(), start), found.end())
+        for low, high in middle
+        for found in _SENTENCE_END.finditer(text, max(low - _AROUND, 0), high)
+        if found.end() > low and fold_word(found["word"] or "") not in word_list("negations.txt", "abbreviations")
+    ]
 
 
 def _denying(text: str, start: int, end: int) -> str | None:
@@ -184,12 +171,10 @@ def _turning(text: str, start: int, end: int, *, before: bool = False, after: bo
     """Return what of ``text[start:end]`` turns round what is kept, which is before or after it, or on both sides."""
     if denial := _DENIAL.search(text, start, end):
         return denial[0]
-    joined = _BROKEN.sub("", text[start:end])
     return (
         _first("anywhere", text, start, end)
         or (_first("beside", text, max(start, end - _BESIDE), end) if after else None)
         or (_first("beside", text, start, min(end, start + _BESIDE)) if before else None)
-        or (_first("anywhere", joined, 0, len(joined)) if len(joined) < end - start else None)
     )
 
 
@@ -197,35 +182,33 @@ def _first(section: str, text: str, start: int, end: int) -> str | None:
     """Return the first expression of a section that is at least in part in ``text[start:end]``."""
     if not _has_word(text, start, end):
         return None
-    window = text[(begin := max(start - _AROUND, 0)) : end + _AROUND]
-    near = fold("".join(text[max(at - _GLANCE, 0) : at + _GLANCE] for at in (start, end)))
-    offsets: list[int] = []
-    for found in _expressions(section).find(fold(window), near):
-        offsets = offsets or _offsets(window, begin)
-        first, last = offsets[found.start()], offsets[found.end()]
-        low, high = max(first, start), min(last, end)
-        # A word of a script without spaces of which a part is left is torn, and not left out.
-        if _has_word(text, low, high) and (2 * (high - low) > last - first or not UNSPACED_CHARACTER.match(text, low)):
-            return text[first:last].strip()
+    folded, places = _folded(text, max(start - _AROUND, 0), end + _AROUND)
+    near = ""
+    for begin in (token.start() for token in _START.finditer(folded)):
+        for key in dict.fromkeys((folded[begin : begin + 2], folded[begin], "")):
+            for sign, pattern in _patterns(section, key):
+                if not (found := pattern.match(folded, begin)):
+                    continue
+                near = near or fold("".join(text[max(at - _GLANCE, 0) : at + _GLANCE] for at in (start, end)))
+                first, last = places[begin][0], places[found.end() - 1][1]
+                low, high = max(first, start), min(last, end)
+                # A word of a script without spaces of which a part is left is torn, and not left out.
+                is_torn = 2 * (high - low) <= last - first and UNSPACED_CHARACTER.match(text, low)
+                if low < high and not is_torn and (not sign or re.search(sign, near)):
+                    return text[first:last]
     return None
 
 
-def _offsets(window: str, start: int) -> list[int]:
-    """Return for each offset of the folded form of a text where it is in the text, and the end."""
-    if window.isascii():
-        return list(range(start, start + len(window) + 1))
-    offsets: list[int] = []
-    for found in _ONE_CHARACTER.finditer(window):
-        offsets += [start + found.start()] * len(fold(found[0]))
-    return [*offsets, start + len(window)]
-
-
-def _sentence_ends(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return where sentences end and the next ones begin; only the ends of a long text are looked through."""
-    middle = [(start, end)] if end - start <= _LONG else [(start, start + _LONG // 2), (end - _LONG // 2, end)]
-    return [
-        (max(found.end("word"), found.start(), start), found.end())
-        for low, high in middle
-        for found in _SENTENCE_END.finditer(text, max(low - _AROUND, 0), high)
-        if found.end() > low and fold_word(found["word"] or "") not in word_list("negations.txt", "abbreviations")
-    ]
+def _folded(text: str, start: int, end: int) -> tuple[str, list[tuple[int, int]]]:
+    """Return the words of a text folded, with one space between those that are apart, and the place of each letter."""
+    letters: list[str] = []
+    places: list[tuple[int, int]] = []
+    done = start
+    for token in _TOKEN.finditer(text, start, end):
+        if word := fold(_BROKEN.sub("", token[0])):
+            gap = _DROPPED.sub("", text[done : token.start()]) if places else ""
+            gap = gap and (gap if UNSPACED_CHARACTER.match(letters[-1][-1]) else " ")
+            letters.append(gap + word)
+            places += [token.span()] * len(gap + word)
+            done = token.end()
+    return "".join(letters), places
