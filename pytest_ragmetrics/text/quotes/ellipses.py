@@ -10,109 +10,89 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.quotes.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, find_join, is_seen
 from pytest_ragmetrics.text.quotes.negations import lost_at_edge, lost_negation, turns_round
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex, key_length
 from pytest_ragmetrics.text.sentences import guess_language
-from pytest_ragmetrics.text.unicode import is_unspaced, printable
-from pytest_ragmetrics.text.words import WordsIn, content_words, count_words, read_word_lists, stands_alone
+from pytest_ragmetrics.text.unicode import LEFT_SQUARE, RIGHT_SQUARE
+from pytest_ragmetrics.text.words import MARKS, WordsIn, content_words, count_words, read_word_lists, stands_alone
 
-# A part of a quotation with this many words is found by itself; one with fewer must be near the others.
-_TELLING_WORDS = 3
-# With brackets alone all of it is in one place, so less is enough.
-_TELLING_WORDS_TOGETHER = 2
+# A part of a quotation with this many words is found by itself; one with fewer must be near the others. With brackets
+# alone all of it is in one place, so less is enough.
+_TELLING_WORDS, _TELLING_WORDS_TOGETHER = 3, 2
 _MOST_WORDS_IN_BRACKET = 5
 # Places tried for one quotation; only texts made for it have more.
-_STEPS, _STEPS_A_PIECE = 1000, 4
-_GAP_A_STEP = 10_000
+_STEPS, _STEPS_A_PIECE, _GAP_A_STEP, _MOST_LOOKED_UP = 1000, 4, 10_000, 32
 #: Characters that two chunks must share for one to continue the other.
 OVERLAP = 20
-_MOST_LOOKED_UP = 32
-
-_BETWEEN_WORDS = re.compile(
-    r"[\s!-&(-/:-@\[-`{-~\u00a1-\u00bf\u060c\u061b\u061f\u0964\u0965\u2010-\u2018\u201a-\u205e\u3001-\u301f]+"
-)
-_HAN_NUMBER = re.compile(r"[〇零一二三四五六七八九十百千万萬億亿兆两兩半数數几幾]{1,8}[^\W\d_]{0,2}")
-
-_ELLIPSIS = r"\.(?:[ \u00a0]?\.){2,}|[\u2026\u22ef]+"
-_SIGNS = re.compile(
-    rf"(?P<gap>[\[(\uff3b\uff08\u3014]\s*(?:{_ELLIPSIS})\s*[\])\uff3d\uff09\u3015]|{_ELLIPSIS})"
-    r"|[\[\uff3b\u3014](?P<words>[^\[\]\uff3b\uff3d\u3014\u3015]{0,200})[\]\uff3d\u3015]"
-    # Marks of a source that models write, and a number in parentheses at the end of a sentence or a clause.
-    r"|\u3010(?P<mark>[^\u3010\u3011]{0,80}\u2020[^\u3010\u3011]{0,200}|\d{1,3})\u3011"
-    r"|(?<=[^\W\d_]|[)\"'\u2019\u201d ])\((?P<number>\d{1,2})\)(?=[\s.,;:!?)\"'\u2019\u201d]*(?:\(\d|[.,;:!?]|$))"
-)
-_FOREIGN_SIGNS = frozenset("\u2026\u22ef\uff3b\u3010\u3014\u00a0")
-# Remarks on the text, and marks of notes: they add nothing to it.
-_REMARK = re.compile(
-    r"\s*(?:sic!?|recte|[!?]|emphasis (?:added|mine|in (?:the )?original)|[*\u2020\u2021]"
-    r"|\^?\d{1,2}(?:\s*[,;\u2013-]\s*\d{1,2})*)?\s*",
-    re.IGNORECASE,
-)
-_SENTENCE_END = re.compile(
-    r"[.!?\u2026\u3002\uff01\uff1f\uff0e\u061f\u06d4\u0964\u0965\u0589\u1362\u17d4][\s\"'\u00bb\u00ab\u2018-\u201f\u2039\u203a\u300d\u300f)\]*_]*$"
-)
-_NEW_BLOCK = re.compile(r"\s*(?:#{1,6}\s|[-*+\u2022\u2013\u2014]\s|\d{1,3}[.)]\s|>)")
-_PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n\s*$")
 # How much of a chunk is read where a quotation begins in the next one or ends in the one before.
 _GLANCE = 400
-_AT_WORD = re.compile(r"\w[\[\uff3b\u3014]|[\]\uff3d\u3015]\w")
-_LAST_LETTERS, _FIRST_LETTERS = re.compile(r"[^\W\d_]*$"), re.compile(r"^[^\W\d_]*")
-# Where a source breaks off, nothing is replaced by a bracket.
-_BREAKS_OFF = re.compile(r"[^\S\n]*[.!?;:\n|)\]\"\u00bb\u201d\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964]")
-_WITHOUT = re.compile("(?:less|los(?:e[nmrs]?)?|frei(?:e[nmrs]?)?|free|lös[at]?|løse?|loos)(?:ly|ness)?$")
-_LARGE_NOTE = re.compile(r"\s*\^?\d{3}\s*")
-
-
+_WIDEST_GAP = 160
 #: How letters in brackets at a word are read: as part of it, so in the other case, or as another form of a word.
 Letters = Literal["kept", "swapped", "changed"]
-#: What is between two pieces of a quotation: "" for nothing but punctuation, the words of a bracket, or ``_NEAR`` for
-#: what an ellipsis left out beside a piece of only one or two words.
-_NEAR = "\u2026"
-_WIDEST_GAP = 160
+# What is between two pieces of a quotation: "" for nothing but punctuation, the words of a bracket, or this for what an
+# ellipsis left out beside a piece of only one or two words.
+_NEAR = unicode.ELLIPSIS
+
+_BETWEEN_WORDS = re.compile(rf"(?:[^\w{MARKS}'{unicode.RIGHT_SINGLE}]|_)+")
+_HAN_NUMBER = re.compile(r"[〇零一二三四五六七八九十百千万萬億亿兆两兩半数數几幾]{1,8}[^\W\d_]{0,2}")
+_ELLIPSIS = rf"\.(?:[ {unicode.NO_BREAK_SPACE}]?\.){{2,}}|[{unicode.ELLIPSES}]+"
+_CLOSING = f"\"'{unicode.QUOTES}"
+_SIGNS = re.compile(
+    rf"(?P<gap>[\[({LEFT_SQUARE}{unicode.LEFT_ROUND}]\s*(?:{_ELLIPSIS})\s*[\]){RIGHT_SQUARE}{unicode.RIGHT_ROUND}]|{_ELLIPSIS})"
+    rf"|[\[{LEFT_SQUARE}](?P<words>[^\[\]{LEFT_SQUARE}{RIGHT_SQUARE}]{{0,200}})[\]{RIGHT_SQUARE}]"
+    # Marks of a source that models write, and a number in parentheses at the end of a sentence or a clause.
+    rf"|{unicode.LEFT_LENTICULAR}(?P<mark>[^{unicode.LEFT_LENTICULAR}{unicode.RIGHT_LENTICULAR}]{{0,80}}{unicode.DAGGER}"
+    rf"[^{unicode.LEFT_LENTICULAR}{unicode.RIGHT_LENTICULAR}]{{0,200}}|\d{{1,3}}){unicode.RIGHT_LENTICULAR}"
+    rf"|(?<=[^\W\d_]|[){_CLOSING} ])\((?P<number>\d{{1,2}})\)(?=[\s.,;:!?){_CLOSING}]*(?:\(\d|[.,;:!?]|$))"
+)
+_MAY_HAVE_SIGNS = re.compile(
+    rf"[\[({unicode.ELLIPSES}{LEFT_SQUARE}{unicode.LEFT_LENTICULAR}]|\.[ {unicode.NO_BREAK_SPACE}]?\."
+)
+# Remarks on the text, and marks of notes: they add nothing to it.
+_REMARK = re.compile(
+    rf"\s*(?:sic!?|recte|[!?]|emphasis (?:added|mine|in (?:the )?original)|[*{unicode.DAGGER}{unicode.DOUBLE_DAGGER}]"
+    rf"|\^?\d{{1,2}}(?:\s*[,;{unicode.EN_DASH}-]\s*\d{{1,2}})*)?\s*",
+    re.IGNORECASE,
+)
+# A larger number is that of a note only where it cannot be read as part of the sentence.
+_LARGE_NOTE = re.compile(r"\s*\^?\d{3}\s*")
+# How a chunk ends that goes on in no other, and how one begins that goes on from none.
+_ENDS = re.compile(rf"[.!?{unicode.ELLIPSIS}{unicode.STOPS}{unicode.WIDE_STOP}][\s{_CLOSING})\]*_]*$|\n[ \t\r]*\n\s*$")
+_NEW_BLOCK = re.compile(rf"\s*(?:#{{1,6}}\s|[-*+{unicode.BULLET}{unicode.PAUSES}]\s|\d{{1,3}}[.)]\s|>)")
+_AT_WORD = re.compile(rf"\w[\[{LEFT_SQUARE}]|[\]{RIGHT_SQUARE}]\w")
+_LAST_LETTERS, _FIRST_LETTERS = re.compile(r"[^\W\d_]*$"), re.compile(r"^[^\W\d_]*")
+# Where a source breaks off, nothing is replaced by a bracket.
+_BREAKS_OFF = re.compile(rf"[^\S\n]*[.!?;:\n|)\]\"{unicode.CLOSING_QUOTES}{unicode.ELLIPSIS}{unicode.STOPS}]")
+_WITHOUT = re.compile("(?:less|los(?:e[nmrs]?)?|frei(?:e[nmrs]?)?|free|lös[at]?|løse?|loos)(?:ly|ness)?$")
 
 
 @dataclass(slots=True)
 class Phrase:
-    """Pieces that are close to one another in the source: ``gaps[i]`` is between ``pieces[i]`` and the next."""
+    """Pieces that are close to one another in the source: ``gaps[i]`` is before ``pieces[i]``, one more behind all."""
 
     pieces: list[QuotePiece] = field(default_factory=list)
-    gaps: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=lambda: [""])
     words: int = 0
-    #: Which piece is the longest.
-    anchor: int = 0
-    #: The gap before the first piece, and the one behind the last.
-    first_gap: str = ""
-    last_gap: str = ""
 
     def add(self, text: str, gap: str = "") -> None:
         """Add a piece; a gap follows it."""
-        piece = cut_piece(text)
-        if piece is None:
-            # Two gaps with nothing between them are one.
-            self.last_gap = f"{self.last_gap} {gap}".strip()
-            return
-        if self.pieces:
-            self.gaps.append(self.last_gap)
-        else:
-            self.first_gap = self.last_gap
-        if not self.pieces or len(piece.key) > len(self.pieces[self.anchor].key):
-            self.anchor = len(self.pieces)
-        self.pieces.append(piece)
-        self.words += count_words(text)
-        self.last_gap = gap
+        if piece := cut_piece(text):
+            self.pieces.append(piece)
+            self.gaps.append(gap)
+            self.words += count_words(text)
+        else:  # Two gaps with nothing between them are one.
+            self.gaps[-1] = f"{self.gaps[-1]} {gap}".strip()
 
     def join(self, other: Phrase) -> None:
         """Put another phrase behind this one, close to it."""
-        if len(other.pieces[other.anchor].key) > len(self.pieces[self.anchor].key):
-            self.anchor = len(self.pieces) + other.anchor
-        self.gaps += [_NEAR, *other.gaps]
-        self.last_gap = other.last_gap
         self.pieces += other.pieces
+        self.gaps[-1:] = [_NEAR, *other.gaps[1:]]
         self.words = max(self.words, other.words)
 
 
@@ -156,12 +136,10 @@ def _has_number(words: str) -> bool:
     return not _listed("numbers", "ordinals").isdisjoint(found) or any(map(_HAN_NUMBER.fullmatch, found))
 
 
-_bracket_words = lru_cache(maxsize=1)(partial(read_word_lists, "bracket_words.txt"))
-
-
 @lru_cache(maxsize=8)
 def _listed(*sections: str) -> frozenset[str]:
-    return frozenset(_words(" ".join(_bracket_words()[section] for section in sections)))
+    lists = read_word_lists("bracket_words.txt")
+    return frozenset(_words(" ".join(lists[section] for section in sections)))
 
 
 def may_replace(words: str, replaced: str | None) -> bool:
@@ -190,7 +168,9 @@ def may_replace(words: str, replaced: str | None) -> bool:
 
 def _is_form(word: str, other: str) -> bool:
     """Tell whether two words are forms of one: they begin alike, and not one alone has an ending that denies."""
-    if word == other or any({word, other}.issubset(_words(line)) for line in _bracket_words()["forms"].splitlines()):
+    if word == other or any(
+        {word, other}.issubset(_words(line)) for line in read_word_lists("bracket_words.txt")["forms"].splitlines()
+    ):
         return True
     found = list(content_words(word))
     denied = bool(_WITHOUT.search(word)) != bool(_WITHOUT.search(other))
@@ -200,7 +180,9 @@ def _is_form(word: str, other: str) -> bool:
 def _words(text: str) -> list[str]:
     """Return the words of a text, caseless; marks on letters, vowel signs too, belong to the words."""
     return [
-        word for token in _BETWEEN_WORDS.split(normalize("NFC", text.casefold())) if (word := token.strip("'\u2019"))
+        word
+        for token in _BETWEEN_WORDS.split(normalize("NFC", text.casefold()))
+        if (word := token.strip(f"'{unicode.RIGHT_SINGLE}"))
     ]
 
 
@@ -217,65 +199,46 @@ def read_edits(span: str, letters: Letters = "kept") -> Edited | None:
     """
     if letters != "kept" and not _AT_WORD.search(span):
         return read_edits(span)
-    may_have_signs = "[" in span or ".." in span or ". ." in span or "(" in span
-    may_have_signs = may_have_signs or not (span.isascii() or _FOREIGN_SIGNS.isdisjoint(span))
-    signs = list(_SIGNS.finditer(span)) if may_have_signs else []
+    signs = list(_SIGNS.finditer(span)) if _MAY_HAVE_SIGNS.search(span) else []
     if not signs:
         return None
+    kinds = [_kind(span, sign) for sign in signs]
     phrases, text, done = [Phrase()], "", 0
-    for sign in signs:
+    for sign, kind in zip(signs, kinds, strict=True):
         words = sign["words"]
         text += span[done : sign.start()]
         done = sign.end()
-        if words is not None and _is_inside_word(span, sign):
+        if kind == "letters":
             begins = _LAST_LETTERS.findall(text)[0] if letters == "changed" else ""
             if not begins:
                 text += words.swapcase() if letters == "swapped" else words
                 continue
             ends = _FIRST_LETTERS.findall(span[done:])[0]
             text, words, done = text.removesuffix(begins), f"{begins}{words}{ends}", done + len(ends)
-        if words is None or _is_remark(span, sign):
-            phrases[-1].add(text)
-        elif may_be_inserted(words):
-            phrases[-1].add(text, words)
-        else:
+        if kind in ("letters", "words") and not may_be_inserted(words):
             return Edited([], problem="a bracket may not add a negation or a number")
+        phrases[-1].add(text, words if kind in ("letters", "words") else "")
         text = ""
         # A long run of ellipses with nothing between them is one.
-        if sign["gap"] and phrases[-1].pieces:
+        if kind == "gap" and phrases[-1].pieces:
             phrases.append(Phrase())
     phrases[-1].add(text + span[done:])
-    brackets = sum(sign["gap"] is None for sign in signs)
-    edited = _assemble(phrases, has_ellipsis=brackets < len(signs), has_bracket=brackets > 0)
-    first, last = signs[0], signs[-1]
     return replace(
-        edited,
-        cut_before=_leaves_out(span, first) and not any(map(str.isalnum, span[: first.start()])),
-        cut_after=_leaves_out(span, last) and not any(map(str.isalnum, span[last.end() :])),
+        _assemble(phrases, has_ellipsis="gap" in kinds, has_bracket={*kinds} != {"gap"}),
+        cut_before=kinds[0] in ("gap", "words") and not any(map(str.isalnum, span[: signs[0].start()])),
+        cut_after=kinds[-1] in ("gap", "words") and not any(map(str.isalnum, span[signs[-1].end() :])),
     )
 
 
-def _leaves_out(span: str, sign: re.Match[str]) -> bool:
-    """Tell whether a sign stands for words: an ellipsis, or a bracket that replaces them."""
-    if sign["words"] is None:
-        return bool(sign["gap"])
-    return any(map(str.isalpha, sign["words"])) and not (_is_inside_word(span, sign) or _is_remark(span, sign))
-
-
-def _is_remark(span: str, sign: re.Match[str]) -> bool:
-    if _REMARK.fullmatch(sign["words"]):
-        return True
-    # A larger number is that of a note only where it cannot be read as part of the sentence.
-    before, after = span[sign.start() - 1 : sign.start()], span[sign.end() : sign.end() + 1]
-    return bool(_LARGE_NOTE.fullmatch(sign["words"])) and not (before.isspace() and after.isspace())
-
-
-def _is_inside_word(span: str, sign: re.Match[str]) -> bool:
-    words = sign["words"]
-    if not words.isalpha() or _REMARK.fullmatch(words):
-        return False
-    neighbours = span[sign.start() - 1 : sign.start()] + span[sign.end() : sign.end() + 1]
-    return any(char.isalpha() and not is_unspaced(char) for char in neighbours)
+def _kind(span: str, sign: re.Match[str]) -> Literal["gap", "remark", "letters", "words"]:
+    """Tell what a sign is: an ellipsis, a remark or a mark of a note, letters of a word, or words that replace some."""
+    words, before, after = sign["words"], span[sign.start() - 1 : sign.start()], span[sign.end() : sign.end() + 1]
+    if words is None:
+        return "gap" if sign["gap"] else "remark"
+    if _REMARK.fullmatch(words) or (_LARGE_NOTE.fullmatch(words) and not (before.isspace() and after.isspace())):
+        return "remark"
+    in_word = words.isalpha() and any(char.isalpha() and not unicode.is_unspaced(char) for char in before + after)
+    return "letters" if in_word else "words"
 
 
 def _assemble(phrases: list[Phrase], *, has_ellipsis: bool, has_bracket: bool) -> Edited:
@@ -285,10 +248,10 @@ def _assemble(phrases: list[Phrase], *, has_ellipsis: bool, has_bracket: bool) -
         return Edited([], has_ellipsis=has_ellipsis, has_bracket=has_bracket, problem=problem)
     joined: list[Phrase] = []
     # Beside an ellipsis the source does not show what these replace.
-    loose = [phrase.last_gap for phrase in phrases if not phrase.pieces]
+    loose = [phrase.gaps[-1] for phrase in phrases if not phrase.pieces]
     for phrase in phrases:
         if joined and phrase.pieces and min(phrase.words, joined[-1].words) < _TELLING_WORDS:
-            loose += (joined[-1].last_gap, phrase.first_gap)
+            loose += (joined[-1].gaps[-1], phrase.gaps[0])
             joined[-1].join(phrase)
         elif phrase.pieces:
             joined.append(phrase)
@@ -314,7 +277,7 @@ def lost_at_edges(edited: Edited, sources: SourceIndex, first: Passage, last: Pa
 
 def goes_on(first: str, second: str) -> bool:
     """Tell whether one chunk stops in mid-sentence and the next may go on with it."""
-    return not (_SENTENCE_END.search(first[-64:]) or _PARAGRAPH_END.search(first[-64:]) or _NEW_BLOCK.match(second))
+    return not (_ENDS.search(first[-64:]) or _NEW_BLOCK.match(second))
 
 
 def _beside(sources: SourceIndex, context: int, *, before: bool) -> Iterator[tuple[int, str]]:
@@ -339,7 +302,7 @@ def _beside(sources: SourceIndex, context: int, *, before: bool) -> Iterator[tup
 
 def describe_lost(words: str, context: int) -> str:
     """Return what is left out, and where."""
-    return f'"{printable(words)}" (contexts[{context}]), which turns the statement round'
+    return f'"{unicode.printable(words)}" (contexts[{context}]), which turns the statement round'
 
 
 class _Placed(NamedTuple):
@@ -402,7 +365,8 @@ class PhraseSearch:
 
     def _find_phrase(self, phrase: Phrase, start: int, end: int) -> list[_Placed]:
         """Find the longest piece, and from there the others to its left and right."""
-        pieces, gaps, anchor = phrase.pieces, phrase.gaps, phrase.anchor
+        pieces, gaps = phrase.pieces, phrase.gaps
+        anchor = max(range(len(pieces)), key=lambda at: len(pieces[at].key))
         for position in self._sources.occurrences(pieces[anchor].key, start, end):
             if self._steps <= 0:
                 return []
@@ -410,10 +374,12 @@ class PhraseSearch:
             if here is None:
                 continue
             # Most places fail at the next piece: to copy all of them for each place takes quadratic time.
-            before = self._extend(((pieces[at], gaps[at]) for at in reversed(range(anchor))), here, start, left=True)
+            before = self._extend(
+                ((pieces[at], gaps[at + 1]) for at in reversed(range(anchor))), here, start, left=True
+            )
             if before is None:
                 continue
-            after = self._extend(((pieces[at], gaps[at - 1]) for at in range(anchor + 1, len(pieces))), here, end)
+            after = self._extend(((pieces[at], gaps[at]) for at in range(anchor + 1, len(pieces))), here, end)
             if after is not None and self._fits(phrase, placed := [*before[::-1], here, *after]):
                 return placed
         return []
@@ -470,7 +436,7 @@ class PhraseSearch:
 
     def _fits(self, phrase: Phrase, pieces: list[_Placed]) -> bool:
         """Tell whether the brackets at the ends of a phrase may stand for what the source has there."""
-        for gap, piece, before in ((phrase.first_gap, pieces[0], True), (phrase.last_gap, pieces[-1], False)):
+        for gap, piece, before in ((phrase.gaps[0], pieces[0], True), (phrase.gaps[-1], pieces[-1], False)):
             if not gap:
                 continue
             context, start, end = piece.passage
