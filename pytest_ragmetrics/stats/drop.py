@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from statistics import NormalDist
 from typing import TypeVar
 
 from pytest_ragmetrics.stats.intervals import check_confidence, mean_error, t_quantile
-from pytest_ragmetrics.stats.paired import binomial_tail, changed_sums, flipped_sums
+from pytest_ragmetrics.stats.paired import binomial, changed_sums, flip_p
 from pytest_ragmetrics.stats.scores import ROUNDING
 
 #: The probability with which the smallest drop that a set could have shown would have been found.
@@ -66,7 +68,7 @@ def drops(
     if empty := [metric for metric, pairs in changes.items() if not pairs]:
         msg = f"{empty[0]}: no pairs, and a comparison needs at least one"
         raise ValueError(msg)
-    p = {metric: drop_p(pairs, clusters=clusters[metric]) for metric, pairs in changes.items()}
+    p = {metric: flip_p(pairs, clusters=clusters[metric], one_sided=True) for metric, pairs in changes.items()}
     changed = {metric: len(changed_sums(pairs, clusters[metric])) for metric, pairs in changes.items()}
     adjusted = adjusted_p(p, changed, alpha=alpha)
     return {
@@ -82,27 +84,6 @@ def drops(
         )
         for metric, pairs in changes.items()
     }
-
-
-def drop_p(changes: Sequence[float], *, clusters: Sequence[Hashable] | None = None) -> float:
-    """Return the one-sided p-value of the sign-flip test that the mean of paired changes is below zero.
-
-    A change is after minus before, positive where it is better; the signs of whole clusters are flipped together. For
-    changes of one size (pass and fail) it is McNemar's exact test, else exact with up to 16 clusters that changed, and
-    (b + 1) / (m + 1) for b of m drawn flips with more (Phipson and Smyth 2010), the same in every run.
-
-    >>> drop_p([-1.0] * 6 + [1.0]), drop_p([0.25, -0.25, -0.5, -0.75, -1.0]), drop_p([0.0])
-    (0.0625, 0.09375, 1.0)
-    """
-    sums = changed_sums(changes, clusters)
-    if not sums:
-        return 1.0
-    sizes = sorted(map(abs, sums))
-    if sizes[-1] - sizes[0] <= ROUNDING:
-        return binomial_tail(len(sums), sum(total < 0.0 for total in sums))
-    flipped, drawn = flipped_sums(sizes)
-    low = int((flipped <= math.fsum(sums) + ROUNDING).sum())
-    return (low + 1) / (len(flipped) + 1) if drawn else low / len(flipped)
 
 
 def adjusted_p(p: Mapping[str, float], changed: Mapping[str, int], *, alpha: float = 0.05) -> dict[str, float]:
@@ -171,46 +152,22 @@ def _fewest_lost(n: int, fewer: int, alpha: float) -> int | None:
     quiet = (fewer + 0.5) / n
     most = math.floor(n * (1.0 - 2.0 * quiet) + ROUNDING)
 
-    def is_shown(lost: int) -> bool:
-        return _power(n, quiet, lost / n, alpha) >= POWER
-
-    if most < 1 or not is_shown(most):
-        return None
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_shown(middle) else (middle, high)
-    return high
+    place = bisect_left(range(1, most + 1), POWER, key=lambda lost: _power(n, quiet, lost / n, alpha))
+    return place + 1 if place < most else None
 
 
 def _power(n: int, quiet: float, drop: float, alpha: float) -> float:
     """Return the probability of an alarm if rows change each way with ``quiet`` and are lost with ``drop`` besides."""
     share = min(1.0, 2.0 * quiet + drop)
-    shown = 0.0
-    for changed, weight in enumerate(_binomial(n, share)):
-        if weight > ROUNDING**2:
-            least = _critical(changed, alpha)
-            if least <= changed:
-                shown += weight * math.fsum(_binomial(changed, min(1.0, (quiet + drop) / share))[least:])
-    return shown
+    lost = min(1.0, (quiet + drop) / share)
+    return math.fsum(
+        weight * math.fsum(binomial(changed, lost)[_critical(changed, alpha) :])
+        for changed, weight in enumerate(binomial(n, share))
+        if weight > ROUNDING**2
+    )
 
 
 @lru_cache(maxsize=4096)
 def _critical(changed: int, alpha: float) -> int:
     """Return how many of the rows that changed must be lost for an alarm; more than all where none is possible."""
-    tail, least = 0.0, changed + 1
-    for term in _binomial(changed, 0.5):
-        tail += term
-        if tail > alpha:
-            break
-        least -= 1
-    return least
-
-
-def _binomial(n: int, p: float) -> list[float]:
-    """Return the probabilities of 0 to ``n`` successes."""
-    if p in (0.0, 1.0):
-        return [float(k == (n if p else 0)) for k in range(n + 1)]
-    logs = [math.lgamma(k + 1) for k in range(n + 1)]
-    yes, no = math.log(p), math.log1p(-p)
-    return [math.exp(logs[n] - logs[k] - logs[n - k] + k * yes + (n - k) * no) for k in range(n + 1)]
+    return changed + 1 - sum(tail <= alpha for tail in accumulate(binomial(changed, 0.5)))

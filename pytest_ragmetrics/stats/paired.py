@@ -1,7 +1,4 @@
-"""Paired scores of the same rows in two runs: the mean difference with its interval, and three tests of it.
-
-``comparison.py`` of the package calls it for ``assert_not_worse`` and ``Evaluation.compare``.
-"""
+"""Paired scores of the same rows in two runs: the mean difference with its interval, and the tests of it."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _DRAWS = 9_999
 _AT_ONCE = 1_000_000
 # Fewer for very many pairs: more than this number of signs takes minutes.
 _MOST_SIGNS, _LEAST_DRAWS = 20_000_000, 999
-# Up to so many changes McNemar's test adds whole numbers.
+# Up to so many changes a tail of the binomial distribution is a sum of whole numbers.
 _WHOLE_UP_TO = 1_000
 
 
@@ -35,7 +32,7 @@ class Difference:
 
     ``bounds`` are the lowest and the highest possible difference, ``None`` where the scale is not known.
     ``t_p`` is the two-sided p-value of the paired t test, ``None`` for differences without a spread; ``flip_p`` that of
-    the sign-flip permutation test; ``mcnemar_p`` that of McNemar's exact test, for independent scores of 0 and 1.
+    the sign-flip permutation test, which for independent scores of 0 and 1 is McNemar's exact one, ``mcnemar_p``.
     """
 
     n: int
@@ -70,20 +67,17 @@ def paired_difference(
         raise ValueError(f"{len(before)} scores before and {len(after)} after; pairs need as many of both")
     if not before:
         raise ValueError("no pairs, and a comparison needs at least one")
-    pairs = list(zip(before, after, strict=True))
-    differences = [float(new) - float(old) for old, new in pairs]
+    differences = [float(new) - float(old) for old, new in zip(before, after, strict=True)]
     scale = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
-    interval = mean_interval(differences, confidence=confidence, clusters=clusters, bounds=scale)
+    chance = flip_p(differences, clusters=clusters)
     return Difference(
         n=len(differences),
         before=math.fsum(before) / len(before),
         after=math.fsum(after) / len(after),
-        interval=interval,
+        interval=mean_interval(differences, confidence=confidence, clusters=clusters, bounds=scale),
         t_p=paired_t_p(differences, clusters=clusters),
-        flip_p=flip_p(differences, clusters=clusters),
-        mcnemar_p=mcnemar_p(sum(old < new for old, new in pairs), sum(old > new for old, new in pairs))
-        if clusters is None and {*before, *after} <= {0.0, 1.0}
-        else None,
+        flip_p=chance,
+        mcnemar_p=chance if clusters is None and {*before, *after} <= {0.0, 1.0} else None,
         bounds=scale,
     )
 
@@ -98,18 +92,31 @@ def paired_t_p(differences: Sequence[float], *, clusters: Sequence[Hashable] | N
     return 2.0 * t_tail(abs(found.mean) / found.error, found.df) if found.says_error else None
 
 
-def flip_p(differences: Sequence[float], *, clusters: Sequence[Hashable] | None = None) -> float:
-    """Return the two-sided p-value of the sign-flip permutation test that the mean difference is zero.
+def flip_p(
+    differences: Sequence[float], *, clusters: Sequence[Hashable] | None = None, one_sided: bool = False
+) -> float:
+    """Return the p-value of the sign-flip permutation test that the mean difference is zero, or not below it.
 
-    The signs of whole clusters are flipped together. With up to 16 of them that differ the p-value is exact; with more
-    it is (b + 1) / (m + 1) for b of m drawn flips at least as extreme (Phipson and Smyth 2010), the same in every run.
+    The signs of whole clusters are flipped together. For differences of one size (pass and fail) it is McNemar's exact
+    test, else exact with up to 16 clusters that differ; with more it is (b + 1) / (m + 1) for b of m drawn flips at
+    least as extreme (Phipson and Smyth 2010), the same in every run.
 
-    >>> flip_p([0.1, 0.2, 0.3, 0.4])
-    0.125
+    >>> flip_p([0.1, 0.2, 0.3, 0.4]), flip_p([-1.0] * 7 + [1.0])
+    (0.125, 0.0703125)
+    >>> flip_p([0.25, -0.25, -0.5, -0.75, -1.0], one_sided=True)
+    0.09375
     """
     sums = changed_sums(differences, clusters)
-    flipped, drawn = flipped_sums(sorted(map(abs, sums)))
-    extreme = int((abs(flipped) >= abs(math.fsum(sums)) - ROUNDING).sum())
+    if not sums:
+        return 1.0
+    sizes, total = sorted(map(abs, sums)), math.fsum(sums)
+    if sizes[-1] - sizes[0] <= ROUNDING:
+        lost = sum(each < 0.0 for each in sums)
+        if one_sided:
+            return binomial_tail(len(sums), lost)
+        return min(1.0, 2.0 * binomial_tail(len(sums), max(lost, len(sums) - lost)))
+    flipped, drawn = _flipped_sums(sizes)
+    extreme = int((flipped <= total + ROUNDING if one_sided else abs(flipped) >= abs(total) - ROUNDING).sum())
     return (extreme + 1) / (len(flipped) + 1) if drawn else extreme / len(flipped)
 
 
@@ -118,7 +125,7 @@ def changed_sums(differences: Sequence[float], clusters: Sequence[Hashable] | No
     return [total for total, _ in totals_by_cluster(differences, clusters) if abs(total) > ROUNDING]
 
 
-def flipped_sums(sizes: Sequence[float]) -> tuple[Floats, bool]:
+def _flipped_sums(sizes: Sequence[float]) -> tuple[Floats, bool]:
     """Return the sums of sizes under all flips of their signs; of more than 16 under drawn ones, and whether so."""
     import numpy as np
 
@@ -137,21 +144,18 @@ def flipped_sums(sizes: Sequence[float]) -> tuple[Floats, bool]:
     return np.concatenate(parts), True
 
 
-def mcnemar_p(gained: int, lost: int) -> float:
-    """Return the two-sided p-value of McNemar's exact test: ``gained`` rows pass that failed, ``lost`` the reverse.
-
-    >>> mcnemar_p(1, 7)
-    0.0703125
-    """
-    if gained < 0 or lost < 0:
-        raise ValueError(f"gained and lost are counts, not {gained} and {lost}")
-    return min(1.0, 2.0 * binomial_tail(gained + lost, max(gained, lost)))
-
-
 def binomial_tail(n: int, least: int) -> float:
     """Return the probability of at least so many heads among ``n`` tosses of a fair coin."""
     if n > _WHOLE_UP_TO:
-        logs = (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(least, n + 1))
-        return min(1.0, math.fsum(math.exp(log - n * math.log(2.0)) for log in logs))
+        return min(1.0, math.fsum(binomial(n, 0.5)[least:]))
     ways: int = sum(math.comb(n, k) for k in range(least, n + 1))
     return ways / (1 << n)
+
+
+def binomial(n: int, p: float) -> list[float]:
+    """Return the probabilities of 0 to ``n`` successes."""
+    if p in (0.0, 1.0):
+        return [float(k == (n if p else 0)) for k in range(n + 1)]
+    logs = [math.lgamma(k + 1) for k in range(n + 1)]
+    yes, no = math.log(p), math.log1p(-p)
+    return [math.exp(logs[n] - logs[k] - logs[n - k] + k * yes + (n - k) * no) for k in range(n + 1)]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy
 
-from pytest_ragmetrics.stats.drop import adjusted_p, drop_p, smallest_drop
+from pytest_ragmetrics.stats.drop import adjusted_p, smallest_drop
+from pytest_ragmetrics.stats.paired import flip_p
+
+drop_p = partial(flip_p, one_sided=True)
 
 
 def changes(lost: int, gained: int, same: int = 3) -> list[float]:
