@@ -32,9 +32,8 @@ from pytest_ragmetrics.stats.means import (
     Inconclusive,
     ThresholdResult,
     check_inconclusive,
-    mean_threshold,
-    rate_threshold,
     samples_to_settle,
+    set_threshold,
 )
 from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, score_set
 
@@ -90,7 +89,7 @@ def assert_mean(
     )
     scales = _SCALES if scale is None else (scale, *_SCALES)
     bounds = next((scale for scale in scales if _fits(scale, found.scores)), None)
-    result = mean_threshold(found.scores, bound, better=better, confidence=confidence, bounds=bounds, **about)
+    result = set_threshold(found.scores, bound, better=better, confidence=confidence, bounds=bounds, **about)
     return _passed(result, found.counted, inconclusive, decides=decides)
 
 
@@ -123,9 +122,8 @@ def assert_pass_rate(
     found, _, about, decides = _scored_set(
         results, name, score_bound, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous
     )
-    result = rate_threshold(
-        found.scores, score_bound, min_rate, score_better=score_better, confidence=confidence, **about
-    )
+    about |= {"score_bound": score_bound, "better": score_better}
+    result = set_threshold(found.scores, min_rate, confidence=confidence, **about)
     return _passed(result, found.counted, inconclusive, decides=decides)
 
 

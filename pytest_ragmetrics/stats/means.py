@@ -6,10 +6,10 @@ Gates and the assertions over sets make a :class:`ThresholdResult` here; ``runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Literal
 
 from pytest_ragmetrics.core.result import Decision, Direction
 from pytest_ragmetrics.stats.bounded import mean_bounds
@@ -25,8 +25,8 @@ from pytest_ragmetrics.stats.intervals import (
 
 #: What an interval with the bound in it means.
 Inconclusive = Literal["fail", "pass"]
-#: :func:`samples_to_settle` does not look for more samples than this.
-MOST = 1_000_000
+# samples_to_settle does not look for more samples than this.
+_MOST = 1_000_000
 # The forecast is for a power of 80 %.
 _POWER_QUANTILE = NormalDist().inv_cdf(0.8)
 _FEWEST = 20
@@ -46,7 +46,7 @@ def samples_to_settle(
 
     The forecast assumes that further samples have the mean, the spread and the clusters of these. 0 if the interval is
     on one side already; ``None`` where no forecast holds: with fewer than 20 samples or one cluster, a mean closer to
-    the bound than half its standard error, or where :data:`MOST` samples are not enough. Raises ``ValueError`` as
+    the bound than half its standard error, or where a million samples are not enough. Raises ``ValueError`` as
     :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
 
     >>> samples_to_settle([0.9, 0.8, 1.0, 0.7, 0.85] * 6, 0.8)
@@ -72,22 +72,16 @@ def samples_to_settle(
         reach = found.mean - low if bound < found.mean else high - found.mean
         return distance >= reach + _POWER_QUANTILE * spread * math.sqrt(size - n) / size
 
-    enough = _least(is_settled, n)
-    return None if enough is None else enough - n
-
-
-def _least(is_enough: Callable[[int], bool], start: int) -> int | None:
-    """Return the least number above ``start`` that is enough, to the nearest percent; ``None`` beyond :data:`MOST`."""
-    enough = 2 * start
-    while not is_enough(enough):
-        if enough > MOST:
+    enough = 2 * n
+    while not is_settled(enough):
+        if enough > _MOST:
             return None
         enough *= 2
     too_few = enough // 2
     while enough - too_few > max(1, too_few // _PRECISION):
         middle = (enough + too_few) // 2
-        too_few, enough = (too_few, middle) if is_enough(middle) else (middle, enough)
-    return enough
+        too_few, enough = (too_few, middle) if is_settled(middle) else (middle, enough)
+    return enough - n
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,55 +111,59 @@ class ThresholdResult:
     reached: int | None = None
 
 
-def mean_threshold(
+def set_threshold(
     scores: Sequence[float],
     bound: float,
     *,
-    metric: str = "score",
+    score_bound: float | None = None,
     better: Direction = "higher",
+    metric: str = "score",
     confidence: float | None = None,
     clusters: Sequence[Hashable] | None = None,
     bounds: tuple[float, float] | None = (0.0, 1.0),
     unscored: int = 0,
     vacuous: int = 0,
 ) -> ThresholdResult:
-    """Return the comparison of the mean of scores with a bound, by its interval if there is a ``confidence``.
+    """Return the comparison of the mean of scores, or of the rate of those that meet ``score_bound``, with a bound.
 
-    Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
+    By its interval if there is a ``confidence``. ``better`` is the good side of scores; a rate is better the higher it
+    is. Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
 
-    >>> mean_threshold([0.9, 0.8, 1.0, 0.7], 0.8, confidence=0.95).outcome
+    >>> set_threshold([0.9, 0.8, 1.0, 0.7], 0.8, confidence=0.95).outcome
     'inconclusive'
-    """
-    sampling = {"confidence": confidence, "clusters": clusters, "bounds": bounds}
-    about: dict[str, Any] = {"metric": metric, "statistic": "mean", "unscored": unscored, "vacuous": vacuous}
-    return _compared(_finite(scores), bound, better, sampling, **about)
-
-
-def rate_threshold(
-    scores: Sequence[float],
-    score_bound: float,
-    bound: float,
-    *,
-    metric: str = "score",
-    score_better: Direction = "higher",
-    confidence: float | None = None,
-    clusters: Sequence[Hashable] | None = None,
-    unscored: int = 0,
-    vacuous: int = 0,
-) -> ThresholdResult:
-    """Return the comparison of the rate of scores that meet ``score_bound`` with the rate ``bound``.
-
-    Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
-
-    >>> result = rate_threshold([0.9, 0.8, 1.0, 0.7], 0.8, 0.9)
+    >>> result = set_threshold([0.9, 0.8, 1.0, 0.7], 0.9, score_bound=0.8)
     >>> result.value, result.outcome
     (0.75, 'failed')
     """
-    flags = [float(meets(score, score_bound, score_better)) for score in _finite(scores)]
-    sampling = {"confidence": confidence, "clusters": clusters}
-    about: dict[str, Any] = {"metric": metric, "statistic": "rate", "unscored": unscored, "vacuous": vacuous}
-    rate: dict[str, Any] = {"score_bound": score_bound, "score_better": score_better, "reached": int(sum(flags))}
-    return _compared(flags, bound, "higher", sampling, **about, **rate)
+    if not len(scores):
+        raise ValueError("no scores, and a mean needs at least one")
+    values = [float(score) for score in scores]
+    check_values(values, None, None)
+    side = better
+    if score_bound is not None:
+        values, bounds, side = [float(meets(score, score_bound, better)) for score in values], (0.0, 1.0), "higher"
+    value, interval, more = math.fsum(values) / len(values), None, None
+    outcome: Decision = "passed" if meets(value, bound, side) else "failed"
+    if confidence is not None:
+        interval = mean_interval(values, confidence=confidence, clusters=clusters, bounds=bounds)
+        more = samples_to_settle(values, bound, confidence=confidence, clusters=clusters, bounds=bounds)
+        outcome = verdict(interval, bound, side)
+    return ThresholdResult(
+        metric=metric,
+        statistic="mean" if score_bound is None else "rate",
+        value=value,
+        bound=bound,
+        better=side,
+        outcome=outcome,
+        n=len(values),
+        unscored=unscored,
+        vacuous=vacuous,
+        interval=interval,
+        more=more,
+        score_bound=score_bound,
+        score_better="higher" if score_bound is None else better,
+        reached=None if score_bound is None else int(sum(values)),
+    )
 
 
 def check_inconclusive(inconclusive: object, confidence: float | None) -> Inconclusive:
@@ -182,32 +180,3 @@ def meets(score: float, bound: float, better: Direction) -> bool:
     """Return whether a score is on the good side of a bound, or on it."""
     # bool() because a comparison with a numpy.float64 is a numpy.bool.
     return bool(score <= bound if better == "lower" else score >= bound)
-
-
-def _finite(scores: Sequence[float]) -> list[float]:
-    """Return scores as floats; raise ``ValueError`` for no score, or one that is not finite."""
-    if not len(scores):
-        raise ValueError("no scores, and a mean needs at least one")
-    values = [float(score) for score in scores]
-    check_values(values, None, None)
-    return values
-
-
-def _compared(
-    values: Sequence[float], bound: float, better: Direction, sampling: Mapping[str, Any], **about: Any
-) -> ThresholdResult:
-    """Return the result for a mean; ``sampling`` are the parameters of its interval, if there is a confidence."""
-    value = math.fsum(values) / len(values)
-    result = ThresholdResult(
-        value=value,
-        bound=bound,
-        better=better,
-        outcome="passed" if meets(value, bound, better) else "failed",
-        n=len(values),
-        **about,
-    )
-    if sampling["confidence"] is None:
-        return result
-    interval = mean_interval(values, **sampling)
-    more = samples_to_settle(values, bound, **sampling)
-    return replace(result, outcome=verdict(interval, bound, better), interval=interval, more=more)

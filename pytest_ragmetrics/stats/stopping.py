@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from pytest_ragmetrics.core.result import Decision, Direction
 from pytest_ragmetrics.stats.means import meets
-from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, standing
+from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, goodness, standing
 from pytest_ragmetrics.stats.sequential import SequentialTest, Unit, drawn_order, limit
 
 
@@ -58,9 +58,7 @@ class Rule:
         """Return a score on 0..1 where 1 is best: 0 or 1 where scores are compared with a bound."""
         if self.score_bound is not None:
             return float(meets(score, self.score_bound, self.better))
-        low, high = self.scale
-        share = (score - low) / (high - low)
-        return 1.0 - share if self.better == "lower" else share
+        return goodness(score, self.scale, self.better)
 
     @property
     def least(self) -> float:

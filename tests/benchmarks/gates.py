@@ -18,7 +18,7 @@ from pytest_ragmetrics.plugin.rows.drawn import BLOCK
 from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.drop import drops
 from pytest_ragmetrics.stats.intervals import mean_interval, verdict
-from pytest_ragmetrics.stats.means import mean_threshold, samples_to_settle
+from pytest_ragmetrics.stats.means import samples_to_settle, set_threshold
 from pytest_ragmetrics.stats.paired import paired_difference
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.sequential import FEWEST
@@ -115,7 +115,7 @@ def bounds(random: np.random.Generator, draws: int) -> Iterator[Line]:
             return None
         rate = sum(first) / 60
         rest = (random.random(more) < rate).astype(float).tolist()
-        return mean_threshold([*first, *rest], 0.8, confidence=0.95).outcome != "inconclusive"
+        return set_threshold([*first, *rest], 0.8, confidence=0.95).outcome != "inconclusive"
 
     found = [known for known in (settled() for _ in range(draws)) if known is not None]
     yield f"settled by the number of samples that is said ({len(found)} sets)", f"{np.mean(found):.3f}"

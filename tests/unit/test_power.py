@@ -14,7 +14,7 @@ from pytest_ragmetrics.stats.agreement import auroc
 from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.cutoffs import suggest_threshold
 from pytest_ragmetrics.stats.intervals import mean_interval, verdict
-from pytest_ragmetrics.stats.means import mean_threshold, rate_threshold, samples_to_settle
+from pytest_ragmetrics.stats.means import samples_to_settle, set_threshold
 
 SCORES = [0.9, 0.8, 1.0, 0.7, 0.85] * 4
 
@@ -74,18 +74,18 @@ def test_more_are_needed_just_where_the_interval_is_inconclusive(values: list[fl
 
 def test_a_threshold_result_has_the_figures_of_a_report() -> None:
     """Of a mean and of a rate, with an interval or without."""
-    mean = mean_threshold(SCORES, 0.83, metric="faithfulness", confidence=0.95, unscored=2)
+    mean = set_threshold(SCORES, 0.83, metric="faithfulness", confidence=0.95, unscored=2)
     assert (mean.metric, mean.statistic, mean.outcome) == ("faithfulness", "mean", "inconclusive")
     assert (mean.n, mean.unscored, mean.interval) == (20, 2, mean_interval(SCORES))
     assert mean.more is not None
-    plain = mean_threshold(SCORES, 0.83)
+    plain = set_threshold(SCORES, 0.83)
     assert plain.value == pytest.approx(0.85)
     assert (plain.outcome, plain.interval, plain.more) == ("passed", None, None)
-    assert mean_threshold(SCORES, 0.83, better="lower").outcome == "failed"
-    rate = rate_threshold(SCORES, 0.8, 0.9, confidence=0.95)
+    assert set_threshold(SCORES, 0.83, better="lower").outcome == "failed"
+    rate = set_threshold(SCORES, 0.9, score_bound=0.8, confidence=0.95)
     assert (rate.value, rate.reached, rate.score_bound, rate.outcome) == (0.8, 16, 0.8, "inconclusive")
     assert rate.interval == mean_interval([float(score >= 0.8) for score in SCORES])
-    assert rate_threshold(SCORES, 0.8, 0.4, score_better="lower").value == 0.4
+    assert set_threshold(SCORES, 0.4, score_bound=0.8, better="lower").value == 0.4
 
 
 @pytest.mark.parametrize("confidence", [None, 0.95])
@@ -100,9 +100,9 @@ def test_a_threshold_result_has_the_figures_of_a_report() -> None:
 def test_no_number_meets_no_bound(scores: list[float], confidence: float | None, message: str) -> None:
     """It is neither below a bound nor above it, so it is no failure: it is an error."""
     with pytest.raises(ValueError, match=message):
-        mean_threshold(scores, 0.4, confidence=confidence)
+        set_threshold(scores, 0.4, confidence=confidence)
     with pytest.raises(ValueError, match=message):
-        rate_threshold(scores, 0.4, 0.9, confidence=confidence)
+        set_threshold(scores, 0.9, score_bound=0.4, confidence=confidence)
 
 
 def test_arrays_are_read_like_lists() -> None:
@@ -113,6 +113,6 @@ def test_arrays_are_read_like_lists() -> None:
     assert suggest_threshold(array, good) == suggest_threshold(scores, good)
     assert prediction_powered_mean(array, [1.0, None, 0.0] * 4) == prediction_powered_mean(scores, [1.0, None, 0.0] * 4)
     assert samples_to_settle(array, 0.3) == samples_to_settle(scores, 0.3)
-    result = rate_threshold(array, 0.3, np.float64(0.5), confidence=np.float64(0.95))
+    result = set_threshold(array, np.float64(0.5), score_bound=0.3, confidence=np.float64(0.95))
     assert type(result.value) is float
-    assert result == rate_threshold(scores, 0.3, 0.5, confidence=0.95)
+    assert result == set_threshold(scores, 0.5, score_bound=0.3, confidence=0.95)

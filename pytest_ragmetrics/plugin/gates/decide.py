@@ -40,8 +40,7 @@ from pytest_ragmetrics.runs.wording.runs import gist
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.means import (
     ThresholdResult,
-    mean_threshold,
-    rate_threshold,
+    set_threshold,
 )
 from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, common_scale, score_set
 from pytest_ragmetrics.stats.stopping import DrawnSet
@@ -342,26 +341,14 @@ def _row(name: str, record: Record) -> ScoredRow:
 
 
 def _threshold(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow]) -> ThresholdResult:
-    scores = found.scores
-    clusters = whole_clusters(row.cluster for row in found.counted)
-    if gate.statistic == "rate" and gate.min_score is not None:
-        return rate_threshold(
-            scores,
-            gate.min_score,
-            gate.bound,
-            metric=gate.metric,
-            score_better=better,
-            confidence=gate.confidence,
-            clusters=clusters,
-            vacuous=len(found.vacuous),
-        )
-    return mean_threshold(
-        scores,
+    return set_threshold(
+        found.scores,
         gate.bound,
-        metric=gate.metric,
+        score_bound=gate.min_score if gate.statistic == "rate" else None,
         better=better,
+        metric=gate.metric,
         confidence=gate.confidence,
-        clusters=clusters,
+        clusters=whole_clusters(row.cluster for row in found.counted),
         bounds=common_scale(found.counted),
         vacuous=len(found.vacuous),
     )
