@@ -93,7 +93,7 @@ def grouping_keys(tests: Iterable[TestRecord]) -> tuple[str, ...]:
 
 
 def build_groupings(pairs: Sequence[PairedTest]) -> tuple[Grouping, ...]:
-    """Return the groupings by each key that groups tests, first the one whose groups fail most unevenly."""
+    """Return the groupings by each key that groups tests, first the one whose pass rates lie apart most."""
     known = [pair for pair in pairs if pair.kind != "skipped"]
     found: list[tuple[float, str, dict[str, list[PairedTest]]]] = []
     for key in grouping_keys(pair.test for pair in pairs):
@@ -102,7 +102,8 @@ def build_groupings(pairs: Sequence[PairedTest]) -> tuple[Grouping, ...]:
             if (name := metadata_of(pair.test).get(key)) is not None:
                 groups.setdefault(name, []).append(pair)
         if len(groups) > 1:
-            found.append((_unevenness(groups), key, groups))
+            shares = [fmean(map(is_failing, members)) for members in groups.values()]
+            found.append((max(shares) - min(shares), key, groups))
     figures = [_Figure(label="tests that pass", share=True, sign=1.0, value=_passes), *_metric_figures(pairs)]
     chosen = sorted(found, key=lambda it: (-it[0], it[1]))[:_KEYS]
     return tuple(
@@ -114,17 +115,6 @@ def build_groupings(pairs: Sequence[PairedTest]) -> tuple[Grouping, ...]:
 def is_failing(pair: PairedTest) -> bool:
     """Tell whether a test newly fails, or fails where there is no baseline."""
     return pair.kind in FAILING
-
-
-def _unevenness(groups: Mapping[str, Sequence[PairedTest]]) -> float:
-    """Return the G statistic of failing tests by group, less its mean if they failed by chance."""
-    sizes = [(len(pairs), sum(map(is_failing, pairs))) for pairs in groups.values()]
-    rate = sum(failing for _, failing in sizes) / sum(n for n, _ in sizes)
-
-    def part(seen: int, expected: float) -> float:
-        return 2.0 * seen * math.log(seen / expected) if seen else 0.0
-
-    return sum(part(k, n * rate) + part(n - k, n * (1.0 - rate)) for n, k in sizes) - (len(sizes) - 1)
 
 
 def _passes(test: TestRecord) -> float | None:

@@ -121,7 +121,7 @@ def build_overview(
     news, title = _news(counts, gates, pairs, compared=comparison is not None)
     groupings = build_groupings(pairs)
     failing = [pair for pair in pairs if is_failing(pair)]
-    # The groups that carry most of the failures, of the key whose groups fail most unevenly.
+    # The groups that carry most of the failures, of the key whose pass rates lie apart most.
     shares = (_share(grouping, name, failing) for grouping in groupings[:1] for name in grouping.groups)
     carriers = sorted(filter(None, shares), key=lambda share: -share.number)[:_NAMED] if comparison else ()
     judged = [record for record in records if record.judge]
