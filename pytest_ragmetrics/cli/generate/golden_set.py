@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import json
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.cli.generate.documents import SourcePassage, row_id
+from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import (
     ArgumentError,
     BudgetExceededError,
@@ -316,25 +316,22 @@ class GoldenSet:
         """Ask about passages until there are enough rows, no passages, or a reason to stop."""
         known = self.file.passages
         waiting = (each for each in passages if isinstance(each, Skipped) or row_id(each.text) not in known)
-        under_way: set[asyncio.Task[None]] = set()
+        workers = min(self.width, self.questions - self._old)
+
+        async def work() -> None:
+            nonlocal workers
+            while self.stopped is None and workers <= self.questions - len(self.file.rows):
+                if (passage := next(waiting, None)) is None:
+                    break
+                if isinstance(passage, Skipped):
+                    self._skip(passage)
+                else:
+                    await self._make(passage)
+            workers -= 1
+
         try:
-            while True:
-                while self.stopped is None and len(under_way) < min(self.width, self.questions - len(self.file.rows)):
-                    passage = next(waiting, None)
-                    if passage is None:
-                        break
-                    if isinstance(passage, Skipped):
-                        self._skip(passage)
-                    else:
-                        under_way.add(asyncio.ensure_future(self._make(passage)))
-                if not under_way:
-                    return
-                ready, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-                await asyncio.gather(*ready)
+            await loop.gather_or_cancel([work() for _ in range(workers)])
         finally:
-            for task in under_way:
-                task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
             self._progress.finish()
 
     async def _make(self, passage: SourcePassage) -> None:
