@@ -95,25 +95,36 @@ class SequentialTest:
         self._needed = math.ceil(total * bound - ROUNDING) if is_rate else total * bound
         self._is_rate = is_rate
         self._alpha, self._gates = alpha, gates
-        self._units = 0
+        self._is_open = False
         self._seen, self._low, self._high = 0, 0.0, 0.0
         self._for, self._against = _Capital(), _Capital()
         self.outcome: Decision | None = None
+        #: The units up to the decision, and how many rows these are.
+        self.units: list[Unit] = []
+        self.after: int | None = None
 
-    def add(self, unit: Unit) -> Decision | None:
-        """Take the next unit, and return the decision if there is one; the first one stays."""
+    def add(self, unit: Unit | None) -> Decision | None:
+        """Take the next unit, and return the decision if there is one; the first one stays.
+
+        ``None`` is a unit with scores beyond the scale, after which nothing is decided.
+        """
+        if unit is None or self._is_open:
+            self._is_open = True
+            return self.outcome
         left = self._total - self._seen
         # Of shares there is none between two counts.
         refuted = self._needed - 1 if self._is_rate else self._needed
         low, high = (end + unit.vacuous * self._bound for end in (unit.low, unit.high))
         self._for.bet(low / unit.size, (refuted - self._low) / left)
         self._against.bet(1.0 - high / unit.size, 1.0 - (self._needed - self._high) / left)
-        self._units += 1
         self._seen += unit.size
         self._low += low
         self._high += high
-        if self.outcome is None and (self._units >= FEWEST or self._seen == self._total):
-            self.outcome = self._decide()
+        if self.outcome is None:
+            self.units.append(unit)
+            if len(self.units) >= FEWEST or self._seen == self._total:
+                self.outcome = self._decide()
+                self.after = self.outcome and self._seen
         return self.outcome
 
     def _decide(self) -> Decision | None:

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from pytest_ragmetrics.core.result import Decision, Direction
+from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.stats.means import meets
 from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, goodness, standing
 from pytest_ragmetrics.stats.sequential import SequentialTest, Unit, drawn_order, limit
@@ -95,26 +95,6 @@ class Rule:
         return start + width * shares[0], start + width * shares[1]
 
 
-class _RuleInTest:
-    """A rule, the units that have come, and what they decide after ``after`` rows."""
-
-    def __init__(self, rule: Rule, total: int) -> None:
-        self.rule = rule
-        self.units: list[Unit] = []
-        self.outcome: Decision | None = None
-        self.after: int | None = None
-        self._test: SequentialTest | None = rule.test(total)
-
-    def take(self, unit: Unit | None, seen: int) -> None:
-        """Take the next unit of ``seen`` rows in all; scores beyond the scale leave everything open."""
-        self._test = None if unit is None else self._test
-        if self._test is None or unit is None or self.outcome is not None:
-            return
-        self.units.append(unit)
-        self.outcome = self._test.add(unit)
-        self.after = seen if self.outcome is not None else None
-
-
 class DrawnSet:
     """Decides gates by the rows of a set in the ``order`` of a draw; rows may come in any order.
 
@@ -129,7 +109,8 @@ class DrawnSet:
 
     def __init__(self, order: Sequence[str], drawn: Draw, rules: Sequence[Rule]) -> None:
         self.order = tuple(order)
-        self.gates = [_RuleInTest(rule, len(self.order)) for rule in rules]
+        self.rules = tuple(rules)
+        self.gates = [rule.test(len(self.order)) for rule in rules]
         #: How many rows of the order have come without a gap.
         self.complete = 0
         self._rows: dict[str, Mapping[str, ScoredRow]] = {}
@@ -154,6 +135,6 @@ class DrawnSet:
         while self._taken < len(self._ends) and self._ends[self._taken] <= self.complete:
             end = self._ends[self._taken]
             members = self.order[self._ends[self._taken - 1] if self._taken else 0 : end]
-            for gate in self.gates:
-                gate.take(gate.rule.unit([self._rows[name].get(gate.rule.metric) for name in members]), end)
+            for rule, gate in zip(self.rules, self.gates, strict=True):
+                gate.add(rule.unit([self._rows[name].get(rule.metric) for name in members]))
             self._taken += 1

@@ -195,7 +195,8 @@ def _stopped(
         return _with_stop(result, stop, found, gated.total)
     if gated.draw is None:
         return None
-    drawn = DrawnSet(gated.selected, gated.draw, [gated.rule(gate)])
+    rule = gated.rule(gate)
+    drawn = DrawnSet(gated.selected, gated.draw, [rule])
     for test, row in scored.items():
         drawn.note(test, {} if row is None else {gate.metric: row})
     decided = drawn.gates[0]
@@ -207,9 +208,8 @@ def _stopped(
     if not first.counted or (decided.outcome is None and drawn.missing is None):
         return None
     result = _threshold(plain, better, first)
-    low, high = decided.rule.ends(decided.units, gated.total)
-    confidence = 1.0 - decided.rule.alpha
-    interval = Interval(estimate=result.value, low=low, high=high, confidence=confidence, n=result.n)
+    low, high = rule.ends(decided.units, gated.total)
+    interval = Interval(estimate=result.value, low=low, high=high, confidence=1.0 - rule.alpha, n=result.n)
     result = replace(result, interval=interval, outcome=decided.outcome or "inconclusive")
     return _with_stop(result, replace(stop, decided_after=decided.after), first, gated.total)
 
