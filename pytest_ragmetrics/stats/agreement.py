@@ -9,6 +9,7 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.stats.intervals import (
+    Clusters,
     Interval,
     check_values,
     mean_interval,
@@ -46,11 +47,7 @@ class Agreement:
 
 
 def agreement(
-    passed: Sequence[bool],
-    good: Sequence[bool],
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
+    passed: Sequence[bool], good: Sequence[bool], *, clusters: Clusters = None, confidence: float = 0.95
 ) -> Agreement:
     """Return how the verdicts of a judge, ``passed``, agree with those of people, ``good``.
 
@@ -91,11 +88,7 @@ def agreement(
 
 
 def auroc(
-    scores: Sequence[float],
-    good: Sequence[bool],
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
+    scores: Sequence[float], good: Sequence[bool], *, clusters: Clusters = None, confidence: float = 0.95
 ) -> Interval:
     """Return how often a good answer scores higher than a bad one, a tie counted as half: the area under the ROC curve.
 
@@ -149,7 +142,7 @@ def kappa_of(tpr: float, tnr: float, share: float) -> float:
     return (observed - expected) / (1.0 - expected) if expected < 1.0 else 0.0
 
 
-def check_labels(good: Sequence[bool], given: Sequence[object], clusters: Sequence[Hashable] | None) -> None:
+def check_labels(good: Sequence[bool], given: Sequence[object], clusters: Clusters) -> None:
     """Raise ``ValueError`` unless there are as many of each, and some labels are good and some bad."""
     for name, values in (("verdicts or scores", given), ("clusters", clusters)):
         if values is not None and len(values) != len(good):

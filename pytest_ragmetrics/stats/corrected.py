@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from pytest_ragmetrics.stats.intervals import Interval, check_values, mean_interval, propagated
+from pytest_ragmetrics.stats.intervals import Clusters, Interval, check_values, mean_interval, propagated
 
 _SHARES = (0.0, 1.0)
 
@@ -51,11 +51,7 @@ def corrected_rate(passed: Interval, *, tpr: Interval | float, tnr: Interval | f
 
 
 def prediction_powered_mean(
-    scores: Sequence[float],
-    labels: Sequence[float | None],
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
+    scores: Sequence[float], labels: Sequence[float | None], *, clusters: Clusters = None, confidence: float = 0.95
 ) -> Interval:
     """Return the mean of human labels over all rows, estimated from scores of all and labels of a random part.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.stats.agreement import Agreement, agreement, auroc, check_labels, kappa_of
-from pytest_ragmetrics.stats.intervals import Interval, check_values, mean_interval
+from pytest_ragmetrics.stats.intervals import Clusters, Interval, check_values, mean_interval
 from pytest_ragmetrics.stats.means import meets
 from pytest_ragmetrics.stats.scores import ROUNDING
 
@@ -46,7 +46,7 @@ def suggest_threshold(
     scores: Sequence[float],
     good: Sequence[bool],
     *,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Clusters = None,
     better: Direction = "higher",
     aim: Aim = "balanced_accuracy",
     confidence: float = 0.95,
@@ -169,7 +169,7 @@ def calibration_figures(
     good: Sequence[bool],
     *,
     threshold: float | None = None,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Clusters = None,
     better: Direction = "higher",
     scale: tuple[float, float] = (0.0, 1.0),
     aim: Aim = "balanced_accuracy",
@@ -217,7 +217,7 @@ def reliability(
     scores: Sequence[float],
     good: Sequence[bool],
     *,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Clusters = None,
     scale: tuple[float, float] = (0.0, 1.0),
     confidence: float = 0.95,
 ) -> tuple[Bin, ...]:

@@ -11,7 +11,7 @@ from itertools import accumulate
 from statistics import NormalDist
 from typing import TypeVar
 
-from pytest_ragmetrics.stats.intervals import check_confidence, mean_error, t_quantile
+from pytest_ragmetrics.stats.intervals import Clusters, check_confidence, mean_error, t_quantile
 from pytest_ragmetrics.stats.paired import binomial, changed_sums, flip_p
 from pytest_ragmetrics.stats.scores import ROUNDING
 
@@ -50,7 +50,7 @@ class Drop:
 def drops(
     changes: Mapping[str, Sequence[float]],
     *,
-    clusters: Mapping[str, Sequence[Hashable] | None],
+    clusters: Mapping[str, Clusters],
     alpha: float = 0.05,
     spans: Mapping[str, float] | None = None,
 ) -> dict[str, Drop]:
@@ -117,11 +117,7 @@ def holm(p: Mapping[K, float]) -> dict[K, float]:
 
 
 def smallest_drop(
-    changes: Sequence[float],
-    *,
-    alpha: float = 0.05,
-    clusters: Sequence[Hashable] | None = None,
-    span: float = 1.0,
+    changes: Sequence[float], *, alpha: float = 0.05, clusters: Clusters = None, span: float = 1.0
 ) -> float | None:
     """Return the smallest drop of the mean that pairs like these show in at least 80 % of runs; ``None`` if none.
 

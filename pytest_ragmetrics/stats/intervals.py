@@ -10,9 +10,13 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 from pytest_ragmetrics.core.result import Decision, Direction
 from pytest_ragmetrics.stats.bounded import mean_bounds
+
+#: The cluster of each score, ``None`` where every score is one of its own.
+Clusters: TypeAlias = Sequence[Hashable] | None
 
 _EVERYTHING = (-math.inf, math.inf)
 # Values that differ by less, relative to their size, are equal up to rounding.
@@ -51,7 +55,7 @@ def mean_interval(
     scores: Sequence[float],
     *,
     confidence: float = 0.95,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Clusters = None,
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> Interval:
     """Return the two-sided interval of the mean (of flags: the rate) of the population that the scores are a sample of.
@@ -118,9 +122,7 @@ def check_confidence(confidence: object, *, name: str = "confidence", example: f
     return float(confidence)
 
 
-def check_values(
-    values: Sequence[float], clusters: Sequence[Hashable] | None, bounds: tuple[float, float] | None
-) -> None:
+def check_values(values: Sequence[float], clusters: Clusters, bounds: tuple[float, float] | None) -> None:
     """Raise ``ValueError`` for no value, one that is not finite or out of bounds, or clusters of another number."""
     if not len(values):  # an array has no truth value
         raise ValueError("no scores, and an interval needs at least one")
@@ -208,7 +210,7 @@ def whole_clusters(named: Iterable[Hashable | None]) -> list[Hashable] | None:
     return [("row", index) if name is None else ("cluster", name) for index, name in enumerate(names)]
 
 
-def totals_by_cluster(values: Sequence[float], clusters: Sequence[Hashable] | None) -> list[tuple[float, int]]:
+def totals_by_cluster(values: Sequence[float], clusters: Clusters) -> list[tuple[float, int]]:
     """Return the sum and the number of values of every cluster, in an order that does not depend on theirs.
 
     >>> totals_by_cluster([1.0, 0.5, 0.0], ["a", "b", "a"])
@@ -222,7 +224,7 @@ def totals_by_cluster(values: Sequence[float], clusters: Sequence[Hashable] | No
     return sorted((math.fsum(members), len(members)) for members in grouped.values())
 
 
-def mean_error(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> MeanError:
+def mean_error(values: Sequence[float], clusters: Clusters = None) -> MeanError:
     """Return the mean of at least one value with its cluster-robust error.
 
     The error is CR2 (Bell and McCaffrey 2002), the degrees of freedom are Satterthwaite's under independence and under

@@ -6,7 +6,7 @@ Gates and the assertions over sets make a :class:`ThresholdResult` here; ``runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
@@ -14,6 +14,7 @@ from typing import Literal
 from pytest_ragmetrics.core.result import Decision, Direction
 from pytest_ragmetrics.stats.bounded import mean_bounds
 from pytest_ragmetrics.stats.intervals import (
+    Clusters,
     Interval,
     check_values,
     mean_error,
@@ -39,7 +40,7 @@ def samples_to_settle(
     bound: float,
     *,
     confidence: float = 0.95,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Clusters = None,
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> int | None:
     """Return how many more samples bring the interval to one side of a bound with a probability of about 80 %.
@@ -119,7 +120,7 @@ def set_threshold(
     better: Direction = "higher",
     metric: str = "score",
     confidence: float | None = None,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Clusters = None,
     bounds: tuple[float, float] | None = (0.0, 1.0),
     unscored: int = 0,
     vacuous: int = 0,

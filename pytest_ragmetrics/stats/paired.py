@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.stats.intervals import Interval, mean_error, mean_interval, t_tail, totals_by_cluster
+from pytest_ragmetrics.stats.intervals import Clusters, Interval, mean_error, mean_interval, t_tail, totals_by_cluster
 from pytest_ragmetrics.stats.scores import ROUNDING
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def paired_difference(
     after: Sequence[float],
     *,
     confidence: float = 0.95,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Clusters = None,
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> Difference:
     """Return how scores differ from those of the same rows before, in the same order.
@@ -82,7 +82,7 @@ def paired_difference(
     )
 
 
-def paired_t_p(differences: Sequence[float], *, clusters: Sequence[Hashable] | None = None) -> float | None:
+def paired_t_p(differences: Sequence[float], *, clusters: Clusters = None) -> float | None:
     """Return the two-sided p-value of the t test that the mean difference is zero; ``None`` without a spread.
 
     >>> round(paired_t_p([0.25, 0.0, 0.0, 0.75]), 3)
@@ -92,9 +92,7 @@ def paired_t_p(differences: Sequence[float], *, clusters: Sequence[Hashable] | N
     return 2.0 * t_tail(abs(found.mean) / found.error, found.df) if found.says_error else None
 
 
-def flip_p(
-    differences: Sequence[float], *, clusters: Sequence[Hashable] | None = None, one_sided: bool = False
-) -> float:
+def flip_p(differences: Sequence[float], *, clusters: Clusters = None, one_sided: bool = False) -> float:
     """Return the p-value of the sign-flip permutation test that the mean difference is zero, or not below it.
 
     The signs of whole clusters are flipped together. For differences of one size (pass and fail) it is McNemar's exact
@@ -120,7 +118,7 @@ def flip_p(
     return (extreme + 1) / (len(flipped) + 1) if drawn else extreme / len(flipped)
 
 
-def changed_sums(differences: Sequence[float], clusters: Sequence[Hashable] | None = None) -> list[float]:
+def changed_sums(differences: Sequence[float], clusters: Clusters = None) -> list[float]:
     """Return the sums of the clusters (the differences where there are none) that are not 0."""
     return [total for total, _ in totals_by_cluster(differences, clusters) if abs(total) > ROUNDING]
 
