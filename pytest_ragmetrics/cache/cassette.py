@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -89,21 +89,27 @@ class Cassette:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self._entries: Mapping[str, CacheEntry] | None = None
+        self._read: _Lines | None = None
 
     @classmethod
     def sent(cls, file: Path, rows: Iterable[Mapping[str, Any]]) -> Cassette:
         """Return a cassette of entries sent by another machine as JSON builtins; no file is read."""
         cassette = cls(file)
-        cassette._entries = {entry.key: entry for entry in map(CacheEntry.from_row, rows)}
+        cassette._read = _Lines(file)
+        cassette._read.parsed = {entry.key: entry for entry in map(CacheEntry.from_row, rows)}
+        cassette._read.places = {key: [] for key in cassette._read.parsed}
         return cassette
 
     @property
-    def entries(self) -> Mapping[str, CacheEntry]:
+    def _lines(self) -> _Lines:
+        if self._read is None:
+            self._read = _Lines(self.file, _data(self.file))
+        return self._read
+
+    @property
+    def entries(self) -> dict[str, CacheEntry]:
         """All entries by key."""
-        if self._entries is None:
-            self._entries = _Lines.read(self.file)
-        return self._entries
+        return self.pick(self._lines.places)
 
     def verify(self) -> tuple[int, list[CassetteError]]:
         """Read every line of the file as it is now; return how many keys there are, and the errors of lines."""
@@ -118,17 +124,15 @@ class Cassette:
 
     def place(self, key: str) -> str:
         """Return the file and, where it is read here, the last line of a key."""
-        lines = self.entries
-        return f"{self.file}:{lines.places[key][-1][0]}" if isinstance(lines, _Lines) else str(self.file)
+        places = self._lines.places[key]
+        return f"{self.file}:{places[-1][0]}" if places else str(self.file)
 
     def pick(
         self, keys: Iterable[str], asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     ) -> dict[str, CacheEntry]:
         """Return the entries of those keys that have one; ``asked`` are the requests of keys, where they are known."""
-        entries = self.entries
-        if isinstance(entries, _Lines):
-            return {key: entries.entry(key, asked.get(key)) for key in keys if key in entries}
-        return {key: entries[key] for key in keys if key in entries}
+        lines = self._lines
+        return {key: lines.entry(key, asked.get(key)) for key in keys if key in lines.places}
 
     def save(
         self,
@@ -145,18 +149,22 @@ class Cassette:
         up by key in ``tests``.
         """
         # The file may have changed since it was read.
-        before = _Lines.read(self.file, self._entries)
+        data = _data(self.file)
+        if self._read is None or self._read.data != data:
+            self._read = _Lines(self.file, data)
+        before, there = self.pick(used), self._read.places.keys()
         refused = _refusals(used, before, tests or {})
-        barred = {refusal.key for refusal in refused}
-        allowed = {key: entry for key, entry in used.items() if key not in barred}
-        keys = allowed.keys() if complete and not keep and used else {*before, *allowed}
-        added, dropped = len(keys - before.keys()), len(before.keys() - keys)
-        changed = added or dropped or any(before[key] != entry for key, entry in allowed.items())
-        written = bool(changed or (before and not before.is_in_order))
-        self._entries = before
+        allowed = used.keys() - {refusal.key for refusal in refused}
+        keys = allowed if complete and not keep and used else there | allowed
+        added, dropped = len(keys - there), len(there - keys)
+        changed = added or dropped or any(before[key] != used[key] for key in allowed)
+        written = bool(changed or (there and not self._read.is_in_order))
         if written:
-            after = self._entries = {key: allowed[key] if key in allowed else before[key] for key in sorted(keys)}
-            write_atomically(self.file, "".join(f"{line_of(entry)}\n" for entry in after.values()))
+            kept = {**self.pick(keys - allowed), **{key: used[key] for key in allowed}}
+            text = "".join(f"{line_of(kept[key])}\n" for key in sorted(keys))
+            write_atomically(self.file, text)
+            self._read = _Lines(self.file, text.encode())
+            self._read.parsed = kept
         return Saved(written=written, entries=len(keys), added=added, dropped=dropped, refused=refused)
 
 
@@ -167,7 +175,7 @@ def line_of(entry: CacheEntry) -> str:
     return _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-class _Lines(Mapping[str, CacheEntry]):
+class _Lines:
     """The entries of a file by key; a line is parsed when its entry is looked up, and an error of it raised then.
 
     Of lines as this module writes them the key stands at the beginning; others are parsed to learn it.
@@ -179,7 +187,7 @@ class _Lines(Mapping[str, CacheEntry]):
         self.is_in_order = data.endswith(b"\n") and not data.startswith(_BOM)
         self._file = file
         self.places: dict[str, list[_Place]] = {}
-        self._entries: dict[str, CacheEntry] = {}
+        self.parsed: dict[str, CacheEntry] = {}
         last, number, start = "", 0, len(_BOM) if data.startswith(_BOM) else 0
         while start < len(data):
             end = data.find(b"\n", start)
@@ -191,32 +199,14 @@ class _Lines(Mapping[str, CacheEntry]):
                 last = key
             start = end + 1
 
-    @classmethod
-    def read(cls, file: Path, known: Mapping[str, CacheEntry] | None = None) -> _Lines:
-        """Return the lines of a file as it is now, ``known`` if it is the same, with what was parsed of it."""
-        data = _data(file)
-        return known if isinstance(known, cls) and known.data == data else cls(file, data)
-
-    def __getitem__(self, key: str) -> CacheEntry:
-        return self.entry(key)
-
     def entry(self, key: str, asked: Mapping[str, Any] | None = None) -> CacheEntry:
         """Return the entry of a key, ``asked`` being the request that the key is known to be of."""
-        if key not in self._entries:
-            entries = [self._parsed(*place, asked) for place in self.places[key]]
+        if key not in self.parsed:
+            entries = [self._line(*place, asked) for place in self.places[key]]
             # Equal times are ordered by text, so that both sides of a merge agree.
             latest = max(entries, key=lambda entry: (entry.made_at, line_of(entry))) if entries[1:] else entries[0]
-            self._entries[key] = latest
-        return self._entries[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.places
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
-
-    def __len__(self) -> int:
-        return len(self.places)
+            self.parsed[key] = latest
+        return self.parsed[key]
 
     def _key(self, number: int, start: int, end: int) -> str:
         """Return the key of the entry on a line, empty for a blank line."""
@@ -225,9 +215,9 @@ class _Lines(Mapping[str, CacheEntry]):
         if found and self.data[max(start, end - 3) : end].rstrip(b"\r").endswith(b"}}"):
             return found[1].decode("ascii")
         self.is_in_order = False
-        return self._parsed(number, start, end).key if self.data[start:end].strip() else ""
+        return self._line(number, start, end).key if self.data[start:end].strip() else ""
 
-    def _parsed(self, number: int, start: int, end: int, asked: Mapping[str, Any] | None = None) -> CacheEntry:
+    def _line(self, number: int, start: int, end: int, asked: Mapping[str, Any] | None = None) -> CacheEntry:
         return _read_line(self.data[start:end], self._file, number, asked)
 
 

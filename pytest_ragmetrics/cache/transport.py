@@ -372,7 +372,7 @@ class CachedTransport:
     def used_here(self) -> Used:
         """What was asked for, with all answers that the cassette lacks: for a process that cannot read this store."""
         entries = self._tiers.collect(self._tests)
-        recorded = {} if self._tiers.cassette is None else self._tiers.cassette.entries
+        recorded = {} if self._tiers.cassette is None else self._tiers.cassette.pick(entries)
         fresh = {key: entry for key, entry in entries.items() if recorded.get(key) != entry}
         return Used(tests=self._tests, loose=fresh, refused=self._tiers.refused)
 
