@@ -276,10 +276,10 @@ class RemoteCache:
         """Whether somebody waits for an answer from here."""
         return bool(self._asked)
 
-    async def look(self, keys: Sequence[str], check: Mapping[str, Check]) -> dict[str, CacheEntry]:
-        """Return the entries of those keys that have one here that passes its check."""
+    async def look(self, keys: Sequence[str], check: Check) -> dict[str, CacheEntry]:
+        """Return the entries of those keys that have one here that passes a check."""
         parcels = await self._parcels(keys)
-        found = {key: entry for key, parcel in parcels.items() if (entry := self._read(key, parcel, check[key]))}
+        found = {key: entry for key, parcel in parcels.items() if (entry := self._read(key, parcel, check))}
         self.counts.found += len(found)
         return found
 

@@ -271,8 +271,6 @@ E = TypeVar("E", bound=Exception)
 Row = Mapping[str, Any]
 #: Asks for the replies of some keys, and calls the function once that costs something.
 Fetch = Callable[[Sequence[str], Callable[[], None]], Awaitable[Mapping[str, Reply | str]]]
-#: Raises ``InvalidAnswer`` or ``CacheError`` for an entry that is no answer to the request.
-Fits = Callable[[CacheEntry], object]
 
 # How many more may be looked up, locked and stored than requests are in flight, so that one is always ready.
 _READY = 4
@@ -344,18 +342,14 @@ class CachedTransport:
         """
         if not self._keeps(request):
             return None, None
-        row = request_row(request)
-        key = key_of(row, salt=self._salt, plain=True)
-        found = self._found({key: row})
-        self._note_hosts(found.values(), request)
-        entry = found.get(key)
+        rows = self._rows(request)
+        ((key, entry),) = {**dict.fromkeys(rows), **self._found(rows, request)}.items()
         return key, None if entry is None else entry.answer(cached=True)
 
     def find_vectors(self, request: EmbeddingRequest) -> tuple[dict[str, str], dict[str, npt.NDArray[np.float32]]]:
         """Return the texts and the vectors that are stored, by key, as :meth:`find` does."""
-        rows = dict(self._keyed(request))
-        found = {} if self.mode == "off" else self._found(rows)
-        self._note_hosts(found.values(), request)
+        rows = self._rows(request)
+        found = {} if self.mode == "off" else self._found(rows, request)
         vectors = {key: read_vector(entry.reply["vector"]) for key, entry in found.items()}
         return {key: row["text"] for key, row in rows.items()}, vectors
 
@@ -406,8 +400,7 @@ class CachedTransport:
         return self.mode != "off" and (request.provider is None or request.provider.is_kept)
 
     async def _judge(self, request: Request) -> Reply:
-        row = request_row(request)
-        key = key_of(row, salt=self._salt, plain=True)
+        ((key, row),) = self._rows(request).items()
         pays = False
 
         async def fetch(_: Sequence[str], started: Callable[[], None]) -> dict[str, Reply | str]:
@@ -415,22 +408,17 @@ class CachedTransport:
             pays = True
             return {key: await self._counted(replace(request, started=started))}
 
-        def fits(entry: CacheEntry) -> None:
-            fitting(request, entry.answer())
-
         try:
-            entries, fetched = await self._entries({key: row}, fetch, self._judging, fits, _host(request))
+            entries, fetched = await self._entries({key: row}, fetch, request)
         except (UnscoredError, JudgeError) as error:
             if pays:
                 raise
             raise _unpaid(error) from error.__cause__
-        self._note_hosts(entries.values(), request)
         self.judged.cached += key not in fetched
         return entries[key].answer(cached=key not in fetched)
 
     async def _embed(self, request: EmbeddingRequest) -> Reply:
-        keyed = self._keyed(request)
-        rows = dict(keyed)
+        rows = self._rows(request)
         spent = Reply()
 
         async def fetch(keys: Sequence[str], started: Callable[[], None]) -> dict[str, Reply | str]:
@@ -440,14 +428,10 @@ class CachedTransport:
             vectors = () if spent.vectors is None else spent.vectors
             return {key: vector_text(vector) for key, vector in zip(keys, vectors, strict=True)}
 
-        def fits(entry: CacheEntry) -> None:
-            read_vector(entry.reply["vector"])
-
-        entries, fetched = await self._entries(rows, fetch, self._embedding, fits, _host(request))
-        self._note_hosts(entries.values(), request)
+        entries, fetched = await self._entries(rows, fetch, request)
         self.embedded.cached += len(entries) - len(fetched)
-        vectors = _stacked([read_vector(entries[key].reply["vector"]) for key, _ in keyed], request)
-        return replace(spent, vectors=vectors)
+        of_text = {rows[key]["text"]: read_vector(entry.reply["vector"]) for key, entry in entries.items()}
+        return replace(spent, vectors=_stacked([of_text[text] for text in request.texts], request))
 
     def _note_hosts(self, entries: Iterable[CacheEntry], request: AnyRequest) -> None:
         """Say once that answers of another server are used than the one that this run asks."""
@@ -463,16 +447,20 @@ class CachedTransport:
             with suppress(Warning):
                 self._warn(f"stored answers of {other} are used, and this run asks {asked}: {to_do}")
 
-    def _keyed(self, request: EmbeddingRequest) -> list[tuple[str, Row]]:
-        rows = (
-            embedding_row(kind=request.kind, model=request.model, text=text, dimensions=request.dimensions)
-            for text in request.texts
-        )
-        return [(key_of(row, salt=self._salt, plain=True), row) for row in rows]
+    def _rows(self, request: AnyRequest) -> dict[str, Row]:
+        """Return what determines the replies to a request, by key."""
+        if isinstance(request, EmbeddingRequest):
+            kind, model, dimensions = request.kind, request.model, request.dimensions
+            texts = dict.fromkeys(request.texts)
+            rows = [embedding_row(kind=kind, model=model, text=text, dimensions=dimensions) for text in texts]
+        else:
+            rows = [request_row(request)]
+        return {key_of(row, salt=self._salt, plain=True): row for row in rows}
 
-    def _found(self, rows: Mapping[str, Row]) -> dict[str, CacheEntry]:
+    def _found(self, rows: Mapping[str, Row], request: AnyRequest) -> dict[str, CacheEntry]:
         found = self._tiers.look(tuple(rows), rows)
         self._refuse_in_replay(rows, found)
+        self._note_hosts(found.values(), request)
         return found
 
     def _refuse_in_replay(self, rows: Mapping[str, Row], found: Mapping[str, CacheEntry]) -> None:
@@ -482,41 +470,43 @@ class CachedTransport:
             raise CacheMissError(self._tiers.explain_miss(seen))
 
     async def _entries(
-        self, rows: Mapping[str, Row], fetch: Fetch, flight: SingleFlight[CacheEntry], fits: Fits, host: str
+        self, rows: Mapping[str, Row], fetch: Fetch, request: AnyRequest
     ) -> tuple[dict[str, CacheEntry], frozenset[str]]:
-        """Return the entries of all keys, and which of them were fetched; ``fits`` is for those of other machines."""
+        """Return the entries of all keys, and which of them were fetched."""
         if self._tiers.cassette is not None:
             for key in rows:
                 self._tests.setdefault(key, self._asker() or "")
-        look = partial(self._tiers.look, asked=rows)
+        look, redact = partial(self._tiers.look, asked=rows), self._redact
         found = look(tuple(rows))
         missing = [key for key in rows if key not in found]
         if missing and self._remote is not None and self.mode != "refresh":
-            checks = {key: partial(self._problem, rows[key], fits) for key in missing}
-            arrived = await self._remote.look(missing, checks)
-            redact = self._redact
-            kept = [entry if redact is None else redacted_entry(entry, redact) for entry in arrived.values()]
-            if kept:
+            arrived = (await self._remote.look(missing, partial(self._problem, rows, request))).values()
+            if kept := [entry if redact is None else redacted_entry(entry, redact) for entry in arrived]:
                 await self._tiers.keep(kept)
             found |= {entry.key: entry for entry in kept}
             missing = [key for key in missing if key not in found]
         self._refuse_in_replay(rows, found)
+        host = _host(request)
 
         async def pay(keys: Sequence[str], started: Callable[[], None]) -> Mapping[str, CacheEntry]:
             replies = await fetch(keys, started)
-            made = [
-                new_entry(key, rows[key], replies[key], salt=self._salt, redact=self._redact, host=host) for key in keys
-            ]
+            made = [new_entry(key, rows[key], replies[key], salt=self._salt, redact=redact, host=host) for key in keys]
             await self._tiers.keep(made)
             if self._remote is not None:
                 self._remote.write(made, replace=self.mode == "refresh")
             return {entry.key: entry for entry in made}
 
-        paid, fetched = await flight.share(missing, look, pay) if missing else ({}, frozenset())
-        return found | paid, fetched
+        fetched: frozenset[str] = frozenset()
+        if missing:
+            flight = self._embedding if isinstance(request, EmbeddingRequest) else self._judging
+            paid, fetched = await flight.share(missing, look, pay)
+            found |= paid
+        self._note_hosts(found.values(), request)
+        return found, fetched
 
-    def _problem(self, row: Row, fits: Fits, entry: CacheEntry) -> str | None:
+    def _problem(self, rows: Mapping[str, Row], request: AnyRequest, entry: CacheEntry) -> str | None:
         """Say why the entry of another machine is no answer to a request."""
+        row = rows[entry.key]
         # Its key is that of the request: of equal requests the keys are equal.
         is_alike = entry.request == row or (
             entry.redacted and self._redact is not None and entry.request == redacted_request(row, self._redact)
@@ -524,7 +514,10 @@ class CachedTransport:
         if not is_alike or entry.salt != self._salt:
             return "it answers another request"
         try:
-            fits(entry)
+            if isinstance(request, EmbeddingRequest):
+                read_vector(entry.reply["vector"])
+            else:
+                fitting(request, entry.answer())
         except (CacheError, InvalidAnswer) as error:
             return str(error)
         return None

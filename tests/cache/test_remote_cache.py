@@ -419,7 +419,7 @@ def looked(
         line.many = 1
         for number in range(count):
             keys = [f"{number * wide + each:064x}" for each in range(wide)]
-            await remote.look(keys, {})
+            await remote.look(keys, lambda _: None)
             # What the tests do between two questions.
             await asyncio.sleep(pause)
         await remote.aclose()
@@ -570,7 +570,7 @@ async def test_what_a_client_does_not_take_is_told() -> None:
     """An unknown option of a URL costs one warning, in which there is neither its value nor a password."""
     warned: list[str] = []
     remote = open_remote("redis://me:hidden@127.0.0.1:1/0?unknown=hidden", warn=warned.append)
-    await remote.look(["a" * 64], {})
+    await remote.look(["a" * 64], lambda _: None)
     await remote.aclose()
     (warning,) = warned
     assert "hidden" not in warning

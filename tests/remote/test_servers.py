@@ -289,7 +289,7 @@ def test_nothing_is_said_after_the_end(servers: dict[str, Server], tmp_path: Pat
             url, environment = server.behind(line.port)
             os.environ.update(environment)
             remote = open_remote(url)
-            asking = asyncio.ensure_future(remote.look([f"{number:064x}" for number in range(64)], {}))
+            asking = asyncio.ensure_future(remote.look([f"{number:064x}" for number in range(64)], lambda _: None))
             await asyncio.sleep(0.1)
             asking.cancel()
             await remote.aclose()
