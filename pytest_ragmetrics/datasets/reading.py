@@ -66,28 +66,35 @@ def _listed(source: Any, columns: Columns) -> Iterable[Any]:
             raise DatasetError(str(error), field=error.field) from error
     if isinstance(source, (list, tuple)):
         return source
-    if isinstance(source, (Sample, bytes, bytearray, type)):
-        raise _refused(source)
-    for read in (_of_frame, _of_methods, _of_attributes):
-        rows = read(source)
-        if rows is not None:
-            return rows
-    if isinstance(source, Iterable):
+    is_data = not isinstance(source, (Sample, bytes, bytearray, type))
+    rows = _rows_of(source) if is_data else None
+    if rows is not None:
+        return rows
+    if is_data and isinstance(source, Iterable):
         return source
-    raise _refused(source)
-
-
-def _refused(source: Any) -> DatasetError:
     kind = "class " + source.__name__ if isinstance(source, type) else type(source).__name__
-    return DatasetError(f"a data set is the path of a file or a list of samples or rows, not a {kind}")
+    raise DatasetError(f"a data set is the path of a file or a list of samples or rows, not a {kind}")
 
 
-def _of_frame(source: Any) -> Iterable[Any] | None:
-    """Return the rows of a pandas frame; what it has no value for is ``None``, and texts are read as cells of CSV."""
-    if not (hasattr(source, "notna") and hasattr(source, "columns")):
-        return None
-    rows: list[dict[str, Any]] = source.astype(object).where(source.notna(), None).to_dict("records")
-    return map(row_of_cells, rows)
+def _rows_of(source: Any) -> Iterable[Any] | None:
+    """Return the rows of a frame, a table or a data set of another tool, known by what it has; texts as cells of CSV.
+
+    Frames of polars, tables of Arrow and data sets of Hugging Face may have been read from a file of CSV, as those of
+    pandas.
+    """
+    if hasattr(source, "notna") and hasattr(source, "columns"):
+        # What a frame has no value for is None.
+        return map(row_of_cells, source.astype(object).where(source.notna(), None).to_dict("records"))
+    for name in ("to_list", "to_dicts", "to_pylist"):
+        if callable(method := getattr(source, name, None)):
+            rows: Iterable[Any] = method()
+            is_table = hasattr(source, "columns") or hasattr(source, "column_names")
+            return map(row_of_cells, rows) if is_table else rows
+    lists = [held for name in WRAPPERS if isinstance(held := getattr(source, name, None), (list, tuple))]
+    if lists:
+        return next(filter(None, lists), [])
+    to_pandas = getattr(source, "to_pandas", None)
+    return _rows_of(to_pandas()) if callable(to_pandas) else None
 
 
 def row_of_cells(row: Any) -> Raw:
@@ -97,26 +104,6 @@ def row_of_cells(row: Any) -> Raw:
         return raw
     values, fault = read_cells(raw.values)
     return replace(raw, values=values, fault=fault, text=" ".join(map(str, values.values())) if fault else "")
-
-
-def _of_methods(source: Any) -> Iterable[Any] | None:
-    for name in ("to_list", "to_dicts", "to_pylist"):
-        method = getattr(source, name, None)
-        if callable(method):
-            rows: Iterable[Any] = method()
-            # Frames of polars, tables of Arrow and data sets of Hugging Face, which a file of CSV may be read into.
-            is_table = hasattr(source, "columns") or hasattr(source, "column_names")
-            return map(row_of_cells, rows) if is_table else rows
-    return None
-
-
-def _of_attributes(source: Any) -> Iterable[Any] | None:
-    values = [getattr(source, name, None) for name in WRAPPERS]
-    lists = [rows for rows in values if isinstance(rows, (list, tuple))]
-    if lists:
-        return next((rows for rows in lists if rows), [])
-    to_pandas = getattr(source, "to_pandas", None)
-    return _of_frame(to_pandas()) if callable(to_pandas) else None
 
 
 def _row(row: Any) -> Raw:

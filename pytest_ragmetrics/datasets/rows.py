@@ -276,25 +276,23 @@ class _Candidate:
 def identified(raws: Sequence[Raw], file: str | None) -> list[DatasetRow]:
     """Return the rows with their samples, errors and ids; a row with the id of an earlier row has an error."""
     candidates = [_candidate(raw) for raw in raws]
-    first: dict[str, int] = {}
+    first: dict[str | None, int] = {}
     for index, candidate in enumerate(candidates):
         if candidate.written is not None:
             first.setdefault(candidate.written, index)
     names = _names(candidates, set(first.values()))
     rows = []
     for index, (candidate, name) in enumerate(zip(candidates, names, strict=True)):
-        sample, fault, line = candidate.sample, candidate.fault, candidate.line
-        earlier = index if candidate.written is None else first[candidate.written]
+        sample, fault, line, error = candidate.sample, candidate.fault, candidate.line, None
+        earlier = first.get(candidate.written, index)
         if fault is None and earlier != index:
-            line_of_earlier = candidates[earlier].line
-            where = f"in rows[{earlier}]" if line_of_earlier is None else f"in line {line_of_earlier}"
-            msg = f"the id {candidate.name!r} is already used {where}: give each row its own, or none"
+            there = candidates[earlier].line
+            where = f"rows[{earlier}]" if there is None else f"line {there}"
+            msg = f"the id {candidate.name!r} is already used in {where}: give each row its own, or none"
             fault = RowError(msg, field="id")
-        error = None
         if fault is not None:
-            error = DatasetError(f"row {name}: {fault}", file=file, line=line, field=fault.field)
+            sample, error = None, DatasetError(f"row {name}: {fault}", file=file, line=line, field=fault.field)
             error.__cause__ = fault
-            sample = None
         elif candidate.written is None and sample is not None:
             sample = replace(sample, id=name)
         rows.append(DatasetRow(sample=sample, id=name, file=file, line=line, error=error))
