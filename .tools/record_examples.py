@@ -33,7 +33,7 @@ from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING, CacheEntry
 from pytest_ragmetrics.core.files import write_atomically
 from pytest_ragmetrics.judges.providers.addresses import shown_address
-from pytest_ragmetrics.judges.providers.connection import ANTHROPIC, OPENAI
+from pytest_ragmetrics.judges.providers.vendor import VENDORS
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI
 
@@ -154,8 +154,8 @@ def _check_provider(folder: Path) -> None:
     if os.environ.get("CI"):
         raise RecordingError("a recording costs money, and is no step of CI: run it by hand")
     settings = (folder / "pytest.ini").read_text("utf-8")
-    for vendor in (OPENAI, ANTHROPIC):
-        if f"= {vendor.module}:" not in settings:
+    for vendor in VENDORS.values():
+        if f"= {vendor.name}:" not in settings:
             continue
         if url := os.environ.get(vendor.url_variable, "").strip():
             raise RecordingError(f"{shown_address(url)} would stand in for {vendor.label}: unset {vendor.url_variable}")

@@ -11,7 +11,7 @@ from textwrap import dedent
 import pytest
 
 from pytest_ragmetrics.cli.docs import topic_text
-from pytest_ragmetrics.judges.providers.connection import ANTHROPIC, OPENAI
+from pytest_ragmetrics.judges.providers.vendor import ANTHROPIC, OPENAI
 from tests.fake_dialects import DIALECTS, DialectServer
 from tests.pages import Block, Play
 

@@ -41,8 +41,7 @@ from pytest_ragmetrics.core.errors import CacheError, RagMetricsError
 from pytest_ragmetrics.judges.embedders.specs import make_embedder
 from pytest_ragmetrics.judges.prices import cheaper_successor
 from pytest_ragmetrics.judges.providers.addresses import shown_address, without
-from pytest_ragmetrics.judges.providers.connection import ANTHROPIC, OPENAI
-from pytest_ragmetrics.judges.providers.parameters import bare
+from pytest_ragmetrics.judges.providers.vendor import VENDORS, bare
 from pytest_ragmetrics.judges.rendering import PromptBook, is_current
 from pytest_ragmetrics.judges.specs import DEFAULT_REASON, make_judge, meant_by, panel_members
 from pytest_ragmetrics.plugin.config import read_config
@@ -72,7 +71,7 @@ class Check(NamedTuple):
 
 def _safe(text: str) -> str:
     """Return a text without keys and passwords."""
-    keys = (os.environ.get(vendor.key_variable, "").strip() for vendor in (OPENAI, ANTHROPIC))
+    keys = (os.environ.get(vendor.key_variable, "").strip() for vendor in VENDORS.values())
     return printable(_QUERY.sub(r"\1***", _ACCOUNT.sub("//***@", without(text, list(filter(None, keys))))))
 
 
@@ -188,8 +187,8 @@ def provider_checks(project: Project) -> Iterator[Check]:
     that cannot be made is no fault if a hook of pytest may make it. No key is shown.
     """
     judge, embedder = project.spec("judge"), project.spec("embedder")
-    for vendor in (OPENAI, ANTHROPIC):
-        if any(spec == "auto" or spec.startswith(f"{vendor.module}:") for spec in project.judges):
+    for name, vendor in VENDORS.items():
+        if any(spec == "auto" or spec.startswith(f"{name}:") for spec in project.judges):
             key = "set" if os.environ.get(vendor.key_variable, "").strip() else "not set"
             url = shown_address(os.environ.get(vendor.url_variable, "").strip()) or "not set"
             yield Check("keys", f"{vendor.key_variable} is {key}, {vendor.url_variable} is {url}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_ragmetrics.cli.command import PATH, Arguments, Checked, argument, command, option
 from pytest_ragmetrics.core.files import packaged_text, write_atomically
-from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
+from pytest_ragmetrics.judges.providers.vendor import OPENAI
 from pytest_ragmetrics.plugin.config import SettingsFileError, read_config
 
 EXAMPLE = "test_rag_example.py"
@@ -172,5 +172,5 @@ def _keeps(values: Mapping[str, Any], name: str, text: str) -> bool:
 
 def _lines(cassette: str, *, toml: bool) -> tuple[str, ...]:
     quote = '"' if toml else ""
-    comments = [comment.format(judge=f"{quote}{DEFAULT_OPENAI}{quote}") for comment in _COMMENTS]
+    comments = [comment.format(judge=f"{quote}{OPENAI.auto['judge']}{quote}") for comment in _COMMENTS]
     return (*comments, f"{_KEY} = {quote}{cassette}{quote}")

@@ -9,9 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from pytest_ragmetrics.core.errors import warn_once
+from pytest_ragmetrics.judges.providers.vendor import VENDORS
 
-#: Kinds of judges whose models are sold by the provider of that name.
-_PROVIDERS = ("openai", "anthropic")
 _ORDINARY = frozenset({"", "auto", "default", "standard"})
 
 
@@ -62,7 +61,7 @@ def price(
     >>> f"{price('openai', 'gpt-5.4-mini', 100_000, 10_000, cached=40_000, tier='batch'):.4f}"
     '0.0465'
     """
-    if kind not in _PROVIDERS:
+    if kind not in VENDORS:
         return None
     try:
         from genai_prices import Usage, calc_price

@@ -5,7 +5,6 @@ A run whose options name a judge checks the text at its start, so that nothing i
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from importlib import import_module
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_ragmetrics.core import running
 from pytest_ragmetrics.core.errors import JudgeNotConfiguredError, RagMetricsError
-from pytest_ragmetrics.judges.providers.parameters import PARAMETERS, bare, parameters_of
+from pytest_ragmetrics.judges.providers.vendor import VENDORS, bare, parameters_of, vendor_of
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.judges.judge import Judge
@@ -36,14 +35,9 @@ _ADDRESSES = {
     **dict.fromkeys(("llamacpp", "llama_cpp"), "http://localhost:8080/v1"),
 }
 
-# How a model is named elsewhere: its name alone, behind its provider with a slash, or in capitals.
-_MODELS = {
-    "openai": re.compile(r"(?:openai[:/])?((?:gpt|chatgpt|o\d)[\w.-]*)", re.IGNORECASE),
-    "anthropic": re.compile(r"(?:anthropic[:/])?(claude[\w.-]*)", re.IGNORECASE),
-}
 #: What the spec of a panel begins with.
 PANEL = "panel:"
-_KINDS = ("openai:", "anthropic:", "nli:")
+_KINDS = (*(f"{name}:" for name in VENDORS), "nli:")
 
 _FACTORY = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
@@ -83,11 +77,12 @@ def made_by(spec: str, read: Callable[[Any], T], *, noun: str) -> T:
 
 def provider_advice(spec: str) -> str | None:
     """Return what to write for a spec with the name of a provider or of a model of one, ``None`` for another."""
-    if spec.strip().lower() in ("openai", "anthropic"):
-        return f"write {spec.strip().lower()}:MODEL"
-    for kind, pattern in _MODELS.items():
-        if found := pattern.fullmatch(spec.strip()):
-            return f"write {kind}:{found[1]}"
+    spec = spec.strip()
+    if spec.lower() in VENDORS:
+        return f"write {spec.lower()}:MODEL"
+    for name, vendor in VENDORS.items():
+        if found := re.fullmatch(rf"(?i:(?:{name}[:/])?({vendor.models}))", spec):
+            return f"write {name}:{found[1]}"
     provider, _, model = spec.partition(":")
     if provider.lower() == "claude" and model:
         return f"write anthropic:{model}"
@@ -95,13 +90,11 @@ def provider_advice(spec: str) -> str | None:
     return url and f"set OPENAI_BASE_URL={url} and OPENAI_API_KEY to its key, and write openai:{model}"
 
 
-#: The choices of ``auto`` if a key of the provider is set, and why: a test compares them with the price list. Dearer
-#: models judge better; what a suite needs is told by ``ragmetrics calibrate``.
+#: Why ``auto`` stands for its models: a test compares them with the price list. Dearer models judge better; what a
+#: suite needs is told by ``ragmetrics calibrate``.
 DEFAULT_REASON = "no newer model of the provider costs less"
-DEFAULT_OPENAI = "openai:gpt-6-luna"
-DEFAULT_ANTHROPIC = "anthropic:claude-haiku-5-5"
 
-_PROVIDED = re.compile(r"(?:openai|anthropic):[^\s?]+|nli:\s*\S.*")
+_PROVIDED = re.compile(rf"(?:{'|'.join(VENDORS)}):[^\s?]+|nli:\s*\S.*")
 
 
 def check_spec(spec: str) -> str:
@@ -111,7 +104,7 @@ def check_spec(spec: str) -> str:
     ('openai:gpt-5.4-mini', 'openai:qwen3:8b?max_tokens=800&temperature=0.2')
     """
     spec = spec.strip()
-    if spec.partition(":")[0] in PARAMETERS and "?" in spec:
+    if vendor_of(spec) and "?" in spec:
         parameters_of(spec)
         check_spec(spec.partition("?")[0])
         return spec
@@ -121,7 +114,8 @@ def check_spec(spec: str) -> str:
         return spec
     if not spec.startswith(_KINDS) and is_factory(spec):
         return spec
-    forms = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY, panel:SPEC,SPEC,SPEC"
+    models = ", ".join(f"{name}:MODEL" for name in VENDORS)
+    forms = f"auto, local, {models}, nli:MODEL_OR_FOLDER, MODULE:FACTORY, panel:SPEC,SPEC,SPEC"
     raise ValueError(no_spec(spec, forms, provider_advice(spec)))
 
 
@@ -174,17 +168,16 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
         from pytest_ragmetrics.judges.panel import Panel
 
         return Panel(make_judge(member, timeout=timeout, retries=retries, prompts=prompts) for member in members)
-    provider, _, model = meant_by(spec).partition(":")
-    if provider in PARAMETERS:
-        from pytest_ragmetrics.judges.providers.anthropic import AnthropicJudge
+    spec = meant_by(spec)
+    provider, _, model = spec.partition(":")
+    if vendor := VENDORS.get(provider):
         from pytest_ragmetrics.judges.providers.connection import STEADY, VARIED
-        from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 
-        kind = OpenAIJudge if provider == "openai" else AnthropicJudge
         given = parameters_of(spec) if "?" in spec else {}
         options: dict[str, Any] = {"timeout": timeout, "retries": retries, "prompts": prompts}
-        judge: OpenAIJudge | AnthropicJudge = kind(model.partition("?")[0], parameters={**STEADY, **given}, **options)
-        judge.varied = {} if "temperature" in given else dict(VARIED)
+        made = vendor.kind("judge")(model.partition("?")[0], parameters={**STEADY, **given}, **options)
+        made.varied = {} if "temperature" in given else dict(VARIED)
+        judge: Judge = made
         return judge
     if provider == "nli":
         from pytest_ragmetrics.judges.nli import NliJudge
@@ -199,23 +192,25 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
     return made_by(spec, lambda made: as_judge(made, name=spec, prompts=prompts), noun="judge")
 
 
-def meant_by(spec: str) -> str:
-    """Return the spec that ``auto`` stands for in this environment, another one as it is."""
+def meant_by(spec: str, noun: str = "judge") -> str:
+    """Return the spec that ``auto`` stands for in this environment, another one as it is.
 
-    def is_set(variable: str) -> bool:
-        return bool(os.environ.get(variable, "").strip())
-
+    Raises ``JudgeNotConfiguredError`` where no provider of such a ``noun`` is set up.
+    """
     if spec != "auto":
         return spec
-    if is_set("OPENAI_API_KEY") or is_set("OPENAI_BASE_URL"):
-        return DEFAULT_OPENAI
-    if is_set("ANTHROPIC_API_KEY"):
-        return DEFAULT_ANTHROPIC
-    keys = "set a key (OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY)"
+    vendors = [vendor for vendor in VENDORS.values() if noun in vendor.auto]
+    for vendor in vendors:
+        if vendor.is_set_up:
+            return vendor.auto[noun]
+    *others, last = (variable for vendor in vendors for variable in vendor.variables)
     ways = (
-        'name one with judge="openai:MODEL", or --judge of a command; or try it out with the heuristic judge="local"'
+        f'name one with {noun}="openai:MODEL", or --{noun} of a command; or use the heuristic {noun}="local"'
         if running.innermost() is None
-        else "replay recorded answers (--rag-cache=replay with --rag-cassette=FILE); or try it out with the built-in "
-        "heuristic (--rag-judge=local)"
+        else "replay what was recorded (--rag-cache=replay with --rag-cassette=FILE); or use the built-in heuristic "
+        f"(--rag-{noun}=local)"
     )
-    raise JudgeNotConfiguredError(f"this metric needs a judge, and none is configured. Three ways on: {keys}; {ways}")
+    raise JudgeNotConfiguredError(
+        f"this metric needs {'an' if noun[0] in 'aeiou' else 'a'} {noun}, and none is configured. Three ways on: "
+        f"set {', '.join(others)} or {last}; {ways}"
+    )

@@ -26,8 +26,8 @@ from pytest_ragmetrics import evaluate
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
+from pytest_ragmetrics.judges.providers.vendor import OPENAI
 from pytest_ragmetrics.judges.rendering import PromptBook, Reasons
-from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from pytest_ragmetrics.metrics import SemanticSimilarity
 from pytest_ragmetrics.metrics.judged import JudgedMetric
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_named
@@ -63,7 +63,7 @@ class Meter(OpenAIJudge):
         self, count: Count, *, reasons: Reasons = "all", tier: str = "default", cache: PromptCache | None = None
     ) -> None:
         prompts = PromptBook(reasons=reasons)
-        super().__init__(DEFAULT_OPENAI.partition(":")[2], api_key="sk-none", prompts=prompts)
+        super().__init__(OPENAI.auto["judge"].partition(":")[2], api_key="sk-none", prompts=prompts)
         self._count = count
         self._tier = tier
         self._cache = cache
@@ -171,9 +171,8 @@ def main() -> None:
     vocabulary, count = counter()
     wanted = sys.argv[1:]
     for contexts, size in SIZES:
-        print(
-            f"{contexts} contexts of {size:,} characters, tokens: {vocabulary}; {DEFAULT_OPENAI}, $ per 1,000 samples"
-        )
+        model = OPENAI.auto["judge"]
+        print(f"{contexts} contexts of {size:,} characters, tokens: {vocabulary}; {model}, $ per 1,000 samples")
         print(f"  {'metric':29} requests   prompt completion   singly   cached    batch negative")
         for metric in named(*wanted) or judged():
             print(line([metric], contexts, size, count), flush=True)

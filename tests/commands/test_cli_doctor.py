@@ -19,8 +19,8 @@ from pytest_ragmetrics.cli.cache import folder_findings
 from pytest_ragmetrics.cli.command import local_modules
 from pytest_ragmetrics.cli.probes.first_request import TASK
 from pytest_ragmetrics.judges.prices import cheaper_successor
+from pytest_ragmetrics.judges.providers.vendor import OPENAI
 from pytest_ragmetrics.judges.rendering import PromptBook, render
-from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transports.values import Reply
 from tests.fake_openai import FakeOpenAI, failing
@@ -87,7 +87,7 @@ def test_a_cheaper_successor_is_named(server: FakeOpenAI, call: Call) -> None:
     name, times = cheaper_successor("openai", "gpt-5.4-mini") or ("", 0)
     said = f"price:     openai:gpt-5.4-mini costs {times:.1f} times as much as openai:{name}, which is newer\n"
     assert call(0, [said], "--judge=openai:gpt-5.4-mini?service_tier=flex").endswith("all well\n")
-    call(0, [f"price:     auto is {DEFAULT_OPENAI}: no newer model of the provider costs less\n"])
+    call(0, [f"price:     auto is {OPENAI.auto['judge']}: no newer model of the provider costs less\n"])
     assert "price" not in call(0, [], "--judge=panel:openai:fake,local")
     assert server.calls == 3
 

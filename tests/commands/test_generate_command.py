@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.datasets import read_dataset
-from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
+from pytest_ragmetrics.judges.providers.vendor import OPENAI
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, Reply, failing, filtered, out_of_quota, silent
 from tests.unit.conftest import Call
@@ -82,7 +82,7 @@ def test_documents_become_rows_that_are_word_for_word_theirs(server: FakeOpenAI,
         assert row["reference_contexts"] == [text[metadata["start"] : metadata["end"]]]
         assert row["reference_context_ids"] == [f"{metadata['file']}#1"]
         assert metadata["support"] == [row["reference"]]
-        assert metadata["judge"] == DEFAULT_OPENAI
+        assert metadata["judge"] == OPENAI.auto["judge"]
     assert sorted(path.name for path in Path().iterdir()) == [".ragmetrics", "docs", "golden.jsonl"]
     # The file is a data set as it is.
     samples = [(found.id, found.sample and found.sample.reference) for found in read_dataset(OUT, base=Path())]

@@ -15,7 +15,7 @@ from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.providers.anthropic import AnthropicJudge
-from pytest_ragmetrics.judges.providers.connection import ApiJudge, Vendor
+from pytest_ragmetrics.judges.providers.connection import ApiJudge
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import JudgeUsefulness, ListClaims, Task, VerifyClaims
@@ -38,8 +38,9 @@ def direct(server: FakeOpenAI, model: str, kind: str = "openai", **options: Any)
     """Return a judge for whom the server is the provider itself."""
     made: type[ApiJudge[Any]] = OpenAIJudge if kind == "openai" else AnthropicJudge
     url = server.base_url if kind == "openai" else server.root_url
-    vendor = Vendor(label=made.vendor.label, url=url, extra=made.vendor.extra)
-    judge: ApiJudge[Any] = type("Direct", (made,), {"vendor": vendor})(model, api_key="sk-fake", **options)
+    judge: ApiJudge[Any] = type("Direct", (made,), {"vendor": replace(made.vendor, url=url)})(
+        model, api_key="sk-fake", **options
+    )
     return judge
 
 

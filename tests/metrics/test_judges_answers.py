@@ -23,7 +23,7 @@ from pytest_ragmetrics import (
 )
 from pytest_ragmetrics import metrics as m
 from pytest_ragmetrics.core import loop
-from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
+from pytest_ragmetrics.judges.providers.vendor import OPENAI
 from pytest_ragmetrics.metrics import AnswerRelevancy, Faithfulness, Relevance
 from tests.asking import MemoryTransport
 from tests.fake_openai import FakeOpenAI, failing
@@ -76,7 +76,7 @@ def test_a_judge_made_of_a_spec_is_made_once_and_closed_with_the_loop(
     for _ in range(2):
         assert metric.score(**INPUTS).judge == "openai:fake"
         loop.stop()
-    assert Relevance().score(**INPUTS).judge == DEFAULT_OPENAI
+    assert Relevance().score(**INPUTS).judge == OPENAI.auto["judge"]
     assert server.calls == 3
     loop.stop()
 

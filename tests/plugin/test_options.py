@@ -77,7 +77,7 @@ LIGHT |= {f"plugin.{name}" for name in ("budget", "cassette", "digest", "gates",
 LIGHT |= {"plugin.settings", "plugin.xdist"}
 LIGHT |= {f"plugin.{name}" for name in ("markers", "observers", "recorder", "report", "rows", "rows.plugin", "session")}
 #: What checks the options of one that names judge and embedder.
-CHECKS = {"core.errors", "judges", "judges.specs", "judges.providers", "judges.providers.parameters"}
+CHECKS = {"core.errors", "judges", "judges.specs", "judges.providers", "judges.providers.vendor"}
 CHECKS |= {"judges.embedders", "judges.embedders.specs"}
 
 

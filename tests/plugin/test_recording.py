@@ -13,7 +13,7 @@ import record_examples
 from record_examples import EXAMPLES, STAND_IN, RecordingError, main, origin, record_real
 
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.judges.providers.connection import OPENAI
+from pytest_ragmetrics.judges.providers.vendor import OPENAI
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, failing
 

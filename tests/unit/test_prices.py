@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ragmetrics.core.errors import warn_once
 from pytest_ragmetrics.judges.prices import cheaper_successor, price
-from pytest_ragmetrics.judges.specs import DEFAULT_ANTHROPIC, DEFAULT_OPENAI
+from pytest_ragmetrics.judges.providers.vendor import VENDORS
 
 
 def test_the_price_grows_with_the_tokens() -> None:
@@ -68,7 +68,7 @@ def test_without_the_price_list_every_price_is_unknown(monkeypatch: pytest.Monke
     assert price("openai", "gpt-4o", 10, 10) is None
 
 
-@pytest.mark.parametrize("spec", [DEFAULT_OPENAI, DEFAULT_ANTHROPIC])
+@pytest.mark.parametrize("spec", [vendor.auto["judge"] for vendor in VENDORS.values()])
 def test_auto_is_up_to_date(spec: str) -> None:
     """The price list that is installed knows no newer and cheaper model; where it does, change the constant."""
     assert cheaper_successor(*spec.split(":"), least=0.0) is None

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.judges.batches.ledger import Batch
-from pytest_ragmetrics.judges.providers.connection import ANTHROPIC, OPENAI, ApiJudge, Vendor, field_of, said_by
+from pytest_ragmetrics.judges.providers.connection import ApiJudge, field_of, said_by
 from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUnavailableError, Provider
 
 T = TypeVar("T")
@@ -272,11 +272,9 @@ def as_error(said: object) -> SimpleNamespace:
     return SimpleNamespace(body=said, param=inner.get("param") if isinstance(inner, dict) else None)
 
 
-_ROUTES: tuple[tuple[Vendor, Callable[[Pause], Routes]], ...] = ((OPENAI, OpenAIRoutes), (ANTHROPIC, AnthropicRoutes))
-
-
 def routes_of(provider: Provider[Any] | None, pause: Pause = asyncio.sleep) -> Routes | None:
     """Return the batch routes of a judge, ``None`` for one that has none; ``pause`` waits before it tries again."""
-    if not isinstance(provider, ApiJudge):
+    if not isinstance(provider, ApiJudge) or "batches" not in provider.vendor.kinds:
         return None
-    return next((routes(pause) for vendor, routes in _ROUTES if vendor is provider.vendor), None)
+    routes: Routes = provider.vendor.kind("batches")(pause)
+    return routes

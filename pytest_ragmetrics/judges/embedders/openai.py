@@ -14,7 +14,6 @@ from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.judges.embedders.batches import split
 from pytest_ragmetrics.judges.embedders.embedder import Embedder, as_vectors
 from pytest_ragmetrics.judges.providers.connection import (
-    OPENAI,
     Connection,
     counted_reply,
     field_of,
@@ -22,6 +21,7 @@ from pytest_ragmetrics.judges.providers.connection import (
     said_by,
 )
 from pytest_ragmetrics.judges.providers.errors import came
+from pytest_ragmetrics.judges.providers.vendor import OPENAI
 from pytest_ragmetrics.judges.transports.values import EmbeddingRequest, Reply, UnusableReplyError
 
 if TYPE_CHECKING:

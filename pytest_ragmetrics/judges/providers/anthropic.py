@@ -9,10 +9,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from pytest_ragmetrics.judges.providers.connection import (
-    ANTHROPIC,
     SHARED_NAME,
     ApiJudge,
-    Vendor,
     counted_reply,
     field_of,
     parts,
@@ -20,6 +18,7 @@ from pytest_ragmetrics.judges.providers.connection import (
     token_count,
 )
 from pytest_ragmetrics.judges.providers.errors import Problem, cut, no_text, unlike
+from pytest_ragmetrics.judges.providers.vendor import ANTHROPIC, Vendor
 from pytest_ragmetrics.judges.transports.values import Reply, Request
 
 #: The API requires a limit; no answer to a task of ours comes near it.

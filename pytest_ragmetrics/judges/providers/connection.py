@@ -11,7 +11,7 @@ import re
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from importlib import import_module
 from itertools import pairwise
@@ -37,7 +37,7 @@ from pytest_ragmetrics.judges.providers.attempts import (
     within,
 )
 from pytest_ragmetrics.judges.providers.errors import Problem, said_in
-from pytest_ragmetrics.judges.providers.parameters import check_parameters
+from pytest_ragmetrics.judges.providers.vendor import Vendor, check_parameters
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.transports.values import (
     SERVICE_TIER,
@@ -86,34 +86,6 @@ _REFUSING = re.compile(
     r"|deprecated|extra|forbid|disallow|only (?:the )?(?:default|1\b)|不支持|未知|サポートされ|지원(?:하|되)지"
     r"|nicht (?:unterst|erlaubt)|pas (?:pris|support|autoris)|no (?:es compatible|se admite)",
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Vendor:
-    """A provider: its SDK, and the variables of key and address."""
-
-    label: str
-    url: str
-    extra: str | None = None
-
-    @property
-    def module(self) -> str:
-        """The name of its SDK."""
-        return self.label.lower()
-
-    @property
-    def key_variable(self) -> str:
-        """The environment variable of the key."""
-        return f"{self.label.upper()}_API_KEY"
-
-    @property
-    def url_variable(self) -> str:
-        """The environment variable of the address."""
-        return f"{self.label.upper()}_BASE_URL"
-
-
-OPENAI = Vendor(label="OpenAI", url="https://api.openai.com/v1")
-ANTHROPIC = Vendor(label="Anthropic", url="https://api.anthropic.com", extra="anthropic")
 
 
 class ConnectionOptions(TypedDict, total=False):
@@ -249,14 +221,14 @@ class Connection(Generic[Terms]):
 
     @property
     def _who(self) -> str:
-        return f"{self._vendor.module}:{self._model}"
+        return f"{self._vendor.name}:{self._model}"
 
     def _sdk(self) -> Any:
         try:
-            return import_module(self._vendor.module)
+            return import_module(self._vendor.name)
         except ImportError as error:
             name = "pytest-ragmetrics" + (f"[{self._vendor.extra}]" if self._vendor.extra else "")
-            msg = f'{self._who} needs the package {self._vendor.module}: pip install "{name}"'
+            msg = f'{self._who} needs the package {self._vendor.name}: pip install "{name}"'
             raise JudgeNotConfiguredError(msg) from error
 
     def _connect(self, sdk: Any) -> Any:

@@ -9,7 +9,7 @@ from html import unescape
 from typing import Any
 
 from pytest_ragmetrics.judges.providers.bounds import repeats_itself
-from pytest_ragmetrics.judges.providers.parameters import PARAMETERS
+from pytest_ragmetrics.judges.providers.vendor import vendor_of
 from pytest_ragmetrics.judges.transports.values import shown
 
 # How much of a reply that repeats itself an error shows.
@@ -28,7 +28,8 @@ class Problem:
 def cut(spec: str, text: object) -> Problem:
     """Return the problem of a reply that met the limit of its length; one that repeats itself would meet any."""
     if isinstance(text, str) and repeats_itself(text):
-        is_penalized = "frequency_penalty" in PARAMETERS.get(spec.partition(":")[0], ())
+        vendor = vendor_of(spec)
+        is_penalized = vendor is not None and "frequency_penalty" in vendor.parameters
         advice = f"write '{spec}?frequency_penalty=0.5', or name" if is_penalized else "name"
         return Problem(text=f"repeats itself without an end: {shown(text[-_TAIL:])}; {advice} a larger model")
     advice = f"raise max_tokens ('{spec}?max_tokens=N') or the server's context, or give it shorter texts"

@@ -15,10 +15,8 @@ from pytest_ragmetrics.judges.prices import estimated_tokens
 from pytest_ragmetrics.judges.providers.bounds import bounded
 from pytest_ragmetrics.judges.providers.connection import (
     FLEX,
-    OPENAI,
     SHARED_NAME,
     ApiJudge,
-    Vendor,
     counted_reply,
     field_of,
     lacks_capacity,
@@ -28,6 +26,7 @@ from pytest_ragmetrics.judges.providers.connection import (
     token_count,
 )
 from pytest_ragmetrics.judges.providers.errors import Problem, cut, no_text, unlike
+from pytest_ragmetrics.judges.providers.vendor import OPENAI, Vendor
 from pytest_ragmetrics.judges.transports.values import SERVICE_TIER, ChatMessage, Reply, Request
 
 # Seconds after each attempt for which the tier "flex" has no capacity; then the ordinary tier is asked.
