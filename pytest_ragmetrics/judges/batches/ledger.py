@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -190,20 +190,3 @@ def _row(answer: BatchAnswer) -> dict[str, Any]:
 
 def _answer(row: Mapping[str, Any]) -> BatchAnswer:
     return Failed(reason=row["failed"]) if "failed" in row else Reply(**row)
-
-
-def parts(items: Sequence[tuple[str, int]], most: int, most_bytes: int) -> list[list[str]]:
-    """Return keys in parts of at most so many keys and bytes; ``items`` are keys with their sizes.
-
-    >>> parts([("a", 3), ("b", 3), ("c", 3)], 2, 100), parts([("a", 60), ("b", 60)], 2, 100)
-    ([['a', 'b'], ['c']], [['a'], ['b']])
-    """
-    found: list[list[str]] = []
-    size = 0
-    for key, length in items:
-        if not found or len(found[-1]) == most or size + length > most_bytes:
-            found.append([])
-            size = 0
-        found[-1].append(key)
-        size += length
-    return found

@@ -14,8 +14,9 @@ from typing import Any, Literal, cast
 from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.core.errors import BatchPendingError, JudgeError, RagMetricsError
 from pytest_ragmetrics.core.loop import in_child
-from pytest_ragmetrics.judges.batches.ledger import Batch, BatchAnswer, Failed, Ledger, new_name, parts
-from pytest_ragmetrics.judges.batches.routes import BatchProgress, Line, Pause, Routes, as_error, routes_of
+from pytest_ragmetrics.judges.batches.ledger import Batch, BatchAnswer, Failed, Ledger, new_name
+from pytest_ragmetrics.judges.batches.routes import BatchProgress, Line, Pause, Routes, as_error, has_routes, routes_of
+from pytest_ragmetrics.judges.embedders.batches import split
 from pytest_ragmetrics.judges.prices import estimated_tokens, price
 from pytest_ragmetrics.judges.providers.connection import ApiJudge, said_by
 from pytest_ragmetrics.judges.transports.budget import Budget
@@ -36,8 +37,8 @@ _JITTER = 0.1
 # Seconds until a batch that a provider accepted stands in its list, whoever was killed meanwhile.
 _LISTED = 5.0
 _ATTEMPTS = 3
-# Tokens of a reply that is not there yet, for the budget.
-_COMPLETION = 150
+# Tokens of a reply that is not there yet, for the budget, and bytes of a line besides the body.
+_COMPLETION, _LINE = 150, 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,7 +110,7 @@ class BatchQueue:
 
     async def send(self, request: AnyRequest) -> Reply:
         """Return the reply; raise ``BatchPendingError`` where it is not there, and why a line of a batch failed."""
-        if not isinstance(request, Request) or routes_of(request.provider) is None:
+        if not isinstance(request, Request) or not has_routes(request.provider):
             return await self._sent_on(request)
         key = self._key_of(request)
         answer = self._ledger.answer(key) or await self._answer(key, request)
@@ -211,15 +212,14 @@ class BatchQueue:
     async def _waited(self, wave: dict[str, _Held]) -> None:
         """Answer a wave when all of its batches have ended: then what follows is one wave as well."""
         while wave:
-            await self._settle(wave)
+            await self._each(wave, self._settle)
             await self._post({key: held for key, held in wave.items() if self._ledger.batch_of(key) is None})
             pauses = iter(_POLL)
             pause = 0.0
             while under_way := self._under_way(wave):
                 await self._batching.pause(pause * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311 - no secret
                 pause = next(pauses, _POLL[-1])
-                for batch in under_way:
-                    await self._look(batch, wave)
+                await self._each(wave, self._look)
                 self.state = "; ".join(f"{batch.shown}: {self._seen.get(batch.name)}" for batch in under_way)
             self._deliver(wave)
             # What was refused for a parameter is posted again without it.
@@ -227,10 +227,9 @@ class BatchQueue:
 
     async def _looked(self, wave: dict[str, _Held]) -> None:
         """Answer what is there, and hold the rest back."""
-        await self._settle(wave)
+        await self._each(wave, self._settle)
         if self._batching.mode == "collect":
-            for batch in self._under_way(wave):
-                await self._look(batch, wave)
+            await self._each(wave, self._look)
         self._deliver(wave)
         for key, held in wave.items():
             if held.future.done():
@@ -242,6 +241,14 @@ class BatchQueue:
             else:
                 name = known.shown
             _fail([held], BatchPendingError(f"waits for batch {name}"))
+
+    async def _each(self, wave: Mapping[str, _Held], do: Callable[[Batch, Routes, Mapping[str, _Held]], Any]) -> None:
+        """Do something with each batch under way, its routes and those that wait for it; they get what it raises."""
+        for batch in self._under_way(wave):
+            waiting = {key: wave[key] for key in batch.keys if key in wave}
+            with _failing(waiting.values()):
+                judge = next(iter(waiting.values())).judge
+                await do(batch, routes_of(judge, self._batching.pause), waiting)
 
     def _under_way(self, wave: Mapping[str, _Held]) -> list[Batch]:
         """Return the batches that somebody waits for."""
@@ -255,42 +262,27 @@ class BatchQueue:
                 self._changes += 1
                 held.future.set_result(answer)
 
-    def _judge_of(self, batch: Batch, wave: Mapping[str, _Held]) -> tuple[ApiJudge[Any], Routes]:
-        judge = next(wave[key].judge for key in batch.keys if key in wave)
-        routes = routes_of(judge, self._batching.pause)
-        if routes is None:
-            raise RagMetricsError(f"{judge.name} has no batches")
-        return judge, routes
+    async def _settle(self, batch: Batch, routes: Routes, _: Mapping[str, _Held]) -> None:
+        """Find a batch that was about to be posted when its run was killed, or forget it if it was not."""
+        if not batch.ids:
+            await self._is_found(batch, routes)
 
-    async def _settle(self, wave: Mapping[str, _Held]) -> None:
-        """Find the batches that were about to be posted when their run was killed, and forget those that were not."""
-        for batch in self._under_way(wave):
-            if not batch.ids:
-                judge, routes = self._judge_of(batch, wave)
-                with _failing(wave[key] for key in batch.keys if key in wave):
-                    await self._found(batch, judge, routes)
-
-    async def _found(self, batch: Batch, judge: ApiJudge[Any], routes: Routes) -> Batch | None:
-        """Return a batch with the IDs that it may have, or forget it if the provider does not have it."""
+    async def _is_found(self, batch: Batch, routes: Routes) -> bool:
+        """Note the IDs that a batch may have, or forget it if the provider does not have it; tell which."""
         known = frozenset(identifier for other in self._ledger for identifier in other.ids)
         for pause in (0.0, _LISTED):
             await self._batching.pause(pause)
-            found = await routes.look(judge, batch, known)
-            if found:
-                return self._ledger.write(replace(batch, ids=tuple(found), found=True))
+            if found := await routes.look(batch, known):
+                self._ledger.write(replace(batch, ids=tuple(found), found=True))
+                return True
         self._ledger.remove(batch)
-        return None
+        return False
 
-    async def _look(self, batch: Batch, wave: Mapping[str, _Held]) -> None:
+    async def _look(self, batch: Batch, routes: Routes, waiting: Mapping[str, _Held]) -> None:
         """Look at a batch once, and keep its replies if it has ended."""
-        with _failing(wave[key] for key in batch.keys if key in wave):
-            await self._looked_at(batch, wave)
-
-    async def _looked_at(self, batch: Batch, wave: Mapping[str, _Held]) -> None:
-        judge, routes = self._judge_of(batch, wave)
         for identifier in batch.ids:
             try:
-                progress = await routes.progress(judge, identifier)
+                progress = await routes.progress(identifier)
             except JudgeOutageError as error:
                 # Not to be reached is no verdict on a batch.
                 self._seen[batch.name] = str(error)
@@ -298,45 +290,42 @@ class BatchQueue:
             self._seen[batch.name] = f"{progress.state}, {progress.done:,} of {progress.total:,} done"
             if not progress.ended:
                 continue
-            lines = [] if progress.failure else await routes.lines(judge, identifier)
+            lines = [] if progress.failure else await routes.lines(identifier)
             named = frozenset(key for key, _, _ in lines if key)
-            if len(batch.ids) > 1 and named.isdisjoint(batch.keys):
+            is_other = named.isdisjoint(batch.keys)
+            if len(batch.ids) > 1 and is_other:
                 self._ledger.write(replace(batch, ids=tuple(other for other in batch.ids if other != identifier)))
-                return
-            if batch.found and named and named.isdisjoint(batch.keys):
+            elif batch.found and named and is_other:
                 # Found by its size and time, it was somebody else's: ours was never accepted.
                 self._ledger.remove(batch)
-                return
-            self._ledger.end(batch, self._read(batch, identifier, progress, lines, wave))
+            else:
+                self._ledger.end(batch, self._read(batch, identifier, progress, lines, waiting))
             return
 
     def _read(
-        self, batch: Batch, identifier: str, progress: BatchProgress, lines: Sequence[Line], wave: Mapping[str, _Held]
+        self, batch: Batch, identifier: str, progress: BatchProgress, lines: list[Line], waiting: Mapping[str, _Held]
     ) -> dict[str, BatchAnswer]:
         """Return what a batch says about its requests, without those that are refused for an optional parameter."""
         nameless = sum(not key for key, _, _ in lines)
         lost = f"; {nameless:,} of its {len(lines):,} lines name no request" if nameless else ""
         missing = progress.failure or f"there is no line for it, and the batch is {progress.state}{lost}"
         answers: dict[str, BatchAnswer] = dict.fromkeys(batch.keys, Failed(reason=f"batch {identifier}: {missing}"))
-        sample = next(wave[key] for key in batch.keys if key in wave)
-        terms, again = sample.judge.terms, set()
+        sample = next(iter(waiting.values()))
+        judge, terms, again = sample.judge, sample.judge.terms, set()
         for key, body, error in lines:
             if key not in answers or isinstance(answers[key], Reply):
                 continue
+            request = waiting.get(key, sample).request
             if error is None:
-                answers[key] = self._reply(wave.get(key, sample), body, identifier)
-            elif sample.judge.concede(wave.get(key, sample).request, as_error(error), terms):
+                try:
+                    answers[key] = self._redact(replace(judge.read(body, request), tier="batch"))
+                except JudgeError as fault:
+                    answers[key] = Failed(reason=f"batch {identifier}: {printable(str(fault))}")
+            elif judge.concede(request, as_error(error), terms):
                 again.add(key)
             else:
-                said = printable(said_by(as_error(error)))
-                answers[key] = Failed(reason=f"batch {identifier}: {said:.400}")
+                answers[key] = Failed(reason=f"batch {identifier}: {printable(said_by(as_error(error))):.400}")
         return {key: it for key, it in answers.items() if key not in again or isinstance(it, Reply)}
-
-    def _reply(self, held: _Held, body: Any, identifier: str) -> BatchAnswer:
-        try:
-            return self._redact(replace(held.judge.read(body, held.request), tier="batch"))
-        except JudgeError as error:
-            return Failed(reason=f"batch {identifier}: {printable(str(error))}")
 
     async def _post(self, wave: Mapping[str, _Held]) -> list[Exception]:
         """Post requests in as few batches as the provider takes; return why some could not be posted."""
@@ -347,16 +336,12 @@ class BatchQueue:
         for judge, asked in by_judge.items():
             self._recall(judge)
             routes = routes_of(judge, self._batching.pause)
-            bodies = {key: judge.wire(held.request) for key, held in self._affordable(asked)}
-            if routes is None or not bodies:
-                continue
-            most, size = routes.limits
-            sizes = [(key, len(json.dumps(body)) + _LINE) for key, body in bodies.items()]
-            for number, keys in enumerate(parts(sizes, most, size)):
-                name = self._names.get(judge) if number == 0 else None
-                self._names.pop(judge, None)
+            bodies = {key: judge.wire(held.request) for key, held in asked.items() if self._may_be_asked(key, held)}
+            sizes = {key: len(json.dumps(body)) + _LINE for key, body in bodies.items()}
+            for keys in split(bodies, *routes.limits, size=sizes.__getitem__):
                 with _failing((asked[key] for key in keys), errors):
-                    await self._posted(judge, routes, name or new_name(), {key: bodies[key] for key in keys})
+                    name = self._names.pop(judge, None) or new_name()
+                    await self._posted(routes, name, {key: bodies[key] for key in keys})
         return errors
 
     def _recall(self, judge: ApiJudge[Any]) -> None:
@@ -365,16 +350,14 @@ class BatchQueue:
         if rows and judge.terms == judge.offer:
             judge.terms = load(type(judge.offer), max(rows, key=lambda row: row[0])[1])
 
-    async def _posted(
-        self, judge: ApiJudge[Any], routes: Routes, name: str, bodies: Mapping[str, Mapping[str, Any]]
-    ) -> None:
+    async def _posted(self, routes: Routes, name: str, bodies: Mapping[str, Mapping[str, Any]]) -> None:
         """Post one batch; where it is not known whether it was accepted, look before posting it again."""
         for attempt in range(_ATTEMPTS):
-            batch = self._ledger.begin(name, judge.name, bodies, dump(judge.terms))
+            batch = self._ledger.begin(name, routes.judge.name, bodies, dump(routes.judge.terms))
             try:
-                identifier = await routes.post(judge, name, bodies)
+                identifier = await routes.post(name, bodies)
             except JudgeOutageError:
-                if await self._found(batch, judge, routes) is not None:
+                if await self._is_found(batch, routes):
                     return
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -385,27 +368,21 @@ class BatchQueue:
                 self._ledger.write(replace(batch, ids=(identifier,)))
                 return
 
-    def _affordable(self, asked: Mapping[str, _Held]) -> Iterator[tuple[str, _Held]]:
-        """Yield the requests that the budget allows, and charge it with what they will take."""
-        for key, held in asked.items():
-            if self._budget is None:
-                yield key, held
-                continue
-            request, prompt = held.request, estimated_tokens(*held.request.texts)
-            try:
-                kind, model, url = request.kind, request.model, request.url
-                cost = price(kind, model, prompt, _COMPLETION, tier="batch", url=url)
-                with self._budget.request(held.judge.name, kind=kind, model=model, url=url) as receipt:
-                    receipt.took(prompt, _COMPLETION, cost=cost)
-                self._charged[key] = prompt + _COMPLETION, cost or 0.0
-            except RagMetricsError as error:
-                _fail([held], error)
-            else:
-                yield key, held
-
-
-# Bytes of a line besides the body.
-_LINE = 200
+    def _may_be_asked(self, key: str, held: _Held) -> bool:
+        """Charge the budget with what a request will take; tell whether it allows that."""
+        if self._budget is None:
+            return True
+        request, prompt = held.request, estimated_tokens(*held.request.texts)
+        kind, model, url = request.kind, request.model, request.url
+        cost = price(kind, model, prompt, _COMPLETION, tier="batch", url=url)
+        try:
+            with self._budget.request(held.judge.name, kind=kind, model=model, url=url) as receipt:
+                receipt.took(prompt, _COMPLETION, cost=cost)
+        except RagMetricsError as error:
+            _fail([held], error)
+            return False
+        self._charged[key] = prompt + _COMPLETION, cost or 0.0
+        return True
 
 
 @contextmanager

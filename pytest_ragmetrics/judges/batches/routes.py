@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from http import HTTPStatus
 from types import SimpleNamespace
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.judges.batches.ledger import Batch
@@ -19,6 +20,8 @@ from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUn
 T = TypeVar("T")
 #: Waits for seconds, as ``asyncio.sleep`` does.
 Pause = Callable[[float], Awaitable[object]]
+#: The bodies of requests by their keys.
+Bodies = Mapping[str, Mapping[str, Any]]
 
 # How far the clocks of provider and this machine may differ.
 _SKEW = timedelta(minutes=2)
@@ -43,65 +46,109 @@ class BatchProgress:
 Line = tuple[str, Any, Any]
 
 
-class Routes(Protocol):
-    """The batch routes of a provider."""
+class Routes(ABC):
+    """The batch routes of the provider of a ``judge``; ``pause`` waits before something is tried again."""
 
     #: The most requests and bytes of a batch.
-    limits: tuple[int, int]
+    limits: ClassVar[tuple[int, int]]
+    #: Where the batches are, and the parameter that has a page begin after one of them.
+    path: ClassVar[str]
+    after: ClassVar[str]
 
-    async def post(self, judge: ApiJudge[Any], name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:
+    def __init__(self, judge: ApiJudge[Any], pause: Pause) -> None:
+        self.judge = judge
+        self._pause = pause
+
+    async def post(self, name: str, bodies: Bodies) -> str:
         """Post a batch once, and return its ID; raise ``JudgeOutageError`` if it may have been accepted."""
+        made = await self._posted(name, bodies)
+        if identifier := field_of(made, "id"):
+            return str(identifier)
+        raise JudgeError(f"{self.judge.name}: {self._none_here}: it answered {made!r:.80}")
 
-    async def look(self, judge: ApiJudge[Any], batch: Batch, known: frozenset[str]) -> list[str]:
+    async def look(self, batch: Batch, known: frozenset[str]) -> list[str]:
         """Return the IDs that a batch may have which was posted, if it was; ``known`` are those of others."""
+        found: list[str] = []
+        async for item in self._pages():
+            if self._created(item) < batch.created_at - _SKEW:
+                break
+            if item["id"] not in known and self._is_like(item, batch):
+                found.append(item["id"])
+        return found
 
-    async def progress(self, judge: ApiJudge[Any], identifier: str) -> BatchProgress:
+    async def progress(self, identifier: str) -> BatchProgress:
         """Return how far a batch is."""
+        return self._progress(await self._batch(identifier))
 
-    async def lines(self, judge: ApiJudge[Any], identifier: str) -> list[Line]:
+    async def lines(self, identifier: str) -> list[Line]:
         """Return what a batch that has ended says, in any order."""
+        files = self._files(await self._batch(identifier))
+        rows = [row for file in files for row in await self._rows(file, identifier)]
+        # A line that names no request has no error that anybody could be told.
+        keyed = ((field_of(row, "custom_id"), row) for row in rows)
+        return [(key, *self._read(row)) if isinstance(key, str) else ("", None, {}) for key, row in keyed]
 
+    # Of each provider: the answer to a batch, which is posted once; of a batch in its list when it was posted, and
+    # whether it may be ours; of a batch how far it is and the paths of its results; the body or the error of a row.
+    @abstractmethod
+    async def _posted(self, name: str, bodies: Bodies) -> Any: ...
+    @abstractmethod
+    def _created(self, item: Any) -> datetime: ...
+    @abstractmethod
+    def _is_like(self, item: Any, batch: Batch) -> bool: ...
+    @abstractmethod
+    def _progress(self, batch: Any) -> BatchProgress: ...
+    @abstractmethod
+    def _files(self, batch: Any) -> list[str]: ...
+    @abstractmethod
+    def _read(self, row: Any) -> tuple[Any, Any]: ...
 
-async def _reached(
-    judge: ApiJudge[Any], send: Callable[[Any], Awaitable[T]], missing: str, *, single: bool = False
-) -> T:
-    """Return the result of ``send(client)``; ``missing`` is said where there is no such route."""
+    @property
+    def _none_here(self) -> str:
+        return f"the server has no batches; run without --rag-batch, or check {self.judge.vendor.url_variable}"
 
-    async def sent(client: Any, _: Any) -> T:
-        try:
-            return await send(client)
-        except Exception as error:
-            if getattr(error, "status_code", None) in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
-                raise JudgeUnavailableError(f"{judge.name}: {missing} ({said_by(error)})") from None
-            raise
+    async def _reach(self, send: Callable[[Any], Awaitable[T]], missing: str = "", *, single: bool = False) -> T:
+        """Return the result of ``send(client)``; ``missing`` is said where there is no such route."""
 
-    return await judge.reach(sent, single=single)
+        async def sent(client: Any, _: Any) -> T:
+            try:
+                return await send(client)
+            except Exception as error:
+                if getattr(error, "status_code", None) in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+                    said = f"{missing or self._none_here} ({said_by(error)})"
+                    raise JudgeUnavailableError(f"{self.judge.name}: {said}") from None
+                raise
 
+        return await self.judge.reach(sent, single=single)
 
-def _no_batches(judge: ApiJudge[Any]) -> str:
-    return f"the server has no batches; run without --rag-batch, or check {judge.vendor.url_variable}"
+    async def _batch(self, identifier: str) -> Any:
+        gone = f"batch {identifier} is not there: it is of another account or workspace, or too old"
+        return await self._reach(lambda client: client.get(f"{self.path}/{identifier}", cast_to=object), gone)
 
+    async def _pages(self) -> AsyncIterator[Any]:
+        """Yield the batches of an account, the newest first."""
+        path = f"{self.path}?limit=100"
+        while True:
+            page = await self._reach(lambda client: client.get(path, cast_to=object))  # noqa: B023 - awaited here
+            for item in page["data"]:
+                yield item
+            if not page.get("has_more") or not page["data"]:
+                return
+            path = f"{self.path}?limit=100&{self.after}={page['data'][-1]['id']}"
 
-async def _get(judge: ApiJudge[Any], path: str, missing: str, *, cast_to: Any = object) -> Any:
-    return await _reached(judge, lambda client: client.get(path, cast_to=cast_to), missing)
-
-
-def _gone(identifier: str) -> str:
-    return f"batch {identifier} is not there: it is of another account or workspace, or too old"
-
-
-async def _text(judge: ApiJudge[Any], path: str, identifier: str, wait: Pause) -> list[Any]:
-    """Return what is in a file of JSON lines, of a line that is no JSON the line; one cut off is fetched again."""
-    for pause in (*_FETCHING, None):
-        text = await _get(judge, path, f"the results of batch {identifier} are not there", cast_to=str)
-        rows = [_read_line(line) for line in text.split("\n") if line.strip()]
-        if text.endswith("\n") or not rows or not isinstance(rows[-1], str):
-            break
-        if pause is None:
-            msg = f"{judge.name}: the results of batch {identifier} are cut off; collect them again later"
-            raise JudgeOutageError(msg)
-        await wait(pause)
-    return rows
+    async def _rows(self, path: str, identifier: str) -> list[Any]:
+        """Return what is in a file of JSON lines, of a line that is no JSON the line; one cut off is fetched again."""
+        for pause in (*_FETCHING, None):
+            gone = f"the results of batch {identifier} are not there"
+            text = await self._reach(lambda client: client.get(path, cast_to=str), gone)
+            rows = [_read_line(line) for line in text.split("\n") if line.strip()]
+            if text.endswith("\n") or not rows or not isinstance(rows[-1], str):
+                break
+            if pause is None:
+                msg = f"{self.judge.name}: the results of batch {identifier} are cut off; collect them again later"
+                raise JudgeOutageError(msg)
+            await self._pause(pause)
+        return rows
 
 
 def _read_line(line: str) -> Any:
@@ -111,96 +158,61 @@ def _read_line(line: str) -> Any:
         return line
 
 
-def _keyed(rows: Sequence[Any], read: Callable[[Any], tuple[Any, Any]]) -> list[Line]:
-    """Return lines of results; ``read`` returns the body of a row, or ``None`` and an error."""
-    keys = [field_of(row, "custom_id") for row in rows]
-    nameless = (None, {"message": "a line of the results names no request"})
-    return [(key, *read(row)) if isinstance(key, str) else ("", *nameless) for key, row in zip(keys, rows, strict=True)]
-
-
-async def _pages(judge: ApiJudge[Any], path: str, after: str) -> Any:
-    """Yield the batches of an account, the newest first."""
-    cursor = ""
-    while True:
-        page = await _get(judge, f"{path}?limit=100{cursor}", _no_batches(judge))
-        for item in page["data"]:
-            yield item
-        if not page.get("has_more") or not page["data"]:
-            return
-        cursor = f"&{after}={page['data'][-1]['id']}"
-
-
-class OpenAIRoutes:
+class OpenAIRoutes(Routes):
     """``/v1/files`` and ``/v1/batches``; the name of a batch is in its metadata."""
 
     limits = (50_000, 190_000_000)
+    path, after = "/batches", "after"
     _ENDPOINT = "/v1/chat/completions"
-    _ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
 
-    def __init__(self, pause: Pause) -> None:
-        self._pause = pause
-
-    async def post(self, judge: ApiJudge[Any], name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:
-        """Post a batch once, as the protocol says."""
+    async def _posted(self, name: str, bodies: Bodies) -> Any:
         lines = (
             {"custom_id": key, "method": "POST", "url": self._ENDPOINT, "body": body} for key, body in bodies.items()
         )
         content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
         # A file is not paid for: it may be uploaded twice.
-        upload = {"file": (f"{name}.jsonl", content), "purpose": "batch"}
-        file = await _reached(judge, lambda client: client.files.create(**upload), _no_batches(judge))
-        body = {
-            "input_file_id": file.id,
-            "endpoint": self._ENDPOINT,
-            "completion_window": "24h",
-            "metadata": {"ragmetrics": name},
-        }
+        file = await self._reach(lambda client: client.files.create(file=(f"{name}.jsonl", content), purpose="batch"))
+        body = {"input_file_id": file.id, "endpoint": self._ENDPOINT, "completion_window": "24h"}
+        body["metadata"] = {"ragmetrics": name}
 
         async def create(client: Any) -> Any:
-            for pause in _UPLOADING:
+            for pause in (*_UPLOADING, None):
                 try:
-                    return await client.post("/batches", body=body, cast_to=object)
+                    return await client.post(self.path, body=body, cast_to=object)
                 except Exception as error:
                     is_early = getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST
-                    if not is_early or "find file" not in said_by(error).lower():
+                    if pause is None or not is_early or "find file" not in said_by(error).lower():
                         raise
                     await self._pause(pause)
-            return await client.post("/batches", body=body, cast_to=object)
+            return None
 
-        return _identifier(judge, await _reached(judge, create, _no_batches(judge), single=True))
+        return await self._reach(create, single=True)
 
-    async def look(self, judge: ApiJudge[Any], batch: Batch, known: frozenset[str]) -> list[str]:
-        """Return the IDs that a batch may have."""
-        oldest = (batch.created_at - _SKEW).timestamp()
-        found = []
-        async for item in _pages(judge, "/batches", "after"):
-            if (item.get("metadata") or {}).get("ragmetrics") == batch.name and item["id"] not in known:
-                found.append(item["id"])
-            if item.get("created_at", oldest) < oldest:
-                break
-        return found
+    def _created(self, item: Any) -> datetime:
+        return datetime.fromtimestamp(item.get("created_at", datetime.now(timezone.utc).timestamp()), timezone.utc)
 
-    async def progress(self, judge: ApiJudge[Any], identifier: str) -> BatchProgress:
-        """Return how far a batch is."""
-        batch = await _get(judge, f"/batches/{identifier}", _gone(identifier))
+    def _is_like(self, item: Any, batch: Batch) -> bool:
+        return batch.name == str((item.get("metadata") or {}).get("ragmetrics"))
+
+    def _progress(self, batch: Any) -> BatchProgress:
         counts, state = batch.get("request_counts") or {}, str(batch.get("status"))
         failure = None
         if state == "failed":
             errors = (batch.get("errors") or {}).get("data") or [{"message": "no reason given"}]
             said = (f"line {e['line']}: {e.get('message')}" if e.get("line") else e.get("message") for e in errors[:3])
             failure = "; ".join(map(str, said))
-        done = (counts.get("completed") or 0) + (counts.get("failed") or 0)
         return BatchProgress(
-            ended=state in self._ENDED, state=state, done=done, total=counts.get("total") or 0, failure=failure
+            ended=state in ("completed", "failed", "expired", "cancelled"),
+            state=state,
+            done=(counts.get("completed") or 0) + (counts.get("failed") or 0),
+            total=counts.get("total") or 0,
+            failure=failure,
         )
 
-    async def lines(self, judge: ApiJudge[Any], identifier: str) -> list[Line]:
-        """Return what a batch that has ended says."""
-        batch = await _get(judge, f"/batches/{identifier}", _gone(identifier))
+    def _files(self, batch: Any) -> list[str]:
         # One is null where all lines failed or none did, and may be empty.
-        files = [file for file in (batch.get("output_file_id"), batch.get("error_file_id")) if file]
-        rows = [row for file in files for row in await _text(judge, f"/files/{file}/content", identifier, self._pause)]
-        return _keyed(rows, self._read)
+        files = (batch.get("output_file_id"), batch.get("error_file_id"))
+        return [f"/files/{file}/content" for file in files if file]
 
     def _read(self, row: Any) -> tuple[Any, Any]:
         response = field_of(row, "response")
@@ -210,46 +222,30 @@ class OpenAIRoutes:
         return None, field_of(row, "error") or body or {"message": "no reply and no reason"}
 
 
-class AnthropicRoutes:
+class AnthropicRoutes(Routes):
     """``/v1/messages/batches``; it keeps no name, so a batch is found again by its time and size."""
 
     limits = (100_000, 240_000_000)
+    path, after = "/v1/messages/batches", "after_id"
 
-    def __init__(self, pause: Pause) -> None:
-        self._pause = pause
+    async def _posted(self, name: str, bodies: Bodies) -> Any:  # noqa: ARG002 - there is no place for the name
+        body = {"requests": [{"custom_id": key, "params": body} for key, body in bodies.items()]}
+        return await self._reach(lambda client: client.post(self.path, body=body, cast_to=object), single=True)
 
-    async def post(self, judge: ApiJudge[Any], name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:  # noqa: ARG002 - there is no place for the name
-        """Post a batch once, as the protocol says."""
-        requests = [{"custom_id": key, "params": body} for key, body in bodies.items()]
+    def _created(self, item: Any) -> datetime:
+        return datetime.fromisoformat(item["created_at"].replace("Z", "+00:00")).astimezone(timezone.utc)
 
-        async def create(client: Any) -> Any:
-            return await client.post("/v1/messages/batches", body={"requests": requests}, cast_to=object)
+    def _is_like(self, item: Any, batch: Batch) -> bool:
+        return sum(item["request_counts"].values()) == len(batch.keys)
 
-        return _identifier(judge, await _reached(judge, create, _no_batches(judge), single=True))
-
-    async def look(self, judge: ApiJudge[Any], batch: Batch, known: frozenset[str]) -> list[str]:
-        """Return the IDs that a batch may have."""
-        oldest = batch.created_at - _SKEW
-        found = []
-        async for item in _pages(judge, "/v1/messages/batches", "after_id"):
-            if datetime.fromisoformat(item["created_at"].replace("Z", "+00:00")).astimezone(timezone.utc) < oldest:
-                break
-            if item["id"] not in known and sum(item["request_counts"].values()) == len(batch.keys):
-                found.append(item["id"])
-        return found
-
-    async def progress(self, judge: ApiJudge[Any], identifier: str) -> BatchProgress:
-        """Return how far a batch is."""
-        batch = await _get(judge, f"/v1/messages/batches/{identifier}", _gone(identifier))
+    def _progress(self, batch: Any) -> BatchProgress:
         counts, state = batch["request_counts"], str(batch["processing_status"])
         total = sum(counts.values())
         ended = state == "ended" and bool(batch.get("results_url"))
         return BatchProgress(ended=ended, state=state, done=total - counts.get("processing", 0), total=total)
 
-    async def lines(self, judge: ApiJudge[Any], identifier: str) -> list[Line]:
-        """Return what a batch that has ended says."""
-        batch = await _get(judge, f"/v1/messages/batches/{identifier}", _gone(identifier))
-        return _keyed(await _text(judge, batch["results_url"], identifier, self._pause), self._read)
+    def _files(self, batch: Any) -> list[str]:
+        return [batch["results_url"]]
 
     def _read(self, row: Any) -> tuple[Any, Any]:
         result = field_of(row, "result")
@@ -259,22 +255,18 @@ class AnthropicRoutes:
         return None, error or {"message": f"the request is {field_of(result, 'type') or 'without a result'}"}
 
 
-def _identifier(judge: ApiJudge[Any], made: Any) -> str:
-    identifier = made.get("id") if isinstance(made, dict) else None
-    if not identifier:
-        raise JudgeError(f"{judge.name}: {_no_batches(judge)}: it answered {made!r:.80}")
-    return str(identifier)
-
-
 def as_error(said: object) -> SimpleNamespace:
     """Return the error of a line with the fields of an SDK error that tell what a server refuses."""
     inner = said.get("error", said) if isinstance(said, dict) else None
     return SimpleNamespace(body=said, param=inner.get("param") if isinstance(inner, dict) else None)
 
 
-def routes_of(provider: Provider[Any] | None, pause: Pause = asyncio.sleep) -> Routes | None:
-    """Return the batch routes of a judge, ``None`` for one that has none; ``pause`` waits before it tries again."""
-    if not isinstance(provider, ApiJudge) or "batches" not in provider.vendor.kinds:
-        return None
-    routes: Routes = provider.vendor.kind("batches")(pause)
+def has_routes(provider: Provider[Any] | None) -> bool:
+    """Tell whether a judge has batch routes."""
+    return isinstance(provider, ApiJudge) and "batches" in provider.vendor.kinds
+
+
+def routes_of(judge: ApiJudge[Any], pause: Pause = asyncio.sleep) -> Routes:
+    """Return the batch routes of a judge that has some."""
+    routes: Routes = judge.vendor.kind("batches")(judge, pause)
     return routes

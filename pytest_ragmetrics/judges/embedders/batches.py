@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -61,21 +61,27 @@ class Batches:
             await collector.aclose()
 
 
-def split(texts: Iterable[str], max_texts: int, max_bytes: int) -> Iterator[tuple[str, ...]]:
-    """Yield texts in batches of at most so many texts and bytes; a longer text goes alone.
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+def split(
+    texts: Iterable[str], most: int, most_size: int, size: Callable[[str], int] = _bytes
+) -> Iterator[tuple[str, ...]]:
+    """Yield texts in batches of at most so many texts and bytes, or another ``size``; a larger text goes alone.
 
     >>> list(split(["one", "two", "three"], 2, 100))
     [('one', 'two'), ('three',)]
     """
     batch: list[str] = []
-    size = 0
+    total = 0
     for text in texts:
-        length = len(text.encode("utf-8", "replace"))
-        if batch and (len(batch) == max_texts or size + length > max_bytes):
+        length = size(text)
+        if batch and (len(batch) == most or total + length > most_size):
             yield tuple(batch)
-            batch, size = [], 0
+            batch, total = [], 0
         batch.append(text)
-        size += length
+        total += length
     if batch:
         yield tuple(batch)
 
@@ -92,7 +98,7 @@ class _Embedded:
 def _shared_out(texts: Sequence[str], reply: Reply) -> Iterator[_Embedded]:
     """Yield each text with its vector and its share, which add up to what the reply says."""
     # One more each, for the empty text.
-    sizes = [1 + len(text.encode("utf-8", "replace")) for text in texts]
+    sizes = [1 + _bytes(text) for text in texts]
     total, end, given = sum(sizes), 0, 0
     for size, vector in zip(sizes, () if reply.vectors is None else reply.vectors, strict=True):
         end += size
