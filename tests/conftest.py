@@ -94,26 +94,13 @@ def lasting_modules() -> None:
     from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
     from pytest_ragmetrics.judges.tasks import ListClaims
     from tests.fake_openai import FakeOpenAI
+    from tests.forked import IMPORTED
 
     async def answered(judge: OpenAIJudge) -> None:
         await judge.ask(ListClaims(text="It hums."))
         await judge.aclose()
 
-    third_party = ("numpy", "diskcache", "filelock", "genai_prices", "openai.resources.files", "sentencex")
-    own = (
-        *("evaluation.engine", "evaluation.dry_run", "plugin", "plugin.session", "plugin.report", "plugin.settings"),
-        *(
-            "plugin.terminal",
-            "plugin.tracebacks",
-            "plugin.rows.dataset_tests",
-            "plugin.rows.drawn",
-            "plugin.gates.plugin",
-            "plugin.carried",
-        ),
-        *("report.files", "report.markdown", "runs.wording.repeats", "stats.means"),
-        *("judges.local", "judges.embedders.local", "judges.embedders.openai", "judges.batches.queue"),
-    )
-    for module in (*third_party, "rapidfuzz.process", *(f"pytest_ragmetrics.{name}" for name in own)):
+    for module in IMPORTED:
         import_module(module)
     for name in dir(pytest_ragmetrics):
         getattr(pytest_ragmetrics, name)

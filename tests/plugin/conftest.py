@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.fake_openai import FakeOpenAI
+from tests.forked import PYTHON, forking, workers
 
 RunPytest = Callable[..., pytest.RunResult]
 Scored = Callable[[], dict[str, dict[str, Any]]]
@@ -34,6 +34,13 @@ TEXTS = f"SOURCE = {SOURCE!r}\nTRUE = {TRUE!r}\nFALSE = {FALSE!r}"
 @pytest.fixture(scope="session", autouse=True)
 def _lasting(lasting_modules: None) -> None:
     """All of these tests run pytest inside a test."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fork the processes of nested runs."""
+    with forking(str(tmp_path_factory.mktemp("forking") / "socket")):
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -53,7 +60,7 @@ def run(pytester: pytest.Pytester) -> RunPytest:
     def run_pytest(*args: str, **files: str) -> pytest.RunResult:
         if files:
             pytester.makepyfile(**files)
-        return pytester.runpytest_inprocess("-p", "ragmetrics", *args)
+        return pytester.runpytest_inprocess("-p", "ragmetrics", *args, plugins=[workers()])
 
     return run_pytest
 
@@ -131,7 +138,7 @@ def run_once(tmp_path_factory: pytest.TempPathFactory) -> RunOnce:
         environment |= {"PY_COLORS": "0", "HOME": str(folder), **(env or {})}
         if provider is not None:
             environment |= {"OPENAI_BASE_URL": provider.base_url, "OPENAI_API_KEY": "sk-fake"}
-        command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", *args]
+        command = [*PYTHON, "-m", "pytest", "-p", "ragmetrics", *args]
         ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         result = pytest.RunResult(ended.returncode, ended.stdout.splitlines(), ended.stderr.splitlines(), 0.0)
         return Run(result=result, folder=folder)
