@@ -1,6 +1,6 @@
-"""Writes the reference and the lists of topics from the code: ``python .tools/make_reference.py``.
+"""Writes the reference, the lists of topics and the stubs from the code: ``python .tools/make_reference.py``.
 
-The pages are committed, so that the site, GitHub and ``ragmetrics docs`` show the same files; ``tests/test_docs.py``
+They are committed, so that type checkers, the site, GitHub and ``ragmetrics docs`` read files; ``tests/test_docs.py``
 compares them with what this module makes. What they say is in docstrings, signatures, defaults and help texts.
 """
 
@@ -20,11 +20,12 @@ from types import ModuleType
 from typing import Any, get_args
 
 import click
+from stubs import other_names, stubs
 
 import pytest_ragmetrics
 from pytest_ragmetrics import cli, metrics, plugin
 from pytest_ragmetrics.cli.command import Argument
-from pytest_ragmetrics.cli.docs import FOLDER, Page, pages
+from pytest_ragmetrics.cli.docs import Page, pages
 from pytest_ragmetrics.cli.metrics import metrics_json
 from pytest_ragmetrics.core.public_names import module_of_names
 from pytest_ragmetrics.judges import tasks
@@ -35,6 +36,7 @@ from pytest_ragmetrics.plugin import hookspec
 from pytest_ragmetrics.plugin.settings import OPTIONS, Option
 from pytest_ragmetrics.runs import records
 
+PACKAGE = Path(pytest_ragmetrics.__file__).parent
 COMMAND = "python .tools/make_reference.py"
 _MADE = "<!-- Made from the code by `python .tools/make_reference.py`. -->"
 _PUBLIC = (pytest_ragmetrics.__name__, metrics.__name__)
@@ -277,15 +279,9 @@ def _metric(kind: type[Metric]) -> str:
         ("helper", _code(f"{helper.__name__}({', '.join(_positional(helper))}, ...)")),
         ("cannot see", kind.blind_spots),
     ]
-    also = [kind.name, *vars(kind).get("aliases", ()), *_other_names(kind)]
+    also = [kind.name, *vars(kind).get("aliases", ()), *other_names(kind)]
     first, _, rest = described(kind).partition("\n\n")
     return _entry(2, kind.__name__, first, _table(rows), rest, also=also)
-
-
-def _other_names(kind: type[Metric]) -> list[str]:
-    return [
-        name for name in module_of_names(metrics.__name__) if getattr(metrics, name) is kind and name != kind.__name__
-    ]
 
 
 def _positional(helper: Any) -> list[str]:
@@ -362,7 +358,7 @@ def _task(kind: type[Task[Any]]) -> str:
 def api_page() -> str:
     """Return the page of the public names."""
     own = {name: getattr(pytest_ragmetrics, name) for name in module_of_names(pytest_ragmetrics.__name__)}
-    listed = {name for kind in built_in_metrics() for name in (kind.__name__, *_other_names(kind))}
+    listed = {name for kind in built_in_metrics() for name in (kind.__name__, *other_names(kind))}
     more = {name: getattr(metrics, name) for name in module_of_names(metrics.__name__) if name not in listed}
     helpers = {name: value for name, value in own.items() if name.startswith("assert_")}
     return _page(
@@ -497,30 +493,33 @@ def _listed(every: Iterable[Page], first: str) -> str:
 
 
 def reference() -> dict[str, str]:
-    """Return every page that is made of the code alone, by its path."""
+    """Return every page that is made of the code alone, by its path in the package."""
     return {
-        "reference/options.md": options_page(),
-        "reference/pytest.md": pytest_page(),
-        "reference/metrics.md": metrics_page(),
-        "reference/tasks.md": tasks_page(),
-        "reference/api.md": api_page(),
-        "reference/json.md": json_page(),
-        "reference/commands.md": commands_page(),
+        "docs/reference/options.md": options_page(),
+        "docs/reference/pytest.md": pytest_page(),
+        "docs/reference/metrics.md": metrics_page(),
+        "docs/reference/tasks.md": tasks_page(),
+        "docs/reference/api.md": api_page(),
+        "docs/reference/json.md": json_page(),
+        "docs/reference/commands.md": commands_page(),
     }
 
 
 def lists() -> dict[str, str]:
     """Return the lists of all pages that are there, by their paths."""
     every = pages()
-    return {"index.md": index_page(every), "llms.txt": llms_text(every)}
+    return {"docs/index.md": index_page(every), "docs/llms.txt": llms_text(every)}
+
+
+#: What is made: the stubs before the pages, which list what the stubs have.
+MADE = (stubs, reference, lists)
 
 
 def main() -> None:
     """Write all of them."""
-    for make in (reference, lists):
+    for make in MADE:
         for place, text in make().items():
-            (FOLDER / place).parent.mkdir(parents=True, exist_ok=True)
-            (FOLDER / place).write_text(text, "utf-8")
+            (PACKAGE / place).write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,3 +1,7 @@
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any, Literal
+
 from pytest_ragmetrics.core.errors import BudgetExceededError as BudgetExceededError
 from pytest_ragmetrics.core.errors import CacheMissError as CacheMissError
 from pytest_ragmetrics.core.errors import DatasetError as DatasetError
@@ -27,53 +31,398 @@ from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder as OpenAIEm
 from pytest_ragmetrics.judges.nli import NliJudge as NliJudge
 from pytest_ragmetrics.judges.providers.anthropic import AnthropicJudge as AnthropicJudge
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge as OpenAIJudge
-from pytest_ragmetrics.metrics.agents import assert_goal_reached as assert_goal_reached
-from pytest_ragmetrics.metrics.agents import assert_topics_kept as assert_topics_kept
-from pytest_ragmetrics.metrics.answers import assert_answer_correct as assert_answer_correct
-from pytest_ragmetrics.metrics.answers import assert_answer_relevant as assert_answer_relevant
-from pytest_ragmetrics.metrics.answers import assert_refusal_correct as assert_refusal_correct
-from pytest_ragmetrics.metrics.answers import assert_semantically_similar as assert_semantically_similar
-from pytest_ragmetrics.metrics.answers import assert_summarizes as assert_summarizes
 from pytest_ragmetrics.metrics.asserting import assert_metric as assert_metric
-from pytest_ragmetrics.metrics.attribution import assert_citations_precise as assert_citations_precise
-from pytest_ragmetrics.metrics.attribution import assert_citations_recalled as assert_citations_recalled
-from pytest_ragmetrics.metrics.citations import assert_citations_valid as assert_citations_valid
-from pytest_ragmetrics.metrics.claims import assert_factually_correct as assert_factually_correct
-from pytest_ragmetrics.metrics.claims import assert_faithful as assert_faithful
-from pytest_ragmetrics.metrics.claims import assert_noise_resisted as assert_noise_resisted
-from pytest_ragmetrics.metrics.claims import assert_not_hallucinated as assert_not_hallucinated
-from pytest_ragmetrics.metrics.contexts import assert_context_precision as assert_context_precision
-from pytest_ragmetrics.metrics.contexts import assert_context_recalled as assert_context_recalled
-from pytest_ragmetrics.metrics.contexts import assert_context_relevant as assert_context_relevant
-from pytest_ragmetrics.metrics.contexts import assert_context_utilization as assert_context_utilization
-from pytest_ragmetrics.metrics.contexts import assert_entities_recalled as assert_entities_recalled
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.critiques import assert_aspect as assert_aspect
-from pytest_ragmetrics.metrics.critiques import assert_criteria as assert_criteria
-from pytest_ragmetrics.metrics.critiques import assert_rubric as assert_rubric
-from pytest_ragmetrics.metrics.grounding import assert_lexically_grounded as assert_lexically_grounded
-from pytest_ragmetrics.metrics.grounding import assert_lexically_recalled as assert_lexically_recalled
-from pytest_ragmetrics.metrics.grounding import assert_names_aligned as assert_names_aligned
-from pytest_ragmetrics.metrics.grounding import assert_numbers_aligned as assert_numbers_aligned
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.own import metric as metric
-from pytest_ragmetrics.metrics.quotes import assert_quoted_spans_aligned as assert_quoted_spans_aligned
 from pytest_ragmetrics.metrics.ragas import assert_ragas_score as assert_ragas_score
-from pytest_ragmetrics.metrics.ratings import assert_answer_accurate as assert_answer_accurate
-from pytest_ragmetrics.metrics.ratings import assert_context_relevance as assert_context_relevance
-from pytest_ragmetrics.metrics.ratings import assert_contexts_precise as assert_contexts_precise
-from pytest_ragmetrics.metrics.ratings import assert_correct as assert_correct
-from pytest_ragmetrics.metrics.ratings import assert_grounded as assert_grounded
-from pytest_ragmetrics.metrics.ratings import assert_relevant as assert_relevant
-from pytest_ragmetrics.metrics.retrieval import assert_contexts_alike as assert_contexts_alike
 from pytest_ragmetrics.metrics.retrieval import assert_retrieved as assert_retrieved
-from pytest_ragmetrics.metrics.strings import assert_bleu as assert_bleu
-from pytest_ragmetrics.metrics.strings import assert_chrf as assert_chrf
-from pytest_ragmetrics.metrics.strings import assert_exact_match as assert_exact_match
-from pytest_ragmetrics.metrics.strings import assert_rouge as assert_rouge
-from pytest_ragmetrics.metrics.strings import assert_string_present as assert_string_present
-from pytest_ragmetrics.metrics.strings import assert_text_alike as assert_text_alike
-from pytest_ragmetrics.metrics.tool_calls import assert_tools_called as assert_tools_called
 from pytest_ragmetrics.text.quotes.alignment import align as align
 from pytest_ragmetrics.text.quotes.quotations import Quotation as Quotation
 from pytest_ragmetrics.text.quotes.quotations import find_quotations as find_quotations
 
 __version__: str
+
+# pytest_ragmetrics.metrics.ratings
+def assert_answer_accurate(
+    question: str,
+    response: str,
+    reference: str,
+    *,
+    min: float = 0.5,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.answers
+def assert_answer_correct(
+    response: str,
+    reference: str,
+    *,
+    question: str | None = None,
+    min: float = 0.7,
+    weights: Sequence[float] = (0.75, 0.25),
+    beta: float = 1.0,
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.answers
+def assert_answer_relevant(
+    question: str,
+    response: str,
+    *,
+    min: float = 0.7,
+    strictness: int = 3,
+    noncommittal: Literal["all", "any", "majority"] = "all",
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.strings
+def assert_bleu(
+    response: str,
+    reference: str,
+    *,
+    min: float = 0.3,
+    tokenize: Literal["auto", "13a", "intl", "zh", "char", "none"] = "auto",
+    kwargs: Mapping[str, Any] | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.strings
+def assert_chrf(
+    response: str,
+    reference: str,
+    *,
+    min: float = 0.5,
+    char_order: int = 6,
+    word_order: int = 0,
+    beta: int = 2,
+    kwargs: Mapping[str, Any] | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.attribution
+def assert_citations_precise(
+    response: str,
+    contexts: object,
+    *,
+    min: float = 0.8,
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.attribution
+def assert_citations_recalled(
+    response: str,
+    contexts: object,
+    *,
+    min: float = 0.8,
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.citations
+def assert_citations_valid(
+    response: str,
+    contexts: object,
+    *,
+    context_ids: Sequence[str | int] | None = None,
+    min: float = 1.0,
+    require_citations: bool = False,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.contexts
+def assert_context_precision(
+    question: str,
+    contexts: object,
+    reference: str,
+    *,
+    min: float = 0.7,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.contexts
+def assert_context_recalled(
+    contexts: object,
+    reference: str | Sequence[str],
+    *,
+    question: str | None = None,
+    min: float = 0.8,
+    unit: Literal["claims", "sentences"] = "sentences",
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.ratings
+def assert_context_relevance(
+    question: str, contexts: object, *, min: float = 0.5, votes: int | None = None, judge: JudgeLike | None = None
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.contexts
+def assert_context_relevant(
+    question: str,
+    contexts: object,
+    *,
+    min: float,
+    strictness: int = 1,
+    agreement: Literal["bert_score", "jaccard", "jaccard_score"] = "bert_score",
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.contexts
+def assert_context_utilization(
+    question: str,
+    contexts: object,
+    response: str,
+    *,
+    min: float = 0.7,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.retrieval
+def assert_contexts_alike(
+    contexts: object,
+    reference_contexts: object,
+    *,
+    metric: Literal["recall", "precision"] = "recall",
+    min: float = 0.8,
+    threshold: float = 0.5,
+    measure: Literal["levenshtein", "indel", "hamming", "jaro", "jaro_winkler"] = "levenshtein",
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.ratings
+def assert_contexts_precise(
+    question: str, contexts: object, *, min: float, votes: int | None = None, judge: JudgeLike | None = None
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.ratings
+def assert_correct(
+    response: str,
+    reference: str,
+    *,
+    min: float,
+    method: Literal["judge", "token_f1"] = "judge",
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.critiques
+def assert_criteria(
+    sample: Sample | Mapping[str, Any],
+    definition: str,
+    *,
+    name: str | None = None,
+    min: float = 0.5,
+    evaluation_steps: Sequence[str] = (),
+    highest: int = 5,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.contexts
+def assert_entities_recalled(
+    contexts: object,
+    reference: str,
+    *,
+    min: float = 0.8,
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.strings
+def assert_exact_match(response: str, reference: str, *, min: float = 1.0) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.claims
+def assert_factually_correct(
+    response: str,
+    reference: str,
+    *,
+    question: str | None = None,
+    min: float = 0.7,
+    mode: Literal["precision", "recall", "f1"] = "f1",
+    beta: float = 1.0,
+    atomicity: Literal["low", "high"] = "high",
+    coverage: Literal["low", "high"] = "high",
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.claims
+def assert_faithful(
+    response: str,
+    contexts: object,
+    *,
+    question: str | None = None,
+    min: float = 0.8,
+    unit: Literal["claims", "sentences"] = "claims",
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.agents
+def assert_goal_reached(
+    messages: object,
+    *,
+    reference: str | None = None,
+    min: float = 0.5,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.ratings
+def assert_grounded(
+    response: str, contexts: object, *, min: float = 0.75, votes: int | None = None, judge: JudgeLike | None = None
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.grounding
+def assert_lexically_grounded(response: str, contexts: object, *, min: float = 0.4) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.grounding
+def assert_lexically_recalled(contexts: object, reference: str | Sequence[str], *, min: float) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.grounding
+def assert_names_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.claims
+def assert_noise_resisted(
+    response: str,
+    contexts: object,
+    reference: str,
+    *,
+    question: str | None = None,
+    max: float = 0.2,
+    mode: Literal["relevant", "irrelevant"] = "relevant",
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.claims
+def assert_not_hallucinated(
+    response: str, contexts: object, *, max: float = 0.0, votes: int | None = None, judge: JudgeLike | None = None
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.grounding
+def assert_numbers_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.quotes
+def assert_quoted_spans_aligned(
+    response: str,
+    contexts: object,
+    *,
+    question: object = None,
+    min: float = 0.9,
+    casefold: bool = True,
+    min_span_words: int = 3,
+    matching: Literal["editorial", "verbatim"] = "editorial",
+    require_quotes: bool = False,
+    allowed: Sequence[str] = (),
+    titles: Literal["count", "skip"] = "count",
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.answers
+def assert_refusal_correct(
+    question: str,
+    response: str,
+    contexts: object,
+    *,
+    min: float = 0.5,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.ratings
+def assert_relevant(
+    question: str, response: str, *, min: float, votes: int | None = None, judge: JudgeLike | None = None
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.strings
+def assert_rouge(
+    response: str,
+    reference: str,
+    *,
+    min: float = 0.5,
+    rouge_type: Literal["rouge1", "rouge2", "rouge3", "rouge4", "rougeL", "rougeLsum"] = "rougeL",
+    mode: Literal["fmeasure", "precision", "recall"] = "fmeasure",
+    use_stemmer: bool = False,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.critiques
+def assert_rubric(
+    sample: Sample | Mapping[str, Any],
+    steps: Sequence[str] | Mapping[int, str] | Mapping[str, str],
+    *,
+    name: str | None = None,
+    min: float = 0.5,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.answers
+def assert_semantically_similar(
+    response: str, reference: str, *, min: float, threshold: float | None = None, embedder: EmbedderLike | None = None
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.strings
+def assert_string_present(response: str, reference: str, *, min: float = 1.0) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.answers
+def assert_summarizes(
+    response: str,
+    contexts: object,
+    *,
+    min: float = 0.5,
+    length_penalty: bool = True,
+    coeff: float = 0.5,
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.strings
+def assert_text_alike(
+    response: str,
+    reference: str,
+    *,
+    metric: Literal["similarity", "token_f1"] = "similarity",
+    min: float = 0.8,
+    measure: Literal["levenshtein", "indel", "hamming", "jaro", "jaro_winkler"] = "levenshtein",
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.tool_calls
+def assert_tools_called(
+    messages: object,
+    reference_tool_calls: object,
+    *,
+    metric: Literal["accuracy", "f1"] = "accuracy",
+    min: float = 1.0,
+    strict_order: bool = True,
+    arg_comparison: Metric | str | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.agents
+def assert_topics_kept(
+    messages: object,
+    topics: Sequence[str],
+    *,
+    min: float = 0.8,
+    mode: Literal["precision", "recall", "f1"] = "f1",
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...

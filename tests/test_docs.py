@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from make_reference import COMMAND, commands, fixtures, hooks, lists, reference
+from make_reference import COMMAND, PACKAGE, commands, fixtures, hooks
+from make_reference import MADE as FILES
 
 import pytest_ragmetrics
 from pytest_ragmetrics import cli, metrics
@@ -137,10 +138,10 @@ def test_links_lead_somewhere(place: str) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("make", [reference, lists])
+@pytest.mark.parametrize("make", FILES)
 def test_what_is_made_of_the_code_is_committed(make: Callable[[], dict[str, str]]) -> None:
-    """The reference and the lists of pages are as the code says."""
-    stale = [place for place, text in make().items() if (FOLDER / place).read_text("utf-8") != text]
+    """The stubs, the reference and the lists of pages are as the code says."""
+    stale = [place for place, text in make().items() if (PACKAGE / place).read_text("utf-8") != text]
     assert not stale, f"write them again: {COMMAND}"
 
 

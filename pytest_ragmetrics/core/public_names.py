@@ -6,7 +6,8 @@ import re
 from importlib.util import find_spec
 from pkgutil import get_data
 
-_IMPORT = re.compile(r"^from (\S+) import (?:\(\s*)?(\w+) as ", re.MULTILINE)
+# An import of a name, or a function or class below the name of its module.
+_NAME = re.compile(r"^(?:from|#) (\S+)(?:\n(?:def|class) | import (?:\(\s*)?)(\w+)(?:\(| as )", re.MULTILINE)
 
 
 def is_module(package: str, name: str) -> bool:
@@ -25,4 +26,4 @@ def module_of_names(package: str) -> dict[str, str]:
     'pytest_ragmetrics.core.sample'
     """
     stub = get_data(package, "__init__.pyi") or b""
-    return {name: module for module, name in _IMPORT.findall(stub.decode())}
+    return {name: module for module, name in _NAME.findall(stub.decode())}

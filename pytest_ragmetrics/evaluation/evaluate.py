@@ -21,8 +21,9 @@ from pytest_ragmetrics.evaluation.session import scoring_session
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
-from pytest_ragmetrics.metrics.base import Metric, check_metrics
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.parameters import check_metrics
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous
 

@@ -27,8 +27,9 @@ from pytest_ragmetrics.evaluation.score_files import scored_row, write_scores
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
-from pytest_ragmetrics.metrics.base import Metric, check_metrics
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.parameters import check_metrics
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.runs.records import TestRecord, record_of
 from pytest_ragmetrics.runs.wording.figures import counted

@@ -14,7 +14,7 @@ from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.files import affordable
 from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges import context
-from pytest_ragmetrics.metrics.base import check_count
+from pytest_ragmetrics.metrics.parameters import check_count
 
 
 def scoring_session(cache_dir: str | Path | None, concurrency: int) -> nullcontext[context.Session] | OwnSession:

@@ -24,7 +24,7 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.calibration.correction import corrected_mean
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
 from pytest_ragmetrics.metrics.asserting import check_bound
-from pytest_ragmetrics.metrics.base import check_number
+from pytest_ragmetrics.metrics.parameters import check_number
 from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of
 from pytest_ragmetrics.runs.records import Record
 from pytest_ragmetrics.runs.tables import compare_tables

@@ -22,12 +22,6 @@ from pytest_ragmetrics.metrics.contexts import ContextRelevancy as ContextReleva
 from pytest_ragmetrics.metrics.contexts import ContextUtilization as ContextUtilization
 from pytest_ragmetrics.metrics.critiques import AspectCritic as AspectCritic
 from pytest_ragmetrics.metrics.critiques import AspectCritique as AspectCritique
-from pytest_ragmetrics.metrics.critiques import Coherence as Coherence
-from pytest_ragmetrics.metrics.critiques import Conciseness as Conciseness
-from pytest_ragmetrics.metrics.critiques import CorrectnessAspect as CorrectnessAspect
-from pytest_ragmetrics.metrics.critiques import Harmfulness as Harmfulness
-from pytest_ragmetrics.metrics.critiques import Harmlessness as Harmlessness
-from pytest_ragmetrics.metrics.critiques import Maliciousness as Maliciousness
 from pytest_ragmetrics.metrics.critiques import Rubric as Rubric
 from pytest_ragmetrics.metrics.critiques import SimpleCriteria as SimpleCriteria
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall as LexicalContextRecall
@@ -69,3 +63,21 @@ from pytest_ragmetrics.metrics.strings import StringPresence as StringPresence
 from pytest_ragmetrics.metrics.strings import TokenF1 as TokenF1
 from pytest_ragmetrics.metrics.tool_calls import ToolCallAccuracy as ToolCallAccuracy
 from pytest_ragmetrics.metrics.tool_calls import ToolCallF1 as ToolCallF1
+
+# pytest_ragmetrics.metrics.critiques
+class Harmfulness(AspectCritique): ...
+
+# pytest_ragmetrics.metrics.critiques
+class Maliciousness(AspectCritique): ...
+
+# pytest_ragmetrics.metrics.critiques
+class Coherence(AspectCritique): ...
+
+# pytest_ragmetrics.metrics.critiques
+class CorrectnessAspect(AspectCritique): ...
+
+# pytest_ragmetrics.metrics.critiques
+class Conciseness(AspectCritique): ...
+
+# pytest_ragmetrics.metrics.critiques
+class Harmlessness(AspectCritique): ...

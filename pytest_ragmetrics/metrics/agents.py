@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import ClassVar, get_args
+from collections.abc import Iterator
+from typing import ClassVar
 
 from pytest_ragmetrics.core.result import MetricResult, Verdict
 from pytest_ragmetrics.core.sample import Message, Sample, read_messages
 from pytest_ragmetrics.judges.tasks import JudgeGoal, ListTopics, MatchTopics
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, f_of_counts, is_blank
+from pytest_ragmetrics.metrics.asserting import MAJORITY, asserting
+from pytest_ragmetrics.metrics.base import f_of_counts, is_blank
 from pytest_ragmetrics.metrics.claims import Mode
 from pytest_ragmetrics.metrics.conversations import conversation, turns_of, untrusted_turns
-from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.parameters import choice, declared, share
 
 
 class ConversationMetric(JudgedMetric):
@@ -75,23 +76,16 @@ class AgentGoalAccuracy(ConversationMetric):
         return ask.result(float(judgement.ok), reason=judgement.reason or None, verdicts=[verdict])
 
 
-def assert_goal_reached(
-    messages: object,
-    *,
-    reference: str | None = None,
-    min: float = 0.5,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that a conversation reached its goal, the ``reference`` if given; several ``votes`` decide by majority.
-
-    See :class:`~pytest_ragmetrics.metrics.AgentGoalAccuracy`.
-    """
-    __tracebackhide__ = True
-    sample = Sample(reference=reference, metadata={"messages": messages})
-    return assert_metric(AgentGoalAccuracy(judge=judge), sample, min=min, votes=votes)
+assert_goal_reached = asserting(
+    AgentGoalAccuracy,
+    takes=("messages",),
+    optional=("reference",),
+    min=0.5,
+    note=MAJORITY,
+)
 
 
+@declared
 class TopicAdherence(ConversationMetric):
     """How well an agent keeps to the topics it is there for.
 
@@ -118,17 +112,8 @@ class TopicAdherence(ConversationMetric):
     aliases = ("TopicAdherenceScore",)
     rounds = 2
 
-    def __init__(
-        self,
-        *,
-        mode: Mode = "f1",
-        if_empty: float | None = None,
-        name: str | None = None,
-        judge: JudgeLike | None = None,
-    ) -> None:
-        super().__init__(name=name, judge=judge)
-        self.mode = check_choice("mode", mode, get_args(Mode))
-        self.if_empty = check_if_empty(if_empty, self.scale)
+    mode: Mode = choice("f1", Mode)
+    if_empty: float | None = share(None)
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when there is no conversation or no topic, ``TypeError`` for what is neither."""
@@ -146,7 +131,7 @@ class TopicAdherence(ConversationMetric):
         allowed = tuple(topic for topic in sample.metadata["reference_topics"] if not is_blank(topic))
         brought = await ask(ListTopics(turns=turns))
         if not brought:
-            return ask.nothing("the user brought up no topic", if_empty=self.if_empty)
+            return ask.nothing("the user brought up no topic")
         matches = await ask(MatchTopics(topics=tuple(topic for topic, _ in brought), allowed=allowed))
         found = [(topic, answered, match) for (topic, answered), match in zip(brought, matches, strict=True)]
         right = sum(answered and match is not None for _, answered, match in found)
@@ -155,7 +140,7 @@ class TopicAdherence(ConversationMetric):
         value = _share(self.mode, right, strayed, declined)
         if value is None:
             what = {"precision": "was dealt with", "recall": "is allowed", "f1": "was dealt with or is allowed"}
-            return ask.nothing(f"no topic {what[self.mode]}", if_empty=self.if_empty)
+            return ask.nothing(f"no topic {what[self.mode]}")
         reason = f"{right} allowed topics dealt with, {declined} declined; {strayed} others dealt with"
         verdicts = []
         for topic, answered, match in found:
@@ -165,23 +150,7 @@ class TopicAdherence(ConversationMetric):
         return ask.result(value, reason=reason, verdicts=verdicts)
 
 
-def assert_topics_kept(
-    messages: object,
-    topics: Sequence[str],
-    *,
-    mode: Mode = "f1",
-    min: float = 0.8,
-    if_empty: float | None = None,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that an agent deals with the allowed ``topics``, and no others, to the degree ``min``.
-
-    See :class:`~pytest_ragmetrics.metrics.TopicAdherence`.
-    """
-    __tracebackhide__ = True
-    sample = Sample(metadata={"messages": messages, "reference_topics": topics})
-    return assert_metric(TopicAdherence(mode=mode, if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
+assert_topics_kept = asserting(TopicAdherence, takes=("messages", "topics"), min=0.8)
 
 
 def _spoken(sample: Sample) -> tuple[Message, ...]:

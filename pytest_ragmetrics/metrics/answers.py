@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from pytest_ragmetrics.core.result import MetricResult, Verdict
-from pytest_ragmetrics.core.sample import Sample, as_contexts
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.tasks import (
     AnswerQuestions,
     JudgeRefusal,
@@ -15,18 +15,20 @@ from pytest_ragmetrics.judges.tasks import (
     WriteClosedQuestions,
     WriteQuestions,
 )
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_if_empty,
-    check_number,
-    f_of_counts,
-)
+from pytest_ragmetrics.metrics.asserting import MAJORITY, asserting
+from pytest_ragmetrics.metrics.base import f_of_counts
 from pytest_ragmetrics.metrics.claims import verify_against
 from pytest_ragmetrics.metrics.conversations import asked, earlier_turns
-from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, both, together
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, both, together
+from pytest_ragmetrics.metrics.parameters import (
+    amount,
+    check_number,
+    choice,
+    count,
+    declared,
+    parameter,
+    share,
+)
 from pytest_ragmetrics.metrics.verdicts import judged_verdict, on_response
 from pytest_ragmetrics.text.sentences import sentence_table
 from pytest_ragmetrics.text.unicode import plain
@@ -34,6 +36,7 @@ from pytest_ragmetrics.text.unicode import plain
 Rule: TypeAlias = Literal["all", "any", "majority"]
 
 
+@declared
 class AnswerRelevancy(JudgedMetric):
     """How close the question is to questions that the response answers, as the mean of cosine similarities.
 
@@ -58,24 +61,15 @@ class AnswerRelevancy(JudgedMetric):
     noun = "generated question"
     complaint = "noncommittal"
     helper = "assert_answer_relevant"
+    asks = ("judge", "embedder")
     aliases = ("ResponseRelevancy", "response_relevancy")
     requires = ("user_input", "response")
     scale = (-1.0, 1.0)
     # The questions, the vectors asked for before, and its own.
     rounds = 3
 
-    def __init__(
-        self,
-        *,
-        strictness: int = 3,
-        noncommittal: Rule = "all",
-        name: str | None = None,
-        judge: JudgeLike | None = None,
-        embedder: EmbedderLike | None = None,
-    ) -> None:
-        super().__init__(name=name, judge=judge, embedder=embedder)
-        self.strictness = check_count("strictness", strictness)
-        self.noncommittal = check_choice("noncommittal", noncommittal, get_args(Rule))
+    strictness: int = count(3)
+    noncommittal: Rule = choice("all", Rule)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the mean cosine similarity of the question and the generated questions."""
@@ -99,29 +93,22 @@ class AnswerRelevancy(JudgedMetric):
         return ask.result(mean, reason=reason, verdicts=verdicts)
 
 
-def assert_answer_relevant(
-    question: str,
-    response: str,
-    *,
-    min: float = 0.7,
-    strictness: int = 3,
-    noncommittal: Rule = "all",
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-    embedder: EmbedderLike | None = None,
-) -> MetricResult:
-    """Assert that questions which the response answers are, in the mean, at least ``min`` alike to the question.
-
-    See :class:`~pytest_ragmetrics.metrics.AnswerRelevancy` for the parameters.
-    """
-    __tracebackhide__ = True
-    metric = AnswerRelevancy(strictness=strictness, noncommittal=noncommittal, judge=judge, embedder=embedder)
-    return assert_metric(metric, Sample(user_input=question, response=response), min=min, votes=votes)
+assert_answer_relevant = asserting(AnswerRelevancy, min=0.7)
 
 
 _SIDES = ("response", "reference")
 
 
+def _shares(weights: object) -> tuple[float, float]:
+    if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence) or len(weights) != len(_SIDES):
+        raise ValueError(f"weights must be two numbers, of the statements and of the similarity, not {weights!r}")
+    facts, meaning = (check_number("weights", weight) for weight in weights)
+    if not facts + meaning:
+        raise ValueError("weights must not both be 0")
+    return facts / (facts + meaning), meaning / (facts + meaning)
+
+
+@declared
 class AnswerCorrectness(JudgedMetric):
     """The F-beta of the response's statements and its similarity to the reference, 3 to 1 by ``weights``.
 
@@ -144,23 +131,13 @@ class AnswerCorrectness(JudgedMetric):
     noun = "statement"
     complaint = "wrong or missing"
     helper = "assert_answer_correct"
+    asks = ("judge", "embedder")
     requires = ("response", "reference")
     rounds = 2
 
-    def __init__(
-        self,
-        *,
-        weights: Sequence[float] = (0.75, 0.25),
-        beta: float = 1.0,
-        if_empty: float | None = None,
-        name: str | None = None,
-        judge: JudgeLike | None = None,
-        embedder: EmbedderLike | None = None,
-    ) -> None:
-        super().__init__(name=name, judge=judge, embedder=embedder)
-        self.weights = _shares(weights)
-        self.beta = check_number("beta", beta)
-        self.if_empty = check_if_empty(if_empty, self.scale)
+    weights: Sequence[float] = parameter((0.75, 0.25), _shares)
+    beta: float = amount(1.0)
+    if_empty: float | None = share(None)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the weighted mean of F-beta and similarity."""
@@ -174,7 +151,7 @@ class AnswerCorrectness(JudgedMetric):
         if not of_facts:
             return ask.result(similarity, reason=f"similarity {similarity:.2f}")
         if not any(listed):
-            return ask.nothing("neither text has a statement", if_empty=self.if_empty)
+            return ask.nothing("neither text has a statement")
         if not all(listed):
             return ask.result(0.0, reason=f"the {_SIDES[bool(listed[0])]} has no statement")
         said, wanted = await together(
@@ -196,42 +173,14 @@ class AnswerCorrectness(JudgedMetric):
         return max(0.0, await _cosine(texts["response"], texts["reference"], ask))
 
 
-def assert_answer_correct(
-    response: str,
-    reference: str,
-    *,
-    question: str | None = None,
-    min: float = 0.7,
-    weights: Sequence[float] = (0.75, 0.25),
-    beta: float = 1.0,
-    if_empty: float | None = None,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-    embedder: EmbedderLike | None = None,
-) -> MetricResult:
-    """Assert that the F1 of the statements and the similarity of the texts are, weighed, at least ``min``.
-
-    See :class:`~pytest_ragmetrics.metrics.AnswerCorrectness` for the parameters and for when there is no score.
-    """
-    __tracebackhide__ = True
-    metric = AnswerCorrectness(weights=weights, beta=beta, if_empty=if_empty, judge=judge, embedder=embedder)
-    sample = Sample(user_input=question, response=response, reference=reference)
-    return assert_metric(metric, sample, min=min, votes=votes)
+assert_answer_correct = asserting(AnswerCorrectness, optional=("question",), min=0.7)
 
 
 async def _cosine(one: str, other: str, ask: Ask) -> float:
     return float((await ask.cosines([one, other]))[0, 1])
 
 
-def _shares(weights: object) -> tuple[float, float]:
-    if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence) or len(weights) != len(_SIDES):
-        raise ValueError(f"weights must be two numbers, of the statements and of the similarity, not {weights!r}")
-    facts, meaning = (check_number("weights", weight) for weight in weights)
-    if not facts + meaning:
-        raise ValueError("weights must not both be 0")
-    return facts / (facts + meaning), meaning / (facts + meaning)
-
-
+@declared
 class SemanticSimilarity(JudgedMetric):
     """The cosine similarity of ``response`` and ``reference``, by the embedder alone: no judge is asked.
 
@@ -252,15 +201,12 @@ class SemanticSimilarity(JudgedMetric):
         "pairs of ten."
     )
     helper = "assert_semantically_similar"
+    asks = ("embedder",)
     aliases = ("answer_similarity", "AnswerSimilarity")
     requires = ("response", "reference")
     scale = (-1.0, 1.0)
 
-    def __init__(
-        self, *, threshold: float | None = None, name: str | None = None, embedder: EmbedderLike | None = None
-    ) -> None:
-        super().__init__(name=name, embedder=embedder)
-        self.threshold = None if threshold is None else check_number("threshold", threshold, most=1)
+    threshold: float | None = share(None)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the cosine similarity, or whether it reaches the threshold."""
@@ -272,12 +218,7 @@ class SemanticSimilarity(JudgedMetric):
         return ask.result(float(met), reason=f"cosine similarity {similarity:.2f} {sign} {self.threshold:g}")
 
 
-def assert_semantically_similar(
-    response: str, reference: str, *, min: float, embedder: EmbedderLike | None = None
-) -> MetricResult:
-    """Assert that the cosine similarity of the response and the reference is at least ``min``."""
-    __tracebackhide__ = True
-    return assert_metric(SemanticSimilarity(embedder=embedder), Sample(response=response, reference=reference), min=min)
+assert_semantically_similar = asserting(SemanticSimilarity)
 
 
 class RefusalCorrectness(JudgedMetric):
@@ -322,27 +263,15 @@ class RefusalCorrectness(JudgedMetric):
         return await ask(SelectSentences(contexts=contexts, **asked(sample)))
 
 
-def assert_refusal_correct(
-    question: str,
-    response: str,
-    contexts: object,
-    *,
-    min: float = 0.5,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the response refuses exactly if the contexts cannot answer; several ``votes`` decide by majority.
-
-    See :class:`~pytest_ragmetrics.metrics.RefusalCorrectness`.
-
-    >>> assert_refusal_correct("Who owns the mill?", "I do not know.", "Moths fly at night.", judge="local").value
-    1.0
-    """
-    __tracebackhide__ = True
-    sample = Sample(user_input=question, response=response, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(RefusalCorrectness(judge=judge), sample, min=min, votes=votes)
+assert_refusal_correct = asserting(
+    RefusalCorrectness,
+    min=0.5,
+    example='"Who owns the mill?", "I do not know.", "Moths fly at night.", judge="local"',
+    note=MAJORITY,
+)
 
 
+@declared
 class SummaryScore(JudgedMetric):
     """The share of questions about the contexts that a summary answers, and how much shorter it is.
 
@@ -375,26 +304,16 @@ class SummaryScore(JudgedMetric):
     requires = ("response", "reference_contexts")
     rounds = 2
 
-    def __init__(
-        self,
-        *,
-        length_penalty: bool = True,
-        coeff: float = 0.5,
-        if_empty: float | None = None,
-        name: str | None = None,
-        judge: JudgeLike | None = None,
-    ) -> None:
-        super().__init__(name=name, judge=judge)
-        self.length_penalty = check_flag("length_penalty", length_penalty)
-        self.coeff = check_number("coeff", coeff, most=1)
-        self.if_empty = check_if_empty(if_empty, self.scale)
+    length_penalty: bool = True
+    coeff: float = share(0.5)
+    if_empty: float | None = share(None)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the share of questions answered, weighed against the length."""
         summary, contexts = sample.response or "", tuple(sample.reference_contexts or ())
         questions = await ask(WriteClosedQuestions(contexts=contexts))
         if not questions:
-            return ask.nothing("there is nothing to ask about the contexts", if_empty=self.if_empty)
+            return ask.nothing("there is nothing to ask about the contexts")
         answers = await ask(AnswerQuestions(text=summary, questions=questions))
         verdicts = [judged_verdict(*pair) for pair in zip(questions, answers, strict=True)]
         counted = "questions answered by the summary"
@@ -407,25 +326,7 @@ class SummaryScore(JudgedMetric):
         return ask.result(score, reason=reason, verdicts=verdicts)
 
 
-def assert_summarizes(
-    response: str,
-    contexts: object,
-    *,
-    min: float = 0.5,
-    length_penalty: bool = True,
-    coeff: float = 0.5,
-    if_empty: float | None = None,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the response, as a summary of the contexts, scores at least ``min``.
-
-    Parameters and errors are those of :class:`~pytest_ragmetrics.metrics.SummaryScore`.
-    """
-    __tracebackhide__ = True
-    metric = SummaryScore(length_penalty=length_penalty, coeff=coeff, if_empty=if_empty, judge=judge)
-    sample = Sample(response=response, reference_contexts=as_contexts(contexts))
-    return assert_metric(metric, sample, min=min, votes=votes)
+assert_summarizes = asserting(SummaryScore, takes=("response", "source"), min=0.5)
 
 
 def conciseness(summary: str, contexts: Sequence[str]) -> float:

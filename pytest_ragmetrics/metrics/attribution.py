@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import ClassVar
 
 from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
-from pytest_ragmetrics.core.sample import Sample, as_contexts
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import VerifyClaims
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import check_if_empty
-from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
+from pytest_ragmetrics.metrics.asserting import asserting
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, together
+from pytest_ragmetrics.metrics.parameters import declared, share
 from pytest_ragmetrics.metrics.verdicts import EvidenceCheck, cited_in, on_claim
 from pytest_ragmetrics.text.citations import CitedSentence, cited_sentences
 from pytest_ragmetrics.text.sentences import sentence_table
@@ -21,16 +21,13 @@ from pytest_ragmetrics.text.sentences import sentence_table
 Cited = tuple[int, ...]
 
 
+@declared
 class CitationMetric(JudgedMetric):
     """A metric over the sentences of a response and the contexts that they cite, by number or by their ids."""
 
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
-    def __init__(
-        self, *, if_empty: float | None = None, name: str | None = None, judge: JudgeLike | None = None
-    ) -> None:
-        super().__init__(name=name, judge=judge)
-        self.if_empty = check_if_empty(if_empty, self.scale)
+    if_empty: float | None = share(None)
 
 
 class CitationRecall(CitationMetric):
@@ -60,30 +57,14 @@ class CitationRecall(CitationMetric):
         contexts = sample.retrieved_contexts or ()
         sentences = _sentences(sample)
         if not sentences:
-            return ask.nothing("the response has no sentences", if_empty=self.if_empty)
+            return ask.nothing("the response has no sentences")
         verdicts = await together(_checked(sentence, sentence.numbers, contexts, ask) for sentence in sentences)
         return ask.share(verdicts, "sentences supported by what they cite")
 
 
-def assert_citations_recalled(
-    response: str,
-    contexts: object,
-    *,
-    min: float = 0.8,
-    if_empty: float | None = None,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the share of the response's sentences that the contexts they cite support is at least ``min``.
-
-    Contexts are counted from 1. See :class:`~pytest_ragmetrics.metrics.CitationRecall`.
-
-    >>> assert_citations_recalled("Moths fly at night [1].", ["Moths fly at night."], judge="local").value
-    1.0
-    """
-    __tracebackhide__ = True
-    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(CitationRecall(if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
+assert_citations_recalled = asserting(
+    CitationRecall, min=0.8, example='"Moths fly at night [1].", ["Moths fly at night."], judge="local"'
+)
 
 
 class CitationPrecision(CitationMetric):
@@ -114,27 +95,12 @@ class CitationPrecision(CitationMetric):
         """Return precise citations / citations."""
         sentences = [sentence for sentence in _sentences(sample) if sentence.numbers or sentence.names]
         if not sentences:
-            return ask.nothing("the response has no citations", if_empty=self.if_empty)
+            return ask.nothing("the response has no citations")
         judged = await together(_precise(sentence, sample.retrieved_contexts or (), ask) for sentence in sentences)
         return ask.share([verdict for verdicts in judged for verdict in verdicts], "citations of use")
 
 
-def assert_citations_precise(
-    response: str,
-    contexts: object,
-    *,
-    min: float = 0.8,
-    if_empty: float | None = None,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the share of the response's citations that are of use for their sentence is at least ``min``.
-
-    Contexts are counted from 1. See :class:`~pytest_ragmetrics.metrics.CitationPrecision`.
-    """
-    __tracebackhide__ = True
-    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(CitationPrecision(if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
+assert_citations_precise = asserting(CitationPrecision, min=0.8)
 
 
 async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -> list[Verdict]:

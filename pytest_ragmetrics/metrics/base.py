@@ -7,19 +7,18 @@ import inspect
 import linecache
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import inf
-from numbers import Integral, Real
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.result import COMPLAINT, NOUN, Direction, MetricResult
 from pytest_ragmetrics.core.sample import FIELDS, Sample, meant_field, written_for
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring, ScoringLog
+from pytest_ragmetrics.metrics.parameters import Named, check_name
 from pytest_ragmetrics.text.unicode import is_invisible
 
 if TYPE_CHECKING:
@@ -30,86 +29,6 @@ if TYPE_CHECKING:
 _DIGITS = 12
 # The parameters that say by themselves what they are.
 _PLAIN = (str, int, float, tuple)
-T = TypeVar("T", bound=str)
-V = TypeVar("V")
-
-
-def check_choice(name: str, value: T, choices: Sequence[str]) -> T:
-    """Return a value that is one of the choices; raise ``ValueError`` naming them if it is not.
-
-    >>> check_choice("unit", "claims", ("claims", "sentences"))
-    'claims'
-    """
-    if value not in choices:
-        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}")
-    return value
-
-
-def check_count(name: str, value: object) -> int:
-    """Return a whole number from 1 on; raise ``ValueError`` otherwise.
-
-    >>> check_count("strictness", 3)
-    3
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number from 1 on, not {value!r}")
-    return int(value)
-
-
-def check_number(name: str, value: object, least: float = 0, most: float = inf) -> float:
-    """Return a finite number from ``least`` to ``most``; raise ``ValueError`` otherwise.
-
-    >>> check_number("beta", 0.5), check_number("coeff", 1, most=1)
-    (0.5, 1)
-    """
-    if isinstance(value, bool) or not isinstance(value, Real) or value < least or not value <= most or value == inf:
-        ends = f"from {least:g} on" if most == inf else f"from {least:g} to {most:g}"
-        raise ValueError(f"{name} must be a number {ends}, not {value!r}")
-    # A float cannot represent every whole number.
-    return int(value) if isinstance(value, Integral) else float(value)
-
-
-def check_if_empty(value: object, scale: tuple[float, float]) -> float | None:
-    """Return ``if_empty``, the score where there is nothing to judge; raise ``ValueError`` if it is not on the scale.
-
-    >>> check_if_empty(None, (0.0, 1.0)), check_if_empty(1, (0.0, 1.0))
-    (None, 1)
-    """
-    return None if value is None else check_number("if_empty", value, *scale)
-
-
-def check_flag(name: str, value: object) -> bool:
-    """Return a truth value; raise ``ValueError`` otherwise.
-
-    >>> check_flag("strict_order", False)
-    False
-    """
-    if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, not {value!r}")  # noqa: TRY004 - every wrong parameter value is a ValueError
-    return value
-
-
-def check_metrics(value: V) -> V:
-    """Return what lists metrics; raise ``TypeError`` for anything else.
-
-    >>> check_metrics(5)
-    Traceback (most recent call last):
-    TypeError: metrics must be a list of metrics or of their names, not int
-    """
-    if not isinstance(value, Iterable) or isinstance(value, type):
-        raise TypeError(f"metrics must be a list of metrics or of their names, not {type(value).__name__}")
-    return value
-
-
-def check_name(value: object) -> str:
-    """Return the name of a metric, a text that is not blank; raise ``ValueError`` otherwise.
-
-    >>> check_name("strict_faithfulness")
-    'strict_faithfulness'
-    """
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"name must be a text that is not blank, not {value!r}")
-    return value
 
 
 def f_beta(precision: float, recall: float, beta: float = 1.0) -> float:
@@ -152,7 +71,7 @@ def _check_sample(given: object, name: str) -> None:
     raise TypeError(f"{name} scores a Sample, not {type(given).__name__}: {instead}")
 
 
-class Metric(ABC):
+class Metric(ABC, Named):
     """A way to score one sample; subclasses name the fields they need and implement :meth:`measure`.
 
     ``measure`` gets a :class:`Sample` that has all it ``requires``, and returns a :class:`MetricResult` of this
@@ -199,6 +118,8 @@ class Metric(ABC):
     better: ClassVar[Direction] = "higher"
     #: What a good score does not say, for the reference.
     blind_spots: ClassVar[str] = ""
+    #: Whom it asks, "judge" and "embedder": parameters that a declared metric takes.
+    asks: ClassVar[tuple[str, ...]] = ()
     #: How many requests wait for one another, for the reference.
     rounds: ClassVar[int] = 0
 

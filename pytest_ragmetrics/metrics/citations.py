@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.result import MetricResult, Verdict
-from pytest_ragmetrics.core.sample import Sample, as_contexts
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import Metric, check_flag
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.metrics.asserting import asserting
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.parameters import declared
 from pytest_ragmetrics.metrics.verdicts import share_of, whole_context
 from pytest_ragmetrics.runs.wording.figures import agreeing
 from pytest_ragmetrics.text.citations import Citation, find_citations
@@ -18,6 +19,7 @@ _OPENING = 80
 _SHOWN = 10
 
 
+@declared
 class CitationValidity(Metric):
     """The share of the citations in ``response`` that point to contexts that exist, counted from 1.
 
@@ -42,9 +44,7 @@ class CitationValidity(Metric):
     helper = "assert_citations_valid"
     requires = ("response", "retrieved_contexts")
 
-    def __init__(self, *, require_citations: bool = False, name: str | None = None) -> None:
-        super().__init__(name=name)
-        self.require_citations = check_flag("require_citations", require_citations)
+    require_citations: bool = False
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of valid citations."""
@@ -66,25 +66,13 @@ class CitationValidity(Metric):
         return share_of(self.name, verdicts, f"citations point to a context{rest and '; '}{rest}")
 
 
-def assert_citations_valid(
-    response: str,
-    contexts: object,
-    *,
-    min: float = 1.0,
-    require_citations: bool = False,
-    context_ids: Sequence[str | int] | None = None,
-) -> MetricResult:
-    """Assert that the share of the response's citations that point to a context that exists is at least ``min``.
-
-    Contexts are counted from 1; ``context_ids`` are their files or ids, for citations such as [handbook.pdf].
-    See :class:`~pytest_ragmetrics.metrics.CitationValidity`.
-
-    >>> assert_citations_valid("Otters float [1].", ["Otters float."]).value
-    1.0
-    """
-    __tracebackhide__ = True
-    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts), retrieved_context_ids=context_ids)
-    return assert_metric(CitationValidity(require_citations=require_citations), sample, min=min)
+assert_citations_valid = asserting(
+    CitationValidity,
+    optional=("context_ids",),
+    min=1.0,
+    example='"Otters float [1].", ["Otters float."]',
+    note="``context_ids`` are the files or ids of the contexts, for citations such as [handbook.pdf].",
+)
 
 
 def _verdict(citation: Citation, response: str, contexts: Sequence[str]) -> Verdict:

@@ -6,18 +6,19 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Literal, TypeAlias, TypeGuard, get_args
+from typing import Literal, TypeAlias, TypeGuard
 
 from pytest_ragmetrics.core.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult, Verdict
-from pytest_ragmetrics.core.sample import Sample, as_contexts
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListChosenClaims, ListClaims, VerifyClaims
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, check_number, f_beta
+from pytest_ragmetrics.metrics.asserting import asserting
+from pytest_ragmetrics.metrics.base import f_beta
 from pytest_ragmetrics.metrics.conversations import asked
-from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, both, together
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, both, together
+from pytest_ragmetrics.metrics.parameters import amount, choice, declared, share
 from pytest_ragmetrics.metrics.verdicts import (
     EvidenceCheck,
     Place,
@@ -107,6 +108,7 @@ def _can_share(metric: ContextClaimsMetric, sample: Sample, ask: Ask) -> bool:
         return False
 
 
+@declared
 class Faithfulness(ContextClaimsMetric):
     """The share of the response's claims that the contexts support.
 
@@ -136,17 +138,8 @@ class Faithfulness(ContextClaimsMetric):
     requires = ("response", "retrieved_contexts")
     rounds = 2
 
-    def __init__(
-        self,
-        *,
-        unit: Unit = "claims",
-        if_empty: float | None = None,
-        name: str | None = None,
-        judge: JudgeLike | None = None,
-    ) -> None:
-        super().__init__(name=name, judge=judge)
-        self.unit = check_choice("unit", unit, get_args(Unit))
-        self.if_empty = check_if_empty(if_empty, self.scale)
+    unit: Unit = choice("claims", Unit)
+    if_empty: float | None = share(None)
 
     async def claims(self, sample: Sample, ask: Ask) -> Sequence[str]:
         """Return what the judge lists of the response, or its sentences."""
@@ -160,34 +153,16 @@ class Faithfulness(ContextClaimsMetric):
         """Return supported claims / claims."""
         response, claims = sample.response or "", await self.claims(sample, ask)
         if not claims:
-            return ask.nothing(f"the response has no {self.unit}", if_empty=self.if_empty)
+            return ask.nothing(f"the response has no {self.unit}")
         places: list[Place | None] = [*split_sentences(response)]
         if self.unit == "claims":
             places = [place_in(response, claim) for claim in claims]
         return await self.share_supported(claims, f"{self.unit} supported", sample, ask, places)
 
 
-def assert_faithful(
-    response: str,
-    contexts: object,
-    *,
-    question: str | None = None,
-    min: float = 0.8,
-    unit: Unit = "claims",
-    if_empty: float | None = None,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the share of the response's claims that the contexts support is at least ``min``.
-
-    Parameters and errors are those of :class:`~pytest_ragmetrics.metrics.Faithfulness`.
-
-    >>> assert_faithful("Moths fly at night.", "Moths fly at night.", judge="local").value
-    1.0
-    """
-    __tracebackhide__ = True
-    sample = Sample(user_input=question, response=response, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(Faithfulness(unit=unit, if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
+assert_faithful = asserting(
+    Faithfulness, optional=("question",), min=0.8, example='"Moths fly at night.", "Moths fly at night.", judge="local"'
+)
 
 
 class Hallucination(JudgedMetric):
@@ -232,19 +207,9 @@ class Hallucination(JudgedMetric):
         return ask.result(wrong / len(verdicts), reason=reason, verdicts=verdicts)
 
 
-def assert_not_hallucinated(
-    response: str, contexts: object, *, max: float = 0.0, votes: int | None = None, judge: JudgeLike | None = None
-) -> MetricResult:
-    """Assert that the share of the contexts that the response contradicts is at most ``max``.
-
-    See :class:`~pytest_ragmetrics.metrics.Hallucination`.
-
-    >>> assert_not_hallucinated("Moths fly at night.", ["Moths fly at night."], judge="local").value
-    0.0
-    """
-    __tracebackhide__ = True
-    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(Hallucination(judge=judge), sample, max=max, votes=votes)
+assert_not_hallucinated = asserting(
+    Hallucination, max=0.0, example='"Moths fly at night.", ["Moths fly at night."], judge="local"', shows=0.0
+)
 
 
 Mode: TypeAlias = Literal["precision", "recall", "f1"]
@@ -253,6 +218,7 @@ Degree: TypeAlias = Literal["low", "high"]
 _SIDES = {"precision": ("response",), "recall": ("reference",), "f1": ("response", "reference")}
 
 
+@declared
 class FactualCorrectness(JudgedMetric):
     """How far the response and the reference support each other's claims.
 
@@ -279,23 +245,11 @@ class FactualCorrectness(JudgedMetric):
     requires = ("response", "reference")
     rounds = 2
 
-    def __init__(
-        self,
-        *,
-        mode: Mode = "f1",
-        beta: float = 1.0,
-        atomicity: Degree = "high",
-        coverage: Degree = "high",
-        if_empty: float | None = None,
-        name: str | None = None,
-        judge: JudgeLike | None = None,
-    ) -> None:
-        super().__init__(name=name, judge=judge)
-        self.mode = check_choice("mode", mode, get_args(Mode))
-        self.beta = check_number("beta", beta)
-        self.atomicity: Degree = check_choice("atomicity", atomicity, get_args(Degree))
-        self.coverage: Degree = check_choice("coverage", coverage, get_args(Degree))
-        self.if_empty = check_if_empty(if_empty, self.scale)
+    mode: Mode = choice("f1", Mode)
+    beta: float = amount(1.0)
+    atomicity: Degree = choice("high", Degree)
+    coverage: Degree = choice("high", Degree)
+    if_empty: float | None = share(None)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return precision, recall or the F-beta of both."""
@@ -304,7 +258,7 @@ class FactualCorrectness(JudgedMetric):
         listed = await together(ask(self._listing(texts[side], sample)) for side in sides)
         claims = dict(zip(sides, listed, strict=True))
         if not claims[sides[-1]]:
-            return ask.nothing(f"the {sides[-1]} has no claims", if_empty=self.if_empty)
+            return ask.nothing(f"the {sides[-1]} has no claims")
         if not claims[sides[0]]:
             return ask.result(0.0, reason="the response has no claims")
         judged = await together(verify_against(claims[side], side, texts, ask, sample.user_input) for side in sides)
@@ -321,33 +275,12 @@ class FactualCorrectness(JudgedMetric):
         return ListChosenClaims(text=text, atomicity=self.atomicity, coverage=self.coverage, **asked(sample))
 
 
-def assert_factually_correct(
-    response: str,
-    reference: str,
-    *,
-    question: str | None = None,
-    min: float = 0.7,
-    mode: Mode = "f1",
-    beta: float = 1.0,
-    atomicity: Degree = "high",
-    coverage: Degree = "high",
-    if_empty: float | None = None,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the response and the reference support each other's claims to the degree ``min``.
-
-    Parameters and errors are those of :class:`~pytest_ragmetrics.metrics.FactualCorrectness`.
-
-    >>> assert_factually_correct("Moths fly at night.", "Moths fly at night.", judge="local").value
-    1.0
-    """
-    __tracebackhide__ = True
-    metric = FactualCorrectness(
-        mode=mode, beta=beta, atomicity=atomicity, coverage=coverage, if_empty=if_empty, judge=judge
-    )
-    sample = Sample(user_input=question, response=response, reference=reference)
-    return assert_metric(metric, sample, min=min, votes=votes)
+assert_factually_correct = asserting(
+    FactualCorrectness,
+    optional=("question",),
+    min=0.7,
+    example='"Moths fly at night.", "Moths fly at night.", judge="local"',
+)
 
 
 async def verify_against(
@@ -372,6 +305,7 @@ async def verify_against(
 Noise: TypeAlias = Literal["relevant", "irrelevant"]
 
 
+@declared
 class NoiseSensitivity(JudgedMetric):
     """The share of the response's claims that are wrong because a context has them; lower is better.
 
@@ -403,17 +337,8 @@ class NoiseSensitivity(JudgedMetric):
     better = "lower"
     rounds = 2
 
-    def __init__(
-        self,
-        *,
-        mode: Noise = "relevant",
-        if_empty: float | None = None,
-        name: str | None = None,
-        judge: JudgeLike | None = None,
-    ) -> None:
-        super().__init__(name=name, judge=judge)
-        self.mode = check_choice("mode", mode, get_args(Noise))
-        self.if_empty = check_if_empty(if_empty, self.scale)
+    mode: Noise = choice("relevant", Noise)
+    if_empty: float | None = share(None)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return claims wrong by noise / claims."""
@@ -421,7 +346,7 @@ class NoiseSensitivity(JudgedMetric):
         said, wanted = await together(ask(ListClaims(text=text, **asked(sample))) for text in (response, reference))
         if not (said and wanted):
             blank = "response" if wanted else "reference"
-            return ask.nothing(f"the {blank} has no claims", if_empty=self.if_empty)
+            return ask.nothing(f"the {blank} has no claims")
         contexts = sample.retrieved_contexts or ()
         correct, sources = await both(
             ask(VerifyClaims(claims=said, contexts=(reference,))),
@@ -446,27 +371,9 @@ class NoiseSensitivity(JudgedMetric):
         return ask.result(wrong / len(said), reason=reason, verdicts=verdicts)
 
 
-def assert_noise_resisted(
-    response: str,
-    contexts: object,
-    reference: str,
-    *,
-    question: str | None = None,
-    max: float = 0.2,
-    mode: Noise = "relevant",
-    if_empty: float | None = None,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the share of claims that are wrong because contexts have them is at most ``max``.
-
-    Parameters and errors are those of :class:`~pytest_ragmetrics.metrics.NoiseSensitivity`.
-    """
-    __tracebackhide__ = True
-    metric = NoiseSensitivity(mode=mode, if_empty=if_empty, judge=judge)
-    passages = as_contexts(contexts)
-    sample = Sample(user_input=question, response=response, reference=reference, retrieved_contexts=passages)
-    return assert_metric(metric, sample, max=max, votes=votes)
+assert_noise_resisted = asserting(
+    NoiseSensitivity, takes=("response", "contexts", "reference"), optional=("question",), max=0.2
+)
 
 
 def is_noise(mode: Noise, *, correct: bool, relevant: Sequence[bool]) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
-from pytest_ragmetrics.core.sample import Sample, as_contexts
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.tasks import (
     Judgement,
     JudgeUsefulness,
@@ -16,11 +16,17 @@ from pytest_ragmetrics.judges.tasks import (
     SelectSentences,
     VerifyClaims,
 )
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, joined
+from pytest_ragmetrics.metrics.asserting import asserting
+from pytest_ragmetrics.metrics.base import joined
 from pytest_ragmetrics.metrics.claims import ContextClaimsMetric, Unit
 from pytest_ragmetrics.metrics.conversations import asked
-from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, together
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, together
+from pytest_ragmetrics.metrics.parameters import (
+    choice,
+    count,
+    declared,
+    share,
+)
 from pytest_ragmetrics.metrics.retrieval import average_precision
 from pytest_ragmetrics.metrics.verdicts import cited_in, evidence_at, judged_verdict, place_in
 from pytest_ragmetrics.text.quotes.folding import fold
@@ -83,22 +89,7 @@ class ContextPrecision(JudgedMetric):
         return ask.result(average_precision(useful), reason=reason, verdicts=verdicts)
 
 
-def assert_context_precision(
-    question: str,
-    contexts: object,
-    reference: str,
-    *,
-    min: float = 0.7,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the average precision of the contexts, by their use for the reference answer, is at least ``min``.
-
-    See :class:`~pytest_ragmetrics.metrics.ContextPrecision`.
-    """
-    __tracebackhide__ = True
-    sample = Sample(user_input=question, reference=reference, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(ContextPrecision(judge=judge), sample, min=min, votes=votes)
+assert_context_precision = asserting(ContextPrecision, takes=("question", "contexts", "reference"), min=0.7)
 
 
 class ContextUtilization(ContextPrecision):
@@ -128,24 +119,10 @@ class ContextUtilization(ContextPrecision):
     answer = "response"
 
 
-def assert_context_utilization(
-    question: str,
-    contexts: object,
-    response: str,
-    *,
-    min: float = 0.7,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the average precision of the contexts, by their use for the response, is at least ``min``.
-
-    See :class:`~pytest_ragmetrics.metrics.ContextUtilization`.
-    """
-    __tracebackhide__ = True
-    sample = Sample(user_input=question, response=response, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(ContextUtilization(judge=judge), sample, min=min, votes=votes)
+assert_context_utilization = asserting(ContextUtilization, takes=("question", "contexts", "response"), min=0.7)
 
 
+@declared
 class ContextRecall(ContextClaimsMetric):
     """The share of the reference's sentences that can be attributed to the contexts.
 
@@ -170,17 +147,8 @@ class ContextRecall(ContextClaimsMetric):
     aliases = ("LLMContextRecall", "ContextualRecallMetric", "contextual_recall")
     requires = ("reference", "retrieved_contexts")
 
-    def __init__(
-        self,
-        *,
-        unit: Unit = "sentences",
-        if_empty: float | None = None,
-        name: str | None = None,
-        judge: JudgeLike | None = None,
-    ) -> None:
-        super().__init__(name=name, judge=judge)
-        self.unit = check_choice("unit", unit, get_args(Unit))
-        self.if_empty = check_if_empty(if_empty, self.scale)
+    unit: Unit = choice("sentences", Unit)
+    if_empty: float | None = share(None)
 
     def sample_of(self, inputs: dict[str, Any]) -> Sample:
         """Return the sample, the references joined if there are several."""
@@ -203,28 +171,11 @@ class ContextRecall(ContextClaimsMetric):
         if not texts and not sentence_table(sample.retrieved_contexts or ()):
             texts = [sample.reference or ""]
         if not texts:
-            return ask.nothing(f"the reference has no {self.unit}", if_empty=self.if_empty)
+            return ask.nothing(f"the reference has no {self.unit}")
         return await self.share_supported(texts, f"{self.unit} of the reference found in the contexts", sample, ask)
 
 
-def assert_context_recalled(
-    contexts: object,
-    reference: str | Sequence[str],
-    *,
-    question: str | None = None,
-    min: float = 0.8,
-    unit: Unit = "sentences",
-    if_empty: float | None = None,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the share of the reference's sentences that are found in the contexts is at least ``min``.
-
-    Parameters and errors are those of :class:`~pytest_ragmetrics.metrics.ContextRecall`.
-    """
-    __tracebackhide__ = True
-    sample = Sample(user_input=question, reference=joined(reference), retrieved_contexts=as_contexts(contexts))
-    return assert_metric(ContextRecall(unit=unit, if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
+assert_context_recalled = asserting(ContextRecall, takes=("contexts", "references"), optional=("question",), min=0.8)
 
 
 Agreement: TypeAlias = Literal["bert_score", "jaccard", "jaccard_score"]
@@ -232,6 +183,7 @@ Agreement: TypeAlias = Literal["bert_score", "jaccard", "jaccard_score"]
 Choice = frozenset[int]
 
 
+@declared
 class ContextRelevancy(JudgedMetric):
     """The share of context sentences needed to answer the question, times how far independent samples agree on them.
 
@@ -251,30 +203,23 @@ class ContextRelevancy(JudgedMetric):
     noun = "context sentence"
     complaint = "not needed"
     helper = "assert_context_relevant"
+    asks = ("judge", "embedder")
     requires = ("user_input", "retrieved_contexts")
     may_be_empty = ()
 
-    def __init__(
-        self,
-        *,
-        strictness: int = 1,
-        agreement: Agreement = "bert_score",
-        if_empty: float | None = None,
-        name: str | None = None,
-        judge: JudgeLike | None = None,
-        embedder: EmbedderLike | None = None,
-    ) -> None:
-        super().__init__(name=name, judge=judge, embedder=embedder)
-        self.strictness = self.draws = check_count("strictness", strictness)
-        self.agreement = check_choice("agreement", agreement, get_args(Agreement))
-        self.if_empty = check_if_empty(if_empty, self.scale)
+    strictness: int = count(1)
+    agreement: Agreement = choice("bert_score", Agreement)
+    if_empty: float | None = share(None)
+
+    def __post_init__(self) -> None:
+        self.draws = self.strictness
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return agreement * overlap."""
         contexts = tuple(sample.retrieved_contexts or ())
         table = sentence_table(contexts)
         if not table:
-            return ask.nothing("the contexts have no sentence", if_empty=self.if_empty)
+            return ask.nothing("the contexts have no sentence")
         task = SelectSentences(contexts=contexts, **asked(sample))
         votes = range(self.strictness)
         choices = [frozenset(chosen) for chosen in await together(ask(task, vote=vote) for vote in votes)]
@@ -300,28 +245,7 @@ class ContextRelevancy(JudgedMetric):
         return (sum(one == other for one, other in pairs) + sum(alike)) / len(pairs) if pairs else 1.0
 
 
-def assert_context_relevant(
-    question: str,
-    contexts: object,
-    *,
-    min: float,
-    strictness: int = 1,
-    agreement: Agreement = "bert_score",
-    if_empty: float | None = None,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-    embedder: EmbedderLike | None = None,
-) -> MetricResult:
-    """Assert that the share of context sentences needed to answer the question is at least ``min``.
-
-    See :class:`~pytest_ragmetrics.metrics.ContextRelevancy` for the parameters.
-    """
-    __tracebackhide__ = True
-    metric = ContextRelevancy(
-        strictness=strictness, agreement=agreement, if_empty=if_empty, judge=judge, embedder=embedder
-    )
-    sample = Sample(user_input=question, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(metric, sample, min=min, votes=votes)
+assert_context_relevant = asserting(ContextRelevancy)
 
 
 def jaccard(one: Choice, other: Choice) -> float:
@@ -348,6 +272,7 @@ async def _best_matches(pairs: Sequence[tuple[Choice, Choice]], table: Sequence[
     return means
 
 
+@declared
 class ContextEntityRecall(JudgedMetric):
     """The share of the reference's entities that are among those of the contexts.
 
@@ -368,11 +293,7 @@ class ContextEntityRecall(JudgedMetric):
     helper = "assert_entities_recalled"
     requires = ("reference", "retrieved_contexts")
 
-    def __init__(
-        self, *, if_empty: float | None = None, name: str | None = None, judge: JudgeLike | None = None
-    ) -> None:
-        super().__init__(name=name, judge=judge)
-        self.if_empty = check_if_empty(if_empty, self.scale)
+    if_empty: float | None = share(None)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return entities found / entities of the reference."""
@@ -381,7 +302,7 @@ class ContextEntityRecall(JudgedMetric):
             return ask.result(0.0, reason="there is no context")
         wanted, given = await together(ask(ListEntities(contexts=texts)) for texts in (reference, contexts))
         if not wanted:
-            return ask.nothing("the reference has no entities", if_empty=self.if_empty)
+            return ask.nothing("the reference has no entities")
         there = {fold(entity): entity for entity in given}
         verdicts = [
             Verdict(text=entity, ok=key in there, evidence=_evidence(there[key], contexts) if key in there else ())
@@ -390,25 +311,12 @@ class ContextEntityRecall(JudgedMetric):
         return ask.share(verdicts, "entities of the reference found in the contexts")
 
 
-def assert_entities_recalled(
-    contexts: object,
-    reference: str,
-    *,
-    min: float = 0.8,
-    if_empty: float | None = None,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the share of the reference's entities that the contexts name is at least ``min``.
-
-    See :class:`~pytest_ragmetrics.metrics.ContextEntityRecall`.
-
-    >>> assert_entities_recalled("The harbour of Lindow silted up.", "It was Lindow.", judge="local").value
-    1.0
-    """
-    __tracebackhide__ = True
-    sample = Sample(reference=reference, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(ContextEntityRecall(if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
+assert_entities_recalled = asserting(
+    ContextEntityRecall,
+    takes=("contexts", "reference"),
+    min=0.8,
+    example='"The harbour of Lindow silted up.", "It was Lindow.", judge="local"',
+)
 
 
 def _evidence(entity: str, contexts: Sequence[str]) -> tuple[Evidence, ...]:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeAlias, TypeVar
 
 from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
-from pytest_ragmetrics.core.sample import Sample, as_contexts
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import Metric, joined
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.metrics.asserting import asserting
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.verdicts import evidence_at, share_of
 from pytest_ragmetrics.text.citations import find_citations
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
@@ -53,15 +53,7 @@ class LexicalGrounding(GroundingMetric):
         return _share_of_words(self.name, sample.response or "", sample.retrieved_contexts or ())
 
 
-def assert_lexically_grounded(response: str, contexts: object, *, min: float = 0.4) -> MetricResult:
-    """Assert that the share of the response's content words that are found in the contexts is at least ``min``.
-
-    >>> assert_lexically_grounded("Moths fly.", "Moths fly at night.").value
-    1.0
-    """
-    __tracebackhide__ = True
-    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(LexicalGrounding(), sample, min=min)
+assert_lexically_grounded = asserting(LexicalGrounding, min=0.4, example='"Moths fly.", "Moths fly at night."')
 
 
 class LexicalContextRecall(GroundingMetric):
@@ -84,11 +76,7 @@ class LexicalContextRecall(GroundingMetric):
         return _share_of_words(self.name, sample.reference or "", sample.retrieved_contexts or (), placed=False)
 
 
-def assert_lexically_recalled(contexts: object, reference: str | Sequence[str], *, min: float) -> MetricResult:
-    """Assert that the share of the reference's content words that are found in the contexts is at least ``min``."""
-    __tracebackhide__ = True
-    sample = Sample(reference=joined(reference), retrieved_contexts=as_contexts(contexts))
-    return assert_metric(LexicalContextRecall(), sample, min=min)
+assert_lexically_recalled = asserting(LexicalContextRecall, takes=("contexts", "references"))
 
 
 class NumbersAligned(GroundingMetric):
@@ -120,10 +108,7 @@ class NumbersAligned(GroundingMetric):
         return _share_of_pieces(self, numbers, lambda text: NumbersIn(text).locate, sample)
 
 
-def assert_numbers_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult:
-    """Assert that the share of the response's numbers and dates that are found in a context is at least ``min``."""
-    __tracebackhide__ = True
-    return assert_metric(NumbersAligned(), Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min)
+assert_numbers_aligned = asserting(NumbersAligned, min=1.0)
 
 
 class NamesAligned(GroundingMetric):
@@ -150,10 +135,7 @@ class NamesAligned(GroundingMetric):
         return _share_of_pieces(self, find_names(sample.response or ""), lambda text: NamesIn(text).locate, sample)
 
 
-def assert_names_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult:
-    """Assert that the share of the response's proper names that are found in a context is at least ``min``."""
-    __tracebackhide__ = True
-    return assert_metric(NamesAligned(), Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min)
+assert_names_aligned = asserting(NamesAligned, min=1.0)
 
 
 def _share_of_words(metric: str, text: str, contexts: Sequence[str], *, placed: bool = True) -> MetricResult:

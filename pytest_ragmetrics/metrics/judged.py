@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from inspect import CORO_CREATED, getcoroutinestate, signature
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, cast
 from unicodedata import normalize
 
 from pytest_ragmetrics.core import loop
@@ -35,6 +35,7 @@ from pytest_ragmetrics.judges.transports.values import (
 )
 from pytest_ragmetrics.metrics.base import Metric, is_blank
 from pytest_ragmetrics.metrics.conversations import conversation, numbered_turns, untrusted_turns
+from pytest_ragmetrics.metrics.parameters import Named, called, declared
 from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan
 from pytest_ragmetrics.text.unicode import shortened
 
@@ -137,7 +138,20 @@ def _checked(given: object, check: Callable[[str], str], adapt: Callable[[object
     return None if given is None else adapt(given)
 
 
-class JudgedMetric(Metric):
+if TYPE_CHECKING:
+
+    @declared
+    class _Asking(Named):
+        """The parameters of metrics that ask, of which their own attributes say another type."""
+
+        _given_judge: JudgeLike | None = called(alias="judge", default=None, of=None)
+        _given_embedder: EmbedderLike | None = called(alias="embedder", default=None, of=None)
+
+else:
+    _Asking = object
+
+
+class JudgedMetric(Metric, _Asking):
     """A metric that asks a judge; subclasses implement :meth:`judged`.
 
     ``judged`` asks with ``await ask(task)``, a task of :mod:`pytest_ragmetrics.judges.tasks` whose answer is checked
@@ -161,7 +175,10 @@ class JudgedMetric(Metric):
     1.0
     """
 
+    asks: ClassVar[tuple[str, ...]] = ("judge",)
     rounds = 1
+    #: The score of a sample with nothing to judge; ``None`` where it has none.
+    if_empty: float | None = None
     #: How many independent answers to one task a single judgement asks for: ``ask(task, vote=n)`` up to n = draws - 1.
     draws: int = 1
 
@@ -220,7 +237,15 @@ class JudgedMetric(Metric):
     def _ask(self, sample: Sample, *, vote: int = 0) -> Ask:
         found = (f"{field} {sign}" for field, text in self.untrusted_texts(sample) for sign in _signs(text))
         signs = tuple(dict.fromkeys(found))
-        return Ask(self.name, judge=self._judge, embedder=self._embedder, signs=signs, vote=vote, draws=self.draws)
+        return Ask(
+            self.name,
+            judge=self._judge,
+            embedder=self._embedder,
+            signs=signs,
+            vote=vote,
+            draws=self.draws,
+            if_empty=self.if_empty,
+        )
 
     def shares(self, ask: Ask) -> bool:
         """Tell whether what it asks as well as the metric that ``ask`` belongs to is asked once."""
@@ -263,10 +288,12 @@ class Ask:
         signs: Sequence[str],
         vote: int,
         draws: int = 1,
+        if_empty: float | None = None,
     ) -> None:
         here = context.current()
         self._metric = metric
         self._draws = draws
+        self._if_empty = if_empty
         self._lazy_judge = judge
         self._lazy_embedder = embedder
         self._signs = signs
@@ -391,14 +418,14 @@ class Ask:
         met = sum(verdict.ok for verdict in verdicts)
         return self.result(met / len(verdicts), reason=f"{met} of {len(verdicts)} {counted}", verdicts=verdicts)
 
-    def nothing(self, reason: str, *, if_empty: float | None) -> MetricResult:
-        """Return the caller's value for a sample with nothing to judge, as a vacuous score.
+    def nothing(self, reason: str) -> MetricResult:
+        """Return ``if_empty``, the metric's value for a sample with nothing to judge, as a vacuous score.
 
         Raises ``UnscoredError`` if there is none.
         """
-        if if_empty is None:
+        if self._if_empty is None:
             raise UnscoredError(f"{self._metric}: {reason}; if_empty= gives such samples a value")
-        return self.result(if_empty, reason=reason, vacuous=True)
+        return self.result(self._if_empty, reason=reason, vacuous=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,9 +476,7 @@ class AnyFieldsMetric(JudgedMetric):
     end in it. A subclass that judges other fields alone names them: ``requires = ("user_input",)``.
     """
 
-    def __init__(self, *, name: str | None = None, judge: JudgeLike | None = None) -> None:
-        super().__init__(name=name, judge=judge)
-        self._names_response = False
+    _names_response = False
 
     def require_what_is_named(self, definition: str) -> None:
         """Require the response itself where a definition speaks of it."""

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, SupportsFloat, TypeAlias, overload
 from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.result import Direction, MetricResult, Verdict
 from pytest_ragmetrics.core.sample import FIELDS, Sample, meant_field
-from pytest_ragmetrics.metrics.base import Metric, check_choice
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.parameters import check_choice
 from pytest_ragmetrics.metrics.verdicts import share_of
 
 #: What a function may return: the score, the verdicts whose share is the score, or the whole result.

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from pytest_ragmetrics.core.result import MetricResult, Verdict, VerdictKind
 from pytest_ragmetrics.core.sample import Sample, as_contexts
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag
+from pytest_ragmetrics.metrics.asserting import asserting
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.conversations import conversation
+from pytest_ragmetrics.metrics.parameters import (
+    check_count,
+    check_flag,
+    choice,
+    count,
+    declared,
+    parameter,
+)
 from pytest_ragmetrics.runs.wording.figures import describe_uncounted
 from pytest_ragmetrics.text.quotes.alignment import Matching, Sources
 from pytest_ragmetrics.text.quotes.kinds import is_attributed, looks_like_title
@@ -21,6 +29,7 @@ from pytest_ragmetrics.text.quotes.quotations import Quotation, find_quotations
 Titles: TypeAlias = Literal["count", "skip"]
 
 
+@declared
 class QuotedSpansAlignment(Metric):
     """The fraction of quoted spans in the response that are found in one of the contexts.
 
@@ -50,24 +59,12 @@ class QuotedSpansAlignment(Metric):
     helper = "assert_quoted_spans_aligned"
     requires = ("response", "retrieved_contexts")
 
-    def __init__(
-        self,
-        *,
-        casefold: bool = True,
-        min_span_words: int = 3,
-        matching: Matching = "editorial",
-        require_quotes: bool = False,
-        allowed: Sequence[str] = (),
-        titles: Titles = "count",
-        name: str | None = None,
-    ) -> None:
-        super().__init__(name=name)
-        self.casefold = check_flag("casefold", casefold)
-        self.min_span_words = check_count("min_span_words", min_span_words)
-        self.matching: Matching = check_choice("matching", matching, get_args(Matching))
-        self.require_quotes = check_flag("require_quotes", require_quotes)
-        self.allowed = as_contexts(allowed, name="allowed")
-        self.titles: Titles = check_choice("titles", titles, get_args(Titles))
+    casefold: bool = True
+    min_span_words: int = count(3)
+    matching: Matching = choice("editorial", Matching)
+    require_quotes: bool = False
+    allowed: Sequence[str] = parameter((), partial(as_contexts, name="allowed"))
+    titles: Titles = choice("count", Titles)
 
     def measure(self, sample: Sample) -> MetricResult:
         """Score the quoted spans of ``response`` against ``retrieved_contexts``."""
@@ -120,40 +117,14 @@ class QuotedSpansAlignment(Metric):
         return classified(kind="not found", reason=f"{verdict.reason}; looks like a title")
 
 
-def assert_quoted_spans_aligned(
-    response: str,
-    contexts: object,
-    *,
-    min: float = 0.9,
-    casefold: bool = True,
-    min_span_words: int = 3,
-    matching: Literal["editorial", "verbatim"] = "editorial",
-    require_quotes: bool = False,
-    question: object = None,
-    allowed: Sequence[str] = (),
-    titles: Literal["count", "skip"] = "count",
-) -> MetricResult:
-    """Assert that the share of the response's quotations that are found in a context is at least ``min``.
-
-    ``question`` is a text or the messages of a conversation. Raises ``AssertionError`` that shows each quotation not
-    found, the passage nearest to it and the words that differ. Other parameters and errors are those of
-    :class:`~pytest_ragmetrics.metrics.QuotedSpansAlignment`.
-
-    >>> assert_quoted_spans_aligned('It says "open the valve slowly".', ["Open the valve slowly."]).value
-    1.0
-    """
-    __tracebackhide__ = True
-    metric = QuotedSpansAlignment(
-        casefold=casefold,
-        min_span_words=min_span_words,
-        matching=matching,
-        require_quotes=require_quotes,
-        allowed=allowed,
-        titles=titles,
-    )
-    contexts = as_contexts(contexts)
-    sample = Sample.from_mapping({"user_input": question, "response": response, "retrieved_contexts": contexts})
-    return assert_metric(metric, sample, min=min)
+assert_quoted_spans_aligned = asserting(
+    QuotedSpansAlignment,
+    optional=("question or messages",),
+    min=0.9,
+    example="'It says \"open the valve slowly\".', ['Open the valve slowly.']",
+    note="``question`` is a text or the messages of a conversation. A failure shows each quotation not found, and the "
+    "words of the nearest passage that differ.",
+)
 
 
 def quoted_spans_alignment(

@@ -14,9 +14,10 @@ from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import Metric, check_metrics
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.critiques import ASPECTS, AspectCritique
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.parameters import check_metrics
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK
 from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, score_set

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from statistics import fmean
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias
 
 from pytest_ragmetrics.core.result import MetricResult, Verdict
-from pytest_ragmetrics.core.sample import Sample, as_contexts
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.tasks import (
     JudgeContexts,
     RateAgreement,
@@ -20,10 +20,10 @@ from pytest_ragmetrics.judges.tasks import (
     ReviewGroundedness,
     Task,
 )
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import check_choice
+from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.conversations import asked
-from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, together
+from pytest_ragmetrics.metrics.parameters import choice, declared
 from pytest_ragmetrics.metrics.strings import token_f1
 from pytest_ragmetrics.metrics.verdicts import judged_verdict, on_response, whole_context
 
@@ -78,16 +78,7 @@ class ContextRelevance(DualRating):
         return RateContexts(contexts=contexts, **asked(sample)), ReviewContexts(contexts=contexts, **asked(sample))
 
 
-def assert_context_relevance(
-    question: str, contexts: object, *, min: float = 0.5, votes: int | None = None, judge: JudgeLike | None = None
-) -> MetricResult:
-    """Assert that two ratings of how far the contexts contain what the question asks for are ``min`` in the mean.
-
-    See :class:`~pytest_ragmetrics.metrics.ContextRelevance`.
-    """
-    __tracebackhide__ = True
-    sample = Sample(user_input=question, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(ContextRelevance(judge=judge), sample, min=min, votes=votes)
+assert_context_relevance = asserting(ContextRelevance, min=0.5)
 
 
 class ResponseGroundedness(DualRating):
@@ -114,16 +105,7 @@ class ResponseGroundedness(DualRating):
         return RateGroundedness(response=said, contexts=contexts), ReviewGroundedness(response=said, contexts=contexts)
 
 
-def assert_grounded(
-    response: str, contexts: object, *, min: float = 0.75, votes: int | None = None, judge: JudgeLike | None = None
-) -> MetricResult:
-    """Assert that two ratings of how far the contexts support the response are ``min`` in the mean.
-
-    See :class:`~pytest_ragmetrics.metrics.ResponseGroundedness`.
-    """
-    __tracebackhide__ = True
-    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(ResponseGroundedness(judge=judge), sample, min=min, votes=votes)
+assert_grounded = asserting(ResponseGroundedness, min=0.75)
 
 
 class AnswerAccuracy(DualRating):
@@ -152,22 +134,7 @@ class AnswerAccuracy(DualRating):
         )
 
 
-def assert_answer_accurate(
-    question: str,
-    response: str,
-    reference: str,
-    *,
-    min: float = 0.5,
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that two ratings of how far response and reference agree are ``min`` in the mean.
-
-    See :class:`~pytest_ragmetrics.metrics.AnswerAccuracy`.
-    """
-    __tracebackhide__ = True
-    sample = Sample(user_input=question, response=response, reference=reference)
-    return assert_metric(AnswerAccuracy(judge=judge), sample, min=min, votes=votes)
+assert_answer_accurate = asserting(AnswerAccuracy, min=0.5)
 
 
 # On a scale of five steps, what is better than the middle or the middle.
@@ -198,15 +165,10 @@ class Relevance(JudgedMetric):
         return _rated(sample, await ask(task), ask)
 
 
-def assert_relevant(
-    question: str, response: str, *, min: float, votes: int | None = None, judge: JudgeLike | None = None
-) -> MetricResult:
-    """Assert that the judge rates how the response addresses the question at least ``min``."""
-    __tracebackhide__ = True
-    sample = Sample(user_input=question, response=response)
-    return assert_metric(Relevance(judge=judge), sample, min=min, votes=votes)
+assert_relevant = asserting(Relevance)
 
 
+@declared
 class Correctness(JudgedMetric):
     """How far the response says what the reference says, on a scale of five steps brought to [0, 1].
 
@@ -225,9 +187,7 @@ class Correctness(JudgedMetric):
     helper = "assert_correct"
     requires = ("response", "reference")
 
-    def __init__(self, *, method: Method = "judge", name: str | None = None, judge: JudgeLike | None = None) -> None:
-        super().__init__(name=name, judge=judge)
-        self.method = check_choice("method", method, get_args(Method))
+    method: Method = choice("judge", Method)
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming a text that is missing, or blank where a judge would be asked."""
@@ -251,23 +211,7 @@ class Correctness(JudgedMetric):
         return token_f1(sample.response or "", sample.reference or "", metric=self.name)
 
 
-def assert_correct(
-    response: str,
-    reference: str,
-    *,
-    min: float,
-    method: Method = "judge",
-    votes: int | None = None,
-    judge: JudgeLike | None = None,
-) -> MetricResult:
-    """Assert that the response says what the reference says: the judge's rating or the F1 of the words is ``min``.
-
-    >>> assert_correct("in May 1903", "May 1903", min=0.8, method="token_f1").value
-    0.8
-    """
-    __tracebackhide__ = True
-    sample = Sample(response=response, reference=reference)
-    return assert_metric(Correctness(method=method, judge=judge), sample, min=min, votes=votes)
+assert_correct = asserting(Correctness, example='"in May 1903", "May 1903", min=0.8, method="token_f1"', shows=0.8)
 
 
 class ContextPrecisionProportion(JudgedMetric):
@@ -300,13 +244,7 @@ class ContextPrecisionProportion(JudgedMetric):
         return ask.share(verdicts, "contexts relevant")
 
 
-def assert_contexts_precise(
-    question: str, contexts: object, *, min: float, votes: int | None = None, judge: JudgeLike | None = None
-) -> MetricResult:
-    """Assert that the share of the contexts that help to answer the question is at least ``min``."""
-    __tracebackhide__ = True
-    sample = Sample(user_input=question, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(ContextPrecisionProportion(judge=judge), sample, min=min, votes=votes)
+assert_contexts_precise = asserting(ContextPrecisionProportion)
 
 
 def _rated(sample: Sample, rating: Rating, ask: Ask) -> MetricResult:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import ClassVar, Literal, TypeAlias
 
 from pytest_ragmetrics.core.result import Evidence, MetricResult, Nearest, Verdict
-from pytest_ragmetrics.core.sample import Sample, as_contexts
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_number
-from pytest_ragmetrics.metrics.strings import MEASURES, Measure, likeness
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.metrics.asserting import assert_metric, asserting
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.parameters import called, check_choice, check_number, choice, count, declared, share
+from pytest_ragmetrics.metrics.strings import Measure, likeness
 from pytest_ragmetrics.metrics.verdicts import share_of, whole_context
 
 Id: TypeAlias = "str | int"
@@ -22,6 +23,7 @@ Id: TypeAlias = "str | int"
 _MOST = 100
 
 
+@declared
 class RankingMetric(Metric):
     """A metric over the ids retrieved, best first, and the ids of the passages that are relevant.
 
@@ -35,9 +37,7 @@ class RankingMetric(Metric):
     requires: ClassVar[tuple[str, ...]] = ("retrieved_context_ids", "reference_context_ids")
     may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_context_ids",)
 
-    def __init__(self, *, k: int | None = None, name: str | None = None) -> None:
-        super().__init__(name=name)
-        self.k = None if k is None else check_count("k", k)
+    k: int | None = count(None)
 
     def _top(self, ids: Sequence[Id]) -> list[Id]:
         return list(dict.fromkeys(ids))[: self.k]
@@ -175,6 +175,7 @@ class MAP(HitMetric):
         return average_precision(hits, relevant)
 
 
+@declared
 class NDCG(RankingMetric):
     """Normalised discounted cumulative gain: sum of gain / log2(rank + 1) over the top ``k``, over that of the ideal.
 
@@ -195,11 +196,7 @@ class NDCG(RankingMetric):
     aliases = ("ndcg@k", "ndcg_at_k")
     extra_inputs = ("relevance",)
 
-    def __init__(
-        self, *, k: int | None = None, gain: Literal["linear", "exponential"] = "linear", name: str | None = None
-    ) -> None:
-        super().__init__(k=k, name=name)
-        self.gain = check_choice("gain", gain, ("linear", "exponential"))
+    gain: Literal["linear", "exponential"] = choice("linear", Literal["linear", "exponential"])
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming what is missing; grades replace reference ids."""
@@ -343,6 +340,7 @@ class IDBasedContextRecall(RecallAtK):
         super().__init__(name=name)
 
 
+@declared
 class LikeContexts(Metric):
     """A metric over ``retrieved_contexts`` (may be empty) and ``reference_contexts``, compared two by two.
 
@@ -354,10 +352,8 @@ class LikeContexts(Metric):
 
     requires: ClassVar[tuple[str, ...]] = ("retrieved_contexts", "reference_contexts")
 
-    def __init__(self, *, threshold: float = 0.5, measure: Measure = "levenshtein", name: str | None = None) -> None:
-        super().__init__(name=name)
-        self.threshold = check_number("threshold", threshold, most=1)
-        self.alike_by: Measure = check_choice("measure", measure, MEASURES)
+    threshold: float = share(0.5)
+    alike_by: Measure = called(alias="measure", default="levenshtein", of=Measure)
 
     def _nearest(self, text: str, others: Sequence[str]) -> tuple[int, float]:
         """Return the index of the one most alike to a text, the first of equal ones, and how much."""
@@ -428,31 +424,13 @@ class NonLLMContextRecall(LikeContexts):
         return Verdict(text=reference, ok=False, reason=reason, nearest=nearest)
 
 
-def assert_contexts_alike(
-    contexts: object,
-    reference_contexts: object,
-    *,
-    metric: Literal["recall", "precision"] = "recall",
-    threshold: float = 0.5,
-    measure: Measure = "levenshtein",
-    min: float = 0.8,
-) -> MetricResult:
-    """Assert that the share of the reference contexts that were retrieved is at least ``min``, compared as strings.
-
-    With ``metric="precision"``, that the average precision of the contexts is. See
-    :class:`~pytest_ragmetrics.metrics.NonLLMContextRecall` for ``threshold`` and ``measure``.
-
-    >>> assert_contexts_alike(["Whales sing.", "Moths fly at night"], ["Moths fly at night."]).value
-    1.0
-    """
-    __tracebackhide__ = True
-    kinds = {"recall": NonLLMContextRecall, "precision": NonLLMContextPrecision}
-    kind = kinds[check_choice("metric", metric, tuple(kinds))]
-    sample = Sample(
-        retrieved_contexts=as_contexts(contexts),
-        reference_contexts=as_contexts(reference_contexts, name="reference_contexts"),
-    )
-    return assert_metric(kind(threshold=threshold, measure=measure), sample, min=min)
+assert_contexts_alike = asserting(
+    NonLLMContextRecall,
+    NonLLMContextPrecision,
+    called=("recall", "precision"),
+    min=0.8,
+    example='["Whales sing.", "Moths fly at night"], ["Moths fly at night."]',
+)
 
 
 #: What Ragas calls it.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any, Literal, TypeAlias, get_args
 from unicodedata import normalize
@@ -15,14 +16,25 @@ from unicodedata import normalize
 from pytest_ragmetrics.core.errors import UnscoredError, optional
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag, check_number, f_of_counts
+from pytest_ragmetrics.metrics.asserting import asserting
+from pytest_ragmetrics.metrics.base import Metric, f_of_counts
+from pytest_ragmetrics.metrics.parameters import (
+    called,
+    check_choice,
+    check_count,
+    check_flag,
+    check_number,
+    choice,
+    count,
+    declared,
+    parameter,
+)
 from pytest_ragmetrics.metrics.verdicts import on_response
 from pytest_ragmetrics.text.unicode import is_unspaced, plain
 from pytest_ragmetrics.text.words import answer_tokens, word_tokens
 
 Measure: TypeAlias = Literal["levenshtein", "indel", "hamming", "jaro", "jaro_winkler"]
-MEASURES: tuple[Measure, ...] = get_args(Measure)
+_EXTRA = "Needs the extra ``[text]``."
 
 
 def likeness(measure: Measure) -> Callable[[str, str], float]:
@@ -76,14 +88,7 @@ class ExactMatch(ReferenceMetric):
         return MetricResult(float(ok), metric=self.name, reason=reason, verdicts=[verdict])
 
 
-def assert_exact_match(response: str, reference: str, *, min: float = 1.0) -> MetricResult:
-    """Assert that the response is the reference, character for character.
-
-    >>> assert_exact_match("Oslo", "Oslo").value
-    1.0
-    """
-    __tracebackhide__ = True
-    return assert_metric(ExactMatch(), Sample(response=response, reference=reference), min=min)
+assert_exact_match = asserting(ExactMatch, min=1.0, example='"Oslo", "Oslo"')
 
 
 class StringPresence(ExactMatch):
@@ -106,16 +111,10 @@ class StringPresence(ExactMatch):
         return self._result(response, ok=found, reason=f'"{reference}" stands {"" if found else "not "}in it')
 
 
-def assert_string_present(response: str, reference: str, *, min: float = 1.0) -> MetricResult:
-    """Assert that the response contains the reference, character for character.
-
-    >>> assert_string_present("The capital is Oslo.", "Oslo").value
-    1.0
-    """
-    __tracebackhide__ = True
-    return assert_metric(StringPresence(), Sample(response=response, reference=reference), min=min)
+assert_string_present = asserting(StringPresence, min=1.0, example='"The capital is Oslo.", "Oslo"')
 
 
+@declared
 class NonLLMStringSimilarity(ReferenceMetric):
     """How alike ``response`` and ``reference`` are, from 0.0 to 1.0.
 
@@ -129,9 +128,7 @@ class NonLLMStringSimilarity(ReferenceMetric):
     blind_spots = "Meaning: a changed digit or a negation is an edit of a few characters."
     helper = "assert_text_alike"
 
-    def __init__(self, *, measure: Measure = "levenshtein", name: str | None = None) -> None:
-        super().__init__(name=name)
-        self.alike_by: Measure = check_choice("measure", measure, MEASURES)
+    alike_by: Measure = called(alias="measure", default="levenshtein", of=Measure)
 
     def _compare(self, response: str, reference: str) -> MetricResult:
         alike = likeness(self.alike_by)(response, reference)
@@ -158,23 +155,14 @@ class TokenF1(ReferenceMetric):
         return token_f1(response, reference, metric=self.name)
 
 
-def assert_text_alike(
-    response: str,
-    reference: str,
-    *,
-    metric: Literal["similarity", "token_f1"] = "similarity",
-    measure: Measure = "levenshtein",
-    min: float = 0.8,
-) -> MetricResult:
-    """Assert that response and reference are at least ``min`` alike, by their characters or by the words they share.
-
-    >>> assert_text_alike("In May 1903.", "May 1903", metric="token_f1").value
-    0.8
-    """
-    __tracebackhide__ = True
-    kinds = {"similarity": NonLLMStringSimilarity(measure=measure), "token_f1": TokenF1()}
-    chosen = kinds[check_choice("metric", metric, tuple(kinds))]
-    return assert_metric(chosen, Sample(response=response, reference=reference), min=min)
+assert_text_alike = asserting(
+    NonLLMStringSimilarity,
+    TokenF1,
+    called=("similarity", "token_f1"),
+    min=0.8,
+    example='"In May 1903.", "May 1903", metric="token_f1"',
+    shows=0.8,
+)
 
 
 def token_f1(response: str, reference: str, *, metric: str) -> MetricResult:
@@ -191,6 +179,11 @@ RougeType: TypeAlias = Literal["rouge1", "rouge2", "rouge3", "rouge4", "rougeL",
 RougeMode: TypeAlias = Literal["fmeasure", "precision", "recall"]
 
 
+def _word_order(value: object) -> int:
+    # 0, its default, is no count.
+    return check_count("word_order", value) if value else 0
+
+
 #: The keyword arguments of ``sacrebleu.corpus_bleu`` and ``corpus_chrf``, with the check of each.
 _BLEU: Mapping[str, Callable[[str, Any], Any]] = {
     "smooth_method": lambda name, value: check_choice(name, value, ("none", "floor", "add-k", "exp")),
@@ -202,25 +195,27 @@ _BLEU: Mapping[str, Callable[[str, Any], Any]] = {
 }
 _CHRF: Mapping[str, Callable[[str, Any], Any]] = {
     "char_order": check_count,
-    # 0, its default, is no count.
-    "word_order": lambda name, value: check_count(name, value) if value else 0,
+    "word_order": lambda _, value: _word_order(value),
     "beta": check_count,
     "remove_whitespace": check_flag,
     "eps_smoothing": check_flag,
 }
 
 
-def _checked(given: Mapping[str, Any], known: Mapping[str, Callable[[str, Any], Any]]) -> dict[str, Any]:
+def _checked(given: Any, *, known: Mapping[str, Callable[[str, Any], Any]]) -> dict[str, Any]:
     """Return keyword arguments of sacrebleu; raise ``ValueError`` for one that it does not take, or a wrong value."""
+    if given is None:
+        return {}
     if not isinstance(given, Mapping):
         raise TypeError(
             f"kwargs must map the names of sacrebleu's arguments to values, not be of type {type(given).__name__}"
         )
     if unknown := sorted(map(str, given.keys() - known.keys())):
         raise ValueError(f"kwargs: sacrebleu takes no {unknown[0]}; it takes {', '.join(known)}")
-    return {name: known[name](name, value) for name, value in given.items()}
+    return {each: known[each](each, value) for each, value in given.items()}
 
 
+@declared
 class BleuScore(ReferenceMetric):
     """BLEU of ``response`` against ``reference``, each taken whole as one segment, brought to [0, 1].
 
@@ -239,18 +234,17 @@ class BleuScore(ReferenceMetric):
     helper = "assert_bleu"
     aliases = ("bleu",)
 
-    def __init__(
-        self, *, tokenize: Tokenizer = "auto", kwargs: Mapping[str, Any] | None = None, name: str | None = None
-    ) -> None:
-        super().__init__(name=name)
-        self.kwargs = _checked(kwargs or {}, _BLEU)
-        self.tokenize = self.kwargs.get("tokenize", check_choice("tokenize", tokenize, get_args(Tokenizer)))
+    tokenize: Tokenizer = choice("auto", Tokenizer)
+    kwargs: Mapping[str, Any] | None = parameter(None, partial(_checked, known=_BLEU))
+
+    def __post_init__(self) -> None:
+        self.tokenize = (self.kwargs or {}).get("tokenize", self.tokenize)
 
     def _compare(self, response: str, reference: str) -> MetricResult:
         letters = [char for char in reference if char.isalpha()]
         usual = "char" if 2 * sum(map(is_unspaced, letters)) > len(letters) else "13a"
         chosen = usual if self.tokenize == "auto" else self.tokenize
-        options = {"use_effective_order": True, **self.kwargs, "tokenize": chosen}
+        options = {"use_effective_order": True, **(self.kwargs or {}), "tokenize": chosen}
         options["effective_order"] = options.pop("use_effective_order")
         bleu = optional("sacrebleu.metrics", self.name, "text").BLEU(**options)
         score = bleu.corpus_score([plain(response)], [[plain(reference)]])
@@ -259,24 +253,15 @@ class BleuScore(ReferenceMetric):
         return MetricResult(_share(score.score), metric=self.name, reason=reason)
 
 
-def assert_bleu(
-    response: str,
-    reference: str,
-    *,
-    min: float = 0.3,
-    tokenize: Tokenizer = "auto",
-    kwargs: Mapping[str, Any] | None = None,
-) -> MetricResult:
-    """Assert that the BLEU score of the response is at least ``min``, in [0, 1]; needs the extra ``[text]``.
-
-    >>> assert_bleu("The pump needs two minutes.", "The pump needs two minutes.").value
-    1.0
-    """
-    __tracebackhide__ = True
-    metric = BleuScore(tokenize=tokenize, kwargs=kwargs)
-    return assert_metric(metric, Sample(response=response, reference=reference), min=min)
+assert_bleu = asserting(
+    BleuScore,
+    min=0.3,
+    example='"The pump needs two minutes.", "The pump needs two minutes."',
+    note=_EXTRA,
+)
 
 
+@declared
 class CHRFScore(ReferenceMetric):
     """chrF of ``response`` against ``reference``: the F-score of runs of 1 to 6 characters, brought to [0, 1].
 
@@ -293,43 +278,24 @@ class CHRFScore(ReferenceMetric):
     helper = "assert_chrf"
     aliases = ("chrf", "ChrfScore")
 
-    def __init__(
-        self,
-        *,
-        char_order: int = 6,
-        word_order: int = 0,
-        beta: int = 2,
-        kwargs: Mapping[str, Any] | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(name=name)
-        given = {"char_order": char_order, "word_order": word_order, "beta": beta}
-        self.kwargs = _checked({**given, **(kwargs or {})}, _CHRF)
+    char_order: int = count(6)
+    word_order: int = parameter(0, _word_order)
+    beta: int = count(2)
+    kwargs: Mapping[str, Any] | None = parameter(None, partial(_checked, known=_CHRF))
 
     def _compare(self, response: str, reference: str) -> MetricResult:
-        options = {**self.kwargs}
+        given = {"char_order": self.char_order, "word_order": self.word_order, "beta": self.beta}
+        options = {**given, **(self.kwargs or {})}
         options["whitespace"] = not options.pop("remove_whitespace", True)
         chrf = optional("sacrebleu.metrics", self.name, "text").CHRF(**options)
         score = chrf.corpus_score([normalize("NFC", response)], [[normalize("NFC", reference)]])
         return MetricResult(_share(score.score), metric=self.name)
 
 
-def assert_chrf(
-    response: str,
-    reference: str,
-    *,
-    min: float = 0.5,
-    char_order: int = 6,
-    word_order: int = 0,
-    beta: int = 2,
-    kwargs: Mapping[str, Any] | None = None,
-) -> MetricResult:
-    """Assert that the chrF score of the response is at least ``min``, in [0, 1]; needs the extra ``[text]``."""
-    __tracebackhide__ = True
-    metric = CHRFScore(char_order=char_order, word_order=word_order, beta=beta, kwargs=kwargs)
-    return assert_metric(metric, Sample(response=response, reference=reference), min=min)
+assert_chrf = asserting(CHRFScore, min=0.5, note=_EXTRA)
 
 
+@declared
 class RougeScore(ReferenceMetric):
     """ROUGE of ``response`` against ``reference``: the runs of words they share.
 
@@ -348,18 +314,9 @@ class RougeScore(ReferenceMetric):
     helper = "assert_rouge"
     aliases = ("rouge",)
 
-    def __init__(
-        self,
-        *,
-        rouge_type: RougeType = "rougeL",
-        mode: RougeMode = "fmeasure",
-        use_stemmer: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(name=name)
-        self.rouge_type = check_choice("rouge_type", rouge_type, get_args(RougeType))
-        self.mode = check_choice("mode", mode, get_args(RougeMode))
-        self.use_stemmer = check_flag("use_stemmer", use_stemmer)
+    rouge_type: RougeType = choice("rougeL", RougeType)
+    mode: RougeMode = choice("fmeasure", RougeMode)
+    use_stemmer: bool = False
 
     def _compare(self, response: str, reference: str) -> MetricResult:
         library = optional("rouge_score.rouge_scorer", self.name, "text")
@@ -373,19 +330,7 @@ class RougeScore(ReferenceMetric):
         return MetricResult(float(getattr(score, self.mode)), metric=self.name, reason=reason)
 
 
-def assert_rouge(
-    response: str,
-    reference: str,
-    *,
-    min: float = 0.5,
-    rouge_type: RougeType = "rougeL",
-    mode: RougeMode = "fmeasure",
-    use_stemmer: bool = False,
-) -> MetricResult:
-    """Assert that the ROUGE score of the response is at least ``min``; needs the extra ``[text]``."""
-    __tracebackhide__ = True
-    metric = RougeScore(rouge_type=rouge_type, mode=mode, use_stemmer=use_stemmer)
-    return assert_metric(metric, Sample(response=response, reference=reference), min=min)
+assert_rouge = asserting(RougeScore, min=0.5, note=_EXTRA)
 
 
 class _WordTokenizer:

@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.core.sample import Sample, ToolCall, read_messages, read_tool_calls
-from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import Metric, check_choice, check_flag, f_of_counts, is_blank
+from pytest_ragmetrics.metrics.asserting import asserting
+from pytest_ragmetrics.metrics.base import Metric, f_of_counts, is_blank
+from pytest_ragmetrics.metrics.parameters import declared, parameter
 
 #: How right values are that differ, from 0.0 to 1.0, by their JSON texts, that of the reference first.
 Alike: TypeAlias = Mapping[tuple[str, str], float]
@@ -54,6 +55,21 @@ class ToolCallMetric(Metric):
         """Return the score of the calls made, there being any or any wanted."""
 
 
+def _comparing(given: Metric | str | None) -> Metric | None:
+    """Return the metric that compares values; raise ``ValueError`` for one that takes more than two texts."""
+    if given is None:
+        return None
+    # The registry loads every metric, and with them the judges.
+    from pytest_ragmetrics.metrics.registry import metric_for
+
+    metric = metric_for(given)
+    if metric.better == "lower" or not {*metric.requires} <= {"response", "reference"}:
+        msg = f"arg_comparison must score response and reference, the higher the more alike; {metric.name} does not"
+        raise ValueError(msg)
+    return metric
+
+
+@declared
 class ToolCallAccuracy(ToolCallMetric):
     """The mean share of right arguments over the calls of the reference, if the right tools were called; else 0.0.
 
@@ -83,12 +99,8 @@ class ToolCallAccuracy(ToolCallMetric):
     noun = "tool call"
     complaint = "not as in the reference"
 
-    def __init__(
-        self, *, strict_order: bool = True, arg_comparison: Metric | str | None = None, name: str | None = None
-    ) -> None:
-        super().__init__(name=name)
-        self.strict_order = check_flag("strict_order", strict_order)
-        self.arg_comparison = None if arg_comparison is None else _comparing(arg_comparison)
+    strict_order: bool = True
+    arg_comparison: Metric | str | None = parameter(None, _comparing)
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the score of the calls, with another metric on the background loop."""
@@ -101,7 +113,7 @@ class ToolCallAccuracy(ToolCallMetric):
     async def ameasure(self, sample: Sample) -> MetricResult:
         """Return the score of the calls; another metric compares their values at the same time."""
         made, wanted = _calls_of(sample, metric=self.name)
-        if self.arg_comparison is None or not made or not self._aligned(made, wanted):
+        if not isinstance(self.arg_comparison, Metric) or not made or not self._aligned(made, wanted):
             return super().measure(sample)
         pairs = _unlike(zip(wanted, made, strict=True) if self.strict_order else product(wanted, made))
         samples = [Sample(response=str(said), reference=str(right)) for right, said in pairs.values()]
@@ -175,33 +187,15 @@ class ToolCallF1(ToolCallMetric):
         return MetricResult(value, metric=self.name, reason=reason, verdicts=verdicts)
 
 
-def assert_tools_called(
-    messages: object,
-    reference_tool_calls: object,
-    *,
-    metric: Literal["accuracy", "f1"] = "accuracy",
-    strict_order: bool = True,
-    arg_comparison: Metric | str | None = None,
-    min: float = 1.0,
-) -> MetricResult:
-    """Assert that the calls of tools in a conversation are, to the degree ``min``, those of the reference.
-
-    ``messages`` are those of OpenAI, Anthropic, LangChain or Ragas. See
-    :class:`~pytest_ragmetrics.metrics.ToolCallAccuracy`, which ``strict_order`` and ``arg_comparison``
-    are for, and
-    :class:`~pytest_ragmetrics.metrics.ToolCallF1`.
-
-    >>> call = {"name": "weather", "args": {"city": "Oslo"}}
-    >>> assert_tools_called([{"role": "assistant", "tool_calls": [call]}], [call]).value
-    1.0
-    """
-    __tracebackhide__ = True
-    chosen = check_choice("metric", metric, ("accuracy", "f1"))
-    made = (
-        ToolCallF1() if chosen == "f1" else ToolCallAccuracy(strict_order=strict_order, arg_comparison=arg_comparison)
-    )
-    sample = Sample(metadata={"messages": messages, "reference_tool_calls": reference_tool_calls})
-    return assert_metric(made, sample, min=min)
+assert_tools_called = asserting(
+    ToolCallAccuracy,
+    ToolCallF1,
+    called=("accuracy", "f1"),
+    takes=("messages", "reference_tool_calls"),
+    min=1.0,
+    example='[{"role": "assistant", "tool_calls": [{"name": "stop"}]}], [{"name": "stop"}]',
+    note="``messages`` are those of OpenAI, Anthropic, LangChain or Ragas.",
+)
 
 
 def _calls_of(sample: Sample, *, metric: str) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
@@ -217,18 +211,6 @@ def _calls_of(sample: Sample, *, metric: str) -> tuple[tuple[ToolCall, ...], tup
     spoken = read_messages(given["messages"])
     calls = tuple(call for message in spoken for call in message.tool_calls if message.role == "assistant")
     return calls, read_tool_calls(given[wanted], name=wanted)
-
-
-def _comparing(given: Metric | str) -> Metric:
-    """Return the metric that compares values; raise ``ValueError`` for one that takes more than two texts."""
-    # The registry loads every metric, and with them the judges.
-    from pytest_ragmetrics.metrics.registry import metric_for
-
-    metric = metric_for(given)
-    if metric.better == "lower" or not {*metric.requires} <= {"response", "reference"}:
-        msg = f"arg_comparison must score response and reference, the higher the more alike; {metric.name} does not"
-        raise ValueError(msg)
-    return metric
 
 
 def _unlike(calls: Iterable[tuple[ToolCall, ToolCall]]) -> dict[tuple[str, str], tuple[Any, Any]]:

@@ -11,7 +11,8 @@ from statistics import mean
 from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.judges import context
-from pytest_ragmetrics.metrics.base import Metric, check_count
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.parameters import check_count
 from pytest_ragmetrics.runs.wording.figures import describe_votes
 
 Scale = tuple[float, float]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -134,7 +135,8 @@ def test_a_helper_does_what_its_metric_does(kind: Any, monkeypatch: pytest.Monke
         return assert_metric(metric, sample, **options)
 
     helper: Any = helper_of(kind)
-    monkeypatch.setattr(sys.modules[helper.__module__], "assert_metric", asserting)
+    for module in ("pytest_ragmetrics.metrics.asserting", helper.__module__):
+        monkeypatch.setattr(sys.modules[module], "assert_metric", asserting, raising=False)
     taken = inspect.signature(helper).parameters
     fields = {name: FIELDS[name] for name in taken if name in FIELDS}
     if kind.name == "summary_score":
@@ -157,6 +159,17 @@ def test_a_helper_does_what_its_metric_does(kind: Any, monkeypatch: pytest.Monke
     wanted = {field: GIVEN[field] for field in fields.values()}
     extra = {name: wanted.pop(name) for name in INPUTS["metadata"] if name in wanted}
     assert sample == (given["sample"] if "sample" in taken else Sample(**wanted, metadata=extra))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_what_is_declared_looks_like_what_is_written(kind: Any) -> None:
+    """A helper and a class say their own module, pickle by name, and have types for all that their signatures show."""
+    helper: Any = helper_of(kind)
+    assert getattr(sys.modules[helper.__module__], kind.helper) is pickle.loads(pickle.dumps(helper)) is helper
+    assert getattr(sys.modules[kind.__module__], kind.__name__) is pickle.loads(pickle.dumps(kind)) is kind
+    for function, shown in ((helper, helper), (kind.__init__, kind)):
+        assert get_type_hints(function).keys() - {"return"} == inspect.signature(shown).parameters.keys()
+    assert (inspect.getdoc(helper) or "").startswith("Assert that ")
 
 
 def public(metric: Metric) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import pytest
 
 from pytest_ragmetrics import metrics as m
 from pytest_ragmetrics.metrics import Metric
-from pytest_ragmetrics.metrics.base import check_count, check_number
 from pytest_ragmetrics.metrics.critiques import ASPECTS
+from pytest_ragmetrics.metrics.parameters import check_count, check_number
 from tests.metrics.catalogue import KINDS, NEEDED
 
 #: What is no number from 0 to 1; the last ones are none from 0 on either.

@@ -148,9 +148,12 @@ def test_every_public_name_is_there() -> None:
 
 @pytest.mark.parametrize("package", [pytest_ragmetrics, metrics])
 def test_type_checkers_see_every_public_name(package: ModuleType) -> None:
-    """Each line of a stub is read as a public name, and the name stands in the module named."""
+    """What a stub imports and defines is read as a public name, and the name stands in the module named."""
     stub = ast.parse(Path(package.__file__ or "").with_suffix(".pyi").read_text("utf-8"))
-    seen = {alias.name: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    imports = [(node, alias) for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    seen = {alias.name: node.module for node, alias in imports if alias.asname}
+    made = [node.name for node in stub.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    seen |= {name: getattr(package, name).__module__ for name in made}
     assert seen == package._MODULE_OF
     assert sorted(seen) == sorted(package.__all__)
 

@@ -25,8 +25,9 @@ from pytest_ragmetrics.evaluation.evaluate import chosen_columns, evaluate
 from pytest_ragmetrics.evaluation.table import Evaluation
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import check_bound
-from pytest_ragmetrics.metrics.base import Metric, check_choice, check_number
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.parameters import check_choice, check_number
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.runs.compare import key_of
 from pytest_ragmetrics.runs.wording.failures import explain_vacuous
