@@ -1,5 +1,4 @@
 from collections.abc import Mapping, Sequence
-from types import ModuleType
 from typing import Any, Literal
 
 from pytest_ragmetrics.core.errors import BudgetExceededError as BudgetExceededError

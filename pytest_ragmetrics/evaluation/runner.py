@@ -31,6 +31,7 @@ from pytest_ragmetrics.judges.transports.budget import UnpricedError
 from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.claims import asked_together
 from pytest_ragmetrics.metrics.votes import voting
 
 #: How many scores are under way for each request allowed in flight: between its requests a score computes and waits,
@@ -173,7 +174,8 @@ class Runner:
 
         What a metric raises is its outcome; raises what ``watch`` raises.
         """
-        found = await loop.gather_or_cancel(self._score(job, each, ended) for each in job.metrics)
+        beside = asked_together((each.metric for each in job.metrics), job.sample)
+        found = await loop.gather_or_cancel(self._score(job, each, beside, ended) for each in job.metrics)
         scores = {each.metric.name: score for each, score in zip(job.metrics, found, strict=True)}
         return Done(sample=job.sample, scores=scores)
 
@@ -215,10 +217,12 @@ class Runner:
             self._failure = self._failure or task.exception()
         self._changed.set()
 
-    async def _score(self, job: Job, each: BoundedMetric, ended: Callable[[], object]) -> Score:
+    async def _score(
+        self, job: Job, each: BoundedMetric, beside: Sequence[Metric], ended: Callable[[], object]
+    ) -> Score:
         metric, kept, start = each.metric, Kept(), time.monotonic()
         outcome: Outcome
-        changes = {"private": self._session, "breaker": self.breaker, "beside": [it.metric for it in job.metrics]}
+        changes = {"private": self._session, "breaker": self.breaker, "beside": beside}
         if job.test is not None:
             changes |= {"test": job.test, "recorder": kept}
         if job.judge is not None:

@@ -168,7 +168,7 @@ class Context:
     #: The spec of the judge of metrics that were given none.
     judge: str | None = None
     votes: int | None = None
-    #: The metrics that score the sample at the same time, which may ask together.
+    #: The metrics of the row that may ask together.
     beside: Sequence[Any] = ()
     #: The metric that the bounds ``least`` and ``most`` of its score are for.
     bounded: object = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Literal, TypeAlias, TypeGuard
+from typing import Literal, TypeAlias
 
 from pytest_ragmetrics.core.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult, Verdict
@@ -15,7 +15,7 @@ from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListChosenClaims, ListClaims, VerifyClaims
 from pytest_ragmetrics.metrics.asserting import asserting
-from pytest_ragmetrics.metrics.base import f_beta
+from pytest_ragmetrics.metrics.base import Metric, f_beta
 from pytest_ragmetrics.metrics.conversations import asked
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, both, together
 from pytest_ragmetrics.metrics.parameters import amount, choice, declared, share
@@ -45,7 +45,7 @@ async def verify(claims: Sequence[str], contexts: Sequence[str], ask: Ask) -> Se
 
 
 class ContextClaimsMetric(JudgedMetric):
-    """A metric that verifies claims against the retrieved contexts; those of one sample ask in one request.
+    """A metric that verifies claims against the retrieved contexts; those of one row ask in one request.
 
     A request for each would show the contexts again: 4,100 tokens for eight of 2,000 characters. Each finds out the
     claims of the others, which are asked for once, and sends the same request, which is answered once.
@@ -57,18 +57,18 @@ class ContextClaimsMetric(JudgedMetric):
 
     async def verified(self, claims: Sequence[str], sample: Sample, ask: Ask) -> Sequence[Judgement]:
         """Return for each claim whether the contexts support it."""
-        contexts = tuple(sample.retrieved_contexts or ())
+        contexts, beside = tuple(sample.retrieved_contexts or ()), context.current().beside
         by_metric = {self.name: claims}
-        for other in self._beside(sample, ask) if sentence_table(contexts) else ():
+        # The others do not know of one that a metric beside them scores inside of it.
+        for other in beside if self in beside and sentence_table(contexts) else ():
             # Its own score says why there are none.
-            with suppress(UnscoredError, JudgeError, CacheMissError):
-                by_metric[other.name] = await other.claims(sample, ask)
-        if len(by_metric) == 1:
-            return await verify(claims, contexts, ask)
+            with suppress(UnscoredError, JudgeError, JudgeNotConfiguredError, CacheMissError):
+                if other is not self and ask.is_shared_by(other):
+                    by_metric[other.name] = await other.claims(sample, ask)
         # The order of the metrics is no part of the request.
         texts = [*dict.fromkeys(text for name in sorted(by_metric) for text in by_metric[name])]
-        if len(texts) > max(_MOST_TOGETHER, len(claims)):
-            texts = [*claims]
+        if len(by_metric) == 1 or len(texts) > max(_MOST_TOGETHER, len(claims)):
+            return await verify(claims, contexts, ask)
         judgements = dict(zip(texts, await verify(texts, contexts, ask), strict=True))
         return [judgements[claim] for claim in claims]
 
@@ -86,26 +86,17 @@ class ContextClaimsMetric(JudgedMetric):
         verdicts = supported_verdicts(claims, judgements, contexts, places, question=sample.user_input)
         return ask.share(verdicts, counted if sentence_table(contexts) else f"{counted}: {_NO_CONTEXT}")
 
-    def _beside(self, sample: Sample, ask: Ask) -> Iterator[ContextClaimsMetric]:
-        ours = {metric.name: metric for metric in context.current().beside if _is_ours(metric)}
-        # The others do not know of one that a metric beside them scores inside of it.
-        if self.name in ours:
-            others = (metric for name, metric in ours.items() if name != self.name)
-            yield from (metric for metric in others if _can_share(metric, sample, ask))
 
-
-def _is_ours(metric: object) -> TypeGuard[ContextClaimsMetric]:
-    # A subclass may take its claims from another text than that of the sample.
-    is_built_in = type(metric).__module__.startswith("pytest_ragmetrics.")
-    return is_built_in and isinstance(metric, ContextClaimsMetric)
-
-
-def _can_share(metric: ContextClaimsMetric, sample: Sample, ask: Ask) -> bool:
-    try:
-        metric.require(sample)
-        return metric.shares(ask)
-    except (ValueError, JudgeNotConfiguredError):
-        return False
+def asked_together(metrics: Iterable[Metric], sample: Sample) -> tuple[ContextClaimsMetric, ...]:
+    """Return those metrics of a row that verify claims against its contexts: they ask in one request."""
+    found = []
+    for metric in metrics:
+        # A subclass may take its claims from another text than that of the sample.
+        if isinstance(metric, ContextClaimsMetric) and type(metric).__module__.startswith("pytest_ragmetrics."):
+            with suppress(ValueError):
+                metric.require(sample)
+                found.append(metric)
+    return tuple(found)
 
 
 @declared

@@ -247,10 +247,6 @@ class JudgedMetric(Metric, _Asking):
             if_empty=self.if_empty,
         )
 
-    def shares(self, ask: Ask) -> bool:
-        """Tell whether what it asks as well as the metric that ``ask`` belongs to is asked once."""
-        return ask.is_shared_by(self._judge)
-
     async def _judged(self, sample: Sample, ask: Ask) -> MetricResult:
         try:
             result = await self.judged(sample, ask)
@@ -361,10 +357,11 @@ class Ask:
         self._disagreements.append(answered.disagreements)
         return answered.answer
 
-    def is_shared_by(self, other: Lazy[Judge]) -> bool:
-        """Tell whether what is asked of another judge here too is asked once, as both are the same."""
+    def is_shared_by(self, other: JudgedMetric) -> bool:
+        """Tell whether what another metric asks here too is asked once, as both have the same judge."""
         judge = self._judge
-        return self._is_shared and isinstance(judge, PromptedJudge) and judge.is_kept and judge is other.get()
+        is_kept = self._is_shared and isinstance(judge, PromptedJudge) and judge.is_kept
+        return is_kept and judge is other._judge.get()  # noqa: SLF001 - of this module
 
     async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return the vectors of texts, shape (n, d)."""

@@ -15,6 +15,7 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.claims import asked_together
 from pytest_ragmetrics.metrics.critiques import ASPECTS, AspectCritique
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.parameters import check_metrics
@@ -106,10 +107,10 @@ class RagasScore(Metric):
 
     async def ameasure(self, sample: Sample) -> MetricResult:
         """Return the harmonic mean."""
-        around = context.current().beside
+        beside = context.current().beside
         # Those of the row that it has as well do not know of its others.
-        names = {metric.name for metric in around}
-        beside = around if any(metric.name in names for metric in self.metrics) else self.metrics
+        if not {metric.name for metric in beside} & {metric.name for metric in self.metrics}:
+            beside = asked_together(self.metrics, sample)
         with context.changed(beside=beside):
             scores = asyncio.gather(*(metric.ascore_sample(sample) for metric in self.metrics))
         return ragas_score(await scores)

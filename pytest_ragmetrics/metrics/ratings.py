@@ -194,21 +194,12 @@ class Correctness(JudgedMetric):
         if self.method == "judge" or sample.response is None or sample.reference is None:
             super().require(sample)
 
-    def measure(self, sample: Sample) -> MetricResult:
-        """Score without a judge if asked to."""
-        return self._token_f1(sample) if self.method == "token_f1" else super().measure(sample)
-
-    async def ameasure(self, sample: Sample) -> MetricResult:
-        """Score without a judge if asked to."""
-        return self._token_f1(sample) if self.method == "token_f1" else await super().ameasure(sample)
-
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-        """Return the rating."""
-        task = RateCorrectness(response=sample.response or "", reference=sample.reference or "")
-        return _rated(sample, await ask(task), ask)
-
-    def _token_f1(self, sample: Sample) -> MetricResult:
-        return token_f1(sample.response or "", sample.reference or "", metric=self.name)
+        """Return the rating, or the F1."""
+        response, reference = sample.response or "", sample.reference or ""
+        if self.method == "token_f1":
+            return token_f1(response, reference, metric=self.name)
+        return _rated(sample, await ask(RateCorrectness(response=response, reference=reference)), ask)
 
 
 assert_correct = asserting(Correctness, example='"in May 1903", "May 1903", min=0.8, method="token_f1"', shows=0.8)
