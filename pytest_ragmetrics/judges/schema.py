@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic_core import SchemaValidator
 
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "integer"}
 FLAG: Schema = {"type": "boolean"}
-
-_TYPES: Mapping[str, Any] = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}
 
 
 class InvalidAnswer(Exception):  # noqa: N818 - it is the answer that is named, and a judge may be asked again
@@ -44,57 +46,65 @@ def one_of(*values: str | int) -> Schema:
     return {"type": "integer" if isinstance(values[0], int) else "string", "enum": list(values)}
 
 
-def validate(data: Any, schema: Mapping[str, Any], place: tuple[str | int, ...] = ()) -> Any:
+def validate(data: Any, schema: Schema) -> Any:
     """Return the answer if it has the form of the schema; raise :class:`InvalidAnswer` naming the place if not.
-
-    ``place`` are the names of fields and the numbers of items that lead to a part of an answer.
 
     >>> validate({"claims": ["Water is wet."]}, record(claims=list_of(TEXT)))
     {'claims': ['Water is wet.']}
     """
+    # At the first answer: importing this package stays fast.
+    from pydantic_core import ValidationError
+
+    try:
+        return _validator(json.dumps(schema)).validate_python(data)
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_context=False, include_input=False)
+        raise InvalidAnswer(_fault([(fault["type"], fault["loc"]) for fault in faults], schema)) from None
+
+
+@lru_cache(maxsize=128)
+def _validator(schema: str) -> SchemaValidator:
+    from pydantic_core import SchemaValidator
+
+    return SchemaValidator(_core(json.loads(schema)))
+
+
+def _core(schema: Schema) -> Any:
+    """Return a schema in the form of pydantic."""
     kind = schema["type"]
-    form = _TYPES[kind]
-    # For Python a bool is an int; for a schema it is not.
-    if type(data) is not form and (not isinstance(data, form) or isinstance(data, bool)):
-        raise InvalidAnswer(f"{_said(place)} must be {'an' if kind[0] in 'aio' else 'a'} {kind}")
-    if "enum" in schema and data not in schema["enum"]:
-        raise InvalidAnswer(f"{_said(place)} must be one of {', '.join(map(str, schema['enum']))}")
     if kind == "object":
-        _validate_fields(data, schema["properties"], place)
-    elif kind == "array":
-        items = schema["items"]
-        for number, item in enumerate(data, start=1):
-            if not _fits_alone(item, items):
-                validate(item, items, (*place, number))
-    return data
+        fields = {name: {"type": "typed-dict-field", "schema": _core(p)} for name, p in schema["properties"].items()}
+        return {"type": "typed-dict", "fields": fields, "extra_behavior": "forbid", "strict": True}
+    if kind == "array":
+        return {"type": "list", "items_schema": _core(schema["items"]), "strict": True}
+    plain = {"type": {"string": "str", "integer": "int", "boolean": "bool"}[kind], "strict": True}
+    # A literal alone takes True for 1.
+    enum = {"type": "literal", "expected": schema["enum"]} if "enum" in schema else None
+    return {"type": "chain", "steps": [plain, enum]} if enum else plain
 
 
-def _validate_fields(data: dict[str, Any], fields: Mapping[str, Schema], place: tuple[str | int, ...]) -> None:
-    if data.keys() != fields.keys():
-        missing = [name for name in fields if name not in data]
-        surplus = [name for name in data if name not in fields]
-        # Names that the judge made up are counted, not repeated: they may come from the text under test.
-        parts = ([f"lacks {named(missing)}"] if missing else []) + ([f"has {len(surplus)} too many"] if surplus else [])
-        raise InvalidAnswer(f"{_said(place)} must have the fields {named(list(fields))}: it {' and '.join(parts)}")
-    for name, schema in fields.items():
-        if not _fits_alone(data[name], schema):
-            validate(data[name], schema, (*place, name))
-
-
-def _fits_alone(data: Any, schema: Mapping[str, Any]) -> bool:
-    # Most of an answer are numbers and texts, of which a schema says nothing but the type.
-    return len(schema) == 1 and type(data) is _TYPES[schema["type"]]
-
-
-def _said(place: tuple[str | int, ...]) -> str:
-    # Only where something is wrong: most of the time of a check went into places that were not said.
+def _fault(faults: Sequence[tuple[str, tuple[str | int, ...]]], schema: Schema) -> str:
+    """Return the first fault in words, with its place."""
+    kind, place = faults[0]
+    if is_field := kind in ("missing", "extra_forbidden"):
+        place = place[:-1]
     said = ""
     for step in place:
         if isinstance(step, int):
-            said = f"{said or 'the answer'}, item {step}"
+            said, schema = f"{said or 'the answer'}, item {step + 1}", schema["items"]
         else:
-            said = f"{step} of {said}" if said else step
-    return said or "the answer"
+            said, schema = f"{step} of {said}" if said else step, schema["properties"][step]
+    said = said or "the answer"
+    if is_field:
+        found = [(kind, str(at[-1])) for kind, at in faults if at[:-1] == place]
+        missing = [name for kind, name in found if kind == "missing"]
+        surplus = sum(kind == "extra_forbidden" for kind, _ in found)
+        # Names that the judge made up are counted, not repeated: they may come from the text under test.
+        parts = ([f"lacks {named(missing)}"] if missing else []) + ([f"has {surplus} too many"] if surplus else [])
+        return f"{said} must have the fields {named(list(schema['properties']))}: it {' and '.join(parts)}"
+    if kind == "literal_error":
+        return f"{said} must be one of {', '.join(map(str, schema['enum']))}"
+    return f"{said} must be {'an' if schema['type'][0] in 'aio' else 'a'} {schema['type']}"
 
 
 def in_order(items: Iterable[Mapping[str, Any]], count: int, noun: str) -> list[Mapping[str, Any]]:
