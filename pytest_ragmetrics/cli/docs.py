@@ -15,7 +15,7 @@ import click
 
 from pytest_ragmetrics.cli.command import Arguments, argument, command, terminal_width
 from pytest_ragmetrics.core.errors import ArgumentError
-from pytest_ragmetrics.core.other_tools import NAMES, equivalent_of
+from pytest_ragmetrics.core.other_tools import equivalent_of, written_instead
 from pytest_ragmetrics.runs.wording.figures import text_table
 from pytest_ragmetrics.text.unicode import printable_lines
 
@@ -131,7 +131,8 @@ def topic_text(topic: str) -> str:
     hint = f"did you mean {' or '.join(near)}?" if near else "`ragmetrics docs` lists all of them"
     if mentioned:
         hint = f"it is mentioned in {', '.join(mentioned)}" + (f"; {hint}" if near else "")
-    hint = f"write {NAMES[topic]}" if topic in NAMES else equivalent_of(topic) or hint
+    theirs = written_instead("names").get(topic)
+    hint = f"write {theirs}" if theirs else equivalent_of(topic) or hint
     raise ArgumentError(f"there is no topic {topic!r}: {hint}")
 
 

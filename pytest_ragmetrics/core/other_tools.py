@@ -6,10 +6,11 @@ names for a metric that means the same are aliases of it (see :mod:`~pytest_ragm
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from pytest_ragmetrics.core.files import packaged_text
 
@@ -53,68 +54,11 @@ def _folded_names() -> Mapping[str, str]:
     return {folded(name): name for name in reversed(tuple(names_of_metrics()))}
 
 
-_JUDGE = 'judge="openai:MODEL" or --rag-judge=openai:MODEL; a function from a prompt to a reply is a judge too'
-_EMBEDDER = 'embedder="openai:MODEL" or --rag-embedder=openai:MODEL'
-_CONVERSATION = 'Sample(user_input=[{"role": "user", "content": ...}, ...]), or the row as it is'
-_ROWS = '@pytest.mark.rag_dataset("golden.jsonl", metrics=["faithfulness"]), or evaluate(rows, ["faithfulness"])'
-_CALLS = 'a mapping {"name": ..., "arguments": {...}}'
-_FIELDS = "nothing: a judge is shown the fields that the sample has"
-_LIMITS = "--rag-concurrency, --rag-timeout and --rag-retries"
-_CACHE = "nothing: replies are kept in .ragmetrics; --rag-cache and cache_dir= say otherwise"
-
-#: Their other public names, with what to write.
-NAMES: Mapping[str, str] = {
-    "LLMTestCase": (
-        "Sample(user_input=..., response=..., retrieved_contexts=..., reference=...), or sample_from(test_case) for "
-        "one that there is"
-    ),
-    "SingleTurnSample": "Sample(...) with the same names of fields, or sample_from(sample) for one that there is",
-    **dict.fromkeys(("ConversationalTestCase", "MultiTurnSample"), _CONVERSATION),
-    **dict.fromkeys(("MLLMTestCase", "MLLMImage", "ArenaTestCase"), "Sample(...) of its texts: no pictures are scored"),
-    **dict.fromkeys(("Turn", "HumanMessage", "AIMessage", "ToolMessage"), 'a mapping {"role": ..., "content": ...}'),
-    "ToolCall": _CALLS,
-    **dict.fromkeys(
-        ("Golden", "ConversationalGolden"),
-        "a row without a response: the fixture rag_respond answers it; their files and lists are read as they are",
-    ),
-    **dict.fromkeys(("EvaluationDataset", "Dataset", "DataTable"), _ROWS),
-    "assert_test": "assert_sample(sample_from(test_case), faithfulness=0.8), with a bound for each metric",
-    **dict.fromkeys(("LLMTestCaseParams", "SingleTurnParams", "MultiTurnParams", "TurnParams"), _FIELDS),
-    **dict.fromkeys(("RunConfig", "AsyncConfig"), _LIMITS),
-    **dict.fromkeys(
-        (
-            *("LangchainLLMWrapper", "LlamaIndexLLMWrapper", "BaseRagasLLM", "llm_factory", "DeepEvalBaseLLM"),
-            *("GPTModel", "AzureOpenAIModel", "AnthropicModel", "GeminiModel", "OllamaModel", "LocalModel"),
-            *("AmazonBedrockModel", "LiteLLMModel"),
-        ),
-        _JUDGE,
-    ),
-    **dict.fromkeys(
-        (
-            *("LangchainEmbeddingsWrapper", "LlamaIndexEmbeddingsWrapper", "BaseRagasEmbeddings", "embedding_factory"),
-            "DeepEvalBaseEmbeddingModel",
-        ),
-        _EMBEDDER,
-    ),
-    **dict.fromkeys(("CacheInterface", "DiskCacheBackend", "cacher", "CacheConfig"), _CACHE),
-    "DisplayConfig": "--rag-report, --rag-json and --rag-markdown",
-    "ErrorConfig": "nothing: a row without a score keeps the reason, and the others are scored",
-    **dict.fromkeys(("TestsetGenerator", "Synthesizer"), "ragmetrics generate docs/ -o golden.jsonl"),
-    **dict.fromkeys(
-        ("Experiment", "experiment", "compare"), "assert_no_regression(table, baseline) or --rag-baseline=FILE"
-    ),
-    **dict.fromkeys(
-        ("log_hyperparameters", "on_test_run_end"), "the hook pytest_ragmetrics_result(item, record) in conftest.py"
-    ),
-}
-
-#: Parameters of theirs that the marker ``rag_dataset`` has no name for, with what to write.
-OF_MARKER: Mapping[str, str] = {
-    **dict.fromkeys(("dataset", "test_cases", "goldens", "samples", "rows"), "the rows come first, without a name"),
-    **dict.fromkeys(("threshold", "thresholds"), 'a bound stands in metrics={"faithfulness": 0.8}'),
-    **dict.fromkeys(("llm", "model", "judge"), '@pytest.mark.rag_judge("openai:MODEL") names the judge'),
-    **dict.fromkeys(("embeddings", "embedder"), "--rag-embedder=openai:MODEL names the embedder"),
-}
+@cache
+def written_instead(of: Literal["names", "marker"]) -> Mapping[str, str]:
+    """Return what to write for their other public names, or for their parameters that ``rag_dataset`` does not have."""
+    listed = json.loads(packaged_text("core/other_tools.json"))[of]
+    return {name: write for write, names in listed.items() for name in names}
 
 
 def folded(name: str) -> str:

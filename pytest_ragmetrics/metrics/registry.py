@@ -13,7 +13,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.core.credentials import masked
-from pytest_ragmetrics.core.other_tools import NAMES, class_of_theirs, equivalent_of, folded
+from pytest_ragmetrics.core.other_tools import class_of_theirs, equivalent_of, folded, written_instead
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import assert_metric
 from pytest_ragmetrics.metrics.base import Metric
@@ -180,7 +180,8 @@ def missing_name(package: str, name: str) -> AttributeError | ImportError:
     ImportError("cannot import name 'Faithfulness' from 'pytest_ragmetrics': write from pytest_ragmetrics.metrics \
 import Faithfulness")
     """
-    instead = f"write {NAMES[name]}" if name in NAMES else _import_of(name, package) or equivalent_of(name)
+    theirs = written_instead("names").get(name)
+    instead = f"write {theirs}" if theirs else _import_of(name, package) or equivalent_of(name)
     if instead:
         return ImportError(f"cannot import name {name!r} from {package!r}: {instead}", name=package)
     near = get_close_matches(name, dir(sys.modules[package]), 1)

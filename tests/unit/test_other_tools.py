@@ -12,7 +12,7 @@ import pytest
 
 import pytest_ragmetrics
 from pytest_ragmetrics import Sample, assert_sample, evaluate, metrics
-from pytest_ragmetrics.core.other_tools import NAMES, OF_MARKER, equivalent_of, names_of_metrics
+from pytest_ragmetrics.core.other_tools import equivalent_of, names_of_metrics, written_instead
 from pytest_ragmetrics.metrics import Metric, metric_named
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for, missing_name
 from pytest_ragmetrics.plugin.rows.dataset_tests import Scores
@@ -99,7 +99,11 @@ def test_every_answer_can_be_written() -> None:
 def test_what_answers_mention_exists() -> None:
     """Helpers, options and names of this package, wherever a text of the tables has one."""
     flags = {option.flag for option in OPTIONS}
-    for text in [*NAMES.values(), *OF_MARKER.values(), *(found.differs for found in names_of_metrics().values())]:
+    for text in [
+        *written_instead("names").values(),
+        *written_instead("marker").values(),
+        *(found.differs for found in names_of_metrics().values()),
+    ]:
         for option in re.findall(r"--rag-[a-z-]+", text):
             assert option in flags
         for helper in re.findall(r"\b(?:assert_(?!frame)\w+|sample_from|a?evaluate)\b", text):
@@ -221,7 +225,11 @@ def test_an_import_of_theirs(package: Any, name: str, message: str) -> None:
 @pytest.mark.parametrize("package", [pytest_ragmetrics, metrics])
 def test_no_error_advises_what_was_just_written(package: Any) -> None:
     """Whatever name of whatever metric is asked for, and one whose class the stub does not list."""
-    asked = [kind.__name__ for kind in built_in_metrics()] + [*RAGAS.split(), *DEEPEVAL.split(), *NAMES]
+    asked = [kind.__name__ for kind in built_in_metrics()] + [
+        *RAGAS.split(),
+        *DEEPEVAL.split(),
+        *written_instead("names"),
+    ]
     for name in asked:
         error = missing_name(package.__name__, name)
         assert not re.search(rf"from {re.escape(package.__name__)} import {name}$", str(error))

@@ -28,7 +28,7 @@ from pytest_ragmetrics.core.errors import (
     UnscoredError,
 )
 from pytest_ragmetrics.core.locks import remove_abandoned
-from pytest_ragmetrics.core.other_tools import OF_MARKER, class_of_theirs
+from pytest_ragmetrics.core.other_tools import class_of_theirs, written_instead
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample, written_for
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
@@ -203,7 +203,8 @@ def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...
     unknown = sorted(named.keys() - {"source", "metrics", "limit", "where", "columns"})
     sources = [*given, *(named[name] for name in ("source",) if name in named)]
     if unknown or len(sources) != 1:
-        hints = dict.fromkeys(f" ({OF_MARKER[name]})" for name in unknown if name in OF_MARKER)
+        theirs = written_instead("marker")
+        hints = dict.fromkeys(f" ({theirs[name]})" for name in unknown if name in theirs)
         what = f"it knows no {', '.join(unknown)}{''.join(hints)}"
         problem = what if unknown else f"it takes one source, not {len(sources)}"
         msg = f"{problem}; write {_EXAMPLE}, with limit=, where= and columns= if wanted"
