@@ -35,6 +35,7 @@ def lock_file(path: Path) -> LockFile:
 
 
 class _FlockFile:
+    # filelock takes 0.2 ms where this takes 0.014, and 50 ms to import.
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: int | None = None

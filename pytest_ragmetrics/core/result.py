@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -108,17 +108,12 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Return both together; an unknown price makes the sum unknown."""
-        return Usage(
-            calls=self.calls + other.calls,
-            cached_calls=self.cached_calls + other.cached_calls,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            cost=None if self.cost is None or other.cost is None else self.cost + other.cost,
-            saved=None if self.saved is None or other.saved is None else self.saved + other.saved,
-            cached_prompt_tokens=self.cached_prompt_tokens + other.cached_prompt_tokens,
-            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
-            embedding_tokens=self.embedding_tokens + other.embedding_tokens,
-        )
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in _COUNTS}
+        sums: dict[str, Any] = {name: None if None in pair else sum(pair) for name, pair in pairs.items()}
+        return Usage(**sums)
+
+
+_COUNTS = tuple(field.name for field in fields(Usage))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,22 +153,8 @@ class MetricResult(float):
     """
 
     __slots__ = (
-        "comparison",
-        "complaint",
-        "decides",
-        "disagreements",
-        "judge",
-        "metric",
-        "noun",
-        "reason",
-        "samples",
-        "scale",
-        "unscored_votes",
-        "usage",
-        "used",
-        "vacuous",
-        "verdicts",
-        "votes",
+        *("metric", "reason", "verdicts", "vacuous", "judge", "disagreements", "usage", "samples", "votes"),
+        *("unscored_votes", "noun", "complaint", "scale", "decides", "used", "comparison"),
     )
 
     metric: str

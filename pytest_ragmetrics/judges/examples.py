@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,9 +21,6 @@ _OF_ALL = frozenset(("it says so", "supported"))
 _WORD = re.compile(r"\w+")
 # An example that is no JSON, as with <0-4> for a number, shows its texts so.
 _SHOWN = re.compile(r'"(\w+)"\s*:\s*"((?:[^"\\\n]|\\.)*)"')
-# Schemas and the names of their fields with free texts.
-_FIELDS: dict[int, tuple[Mapping[str, Any], frozenset[str]]] = {}
-_MOST_FIELDS = 64
 # The last letters and digits of a text, and in how many of its last characters they are.
 _END, _TAIL = 4, 16
 
@@ -45,7 +43,7 @@ def own_part(answer: object, schema: Mapping[str, Any], prompt: str, filled: Ite
     for text in filled:
         # Any other value stands in the sentences around the example.
         instruction = instruction.replace(text, " ") if "{" in text else instruction
-    names = _free_fields(schema)
+    names = _free_fields(json.dumps(schema))
     said = tuple(_texts(answer, names))
     if not said or not isinstance(answer, dict):
         return answer
@@ -118,14 +116,10 @@ def _is_numbered(schema: Mapping[str, Any]) -> bool:
     return any("number" in form.get("properties", ()) for form in forms if isinstance(form, Mapping))
 
 
-def _free_fields(schema: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of the fields with texts that are not enumerated; most schemas are those of a class."""
-    known = _FIELDS.get(id(schema))
-    if known is None or known[0] is not schema:
-        if len(_FIELDS) >= _MOST_FIELDS:
-            _FIELDS.clear()
-        known = _FIELDS[id(schema)] = schema, _named_texts(schema)
-    return known[1]
+@lru_cache(maxsize=128)
+def _free_fields(schema: str) -> frozenset[str]:
+    """Return the names of the fields with texts that are not enumerated."""
+    return _named_texts(json.loads(schema))
 
 
 def _named_texts(schema: object, name: str = "") -> frozenset[str]:

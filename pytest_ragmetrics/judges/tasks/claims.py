@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pytest_ragmetrics.judges.schema import (
     NUMBER,
     TEXT,
     InvalidAnswer,
+    Schema,
     in_order,
     list_of,
     listed,
@@ -19,11 +20,38 @@ from pytest_ragmetrics.judges.schema import (
 from pytest_ragmetrics.judges.tasks.task import Judgement, ListTexts, Task, cited, decided, indexes
 from pytest_ragmetrics.text.sentences import sentence_table
 
-_WORDS = ("supported", "unsupported", "useful", "useless", "contradicted", "compatible")
-#: The answers of all tasks that cite sentences for the verdicts on numbered items.
-_VERDICTS = record(
-    verdicts=list_of(record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of(*_WORDS)))
-)
+
+def _verdicts(*words: str) -> Schema:
+    return record(
+        verdicts=list_of(record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of(*words)))
+    )
+
+
+class CitedVerdicts(Task[tuple[Judgement, ...]]):
+    """A task with a verdict on each of its ``numbered`` items; one that is ``word`` names the sentences that show it.
+
+    A context is judged by sentences of its own.
+    """
+
+    __slots__ = ()
+
+    envelope = _verdicts("supported", "unsupported", "useful", "useless", "contradicted", "compatible")
+    numbered: ClassVar[str]
+    word: ClassVar[str]
+    contexts: tuple[str, ...]
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+        table = sentence_table(self.contexts)
+        noun = self.numbered.removesuffix("s")
+        judgements = []
+        for index, verdict in enumerate(in_order(answer["verdicts"], len(getattr(self, self.numbered)), noun)):
+            subject = f"{noun} {index + 1}"
+            judgement = cited(verdict, self.word, last=len(table), subject=subject)
+            elsewhere = [number + 1 for number in judgement.sentences if table[number].context != index]
+            if elsewhere and noun == "context":
+                raise InvalidAnswer(f"{subject} names the sentence {listed(elsewhere)}, which is in another context")
+            judgements.append(judgement)
+        return tuple(judgements)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,28 +84,17 @@ class ListChosenClaims(ListTexts):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class VerifyClaims(Task[tuple[Judgement, ...]]):
+class VerifyClaims(CitedVerdicts):
     """Decide which claims the contexts support, and by which of their sentences; one judgement a claim, in order."""
 
     prompt = "verify_claims"
     numbered = "claims"
     favourable = "supported"
-    envelope = _VERDICTS
+    word = "supported"
     shown = ("contexts", "claims")
-    form = record(
-        verdicts=list_of(
-            record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("supported", "unsupported"))
-        )
-    )
+    form = _verdicts("supported", "unsupported")
     claims: tuple[str, ...]
     contexts: tuple[str, ...]
-
-    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
-        last = len(sentence_table(self.contexts))
-        verdicts = in_order(answer["verdicts"], len(self.claims), "claim")
-        return tuple(
-            cited(verdict, "supported", last=last, subject=f"claim {verdict['number']}") for verdict in verdicts
-        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,7 +142,7 @@ class JudgeContexts(Task[tuple[Judgement, ...]]):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class JudgeUsefulness(Task[tuple[Judgement, ...]]):
+class JudgeUsefulness(CitedVerdicts):
     """Decide for each context whether it was of use to arrive at an answer, and which of its sentences, in order.
 
     One request for all: one for each would repeat instruction, question and answer, 7,100 tokens for eight contexts of
@@ -135,52 +152,24 @@ class JudgeUsefulness(Task[tuple[Judgement, ...]]):
     prompt = "judge_usefulness"
     numbered = "contexts"
     favourable = "useful"
-    envelope = _VERDICTS
+    word = "useful"
     shown = ("contexts", "earlier", "question", "answer")
-    form = record(
-        verdicts=list_of(
-            record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("useful", "useless"))
-        )
-    )
+    form = _verdicts("useful", "useless")
     question: str
     answer: str
     contexts: tuple[str, ...]
     earlier: tuple[str, ...] | None = None
 
-    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
-        return _by_context(answer, "useful", self.contexts)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FindContradictions(Task[tuple[Judgement, ...]]):
+class FindContradictions(CitedVerdicts):
     """Decide for each context whether a response contradicts it, and which of its sentences; ok when it does."""
 
     prompt = "find_contradictions"
     numbered = "contexts"
     favourable = "compatible"
-    envelope = _VERDICTS
+    word = "contradicted"
     shown = ("contexts", "response")
-    form = record(
-        verdicts=list_of(
-            record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("contradicted", "compatible"))
-        )
-    )
+    form = _verdicts("contradicted", "compatible")
     response: str
     contexts: tuple[str, ...]
-
-    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
-        return _by_context(answer, "contradicted", self.contexts)
-
-
-def _by_context(answer: Mapping[str, Any], word: str, contexts: tuple[str, ...]) -> tuple[Judgement, ...]:
-    """Return whether each context is ``word``; raise unless each has one verdict, with sentences of its own."""
-    table = sentence_table(contexts)
-    judgements = []
-    for index, verdict in enumerate(in_order(answer["verdicts"], len(contexts), "context")):
-        subject = f"context {index + 1}"
-        judgement = cited(verdict, word, last=len(table), subject=subject)
-        elsewhere = [number + 1 for number in judgement.sentences if table[number].context != index]
-        if elsewhere:
-            raise InvalidAnswer(f"{subject} names the sentence {listed(elsewhere)}, which is in another context")
-        judgements.append(judgement)
-    return tuple(judgements)
