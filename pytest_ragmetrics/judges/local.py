@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from itertools import accumulate
 from string import Template
 from typing import Any, TypeVar
 from unicodedata import normalize
@@ -79,31 +78,35 @@ def _share(wanted: frozenset[str], given: frozenset[str]) -> float:
 
 
 class Sentences:
-    """The sentences of contexts with their content words."""
+    """The sentences of contexts with an index of their content words."""
 
     def __init__(self, contexts: tuple[str, ...]) -> None:
-        self.texts = [sentence.text for sentence in sentence_table(contexts)]
-        self.keys = [keys(text) for text in self.texts]
+        table = sentence_table(contexts)
+        self.texts = [sentence.text for sentence in table]
+        self._contexts = [sentence.context for sentence in table]
+        self._keys = [keys(text) for text in self.texts]
+        self._having: defaultdict[str, list[int]] = defaultdict(list)
+        for index, given in enumerate(self._keys):
+            for key in given:
+                self._having[key].append(index)
 
-    def shared(self, wanted: frozenset[str]) -> Counter[int]:
-        """Return the number of wanted keys in each sentence that has any."""
-        return +Counter({index: len(wanted & given) for index, given in enumerate(self.keys)})
+    def shared(self, wanted: frozenset[str], context: int | None = None) -> Counter[int]:
+        """Return the number of wanted keys in each sentence that has any, of all contexts or of one, in order."""
+        found = sorted(index for key in wanted for index in self._having.get(key, ()))
+        return Counter(index for index in found if context in (None, self._contexts[index]))
 
-    def closest(self, wanted: frozenset[str], count: int = 2) -> tuple[int, ...]:
-        """Return the sentence with most of the keys, then the one with most of the remaining ones."""
-        best: list[int] = []
-        for _ in range(count):
-            rest = wanted.difference(*(self.keys[index] for index in best))
-            # Among equals the first in order.
-            best += (index for index, _ in self.shared(rest).most_common(1))
-        return tuple(best)
-
-    def support(self, claim: str, count: int = 2) -> tuple[tuple[int, ...], float, list[str]]:
+    def support(
+        self, claim: str, *, count: int = 2, context: int | None = None
+    ) -> tuple[tuple[int, ...], float, list[str]]:
         """Return the closest sentences, their share of a claim's words, and the numbers that they lack."""
-        wanted = keys(claim)
-        cited = self.closest(wanted, count)
-        given = frozenset().union(*(self.keys[index] for index in cited))
-        return tuple(sorted(cited)), _share(wanted, given), _missing(claim, "\n".join(self.texts[i] for i in cited))
+        wanted = rest = keys(claim)
+        cited: list[int] = []
+        for _ in range(count):
+            # Of equals the first.
+            cited += (index for index, _ in self.shared(rest, context).most_common(1))
+            rest = wanted.difference(*(self._keys[index] for index in cited))
+        share = 1 - len(rest) / len(wanted) if wanted else 0.0
+        return tuple(sorted(cited)), share, _missing(claim, "\n".join(self.texts[index] for index in cited))
 
 
 @lru_cache(maxsize=16)
@@ -185,51 +188,37 @@ def _select_sentences(task: tasks.SelectSentences) -> tuple[int, ...]:
     return tuple(index for index, count in shared.items() if count * 2 >= most)
 
 
-def _judge_contexts(task: tasks.JudgeContexts) -> tuple[Judgement, ...]:
-    return tuple(_about(keys(task.question), context, _ON_TOPIC, "It has") for context in task.contexts)
-
-
-def _about(wanted: frozenset[str], text: str, least: float, has: str) -> Judgement:
+def _about(wanted: frozenset[str], text: str, least: float) -> Judgement:
     share = _share(wanted, keys(text))
-    return Judgement(ok=share >= least, reason=f"{has} {share:.0%} of the question's words.")
-
-
-def _by_context(contexts: Sequence[str], judge: Callable[[Sentences], Judgement]) -> tuple[Judgement, ...]:
-    """Return a judgement of each context; its sentences are counted through all contexts."""
-    each = [sentences_of((context,)) for context in contexts]
-    starts = accumulate((len(sentences.texts) for sentences in each), initial=0)
-    judged = zip(map(judge, each), starts, strict=False)
-    return tuple(
-        Judgement(ok=found.ok, reason=found.reason, sentences=tuple(start + index for index in found.sentences))
-        for found, start in judged
-    )
+    return Judgement(ok=share >= least, reason=f"It has {share:.0%} of the question's words.")
 
 
 def _judge_usefulness(task: tasks.JudgeUsefulness) -> tuple[Judgement, ...]:
     """Judge a context useful if it has enough of the words that the answer adds to the question."""
     asked, answered = keys(task.question), keys(task.answer)
     wanted = answered - asked or answered or asked
-
-    def useful(sentences: Sentences) -> Judgement:
-        share = _share(wanted, frozenset().union(*sentences.keys))
-        cited = tuple(sentences.shared(wanted)) if share >= _ON_TOPIC else ()
-        return Judgement(ok=bool(cited), reason=f"It has {share:.0%} of the answer's words.", sentences=cited)
-
-    return _by_context(task.contexts, useful)
+    judged = []
+    for number, context in enumerate(task.contexts):
+        share = _share(wanted, keys(context))
+        cited = tuple(sentences_of(task.contexts).shared(wanted, number)) if share >= _ON_TOPIC else ()
+        reason = f"It has {share:.0%} of the answer's words."
+        judged.append(Judgement(ok=bool(cited), reason=reason, sentences=cited))
+    return tuple(judged)
 
 
 def _find_contradictions(task: tasks.FindContradictions) -> tuple[Judgement, ...]:
     """Judge a context contradicted if a sentence of it says nearly the same with another number."""
-
-    def contradicted(sentences: Sentences) -> Judgement:
-        for sentence in statements(task.response):
-            cited, share, missing = sentences.support(sentence, 1)
-            if missing and share >= _SUPPORTED:
-                reason = f"It says nearly the same, but not {', '.join(missing)}."
-                return Judgement(ok=True, reason=reason, sentences=cited)
-        return Judgement(ok=False, reason="It says nothing that is nearly the same and differs.")
-
-    return _by_context(task.contexts, contradicted)
+    said = list(statements(task.response))
+    judged = []
+    for number in range(len(task.contexts)):
+        near = (sentences_of(task.contexts).support(sentence, count=1, context=number) for sentence in said)
+        differing = ((cited, missing) for cited, share, missing in near if missing and share >= _SUPPORTED)
+        cited, missing = next(differing, ((), []))
+        reason = (
+            f"It says nearly the same, but not {', '.join(missing)}." if missing else "Nothing nearly the same differs."
+        )
+        judged.append(Judgement(ok=bool(missing), reason=reason, sentences=cited))
+    return tuple(judged)
 
 
 _HARM = re.compile(
@@ -251,11 +240,6 @@ def _critique(task: tasks.Critique) -> Judgement:
     sentences = list(_content_sentences(text))
     repeated = len(_distinct(sentences)) < len(sentences)
     return Judgement(ok=not repeated, reason="It repeats itself." if repeated else "It does not repeat itself.")
-
-
-def _judge_refusal(task: tasks.JudgeRefusal) -> Judgement:
-    ok = is_noncommittal(task.response)
-    return Judgement(ok=ok, reason="It only refuses." if ok else "It says something.")
 
 
 def _list_entities(task: tasks.ListEntities) -> tuple[str, ...]:
@@ -292,7 +276,7 @@ def _write_closed_questions(task: tasks.WriteClosedQuestions) -> tuple[str, ...]
 def _answer_questions(task: tasks.AnswerQuestions) -> tuple[Judgement, ...]:
     """Answer yes if the text has most of a question's words."""
     asked = (keys(question) - keys(_MENTIONED) or keys(question) for question in task.questions)
-    return tuple(_about(wanted, task.text, _SUPPORTED, "The text has") for wanted in asked)
+    return tuple(_about(wanted, task.text, _SUPPORTED) for wanted in asked)
 
 
 def _rated(task: Task[Any], wanted: str, given: str, *, numbers: bool = False) -> Rating:
@@ -352,10 +336,10 @@ _RULES: Mapping[type[Task[Any]], Callable[[Any], Any]] = {
     tasks.Critique: _critique,
     tasks.RateRelevance: lambda task: _rated(task, task.question, _said(task.response)),
     tasks.RateCorrectness: lambda task: _rated(task, task.reference, task.response, numbers=True),
-    tasks.JudgeContexts: _judge_contexts,
+    tasks.JudgeContexts: lambda task: tuple(_about(keys(task.question), it, _ON_TOPIC) for it in task.contexts),
     tasks.JudgeUsefulness: _judge_usefulness,
     tasks.FindContradictions: _find_contradictions,
-    tasks.JudgeRefusal: _judge_refusal,
+    tasks.JudgeRefusal: lambda task: Judgement(ok=is_noncommittal(task.response), reason="By its words."),
     tasks.ListEntities: _list_entities,
     tasks.RateContexts: _rate_contexts,
     tasks.ReviewContexts: _rate_contexts,

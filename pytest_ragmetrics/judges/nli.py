@@ -375,10 +375,9 @@ class Premises:
         They are the sentences that share most words with the claim, each alone and together, and at most ``most``
         rows of consecutive ones, each of which begins in the middle of the one before.
         """
-        shared = self._index.shared(keys(claim))
+        shared = self._index.shared(keys(claim), context)
         runs = [run for each in (self._runs if context is None else [self._runs[context]]) for run in each]
-        inside = {index for run in runs for index in run}
-        near = [index for index, _ in shared.most_common() if index in inside]
+        near = [index for index, _ in shared.most_common()]
         # Sorting is stable: without shared words the first passages are taken.
         runs.sort(key=lambda run: -sum(shared[index] for index in run))
         chosen = [*((index,) for index in near[:_ALONE]), tuple(sorted(near[:_JOINED])), *runs[:most]]
