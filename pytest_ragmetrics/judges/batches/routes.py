@@ -192,7 +192,7 @@ class OpenAIRoutes(Routes):
         return datetime.fromtimestamp(item.get("created_at", datetime.now(timezone.utc).timestamp()), timezone.utc)
 
     def _is_like(self, item: Any, batch: Batch) -> bool:
-        return batch.name == str((item.get("metadata") or {}).get("ragmetrics"))
+        return batch.name == str(field_of(item.get("metadata"), "ragmetrics"))
 
     def _progress(self, batch: Any) -> BatchProgress:
         counts, state = batch.get("request_counts") or {}, str(batch.get("status"))
@@ -236,7 +236,7 @@ class AnthropicRoutes(Routes):
         return datetime.fromisoformat(item["created_at"].replace("Z", "+00:00")).astimezone(timezone.utc)
 
     def _is_like(self, item: Any, batch: Batch) -> bool:
-        return sum(item["request_counts"].values()) == len(batch.keys)
+        return len(batch.keys) == int(sum(item["request_counts"].values()))
 
     def _progress(self, batch: Any) -> BatchProgress:
         counts, state = batch["request_counts"], str(batch["processing_status"])
