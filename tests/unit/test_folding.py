@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.text.markup import Readable, as_readable
+from pytest_ragmetrics.text.quotes import search
 from pytest_ragmetrics.text.quotes.ellipses import may_be_inserted
 from pytest_ragmetrics.text.quotes.folding import FOLDS, Tolerance, agree, describe, fold
-from pytest_ragmetrics.text.quotes.search import GRAM, GramIndex, SourceIndex, comparison_key
+from pytest_ragmetrics.text.quotes.search import SourceIndex, comparison_key
 from pytest_ragmetrics.text.words import stands_alone
 
 ALL = FOLDS | Tolerance.PUNCTUATION
@@ -284,18 +285,22 @@ def test_positions_map_back_to_the_passage(contexts: list[str], data: st.DataObj
 @given(
     text=st.text(alphabet="ab", min_size=30, max_size=300),
     start=st.integers(0, 250),
-    length=st.integers(2 * GRAM, 60),
+    length=st.integers(16, 60),
 )
-def test_index_finds_what_searching_finds(text: str, start: int, length: int) -> None:
-    """The index gives the first position, or none, or says that it cannot tell; it is never wrong."""
-    content = text.encode()
-    needle = content[start : start + length]
-    if len(needle) >= 2 * GRAM:
-        places = GramIndex(content).places(needle)
-        true = [place for place in range(len(content)) if content.startswith(needle, place)]
-        assert places is None or [place for place in places if content.startswith(needle, place)] == true
-    absent = needle + b"z" * (2 * GRAM)
-    assert not any(content.startswith(absent, place) for place in GramIndex(content).places(absent) or ())
+def test_looking_all_quotations_up_finds_what_searching_finds(text: str, start: int, length: int) -> None:
+    """Where the pieces of all quotations are looked up at once, each is found in the same places as one by one."""
+    quotations = [
+        text[start : start + length],
+        f"{text[start : start + length]}{'z' * 16}",
+        "not expected, and so not known",
+    ]
+    once, singly = SourceIndex([text], expected=quotations[:2]), SourceIndex([text])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "_INDEXED", 0)
+        patch.setattr(once, "_searched", 10**6)
+        for key in map(comparison_key, quotations):
+            assert list(once.occurrences(key)) == list(singly.occurrences(key))
+            assert list(once.occurrences(key, 3, 200)) == list(singly.occurrences(key, 3, 200))
 
 
 #: A text, a piece of it, and whether the piece stands alone.

@@ -85,13 +85,14 @@ class Sources:
         self._contexts = as_contexts(contexts)
         self._casefold = casefold
         self._editorial = matching == "editorial"
-        self._search = SpanSearch(self._contexts, casefold=casefold, editorial=self._editorial)
+        self._spans: list[str] = []
 
     def align(self, spans: Iterable[str]) -> list[Verdict]:
         """Return a verdict for each span, in order, with its evidence or the nearest passage."""
-        verdicts: dict[str, Verdict] = {}
         # What is quoted twice is looked for once.
-        return [verdicts[span] if span in verdicts else verdicts.setdefault(span, self._align(span)) for span in spans]
+        self._spans += dict.fromkeys(spans := list(spans))
+        verdicts = {span: self._align(span) for span in dict.fromkeys(spans)}
+        return [verdicts[span] for span in spans]
 
     def find(self, span: str) -> Verdict | None:
         """Return the verdict on a span that is found, in a small part of the time that the nearest passage takes."""
@@ -107,9 +108,16 @@ class Sources:
     @cached_property
     def _searches(self) -> list[SpanSearch]:
         """The contexts as they are, and without note marks where they have any."""
-        if not self._editorial or not have_notes(self._contexts):
-            return [self._search]
-        return [self._search, SpanSearch(self._contexts, casefold=self._casefold, editorial=True, notes=False)]
+        has_notes = self._editorial and have_notes(self._contexts)
+        return [self._search, self._new_search(notes=False)] if has_notes else [self._search]
+
+    @cached_property
+    def _search(self) -> SpanSearch:
+        return self._new_search(notes=True)
+
+    def _new_search(self, *, notes: bool) -> SpanSearch:
+        sources = SourceIndex(self._contexts, notes=notes, expected=self._spans)
+        return SpanSearch(sources, casefold=self._casefold, editorial=self._editorial)
 
     def _align(self, span: str) -> Verdict:
         if not span or span.isspace():
@@ -161,23 +169,17 @@ class Sources:
 
 
 class SpanSearch:
-    """Searches contexts for any number of spans; ``notes=False`` overlooks note marks in them."""
+    """Searches contexts for any number of spans."""
 
-    def __init__(self, contexts: Sequence[str], *, casefold: bool, editorial: bool, notes: bool = True) -> None:
-        self._contexts = contexts
+    def __init__(self, sources: SourceIndex, *, casefold: bool, editorial: bool) -> None:
+        self.sources = sources
         self._casefold = casefold
         self._editorial = editorial
-        self._notes = notes
         self._comparison = PieceComparison(casefold=casefold, punctuation=editorial)
         # What the gaps of spans leave out that turns a statement round.
         self._lost: dict[str, str] = {}
         # The words between which spans run on where a sentence or a block ends.
         self._joins: dict[str, str] = {}
-
-    @cached_property
-    def sources(self) -> SourceIndex:
-        """The index of the contexts, built for the first span."""
-        return SourceIndex(self._contexts, notes=self._notes)
 
     @cached_property
     def _chunks(self) -> ChunkSearch:
@@ -190,7 +192,7 @@ class SpanSearch:
             return found
         if self._editorial and (found := self._find_edited(span)):
             return found
-        found = self._chunks.find(piece) if len(self._contexts) > 1 else None
+        found = self._chunks.find(piece) if len(self.sources.bounds) > 1 else None
         if found and not self._loses_at_edges(span, found):
             return found
         if self._comparison.join:
@@ -236,7 +238,7 @@ class SpanSearch:
 
     def differences(self, span: str, nearest: Nearest) -> Iterator[WordChange]:
         """Yield how a span differs from a passage with the same words: in signs, or where the source goes on."""
-        source, (start, end) = self._contexts[nearest.context], (nearest.start, nearest.end)
+        source, (start, end) = self.sources.contexts[nearest.context], (nearest.start, nearest.end)
         said, found = split_tokens(span), split_tokens(as_readable(nearest.text))
         wanted = list(found)
         # A quotation may begin behind punctuation, and end before it.
@@ -319,7 +321,7 @@ class SpanSearch:
             start, end, _ = self.sources.original(passage)
             if end - start != passage.end - passage.start:
                 # There is markup in it that a reader does not see.
-                needed |= Tolerance.LAYOUT if self._notes else Tolerance.BRACKET
+                needed |= Tolerance.LAYOUT if self.sources.notes else Tolerance.BRACKET
         return Match(passages, needed)
 
 

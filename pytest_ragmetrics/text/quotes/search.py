@@ -8,128 +8,51 @@ equal have the same key, so what is not found here need not be compared. Alignme
 
 from __future__ import annotations
 
-import sys
+import codecs
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
-from io import BytesIO
-from itertools import accumulate, islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import NamedTuple
 from unicodedata import normalize
 
 from pytest_ragmetrics.text import unicode
-from pytest_ragmetrics.text.markup import Readable, has_markup
+from pytest_ragmetrics.text.markup import Readable, as_readable, has_markup
 from pytest_ragmetrics.text.unicode import is_mark
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
 # In no key of a text, so that nothing is found across two contexts.
-_SEPARATOR = "\x1e"
-_DROPPED = bytes(code for code in range(128) if not chr(code).isalnum() and chr(code) != _SEPARATOR)
+_SEPARATOR = b"\x1e"
+_ASCII = "".join(map(chr, range(128)))
+_DROPPED = bytes(code for code in range(128) if not chr(code).isalnum())
 _LOWERED = bytes(range(256)).lower()
-# Added to a code point that stands for several letters; Hangul syllables do, and are many.
-_SEVERAL, _NEW = 1 << 21, 1 << 22
+# What texts in the letters of Latin and of Cyrillic are made of beside ASCII: 128 characters at most, each with a key
+# of one letter or none. As one byte a character they are read five times faster than one by one.
+_TYPOGRAPHIC = "".join(mark for mark in unicode.QUOTATION_MARKS if "\x7f" < mark < unicode.LEFT_CORNER)
+_TYPOGRAPHIC += f"{unicode.PAUSES}{unicode.MINUS}{unicode.ELLIPSIS}{unicode.BULLET}{unicode.THIN_SPACES}"
+_LATIN = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿĄąĆćĘęŁłŃńŚśŹźŻżČčĎďĚěŇňŘřŠšŤťŮůŽžŐőŰűĞğŞş"
+_CYRILLIC = "".join(map(chr, range(0x410, 0x450))) + "ЁёІіЇїЄєҐґ"
 # The letters of Hangul, 67 in three rows, in bytes that no letter has: to search three times three takes much longer.
 _FREE = [*range(0x01, 0x1E), *range(0x21, 0x30), *range(0x3A, 0x51)]
 _HANGUL = (*range(0x1100, 0x1113), *range(0x1161, 0x1176), *range(0x11A8, 0x11C3))
 _JAMO = dict(zip(map(chr, _HANGUL), map(chr, _FREE), strict=True))
-# With more than one of those to so many characters, the text is read character by character.
-_CROWDED = 16
-# Shorter texts are read character by character: German of 120 in 3 us, with arrays in 8 us, of 500 in 15 and 10 us.
-_SHORT = 160
-# Characters whose key is made at a time, so that the memory needed does not grow with the text.
-_BATCH = 32_768
 # Letters to Unicode, and apostrophes, primes or mere lengthening to whoever quotes.
 _NO_LETTERS = frozenset(f"\u115f\u1160\u02ba\u02be\u02bf\u02c8\u02ca\u02cb\u07fa{unicode.TATWEEL}{unicode.APOSTROPHES}")
 
-#: Length in bytes of the pieces that are indexed: as many as an unsigned 64-bit number has.
-GRAM = 8
-# The halves of an entry of the index: a hash of the piece, and its number.
-_HASH, _NUMBER = 0xFFFF_FFFF_0000_0000, 0xFFFF_FFFF
-# How much of a needle is looked up, and in how many places that may be.
-_LOOKED_UP = 256
+# Code points between two offsets that are known in both text and key.
+_BLOCK = 512
+# When single look-ups have passed over all of the key so often, pieces of all quotations are looked up at once. They
+# have so many bytes, twice as many where most characters have three.
+_PASSES = 48
+_GRAM = 8
+# Less is searched faster without, and so is what has pieces in more places.
+_INDEXED = 65_536
 _MOST_SOUGHT = 1024
 _MOST_STARTS = 256
-
-# Code points between two offsets that are known in both text and key; shorter contexts are looked through whole.
-_BLOCK = 1024
-_SMALL = 4096
-# Bytes that are passed over one character after the other.
-_STEP = 16
-# The index needs as much memory as the key: few searches go without. Until then pieces of any length are looked up.
-_PASSES = 48
-_INDEXED = 65_536
 _MOST_MARKS = 32
 # Pieces of a text that are looked up to find its place, and how often each is followed.
 _MOST_PIECES = 64
 _MOST_REPEATS = 4
-
-
-def comparison_key(text: str) -> bytes:
-    """Return the letters and digits of a text in UTF-8: caseless, without marks, compatibility forms resolved.
-
-    The letters of Hangul are a byte each. The key of two texts together is that of one and that of the other.
-
-    >>> comparison_key("Caf\u00e9 \u2013 \ufb01ne!") == comparison_key("CAFE\u0301 FINE") == b"cafefine"
-    True
-    """
-    return _key(text.replace(_SEPARATOR, " "))
-
-
-def _key(text: str) -> bytes:
-    if len(text) > _BATCH:
-        return b"".join([_key(text[at : at + _BATCH]) for at in range(0, len(text), _BATCH)])
-    return text.encode().translate(_LOWERED, _DROPPED) if text.isascii() else _in_letters(text).encode()
-
-
-def _in_letters(text: str) -> str:
-    """Return the letters of a text that is not ASCII."""
-    if len(text) < _SHORT:
-        return text.translate(_SHORT_LETTERS)
-    import numpy as np
-
-    table = _letter_table()
-    # An array of texts holds code points, and is made and read back faster than bytes of any encoding.
-    codes = np.array([text]).view(np.uint32)
-    letters = table.take(codes, mode="wrap")
-    if (largest := np.maximum.reduce(letters)) == _NEW:
-        for code in np.unique(codes[letters == _NEW]).tolist():
-            key = _SHORT_LETTERS[code] or " "
-            table[code] = ord(key) if len(key) == 1 else code | _SEVERAL
-        letters = table.take(codes, mode="wrap")
-        largest = np.maximum.reduce(letters)
-    changes: dict[str, str] = {}
-    if largest >= _SEVERAL:
-        # Numbers of places: an array of truth values takes ten times longer to read and write with.
-        places = (letters >= _SEVERAL).nonzero()[0]
-        if places.size * _CROWDED > codes.size:
-            return text.translate(_SHORT_LETTERS)
-        letters[places] = codes[places]
-        changes = {char: _SHORT_LETTERS[ord(char)] for char in map(chr, set(codes[places].tolist()))}
-    letters = letters.compress(letters != ord(" "))
-    found = "".join(letters.view(f"<U{letters.size or 1}").tolist())
-    for char, key in changes.items():
-        found = found.replace(char, key)
-    return found
-
-
-@lru_cache(maxsize=1)
-def _letter_table() -> npt.NDArray[np.uint32]:
-    """Return an array of the letter that each character stands for, ``_NEW`` as long as nobody has met it.
-
-    Looking all characters up would take a second. A space is for none, the character with ``_SEVERAL`` for several.
-    """
-    import numpy as np
-
-    return np.full(sys.maxunicode + 1, _NEW, np.uint32)
-
-
-@lru_cache(maxsize=65536)
-def key_length(char: str) -> int:
-    """Return how many bytes the key of a character has."""
-    return len(comparison_key(char))
 
 
 class _Letters(dict[int, str]):
@@ -143,89 +66,47 @@ class _Letters(dict[int, str]):
         return found
 
 
-_SHORT_LETTERS = _Letters({ord(_SEPARATOR): _SEPARATOR})
+_LETTERS = _Letters()
 
 
-class GramIndex:
-    """Where the pieces of a byte string are, taken side by side.
+class _Alphabet:
+    """Reads texts that have no other characters than those of ASCII and 128 more, a byte each."""
 
-    Wherever a needle is, any GRAM offsets of it in a row include one that an indexed piece begins at. So the
-    pieces of the needle at these offsets give all its places. There are eight bytes to an indexed piece.
+    def __init__(self, others: str) -> None:
+        self._chars = f"{_ASCII}{others}".ljust(256, "\ufffe")
+        self._bytes = codecs.charmap_build(self._chars)
+        letters = [char.translate(_LETTERS) for char in self._chars]
+        self._letters = bytes(map(self._chars.index, letters))
+        self._dropped = bytes(code for code, letter in enumerate(letters) if not letter)
 
-    >>> GramIndex(b"thequickbrownfoxjumpsover").places(b"ickbrownfoxjumps")
-    [5]
+    def key(self, text: str) -> bytes:
+        key = codecs.charmap_encode(text, "strict", self._bytes)[0].translate(self._letters, self._dropped)
+        return key if key.isascii() else codecs.charmap_decode(key, "strict", self._chars)[0].encode()
+
+
+_alphabets = lru_cache(maxsize=1)(lambda: [_Alphabet(f"{_TYPOGRAPHIC}{letters}") for letters in (_LATIN, _CYRILLIC)])
+
+
+def comparison_key(text: str) -> bytes:
+    """Return the letters and digits of a text in UTF-8: caseless, without marks, compatibility forms resolved.
+
+    The letters of Hangul are a byte each. The key of two texts together is that of one and that of the other.
+
+    >>> comparison_key("Caf\u00e9 \u2013 \ufb01ne!") == comparison_key("CAFE\u0301 FINE") == b"cafefine"
+    True
     """
-
-    def __init__(self, text: bytes) -> None:
-        import numpy as np
-
-        # Half of an entry is a hash of the piece, half its number; sorted, those of equal pieces are together.
-        pieces = np.frombuffer(text, np.uint64, len(text) // GRAM)
-        self._entries = np.empty(len(pieces), np.uint64)
-        for start in range(0, len(pieces), _BATCH):
-            part = slice(start, start + _BATCH)
-            self._entries[part] = _hashes(pieces[part])
-            self._entries[part] |= np.arange(start, start + len(pieces[part]), dtype=np.uint64)
-        self._entries.sort()
-
-    def places(self, needle: bytes) -> list[int] | None:
-        """Return where a needle may be, in order, ``None`` when its pieces are too frequent to tell.
-
-        The needle must be at least ``2 * GRAM`` bytes long.
-        """
-        import numpy as np
-
-        lows, counts = self._ranges(needle[:_LOOKED_UP])
-        totals = counts.cumsum()
-        rows = totals[GRAM - 1 :].copy()
-        rows[1:] -= totals[:-GRAM]
-        row = int(rows.argmin())
-        if rows[row] > _MOST_SOUGHT:
-            return None
-        if not rows[row]:
-            return []
-        offsets = np.arange(row, row + GRAM)
-        lows, counts = lows[offsets], counts[offsets]
-        entries = np.repeat(lows - counts.cumsum() + counts, counts) + np.arange(rows[row])
-        return sorted(self._starts(entries, np.repeat(offsets, counts)))
-
-    def likely_starts(self, needle: bytes) -> list[int]:
-        """Return where a needle would start, judging by the first and last place of each of its indexed pieces."""
-        import numpy as np
-
-        lows, counts = self._ranges(needle)
-        offsets = np.flatnonzero(counts)
-        offsets = offsets[: np.minimum(counts[offsets], 2).cumsum().searchsorted(_MOST_STARTS) + 1]
-        again = offsets[counts[offsets] > 1]
-        entries = np.concatenate((lows[offsets], lows[again] + counts[again] - 1))
-        return self._starts(entries, np.concatenate((offsets, again)))
-
-    def _ranges(self, needle: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return for the piece at each offset of a needle its first entry, and how many there are."""
-        import numpy as np
-
-        pieces = np.ndarray((len(needle) - GRAM + 1,), np.uint64, needle, strides=(1,))
-        hashes = _hashes(pieces)
-        lows = self._entries.searchsorted(hashes)
-        hashes |= np.uint64(_NUMBER)
-        return lows, self._entries.searchsorted(hashes, side="right") - lows
-
-    def _starts(self, entries: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) -> list[int]:
-        """Return where a needle would start if its pieces at these offsets were those of these entries."""
-        import numpy as np
-
-        numbers = (self._entries[entries] & np.uint64(_NUMBER)).astype(np.int64)
-        starts: list[int] = (numbers * GRAM - offsets).tolist()
-        return starts
+    if text.isascii():
+        return text.encode().translate(_LOWERED, _DROPPED)
+    for alphabet in _alphabets():
+        with suppress(UnicodeEncodeError):
+            return alphabet.key(text.replace("ß", "ss"))
+    return text.translate(_LETTERS).encode()
 
 
-def _hashes(pieces: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return hashes of numbers, in the upper half of the bits (Knuth, The Art of Computer Programming, section 6.4)."""
-    import numpy as np
-
-    hashes: npt.NDArray[np.uint64] = pieces * np.uint64(0x9E3779B97F4A7C15)
-    hashes &= np.uint64(_HASH)
-    return hashes
+@lru_cache(maxsize=65536)
+def key_length(char: str) -> int:
+    """Return how many bytes the key of a character has."""
+    return len(comparison_key(char))
 
 
 class Passage(NamedTuple):
@@ -236,56 +117,55 @@ class Passage(NamedTuple):
     end: int
 
 
-class SourceBlock(NamedTuple):
-    """A stretch of a context; where in the key it begins, and how long it is there."""
-
-    context: int
-    start: int
-    end: int
-    key_start: int
-    key_length: int
-
-
 class SourceIndex:
     """The contexts that quotations are looked for in.
 
-    Positions are byte offsets of ``key``, the keys of the contexts one after the other. Many searches build an index,
-    so that the time of each does not grow with the size of the contexts. ``notes=False`` leaves out note marks.
+    Positions are byte offsets of ``key``, the keys of the contexts one after the other. ``expected`` are texts that are
+    looked for; of many, the pieces are looked up all at once. ``notes=False`` leaves out note marks.
     """
 
-    def __init__(self, contexts: Sequence[str], *, notes: bool = True) -> None:
-        self._contexts = contexts
+    def __init__(self, contexts: Sequence[str], *, notes: bool = True, expected: Sequence[str] = ()) -> None:
+        self.contexts, self.notes = contexts, notes
+        self._expected = expected
         self._readable = {
             number: readable
             for number, text in enumerate(contexts)
             if (not notes or has_markup(text)) and (readable := Readable(text, notes=notes))
         }
-        self._texts = list(contexts)
-        for number, readable in self._readable.items():
-            self._texts[number] = readable.text
-        self.key = _joined_keys(self._texts)
-        self._starts = [0]
-        while end := self.key.find(_SEPARATOR.encode(), self._starts[-1]) + 1:
-            self._starts.append(end)
         #: From where to where in ``key`` each context goes.
-        self.bounds = [(start, end - 1) for start, end in pairwise((*self._starts, len(self.key) + 1))]
-        self._block_starts: dict[int, list[int]] = {}
+        self.bounds: list[tuple[int, int]] = []
+        self._blocks: list[Passage] = []
+        self._starts: list[int] = []
+        keys, length = [], 0
+        for number in range(len(contexts)):
+            text, start = self.text(number), length
+            for at in range(0, len(text) or 1, _BLOCK):
+                self._blocks.append(Passage(number, at, min(at + _BLOCK, len(text))))
+                self._starts.append(length)
+                keys.append(comparison_key(text[at : at + _BLOCK]))
+                length += len(keys[-1])
+            self.bounds.append((start, length))
+            keys.append(_SEPARATOR)
+            length += 1
+        self.key = b"".join(keys[:-1])
+        self._gram = _GRAM if length < 2 * sum(map(len, contexts)) else 2 * _GRAM
         self._searched = 0
 
     def text(self, context: int) -> str:
         """Return a context as a reader sees it."""
-        return self._texts[context]
+        readable = self._readable.get(context)
+        return readable.text if readable else self.contexts[context]
 
     def original(self, passage: Passage) -> tuple[int, int, str]:
         """Return start, end and text of a passage in the original context."""
         start, end = passage.start, passage.end
         if readable := self._readable.get(passage.context):
             start, end = readable.start(start), readable.end(end)
-        return start, end, self._contexts[passage.context][start:end]
+        return start, end, self.contexts[passage.context][start:end]
 
     def context_at(self, position: int) -> int:
         """Return which context a position of ``key`` belongs to."""
-        return bisect_right(self._starts, position) - 1
+        return self.block(position).context
 
     def find(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
         """Return the first position of a key in ``key[start:end]``, or -1."""
@@ -294,32 +174,59 @@ class SourceIndex:
     def occurrences(self, needle: bytes, start: int = 0, end: int | None = None) -> Iterator[int]:
         """Yield the positions of a key in ``key[start:end]`` in order."""
         key, end = self.key, len(self.key) if end is None else end
-        # Short keys are searched faster without.
-        indexed = len(key) >= _INDEXED and self._is_indexed(needle)
-        places = self._index.places(needle) if indexed else None
-        if places is None:
+        # Little is searched faster without.
+        places = self._places(needle) if end - start >= _INDEXED else None
+        if places is not None:
+            yield from (place for place in places if start <= place <= end - len(needle))
+            return
+        place = key.find(needle, start, end)
+        while place >= 0:
+            self._searched += place - start
+            yield place
+            start = place + 1
             place = key.find(needle, start, end)
-            while place >= 0:
-                self._searched += place - start
-                yield place
-                start = place + 1
-                place = key.find(needle, start, end)
-        else:
-            for place in places:
-                if start <= place <= end - len(needle) and key.startswith(needle, place):
-                    self._searched += place - start
-                    yield place
-                    start = place + 1
         self._searched += end - start
+
+    def _places(self, needle: bytes) -> list[int] | None:
+        """Return the positions of a key in order, ``None`` where the pieces that were looked up do not tell."""
+        if not self._is_indexed(needle):
+            return None
+        # Any row of places of a piece has one that a piece of the key begins at.
+        found = [(at, self._pieces.get(needle[at : at + self._gram])) for at in range(self._gram)]
+        if any(places is None for _, places in found) or sum(len(places or ()) for _, places in found) > _MOST_SOUGHT:
+            return None
+        starts = sorted(place - at for at, places in found for place in places or ())
+        return [start for start in starts if start >= 0 and self.key.startswith(needle, start)]
+
+    def _is_indexed(self, needle: bytes) -> bool:
+        is_late = len(needle) >= 2 * self._gram and self._searched > _PASSES * len(self.key)
+        return is_late and needle[: self._gram] in self._pieces
+
+    @cached_property
+    def _pieces(self) -> dict[bytes, list[int]]:
+        """The pieces of what is expected, with their places among those of ``key`` that are side by side."""
+        keys = {comparison_key(as_readable(text)) for text in self._expected}
+        pieces: dict[bytes, list[int]] = {
+            key[at : at + self._gram]: [] for key in keys for at in range(len(key) - self._gram + 1)
+        }
+        for place in range(0, len(self.key), self._gram):
+            if (places := pieces.get(self.key[place : place + self._gram])) is not None:
+                places.append(place)
+        return pieces
 
     def likely_starts(self, key: bytes) -> list[int]:
         """Return where a text would start, judging by the pieces of its key that occur."""
+        found: list[int] = []
         if self._is_indexed(key):
-            return self._index.likely_starts(key)
-        size = min(max(len(key) // 4, GRAM // 2), GRAM + GRAM // 2)
+            for at in range(len(key) - self._gram + 1):
+                places = self._pieces.get(key[at : at + self._gram])
+                found += (place - at for place in {places[0], places[-1]}) if places else ()
+                if len(found) >= _MOST_STARTS:
+                    break
+            return found
+        size = min(max(len(key) // 4, _GRAM // 2), _GRAM + _GRAM // 2)
         offsets = range(0, len(key) - size + 1, max(size, len(key) // _MOST_PIECES))
         pieces = [(offset, key[offset : offset + size]) for offset in offsets]
-        found: list[int] = []
         for offset, piece in pieces:
             position = self.find(piece)
             if position >= 0:
@@ -344,15 +251,8 @@ class SourceIndex:
 
     def passage(self, start: int, end: int) -> Passage:
         """Return the piece of a context whose key is ``key[start:end]``."""
-        context, low, high, key_start, length = self.block(start)
-        text = self._texts[context]
-        first, before = _character_with(text, low, high, start - key_start, length)
-        wanted = end - 1 - key_start
-        if wanted < length:
-            # What is before the passage need not be read again: that takes 15 us in 2 KB of German.
-            last = _character_with(text, first, high, wanted - before, length - before)[0] + 1
-        else:
-            last = self.character_at(end - 1)[1] + 1
+        context, first = self.character_at(start)
+        text, last = self.text(context), self.character_at(end - 1)[1] + 1
         stop = min(last + _MOST_MARKS, len(text))
         while last < stop and is_mark(text[last]):
             last += 1
@@ -360,68 +260,17 @@ class SourceIndex:
 
     def character_at(self, position: int) -> tuple[int, int]:
         """Return the context and the offset of the character whose key has the byte at a position."""
-        context, low, high, start, total = self.block(position)
-        return context, _character_with(self._texts[context], low, high, position - start, total)[0]
+        context, low, high = self.block(position)
+        text, wanted = self.text(context), position - self._starts[bisect_right(self._starts, position) - 1]
+        while high - low > 1:
+            middle = (low + high) // 2
+            before = len(comparison_key(text[low:middle]))
+            if before <= wanted:
+                low, wanted = middle, wanted - before
+            else:
+                high = middle
+        return context, low
 
-    def block(self, position: int) -> SourceBlock:
+    def block(self, position: int) -> Passage:
         """Return a small piece of a context that a position of ``key`` is somewhere in."""
-        context = self.context_at(position)
-        text, (start, end) = self._texts[context], self.bounds[context]
-        if len(text) <= _SMALL:
-            return SourceBlock(context, 0, len(text), start, end - start)
-        starts = self._block_starts.get(context)
-        if starts is None:
-            lengths = (len(comparison_key(text[at : at + _BLOCK])) for at in range(0, len(text), _BLOCK))
-            starts = self._block_starts[context] = list(accumulate(lengths, initial=0))
-        number = bisect_right(starts, position - start) - 1
-        low, before = number * _BLOCK, starts[number]
-        return SourceBlock(context, low, min(low + _BLOCK, len(text)), start + before, starts[number + 1] - before)
-
-    def _is_indexed(self, needle: bytes) -> bool:
-        return len(needle) >= 2 * GRAM and self._searched > _PASSES * len(self.key)
-
-    @cached_property
-    def _index(self) -> GramIndex:
-        return GramIndex(self.key)
-
-
-def _character_with(text: str, low: int, high: int, position: int, total: int) -> tuple[int, int]:
-    """Return the offset of the character with a byte of the key of ``text[low:high]``, and the first of its bytes.
-
-    ``total`` is the length of that key.
-    """
-    # The character lies in [low, high), whose key has ``total`` bytes; ``wanted`` of them are before it.
-    wanted, margin = position, _STEP
-    while wanted > _STEP and high - low > 1:
-        # Letters are spread evenly as a rule; where they are not, halving gets there.
-        guess = (high - low) * wanted // total - margin if margin else (high - low) // 2
-        middle = low + min(max(guess, 1), high - low - 1)
-        before = len(comparison_key(text[low:middle]))
-        if before <= wanted:
-            low, wanted, total = middle, wanted - before, total - before
-        else:
-            high, total = middle, before
-        margin //= 4
-    while (length := key_length(text[low])) <= wanted:
-        wanted -= length
-        low += 1
-    return low, position - wanted
-
-
-def _joined_keys(texts: list[str]) -> bytes:
-    """Return the keys of texts, with a separator between any two."""
-    keys, batch, size = BytesIO(), [], 0
-    for number, text in enumerate(texts, start=1):
-        batch.append(text.replace(_SEPARATOR, " "))
-        size += len(text)
-        # One key of a few short texts is made faster than one of each.
-        if size < _BATCH and number < len(texts):
-            continue
-        together = _SEPARATOR.join(batch)
-        # A part of it at a time, as the rest of the memory is needed more.
-        for at in range(0, len(together), _BATCH):
-            keys.write(_key(together[at : at + _BATCH]))
-        if number < len(texts):
-            keys.write(_SEPARATOR.encode())
-        batch, size = [], 0
-    return keys.getvalue()
+        return self._blocks[bisect_right(self._starts, position) - 1]
