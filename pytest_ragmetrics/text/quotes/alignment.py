@@ -452,32 +452,12 @@ class _Grams:
     """The first or the last few bytes of the key of each context."""
 
     def __init__(self, grams: list[bytes]) -> None:
-        self._grams = grams
+        self._contexts: dict[bytes, list[int]] = {}
+        for context, gram in enumerate(grams):
+            self._contexts.setdefault(gram, []).append(context)
 
-    @cached_property
-    def _contexts(self) -> dict[bytes, list[int]]:
-        contexts: dict[bytes, list[int]] = {}
-        for context, gram in enumerate(self._grams):
-            contexts.setdefault(gram, []).append(context)
-        return contexts
-
-    def found_in(self, key: bytes) -> Iterator[tuple[int, int]]:
-        """Yield contexts and where in the key of a quotation their grams are; a bounded number of them, in order."""
-        contexts: Iterable[int] = range(len(self._grams))
-        if len(self._grams) >= len(key):
-            present = {key[at : at + _GRAM] for at in range(len(key) - _GRAM + 1)} & self._contexts.keys()
-            contexts = sorted(context for gram in present for context in self._contexts[gram])
-        found = (
-            (context, at)
-            for context in contexts
-            if (gram := self._grams[context]) in key and len(gram) == _GRAM
-            for at in _positions(gram, key)
-        )
-        return islice(found, _MOST_GRAMS)
-
-
-def _positions(gram: bytes, key: bytes) -> Iterator[int]:
-    position = key.find(gram)
-    while position >= 0:
-        yield position
-        position = key.find(gram, position + 1)
+    def found_in(self, key: bytes) -> list[tuple[int, int]]:
+        """Return contexts and where in the key of a quotation their grams are; a bounded number of them, in order."""
+        places = range(len(key) - _GRAM + 1)
+        found = ((context, at) for at in places for context in self._contexts.get(key[at : at + _GRAM], ()))
+        return sorted(islice(found, _MOST_GRAMS))
