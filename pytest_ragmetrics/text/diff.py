@@ -10,19 +10,15 @@ from pytest_ragmetrics.core.lazy import lazily
 from pytest_ragmetrics.core.result import ChangeKind, WordChange
 from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.sentences import ENDS
-from pytest_ragmetrics.text.unicode import UNSPACED
-from pytest_ragmetrics.text.words import MARKS, fold_word, is_function_word
+from pytest_ragmetrics.text.words import WORD, fold_word, is_function_word
 
-# A word with the white space behind it: letters with their marks, apostrophes and the points of a number inside it; one
-# character of a script without spaces with its vowel signs; one sign, with joiners, tones and variations of an emoji.
-_SIGNS = "\u0300-\u036f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd"
-_SIGNS += "\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u3099\u309a"
-_INSIDE = rf"(?<=\d)[.,:/](?=\d)|(?<=\w)['{unicode.APOSTROPHES}](?=\w)"
+# A word, apostrophes and the points of a number inside it, or one sign, with joiners, tones and variations of an emoji;
+# and the white space behind it.
+_INSIDE = rf"(?:(?<=\d)[.,:/](?=\d)|(?<=\w)['_{unicode.APOSTROPHES}](?=\w))"
 _TOKEN = lazily(
-    rf"(?:[{UNSPACED}][{_SIGNS}]*|(?:[^\W{UNSPACED}]|(?<=[\w{MARKS}])[{MARKS}]|{_INSIDE})+|[\U0001f1e6-\U0001f1ff]{{2}}"
-    rf"|[^\w\s](?:[\ufe00-\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|[{unicode.JOINERS}][^\w\s])*)\s*|\s+"
+    rf"(?:(?:{WORD})(?:{_INSIDE}(?:{WORD}))*|[\U0001f1e6-\U0001f1ff]{{2}}"
+    rf"|[^\w\s](?:[\ufe00-\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|[{unicode.JOINERS}][^\w\s])*|_)\s*|\s+"
 )
-_ASCII_TOKEN = lazily(rf"(?:(?:\w|{_INSIDE})+|[^\w\s])\s*|\s+")
 # The cells of the table that compares two rows of tokens: 50 MB, 0.1 s.
 _MOST_CELLS = 4 * 10**8
 # As many characters of words between two longer changes are no use to a reader.
@@ -53,7 +49,7 @@ def tokens_of(text: str) -> list[str]:
     >>> tokens_of("It's 3.5 %, 東京")
     ["It's ", '3.5 ', '%', ', ', '東', '京']
     """
-    found: list[str] = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+    found: list[str] = _TOKEN.findall(text)
     return found
 
 

@@ -22,17 +22,23 @@ from pytest_ragmetrics.text.unicode import (
     UNSPACED_LETTERS,
     are_joined,
     composed,
-    is_mark,
-    is_unspaced,
-    is_word,
 )
 
 #: From the first letter or digit of a white-space token to the token's end: one match a word.
 _COUNTED = lazily(r"[^\W_]\S*")
 #: Vowel signs and joiners, which are no letters to a regular expression, and belong into words all the same.
 _UNREAD = f"{unicode.SOFT_HYPHEN}{unicode.TATWEEL}{unicode.JOINERS}"
-MARKS = f"{_UNREAD}\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
-MARKS += "\u0f18-\u0fbc\u1712-\u1714"
+MARKS = (
+    f"{_UNREAD}\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u0711\u0730-\u074a"
+    "\u07a6-\u07b0\u07eb-\u07f3\u08ca-\u0963\u0971-\u0dff\u0f18-\u0fbc\u135d-\u135f\u1712-\u1714\u1920-\u193b"
+    "\u1b00-\u1b04\u1b34-\u1b44\u1b80-\u1b82\u1ba1-\u1bad\u1be6-\u1bf3\u1c24-\u1c37\ua980-\ua983\ua9b3-\ua9c0\uabe3-\uabea"
+)
+# The same with the vowel signs of Thai, Lao, Burmese and Khmer and those of kana.
+_SIGNS = f"{MARKS}\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3"
+_SIGNS += "\u3099\u309a"
+#: What a word is: letters and digits with their marks; of scripts without spaces one character with its marks.
+WORD = rf"[^\W_{UNSPACED}](?:[{MARKS}]|[^\W_{UNSPACED}])*|[{UNSPACED}](?<=\w)[{_SIGNS}]*"
+_WORD = lazily(WORD)
 # Where Thai, Lao, Khmer and Burmese have a space, seen or not, is a matter of taste.
 _RUN = lazily(
     f"(?P<letters>[{SOUTHEAST_ASIAN}](?:[ {unicode.INVISIBLE}]{{0,2}}[{SOUTHEAST_ASIAN}])*)"
@@ -282,20 +288,8 @@ def word_tokens(text: str) -> list[str]:
     >>> word_tokens("Don't panic: 東京 in 2020, हिन्दी!")
     ['don', 't', 'panic', '東', '京', 'in', '2020', 'हिन्दी']
     """
-    tokens: list[str] = []
-    joins = False
-    for char in unicodedata.normalize("NFKC", text).casefold():
-        if not is_word(char):
-            joins = False
-        elif is_unspaced(char) and not is_mark(char):
-            tokens.append(char)
-            joins = False
-        elif joins or (is_mark(char) and tokens):
-            tokens[-1] += char
-        else:
-            tokens.append(char)
-            joins = True
-    return tokens
+    found: list[str] = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return found
 
 
 def answer_tokens(text: str) -> list[str]:
