@@ -16,16 +16,18 @@ from itertools import groupby
 from typing import NamedTuple
 
 from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.markup import drop_unseen
 from pytest_ragmetrics.text.numbers import MONTH_NAMES
 from pytest_ragmetrics.text.sentences import guess_language, split_sentences
 from pytest_ragmetrics.text.unicode import UNSPACED_LETTERS
 from pytest_ragmetrics.text.words import fold_word, is_function_word, read_word_lists, word_list
 
+_APOSTROPHE = f"'{unicode.RIGHT_SINGLE}"
 # With what joins the parts of one word: O'Neill, Jean-Luc, AT&T, U.S.
 # Letters may be decomposed.
 _LETTERS = rf"(?:[^\W_{UNSPACED_LETTERS}][\u0300-\u036f]*)+"
-_TOKEN = lazily(rf"(?:[^\W\d_][\u0300-\u036f]*\.){{2,}}|{_LETTERS}(?:[-'\u2019&.]{_LETTERS})*")
+_TOKEN = lazily(rf"(?:[^\W\d_][\u0300-\u036f]*\.){{2,}}|{_LETTERS}(?:[-{_APOSTROPHE}&.]{_LETTERS})*")
 # What joins the words of a name; and what is written large and no name: forms of address, units, the word for a source.
 _CONNECTORS, _NO_NAMES = word_list("fact_words.txt", "within names"), word_list("fact_words.txt", "no names")
 # What is written in short and in full: the first of these is compared.
@@ -33,18 +35,20 @@ _SAME = map(str.split, read_word_lists("fact_words.txt")["in short and in full"]
 _SHORT = {word: short for short, *words in _SAME for word in words}
 # Names although the same letters are a function word, and function words that are often written large.
 _ACRONYMS, _OFTEN_LARGE = frozenset(("WHO", "US")), frozenset(("A", "I", "The"))
-_CLITIC = lazily(r"['\u2019](?:s|m|d|t|ll|ve|re)?$", re.IGNORECASE)
+_CLITIC = lazily(rf"[{_APOSTROPHE}](?:s|m|d|t|ll|ve|re)?$", re.IGNORECASE)
 # What French and Italian write before a name (d'Einstein), and Turkish behind it; an acronym in the plural.
-_ELISION = lazily(r"^(?:[a-z\u00df-\u024f]+|[LD]|Qu|Un|(?:A|Da|De|Ne|Su)ll)['\u2019](?=[A-Z\u00c0-\u024f])")
-_APOSTROPHE_ENDING = lazily(r"(?<=[A-Za-z\u00c0-\u024f]{3})['\u2019]([a-z\u00df-\u024f]+)$")
+_ELISION = lazily(rf"^(?:[a-z\u00df-\u024f]+|[LD]|Qu|Un|(?:A|Da|De|Ne|Su)ll)[{_APOSTROPHE}](?=[A-Z\u00c0-\u024f])")
+_APOSTROPHE_ENDING = lazily(rf"(?<=[A-Za-z\u00c0-\u024f]{{3}})[{_APOSTROPHE}]([a-z\u00df-\u024f]+)$")
 _PLURAL = lazily(r"(?<=[^\W_a-z]{2})s$")
 # AT&T is one word, Marks&Spencer are two.
-_JOIN, _PARTS = lazily(r"[-.'\u2019]|&(?=[^\W_]{3})"), lazily(r"-|(?<=[^\W_]{3})&(?=[^\W_]{3})")
+_JOIN, _PARTS = lazily(rf"[-.{_APOSTROPHE}]|&(?=[^\W_]{{3}})"), lazily(r"-|(?<=[^\W_]{3})&(?=[^\W_]{3})")
 _SPACED_INITIALS = lazily(rf"\b(?:[^\W\d_{UNSPACED_LETTERS}]\.\s?){{2,}}")
 _UNSPACED = lazily(f"[{UNSPACED_LETTERS}]")
 _LINE = lazily(r"[^\r\n]+")
 # A capital after one of these says only that something begins.
-_BEGINS = lazily(r"(?:[:;!?…•|(\[/\"“„«\u2039'\u2018*_>\u2013\u2014]|-\s|\d[.)]?)\s*$")
+_BEGINS = lazily(
+    rf"(?:[:;!?|(\[/\"'*_>{unicode.ELLIPSIS}{unicode.BULLET}{unicode.LEFT_DOUBLE}{unicode.LOW_DOUBLE}{unicode.LEFT_SINGLE}{unicode.GUILLEMETS}{unicode.PAUSES}]|-\s|\d[.)]?)\s*$"
+)
 # What inflection adds to a name in Latin script; elsewhere anything short may be an ending.
 _ENDINGS = ("s", "es", "n", "ns", "an", "ans", "ian", "ians", "en", "er", "e", "y", "ish", "ese")
 _LONGEST_ENDING, _SHORTEST_STEM, _SHORTEST_NAME = 3, 4, 2
@@ -216,7 +220,7 @@ def _keys(word: str) -> Iterator[str]:
         bare = _PLURAL.sub("", _ELISION.sub("", part))
         # Turkish parts an ending with an apostrophe, which is a letter in other names (Qur'an): both are looked up.
         ending = _APOSTROPHE_ENDING.search(bare)
-        key = fold_word(re.sub("[.&'\u2019]", "", bare[: ending.start()] if ending else bare))
+        key = fold_word(re.sub(f"[.&{_APOSTROPHE}]", "", bare[: ending.start()] if ending else bare))
         if key := _SHORT.get(key, key):
             yield f"{key}'{fold_word(ending[1])}" if ending else key
 

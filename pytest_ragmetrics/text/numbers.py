@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import product
 
 from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.unicode import UNSPACED_CHARACTER, composed, runs_of_letters
 from pytest_ragmetrics.text.words import read_word_lists
 
@@ -48,14 +49,19 @@ def _one_of(words: Iterable[str]) -> str:
     return rf"(?:{'|'.join(filter(UNSPACED_CHARACTER.match, longest))}|(?:{spaced})\b)"
 
 
-# What ends a line beside "\n", which is all that ^ knows, and letters that are longer or no ASCII in lower case.
+# Line ends, spaces and marks are read as those of ASCII, and letters that are longer or no ASCII in lower case.
 _PLAIN = str.maketrans(
-    dict.fromkeys("\r\v\f\x1c\x1d\x1e\x85\u2028\u2029", "\n") | {"\u0130": "i", "\u0131": "i", "\u017f": "s"}
+    dict.fromkeys(unicode.LINE_BREAKS, "\n")
+    | dict.fromkeys(unicode.THIN_SPACES, " ")
+    | dict.fromkeys(unicode.APOSTROPHES, "'")
+    | dict.fromkeys(unicode.HYPHENS + unicode.MINUS, "-")
+    | dict(zip(unicode.COLONS + unicode.LEFT_ROUND + unicode.RIGHT_ROUND + unicode.PERCENTS, ":()%%", strict=True))
+    | dict(zip("\u0130\u0131\u017f\u2044" + unicode.NUMBER_MARKS[1:], "iis/.,", strict=True))
 )
 _STARTS = lazily(r"\d+|[\u00bc-\u00be\u2150-\u215e]|[^\W\d_]+")
 _RUN = lazily(r"\d+")
 _YEAR, _DAY, _NAME = r"(?P<y>(?<!\d)\d{4}(?!\d))", r"(?P<d>(?<!\d)\d{1,2}(?!\d))", r"(?P<n>[^\W\d_]+)\b"
-_OF = r"(?:(?:of|de|del|do|di)\s+|d['\u2019]\s?)?"
+_OF = r"(?:(?:of|de|del|do|di)\s+|d'\s?)?"
 _DATES = [
     lazily(pattern)
     for pattern in (
@@ -71,8 +77,8 @@ _DATES = [
 # The hour of a day, and the second half of one; "14.30" is one only with a word beside it.
 _TIME = lazily(
     r"""(?<![\d.,:/-])(?P<hour>[01]?\d|2[0-4])
-      (?: (?P<mark>[:\uff1a.]|\s?(?:h|uhr|[時时点點시ч])\s?) (?P<minute>[0-5]\d) (?!\d|[:.,/]\d) (?:\s?[分분])?
-        | \s? (?P<clock>o['\u2019]clock|uhr\b|h\b|[時时点點시](?!間|间)) | (?=\s?[ap]\.?[ ]?m(?![^\W_])) )
+      (?: (?P<mark>[:.]|\s?(?:h|uhr|[時时点點시ч])\s?) (?P<minute>[0-5]\d) (?!\d|[:.,/]\d) (?:\s?[分분])?
+        | \s? (?P<clock>o'clock|uhr\b|h\b|[時时点點시](?!間|间)) | (?=\s?[ap]\.?[ ]?m(?![^\W_])) )
       (?: \s?(?P<half>[ap])\.?[ ]?m(?![^\W_])\.? | \s?(?P<word>uhr|hrs?|h)\b )?""",
     re.VERBOSE,
 )
@@ -85,17 +91,17 @@ _NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
 _PHRASE = lazily(rf"\b(?:(?:{'|'.join(_DECADES)})\b|(?:{_NUMBER_WORD})(?:(?:\s+and\s+|\s+|-)(?:{_NUMBER_WORD}))*\b)")
 _PERCENT = lazily(r"\sper\s?cent\b")
 _LEAD = lazily(
-    r"(?P<unit>(?:(?:(?<![^\W\d_])(?:(?:us)?\$|[€£¥₹]|usd|eur|gbp|jpy|cny|inr)|ร้อยละ|ຮ້ອຍລະ)[ \u00a0]{0,9})?)"
-    r"(?P<sign>(?<![\w)\].%/])[-\u2212+])?(?P<point>(?<![\w.,)\]])\.)?\Z"
+    rf"(?P<unit>(?:(?:(?<![^\W\d_])(?:(?:us)?\$|[{unicode.CURRENCIES}]|usd|eur|gbp|jpy|cny|inr)|ร้อยละ|ຮ້ອຍລະ) {{0,9}})?)"
+    r"(?P<sign>(?<![\w)\].%/])[+-])?(?P<point>(?<![\w.,)\]])\.)?\Z"
 )
 _NUMERAL = lazily(
     rf"""(?P<digits>
-          (?<![\d.,])\d{{1,3}}(?:[ \u00a0\u2009\u202f]\d{{3}})+(?!\d)(?:[.,\u066b]\d+)?
-        | (?<![\d.,/\u2044])\d{{1,3}}[/\u2044]\d{{1,3}}(?![\d/\u2044]|[.,]\d) | [\u00bc-\u00be\u2150-\u215e]
-        | \d+(?:[.,'\u2019\u066b\u066c]\d+)*
+          (?<![\d.,])\d{{1,3}}(?:[ ]\d{{3}})+(?!\d)(?:[.,]\d+)?
+        | (?<![\d.,/])\d{{1,3}}/\d{{1,3}}(?![\d/]|[.,]\d) | [\u00bc-\u00be\u2150-\u215e]
+        | \d+(?:[.,']\d+)*
       )
       (?: (?P<letter>[kmbt])(?![^\W_]) | (?:\s{{0,9}}|-)(?P<scale>{_one_of(_POWER_OF)})\.? )?
-      (?: \s{{0,9}}(?P<unit>[%\uff05٪]|(?<![\n\t])[$€£¥₹](?!\d)|p(?:er|our)\s?cent\b|por\sciento\b
+      (?: \s{{0,9}}(?P<unit>%|(?<![\n\t])[${unicode.CURRENCIES}](?!\d)|p(?:er|our)\s?cent\b|por\sciento\b
                    |{_one_of(word for word in _UNIT_OF if "$" not in word)}) )?""",
     re.VERBOSE,
 )
@@ -105,9 +111,9 @@ _MINUS = lazily(
     r"|(?:[负負]|マイナス|零下|영하\s?)\Z"
 )
 # Two digits that are a year or a decade, and the rest of a range of years.
-_DECADE_BEFORE = lazily(r"(?:(?<![^\W_])['\u2019\u2018]|\b(?:années|años|anos|anni|jaren|lata)\s)\Z")
-_DECADE_AFTER = lazily(r"['\u2019]?s\b|ern?\b|-?[ех]\b|\s?年代|\s?년대|-tal")
-_YEAR_BEFORE = lazily(r"(?<!\d)(1\d|20)(\d\d)\s?[-/\u2013\u2014]\s?\Z")
+_DECADE_BEFORE = lazily(r"(?:(?<![^\W_])'|\b(?:années|años|anos|anni|jaren|lata)\s)\Z")
+_DECADE_AFTER = lazily(r"'?s\b|ern?\b|-?[ех]\b|\s?年代|\s?년대|-tal")
+_YEAR_BEFORE = lazily(rf"(?<!\d)(1\d|20)(\d\d)\s?[-/{unicode.PAUSES}]\s?\Z")
 _TIME_IN_POINTS = lazily(r"([01]?\d|2[0-4])\.([0-5]\d)")
 _STEP = (
     r"(?:steps?|schritt|[ée]tape|paso|passo|passaggio|stap|steg|trin|krok|vaihe|adım|шаг|крок|βήμα|(?:ال)?خطوة|चरण|步骤|步驟|"
@@ -115,8 +121,8 @@ _STEP = (
 )
 # Numbers that count the lines of a list or point at a passage say nothing about the world.
 _POINTER = lazily(
-    rf"""^[ \t>*+|\#-]*(?:{_STEP})\s?[.:)\uff1a\u2013\u2014-] | [(\uff08](?:{_STEP})[)\uff09]
-    | ^[ \t>*+\#-]*\(?\d{{1,3}}[.):](?=\s|\*) | \[\^?\d{{1,3}}(?:\s*[,;\u2013-]\s*\d{{1,3}})*\]
+    rf"""^[ \t>*+|\#-]*(?:{_STEP})\s?[.:){unicode.PAUSES}-] | \((?:{_STEP})\)
+    | ^[ \t>*+\#-]*\(?\d{{1,3}}[.):](?=\s|\*) | \[\^?\d{{1,3}}(?:\s*[,;{unicode.EN_DASH}-]\s*\d{{1,3}})*\]
     | \b(?:passages?|contexts?|documents?|sources?|excerpts?|chunks?)\s*\#?\d{{1,2}}
       (?:(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)\d{{1,2}})*\b""",
     re.VERBOSE | re.MULTILINE,
@@ -125,7 +131,6 @@ _GROUPED = lazily(r"\d{1,3}(?:(?P<mark>[.,'])\d{3})(?:(?P=mark)\d{3})*|\d{1,2}(?
 _FRACTION = lazily(r"(\d+)[/\u2044](\d+)")
 # A list without spaces: 1,2,3.
 _LISTED = lazily(r"\d+(?:,\d+){2,}")
-_SAME_MARK = str.maketrans({"\u066b": ".", "\u066c": ",", "\u2019": "'"} | dict.fromkeys(" \u00a0\u2009\u202f"))
 _NO_MARKS = str.maketrans("", "", ".,'")
 #: Year, month and day; what is not said is ``None``.
 Parts = tuple[int | None, int | None, int | None]
@@ -258,7 +263,7 @@ def _time(text: str, start: int, _: int) -> Iterator[Number]:
     hours = [hour % _DAY_HOURS]
     if hour <= _NOON and (half or (before and before.lastgroup)):
         hours = [hour % _NOON + _NOON * late]
-    elif 0 < hour <= _NOON and written[0] != "0" and (mark in (":", "：") or (clock or "").startswith("o")):
+    elif 0 < hour <= _NOON and written[0] != "0" and (mark == ":" or (clock or "").startswith("o")):
         hours = [hour, (hour + _NOON) % _DAY_HOURS]
     readings = frozenset(f"{each}:{minute or '00'}" for each in hours)
     as_written = (f"{hour}:{minute}", _canonical(str(hour), minute, 0)) if minute else ()
@@ -340,7 +345,7 @@ def _digits(text: str, start: int, floor: int) -> Iterator[Number]:
     else:
         minus, unit = _before(_MINUS, text, lead.start()), (lead["unit"] or behind or "").strip()
         power, digits = _POWER_OF.get(letter or scale or "", 0), f"{lead['point'] or ''}{digits}"
-        sign = "-" if minus or lead["sign"] in ("-", "\u2212") else ""
+        sign = "-" if minus or lead["sign"] == "-" else ""
         values = {f"{sign}{value}" for each in {0 if letter else power, power} for value in _values(digits, each)}
         if not (unit or power or sign):
             values.update(_other_readings(text, start, digits))
@@ -374,7 +379,7 @@ def _values(digits: str, power: int) -> Iterator[str]:
         if over < under and 10**_PLACES % under == 0:
             yield _canonical("", str(over * 10**_PLACES // under).rjust(_PLACES, "0"), power)
         return
-    plain = "".join(str(unicodedata.digit(char, char)) for char in digits.translate(_SAME_MARK))
+    plain = "".join(str(unicodedata.digit(char, char)) for char in digits.replace(" ", ""))
     last = max(map(plain.rfind, ".,'"))
     if last < 0 or _GROUPED.fullmatch(plain):
         yield _canonical(plain.translate(_NO_MARKS), "", power)

@@ -31,12 +31,7 @@ EXCEPTIONS = {
     "cache/nearest.py": "\u2026",
     "judges/transports/values.py": "\u2026",
     "evaluation/table.py": "\uff0d",
-    **dict.fromkeys(
-        (
-            *("judges/local.py", "judges/suspicion.py", "text/names.py", "text/numbers.py"),
-            *("text/quotes/ellipses.py", "text/quotes/kinds.py", "text/quotes/negations.py"),
-        )
-    ),
+    **dict.fromkeys(("judges/local.py", "judges/suspicion.py")),
 }
 _MAY_SPELL = re.compile(r"[^\x00-\x7f]|\\[xuU]")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
@@ -72,13 +72,18 @@ _BREAKS_OFF = re.compile(rf"[^\S\n]*[.!?;:\n|)\]\"{unicode.CLOSING_QUOTES}{unico
 _WITHOUT = re.compile("(?:less|los(?:e[nmrs]?)?|frei(?:e[nmrs]?)?|free|lös[at]?|løse?|loos)(?:ly|ness)?$")
 
 
-@dataclass(slots=True)
+@dataclass
 class Phrase:
     """Pieces that are close to one another in the source: ``gaps[i]`` is before ``pieces[i]``, one more behind all."""
 
     pieces: list[QuotePiece] = field(default_factory=list)
     gaps: list[str] = field(default_factory=lambda: [""])
     words: int = 0
+
+    @cached_property
+    def anchor(self) -> int:
+        """Which piece is the longest; for phrases that are complete."""
+        return max(range(len(self.pieces)), key=lambda at: len(self.pieces[at].key))
 
     def add(self, text: str, gap: str = "") -> None:
         """Add a piece; a gap follows it."""
@@ -365,8 +370,7 @@ class PhraseSearch:
 
     def _find_phrase(self, phrase: Phrase, start: int, end: int) -> list[_Placed]:
         """Find the longest piece, and from there the others to its left and right."""
-        pieces, gaps = phrase.pieces, phrase.gaps
-        anchor = max(range(len(pieces)), key=lambda at: len(pieces[at].key))
+        pieces, gaps, anchor = phrase.pieces, phrase.gaps, phrase.anchor
         for position in self._sources.occurrences(pieces[anchor].key, start, end):
             if self._steps <= 0:
                 return []

@@ -5,22 +5,30 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.quotes.quotations import Quotation
 from pytest_ragmetrics.text.words import fold_word, is_function_word, word_list, word_tokens
 
 _words = partial(word_list, "kind_words.txt")
 # How far from a quotation is looked: characters, and words before it to one like "according".
 _NEAR, _FARTHEST = 64, 6
-_BESIDE = " \t\r\n\u00a0\u3000*_"
+_BESIDE = f"{unicode.WHITE_SPACE}*_"
 # A comma ends a clause where three words follow: "As you asked, the book says", but not "It does not say, that".
-_CLAUSE = re.compile(r"[.!?;\u2026](?=\s)|[。！？；؟।\u2022]|\n(?=[\n#>*\d-])|[,،](?=(?:\s+\w+){3})|，(?=\w{3})")
+_CLAUSE = re.compile(
+    rf"[.!?;{unicode.ELLIPSIS}](?=\s)|[{unicode.STOPS}{unicode.SEMICOLONS}{unicode.BULLET}]|\n(?=[\n#>*\d-])"
+    rf"|[,{unicode.COMMAS}](?=(?:\s+\w+){{3}})|{unicode.COMMAS[0]}(?=\w{{3}})"
+)
 # Words of a title by its capitals, and of one by the word of a work beside it.
 _LONGEST, _LONGEST_NAMED = 14, 10
-_SENTENCES = re.compile(r"[.!?;]\s+\S|[。！？।؟].", re.DOTALL)
-_STOPS = tuple(".;:。।")
-_WORD = re.compile(r"[^\W_]+(?:['\u2019.&-][^\W_]+)*")
+_SENTENCES = re.compile(rf"[.!?;]\s+\S|[{unicode.STOPS}].", re.DOTALL)
+_STOPS = tuple(f".;:{unicode.STOPS}")
+_WORD = re.compile(rf"[^\W_]+(?:['{unicode.RIGHT_SINGLE}.&-][^\W_]+)*")
+_LAST_WORD = re.compile(rf"[^\s([:;,.'{unicode.RIGHT_SINGLE}{unicode.ELLIPSIS}{unicode.PAUSES}-]+$")
+_FIRST_WORD = re.compile(r"^[^\s)\].,;!?]+")
 # A verb by its ending, or what a verb without one follows.
-_VERB_OR_PLURAL = re.compile(r"\w{2,}[^\Ws]s|people|men|women|children|police|(?:they|we|you|i)(?:['\u2019]\w+)?")
+_VERB_OR_PLURAL = re.compile(
+    rf"\w{{2,}}[^\Ws]s|people|men|women|children|police|(?:they|we|you|i)(?:['{unicode.RIGHT_SINGLE}]\w+)?"
+)
 _PAST = re.compile(r"\w{2,}[^\We]ed")
 
 
@@ -40,8 +48,8 @@ def is_attributed(text: str, quotation: Quotation) -> bool:
     # "The book says that the", but not "the book says the answer to".
     telling = [word for word in words if word in says or not (is_function_word(word) or word.isdigit())]
     is_said = not says.isdisjoint(telling[-1:]) or not according.isdisjoint(words[-_FARTHEST:])
-    if not is_said and not before.endswith((":", "：")):
-        following = _tokens(_CLAUSE.split(after.lstrip(",，، "))[0])
+    if not is_said and not before.endswith((":", unicode.COLONS)):
+        following = _tokens(_CLAUSE.split(after.lstrip(f",{unicode.COMMAS} "))[0])
         if (says | according).isdisjoint(following[:1]):
             return False
         words += following
@@ -77,9 +85,9 @@ def _is_named(text: str, quotation: Quotation) -> bool:
     if before.endswith(unspaced) or after.startswith(unspaced):
         return True
     # 『…』 is the mark of titles, where it is not what somebody says.
-    if quotation.marks[0] == "『":
+    if quotation.marks[0] == unicode.LEFT_WHITE_CORNER:
         return not is_attributed(text, quotation)
-    beside = [*re.findall(r"[^\s([:;,.'\u2019\u2026\u2013\u2014-]+$", before), *re.findall(r"^[^\s)\].,;!?]+", after)]
+    beside = [*_LAST_WORD.findall(before), *_FIRST_WORD.findall(after)]
     folded = map(fold_word, beside)
     return any(word[:end] in _words("works") for word in folded for end in range(len(word) - 3, len(word) + 1))
 

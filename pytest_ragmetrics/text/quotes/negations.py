@@ -91,7 +91,7 @@ def _pattern(expression: str) -> str:
 
 def fold(text: str) -> str:
     """Return a text in which words are written in one way: without case, vowel signs, and accents where they vary."""
-    plain = _DROPPED.sub("", text.replace("\u00b4", "'"))
+    plain = _DROPPED.sub("", text.translate(_SAME))
     return normalize("NFKC", normalize("NFKC", plain).casefold().replace("i\u0307", "i")).translate(_SAME)
 
 
