@@ -7,6 +7,7 @@ import textwrap
 import unicodedata
 from dataclasses import dataclass
 from itertools import permutations, product
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -452,6 +453,22 @@ def test_a_word_of_two_languages_counts_where_the_text_around_is_in_the_one(nega
     for row, expected in ((negating, False), (harmless, True)):
         first, words, last = row.split("|")
         assert align(f"{first}\u2026{last}", [f"{first}{words}{last}."]).ok is expected, row
+
+
+CUTS = (Path(__file__).parents[1] / "data" / "ellipses.txt").read_text("utf-8").split("# honest\n")
+
+
+@pytest.mark.parametrize(("rows", "honest"), [(CUTS[0], False), (CUTS[1], True)], ids=["dropped", "honest"])
+def test_what_is_cut_out_of_a_sentence_in_forty_languages(rows: str, *, honest: bool) -> None:
+    """Negations, verbs that deny and hearsay may not be; places, times, appositions and sentences of their own may."""
+    wrong = []
+    for row in rows.strip().split("\n")[not honest :]:
+        first, words, last = row.split("|")
+        space = "" if is_unspaced(last[0]) else " "
+        context = f"{first}{'' if words[0] in ',،' else space}{words}{space}{last}"
+        if align(f"{first} \u2026 {last}", [context]).ok is not honest:
+            wrong.append(row)
+    assert wrong == []
 
 
 # First a sentence that says something of its own, then one that denies its neighbours.
