@@ -16,7 +16,7 @@ from unicodedata import normalize
 
 from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.quotes.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, find_join, is_seen
-from pytest_ragmetrics.text.quotes.negations import lost_at_edge, lost_negation, turns_round
+from pytest_ragmetrics.text.quotes.negations import lost_at_edge, lost_negation, names_number, turns_round
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex, key_length
 from pytest_ragmetrics.text.sentences import guess_language
 from pytest_ragmetrics.text.unicode import LEFT_SQUARE, RIGHT_SQUARE
@@ -135,10 +135,7 @@ def may_be_inserted(words: str) -> bool:
 
 
 def _has_number(words: str) -> bool:
-    if any(char.isdigit() for char in words):
-        return True
-    found = _words(words)
-    return not _listed("numbers", "ordinals").isdisjoint(found) or any(map(_HAN_NUMBER.fullmatch, found))
+    return names_number(words) or any(map(_HAN_NUMBER.fullmatch, _words(words)))
 
 
 @lru_cache(maxsize=8)

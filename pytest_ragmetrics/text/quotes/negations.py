@@ -107,6 +107,15 @@ def turns_round(words: str) -> bool:
     return found or bool(_DENIAL.search(words))
 
 
+def names_number(words: str) -> bool:
+    """Tell whether words have a digit or a number, cardinal or ordinal, among them.
+
+    >>> names_number("42 mills"), names_number("the fourth"), names_number("weighty"), names_number("zwei Wochen")
+    (True, True, False, True)
+    """
+    return any(map(str.isdigit, words)) or _first("numbers", words, 0, len(words)) is not None
+
+
 def lost_negation(text: str, start: int, end: int) -> str | None:
     """Return what of ``text[start:end]`` turns round what is before or after it, ``None`` if nothing does.
 
