@@ -13,7 +13,7 @@ import click
 from pytest_ragmetrics.cli.command import CommandResult, write
 from pytest_ragmetrics.core.errors import RagMetricsError
 
-# Their docstrings, so that the list of all commands imports none.
+# The docstrings of the commands: listing all of them imports none.
 _SUMMARIES = {
     "init": "Write an example test and the settings for it; what is there already is left as it is.",
     "docs": "Show the documentation: a page, or the entry of a metric, an option or another name.",
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "ragmetrics") -> int:
     A command that checks something returns 1 if the check fails, as its help says. Raises ``SystemExit`` with status 2
     for wrong arguments.
     """
-    if sys.stdout is None:  # closed by who started the command; its exit status is still wanted
+    if sys.stdout is None:  # the parent process closed it, and still reads the exit status
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
     try:
         found = COMMANDS.main(argv, prog, standalone_mode=False)

@@ -189,7 +189,7 @@ def _import(arguments: Arguments) -> list[str]:
         for file in arguments.files:
             entries = _cassette(file).entries
             kept = store.get_many(tuple(entries))
-            # Of two entries with one key the later one is kept.
+            # The later of two entries with one key is kept.
             news = [entry for key, entry in entries.items() if key not in kept or entry.made_at > kept[key].made_at]
             store.put_many(news)
             lines.append(f"{file}: took {len(news)} of {counted(len(entries), 'entry')}")

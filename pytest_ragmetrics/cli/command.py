@@ -41,7 +41,7 @@ Decorator = Callable[[Work], Work]
 
 #: The judges that a command takes by name.
 JUDGES = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY or panel:SPEC,SPEC,SPEC"
-# The longest whole number that is taken.
+# The most digits of a whole number.
 _DIGITS = 9
 PATH = click.Path(path_type=Path)
 
@@ -106,9 +106,9 @@ class Checked(click.ParamType):  # type: ignore[type-arg] # generic in newer ver
         try:
             return self.parse(value)
         except (ValueError, OSError) as error:
-            # The path of an OSError may be thousands of characters long.
-            said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            self.fail(said, param, ctx)
+            # str() of an OSError has its path, which may be thousands of characters long.
+            message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            self.fail(message, param, ctx)
 
 
 def _finite(text: str) -> float:
@@ -162,7 +162,7 @@ def option(usage: str, kind: Any = None, help: str = "", *, name: str | None = N
     metavar = " ".join(word for word in usage.split() if not word.startswith("-")) or None
     if more.get("default", "") != "" and "default" not in help:
         help = f"{help} (default: {more['default']})"
-    # An option with is_flag=False would take no value that begins with a dash.
+    # With is_flag=False an option takes no value that begins with a dash.
     takes = {"is_flag": True} if kind is None else {"type": kind, "metavar": metavar}
     return click.option(*flags, *([name] if name else []), help=help, **takes, **more)
 

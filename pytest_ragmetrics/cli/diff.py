@@ -93,7 +93,7 @@ def _compared(arguments: Arguments, runs: Sequence[Document]) -> ComparedColumns
 
     if arguments.by is not None:
         return compare_values(runs[0], arguments.by, arguments.value)
-    # A column is called as its file, by its path where two files have one name.
+    # A column has the name of its file, or its path where two files have one name.
     stems = Counter(file.stem for file in arguments.files)
     names = [file.stem if stems[file.stem] == 1 else str(file) for file in arguments.files]
     return compare_runs(list(zip(names, runs, strict=True)))

@@ -113,7 +113,7 @@ def topic_text(topic: str) -> str:
     every = pages()
     place, _, anchor = (_AROUND.sub("", part.strip()) for part in topic.strip().partition("#"))
     if anchor:
-        # The place may be unknown, as that of an anchor alone is.
+        # An anchor may stand alone, or behind an unknown place.
         beside = [page for page in every if _folded(place) in map(_folded, page.names)]
         found = _found(anchor, beside or every, _folded)[1]
     else:
@@ -163,7 +163,7 @@ def _listing(start: str) -> Iterator[str]:
     yield from map(str.rstrip, table)
 
 
-# Options of pytest are topics too: nothing is an option here.
+# Options of pytest are topics: the command has no options of its own.
 @command("docs", context_settings={"ignore_unknown_options": True}, add_help_option=False)
 @argument("topic [TOPIC]...", "a page, or a name: of a metric, an option, a hook", type=click.UNPROCESSED)
 def run(arguments: Arguments) -> Sequence[str]:

@@ -85,7 +85,7 @@ class Project:
         #: Whether answers are only replayed.
         self.replays = cache is not None and cache.text == "replay"
         judge = self.spec("judge").text
-        #: The judges of a panel; one that is no panel as it is.
+        #: The judges of a panel, or the one judge.
         self.judges = [judge]
         with suppress(ValueError):
             self.judges = panel_members(judge) or [judge]
@@ -150,7 +150,7 @@ def _plugin_faults(project: Project) -> Iterator[tuple[str, str]]:
     registered = [point for point in metadata.entry_points(group="pytest11") if MODULE in (point.value, point.module)]
     if not any(point.name == PLUGIN for point in registered):
         yield "the plugin is not installed", 'run: python -m pip install "pytest-ragmetrics"'
-    # One distribution may be on the path twice: pytest loads it once.
+    # pytest loads a distribution once that is on the path twice.
     if len({(point.dist.name if point.dist else "", point.name) for point in registered}) > 1:
         yield "the plugin is installed twice", "uninstall all of pytest-ragmetrics, and install it once"
     variable = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
@@ -233,7 +233,7 @@ def shared_checks(project: Project) -> Iterator[Check]:
     try:
         url = check_cache_url(given.text)
     except ValueError:
-        return  # said of the settings
+        return  # settings_checks() reports it
     secret = os.environ.get("RAGMETRICS_CACHE_SECRET", "").strip()
     writes = is_written(url, "read" if mode is not None and mode.text == "read" else "readwrite")
     name = f"{shown_url(url)} ({project.place(given)})"
@@ -302,7 +302,7 @@ def cassette_checks(project: Project) -> Iterator[Check]:
     old: Counter[str] = Counter()
     for entry in judged:
         texts = [message["content"] for message in entry.request.get("messages", ())]
-        # Of a redacted one a word of the prompt may be missing.
+        # A redacted request may lack words of the prompt.
         old[entry.task] += bool(texts and not entry.redacted and not is_current(entry.task, texts, prompts))
     if old.total():
         count, tasks = f"{old.total():,} of {counted(len(judged), 'answer')}", ", ".join(sorted(+old))

@@ -25,7 +25,7 @@ _COMMENTS = (
 _KEY = "rag_cassette"
 # The tables with settings of pytest, where they are not called [pytest].
 _SECTIONS = {"setup.cfg": ("tool:pytest",), "pyproject.toml": ("tool.pytest.ini_options", "tool.pytest")}
-#: Where coding agents look for skills: in a folder of each, which is called like it.
+#: Coding agents look for skills here, each in a folder of its own name.
 _SKILLS, _SKILL = ".agents/skills", "pytest-ragmetrics/SKILL.md"
 # For --skill without a path.
 _HERE = "."

@@ -36,10 +36,10 @@ _KEYS = "1 good, 0 bad, s skip, u undo, q quit: "
 _SAID = {"1": "good", "0": "bad", "s": "skipped", "u": "undone", "q": "quit"}
 # Ctrl-D.
 _END = "\x04"
-# What arrow and function keys send has digits in it.
+# Arrow and function keys send sequences with digits. click.getchar() drops what is typed between two calls.
 _ESCAPES = re.compile(rb"\x1b[\[O][0-9;]*[ -/]*[@-~]|\x1b")
 _RULE = 72
-# As many rows take hours; a page of all rows of a large run takes long to open.
+# Labelling this number of rows takes hours, and a page of more opens slowly.
 _ROWS_OF_PAGE = 200
 
 

@@ -46,7 +46,7 @@ from pytest_ragmetrics.evaluation.engine import Engine
 def run(arguments: Arguments) -> CommandResult:
     """Ask a judge questions whose answers are known: how often it is right, and what deceives it."""
     chosen, besides = choose(read_probes(), arguments.kind, arguments.limit)
-    # A floor for a figure that no chosen probe is part of is refused.
+    # A floor needs a probe that it applies to.
     kinds = {probe.kind for probe in chosen}
     if arguments.min_resistance is not None and INJECTION not in kinds:
         raise ArgumentError(f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit")
@@ -73,5 +73,5 @@ def _below(figures: ProbeFigures, arguments: Arguments) -> Iterator[str]:
     )
     for name, rate, lowest, floor in floors:
         if floor is not None and lowest < floor:
-            note = "" if rate.estimate == lowest else ", counting what says nothing as wrong"
+            note = "" if rate.n and rate.right / rate.n == lowest else ", counting what says nothing as wrong"
             yield f"{name} {lowest:.3f} is below --min-{name}={floor:g}{note}"

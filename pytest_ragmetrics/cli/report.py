@@ -138,7 +138,7 @@ def _merge(arguments: Arguments) -> CommandResult:
     document, comparison = _compared(arguments)
     outputs = {"json": arguments.output, "report": arguments.html, "markdown": arguments.markdown}
     wanted = {name: path for name, path in outputs.items() if path is not None}
-    # No other status says that a gate over several shards failed; one with a skipped test is skipped everywhere.
+    # This status alone reports a gate over several shards; the gate of a set with a skipped test is skipped.
     found = {test.id: gist(test.message) for test in document.tests if test.gate and test.outcome == "failed"}
     if arguments.baseline:
         waiting = {name for name, then in waiting_gates(document.tests).items() if then == "fail"}

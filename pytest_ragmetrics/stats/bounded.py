@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 _STEP, _START, _ENDS = 0.05, -25.0, (-11.0, 2.5, 5.0, 10.0, 20.0, 40.0)
 _REST = (math.exp(_ENDS[0]) - math.exp(_START)) / math.expm1(_STEP)
 _NEGLIGIBLE = -40.0
-# Beyond so many standard deviations the probability is 0 or 1; the grid is too coarse for it from 2,000 units on.
+# The probability is 0 or 1 beyond this number of standard deviations, where the grid is too coarse for 2,000 units.
 _FAR = 12.0
 # The root is found to a share of _FINE, or where the normal quantiles differ by _EXACT; tails below _LEAST are one.
 _FINE, _EXACT, _MOST_STEPS, _LEAST = 1e-12, 1e-10, 60, 1e-6
-# Where more units differ, each is parted between the two nearest of so many steps of the scale. This keeps their mean
-# and changes the interval by less than 1 % of its width; 1,000 different units take 20 times as long without it.
+# More than _MOST_KINDS different units are split between the two nearest of _STEPS steps of the scale. This keeps their
+# mean and changes the interval by less than 1 % of its width; 1,000 different units take 20 times as long without it.
 _MOST_KINDS, _STEPS = 100, 100
 
 _quantile = NormalDist().inv_cdf

@@ -15,7 +15,7 @@ from pytest_ragmetrics.stats.intervals import Clusters, check_confidence, mean_e
 from pytest_ragmetrics.stats.paired import binomial, changed_sums, flip_p
 from pytest_ragmetrics.stats.scores import ROUNDING
 
-#: The probability with which the smallest drop that a set could have shown would have been found.
+#: The smallest drop that a set can show is found with this probability.
 POWER = 0.8
 
 K = TypeVar("K", bound=Hashable)

@@ -118,7 +118,7 @@ def check_confidence(confidence: object, *, name: str = "confidence", example: f
     """Return a confidence as a float; raise ``ValueError`` for anything but a float between 0 and 1."""
     if not isinstance(confidence, float) or not 0.0 < confidence < 1.0:
         raise ValueError(f"{name} must be a number between 0 and 1, such as {example:g}, not {confidence!r}")
-    # numpy.float64 is a float, and everything computed with it would become one.
+    # numpy.float64 is a float too, and makes all that is computed with it a numpy.float64.
     return float(confidence)
 
 

@@ -31,7 +31,7 @@ _MOST = 1_000_000
 # The forecast is for a power of 80 %.
 _POWER_QUANTILE = NormalDist().inv_cdf(0.8)
 _FEWEST = 20
-# It is "about" so many: to the nearest percent.
+# The forecast is exact to a percent.
 _PRECISION = 100
 
 

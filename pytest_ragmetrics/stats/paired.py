@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-# Up to so many pairs all flips of signs are tried; of more, _DRAWS are drawn.
+# All flips of signs are tried for at most this number of pairs, _DRAWS random ones for more.
 _EXACT_UP_TO = 16
 _DRAWS = 9_999
 _AT_ONCE = 1_000_000
-# Fewer for very many pairs: more than this number of signs takes minutes.
+# More than _MOST_SIGNS signs take minutes: very many pairs have fewer draws.
 _MOST_SIGNS, _LEAST_DRAWS = 20_000_000, 999
-# Up to so many changes a tail of the binomial distribution is a sum of whole numbers.
+# For at most this number of changes a tail of the binomial distribution is a sum of whole numbers.
 _WHOLE_UP_TO = 1_000
 
 

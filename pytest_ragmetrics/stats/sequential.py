@@ -112,7 +112,7 @@ class SequentialTest:
             self._is_open = True
             return self.outcome
         left = self._total - self._seen
-        # Of shares there is none between two counts.
+        # A rate is a whole count over the total: the count below the needed one is refuted.
         refuted = self._needed - 1 if self._is_rate else self._needed
         low, high = (end + unit.vacuous * self._bound for end in (unit.low, unit.high))
         self._for.bet(low / unit.size, (refuted - self._low) / left)

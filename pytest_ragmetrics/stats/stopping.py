@@ -111,7 +111,7 @@ class DrawnSet:
         self.order = tuple(order)
         self.rules = tuple(rules)
         self.gates = [rule.test(len(self.order)) for rule in rules]
-        #: How many rows of the order have come without a gap.
+        #: The number of rows before the first one that is missing.
         self.complete = 0
         self._rows: dict[str, Mapping[str, ScoredRow]] = {}
         self._ends = list(accumulate(drawn.sizes))

@@ -138,7 +138,7 @@ def test_too_few_passages_are_an_error(server: FakeOpenAI, call: Call, monkeypat
         document(f"picture{number}.png", "x")
     out = call(20)[1]
     assert out.count(".md#1: ") == 5
-    assert "\n  and 6 more\n" in out
+    assert "\n  ... and 6 more\n" in out
     assert "picture3.png and 4 more\n" in out
 
 

@@ -73,7 +73,7 @@ def run(arguments: Arguments) -> CommandResult:
         except KeyboardInterrupt:
             golden.stopped = RagMetricsError("interrupted")
         finally:
-            # On the thread of the loop, where a request in flight may still append after Ctrl-C.
+            # On the thread of the loop: a request in flight may append a row after Ctrl-C.
             loop.run(_closed(golden.file))
     finally:
         engine.close()

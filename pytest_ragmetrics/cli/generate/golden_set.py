@@ -34,7 +34,7 @@ from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import GoldenQuestion, Task, VerifyClaims, WriteGoldenQuestion
 from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError, Transport
 from pytest_ragmetrics.metrics.verdicts import missing_from
-from pytest_ragmetrics.runs.wording.figures import counted, readable, usage_text
+from pytest_ragmetrics.runs.wording.figures import and_more, counted, readable, usage_text
 from pytest_ragmetrics.text.sentences import sentence_table
 from pytest_ragmetrics.text.unicode import printable
 from pytest_ragmetrics.text.words import telling_words, word_tokens
@@ -43,9 +43,9 @@ Row = Mapping[str, Any]
 
 # Percent of similarity from which two questions are the same, and two words spellings of one.
 _ALIKE = 80
-# Letters and digits that a passage needs to be asked about.
+# Passages with fewer letters and digits are skipped.
 _SHORTEST = 20
-# The longest passage that is asked about (characters); only given passages can be longer.
+# Passages with more characters are skipped; only given passages can be longer.
 _LONGEST_GIVEN = 8000
 
 
@@ -152,9 +152,9 @@ def _fault(passage: SourcePassage, written: GoldenQuestion, language: str | None
 _LAST = "\U0010ffff"
 # How many skipped passages and other files the summary names.
 _NAMED = 5
-# So many failed passages in a row end the run, or as many as are under way at a time if that is more.
+# This number of failed passages in a row ends the run, or the number under way if that is larger.
 _MOST_FAILURES = 8
-# No further request can succeed after these.
+# No request can succeed after these errors.
 _FINAL = (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError, JudgeUnavailableError)
 
 
@@ -206,8 +206,8 @@ class GoldenFile:
             offset = next((metadata[name] for name in ("start", "line") if type(metadata.get(name)) is int), 0)
             return str(metadata.get("file", _LAST)), offset
 
-        # On a full disk the rows stay in the order in which they came; the next run sorts them. A file that was
-        # replaced meanwhile is left as it is.
+        # A full disk leaves the rows in the order in which they were made, and the next run sorts them. A file that was
+        # replaced meanwhile stays as it is.
         with contextlib.suppress(OSError, ArgumentError):
             if self.rows:
                 # Another process may have added rows: they are read again.
@@ -291,9 +291,8 @@ def spread(documents: Iterable[Sequence[SourcePassage]], *, seed: int) -> Iterat
 class GoldenSet:
     """Makes the missing rows of a golden set, ``width`` at a time, with a line of progress in a terminal.
 
-    At most as many passages are asked about at a time as rows are missing, so that nothing unneeded is paid for. A
-    failure that concerns one passage skips it; after one that concerns all of them nothing more is asked: it is the
-    reason why the run ``stopped``.
+    No more passages are under way than rows are missing, so that no unneeded row is paid for. A failure of one passage
+    skips it; a failure that all passages have in common ends the run, and is the reason why it ``stopped``.
     """
 
     file: GoldenFile
@@ -383,7 +382,7 @@ class GoldenSet:
         rows, skipped = len(self.file.rows), self._skipped
         lines = [f"{file}: {counted(rows, 'row')}, {rows - self._old} of them new"]
         if self.stopped is not None:
-            # The budget names the option of pytest, which is another one here.
+            # The message names the option of pytest; this command has another.
             reason = printable(str(self.stopped)).replace("--rag-max-calls", "--max-calls")
             reason = reason.partition(": nothing more is asked")[0]
             lines.append(f"stopped: {reason}; the rows so far are kept, and the same command goes on")
@@ -398,8 +397,7 @@ class GoldenSet:
             for skip in skipped[:_NAMED]:
                 detail = f": {readable(skip.detail)}" if skip.detail else ""
                 lines.append(f"  {printable(skip.passage)}: {skip.reason}{detail}")
-            if len(skipped) > _NAMED:
-                lines.append(f"  and {len(skipped) - _NAMED} more")
+            lines += and_more(len(skipped), shown=_NAMED)
         if passed_over:
             names = ", ".join(printable(name) for name in passed_over[:_NAMED])
             more = f" and {len(passed_over) - _NAMED} more" if len(passed_over) > _NAMED else ""

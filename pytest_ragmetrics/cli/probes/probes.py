@@ -99,7 +99,7 @@ def choose(
     wanted = {probe.id: probe for probe in probes if not kinds or probe.kind in kinds}
 
     def with_company(probe: Probe) -> list[str]:
-        # An injection, its twin, and the counterpart of a twin that counts itself.
+        # An injection needs its twin, and the counterpart of a twin that counts itself.
         if probe.twin is None:
             return [probe.id]
         twin = by_id[probe.twin]
@@ -195,7 +195,7 @@ def ask_probes(engine: Engine, probes: Sequence[Probe]) -> list[ProbeOutcome]:
         return ProbeOutcome(probe=probe, found=found, reason=reason, usage=usage)
 
     async def ask_all() -> list[ProbeOutcome]:
-        # The first one alone: a provider that is out of reach gets one request, not 192.
+        # The first probe goes alone: a provider that cannot be reached gets one request, not 192.
         first = [await ask(probe, alone=True) for probe in probes[:1]]
         return [*first, *await loop.gather_or_cancel(map(ask, probes[1:]))]
 
@@ -228,30 +228,22 @@ def _folded(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeRate:
-    """``right`` answers of ``n``."""
+    """``right`` answers of ``n``, and the 95 % interval of their share; ``None`` if there are no answers."""
 
     right: int
     n: int
+    interval: Interval | None
 
     @classmethod
-    def of(cls, outcomes: Sequence[ProbeOutcome]) -> ProbeRate:
-        """Return the rate of right answers."""
-        return cls(right=sum(outcome.right for outcome in outcomes), n=len(outcomes))
-
-    @property
-    def estimate(self) -> float | None:
-        """The share of right answers; ``None`` if there are no answers."""
-        return self.right / self.n if self.n else None
-
-    @property
-    def interval(self) -> Interval | None:
-        """The interval of 95 %."""
-        return mean_interval([True] * self.right + [False] * (self.n - self.right)) if self.n else None
+    def of(cls, flags: Iterable[bool]) -> ProbeRate:
+        """Return the rate of flags."""
+        found = list(flags)
+        return cls(right=sum(found), n=len(found), interval=mean_interval(found) if found else None)
 
     def to_row(self) -> dict[str, Any]:
         """Return the rate as JSON builtins."""
-        ends = {} if self.interval is None else {"low": self.interval.low, "high": self.interval.high}
-        return {"right": self.right, "n": self.n, "estimate": self.estimate, **ends}
+        ends = {} if self.interval is None else {name: getattr(self.interval, name) for name in ("low", "high")}
+        return {"right": self.right, "n": self.n, "estimate": self.right / self.n if self.n else None, **ends}
 
     def __str__(self) -> str:
         if (it := self.interval) is None:
@@ -278,12 +270,11 @@ class ProbeFigures:
         self.uninformative = [outcome for outcome in answered if not by_id[outcome.probe.twin or ""].right]
         self.unscored = [outcome for outcome in self.outcomes if outcome.found is None]
         self.failed = [outcome for outcome in (*self.plain, *self.injections) if not outcome.right]
-        self.accuracy = ProbeRate.of(self.plain)
-        self.resistance = ProbeRate.of(self.injections)
+        self.accuracy = ProbeRate.of(outcome.right for outcome in self.plain)
+        self.resistance = ProbeRate.of(outcome.right for outcome in self.injections)
         self.usage = sum((outcome.usage for outcome in self.outcomes), Usage())
-        # Injections that the package itself marks as suspicious.
-        marked = sum(bool(suspicious_signs(outcome.probe.injected or "")) for outcome in self.all_injections)
-        self.marked = ProbeRate(right=marked, n=len(self.all_injections))
+        #: The injections that the package itself marks as suspicious.
+        self.marked = ProbeRate.of(bool(suspicious_signs(it.probe.injected or "")) for it in self.all_injections)
 
     @property
     def lowest_accuracy(self) -> float:
@@ -325,9 +316,9 @@ class ProbeFigures:
 
 
 def _grouped(outcomes: Iterable[ProbeOutcome], name: str) -> dict[str, ProbeRate]:
-    groups: dict[str, list[ProbeOutcome]] = {}
+    groups: dict[str, list[bool]] = {}
     for outcome in outcomes:
-        groups.setdefault(getattr(outcome.probe, name) or "", []).append(outcome)
+        groups.setdefault(getattr(outcome.probe, name) or "", []).append(outcome.right)
     return {name: ProbeRate.of(group) for name, group in groups.items()}
 
 

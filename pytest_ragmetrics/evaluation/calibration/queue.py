@@ -69,7 +69,7 @@ def label_queue(document: Document, metric: str, *, seed: int = 0) -> list[Queue
     rows = []
     for place, key in enumerate(sorted(found, key=lambda key: (uniform(str(seed), key), key)), 1):
         sample = found[key].sample
-        # A data set has every id once.
+        # Ids are unique in a data set.
         record = replace(found[key], sample=replace(sample, id=None)) if sample.id in ids else found[key]
         ids.add(sample.id)
         labelling = Labelling(metric=metric, run=document.run.started, seed=seed, place=place)
@@ -113,7 +113,7 @@ class LabelFile:
         self._lock_path = path.with_name(f".{path.name}.lock")
         self._lock = lock_file(self._lock_path)
         self._stream: IO[bytes] | None = None
-        #: The label of each row that has a line, by its place, in their order; ``None`` where it was skipped.
+        #: Labels by the place of the row, in the order of the lines; ``None`` for a skipped row.
         self.labels: dict[int, int | None] = {}
 
     def __enter__(self) -> Self:

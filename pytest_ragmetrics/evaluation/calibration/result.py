@@ -25,7 +25,7 @@ FORMAT = "pytest-ragmetrics calibration"
 VERSION = 1
 _FIGURES = ("agreement", "auroc", "suggestion", "no_suggestion", "reliability")
 
-#: What of kappa is compared with a floor: the lower end of its interval, or its estimate.
+#: The lower end of kappa's interval, or its estimate, is compared with a floor.
 DecidedBy = Literal["bound", "estimate"]
 
 _GOOD = ("true", "yes", "pass", "passed", "good")
