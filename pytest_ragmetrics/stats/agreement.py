@@ -95,9 +95,6 @@ def auroc(
     The error is that of DeLong et al. (1988), over whole clusters by Obuchowski (1997); the interval is Wilson's for
     the sample size with this error, with Student's quantile for the clusters of the rarer class. Raises
     ``ValueError`` as :func:`agreement` does.
-
-    >>> auroc([0.9, 0.8, 0.8, 0.2], [True, True, False, False]).estimate
-    0.875
     """
     import numpy as np
 

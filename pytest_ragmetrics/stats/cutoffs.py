@@ -57,10 +57,6 @@ def suggest_threshold(
     Of several equally good ones it is the one in the widest gap, with as few decimals as the middle of the gap allows.
     Raises ``ValueError`` if none can be chosen or cross-validated: for equal scores, equal labels, fewer than two
     clusters, or one cluster with all the good answers or all the bad ones.
-
-    >>> scores, good = [0.1, 0.2, 0.3, 0.8, 0.9, 1.0], [False, False, False, True, True, True]
-    >>> suggest_threshold(scores, good).threshold
-    0.6
     """
     import numpy as np
 
@@ -84,11 +80,7 @@ def suggest_threshold(
 
 
 def roundest(low: float, high: float) -> float:
-    """Return the number with the fewest decimals in the middle half between two.
-
-    >>> roundest(0.75, 1.0), roundest(2 / 3, 0.75), roundest(-0.4, 0.3)
-    (0.9, 0.7, 0.0)
-    """
+    """Return the number with the fewest decimals in the middle half between two."""
     middle, quarter = (low + high) / 2.0, (high - low) / 4.0
     for decimals in range(_MOST_DECIMALS):
         rounded = round(middle, decimals) + 0.0
@@ -221,11 +213,7 @@ def reliability(
     scale: tuple[float, float] = (0.0, 1.0),
     confidence: float = 0.95,
 ) -> tuple[Bin, ...]:
-    """Return the reliability curve: ten bins of equal width over the scale, empty ones left out.
-
-    >>> [(bin.low, bin.n, bin.good.estimate) for bin in reliability([0.05, 0.95, 1.0], [False, True, False])]
-    [(0.0, 1, 0.0), (0.9, 2, 0.5)]
-    """
+    """Return the reliability curve: ten bins of equal width over the scale, empty ones left out."""
     low, high = scale
     rows: dict[int, list[int]] = {}
     for index, score in enumerate(scores):

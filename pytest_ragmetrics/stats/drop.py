@@ -91,9 +91,6 @@ def adjusted_p(p: Mapping[str, float], changed: Mapping[str, int], *, alpha: flo
 
     By :func:`holm` over the metrics that could raise an alarm at all: ``changed`` counts the rows (clusters) of each
     that changed, and m of them cannot give a p below 2 ** -m (Tarone 1990). The others get 1.
-
-    >>> adjusted_p({"a": 0.03125, "b": 1.0, "c": 1.0}, {"a": 5, "b": 0, "c": 1})
-    {'a': 0.03125, 'b': 1.0, 'c': 1.0}
     """
     family: list[str] = []
     for size in range(1, len(p) + 1):
@@ -104,11 +101,7 @@ def adjusted_p(p: Mapping[str, float], changed: Mapping[str, int], *, alpha: flo
 
 
 def holm(p: Mapping[K, float]) -> dict[K, float]:
-    """Return p-values adjusted for all of them together (Holm 1979).
-
-    >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
-    {'a': 0.03, 'c': 0.06, 'b': 0.06}
-    """
+    """Return p-values adjusted for all of them together (Holm 1979)."""
     adjusted, largest = {}, 0.0
     for rank, name in enumerate(sorted(p, key=lambda name: p[name])):
         largest = max(largest, min(1.0, (len(p) - rank) * p[name]))
@@ -125,9 +118,6 @@ def smallest_drop(
 
     For changes of one size it is exact for a set in which as many rows change without a cause as in this one; else
     that of a t test with the error of these changes.
-
-    >>> smallest_drop([-1.0] * 5 + [1.0] * 5 + [0.0] * 190)
-    0.065
     """
     n = len(changes)
     sizes = sorted(abs(change) for change in changes if abs(change) > ROUNDING)

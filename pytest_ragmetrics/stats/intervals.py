@@ -94,13 +94,7 @@ def mean_interval(
 
 
 def verdict(interval: Interval, bound: float, better: Direction = "higher") -> Decision:
-    """Return whether an interval is on the good side of a bound, on the bad one, or contains it.
-
-    >>> verdict(Interval(estimate=0.9, low=0.86, high=0.94, confidence=0.95, n=80), 0.85)
-    'passed'
-    >>> verdict(Interval(estimate=0.9, low=0.80, high=0.96, confidence=0.95, n=20), 0.85)
-    'inconclusive'
-    """
+    """Return whether an interval is on the good side of a bound, on the bad one, or contains it."""
     if better == "lower":
         return "passed" if interval.high <= bound else "failed" if interval.low > bound else "inconclusive"
     return "passed" if interval.low >= bound else "failed" if interval.high < bound else "inconclusive"
@@ -151,11 +145,6 @@ def propagated(
     those up, are added (Zou and Donner 2008; Newcombe 2001). The figure must be monotone in each part. The parts are
     independent except for the ``correlation`` of the first two, which must enter the figure as a sum. Ends are cut to
     ``bounds``.
-
-    >>> rates = [Interval(estimate=0.9, low=0.8, high=0.95, confidence=0.95, n=50)] * 2
-    >>> found = propagated(lambda one, other: (one + other) / 2, rates, n=100, bounds=(0.0, 1.0))
-    >>> print(f"{found.estimate:.2f} ({found.low:.3f}..{found.high:.3f})")
-    0.90 (0.829..0.935)
     """
     estimates = [part.estimate for part in parts]
     middle = figure(*estimates)
@@ -199,11 +188,7 @@ class MeanError:
 
 
 def whole_clusters(named: Iterable[Hashable | None]) -> list[Hashable] | None:
-    """Return a cluster for each row, one of its own for a row without a name; ``None`` if no row has one.
-
-    >>> whole_clusters(["a", None, "a"])
-    [('cluster', 'a'), ('row', 1), ('cluster', 'a')]
-    """
+    """Return a cluster for each row, one of its own for a row without a name; ``None`` if no row has one."""
     names = list(named)
     if all(name is None for name in names):
         return None
@@ -211,11 +196,7 @@ def whole_clusters(named: Iterable[Hashable | None]) -> list[Hashable] | None:
 
 
 def totals_by_cluster(values: Sequence[float], clusters: Clusters) -> list[tuple[float, int]]:
-    """Return the sum and the number of values of every cluster, in an order that does not depend on theirs.
-
-    >>> totals_by_cluster([1.0, 0.5, 0.0], ["a", "b", "a"])
-    [(0.5, 1), (1.0, 2)]
-    """
+    """Return the sum and the number of values of every cluster, in an order that does not depend on theirs."""
     if clusters is None:
         return sorted((value, 1) for value in values)
     grouped: dict[Hashable, list[float]] = {}
@@ -268,11 +249,7 @@ def _degrees(sizes: Sequence[int], n: int) -> float:
 
 
 def t_tail(value: float, df: float) -> float:
-    """Return the probability that Student's t with ``df`` degrees of freedom exceeds a value.
-
-    >>> round(t_tail(2.228139, 10), 6)
-    0.025
-    """
+    """Return the probability that Student's t with ``df`` degrees of freedom exceeds a value."""
     if math.isinf(value):
         return 0.0 if value > 0 else 1.0
     density = math.exp(-df / 2.0 * math.log1p(value * value / df))
@@ -282,11 +259,7 @@ def t_tail(value: float, df: float) -> float:
 
 @lru_cache(maxsize=256)
 def t_quantile(probability: float, df: float) -> float:
-    """Return the value that Student's t with ``df`` degrees of freedom stays below with this probability.
-
-    >>> round(t_quantile(0.975, 10), 6)
-    2.228139
-    """
+    """Return the value that Student's t with ``df`` degrees of freedom stays below with this probability."""
     wanted, place, step = 2.0 * min(probability, 1.0 - probability) * _rest(0.0, df), 0.0, 1.0
     # Newton's method: the tail is convex, so that no step from the median passes the quantile.
     while step > _ENOUGH * place:

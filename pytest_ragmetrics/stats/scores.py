@@ -65,24 +65,14 @@ class ScoreSet(Generic[S]):
 
 
 def standing(row: Scored, vacuous: Vacuous = "skip") -> Standing:
-    """Return what a row is to a figure over its set.
-
-    >>> row = ScoredRow(name="q1", score=1.0, vacuous=True)
-    >>> standing(row), standing(row, "count")
-    ('vacuous', 'counted')
-    """
+    """Return what a row is to a figure over its set."""
     if row.score is None:
         return "unscored"
     return "vacuous" if row.vacuous and vacuous == "skip" else "counted"
 
 
 def score_set(rows: Iterable[S], vacuous: Vacuous = "skip") -> ScoreSet[S]:
-    """Return the rows of a set by their standing; raise ``ValueError`` unless ``vacuous`` is "skip" or "count".
-
-    >>> found = score_set([ScoredRow(name="a", score=0.5), ScoredRow(name="b", score=1.0, vacuous=True)])
-    >>> found.scores, len(found.vacuous)
-    ([0.5], 1)
-    """
+    """Return the rows of a set by their standing; raise ``ValueError`` unless ``vacuous`` is "skip" or "count"."""
     parts: dict[Standing, list[S]] = {part: [] for part in get_args(Standing)}
     chosen = check_vacuous(vacuous)
     for row in rows:
@@ -103,11 +93,7 @@ class OnScale(Protocol):
 
 
 def common_scale(rows: Iterable[OnScale]) -> tuple[float, float] | None:
-    """Return the lowest and the highest score of the metric of all rows; ``None`` where a score may be beyond them.
-
-    >>> common_scale([ScoredRow(name="a", score=2.0, scale=(0.0, 4.0)), ScoredRow(name="b", score=None)])
-    (0.0, 4.0)
-    """
+    """Return the lowest and the highest score of the metric of all rows; ``None`` where a score may be beyond them."""
     scored = [row for row in rows if row.score is not None]
     scale = scored[0].scale if scored else None
     if scale is None:
@@ -117,11 +103,7 @@ def common_scale(rows: Iterable[OnScale]) -> tuple[float, float] | None:
 
 
 def goodness(score: float, scale: tuple[float, float], better: Direction) -> float:
-    """Return where a score is on its scale, from 0 at the bad end to 1 at the good one.
-
-    >>> goodness(1.0, (0.0, 4.0), "lower")
-    0.75
-    """
+    """Return where a score is on its scale, from 0 at the bad end to 1 at the good one."""
     low, high = scale
     share = (score - low) / (high - low)
     return 1.0 - share if better == "lower" else share

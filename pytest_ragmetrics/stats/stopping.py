@@ -24,11 +24,7 @@ class Draw:
 
 
 def draw(clusters: Mapping[str, Hashable | None], seed: str) -> tuple[list[str], Draw]:
-    """Return rows in a drawn order; ``clusters`` names that of each row, ``None`` for a row that is one of its own.
-
-    >>> draw({"a": "x", "b": None, "c": "x"}, "seed")
-    (['a', 'c', 'b'], Draw(seed='seed', sizes=(2, 1)))
-    """
+    """Return rows in a drawn order; ``clusters`` names that of each row, ``None`` for a row that is one of its own."""
     units: dict[str, list[str]] = {}
     for row, cluster in clusters.items():
         units.setdefault(f"row {row}" if cluster is None else f"cluster {cluster}", []).append(row)
