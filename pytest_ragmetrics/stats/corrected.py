@@ -27,27 +27,25 @@ def corrected_rate(passed: Interval, *, tpr: Interval | float, tnr: Interval | f
     >>> print(f"{found.estimate:.3f} ({found.low:.3f}..{found.high:.3f})")
     0.833 (0.750..0.900)
     """
-    rates = [_as_interval(rate, name, passed) for rate, name in ((tpr, "tpr"), (tnr, "tnr"))]
-    skill = rates[0].estimate + rates[1].estimate - 1.0
+    right, caught = _as_interval(tpr, "tpr", passed), _as_interval(tnr, "tnr", passed)
+    skill = right.estimate + caught.estimate - 1.0
     if skill <= 0.0:
         raise ValueError(
-            f"a judge with a true positive rate of {rates[0].estimate:g} and a true negative rate of "
-            f"{rates[1].estimate:g} is no better than chance, and nothing can be learned from its verdicts"
+            f"a judge with a true positive rate of {right.estimate:g} and a true negative rate of "
+            f"{caught.estimate:g} is no better than chance, and nothing can be learned from its verdicts"
         )
-    tpr_known, tnr_known = rates
-    if passed.low > tpr_known.high or passed.high < 1.0 - tnr_known.high:
+    if passed.low > right.high or passed.high < 1.0 - caught.high:
         raise ValueError(
             f"these rates cannot belong to this table: the judge passes {passed.estimate:.2f} "
             f"({passed.low:.2f}..{passed.high:.2f}) of it, and such a judge passes between "
-            f"{1.0 - tnr_known.estimate:.2f} and {tpr_known.estimate:.2f}"
+            f"{1.0 - caught.estimate:.2f} and {right.estimate:.2f}"
         )
-    exact = _rogan_gladen(passed.estimate, tpr_known.estimate, tnr_known.estimate)
+    exact = _rogan_gladen(passed.estimate, right.estimate, caught.estimate)
     estimate = min(max(exact, 0.0), 1.0)
     note = f"cut from {exact:.2f}: the judge passes more or less than its rates allow" if exact != estimate else None
-    doubt = math.hypot(*(rate.estimate - rate.low for rate in rates))
-    if skill <= doubt:
+    if skill <= math.hypot(right.estimate - right.low, caught.estimate - caught.low):
         return Interval(estimate=estimate, low=0.0, high=1.0, confidence=passed.confidence, n=passed.n, note=note)
-    return replace(propagated(_rogan_gladen, (passed, *rates), n=passed.n, bounds=_SHARES), note=note)
+    return replace(propagated(_rogan_gladen, (passed, right, caught), n=passed.n, bounds=_SHARES), note=note)
 
 
 def prediction_powered_mean(

@@ -116,13 +116,9 @@ def _cut(values: Floats, flags: npt.NDArray[np.bool_], aim: Aim) -> float:
     if len(steps) == 1:
         return float(steps[0])
     good, bad = (np.bincount(places[kind], minlength=len(steps)) for kind in (flags, ~flags))
-    tpr, tnr = 1.0 - good.cumsum()[:-1] / good.sum(), bad.cumsum()[:-1] / bad.sum()
-    share = float(flags.mean())
-    reached = (
-        tpr + tnr
-        if aim == "balanced_accuracy"
-        else np.array([kappa_of(*it, share) for it in zip(tpr, tnr, strict=True)])
-    )
+    rates = zip(1.0 - good.cumsum()[:-1] / good.sum(), bad.cumsum()[:-1] / bad.sum(), strict=True)
+    share, by_kappa = float(flags.mean()), aim == "kappa"
+    reached = np.array([kappa_of(tpr, tnr, share) if by_kappa else tpr + tnr for tpr, tnr in rates])
     tied = reached >= reached.max() - ROUNDING
     widest = int(np.where(tied, np.diff(steps), -1.0).argmax())
     return roundest(float(steps[widest]), float(steps[widest + 1]))
