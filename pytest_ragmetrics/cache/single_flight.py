@@ -36,17 +36,13 @@ Fetch = Callable[[Sequence[str], Callable[[], None]], Awaitable[Mapping[str, V]]
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class _InFlight(Generic[V]):
-    """A running fetch and the number of its callers."""
+    """A running fetch, the number of its callers, and whether it costs something already."""
 
     keys: tuple[str, ...]
     #: Returns the values, and the keys of those that were not stored.
     task: asyncio.Task[tuple[dict[str, V], frozenset[str]]] = field(init=False)
-    #: Whether the fetch costs something already.
-    started: bool = False
+    started: asyncio.Event = field(default_factory=asyncio.Event)
     waiting: int = 0
-
-    def start(self) -> None:
-        self.started = True
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -109,7 +105,7 @@ class SingleFlight(Generic[V]):
         finally:
             for flight in in_flight:
                 flight.waiting -= 1
-                if flight.waiting == 0 and not flight.started and not flight.task.done():
+                if flight.waiting == 0 and not flight.started.is_set() and not flight.task.done():
                     # Later callers must start a fetch of their own.
                     state.forget(flight)
                     flight.task.cancel()
@@ -119,7 +115,7 @@ class SingleFlight(Generic[V]):
         """Cancel the fetches of this loop that have not started, and wait for the others: they are paid for."""
         in_flight = set(self._state().in_flight.values())
         for flight in in_flight:
-            if not flight.started:
+            if not flight.started.is_set():
                 flight.task.cancel()
         if in_flight:
             await asyncio.wait([flight.task for flight in in_flight], timeout=timeout)
@@ -130,24 +126,25 @@ class SingleFlight(Generic[V]):
 
     def _start(self, state: _LoopState[V], keys: tuple[str, ...], look: Look[V], fetch: Fetch[V]) -> _InFlight[V]:
         flight: _InFlight[V] = _InFlight(keys=keys)
-        flight.task = asyncio.ensure_future(self._run(state, keys, look, lambda missing: fetch(missing, flight.start)))
-        state.in_flight.update(dict.fromkeys(keys, flight))
-        flight.task.add_done_callback(lambda _: _finish(state, flight))
-        return flight
 
-    async def _run(
-        self,
-        state: _LoopState[V],
-        keys: tuple[str, ...],
-        look: Look[V],
-        fetch: Callable[[Sequence[str]], Awaitable[Mapping[str, V]]],
-    ) -> tuple[dict[str, V], frozenset[str]]:
-        async with state.semaphore, self._held(state, keys):
-            found = dict(look(keys))
-            missing = [key for key in keys if key not in found]
-            if missing:
-                found |= await fetch(missing)
-            return found, frozenset(missing)
+        async def run() -> tuple[dict[str, V], frozenset[str]]:
+            async with state.semaphore, self._held(state, keys):
+                found = dict(look(keys))
+                missing = [key for key in keys if key not in found]
+                if missing:
+                    found |= await fetch(missing, flight.started.set)
+                return found, frozenset(missing)
+
+        def end(task: asyncio.Task[object]) -> None:
+            state.forget(flight)
+            if not task.cancelled():
+                # Retrieve the error: without callers asyncio would log it as never retrieved.
+                task.exception()
+
+        flight.task = asyncio.ensure_future(run())
+        flight.task.add_done_callback(end)
+        state.in_flight.update(dict.fromkeys(keys, flight))
+        return flight
 
     @contextlib.asynccontextmanager
     async def _held(self, state: _LoopState[V], keys: Sequence[str]) -> AsyncIterator[None]:
@@ -179,10 +176,3 @@ class SingleFlight(Generic[V]):
             while not lock.take() and time.monotonic() <= deadline:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
-
-
-def _finish(state: _LoopState[V], flight: _InFlight[V]) -> None:
-    state.forget(flight)
-    if not flight.task.cancelled():
-        # Retrieve the error: without callers asyncio would log it as never retrieved.
-        flight.task.exception()
