@@ -303,16 +303,16 @@ class Store:
         if self._cache is not None and not is_suspect and self._opened_file == _identity(self.database):
             return self._cache
         before, lost, self._cache = self._opened_file, self._cache, None
-        is_deleted = lost is not None and not self.database.exists()
+        is_deleted, writes, told = lost is not None and not self.database.exists(), is_own(self.database), ""
         try:
-            if not is_own(self.database):
-                files.refuse_foreign(self.folder)
-                self._cache, told = _ReadOnly(self.database), ""
-            else:
+            if writes:
                 files.prepare(self.folder)
                 self._cache, told = _opened(self.folder, is_suspect=is_suspect)
+            else:
+                files.refuse_foreign(self.folder)
+                self._cache = _ReadOnly(self.database)
             self._opened_file = _identity(self.database)
-            if lost is not None and before != self._opened_file:
+            if writes and lost is not None and before != self._opened_file:
                 kept = _take_over(self._cache, lost._sql)  # noqa: SLF001 - the file has no name any more
                 if is_deleted:
                     told = f"{self.database} was deleted while in use; it is made again, with its {kept} answers"
