@@ -11,16 +11,18 @@ import hashlib
 import json
 import math
 import re
-import sys
-from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.errors import CacheError
 from pytest_ragmetrics.judges.transports.values import SERVICE_TIER, Reply, Request
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 #: The task of a row that asks for a vector.
 EMBEDDING = "embedding"
@@ -209,25 +211,40 @@ class CacheEntry:
         """Say what an edit by hand broke: key, vector and, if ``strict``, the reply, which is used all the same."""
         if not self.is_of(asked):
             return "its key is not that of its request"
-        wrong = vector_problem(self.reply["vector"]) if self.task == EMBEDDING else None
+        try:
+            if self.task == EMBEDDING:
+                read_vector(self.reply["vector"])
+        except CacheError as error:
+            return str(error)
         edited = "its reply is not that of its digest (without a digest an edit is kept)"
-        return wrong or (edited if strict and self.is_edited else None)
+        return edited if strict and self.is_edited else None
 
 
-def vector_problem(text: str) -> str | None:
-    """Say why a text is not the base64 of a vector, as :func:`~pytest_ragmetrics.cache.transport.vector_text` has it.
+def vector_text(vector: npt.NDArray[np.float32]) -> str:
+    """Return a vector as text.
 
-    >>> vector_problem("AACAPwAAAL8="), vector_problem("AACA")
-    (None, 'its vector is not the base64 of 32-bit floats')
+    >>> import numpy as np
+    >>> vector_text(np.array([1.0, -0.5], dtype=np.float32))
+    'AACAPwAAAL8='
     """
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
+
+
+def read_vector(text: str) -> npt.NDArray[np.float32]:
+    """Return the vector of a text; raise :class:`CacheError` otherwise.
+
+    >>> read_vector("AACAPwAAAL8=").tolist()
+    [1.0, -0.5]
+    """
+    import numpy as np
+
     try:
-        numbers = array("f", base64.b64decode(text, validate=True))
-    except ValueError:
-        return "its vector is not the base64 of 32-bit floats"
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    # The sum of finite 32-bit floats is finite.
-    return None if text and math.isfinite(sum(numbers)) else "its vector is empty or not finite"
+        vector = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
+    except ValueError as error:
+        raise CacheError("its vector is not the base64 of 32-bit floats") from error
+    if not vector.size or not np.isfinite(vector).all():
+        raise CacheError("its vector is empty or not finite")
+    return vector
 
 
 def new_entry(

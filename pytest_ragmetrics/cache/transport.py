@@ -6,7 +6,6 @@ Replies come from the cassette or the store, else from the link below, once for 
 from __future__ import annotations
 
 import asyncio
-import base64
 import uuid
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -26,9 +25,11 @@ from pytest_ragmetrics.cache.entry import (
     embedding_row,
     key_of,
     new_entry,
+    read_vector,
     redacted_entry,
     redacted_request,
     request_row,
+    vector_text,
 )
 from pytest_ragmetrics.cache.nearest import Neighbours
 from pytest_ragmetrics.cache.single_flight import SingleFlight
@@ -51,33 +52,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pytest_ragmetrics.cache.remote import RemoteCache
-
-
-def vector_text(vector: npt.NDArray[np.float32]) -> str:
-    """Return a vector as text.
-
-    >>> import numpy as np
-    >>> vector_text(np.array([1.0, -0.5], dtype=np.float32))
-    'AACAPwAAAL8='
-    """
-    return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
-
-
-def read_vector(text: str) -> npt.NDArray[np.float32]:
-    """Return the vector of a text; raise :class:`CacheError` otherwise.
-
-    >>> read_vector("AACAPwAAAL8=").tolist()
-    [1.0, -0.5]
-    """
-    import numpy as np
-
-    try:
-        vector = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
-    except ValueError as error:
-        raise CacheError(f"a kept vector cannot be read: {error}") from error
-    if not vector.size or not np.isfinite(vector).all():
-        raise CacheError("a kept vector is empty or not finite")
-    return vector
 
 
 @dataclass(kw_only=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.cache.transport import read_vector, vector_text
+from pytest_ragmetrics.cache.entry import read_vector, vector_text
 from pytest_ragmetrics.core.errors import CacheError
 
 
@@ -29,5 +29,5 @@ def test_a_vector_comes_back_as_it_was(numbers: list[float]) -> None:
 def test_a_text_that_is_no_vector_is_an_error(text: str) -> None:
     """Cut short, edited, empty or not finite: the last two make scores that are not numbers."""
     # Python 3.10 decodes "=" to nothing, later versions refuse it.
-    with pytest.raises(CacheError, match=r"a kept vector (cannot be read: |is empty or not finite)"):
+    with pytest.raises(CacheError, match=r"its vector is (not the base64 of 32-bit floats|empty or not finite)"):
         read_vector(text)
