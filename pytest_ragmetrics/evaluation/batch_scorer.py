@@ -42,9 +42,9 @@ def scorer(
 
     ``metrics`` are metrics or their names; a mapping gives the bound that a score must reach to have ``passed``. Rows
     have the columns that the marker ``rag_dataset`` takes. Each process has a client of its own, with ``concurrency``
-    requests in flight; those that have the folder ``cache_dir`` in common, or with it the cache that
-    ``RAGMETRICS_CACHE_URL`` names, ask once for what they all ask. Keys are taken from the environment of the process.
-    A row that cannot be scored has the reason, and raises nothing.
+    requests in flight; those that have the folder ``cache_dir`` in common ask once for what they all ask, and what
+    another machine has asked is found in the cache that ``RAGMETRICS_CACHE_URL`` names beside it. Keys are taken from
+    the environment of the process. A row that cannot be scored has the reason, and raises nothing.
 
     The columns added are ``METRIC_score``, ``_passed``, ``_reason``, ``_judge``, ``_cost`` (US dollars), ``_vacuous``
     (there was nothing to check) and ``_unscored`` (why there is no score). On Spark:

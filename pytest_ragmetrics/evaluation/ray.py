@@ -69,9 +69,9 @@ def score(
     reason. ``concurrency`` bounds the requests in flight of all ``actors`` together (by default one for each
     processor of the cluster), and ``budget`` what they spend: US dollars, or
     :class:`~pytest_ragmetrics.judges.transports.budget.Limits`. Actors that reach the same ``cache_dir`` (by default
-    the nearest ``.ragmetrics``) ask once for what they all ask, and on several machines those with one
-    ``RAGMETRICS_CACHE_URL``; after a worker was killed its rows are scored again with the answers that are there. Ray
-    keeps no order of rows: give them an id. For some 10,000 rows and more: starting takes seconds.
+    the nearest ``.ragmetrics``) ask once for what they all ask, and find what another machine has asked where both
+    have one ``RAGMETRICS_CACHE_URL``; after a worker was killed its rows are scored again with the answers that are
+    there. Ray keeps no order of rows: give them an id. For some 10,000 rows and more: starting takes seconds.
 
     Raises ``RagMetricsError`` where Ray is not installed, ``ValueError`` for an unknown metric and for fewer requests
     in flight than actors.
