@@ -14,7 +14,7 @@ import pytest
 from pytest_ragmetrics import evaluate
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge
-from pytest_ragmetrics.judges.providers.attempts import Call, SentCalls, attempt
+from pytest_ragmetrics.judges.providers.attempts import Call, attempt
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transports.values import (
     DIRECT,
@@ -52,7 +52,7 @@ class Slots:
     count: int = 1
     retries: int = 5
     seen: Counter[str] = field(default_factory=Counter)
-    in_flight: SentCalls = field(default_factory=SentCalls)
+    in_flight: set[Call] = field(default_factory=set)
     name = "slots"
     is_paid = False
     is_kept = True
@@ -138,7 +138,7 @@ def test_a_server_of_ones_own_begins_with_four(url: str, home: int | None, width
 
         @property
         def in_flight_now(self) -> int:
-            return len(self.in_flight._calls) + 1
+            return len(self.in_flight) + 1
 
     story(40, 32, Watched(5.0, count=64), url=url, home=home)
     assert most == width

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -47,33 +46,14 @@ _OF_THE_STREAM = frozenset(("content-encoding", "content-length", "transfer-enco
 _UNDECODED = frozenset(("DecodingError", "ContentEncodingError"))
 
 
-class SentCalls:
-    """The calls to one server whose attempts are under way."""
-
-    def __init__(self) -> None:
-        self._calls: set[Call] = set()
-
-    @contextmanager
-    def sent(self, call: Call) -> Iterator[None]:
-        """Count a call among them; each is crowded that was there with another, also of another worker of xdist."""
-        self._calls.add(call)
-        call.is_crowded = False
-        if len(self._calls) > 1 or workers() > 1:
-            for each in self._calls:
-                each.is_crowded = True
-        try:
-            yield
-        finally:
-            self._calls.discard(call)
-
-
 @dataclass(kw_only=True, slots=True, eq=False)
 class Call:
     """What each attempt of a call may take, and how many there were.
 
     ``timeout`` is in seconds, ``most`` in bytes, ``None`` where there is no limit. ``key`` returns the key, ``tell``
-    is called with each response that is no success. A ``steady`` call would be answered alike each time, so that after
-    two time-outs without others ``in_flight`` it is not tried again. ``final`` is why nothing more is tried.
+    is called with each response that is no success. ``in_flight`` are the calls to one server whose attempts are under
+    way. A ``steady`` call would be answered alike each time, so that after two time-outs without others in flight it is
+    not tried again. ``final`` is why nothing more is tried.
     """
 
     timeout: float | None = None
@@ -81,7 +61,7 @@ class Call:
     key: Callable[[], Awaitable[str]] | None = None
     tell: Callable[[Any], object] = id
     steady: bool = False
-    in_flight: SentCalls = field(default_factory=SentCalls)
+    in_flight: set[Call] = field(default_factory=set)
     final: RagMetricsError | None = None
     made: int = 0
     #: Whether other calls were in flight during the last attempt, and how many timed out without.
@@ -132,9 +112,14 @@ async def attempt(call: Call, make: Callable[[], Awaitable[T]], request: Any) ->
     if place is not None:
         await place.attempt(timeout=call.timeout, is_first=not call.made)
     call.made += 1
+    call.in_flight.add(call)
+    call.is_crowded = False
+    if len(call.in_flight) > 1 or workers() > 1:
+        # Other workers of xdist may ask the same server.
+        for each in call.in_flight:
+            each.is_crowded = True
     try:
-        with call.in_flight.sent(call):
-            return await within(call.timeout, make())
+        return await within(call.timeout, make())
     except asyncio.TimeoutError:
         if place is not None:
             place.timed_out(is_crowded=call.is_crowded)
@@ -154,6 +139,8 @@ async def attempt(call: Call, make: Callable[[], Awaitable[T]], request: Any) ->
             said = "" if str(lost).startswith("<Raw") else str(lost)
             raise _http(request).ConnectError(said or type(lost).__name__, request=request) from lost
         raise
+    finally:
+        call.in_flight.discard(call)
 
 
 async def within(seconds: float | None, waiting: Awaitable[T]) -> T:

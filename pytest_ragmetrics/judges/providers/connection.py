@@ -30,7 +30,6 @@ from pytest_ragmetrics.judges.providers.attempts import (
     MOST,
     ApiKey,
     Call,
-    SentCalls,
     asked_for,
     current,
     http_client,
@@ -143,8 +142,8 @@ class Connection(Generic[Terms]):
         self._retries = retries
         self._deadline = (timeout + _PAUSE) * (retries + 1) if deadline is None else deadline
         self._client: Any = None
-        self._in_flight = SentCalls()
-        loop.in_child(self, _client=lambda: None, _in_flight=SentCalls)
+        self._in_flight: set[Call] = set()
+        loop.in_child(self, _client=lambda: None, _in_flight=set)
 
     def __repr__(self) -> str:
         return f"<Connection {self._vendor.label} {self._model}>"
@@ -325,29 +324,23 @@ class Connection(Generic[Terms]):
 
     def _status(self, status: int, error: Any, tried: str) -> tuple[type[JudgeError], str]:
         said = self._clean(said_by(error))
-        marks = {getattr(error, "code", None), getattr(error, "type", None)}
         key, url, model = self._vendor.key_variable, self._vendor.url_variable, self._model
-        if (
-            "insufficient_quota" in marks
-            or "insufficient_quota" in str(error.body)
-            or "credit balance is too low" in said
-        ):
+        marks = f"{getattr(error, 'code', '')} {getattr(error, 'type', '')} {error.body}"
+        if "insufficient_quota" in marks or "credit balance is too low" in said:
             return JudgeUnavailableError, f"the account has no credit left ({said}); see the provider's billing page"
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             # What no server can do, and a text that is too long for it, are no outage.
             lasting = JudgeUnavailableError if status == HTTPStatus.NOT_IMPLEMENTED else JudgeError
             kind = lasting if status == HTTPStatus.NOT_IMPLEMENTED or _TOO_LARGE.search(said) else JudgeOutageError
             return kind, f"the server failed with status {status}{tried} ({said})"
-        if status == HTTPStatus.UNAUTHORIZED:
-            return JudgeUnavailableError, f"the key was refused; check {key}"
-        if status == HTTPStatus.FORBIDDEN:
-            return JudgeUnavailableError, f"the key may not use the model {model} ({said}); check {key}"
-        if status == HTTPStatus.NOT_FOUND:
-            return JudgeUnavailableError, f"{self._shown_url} knows no model {model} ({said}); check its name and {url}"
-        if status == HTTPStatus.TOO_MANY_REQUESTS:
-            wanted = "lower --rag-concurrency or raise --rag-retries"
-            return JudgeOutageError, f"asked too fast{tried} ({said}); {wanted}"
-        return JudgeError, f"the request was rejected with status {status} ({said})"
+        gone, busy = JudgeUnavailableError, JudgeOutageError
+        meant: dict[int, tuple[type[JudgeError], str]] = {
+            401: (gone, f"the key was refused; check {key}"),
+            403: (gone, f"the key may not use the model {model} ({said}); check {key}"),
+            404: (gone, f"{self._shown_url} knows no model {model} ({said}); check its name and {url}"),
+            429: (busy, f"asked too fast{tried} ({said}); lower --rag-concurrency or raise --rag-retries"),
+        }
+        return meant.get(status, (JudgeError, f"the request was rejected with status {status} ({said})"))
 
     def _clean(self, text: str) -> str:
         text = _QUERY.sub(r"\1", without(text, (*self._secrets, *self._passwords)))
@@ -383,9 +376,8 @@ def _said(error: BaseException) -> str:
 
 def lacks_capacity(error: Any) -> bool:
     """Tell whether a tier has no capacity just now, which says nothing of the account's limits."""
-    return getattr(error, "status_code", None) == HTTPStatus.TOO_MANY_REQUESTS and bool(
-        _NO_CAPACITY.search(str(error.body))
-    )
+    is_limited = getattr(error, "status_code", None) == HTTPStatus.TOO_MANY_REQUESTS
+    return is_limited and _NO_CAPACITY.search(str(error.body)) is not None
 
 
 def said_by(error: Any) -> str:
@@ -483,16 +475,14 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         **connection: Unpack[ConnectionOptions],
     ) -> None:
         check_parameters(parameters or ())
-        tiered = {} if parameters is None else {n: value for n, value in parameters.items() if n == SERVICE_TIER}
+        given = dict(parameters or {})
         # The tier is no sampling parameter, and replaces none.
-        if parameters is None or (tiered and tiered == dict(parameters)):
-            parameters, asked = None, {**STEADY, **tiered}
-        else:
-            asked = dict(parameters)
-        if tiered.get(SERVICE_TIER) == FLEX:
+        if parameters is None or given.keys() == {SERVICE_TIER}:
+            given = {**STEADY, **given}
+        if given.get(SERVICE_TIER) == FLEX:
             connection["timeout"] = max(connection.get("timeout", 0), _FLEX_TIMEOUT)
-        super().__init__(name=f"{self.kind}:{model}", model=model, parameters={**self.needed, **asked}, prompts=prompts)
-        self.varied = {} if parameters else dict(VARIED)
+        super().__init__(name=f"{self.kind}:{model}", model=model, parameters={**self.needed, **given}, prompts=prompts)
+        self.varied = {} if (parameters or {}).keys() - {SERVICE_TIER} else dict(VARIED)
         self._connection = Connection[Terms](self.vendor, self.offer, model=model, **connection)
         self.url = self._connection.elsewhere
 
@@ -518,6 +508,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
             single=request.is_single,
             steady=request.parameters.get("temperature") == 0,
         )
+        # An error shows the variables of its frames.
         answer = self._connection.without_secrets(answer)
         return self.read(answer, request)
 
@@ -548,34 +539,24 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
             raise UnusableReplyError(message, spent=spent if usage else None, usage=usage, is_cut=problem.is_cut)
         return replace(spent, text=self._text(answer))
 
-    @abstractmethod
-    def _cached_from(self, terms: Terms) -> int | None:
-        """Return from how many tokens on the provider caches, ``None`` where it refused to be told what."""
-
-    @abstractmethod
-    def _body(self, request: Request, terms: Terms) -> dict[str, Any]:
-        """Return the body of a request, as JSON builtins."""
-
     async def aclose(self) -> None:
         """Close the connections."""
         await self._connection.aclose()
 
+    # Of an API: from how many tokens on it caches, None where it refused to be told what; the body of a request as JSON
+    # builtins and the answer to one; terms without what it refused, None if that is nothing optional; of an answer why
+    # it has no reply, None if it has one, what it took, see counted_reply(), and the text of one without a problem.
     @abstractmethod
-    async def _send(self, client: Any, request: Request, terms: Terms) -> Any:
-        """Return the answer of the API to a request."""
-
+    def _cached_from(self, terms: Terms) -> int | None: ...
     @abstractmethod
-    def _concede(self, terms: Terms, request: Request, error: Any) -> Terms | None:
-        """Return terms without what the server refused, or ``None`` if it refused nothing optional."""
-
+    def _body(self, request: Request, terms: Terms) -> dict[str, Any]: ...
     @abstractmethod
-    def _problem(self, answer: Any) -> Problem | None:
-        """Return why an answer of the API has no reply, or ``None`` if it has one."""
-
+    async def _send(self, client: Any, request: Request, terms: Terms) -> Any: ...
     @abstractmethod
-    def _spent(self, answer: Any) -> Reply:
-        """Return what an answer of the API took, as a reply without its text; see :func:`counted_reply`."""
-
+    def _concede(self, terms: Terms, request: Request, error: Any) -> Terms | None: ...
     @abstractmethod
-    def _text(self, answer: Any) -> str:
-        """Return the text of an answer without a problem."""
+    def _problem(self, answer: Any) -> Problem | None: ...
+    @abstractmethod
+    def _spent(self, answer: Any) -> Reply: ...
+    @abstractmethod
+    def _text(self, answer: Any) -> str: ...

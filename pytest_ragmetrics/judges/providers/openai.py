@@ -51,21 +51,10 @@ Form = Literal["json_schema", "json_object", "text"]
 
 #: The form to try when a server refuses one.
 _NEXT_FORM: Mapping[Form, Form] = {"json_schema": "json_object", "json_object": "text"}
-_FORM_WORDS = (
-    "response_format",
-    "response format",
-    "json_schema",
-    "json_object",
-    "json mode",
-    "structured output",
-    "grammar",
-)
+_FORM_WORDS = re.compile(r"response[_ ]format|json_schema|json_object|json mode|structured output|grammar")
 _WINDOW = re.compile(r"max(?:imum)?[ _](?:context|model)[ _]len|max_(?:completion_|new_)?tokens|maximum tokens")
 # Of llama.cpp, of servers that pass a schema on to OpenAI, of Gemini and of OpenRouter, whose message says no more.
-_BOUND_WORDS = (
-    *("grammar", "maxitems", "minitems", "maxlength"),
-    *("too many states", "invalid argument", "provider returned error"),
-)
+_BOUND_WORDS = re.compile(r"grammar|m(?:ax|in)items|maxlength|too many states|invalid argument|provider returned error")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,12 +144,12 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
 
     def _concede(self, terms: OpenAICapabilities, request: Request, error: Any) -> OpenAICapabilities | None:
         said = said_by(error).lower()
-        if terms.has_bounds and not self._connection.is_direct and any(word in said for word in _BOUND_WORDS):
+        if terms.has_bounds and not self._connection.is_direct and _BOUND_WORDS.search(said):
             return replace(terms, has_bounds=False)
         limit = _limited(request, terms.refused, _ROOM) if request.is_longer or not self._connection.is_direct else ()
         names = [*request.parameters, *limit, _CACHE_OPTIONS, _BREAKPOINT, _CACHE_KEY]
         name = refused_parameter(error, [name for name in names if name not in terms.refused])
-        about_form = error.param == "response_format" or any(word in said for word in _FORM_WORDS)
+        about_form = error.param == "response_format" or _FORM_WORDS.search(said) is not None
         if name is not None and not about_form:
             return replace(terms, refused=terms.refused | {name})
         if limit and _WINDOW.search(said):
