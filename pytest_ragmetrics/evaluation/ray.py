@@ -30,7 +30,7 @@ from pytest_ragmetrics.evaluation.score import bounded_metrics
 from pytest_ragmetrics.evaluation.score_files import row_data
 from pytest_ragmetrics.evaluation.session import shared_cache
 from pytest_ragmetrics.judges.transports.breaker import RETRY_AFTER
-from pytest_ragmetrics.judges.transports.budget import Budget, BudgetUse, Limits, Receipt, reached
+from pytest_ragmetrics.judges.transports.budget import Budget, BudgetUse, Limits, reached
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.runs.records import TestRecord
@@ -249,7 +249,7 @@ class SharedBudget(Budget):
             spent, self._spent = self._spent, BudgetUse()
         return asdict(spent)
 
-    def _spend(self, **counts: Any) -> None:
+    def _add(self, **counts: Any) -> None:
         with self._changing:
             self._spent += BudgetUse(**counts)
 
@@ -262,14 +262,9 @@ class SharedBudget(Budget):
                 msg = f"the budget of this run cannot be counted ({type(error).__name__}), so nothing more is asked"
                 raise BudgetExceededError(msg) from error
         if not self._granted:
-            self._spend(refused=1)
+            self._add(refused=1)
             raise BudgetExceededError(self._refusal)
         self._granted -= 1
-
-    def _charge(self, receipt: Receipt) -> None:
-        tokens = receipt.prompt_tokens + receipt.completion_tokens
-        unpriced = int(receipt.cost is None and tokens > 0)
-        self._spend(calls=receipt.calls - 1, tokens=tokens, cost=receipt.cost or 0.0, unpriced=unpriced)
 
 
 class ScoringActor:

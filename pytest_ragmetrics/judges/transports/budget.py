@@ -9,7 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +22,6 @@ from pytest_ragmetrics.judges.transports.values import AnyRequest, Reply, Transp
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-_SCHEMA = "CREATE TABLE IF NOT EXISTS used (id INTEGER PRIMARY KEY, calls, tokens, cost, unpriced, refused)"
-_START = "INSERT OR IGNORE INTO used VALUES (1, 0, 0, 0.0, 0, 0)"
-# One statement is one transaction: two processes never count the same call.
-_RESERVE = """UPDATE used SET calls = calls + 1 WHERE (:calls IS NULL OR calls < :calls)
-    AND (:tokens IS NULL OR tokens < :tokens) AND (:cost IS NULL OR cost < :cost)"""
-_REFUSE = "UPDATE used SET refused = refused + 1"
-_CORRECT = "UPDATE used SET calls = calls + ?"
-_CHARGE = "UPDATE used SET tokens = tokens + ?, cost = cost + ?, unpriced = unpriced + ?"
-_COUNTED = ("calls", "tokens", "cost", "unpriced", "refused")
-_READ = f"SELECT {', '.join(_COUNTED)} FROM used"  # noqa: S608 - the names above
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,11 +38,8 @@ class Limits:
         >>> Limits(calls=10).share(4)
         Limits(calls=2, tokens=None, cost=None)
         """
-        return Limits(
-            calls=None if self.calls is None else self.calls // parts,
-            tokens=None if self.tokens is None else self.tokens // parts,
-            cost=None if self.cost is None else self.cost / parts,
-        )
+        calls, tokens = (None if limit is None else limit // parts for limit in (self.calls, self.tokens))
+        return Limits(calls=calls, tokens=tokens, cost=None if self.cost is None else self.cost / parts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,18 +56,28 @@ class BudgetUse:
         return BudgetUse(**{name: number + getattr(other, name) for name, number in asdict(self).items()})
 
 
+_COUNTED = tuple(field.name for field in fields(BudgetUse))
+_SCHEMA = f"CREATE TABLE IF NOT EXISTS used (id INTEGER PRIMARY KEY, {', '.join(_COUNTED)})"
+_START = "INSERT OR IGNORE INTO used VALUES (1, 0, 0, 0.0, 0, 0)"
+# One statement is one transaction: two processes never count the same call.
+_RESERVE = """UPDATE used SET calls = calls + 1 WHERE (:calls IS NULL OR calls < :calls)
+    AND (:tokens IS NULL OR tokens < :tokens) AND (:cost IS NULL OR cost < :cost)"""
+_ADD = f"UPDATE used SET {', '.join(f'{name} = {name} + :{name}' for name in _COUNTED)}"  # noqa: S608 - the names above
+_READ = f"SELECT {', '.join(_COUNTED)} FROM used"  # noqa: S608 - the names above
+
+
 class UnpricedError(BudgetExceededError):
     """A budget in dollars cannot be kept, because the price of a model is unknown."""
 
 
+@dataclass(slots=True)
 class Receipt:
     """What a request took, noted when its reply is there."""
 
-    def __init__(self) -> None:
-        self.calls = 1
-        self.prompt_tokens = 0
-        self.completion_tokens = 0
-        self.cost: float | None = None
+    calls: int = 1
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
 
     def took(
         self, prompt_tokens: int, completion_tokens: int = 0, *, cost: float | None = None, calls: int = 1
@@ -160,7 +156,7 @@ nothing more is asked, and the answers paid for are kept
 
     def settle(self, *, tokens: int, cost: float) -> None:
         """Charge so much more, or with numbers below 0 less, than was charged for a request before."""
-        self._do(_CHARGE, (tokens, cost, 0))
+        self._add(tokens=tokens, cost=cost)
 
     def own_row(self) -> dict[str, float] | None:
         """Return what this process used as JSON builtins, where no other can see it."""
@@ -168,8 +164,7 @@ nothing more is asked, and the answers paid for are kept
 
     def used(self) -> BudgetUse:
         """Return what all processes used so far."""
-        _, row = self._do(_READ)
-        return BudgetUse(**dict(zip(_COUNTED, row, strict=True)))
+        return BudgetUse(**dict(zip(_COUNTED, self._do(_READ)[1], strict=True)))
 
     def close(self) -> None:
         """Close the file."""
@@ -183,17 +178,17 @@ nothing more is asked, and the answers paid for are kept
 
     def _reserve(self) -> None:
         changed, _ = self._do(_RESERVE, asdict(self.limits))
-        if changed == 1:
-            return
-        self._do(_REFUSE)
-        raise BudgetExceededError(reached(self.limits, self.used(), self.options))
+        if not changed:
+            self._add(refused=1)
+            raise BudgetExceededError(reached(self.limits, self.used(), self.options))
 
     def _charge(self, receipt: Receipt) -> None:
-        if receipt.calls != 1:
-            self._do(_CORRECT, (receipt.calls - 1,))
         tokens = receipt.prompt_tokens + receipt.completion_tokens
-        if tokens:
-            self._do(_CHARGE, (tokens, receipt.cost or 0.0, receipt.cost is None))
+        unpriced = int(receipt.cost is None and tokens > 0)
+        self._add(calls=receipt.calls - 1, tokens=tokens, cost=receipt.cost or 0.0, unpriced=unpriced)
+
+    def _add(self, **counts: Any) -> None:
+        self._do(_ADD, asdict(BudgetUse(**counts)))
 
     def _do(self, statement: str, values: Any = ()) -> tuple[int, Any]:
         """Return how many rows a statement changed, and the row that it read."""
