@@ -21,6 +21,7 @@ from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges.batches.queue import Batching
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.prices import price
+from pytest_ragmetrics.judges.providers.vendor import VENDORS
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transports.budget import Budget, Limits
 from pytest_ragmetrics.judges.transports.values import Answered
@@ -28,7 +29,7 @@ from tests.fake_answers import answer_sensibly
 from tests.fake_batches import DAY, Body, FakeBatches
 from tests.fake_openai import Reply
 
-VENDORS = {"openai": "openai:gpt-5.4-mini", "anthropic": "anthropic:claude-haiku-4-5"}
+SPECS = {"openai": "openai:gpt-5.4-mini", "anthropic": "anthropic:claude-haiku-4-5"}
 TEXTS = tuple(f"Pump {number} hums." for number in range(6))
 
 
@@ -40,10 +41,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBatches]:
         yield running
 
 
-@pytest.fixture(params=VENDORS)
+@pytest.fixture(params=SPECS)
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     """Return what makes runs with one cache folder, once for each provider."""
-    return Run(VENDORS[request.param], tmp_path)
+    return Run(SPECS[request.param], tmp_path)
 
 
 #: For what no provider has a part in.
@@ -268,7 +269,7 @@ def test_a_batch_that_fails_as_a_whole_is_forgotten(
 ) -> None:
     """It says why, whether all lines failed or none was accepted. Nothing was paid, so the next run posts it."""
     if "token_limit" in fault:
-        run.spec = VENDORS["openai"]
+        run.spec = SPECS["openai"]
     vars(server).update(fault)
     assert all(reason in str(each) for each in run("wait"))
     assert (run.ledger, len(server.paid)) == ([], 0)
@@ -434,7 +435,7 @@ def test_killed_at_any_step(server: FakeBatches, tmp_path: Path, vendor: str, st
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*IMPORTED])
     environment = {name: value for name, value in os.environ.items() if name.startswith(("OPENAI", "ANTHROPIC"))}
-    process = context.Process(target=_wait, args=(environment, VENDORS[vendor], tmp_path))
+    process = context.Process(target=_wait, args=(environment, SPECS[vendor], tmp_path))
     process.start()
     assert server.reached.wait(60)
     process.kill()
@@ -443,7 +444,7 @@ def test_killed_at_any_step(server: FakeBatches, tmp_path: Path, vendor: str, st
     # What was sent before it was killed is accepted all the same.
     while step.partition(":")[0] not in server.log:
         time.sleep(0.01)
-    assert answered(Run(VENDORS[vendor], tmp_path)("wait")) == len(TEXTS)
+    assert answered(Run(SPECS[vendor], tmp_path)("wait")) == len(TEXTS)
     assert sum(server.paid.values()) == 2 * len(TEXTS)
     assert (server.twice, sum(server.paid_singly.values())) == (0, 0)
 
@@ -469,9 +470,7 @@ def test_what_a_model_refuses_is_left_out_of_the_next_batch(server: FakeBatches,
 
 def test_parts_of_a_wave(server: FakeBatches, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wave beyond the limits of the provider is several batches, and nothing of it is lost."""
-    from pytest_ragmetrics.judges.batches import routes
-
-    kind = routes.OpenAIRoutes if run.spec.startswith("openai") else routes.AnthropicRoutes
+    kind = VENDORS[run.spec.partition(":")[0]].kind("batches")
     monkeypatch.setattr(kind, "limits", (4, 10**9))
     assert answered(run("wait")) == len(TEXTS)
     assert sizes(server) == [4, 2]

@@ -1,4 +1,4 @@
-"""The batch routes of the providers: how a batch is posted, found again, followed and read."""
+"""The batch routes of a provider: how a batch is posted, found again, followed and read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar
@@ -25,8 +25,6 @@ Bodies = Mapping[str, Mapping[str, Any]]
 
 # How far the clocks of provider and this machine may differ.
 _SKEW = timedelta(minutes=2)
-# Seconds before the file of a batch is looked for again, which is not always found at once.
-_UPLOADING = (0.5, 2.0, 5.0)
 # Seconds before results that are cut off are fetched again.
 _FETCHING = (1.0, 5.0)
 
@@ -156,103 +154,6 @@ def _read_line(line: str) -> Any:
         return json.loads(line)
     except (ValueError, RecursionError):
         return line
-
-
-class OpenAIRoutes(Routes):
-    """``/v1/files`` and ``/v1/batches``; the name of a batch is in its metadata."""
-
-    limits = (50_000, 190_000_000)
-    path, after = "/batches", "after"
-    _ENDPOINT = "/v1/chat/completions"
-
-    async def _posted(self, name: str, bodies: Bodies) -> Any:
-        lines = (
-            {"custom_id": key, "method": "POST", "url": self._ENDPOINT, "body": body} for key, body in bodies.items()
-        )
-        content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
-        # A file is not paid for: it may be uploaded twice.
-        file = await self._reach(lambda client: client.files.create(file=(f"{name}.jsonl", content), purpose="batch"))
-        body = {"input_file_id": file.id, "endpoint": self._ENDPOINT, "completion_window": "24h"}
-        body["metadata"] = {"ragmetrics": name}
-
-        async def create(client: Any) -> Any:
-            for pause in (*_UPLOADING, None):
-                try:
-                    return await client.post(self.path, body=body, cast_to=object)
-                except Exception as error:
-                    is_early = getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST
-                    if pause is None or not is_early or "find file" not in said_by(error).lower():
-                        raise
-                    await self._pause(pause)
-            return None
-
-        return await self._reach(create, single=True)
-
-    def _created(self, item: Any) -> datetime:
-        return datetime.fromtimestamp(item.get("created_at", datetime.now(timezone.utc).timestamp()), timezone.utc)
-
-    def _is_like(self, item: Any, batch: Batch) -> bool:
-        return batch.name == str(field_of(item.get("metadata"), "ragmetrics"))
-
-    def _progress(self, batch: Any) -> BatchProgress:
-        counts, state = batch.get("request_counts") or {}, str(batch.get("status"))
-        failure = None
-        if state == "failed":
-            errors = (batch.get("errors") or {}).get("data") or [{"message": "no reason given"}]
-            said = (f"line {e['line']}: {e.get('message')}" if e.get("line") else e.get("message") for e in errors[:3])
-            failure = "; ".join(map(str, said))
-        return BatchProgress(
-            ended=state in ("completed", "failed", "expired", "cancelled"),
-            state=state,
-            done=(counts.get("completed") or 0) + (counts.get("failed") or 0),
-            total=counts.get("total") or 0,
-            failure=failure,
-        )
-
-    def _files(self, batch: Any) -> list[str]:
-        # One is null where all lines failed or none did, and may be empty.
-        files = (batch.get("output_file_id"), batch.get("error_file_id"))
-        return [f"/files/{file}/content" for file in files if file]
-
-    def _read(self, row: Any) -> tuple[Any, Any]:
-        response = field_of(row, "response")
-        body = field_of(response, "body")
-        if field_of(response, "status_code") == HTTPStatus.OK and isinstance(body, dict):
-            return body, None
-        return None, field_of(row, "error") or body or {"message": "no reply and no reason"}
-
-
-class AnthropicRoutes(Routes):
-    """``/v1/messages/batches``; it keeps no name, so a batch is found again by its time and size."""
-
-    limits = (100_000, 240_000_000)
-    path, after = "/v1/messages/batches", "after_id"
-
-    async def _posted(self, name: str, bodies: Bodies) -> Any:  # noqa: ARG002 - there is no place for the name
-        body = {"requests": [{"custom_id": key, "params": body} for key, body in bodies.items()]}
-        return await self._reach(lambda client: client.post(self.path, body=body, cast_to=object), single=True)
-
-    def _created(self, item: Any) -> datetime:
-        return datetime.fromisoformat(item["created_at"].replace("Z", "+00:00")).astimezone(timezone.utc)
-
-    def _is_like(self, item: Any, batch: Batch) -> bool:
-        return len(batch.keys) == int(sum(item["request_counts"].values()))
-
-    def _progress(self, batch: Any) -> BatchProgress:
-        counts, state = batch["request_counts"], str(batch["processing_status"])
-        total = sum(counts.values())
-        ended = state == "ended" and bool(batch.get("results_url"))
-        return BatchProgress(ended=ended, state=state, done=total - counts.get("processing", 0), total=total)
-
-    def _files(self, batch: Any) -> list[str]:
-        return [batch["results_url"]]
-
-    def _read(self, row: Any) -> tuple[Any, Any]:
-        result = field_of(row, "result")
-        if field_of(result, "type") == "succeeded":
-            return field_of(result, "message"), None
-        error = field_of(field_of(result, "error"), "error")
-        return None, error or {"message": f"the request is {field_of(result, 'type') or 'without a result'}"}
 
 
 def as_error(said: object) -> SimpleNamespace:

@@ -1,13 +1,16 @@
-"""Judges behind the Anthropic API; needs ``pip install "pytest-ragmetrics[anthropic]"``."""
+"""Judges behind the Anthropic API, and its batches; needs ``pip install "pytest-ragmetrics[anthropic]"``."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from pytest_ragmetrics.judges.batches.ledger import Batch
+from pytest_ragmetrics.judges.batches.routes import BatchProgress, Bodies, Routes
 from pytest_ragmetrics.judges.providers.connection import (
     SHARED_NAME,
     ApiJudge,
@@ -133,3 +136,36 @@ def _text(message: object) -> str:
             return json.dumps(field_of(block, "input"), ensure_ascii=False)
     texts = [field_of(block, "text") for block in blocks if field_of(block, "type") == "text"]
     return "".join(text for text in texts if isinstance(text, str))
+
+
+class AnthropicRoutes(Routes):
+    """``/v1/messages/batches``; it keeps no name, so a batch is found again by its time and size."""
+
+    limits = (100_000, 240_000_000)
+    path, after = "/v1/messages/batches", "after_id"
+
+    async def _posted(self, name: str, bodies: Bodies) -> Any:  # noqa: ARG002 - there is no place for the name
+        body = {"requests": [{"custom_id": key, "params": body} for key, body in bodies.items()]}
+        return await self._reach(lambda client: client.post(self.path, body=body, cast_to=object), single=True)
+
+    def _created(self, item: Any) -> datetime:
+        return datetime.fromisoformat(item["created_at"].replace("Z", "+00:00")).astimezone(timezone.utc)
+
+    def _is_like(self, item: Any, batch: Batch) -> bool:
+        return len(batch.keys) == int(sum(item["request_counts"].values()))
+
+    def _progress(self, batch: Any) -> BatchProgress:
+        counts, state = batch["request_counts"], str(batch["processing_status"])
+        total = sum(counts.values())
+        ended = state == "ended" and bool(batch.get("results_url"))
+        return BatchProgress(ended=ended, state=state, done=total - counts.get("processing", 0), total=total)
+
+    def _files(self, batch: Any) -> list[str]:
+        return [batch["results_url"]]
+
+    def _read(self, row: Any) -> tuple[Any, Any]:
+        result = field_of(row, "result")
+        if field_of(result, "type") == "succeeded":
+            return field_of(result, "message"), None
+        error = field_of(field_of(result, "error"), "error")
+        return None, error or {"message": f"the request is {field_of(result, 'type') or 'without a result'}"}

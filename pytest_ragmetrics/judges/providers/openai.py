@@ -1,16 +1,21 @@
-"""Judges behind the OpenAI API, or any server that speaks it."""
+"""Judges behind the OpenAI API, or any server that speaks it, and its batches."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any, ClassVar, Literal
 
 from pytest_ragmetrics.core.errors import warn_once
+from pytest_ragmetrics.judges.batches.ledger import Batch
+from pytest_ragmetrics.judges.batches.routes import BatchProgress, Bodies, Routes
 from pytest_ragmetrics.judges.prices import estimated_tokens
 from pytest_ragmetrics.judges.providers.bounds import bounded
 from pytest_ragmetrics.judges.providers.connection import (
@@ -29,6 +34,8 @@ from pytest_ragmetrics.judges.providers.errors import Problem, cut, no_text, unl
 from pytest_ragmetrics.judges.providers.vendor import OPENAI, Vendor
 from pytest_ragmetrics.judges.transports.values import SERVICE_TIER, ChatMessage, Reply, Request
 
+# Seconds before the file of a batch is looked for again, which is not always found at once.
+_UPLOADING = (0.5, 2.0, 5.0)
 # Seconds after each attempt for which the tier "flex" has no capacity; then the ordinary tier is asked.
 _FLEX_PAUSES = (0.5, 2.0, 0.0)
 
@@ -279,3 +286,67 @@ def _marked(messages: Sequence[ChatMessage], marks: Sequence[int]) -> dict[str, 
         content = parts(second["content"], marks, {_BREAKPOINT: {"mode": "explicit"}})
         found["messages"] = [first, {"role": second["role"], "content": content}, *others]
     return found
+
+
+class OpenAIRoutes(Routes):
+    """``/v1/files`` and ``/v1/batches``; the name of a batch is in its metadata."""
+
+    limits = (50_000, 190_000_000)
+    path, after = "/batches", "after"
+    _ENDPOINT = "/v1/chat/completions"
+
+    async def _posted(self, name: str, bodies: Bodies) -> Any:
+        lines = (
+            {"custom_id": key, "method": "POST", "url": self._ENDPOINT, "body": body} for key, body in bodies.items()
+        )
+        content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+        # A file is not paid for: it may be uploaded twice.
+        file = await self._reach(lambda client: client.files.create(file=(f"{name}.jsonl", content), purpose="batch"))
+        body = {"input_file_id": file.id, "endpoint": self._ENDPOINT, "completion_window": "24h"}
+        body["metadata"] = {"ragmetrics": name}
+
+        async def create(client: Any) -> Any:
+            for pause in (*_UPLOADING, None):
+                try:
+                    return await client.post(self.path, body=body, cast_to=object)
+                except Exception as error:
+                    is_early = getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST
+                    if pause is None or not is_early or "find file" not in said_by(error).lower():
+                        raise
+                    await self._pause(pause)
+            return None
+
+        return await self._reach(create, single=True)
+
+    def _created(self, item: Any) -> datetime:
+        return datetime.fromtimestamp(item.get("created_at", datetime.now(timezone.utc).timestamp()), timezone.utc)
+
+    def _is_like(self, item: Any, batch: Batch) -> bool:
+        return batch.name == str(field_of(item.get("metadata"), "ragmetrics"))
+
+    def _progress(self, batch: Any) -> BatchProgress:
+        counts, state = batch.get("request_counts") or {}, str(batch.get("status"))
+        failure = None
+        if state == "failed":
+            errors = (batch.get("errors") or {}).get("data") or [{"message": "no reason given"}]
+            said = (f"line {e['line']}: {e.get('message')}" if e.get("line") else e.get("message") for e in errors[:3])
+            failure = "; ".join(map(str, said))
+        return BatchProgress(
+            ended=state in ("completed", "failed", "expired", "cancelled"),
+            state=state,
+            done=(counts.get("completed") or 0) + (counts.get("failed") or 0),
+            total=counts.get("total") or 0,
+            failure=failure,
+        )
+
+    def _files(self, batch: Any) -> list[str]:
+        # One is null where all lines failed or none did, and may be empty.
+        files = (batch.get("output_file_id"), batch.get("error_file_id"))
+        return [f"/files/{file}/content" for file in files if file]
+
+    def _read(self, row: Any) -> tuple[Any, Any]:
+        response = field_of(row, "response")
+        body = field_of(response, "body")
+        if field_of(response, "status_code") == HTTPStatus.OK and isinstance(body, dict):
+            return body, None
+        return None, field_of(row, "error") or body or {"message": "no reply and no reason"}

@@ -76,7 +76,7 @@ OPENAI = Vendor(
     kinds={
         "judge": "providers.openai:OpenAIJudge",
         "embedder": "embedders.openai:OpenAIEmbedder",
-        "batches": "batches.routes:OpenAIRoutes",
+        "batches": "providers.openai:OpenAIRoutes",
     },
     auto={"judge": "openai:gpt-6-luna", "embedder": "openai:text-embedding-3-small"},
     models=r"(?:gpt|chatgpt|o\d)[\w.-]*",
@@ -95,7 +95,7 @@ OPENAI = Vendor(
 ANTHROPIC = Vendor(
     label="Anthropic",
     url="https://api.anthropic.com",
-    kinds={"judge": "providers.anthropic:AnthropicJudge", "batches": "batches.routes:AnthropicRoutes"},
+    kinds={"judge": "providers.anthropic:AnthropicJudge", "batches": "providers.anthropic:AnthropicRoutes"},
     auto={"judge": "anthropic:claude-haiku-5-5"},
     models=r"claude[\w.-]*",
     extra="anthropic",
