@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from tests.fake_openai import FakeOpenAI
 
 # A busy machine is no fault of a property: how long an example takes is not judged.
-settings.register_profile("any speed", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
-# For runs that are about something else than the properties: HYPOTHESIS_PROFILE=few.
-settings.register_profile("few", settings.get_profile("any speed"), max_examples=10)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "any speed"))
+settings.register_profile("few", deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("many", settings.get_profile("few"), max_examples=40)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "few"))
 
 #: What the names of variables begin with that this package, or what judges it, reads.
 _MEANT_ELSEWHERE = ("ANTHROPIC_", "CI_", "GITHUB_", "GITLAB_", "OPENAI_", "RAGMETRICS_")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.cache.cassette import Cassette, CassetteError, line_of
@@ -65,7 +65,6 @@ def test_what_is_saved_is_read(file: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.text(st.characters(exclude_categories=()), max_size=20), TEXT), max_size=3))
-@settings(deadline=None, max_examples=30)
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]]) -> None:
     """Line separators, controls and half surrogate pairs neither break a line nor change."""
     entries = keyed(*(entry(prompt, reply) for prompt, reply in texts if find_credential(prompt + reply) is None))

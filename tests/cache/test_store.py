@@ -77,7 +77,7 @@ def test_what_is_put_is_found_again(store: Store, tmp_path: Path) -> None:
     st.text(st.characters(exclude_categories=()), max_size=20),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
 )
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_survives(store: Store, text: str, model: str) -> None:
     """Controls, quotes, half surrogate pairs and line separators come back as they were."""
     kept = entry(1, text, model=model)

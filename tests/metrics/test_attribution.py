@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import UnscoredError
@@ -57,7 +57,6 @@ NUMBERS = st.lists(st.integers(1, 5), min_size=1, max_size=3, unique=True)
 ENOUGH = st.lists(st.sets(st.integers(1, 5), min_size=1, max_size=3), max_size=3)
 
 
-@settings(max_examples=25)
 @given(st.lists(st.tuples(st.just([]) | NUMBERS, ENOUGH), min_size=1, max_size=4))
 def test_it_is_what_alce_computes(sentences: list[tuple[list[int], list[set[int]]]]) -> None:
     """Against the definitions, straight from the paper, over sentences at random."""

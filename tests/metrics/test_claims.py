@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import Evidence
@@ -251,7 +251,6 @@ TABLES = st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3)).flat
 )
 
 
-@settings(max_examples=25)
 @given(TABLES, st.sampled_from(["relevant", "irrelevant"]))
 def test_it_is_the_published_formula(tables: tuple[list[list[bool]], ...], mode: str) -> None:
     """Against the formula as it is written, over tables at random; lower is better."""

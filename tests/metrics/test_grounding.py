@@ -10,7 +10,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.core.result import MetricResult
@@ -379,7 +379,6 @@ def test_nothing_to_look_for_is_vacuous(metric: Metric) -> None:
     assert missing(apart) == ["Ada Berg"]
 
 
-@settings(max_examples=15)
 @given(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=120),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=120),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.text.quotes.alignment import Matching, Sources, align
@@ -1221,7 +1221,6 @@ def test_what_is_found_stands_there(context: str, start: int, length: int) -> No
 
 
 @given(words=st.lists(st.sampled_from(FERRY.split()), min_size=3, max_size=8), place=st.integers(0, 7))
-@settings(max_examples=20, deadline=None)
 def test_a_foreign_word_is_never_found(words: list[str], place: int) -> None:
     """A span with one word that is nowhere in the source is not found."""
     words.insert(place % len(words), "zebra")

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.stats.paired import flip_p, paired_difference, paired_t_p
@@ -121,7 +121,6 @@ def test_pairs_that_are_none_are_refused() -> None:
         paired_difference([], [])
 
 
-@settings(deadline=None, max_examples=25)
 @given(PAIRS, st.randoms(use_true_random=False))
 def test_order_and_direction_change_no_figure(pairs: list[tuple[float, float]], random: Random) -> None:
     """Shuffled pairs have the same to the last digit; looking back the p-values are the same, the difference not."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.stats.agreement import auroc
@@ -58,7 +58,6 @@ def test_what_is_settled_or_cannot_be_told(
     assert samples_to_settle(values, bound, clusters=clusters) == more
 
 
-@settings(deadline=None, max_examples=25)
 @given(
     st.lists(st.sampled_from([0.0, 0.5, 0.75, 1.0]), min_size=1, max_size=30),
     st.sampled_from([0.3, 0.6, 0.9]),

@@ -7,7 +7,7 @@ import sys
 from unicodedata import category
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.text.quotes.quotations import Quotation, find_quotations
@@ -511,7 +511,6 @@ def test_a_quotation_is_a_trimmed_slice_of_its_text(text: str) -> None:
         end = quotation.end
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     st.lists(
         st.tuples(

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.core.codec import dump, load
@@ -168,7 +168,6 @@ def test_a_file_that_is_not_there_and_infinity_are_named(file: Path) -> None:
         read_document(file)
 
 
-@settings(deadline=None, max_examples=20)
 @given(st.recursive(st.none() | st.booleans() | st.floats() | TEXT, st.lists, max_leaves=4))
 def test_no_value_in_any_place_is_worse_than_an_error(value: object) -> None:
     """A wrong value anywhere is a DocumentError or no error, as the schema says."""
