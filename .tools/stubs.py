@@ -20,7 +20,6 @@ _WIDTH = 120
 _HEAD = """\
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import Any, Literal
 
 """
 _OWN = """\
