@@ -13,7 +13,6 @@ import weakref
 from dataclasses import dataclass, replace
 from typing import Any
 
-import anthropic
 import openai
 import pytest
 
@@ -43,7 +42,7 @@ def test_as_many_connections_as_requests(together: int, rounds: int) -> None:
         assert (server.calls, server.in_flight_max, server.connections) == (rounds * together, together, together)
 
 
-@pytest.mark.parametrize("sdk", [openai, anthropic])
+@pytest.mark.parametrize("sdk", ["openai", "anthropic"], indirect=True)
 @pytest.mark.parametrize(("url", "checked"), [("https://judge.test/v1", True), ("http://judge.test/v1", False)])
 def test_certificates_are_checked_where_there_are_some(sdk: Any, url: str, checked: bool) -> None:
     """Loading them takes long."""

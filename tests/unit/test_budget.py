@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import multiprocessing
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -101,26 +103,30 @@ def test_dollars_are_counted(make: Make) -> None:
         spend(budget)
 
 
+#: Makes requests until one is refused, and is killed.
+SPEND_ALL = """
+import os, signal, sys
+from pathlib import Path
+from pytest_ragmetrics.core.errors import BudgetExceededError
+from pytest_ragmetrics.judges.transports.budget import Budget, Limits
+budget = Budget(Limits(calls=50), Path(sys.argv[1]))
+try:
+    while True:
+        with budget.request("custom:mine", kind="custom", model="mine") as receipt:
+            receipt.took(10, 5)
+except BudgetExceededError:
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def test_processes_share_a_file(tmp_path: Path, make: Make) -> None:
     """Two processes that ask as fast as they can make as many calls as they may, and one that is killed counts."""
     budget = make(Limits(calls=50), tmp_path / "budget")
     assert budget.used() == BudgetUse()
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_spend_all, args=(str(tmp_path / "budget"),)) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert [worker.exitcode for worker in workers] == [-9] * 2
+    command = [sys.executable, "-c", SPEND_ALL, str(tmp_path / "budget")]
+    workers = [subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) for _ in range(2)]
+    assert [worker.wait() for worker in workers] == [-9] * 2
     assert (budget.used().calls, budget.used().tokens) == (50, 750)
-
-
-def _spend_all(file: str) -> None:
-    import os
-    import signal
-
-    until_refused(Budget(Limits(calls=50), Path(file)))
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_request_that_was_never_sent_is_not_counted(make: Make) -> None:
