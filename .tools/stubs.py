@@ -19,7 +19,7 @@ _WIDTH = 120
 #: What the parameters of helpers are annotated with.
 _HEAD = """\
 from collections.abc import Mapping, Sequence
-from types import ModuleType
+from typing import Any, Literal
 
 """
 _OWN = """\

@@ -1,5 +1,5 @@
 from collections.abc import Mapping, Sequence
-from types import ModuleType
+from typing import Any, Literal
 
 from pytest_ragmetrics.core.errors import BudgetExceededError as BudgetExceededError
 from pytest_ragmetrics.core.errors import CacheMissError as CacheMissError
