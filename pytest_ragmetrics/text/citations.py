@@ -6,7 +6,7 @@ The metrics on citations compare what is found here with the contexts.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -150,20 +150,18 @@ def cited_sentences(text: str, ids: Sequence[str | int] = ()) -> tuple[CitedSent
     Why? ()
     """
     body, citations = _read(text, ids)
-    plain = _PlainText(body)
-    anchors = [plain.leave_out(citation) for citation in citations]
-    plain.finish()
-    sentences = split_sentences(plain.text)
+    plain, origins, anchors = _without_marks(body, citations)
+    sentences = split_sentences(plain)
     cited: list[dict[int | str, None]] = [{} for _ in sentences]
     for anchor, citation in zip(anchors, citations, strict=True):
         if sentences:
-            owner = cited[_owner(anchor, sentences, plain.text)]
+            owner = cited[_owner(anchor, sentences, plain)]
             owner |= dict.fromkeys(citation.numbers) | dict.fromkeys((*citation.unknown, *citation.unchecked))
     return tuple(
         CitedSentence(
-            start=plain.origin(start),
-            end=plain.origin(end - 1) + 1,
-            text=_EMPTY.sub("", plain.text[start:end]),
+            start=origins[start],
+            end=origins[end - 1] + 1,
+            text=_EMPTY.sub("", plain[start:end]),
             numbers=tuple(source for source in sources if isinstance(source, int)),
             names=tuple(source for source in sources if isinstance(source, str)),
         )
@@ -299,58 +297,39 @@ def _end_of_body(text: str, citations: Sequence[Citation]) -> int:
     return headed.start() if headed else first
 
 
-class _PlainText:
-    """A text without its marks, made from front to back; its offsets lead back to the original."""
+def _without_marks(source: str, citations: Sequence[Citation]) -> tuple[str, list[int], list[int]]:
+    """Return a text without its marks and the spaces before them, and where its characters are in the original.
 
-    def __init__(self, source: str) -> None:
-        self.text = ""
-        self._source = source
-        self._pieces: list[str] = []
-        self._length = self._done = 0
-        self._last = "\n"
-        self._lengths: list[int] = []
-        self._shifts: list[int] = []
+    The third value is, for each mark, the offset that decides which sentence it belongs to.
+    """
+    pieces: list[str] = []
+    origins: list[int] = []
+    anchors: list[int] = []
 
-    def leave_out(self, citation: Citation) -> int:
-        """Leave a mark out, with the space before it; return the offset that decides which sentence it belongs to."""
-        source, start, end = self._source, citation.start, citation.end
-        if source[start].isalpha():  # part of the sentence
-            self._keep(source[self._done : end])
-            self._done = end
-            return self._length
-        before = source[self._done : start]
-        self._keep("" if self._done and _JOINS.match(before) else before.rstrip(" \t"))
-        anchor = self._length
-        after = _GOES_ON.match(source, end)
-        if self._last == "\n":
-            if after and source[after.end()].islower():
-                self._lengths.append(anchor)
-                self._shifts.append(start - anchor)
-                self._keep(source[start:end])
-                anchor += 1
-            elif after:
-                end = after.end()
-        elif source[end : end + 1].isalnum() and not is_unspaced(self._last):
-            self._keep(" ")
-        self._done = end
-        self._lengths.append(self._length)
-        self._shifts.append(end - self._length)
-        return anchor
+    def keep(start: int, end: int) -> None:
+        pieces.append(source[start:end])
+        origins.extend(range(start, end))
 
-    def finish(self) -> None:
-        """Add what follows the last mark."""
-        self._keep(self._source[self._done :])
-        self.text = "".join(self._pieces)
-
-    def origin(self, offset: int) -> int:
-        """Return the offset in the original of a character of ``text``."""
-        index = bisect_right(self._lengths, offset)
-        return offset + self._shifts[index - 1] if index else offset
-
-    def _keep(self, piece: str) -> None:
-        self._pieces.append(piece)
-        self._length += len(piece)
-        self._last = piece[-1:] or self._last
+    done = 0
+    for start, end in ((citation.start, citation.end) for citation in citations):
+        is_word = source[start].isalpha()  # part of the sentence
+        before = source[done : end if is_word else start]
+        keep(done, done if done and not is_word and _JOINS.match(before) else done + len(before.rstrip(" \t")))
+        anchors.append(len(origins))
+        last = source[origins[-1]] if origins else "\n"
+        after = None if is_word else _GOES_ON.match(source, end)
+        done = end
+        if last == "\n" and after:
+            if source[after.end()].islower():
+                keep(start, end)
+                anchors[-1] += 1
+            else:
+                done = after.end()
+        elif not is_word and last != "\n" and source[end : end + 1].isalnum() and not is_unspaced(last):
+            pieces.append(" ")
+            origins.append(end)
+    keep(done, len(source))
+    return "".join(pieces), origins, anchors
 
 
 def _owner(anchor: int, sentences: Sequence[tuple[int, int]], text: str) -> int:
