@@ -166,7 +166,7 @@ def split_passages(text: str, suffix: str) -> tuple[Span, ...]:
     ['# Moths\n\nThey fly at night.']
     """
     spans: list[Span] = []
-    for block, block_end, above, within, has_heading in _blocks(_lines(text, suffix)):
+    for block, block_end, above, within, has_heading in _blocks(text, suffix):
         whole = block_end - block <= LONGEST
         pieces = [(0, block_end - block)] if whole else split_sentences(text[block:block_end])
         for number, (start, end) in enumerate(pieces):
@@ -180,72 +180,56 @@ def split_passages(text: str, suffix: str) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-@dataclass(slots=True)
-class _Line:
-    """A line without outer white space; those of a heading have a ``level``, and one of them the ``title``."""
-
-    start: int
-    end: int
-    level: int = 0
-    title: str | None = None
-
-
-def _lines(text: str, suffix: str) -> list[_Line]:
-    lines: list[_Line] = []
-    fence, paragraph, rst_levels = "", 0, dict[str, int]()
-    at = len(BOM) if text.startswith(BOM) else 0
-    for raw in text[at:].splitlines(keepends=True):
-        bare = raw.rstrip()
-        lines.append(_Line(at + len(bare) - len(bare.lstrip()), at + len(bare)))
-        at += len(raw)
-        mark = _FENCE.match(bare) if suffix == ".md" else None
+def _headings(lines: Sequence[str], suffix: str) -> dict[int, tuple[int, str | None]]:
+    """Return the level and the title of each line of a heading, by its number; its rules have no title."""
+    found: dict[int, tuple[int, str | None]] = {}
+    # The levels of reStructuredText are in the order in which a document uses the marks.
+    fence, paragraph, levels = "", 0, dict(_MARKDOWN_LEVELS) if suffix == ".md" else {}
+    for number, line in enumerate(lines):
+        mark = _FENCE.match(line) if suffix == ".md" else None
         if fence or mark:  # comments in code look like headings
             if mark and not fence:
                 fence = mark[1]
-            elif mark and mark[1].startswith(fence) and not bare.strip().strip(fence[0]):
+            elif mark and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
             paragraph = 0
-        elif suffix == ".md" and (atx := _ATX.match(bare)):
-            lines[-1].level, lines[-1].title = len(atx[1]), atx[2].rstrip("# \t")
-            paragraph = 0
-        elif suffix != ".txt" and (rule := _UNDERLINE.match(bare)):
-            # The levels of reStructuredText are in the order in which a document uses the marks.
-            known = _MARKDOWN_LEVELS if suffix == ".md" else rst_levels
-            if paragraph == 1 and suffix == ".rst":
-                rst_levels.setdefault(rule[1], len(rst_levels) + 1)
-            if paragraph == 1 and (level := known.get(rule[1])):
-                title, paragraph = lines[-2], 0
-                title.level, title.title, lines[-1].level = level, text[title.start : title.end], level
-                above = lines[-3] if len(lines) > 2 else None  # noqa: PLR2004 - rule, title, rule
-                if above and _UNDERLINE.match(text[above.start : above.end]) and above.title is None:
-                    above.level = level
-        else:
-            paragraph = paragraph + 1 if bare else 0
-    return lines
+        elif suffix == ".md" and (atx := _ATX.match(line)):
+            found[number], paragraph = (len(atx[1]), atx[2].rstrip("# \t")), 0
+        elif suffix == ".txt" or not (rule := _UNDERLINE.match(line)):
+            paragraph = paragraph + 1 if line else 0
+        elif paragraph == 1 and (suffix == ".rst" or rule[1] in levels):
+            level, paragraph = levels.setdefault(rule[1], len(levels) + 1), 0
+            found |= {number - 1: (level, lines[number - 1].strip()), number: (level, None)}
+            if number > 1 and _UNDERLINE.match(lines[number - 2].strip()):
+                found.setdefault(number - 2, (level, None))
+    return found
 
 
-def _blocks(lines: Iterable[_Line]) -> Iterator[tuple[int, int, str, str, bool]]:
+def _blocks(text: str, suffix: str) -> Iterator[tuple[int, int, str, str, bool]]:
     """Yield start and end of the paragraphs, the headings above and around them, and whether they begin with one."""
-    headings: list[tuple[int, str]] = []
-    start: int | None = None
+    at, headings, start = len(BOM) if text.startswith(BOM) else 0, list[tuple[int, str]](), -1
     end, above, has_heading, has_body = 0, "", False, False
-    for line in [*lines, _Line(0, 0)]:
-        is_blank = line.start == line.end
-        if start is not None and has_body and (is_blank or line.level):
+    raws = text[at:].splitlines(keepends=True)
+    lines = [raw.rstrip() for raw in raws]
+    known = _headings(lines, suffix)
+    for number, (raw, line) in enumerate(zip([*raws, ""], [*lines, ""], strict=True)):
+        level, title = known.get(number, (0, None))
+        if start >= 0 and has_body and (level or not line):
             yield start, end, above, _path(headings), has_heading
-            start = None
-        if is_blank:
-            continue
-        if start is None:
-            start, above, has_heading, has_body = line.start, _path(headings), False, False
-        end = line.end
-        if line.title is not None:
-            headings = [heading for heading in headings if heading[0] < line.level]
-            above, has_heading = above if has_heading else _path(headings), True
-            headings.append((line.level, line.title[:_LONGEST_HEADING]))
-        elif not line.level:
-            has_body = True
-    if start is not None and not has_body:
+            start = -1
+        if line:
+            if start < 0:
+                start, above = at + len(line) - len(line.lstrip()), _path(headings)
+                has_heading = has_body = False
+            end = at + len(line)
+            if title is not None:
+                headings = [heading for heading in headings if heading[0] < level]
+                above, has_heading = above if has_heading else _path(headings), True
+                headings.append((level, title[:_LONGEST_HEADING]))
+            elif not level:
+                has_body = True
+        at += len(raw)
+    if start >= 0 and not has_body:
         yield start, end, above, _path(headings), has_heading
 
 
