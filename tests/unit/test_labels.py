@@ -77,7 +77,7 @@ def test_a_file_of_an_earlier_version_goes_on_if_its_rows_had_equal_chances(tmp_
     with LabelFile(file, queue) as labels:
         assert labels.labels == {1: 1}
     file.write_text(_changed(line(1, queue[0].rest), **more | {"weight": 0.7}) + "\n", encoding="utf-8")
-    with pytest.raises(DatasetError, match="rows with equal chances alone are read: label the run again"):
+    with pytest.raises(DatasetError, match="drew this row by priority: label the run again"):
         calibrate(Written(), file, threshold=0.5)
 
 

@@ -65,13 +65,10 @@ def labelling_of(sample: Sample, *, file: str | None = None, line: int | None = 
     except CodecError as error:
         raise DatasetError(str(error), file=file, line=line, field=FIELD) from error
     if found.place < 1 or written.get("weight", 1) != 1:
-        # Earlier versions drew rows with unequal chances.
-        msg = (
-            "labels of rows with equal chances alone are read: label the run again"
-            if found.place > 0
-            else (f"{FIELD} has a place above 0, as ragmetrics label writes it")
-        )
-        raise DatasetError(msg, file=file, line=line, field=FIELD)
+        wrong = f"{FIELD} has a place above 0, as ragmetrics label writes it"
+        if found.place > 0:
+            wrong = "an earlier version drew this row by priority: label the run again, now in random order"
+        raise DatasetError(wrong, file=file, line=line, field=FIELD)
     return found
 
 
