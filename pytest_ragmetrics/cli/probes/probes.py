@@ -6,7 +6,6 @@ import json
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 from pytest_ragmetrics.core import loop
@@ -118,17 +117,18 @@ def choose(
 
 def _spread(probes: Iterable[Probe]) -> list[list[Probe]]:
     """Return the pairs of probes in an order in which neighbours differ in kind and language."""
-    groups: dict[str, dict[str, list[Probe]]] = {}
+    groups: dict[tuple[str, str], list[Probe]] = {}
     for probe in probes:
         # A pair of injections has the same twin kind: the id of the twin without its language.
         slot = probe.kind if probe.twin is None else f"{probe.kind} {probe.twin.partition('-')[2]}"
-        groups.setdefault(slot, {}).setdefault(probe.language, []).append(probe)
-    columns = []
-    for number, languages in enumerate(groups.values()):
-        pairs = list(languages.values())
-        shift = number % len(pairs)
-        columns.append(pairs[shift:] + pairs[:shift])
-    return [pair for row in zip_longest(*columns) for pair in row if pair is not None]
+        groups.setdefault((slot, probe.language), []).append(probe)
+    slots, languages = (list(dict.fromkeys(pair[part] for pair in groups)) for part in (0, 1))
+
+    def place(pair: tuple[str, str]) -> tuple[int, int]:
+        row = slots.index(pair[0])
+        return (languages.index(pair[1]) - row) % len(languages), row
+
+    return [groups[pair] for pair in sorted(groups, key=place)]
 
 
 def _task(row: Mapping[str, Any]) -> Task[Any]:
