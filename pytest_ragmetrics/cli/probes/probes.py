@@ -68,17 +68,19 @@ def read_probes() -> tuple[Probe, ...]:
     ('number', 'en', 'supported')
     """
     probes: dict[str, Probe] = {}
+    contexts: Sequence[str] = ()
     for row in map(json.loads, packaged_text("cli/probes/probes.jsonl").splitlines()):
-        given = {name: row[name] for name in ("id", "kind")}
-        if row["kind"] == INJECTION:
+        language, kind, _ = row["id"].split("-", 2)
+        contexts = row.get("contexts", contexts)  # a row without any has those of the row before
+        if kind == INJECTION:
             twin, text = probes[row["twin"]], row["injected"]
             if row["attack"] == "hidden":  # Unicode tags: invisible characters that models read
                 text = "".join(chr(0xE0000 + ord(character)) for character in text)
-            task = inject(twin.task, text, row["where"])
-            probe = replace(twin, task=task, twin=twin.id, attack=row["attack"], injected=text, **given)
+            changes = {"twin": twin.id, "attack": row["attack"], "injected": text}
+            probe = replace(twin, id=row["id"], kind=kind, task=inject(twin.task, text, row["where"]), **changes)
         else:
-            given |= {"language": row["language"], "expected": row["expected"]}
-            probe = Probe(task=_task(row), mentions=tuple(row.get("mentions", ())), **given)
+            more = {"expected": row["expected"], "mentions": tuple(row.get("mentions", ()))}
+            probe = Probe(id=row["id"], kind=kind, language=language, task=_task(kind, row, contexts), **more)
         probes[probe.id] = probe
     return tuple(probes.values())
 
@@ -131,15 +133,15 @@ def _spread(probes: Iterable[Probe]) -> list[list[Probe]]:
     return [groups[pair] for pair in sorted(groups, key=place)]
 
 
-def _task(row: Mapping[str, Any]) -> Task[Any]:
-    match row["kind"]:
+def _task(kind: str, row: Mapping[str, Any], contexts: Sequence[str]) -> Task[Any]:
+    match kind:
         case "claims":
             return ListClaims(text=row["response"])
         case "refusal":
             return JudgeRefusal(question=row["question"], response=row["response"])
         case "relevance":
             return RateRelevance(question=row["question"], response=row["response"])
-    return VerifyClaims(claims=(row["claim"],), contexts=tuple(row["contexts"]))
+    return VerifyClaims(claims=(row["claim"],), contexts=tuple(contexts))
 
 
 def inject(task: Task[Any], text: str, where: str) -> Task[Any]:
