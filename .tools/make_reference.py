@@ -10,6 +10,7 @@ import ast
 import doctest
 import inspect
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -518,8 +519,12 @@ MADE = (stubs, reference, lists)
 def main() -> None:
     """Write all of them."""
     for make in MADE:
-        for place, text in make().items():
+        stale = {place: text for place, text in make().items() if (PACKAGE / place).read_text("utf-8") != text}
+        for place, text in stale.items():
             (PACKAGE / place).write_text(text, "utf-8")
+        if stale and make is stubs:
+            # The package has read them when it was imported.
+            os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
 if __name__ == "__main__":

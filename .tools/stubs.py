@@ -1,4 +1,4 @@
-"""What type checkers read of the metrics, made of their classes: both stubs, and the keywords of two calls."""
+"""What lists metrics and tasks, made of their classes: both stubs, the keywords of two calls, the exported tasks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -13,6 +15,8 @@ import pytest_ragmetrics
 from pytest_ragmetrics import metrics
 from pytest_ragmetrics.core.public_names import module_of_names
 from pytest_ragmetrics.core.sample import FIELDS
+from pytest_ragmetrics.judges import tasks
+from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 
 _WIDTH = 120
@@ -65,6 +69,7 @@ def stubs() -> dict[str, str]:
         "__init__.pyi": f"{_HEAD}{_imports(others, _OWN)}\n__version__: str\n{functions}",
         "metrics/__init__.pyi": _imports(written) + "".join(bodies),
         "core/typed.py": _typed(),
+        "judges/tasks/__init__.py": _exported_tasks(),
     }
 
 
@@ -116,6 +121,15 @@ def _typed() -> str:
     bounds = [*(kind.name for kind in kinds), *(name for name in aliases if name.isidentifier() and name.islower())]
     fields = dict.fromkeys((*FIELDS, *(name for kind in kinds for name in kind.extra_inputs)))
     return _TYPED.format(fields=_listed(fields, "Any"), bounds=_listed(bounds, "float"))
+
+
+def _exported_tasks() -> str:
+    head, _, lines = inspect.getsource(tasks).partition("import annotations\n\n")
+    names = {line.split()[-1]: line.split()[1] for line in lines.splitlines()}
+    for each in iter_modules(tasks.__path__, f"{tasks.__name__}."):
+        found = (it for it in vars(import_module(each.name)).values() if isinstance(it, type) and issubclass(it, Task))
+        names |= {kind.__name__: each.name for kind in found if kind.__module__ == each.name and "prompt" in vars(kind)}
+    return f"{head}import annotations\n\n{_imports(names)}"
 
 
 def _listed(names: Iterable[str], kind: str) -> str:

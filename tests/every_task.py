@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
 from typing import Any
 
 from pytest_ragmetrics.judges import tasks
@@ -11,7 +12,7 @@ CONTEXTS = ("The lake is 40 m deep. Pike live in it.", "The ferry crosses it twi
 VERIFY = tasks.VerifyClaims(claims=("The lake is 40 m deep.", "The ferry is free."), contexts=CONTEXTS)
 SELECT = tasks.SelectSentences(question="How deep is the lake?", contexts=CONTEXTS)
 QUESTIONS = tasks.WriteQuestions(response="Pike live in the lake.", count=2)
-EVERY_TASK: tuple[Task[Any], ...] = (
+_LISTED: tuple[Task[Any], ...] = (
     tasks.ListClaims(text="Pike live in it.", question="What lives in the lake?"),
     tasks.ListChosenClaims(text="Pike live in it.", question="What lives in it?", atomicity="low", coverage="low"),
     VERIFY,
@@ -39,3 +40,14 @@ EVERY_TASK: tuple[Task[Any], ...] = (
     tasks.JudgeUsefulness(question="How deep is the lake?", answer="40 m.", contexts=CONTEXTS),
     tasks.WriteGoldenQuestion(passage=CONTEXTS[0], heading="Lakes"),
 )
+
+
+def _made(kind: type[Task[Any]]) -> Task[Any]:
+    """Return a task by the types of its inputs."""
+    declared: Any = kind
+    needed = [it for it in fields(declared) if it.default is MISSING]
+    return kind(**{it.name: CONTEXTS[0] if it.type == "str" else CONTEXTS for it in needed})
+
+
+_KINDS = [kind for kind in vars(tasks).values() if isinstance(kind, type) and "prompt" in vars(kind)]
+EVERY_TASK = (*_LISTED, *(_made(kind) for kind in _KINDS if kind not in map(type, _LISTED)))

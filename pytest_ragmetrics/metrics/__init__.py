@@ -1,9 +1,8 @@
-"""The metrics: each a class that scores one sample, beside the ``assert_...`` helpers for it.
+"""The metrics: each a class that scores one sample, beside the ``assert_...`` helper for it.
 
-To add one, write a class with a ``name`` in a module of this package, and list both names in the stubs
-(``__init__.pyi``); one that asks a judge has its task in ``judges/tasks/``, the answer of the local judge as
-``by_rule`` of that task, and its prompt in ``prompts/``. Names are looked up when they are first used: a metric that
-asks no judge loads neither judges nor other metrics.
+To add one, write a class with a ``name`` in a module of this package; one that asks a judge has its task in
+``judges/tasks`` and its prompt in ``judges/prompts``. The stub, ``__init__.pyi``, is made of the classes. Names are
+looked up when they are first used: a metric that asks no judge loads neither judges nor other metrics.
 """
 
 from __future__ import annotations

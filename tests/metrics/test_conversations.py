@@ -42,14 +42,14 @@ TURNS = {
     "turn 5 tool": "Depth: 40 m.",
     "turn 6 assistant": ANSWER,
 }
-#: They look at the response, the reference and the contexts alone; others see the turns before the question.
-WITHOUT = {"hallucination", "response_groundedness", "citation_recall", "citation_precision", "context_entity_recall"}
-WITHOUT |= {"summary_score", "correctness", "semantic_similarity"}
 _BLOCK = re.compile(r"<<<(.+?) ([0-9a-f]{12})\n(.*?)\n\2 \1>>>", re.DOTALL)
 
 KINDS = {kind.name: kind for kind in catalogue.KINDS if issubclass(kind, metrics.JudgedMetric)}
 CRITIQUES = {name for name, kind in KINDS.items() if kind.__module__.endswith(".critiques")}
 AGENTS = {name for name, kind in KINDS.items() if kind.__module__.endswith(".agents")}
+#: Those that say they take a question see the turns before it; the others look at other texts alone.
+SAYING = {name for name, kind in KINDS.items() if "``user_input``" in (kind.__doc__ or "")}
+WITHOUT = KINDS.keys() - SAYING - CRITIQUES - AGENTS
 
 
 class Asked:

@@ -58,7 +58,7 @@ def test_every_task_has_an_answer(task: Any) -> None:
     assert usage.cost is not None
     assert usage.cost > 0
     kind = type(task)
-    unknown = type(kind.__name__, (kind,), {"__slots__": (), "__module__": __name__})
+    unknown = type(kind.__name__, (kind,), {"__slots__": (), "__module__": __name__, "by_rule": Task.by_rule})
     own = unknown(**{field.name: getattr(task, field.name) for field in fields(task)})
     with pytest.raises(JudgeError):
         asked(made, LocalJudge(), own)
