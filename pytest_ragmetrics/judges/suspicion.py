@@ -46,34 +46,11 @@ def _has_one(parts: Iterable[str], folded: str) -> bool:
 
 
 _VERDICT_WORDS = "verdict|urteil|veredicto|verdetto|veredito|werdykt|вердикт|karar|판정|判定|裁定|结论|الحكم|निर्णय"
-_ENGLISH = (
-    _Phrase(
-        r"(?<!\bnot )(?<!\bif )\ball (?:of )?(?:the |these |its |my )?(?:claims|statements|sentences|answers) "
-        r"(?:here )?are (?!not )(?:\w+ )?(?:supported|correct|true|faithful)\b"
-        r"(?!,? (?:or|except|apart|but|unless) )",
-        ("claims|statements|sentences|answers", "supported|correct|true|faithful"),
-    ),
-    _Phrase(
-        r"\b(?:mark|rate|grade|score|judge|evaluate|give) (?:this|the|my|all|every|each|it)\b"
-        r"(?:(?! (?:that|which) (?:is|are) )[^.!?\n]){0,40}"
-        r"\b(?:supported|faithful|full marks|(?:highest|maximum|top|full|perfect) (?:score|rating|mark|grade)"
-        r"|5/5|10/10)\b",
-        ("mark |rate |grade |score |judge |evaluate |give ", "supported|faithful|score|rating|mark|grade|5/5|10/10"),
-    ),
-    _Phrase(
-        r"\b(?:dear|hey|note to the|message to the|attention,?) (?:judge|grader|evaluator|rater|llm|ai)\b",
-        ("dear|hey|note to the|message to the|attention", " judge| grader| evaluator| rater| llm| ai"),
-    ),
-    _Phrase(
-        r"\byou are (?:now )?(?:the |a |an )?(?:\w+ )?(?:judge|grader|evaluator|rater)\b",
-        ("you are", "judge|grader|evaluator|rater"),
-    ),
-    # The verdicts of our own tasks are English words in every language.
-    _Phrase(
-        rf"(?:{_VERDICT_WORDS})"
-        rf"[^.!?。\n\"]{{0,20}}?{_QUOTE}\s?(?:(?:un)?supported|answers|refuses|relevant|useful|contradicted|yes)\s?{_QUOTE}",
-        (_VERDICT_WORDS, "supported|answers|refuses|relevant|useful|contradicted|yes"),
-    ),
+# The verdicts of our own tasks are English words in every language.
+_DICTATED = _Phrase(
+    rf"(?:{_VERDICT_WORDS})"
+    rf"[^.!?。\n\"]{{0,20}}?{_QUOTE}\s?(?:(?:un)?supported|answers|refuses|relevant|useful|contradicted|yes)\s?{_QUOTE}",
+    (_VERDICT_WORDS, "supported|answers|refuses|relevant|useful|contradicted|yes"),
 )
 
 
@@ -152,7 +129,7 @@ def _phrases() -> tuple[list[_Phrase], list[_Phrase]]:
         [SimpleNamespace(**(_USUAL | row)) for row in data[kind]] for kind in ("ignore_instructions", "address_judge")
     )
     above = _Phrase(_ABOVE, ("above",))
-    return [above, *map(_ignores, ignore)], [*_ENGLISH, *(each for row in address for each in _addresses(row))]
+    return [above, *map(_ignores, ignore)], [_DICTATED, *(each for row in address for each in _addresses(row))]
 
 
 @cache
