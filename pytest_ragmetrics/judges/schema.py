@@ -56,10 +56,9 @@ def validate(data: Any, schema: Schema) -> Any:
     from pydantic_core import ValidationError
 
     try:
-        return _validator(json.dumps(schema)).validate_python(data)
+        return _validator(json.dumps(schema)).validate_python(data, strict=True)
     except ValidationError as error:
-        faults = error.errors(include_url=False, include_context=False, include_input=False)
-        raise InvalidAnswer(_fault([(fault["type"], fault["loc"]) for fault in faults], schema)) from None
+        raise InvalidAnswer(_fault([(fault["type"], fault["loc"]) for fault in error.errors()], schema)) from None
 
 
 @lru_cache(maxsize=128)
@@ -74,13 +73,13 @@ def _core(schema: Schema) -> Any:
     kind = schema["type"]
     if kind == "object":
         fields = {name: {"type": "typed-dict-field", "schema": _core(p)} for name, p in schema["properties"].items()}
-        return {"type": "typed-dict", "fields": fields, "extra_behavior": "forbid", "strict": True}
+        return {"type": "typed-dict", "fields": fields, "extra_behavior": "forbid"}
     if kind == "array":
-        return {"type": "list", "items_schema": _core(schema["items"]), "strict": True}
-    plain = {"type": {"string": "str", "integer": "int", "boolean": "bool"}[kind], "strict": True}
+        return {"type": "list", "items_schema": _core(schema["items"])}
+    plain = {"type": {"string": "str", "integer": "int", "boolean": "bool"}[kind]}
     # A literal alone takes True for 1.
-    enum = {"type": "literal", "expected": schema["enum"]} if "enum" in schema else None
-    return {"type": "chain", "steps": [plain, enum]} if enum else plain
+    enum = [{"type": "literal", "expected": schema["enum"]}] if "enum" in schema else []
+    return {"type": "chain", "steps": [plain, *enum]}
 
 
 def _fault(faults: Sequence[tuple[str, tuple[str | int, ...]]], schema: Schema) -> str:
