@@ -163,14 +163,6 @@ def sentence_claims(text: str) -> tuple[str, ...]:
     return _distinct(statements(text))
 
 
-def _list_claims(task: tasks.ListClaims) -> tuple[str, ...]:
-    return _distinct(phrase for sentence in statements(task.text) for phrase in _phrases(sentence))
-
-
-def _verify_claims(task: tasks.VerifyClaims) -> tuple[Judgement, ...]:
-    return tuple(_verified(*sentences_of(task.contexts).support(claim)) for claim in task.claims)
-
-
 def _verified(cited: tuple[int, ...], share: float, missing: list[str]) -> Judgement:
     ok = share >= _SUPPORTED and not missing
     but = f", but not {', '.join(missing)}" if missing else ""
@@ -327,8 +319,8 @@ class LocalJudge(Judge):
 
 
 _RULES: Mapping[type[Task[Any]], Callable[[Any], Any]] = {
-    tasks.ListClaims: _list_claims,
-    tasks.VerifyClaims: _verify_claims,
+    tasks.ListClaims: lambda task: _distinct(phrase for it in statements(task.text) for phrase in _phrases(it)),
+    tasks.VerifyClaims: lambda task: tuple(_verified(*sentences_of(task.contexts).support(it)) for it in task.claims),
     tasks.WriteQuestions: _write_questions,
     tasks.WriteClosedQuestions: _write_closed_questions,
     tasks.AnswerQuestions: _answer_questions,

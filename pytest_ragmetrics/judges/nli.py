@@ -51,16 +51,10 @@ _FEW = 3
 
 #: The metric to use instead, by the name of a task that this judge cannot answer.
 _INSTEAD = {
-    "rate_groundedness": "Faithfulness",
-    "review_groundedness": "Faithfulness",
-    "judge_usefulness": "NonLLMContextPrecision",
-    "judge_contexts": "NonLLMContextPrecision",
-    "select_sentences": "NonLLMContextPrecision",
-    "rate_contexts": "ContextRecall",
-    "review_contexts": "ContextRecall",
-    "rate_correctness": "FactualCorrectness",
-    "rate_agreement": "FactualCorrectness",
-    "write_closed_questions": "Faithfulness",
+    **dict.fromkeys(("rate_groundedness", "review_groundedness", "write_closed_questions"), "Faithfulness"),
+    **dict.fromkeys(("judge_usefulness", "judge_contexts", "select_sentences"), "NonLLMContextPrecision"),
+    **dict.fromkeys(("rate_contexts", "review_contexts"), "ContextRecall"),
+    **dict.fromkeys(("rate_correctness", "rate_agreement"), "FactualCorrectness"),
     "list_entities": "NamesAligned",
 }
 
@@ -316,7 +310,11 @@ class NliJudge(PromptedJudge):
         pairs = list({pair: None for each in asked for pair in each})
         with self._alone:
             scorer = self._loaded()
-            labels = self._labels(tuple(scorer.labels))
+            names = self._given or tuple(scorer.labels)
+            if len(names) != len(scorer.labels):
+                known = f"{len(scorer.labels)} classes ({', '.join(scorer.labels)})"
+                raise JudgeNotConfiguredError(f"{self.name} has {known}, but labels= names {len(names)}")
+            labels = read_labels(names, model=self.name)
             if contradiction and labels.contradiction is None:
                 msg = f"{self.name} knows no contradiction, only whether a text follows; Faithfulness needs no more"
                 raise JudgeError(msg)
@@ -344,12 +342,6 @@ class NliJudge(PromptedJudge):
         if isinstance(self._scorer, JudgeNotConfiguredError):
             raise self._scorer
         return self._scorer
-
-    def _labels(self, names: tuple[str, ...]) -> Labels:
-        if self._given is not None and len(self._given) != len(names):
-            msg = f"{self.name} has {len(names)} classes ({', '.join(names)}), but labels= names {len(self._given)}"
-            raise JudgeNotConfiguredError(msg)
-        return read_labels(self._given or names, model=self.name)
 
 
 def _plain(text: str) -> str:
