@@ -123,7 +123,7 @@ def test_too_few_passages_are_an_error(server: FakeOpenAI, call: Call, monkeypat
     for said in (
         "golden.jsonl: 12 rows, 12 of them new\n20 were asked for, and every passage was tried",
         "skipped 3 passages: ",
-        "  docs/a.md#1: suspicious: asks to ignore instructions\n",
+        "  docs/a.md#1: suspicious: asks to ignore instructions, speaks to the judge\n",
         "  docs/b.md#1: too short\n",
         ".md#1: the same text as another: docs/",
         "no text, passed over: docs/d.pdf\n",
