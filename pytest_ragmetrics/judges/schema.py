@@ -183,19 +183,15 @@ def parse_json(text: str) -> object:
         raise InvalidAnswer("the answer is not valid JSON") from error
 
 
-def extract_json(text: str) -> str:
-    """Return the JSON object in a reply that may wrap it in prose or fences; raise if there is none or several.
-
-    A reply with two objects might quote one from the text under test, and which of them answers is not guessed.
-
-    >>> extract_json('Here you are: {"claims": []}. Anything else?')
-    '{"claims": []}'
-    """
-    return extract_object(text)[0]
-
-
 def extract_object(text: str) -> tuple[str, object]:
-    """Return the JSON object in a reply, as :func:`extract_json`, and its value."""
+    """Return the JSON object in a reply that may wrap it in prose or fences, as text and as a value.
+
+    Raises :class:`InvalidAnswer` if there is none or several: a reply with two objects might quote one from the text
+    under test, and which of them answers is not guessed.
+
+    >>> extract_object('Here you are: {"claims": []}. Anything else?')
+    ('{"claims": []}', {'claims': []})
+    """
     found = json_objects(_THOUGHTS.sub("", text).strip())
     if len(found) != 1:
         problem = "contains several JSON objects" if found else "is not a JSON object"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_json, parse_json
+from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 FOUND = '{"claims": ["A } in a \\"text\\"", "```"]}'
@@ -41,7 +41,7 @@ FOUND = '{"claims": ["A } in a \\"text\\"", "```"]}'
 )
 def test_the_object_is_found_in_what_surrounds_it(reply: str) -> None:
     """Prose, fences, thoughts and an exact repetition around the object do not matter; it is kept as it stands."""
-    assert extract_json(reply) == FOUND
+    assert extract_object(reply)[0] == FOUND
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_the_object_is_found_in_what_surrounds_it(reply: str) -> None:
 def test_a_reply_without_an_object_is_refused(reply: str) -> None:
     """A list, a text, cut-off or almost valid JSON is no answer."""
     with pytest.raises(InvalidAnswer, match="is not a JSON object"):
-        extract_json(reply)
+        extract_object(reply)
 
 
 @pytest.mark.parametrize("between", [", so: ", "</think>", "</reasoning>\n", "[/THINK]", "<|channel|>final<|message|>"])
 def test_a_reply_with_two_objects_is_refused(between: str) -> None:
     """One of them may be quoted from the text under test, a mark before it too, so neither is taken."""
     with pytest.raises(InvalidAnswer, match="several JSON objects"):
-        extract_json(f'The text says {{"claims": []}}{between}{{"claims": ["It does."]}}')
+        extract_object(f'The text says {{"claims": []}}{between}{{"claims": ["It does."]}}')
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,10 @@ def test_a_reply_with_two_objects_is_refused(between: str) -> None:
 def test_a_reply_made_to_exhaust_is_refused(text: str) -> None:
     """Deep nesting, rows of braces and endless numbers are refused like any other nonsense."""
     with pytest.raises(InvalidAnswer):
-        extract_json(text)
+        extract_object(text)
 
 
 @given(st.dictionaries(TEXT, TEXT | st.integers() | st.lists(st.booleans())))
 def test_any_object_survives(value: dict[str, Any]) -> None:
     """An object comes out of prose as the value it was."""
-    assert parse_json(extract_json(f"My answer is: {json.dumps(value, ensure_ascii=False)} .")) == value
+    assert extract_object(f"My answer is: {json.dumps(value, ensure_ascii=False)} .")[1] == value

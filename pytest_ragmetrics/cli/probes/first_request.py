@@ -8,7 +8,7 @@ from contextlib import aclosing, suppress
 from pytest_ragmetrics.judges.embedders.embedder import Embedder, cosines
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
-from pytest_ragmetrics.judges.schema import extract_json, parse_json, validate
+from pytest_ragmetrics.judges.schema import extract_object, validate
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import shown
 
@@ -41,8 +41,8 @@ async def examined(judge: Judge, *, spec: str) -> tuple[str, str]:
     async with aclosing(judge):
         reply = await judge.complete(judge.request(TASK))
     try:
-        found = extract_json(reply.text)
-        answer = validate(parse_json(found), TASK.schema())
+        found, value = extract_object(reply.text)
+        answer = validate(value, TASK.schema())
     except InvalidAnswer as error:
         to_do = "name a model that writes JSON, or switch on structured output in its server"
         return f"answers, but not in the form asked for: {error}; {shown(reply.text)}", to_do
