@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from pytest_ragmetrics.judges.schema import (
@@ -17,7 +17,7 @@ from pytest_ragmetrics.judges.schema import (
     one_of,
     record,
 )
-from pytest_ragmetrics.judges.tasks.task import Judgement, ListTexts, Task, cited, decided, indexes
+from pytest_ragmetrics.judges.tasks.task import Judgement, ListTexts, Task, decided, indexes
 from pytest_ragmetrics.text.sentences import sentence_table
 
 
@@ -46,11 +46,14 @@ class CitedVerdicts(Task[tuple[Judgement, ...]]):
         judgements = []
         for index, verdict in enumerate(in_order(answer["verdicts"], len(getattr(self, self.numbered)), noun)):
             subject = f"{noun} {index + 1}"
-            judgement = cited(verdict, self.word, last=len(table), subject=subject)
-            elsewhere = [number + 1 for number in judgement.sentences if table[number].context != index]
+            # A judge may cite one sentence twice; that changes nothing.
+            sentences = indexes(dict.fromkeys(verdict["sentences"]), len(table), subject)
+            if verdict["verdict"] == self.word and not sentences:
+                raise InvalidAnswer(f"{subject} is called {self.word}, but no sentence that shows it is named")
+            elsewhere = [number + 1 for number in sentences if table[number].context != index]
             if elsewhere and noun == "context":
                 raise InvalidAnswer(f"{subject} names the sentence {listed(elsewhere)}, which is in another context")
-            judgements.append(judgement)
+            judgements.append(replace(decided(verdict, self.word), sentences=sentences))
         return tuple(judgements)
 
 

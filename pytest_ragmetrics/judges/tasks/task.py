@@ -202,13 +202,3 @@ def indexes(numbers: Iterable[int], last: int, place: str) -> tuple[int, ...]:
 def decided(answer: Mapping[str, Any], word: str, *, field: str = "verdict") -> Judgement:
     """Return whether the answer in a field is ``word``, with its reason."""
     return Judgement(ok=answer[field] == word, reason=answer["reason"].strip())
-
-
-def cited(verdict: Mapping[str, Any], word: str, *, last: int, subject: str) -> Judgement:
-    """Return whether a verdict is ``word``, for which it must name sentences from 1 to ``last``."""
-    # A judge may cite one sentence twice; that changes nothing.
-    sentences = indexes(dict.fromkeys(verdict["sentences"]), last, subject)
-    ok = verdict["verdict"] == word
-    if ok and not sentences:
-        raise InvalidAnswer(f"{subject} is called {word}, but no sentence that shows it is named")
-    return Judgement(ok=ok, reason=verdict["reason"].strip(), sentences=sentences)
