@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from pytest_ragmetrics.core.lazy import lazily
@@ -181,16 +181,11 @@ def _names_nothing(run: Sequence[_Word], language: str) -> bool:
     return (large and len(run) >= (_SHORTEST_LOUD if loud else _SHORTEST_TITLE)) or (loud and len(run) > _SHORTEST_LOUD)
 
 
-def _runs(text: str, words: Sequence[_Word]) -> Iterator[list[_Word]]:
+def _runs(text: str, words: Sequence[_Word]) -> Iterator[Sequence[_Word]]:
     """Yield the words in runs that are written alike, large as a whole or at first, with nothing but space between."""
-    run: list[_Word] = []
-    for word in words:
-        if run and not (_case(word) and _case(word) == _case(run[-1]) and text[run[-1].end : word.start].isspace()):
-            yield run
-            run = []
-        run.append(word)
-    if run:
-        yield run
+    pairs = enumerate(pairwise(words), start=1)
+    ends = [at for at, (a, b) in pairs if not (_case(a) and _case(a) == _case(b) and text[a.end : b.start].isspace())]
+    return (words[start:end] for start, end in pairwise([0, *ends, len(words)]))
 
 
 def _case(word: _Word) -> str:

@@ -84,7 +84,7 @@ _TIME = lazily(
 )
 _HALF_OF_DAY = lazily(r"(?:(?P<am>午前|上午|早上|오전)|(?P<pm>午後|下午|晚上|오후)|\bkl\.?)\s?$")
 _HALF = lazily(
-    rf"(?:(?P<whole>\w+)\s+and\s+an?\s+)?(?:пол|(?:{'|'.join(_HALVES)})[\s-](?:of\s)?(?:an?[\s-])?)"
+    rf"(?:(?P<whole>\w{{1,9}})\s+and\s+an?\s+)?(?:пол|(?:{'|'.join(_HALVES)})[\s-](?:of\s)?(?:an?[\s-])?)"
     rf"(?P<scale>{_one_of({*_SCALE, *_POWER_OF})})"
 )
 _NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))

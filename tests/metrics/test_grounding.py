@@ -420,6 +420,7 @@ def test_stems_are_short_and_rough() -> None:
     """Short words stay as they are; one, third and ten are said of all sorts of things, twelve and 1 are numbers."""
     assert [stem(word) for word in ("rose", "roses", "is")] == ["rose", "rose", "is"]
     assert [word.text for word in content_words("It is 5 o'clock")] == ["clock"]
+    assert find_numbers(f"{'9' * 5000} and a half million")
     found = find_numbers("one, third, ten, twelve, 1")
     assert [number.plain for number in found] == [True, True, True, False, False]
 

@@ -1,8 +1,8 @@
 """Edited quotations: ellipses and brackets are read, and the phrases between them found in order in one context.
 
 :func:`read_edits` reads the signs of an editor; :class:`PhraseSearch` finds what they leave, its pieces close together.
-What an editor may insert or leave out is limited: no negation, no number. ``bracket_words.txt`` has the numbers and the
-pronouns, determiners and auxiliaries that a bracket may have.
+What an editor may insert or leave out is limited: no negation, no number. ``bracket_words.txt`` has the pronouns,
+determiners and auxiliaries that a bracket may have.
 """
 
 from __future__ import annotations

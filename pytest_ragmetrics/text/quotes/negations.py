@@ -2,7 +2,8 @@
 
 ``negations.txt`` lists them by language. Those under ``anywhere`` count wherever they stand in what is left out, those
 under ``beside`` ("may", "half of", "former") only next to what is kept. A sentence that is left out whole counts only
-if it denies its neighbour: it is short and has an ``untrue`` word, or one of ``truth`` and a negation.
+if it denies its neighbour: it is short and has an ``untrue`` word, or one of ``truth`` and a negation. ``numbers`` are
+those that a bracket may not insert or replace.
 
 An expression is a regular expression for whole words; ``*`` stands for an ending and ``@`` for a letter. Words that
 mean something else in another language have their own line, with a pattern between slashes that must be near them.
