@@ -34,6 +34,8 @@ _FINE, _EXACT, _MOST_STEPS, _LEAST = 1e-12, 1e-10, 60, 1e-6
 # More than _MOST_KINDS different units are split between the two nearest of _STEPS steps of the scale. This keeps their
 # mean and changes the interval by less than 1 % of its width; 1,000 different units take 20 times as long without it.
 _MOST_KINDS, _STEPS = 100, 100
+# Ends are kept of sets with at most this number of different units.
+_FEW = 10
 
 _quantile = NormalDist().inv_cdf
 
@@ -59,19 +61,20 @@ def mean_bounds(
     span, tail = highest - lowest, (1.0 - confidence) / 2.0
     shares = [((total - lowest * size) / span, size) for total, size in totals]
     worst_case = [(size - share, size) for share, size in shares]
-    low = _lower_end(shares, tail, times)
-    high = 1.0 - _lower_end(worst_case, tail, times)
-    return lowest + span * low, lowest + span * high
+    kinds = (tuple(sorted(Counter(units).items())) for units in (shares, worst_case))
+    low, worst = ((_lower_end if len(units) > _FEW else _known_end)(units, tail, times) for units in kinds)
+    return lowest + span * low, lowest + span * (1.0 - worst)
 
 
-def _lower_end(units: Sequence[tuple[float, float]], tail: float, times: float) -> float:
-    """Return the lower end of the mean of units with sums from 0 up to their sizes."""
+def _lower_end(units: tuple[tuple[tuple[float, float], int], ...], tail: float, times: float) -> float:
+    """Return the lower end of the mean of units with sums from 0 up to their sizes, each with its number."""
     import numpy as np
 
-    mean = math.fsum(share for share, _ in units) / math.fsum(size for _, size in units)
+    kinds: Mapping[tuple[float, float], float] = dict(units)
+    total = math.fsum(count * share for (share, _), count in units)
+    mean = total / math.fsum(count * size for (_, size), count in units)
     if mean <= 0.0:
         return 0.0
-    kinds: Mapping[tuple[float, float], float] = Counter(units)
     if len(kinds) > _MOST_KINDS:
         kinds = _on_steps(kinds)
     shares, sizes = (np.array(column, dtype=float) for column in zip(*kinds, strict=True))
@@ -83,6 +86,10 @@ def _lower_end(units: Sequence[tuple[float, float]], tail: float, times: float) 
         return _quantile(min(max(found, _LEAST * tail), 1.0 - _LEAST)) - wanted
 
     return _root(excess, mean)
+
+
+# Rates of the same few counts repeat; long sets do not, and would fill the memory.
+_known_end = lru_cache(maxsize=512)(_lower_end)
 
 
 def _on_steps(kinds: Mapping[tuple[float, float], float]) -> Mapping[tuple[float, float], float]:
