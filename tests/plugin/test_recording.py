@@ -17,6 +17,9 @@ from pytest_ragmetrics.judges.providers.vendor import OPENAI
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, failing
 
+#: A tool of those who develop this package.
+pytestmark = pytest.mark.slow
+
 KEY = "sk-of-an-owner-0123456789"
 
 
