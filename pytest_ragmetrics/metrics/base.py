@@ -100,7 +100,7 @@ class Metric(ABC, Named):
     name: str
     #: Other names it is known by in settings.
     aliases: ClassVar[tuple[str, ...]] = ()
-    #: What one verdict is about, for the sentence "2 of 5 claims not supported".
+    #: What one verdict is about, for "2 of 5 claims not supported"; with an irregular plural, "index|indices".
     noun: ClassVar[str] = "verdict"
     #: What is wrong with a verdict that is not ok, of one or of several.
     complaint: ClassVar[str] = "not ok"

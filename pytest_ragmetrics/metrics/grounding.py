@@ -11,6 +11,7 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.verdicts import evidence_at, share_of
+from pytest_ragmetrics.runs.wording.figures import noun_for
 from pytest_ragmetrics.text.citations import find_citations
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
 from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
@@ -170,7 +171,7 @@ def _share_of_pieces(
         found = ((index, locate(piece)) for index, locate in enumerate(lookups))
         index, places = next(((index, places) for index, places in found if places), (0, ()))
         verdicts.append(_verdict(piece, tuple(evidence_at(index, contexts[index], *place) for place in places)))
-    counted = f"{metric.noun}s"
+    counted = noun_for(2, metric.noun)
     return share_of(metric.name, verdicts, counted, before="Found ") if verdicts else _nothing(metric.name, counted)
 
 

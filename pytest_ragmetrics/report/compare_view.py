@@ -16,7 +16,7 @@ from pytest_ragmetrics.report.outcomes import PairedTest
 from pytest_ragmetrics.report.text_changes import Piece, Text, TextChange, folded, marked, text_change, versions
 from pytest_ragmetrics.runs.compare import Kind, RunComparison, TestChange, judging_changes
 from pytest_ragmetrics.runs.records import Record, TestRecord, flips
-from pytest_ragmetrics.runs.wording.figures import counted
+from pytest_ragmetrics.runs.wording.figures import counted, noun_for
 from pytest_ragmetrics.text.unicode import shortened
 
 #: What a reader may want to see of the tests that have changed.
@@ -326,7 +326,7 @@ def _numbered(noun: str, numbers: Sequence[int]) -> str:
     if not shown:
         return counted(len(numbers), noun)
     more = f" and {numbers.count(0)} as before" if 0 in numbers else ""
-    return f"{noun}{'s'[: len(numbers) > 1]} {', '.join(map(str, shown))}{more}"
+    return f"{noun_for(len(numbers), noun)} {', '.join(map(str, shown))}{more}"
 
 
 def _verdict_changes(pairs: Iterable[TestChange]) -> Iterator[VerdictsChange]:

@@ -15,7 +15,7 @@ from pytest_ragmetrics.core.result import Decision
 from pytest_ragmetrics.runs.compare import Obstacle, PlacedRecord, TestChange, cluster_of, pair_records, score_of
 from pytest_ragmetrics.runs.records import function_name, known_scale
 from pytest_ragmetrics.runs.wording.comparisons import FEWEST, LEAST_SHARE, MetricComparison, RowChange, TableComparison
-from pytest_ragmetrics.runs.wording.figures import agreeing, counted, silence_text
+from pytest_ragmetrics.runs.wording.figures import agreeing, counted, noun_for, silence_text
 from pytest_ragmetrics.stats.drop import Drop, drops
 from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.stats.paired import Difference, paired_difference
@@ -142,8 +142,9 @@ def _check_comparable(
             both_ways = f"{here.better} scores are better here, {there.better} ones there"
             raise ValueError(f"{metric}: {both_ways}; they are not comparable")
         if "metric" in obstacles:
+            nouns = [noun_for(1, record.noun) for record in (here, there)]
             raise ValueError(
-                f"{metric}: its verdicts are on the {here.noun} here, on the {there.noun} there, so these are two "
+                f"{metric}: its verdicts are on the {nouns[0]} here, on the {nouns[1]} there, so these are two "
                 "metrics of one name; score both with this version"
             )
     if ambiguous:

@@ -30,6 +30,12 @@ def quotes(*verdicts: Verdict, value: float = 0.0) -> MetricResult:
     return MetricResult(value, metric="quotes", verdicts=verdicts, noun="quoted span", complaint="not found")
 
 
+def about(noun: str) -> MetricResult:
+    """Build a result on two things of a name, one of which is missing."""
+    verdicts = [Verdict(text="a", ok=True), Verdict(text="b", ok=False)]
+    return MetricResult(0.5, metric="mine", verdicts=verdicts, noun=noun, complaint="left out")
+
+
 def missing(text: str, similarity: float, *changes: WordChange) -> Verdict:
     """Build the verdict on a quotation that was not found."""
     nearest = Nearest(context=2, start=10, end=30, text="as the source says", similarity=similarity, changes=changes)
@@ -45,6 +51,8 @@ def missing(text: str, similarity: float, *changes: WordChange) -> Verdict:
             0.9,
             "1 of 1 quoted span not found; not counted: 2 quote the question, 1 is allowed, 1 looks like a title",
         ),
+        (about("part of the question"), 0.9, "0.50 < 0.90: 1 of 2 parts of the question left out"),
+        (about("index|indices"), 0.9, "0.50 < 0.90: 1 of 2 indices left out"),
         (quotes(value=0.8996), 0.9, "quotes 0.8996 < 0.9000"),
         (MetricResult(0.3, metric="m"), 0.1 + 0.2, "m 0.3 < 0.30000000000000004"),
         # A metric that gives no verdicts is summed up by its reason, made printable.

@@ -145,8 +145,19 @@ def counted(number: int, noun: str) -> str:
     >>> counted(1, "test"), counted(1200, "test"), counted(2, "entry")
     ('1 test', '1,200 tests', '2 entries')
     """
-    plural = noun.removesuffix("y") + "ies" if noun.endswith("ry") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
+    return f"{number:,} {noun_for(number, noun)}"
+
+
+def noun_for(number: int, noun: str) -> str:
+    """Return a noun as it stands after a number; one with an irregular plural is given with it.
+
+    >>> noun_for(1, "index|indices"), noun_for(2, "index|indices"), noun_for(2, "part of the question")
+    ('index', 'indices', 'parts of the question')
+    """
+    one, _, many = noun.partition("|")
+    head, *rest = one.partition(" of ")
+    regular = head.removesuffix("y") + "ies" if head.endswith("ry") else f"{head}s"
+    return one if number == 1 else many or "".join([regular, *rest])
 
 
 def agreeing(number: int, verb: str) -> str:
