@@ -5,7 +5,7 @@
 Five metrics make seven requests a sample, two of them in a row. The floor of a cold run is the longer of that chain
 and of all requests shared out evenly over those allowed in flight. The server runs in a process of its own, each case
 in a fresh one. Beside it stands what loops over bare clients take for as many requests: ``create()`` of the SDK, its
-``post()`` without types, both over httpx; ``post()`` over aiohttp; and aiohttp alone, over which the judges send.
+``post()`` without types, both over httpx; ``post()`` over aiohttp, which the judges call; and aiohttp alone.
 No tool built on a client can take less; the same goes for a machine that is busy with other things.
 """
 
