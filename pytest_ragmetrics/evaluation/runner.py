@@ -222,7 +222,8 @@ class Runner:
     ) -> Score:
         metric, kept, start = each.metric, Kept(), time.monotonic()
         outcome: Outcome
-        changes = {"private": self._session, "breaker": self.breaker, "beside": beside}
+        names = [it.metric.name for it in job.metrics]
+        changes = {"private": self._session, "breaker": self.breaker, "row": names, "beside": beside}
         if job.test is not None:
             changes |= {"test": job.test, "recorder": kept}
         if job.judge is not None:

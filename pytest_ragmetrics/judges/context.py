@@ -168,7 +168,8 @@ class Context:
     #: The spec of the judge of metrics that were given none.
     judge: str | None = None
     votes: int | None = None
-    #: The metrics of the row that may ask together.
+    #: The names of the metrics of the row, and those metrics that may ask together.
+    row: Sequence[str] = ()
     beside: Sequence[Any] = ()
     #: The metric that the bounds ``least`` and ``most`` of its score are for.
     bounded: object = None

@@ -193,9 +193,7 @@ class Hallucination(JudgedMetric):
             )
             for context, judgement in zip(contexts, judgements, strict=True)
         ]
-        wrong = sum(not verdict.ok for verdict in verdicts)
-        reason = f"{wrong} of {len(verdicts)} contexts contradicted"
-        return ask.result(wrong / len(verdicts), reason=reason, verdicts=verdicts)
+        return ask.share(verdicts, "contexts contradicted", of_ok=False)
 
 
 assert_not_hallucinated = asserting(
@@ -357,9 +355,7 @@ class NoiseSensitivity(JudgedMetric):
                 blamed = f"{have} it, the reference does not. "
             reason, place = f"{blamed}{judgement.reason}", place_in(response, claim)
             verdicts.append(on_claim(claim, ok=not noisy, reason=reason, evidence=evidence, check=check, place=place))
-        wrong = sum(not verdict.ok for verdict in verdicts)
-        reason = f"{wrong} of {len(said)} claims wrong as {self.mode} contexts have them"
-        return ask.result(wrong / len(said), reason=reason, verdicts=verdicts)
+        return ask.share(verdicts, f"claims wrong as {self.mode} contexts have them", of_ok=False)
 
 
 assert_noise_resisted = asserting(

@@ -410,9 +410,9 @@ class Ask:
             disagreements=[text for texts in sorted(self._disagreements) for text in texts],
         )
 
-    def share(self, verdicts: Sequence[Verdict], counted: str) -> MetricResult:
-        """Return the share of the verdicts that are ok, saying how many ``counted`` there are: "claims supported"."""
-        met = sum(verdict.ok for verdict in verdicts)
+    def share(self, verdicts: Sequence[Verdict], counted: str, *, of_ok: bool = True) -> MetricResult:
+        """Return the share of the verdicts that are ok, or are not, saying how many ``counted``: "claims supported"."""
+        met = sum(verdict.ok is of_ok for verdict in verdicts)
         return self.result(met / len(verdicts), reason=f"{met} of {len(verdicts)} {counted}", verdicts=verdicts)
 
     def nothing(self, reason: str) -> MetricResult:

@@ -107,11 +107,11 @@ class RagasScore(Metric):
 
     async def ameasure(self, sample: Sample) -> MetricResult:
         """Return the harmonic mean."""
-        beside = context.current().beside
+        names = [metric.name for metric in self.metrics]
         # Those of the row that it has as well do not know of its others.
-        if not {metric.name for metric in beside} & {metric.name for metric in self.metrics}:
-            beside = asked_together(self.metrics, sample)
-        with context.changed(beside=beside):
+        is_apart = not {*names} & {*context.current().row}
+        changes = {"row": names, "beside": asked_together(self.metrics, sample)} if is_apart else {}
+        with context.changed(**changes):
             scores = asyncio.gather(*(metric.ascore_sample(sample) for metric in self.metrics))
         return ragas_score(await scores)
 

@@ -19,7 +19,7 @@ from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.tasks import VerifyClaims
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
-from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, RagasScore
+from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, LexicalGrounding, RagasScore
 from pytest_ragmetrics.metrics.judged import Ask
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import Entry, ScriptedJudge, claims, verdicts
@@ -78,6 +78,7 @@ class Unlisted(Faithfulness):
 
 
 FAITHFUL, SHARING = Faithfulness(judge=SHARED), ContextRecall(judge=SHARED)
+MEANT = LexicalGrounding()
 
 
 @metric
@@ -137,6 +138,7 @@ async def logged(judge: ScriptedJudge) -> None:
         pytest.param((Unlisted(judge=SHARED), SHARING), {}, {}, id="a subclass that fails"),
         pytest.param((around, SHARING), {}, {}, id="a metric inside of another"),
         pytest.param((FAITHFUL, RagasScore(metrics=[FAITHFUL, SHARING])), {}, {}, id="one that a mean has as well"),
+        pytest.param((MEANT, RagasScore(metrics=[FAITHFUL, SHARING, MEANT])), {}, {}, id="a mean beside one of its"),
         pytest.param(("context_recall",), {"reference": " ".join(OF_REFERENCE[1:] * 2)}, {}, id="said twice"),
     ],
 )
