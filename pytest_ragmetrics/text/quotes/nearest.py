@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import NamedTuple
 
+from pytest_ragmetrics.core.lazy import lazily
 from pytest_ragmetrics.core.result import ChangeKind, Nearest, WordChange
 from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex, comparison_key
-from pytest_ragmetrics.text.unicode import UNSPACED, UNSPACED_CHARACTER, are_joined
+from pytest_ragmetrics.text.unicode import UNSPACED, are_joined
 
 # Longer quotations are compared by their beginning.
 _LONGEST = 4000
@@ -20,8 +20,7 @@ _LONG = 500
 _FAINTEST = 0.3
 # How far a passage is widened to whole words.
 _FARTHEST = 64
-_TOKEN = re.compile(r"\S+\s*")
-_UNSPACED_TOKEN = re.compile(rf"(?:[{UNSPACED}]|[^\s{UNSPACED}]+)\s*")
+_TOKEN = lazily(rf"(?:[{UNSPACED}]|[^\s{UNSPACED}]+)\s*")
 _KINDS: dict[str, ChangeKind] = {"equal": "same", "replace": "replaced", "delete": "added", "insert": "missing"}
 _PLAIN = str.maketrans(dict.fromkeys(unicode.APOSTROPHES, "'") | dict.fromkeys(unicode.ALL_DASHES, "-"))
 _EDGES = f".,;:!?'\"()[]*_-{unicode.WHITE_SPACE}{unicode.QUOTES}{unicode.ELLIPSES}{unicode.STOPS}{unicode.COMMAS}"
@@ -145,18 +144,9 @@ def _lower(text: str) -> str:
 
 
 def _split_words(text: str) -> _Words:
-    comparable = (text if text.isascii() else text.translate(_PLAIN)).casefold()
-    if text.isascii() or not UNSPACED_CHARACTER.search(text):
-        # The quicker way, as splitting at white space finds the same words.
-        tokens, forms = _TOKEN.findall(text), comparable.split()
-    else:
-        tokens = _UNSPACED_TOKEN.findall(text)
-        forms = tokens if comparable == text else _UNSPACED_TOKEN.findall(comparable)
-    keys = [form.strip(_EDGES) for form in forms]
-    if "" not in keys:
-        return _Words(tokens, keys)
     words = _Words([], [])
-    for token, key in zip(tokens, keys, strict=True):
+    forms = _TOKEN.findall(text.translate(_PLAIN).casefold())
+    for token, key in zip(_TOKEN.findall(text), (form.strip(_EDGES) for form in forms), strict=True):
         # A dash between two words goes with the first.
         if key or not words.tokens:
             words.tokens.append(token)
