@@ -127,8 +127,12 @@ def _exported_tasks() -> str:
     head, _, lines = inspect.getsource(tasks).partition("import annotations\n\n")
     names = {line.split()[-1]: line.split()[1] for line in lines.splitlines()}
     for each in iter_modules(tasks.__path__, f"{tasks.__name__}."):
-        found = (it for it in vars(import_module(each.name)).values() if isinstance(it, type) and issubclass(it, Task))
-        names |= {kind.__name__: each.name for kind in found if kind.__module__ == each.name and "prompt" in vars(kind)}
+        # On Python 3.10 list[str] is a type, but no class.
+        found = (
+            it for it in vars(import_module(each.name)).values() if isinstance(it, type) and get_origin(it) is None
+        )
+        own = (it for it in found if issubclass(it, Task) and it.__module__ == each.name and "prompt" in vars(it))
+        names |= {kind.__name__: each.name for kind in own}
     return f"{head}import annotations\n\n{_imports(names)}"
 
 
