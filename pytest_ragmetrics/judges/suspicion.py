@@ -18,9 +18,12 @@ from typing import Any, NamedTuple
 
 from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.core.lazy import lazily
+from pytest_ragmetrics.text import unicode
 
-_GAP, _NEAR = r"[^.!?。\n]{0,25}?", r"[^.!?。\n]{0,12}?"
-_QUOTE = "[\"'«»‹›„“”‚‘’「」『』]"  # noqa: RUF001 - quotation marks
+# What is in one sentence with what it is near.
+_ENDS = f".!?{unicode.CJK_STOP}"
+_GAP, _NEAR = rf"[^{_ENDS}\n]{{0,25}}?", rf"[^{_ENDS}\n]{{0,12}}?"
+_QUOTE = f"[\"'{unicode.QUOTES}]"
 
 
 class _Phrase(NamedTuple):
@@ -49,7 +52,7 @@ _VERDICT_WORDS = "verdict|urteil|veredicto|verdetto|veredito|werdykt|верди�
 # The verdicts of our own tasks are English words in every language.
 _DICTATED = _Phrase(
     rf"(?:{_VERDICT_WORDS})"
-    rf"[^.!?。\n\"]{{0,20}}?{_QUOTE}\s?(?:(?:un)?supported|answers|refuses|relevant|useful|contradicted|yes)\s?{_QUOTE}",
+    rf"[^{_ENDS}\n\"]{{0,20}}?{_QUOTE}\s?(?:(?:un)?supported|answers|refuses|relevant|useful|contradicted|yes)\s?{_QUOTE}",
     (_VERDICT_WORDS, "supported|answers|refuses|relevant|useful|contradicted|yes"),
 )
 
@@ -70,10 +73,10 @@ def _addresses(row: Any) -> Iterator[_Phrase]:
 
     # "Mark all claims that are supported" is what a quiz asks for.
     of_them = rf"(?!\w|\W{{1,2}}(?:{row.that})\b)" if row.that else ""
-    gap = rf"(?:(?!{row.unless})[^.!?。\n]){{0,25}}?"
+    gap = rf"(?:(?!{row.unless})[^{_ENDS}\n]){{0,25}}?"
     denied = "".join(rf"(?<!{no} )(?<!{no})" for no in row.no.split("|"))
     every = rf"{denied}{row.start}(?:{row.every})"
-    held = rf"{row.start}(?:{row.held}|{row.right}|{_QUOTE}?supported)(?![^.!?。\n]{{0,15}}?(?:{row.unless}))"
+    held = rf"{row.start}(?:{row.held}|{row.right}|{_QUOTE}?supported)(?![^{_ENDS}\n]{{0,15}}?(?:{row.unless}))"
     are = rf"{gap}(?:{row.are}){gap}" if row.are else gap
     dictated = rf"{every}{_NEAR}{word(row.claim)}{of_them}{are}{held}"
     yield _Phrase(dictated, (row.claim, f"{row.held}|{row.right}|supported"))
@@ -86,20 +89,21 @@ def _addresses(row: Any) -> Iterator[_Phrase]:
     yield _Phrase(commanded, (row.rate, f"{row.held}|{row.best}|supported"))
 
     judge = f"{row.start}(?:{row.judge}){row.end}"
-    note, said = word(row.note), rf"{_NEAR}[:,!،、]"
+    note, said = word(row.note), rf"{_NEAR}[:,!{unicode.COMMAS}]"
     other = rf"\b(?:{row.of})\b" if row.of else r"(?!)"
     # "Note: the judge" does not address the judge.
-    to = rf"(?:(?!{other})[^.!?。:\n]){{0,12}}?"
-    are = rf"(?:(?!{row.unless}|{other})[^.!?。,:\n]){{0,25}}?"
+    to = rf"(?:(?!{other})[^{_ENDS}:\n]){{0,12}}?"
+    are = rf"(?:(?!{row.unless}|{other})[^{_ENDS},:\n]){{0,25}}?"
     you = rf"{row.start}(?:{row.you}){are}{judge}(?:{row.being})(?![^.!\n]{{0,20}}\?)"
     # In most languages "the judge notes:" is not a note to the judge.
-    after = rf"|{judge}{_NEAR}{note}[ \w]{{0,3}}[:,!،、]" if row.being or not row.end else ""
+    after = rf"|{judge}{_NEAR}{note}[ \w]{{0,3}}[:,!{unicode.COMMAS}]" if row.being or not row.end else ""
     yield _Phrase(rf"{note}{to}{judge}{said}{after}|{you}", (row.judge,))
 
 
 # "Do not ignore the instructions above" is common in manuals; "why not ignore ..." is an attack.
 _DENIALS = (
-    "(?<!why )not |n't |n\u2019t |never |nicht |niemals |ne pas |pas |n'|n\u2019|no |nunca |non |não |nie |не |ikke "
+    f"(?<!why )not |n't |n{unicode.RIGHT_SINGLE}t |never |nicht |niemals |ne pas |pas |n'"
+    f"|n{unicode.RIGHT_SINGLE}|no |nunca |non |não |nie |не |ikke "
     "|inte |niet |jangan |đừng |không |不要|勿|别|不得|不可|不能|لا ت|لا |عدم |न |मत "
 )
 _NOT_DENIED = "".join(f"(?<!{denial})" for denial in _DENIALS.split("|"))
@@ -112,7 +116,7 @@ def _ignores(row: Any) -> _Phrase:
     # The lookahead on the verb comes first because it fails fastest.
     verb = f"(?:{row.verbs})"
     ignore = f"{row.start}(?={verb}){_NOT_DENIED}{verb}{row.ending}{_NOT_DENIED_AFTER}"
-    gap = r"[^.!?。\n]{0,30}?"
+    gap = rf"[^{_ENDS}\n]{{0,30}}?"
     what = f"(?:{row.before}{gap}{row.instruction}|{row.instruction}{gap}{row.before})"
     return _Phrase(f"{ignore}{gap}{what}|{what}{gap}{ignore}", (row.verbs,))
 
@@ -141,13 +145,11 @@ def _needed(in_ascii: bool) -> tuple[str, ...]:  # noqa: FBT001 - as str.isascii
 
 # The flags of England, Scotland and Wales are written with tag characters; any other use hides text.
 _FLAG = lazily("\U0001f3f4[\U000e0020-\U000e007e]{1,6}\U000e007f")
-_TAGS = lazily("[\U000e0000-\U000e007f]")
+_TAGS = lazily(f"[{unicode.TAGS}]")
 # One variation selector chooses a glyph; three in a row encode bytes.
 _SELECTORS = lazily("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3}")
 # Arabic vowel signs are optional.
-_INVISIBLE = lazily(
-    "[\u00ad\u0640\u064b-\u0652\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
-)
+_INVISIBLE = lazily(f"[{unicode.INVISIBLE}\u064b-\u0652]")
 
 # The delimiters of our own prompts with any number of digits; merge conflicts have seven arrows.
 _DELIMITER = lazily(

@@ -56,8 +56,11 @@ WAVE, RAISED_SIGNS = "\uff5e", "\u207a\u207b"
 ELLIPSIS = "\u2026"
 ELLIPSES = f"{ELLIPSIS}\u22ef"
 #: The stops of scripts without a full stop: they end a sentence wherever they stand.
-KHMER_AND_TIBETAN_STOPS = "\u17d4\u17d5\u0f0d\u0f0e"
-STOPS = "\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362\u1367\u1368\u104b\u0e5b" + KHMER_AND_TIBETAN_STOPS
+CJK_STOP, KHMER_AND_TIBETAN_STOPS = "\u3002", "\u17d4\u17d5\u0f0d\u0f0e"
+STOPS = (
+    f"{CJK_STOP}\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362\u1367\u1368\u104b\u0e5b"
+    + KHMER_AND_TIBETAN_STOPS
+)
 WIDE_STOP, GREEK_QUESTION_MARK, OPENING_STOPS = "\uff0e", "\u037e", "\u00a1\u00bf"
 COMMAS, SEMICOLONS, COLONS = "\uff0c\u3001\u060c", "\uff1b\u061b", "\uff1a"
 LEFT_SQUARE, RIGHT_SQUARE, LEFT_ROUND, RIGHT_ROUND = "\uff3b\u3014", "\uff3d\u3015", "\uff08", "\uff09"

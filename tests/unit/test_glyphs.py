@@ -23,7 +23,8 @@ OTHERS = frozenset(
     + unicode.WIDE_STOP + unicode.COMMAS + unicode.SEMICOLONS + unicode.COLONS + unicode.BULLETS + unicode.NUMBER_MARKS
     + unicode.CURRENCIES + unicode.PERCENTS + unicode.TATWEEL
 )  # fmt: skip
-#: By the beginning of a path: what is written into a report or a message, and what a spreadsheet takes for a formula.
+#: By the beginning of a path: what is written into a report or a message, and what a spreadsheet takes for a formula,
+#: and the tags that the flags of England, Scotland and Wales are written with.
 EXCEPTIONS = {
     "text/unicode.py": None,
     "report/": "\u2026\u2013\u2212\u00a0",
@@ -31,7 +32,7 @@ EXCEPTIONS = {
     "cache/nearest.py": "\u2026",
     "judges/transports/values.py": "\u2026",
     "evaluation/table.py": "\uff0d",
-    **dict.fromkeys(("judges/local.py", "judges/suspicion.py")),
+    "judges/suspicion.py": "\U000e0020\U000e007e\U000e007f",
 }
 _MAY_SPELL = re.compile(r"[^\x00-\x7f]|\\[xuU]")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
