@@ -24,7 +24,7 @@ from pytest_ragmetrics.cli.command import (
 )
 from pytest_ragmetrics.core.files import write_atomically
 from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
-from pytest_ragmetrics.evaluation.calibration.queue import LabelFile, QueuedRow, label_queue, labelled_mean
+from pytest_ragmetrics.evaluation.calibration.queue import LabelFile, QueuedRow, label_file, label_queue, labelled_mean
 from pytest_ragmetrics.evaluation.calibration.result import CalibrationError
 from pytest_ragmetrics.evaluation.calibration.text import queued_lines
 from pytest_ragmetrics.evaluation.score_files import read_run
@@ -72,7 +72,7 @@ def run(arguments: Arguments) -> CommandResult | list[str]:
     if in_terminal and not sys.stdin.isatty():
         to_do = "write a page, with --html FILE.html"
         raise CalibrationError(f"label reads single keys from a terminal, and there is none: {to_do}")
-    with LabelFile(arguments.output, queue) as file:
+    with label_file(arguments.output, queue) as file:
         lines = []
         if arguments.imported is not None:
             lines.append(f"{arguments.imported}: {counted(file.take(arguments.imported), 'new label')}")

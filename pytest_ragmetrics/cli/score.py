@@ -23,6 +23,7 @@ from pytest_ragmetrics.cli.command import (
 )
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
+from pytest_ragmetrics.core.locks import written_alone
 from pytest_ragmetrics.core.progress import Progress
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
 from pytest_ragmetrics.evaluation.score import Journal, bounded_metrics, score_rows
@@ -97,8 +98,10 @@ def run(arguments: Arguments) -> CommandResult:
     # What the scores depend on.
     settings = {name: getattr(arguments, name) for name in ("metrics", "judge", "embedder", "votes")}
     settings |= {"columns": arguments.columns.fields} if arguments.columns.fields else {}
+    written = "another ragmetrics score is writing it; wait for it, or name another"
     try:
-        with Journal(arguments.output, list(arguments.metrics), settings) as journal:
+        with written_alone(arguments.output, ArgumentError(f"{arguments.output}: {written}")):
+            journal = Journal(arguments.output, list(arguments.metrics), settings)
             used = _fill(journal, journal.take_up(rows), arguments, budget)
             journal.finish()
         refused = budget.used().refused + used.refused

@@ -103,6 +103,18 @@ def write_atomically(file: Path, text: str) -> None:
         stream.write(text)
 
 
+def append_line(file: Path, line: str) -> None:
+    """Write a line at the end of a file, where a kill leaves it; raises ``OSError``, and the file is as before then."""
+    size = file.stat().st_size if file.exists() else 0
+    try:
+        with file.open("ab") as stream:
+            stream.write(f"{line}\n".encode())
+    except OSError:
+        with suppress(OSError):
+            os.truncate(file, size)
+        raise
+
+
 # Left to what else a process opens: modules, the files of tests, reports.
 _SPARE_FILES = 64
 # The lock files of the cache that are held at once, and those for each request in flight.

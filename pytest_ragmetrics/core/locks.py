@@ -11,7 +11,8 @@ import shutil
 import stat
 import tempfile
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
@@ -91,6 +92,25 @@ class _PortableLock:
 
     def release(self) -> None:
         self._lock.release()
+
+
+@contextmanager
+def written_alone(path: Path, refusal: Exception) -> Iterator[None]:
+    """Hold ``.NAME.lock`` beside a file that is written, in a folder that is made; raises ``refusal`` if another does.
+
+    The lock file is removed at the end.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.with_name(f".{path.name}.lock")
+    lock = lock_file(file)
+    if not lock.take():
+        raise refusal
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows removes no file that is open
+            file.unlink()
+        lock.release()
 
 
 # The names of the only files in our folders, and that of the lock which a run holds while it lives.

@@ -13,12 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_ragmetrics.core.codec import dump, encodable
 from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
-from pytest_ragmetrics.core.locks import lock_file
+from pytest_ragmetrics.core.files import append_line
 from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.streaming import LoggedRow
@@ -33,9 +33,6 @@ from pytest_ragmetrics.metrics.parameters import check_metrics
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.runs.records import TestRecord, record_of
 from pytest_ragmetrics.runs.wording.figures import counted
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 # How many rows at the end of a journal are asked for again where they have no score: more than may be under way.
 _ASKED_AGAIN = 1_000
@@ -141,10 +138,9 @@ class Tally:
 
 
 class Journal:
-    """The rows of an output that are done, in the file ``OUTPUT.part`` until all are; use it as a context manager.
+    """The rows of an output that are done, in the file ``OUTPUT.part`` until all are.
 
-    The head of the file says what the scores depend on, ``settings``. Raises :class:`ArgumentError` where another
-    process writes it, or where it is of another run.
+    The head of the file says what the scores depend on, ``settings``.
     """
 
     def __init__(self, output: Path, metrics: Sequence[str], settings: Mapping[str, Any]) -> None:
@@ -154,28 +150,12 @@ class Journal:
         #: How many rows it has, and how many of them an earlier run wrote.
         self.rows = self.earlier = 0
         self._output, self._head = output, {"version": _VERSION, **settings}
-        self._lock_path = output.with_name(f".{output.name}.lock")
-        self._lock = lock_file(self._lock_path)
-        self._stream: IO[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        if not self._lock.take():
-            raise ArgumentError(f"{self._output}: another ragmetrics score is writing it; wait for it, or name another")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stream is not None:
-            with suppress(OSError):  # said where it was written
-                self._stream.close()
-        with suppress(OSError):  # Windows removes no file that is open
-            self._lock_path.unlink()
-        self._lock.release()
 
     def take_up(self, rows: Iterator[LoggedRow]) -> Iterator[LoggedRow]:
-        """Open the file, and return the rows that are left: those behind the last that has all its scores.
+        """Read the file, and return the rows that are left: those behind the last that has all its scores.
 
-        Rows without a score at the end are those that a judge which failed left behind.
+        Rows without a score at the end are those that a judge which failed left behind. Raises :class:`ArgumentError`
+        where the file is of another run.
         """
         lines = self._lines()
         end, first = next(lines, (0, b""))
@@ -199,7 +179,6 @@ class Journal:
             # A killed process may have left a part of a line behind the last.
             os.truncate(self.path, end)
         self.earlier = self.rows
-        self._stream = self.path.open("ab")
         return chain((given for given, _ in again if given is not None), rows)
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -220,9 +199,7 @@ class Journal:
         """Write the output, and remove the journal."""
         rows = (line.decode().rstrip("\n") for _, line in islice(self._lines(), 1, None))
         write_scores(self._output, rows, list(self.tallies))
-        if self._stream is not None:
-            self._stream.close()
-        self.path.unlink()
+        self.path.unlink(missing_ok=True)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         end = 0
@@ -252,14 +229,10 @@ class Journal:
             raise ArgumentError(f"{self.path}: {what}; give the same, or remove it to start over")
 
     def _write(self, row: Mapping[str, Any]) -> None:
-        if self._stream is not None:
-            line = json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-            try:
-                self._stream.write(line)
-                # What is flushed survives a kill.
-                self._stream.flush()
-            except OSError as error:
-                raise RagMetricsError(f"{self.path} cannot be written: {error.strerror or error}") from error
+        try:
+            append_line(self.path, json.dumps(row, ensure_ascii=False, allow_nan=False))
+        except OSError as error:
+            raise RagMetricsError(f"{self.path} cannot be written: {error.strerror or error}") from error
 
     def _count(self, row: Mapping[str, Any]) -> None:
         self.rows += 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics import Sample
-from pytest_ragmetrics.evaluation.calibration.queue import LabelFile, label_queue
+from pytest_ragmetrics.evaluation.calibration.queue import label_file, label_queue
 from pytest_ragmetrics.report.page import render_labels
 from tests.browser.conftest import OpenReport, complaints
 from tests.documents import HOSTILE, document, record, row
@@ -47,7 +47,7 @@ def test_answers_are_labelled_by_keyboard_and_the_file_is_taken_up(open_page: Op
     report.go()
     assert page.locator("article:visible").get_attribute("data-place") == "5"
     file = exported(page, tmp_path)
-    with LabelFile(tmp_path / "labelled.jsonl", SHOWN) as labels:
+    with label_file(tmp_path / "labelled.jsonl", SHOWN) as labels:
         assert labels.take(file) == 4
         assert labels.labels == {1: 1, 2: 0, 3: 1, 4: None}
     assert (tmp_path / "labelled.jsonl").read_bytes() == file.read_bytes()

@@ -23,6 +23,7 @@ import pytest
 from pytest_ragmetrics import DatasetError, Evaluation, Sample, assert_mean, evaluate, load_scores
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import RagMetricsError
+from pytest_ragmetrics.core.locks import written_alone
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
@@ -243,10 +244,9 @@ def test_rows_without_a_score_are_asked_again_only_at_the_end(call: Call, scored
     assert call(*args, "once.jsonl")[0] == 0
     once = Path("once.jsonl").read_text("utf-8")
     settings = {"metrics": {"lexical_grounding": None}, "judge": None, "embedder": None, "votes": None}
-    with Journal(Path("scores.jsonl"), ["lexical_grounding"], settings) as journal:
-        journal.take_up(iter(()))
-        for line in once.splitlines():
-            journal.add(json.loads(line))
+    journal = Journal(Path("scores.jsonl"), ["lexical_grounding"], settings)
+    for line in once.splitlines():
+        journal.add(json.loads(line))
     status, out, _ = call(*args, "scores.jsonl")
     assert status == 0
     assert f"6 rows scored, {scored + 1} of them by an earlier run" in out
@@ -274,13 +274,13 @@ def test_a_file_that_is_no_journal_is_left_alone(call: Call, text: str, said: st
 
 def test_a_full_disk_is_told_and_one_process_writes(call: Call) -> None:
     """The error names the file, and another run may write it at once; a second one is refused until then."""
-    with Journal(Path("scores.jsonl"), [], {}) as journal:
+    with written_alone(Path("scores.jsonl"), ValueError()):
         status, _, err = call(*PLAIN, "-o", "scores.jsonl")
         assert (status, "another ragmetrics score is writing it" in err) == (2, True)
-        journal._stream = Path("/dev/full").open("ab")  # noqa: SIM115 - the journal closes it
-        with pytest.raises(RagMetricsError, match=r"scores.jsonl.part cannot be written: No space"):
-            journal.add({"records": []})
     assert not Path("scores.jsonl.part").exists()
+    Path("scores.jsonl.part").symlink_to("/dev/full")
+    with pytest.raises(RagMetricsError, match=r"scores.jsonl.part cannot be written: No space"):
+        Journal(Path("scores.jsonl"), [], {}).add({"records": []})
 
 
 def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> None:

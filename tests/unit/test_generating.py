@@ -326,12 +326,18 @@ class TestGoldenFile:
 
     @pytest.mark.parametrize(
         ("text", "numbers"),
-        [(lines(1, 2) + lines(3)[:40], (1, 2)), (lines(1, 2).rstrip(), (1, 2)), ("\n", ()), (lines(1, 1), (1,))],
-        ids=["cut short", "no line end", "blank", "twice"],
+        [
+            (lines(1, 2) + lines(3)[:40], (1, 2)),
+            (lines(1, 2) + '{"user_input": "\udce2\udc82', (1, 2)),
+            (lines(1, 2).rstrip(), (1, 2)),
+            ("\n", ()),
+            (lines(1, 1), (1,)),
+        ],
+        ids=["cut short", "in a character", "no line end", "blank", "twice"],
     )
     def test_only_whole_rows_are_kept(self, text: str, numbers: tuple[int, ...]) -> None:
         """A piece of a row, as a power cut leaves it, goes; a row without a line end stays, and once is enough."""
-        OUT.write_text(text, encoding="utf-8")
+        OUT.write_text(text, encoding="utf-8", errors="surrogateescape")
         file = GoldenFile(OUT)
         file.append(row(8))
         file.close()

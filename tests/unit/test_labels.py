@@ -25,7 +25,7 @@ from pytest_ragmetrics.evaluation.calibration.labels import (
     line,
     rest_of_line,
 )
-from pytest_ragmetrics.evaluation.calibration.queue import LabelFile, QueuedRow, label_queue, labelled_mean
+from pytest_ragmetrics.evaluation.calibration.queue import QueuedRow, label_file, label_queue, labelled_mean
 from pytest_ragmetrics.evaluation.calibration.result import CalibrationError
 from pytest_ragmetrics.evaluation.calibration.text import calibration_lines
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
@@ -74,7 +74,7 @@ def test_a_file_of_an_earlier_version_goes_on_if_its_rows_had_equal_chances(tmp_
     queue, file = queue_of(), tmp_path / "labelled.jsonl"
     more = {"order": "random", "weight": 1.0, "priority": 1.3, "following": 1.2}
     file.write_text(_changed(line(1, queue[0].rest), **more) + "\n", encoding="utf-8")
-    with LabelFile(file, queue) as labels:
+    with label_file(file, queue) as labels:
         assert labels.labels == {1: 1}
     file.write_text(_changed(line(1, queue[0].rest), **more | {"weight": 0.7}) + "\n", encoding="utf-8")
     with pytest.raises(DatasetError, match="drew this row by priority: label the run again"):
@@ -125,7 +125,7 @@ def test_labels_are_a_data_set_of_the_same_answers(tmp_path: Path) -> None:
     records = [replace(record("faithfulness", 0.5), sample=sample, vacuous=False) for sample in samples]
     queue = label_queue(document(row("test", *records)), "faithfulness")
     file = tmp_path / "labelled.jsonl"
-    with LabelFile(file, queue) as labels:
+    with label_file(file, queue) as labels:
         for place, row_ in enumerate(queue):
             labels.add(row_, (0, 1, None)[place % 3])
         assert labels.next() is None
@@ -137,14 +137,14 @@ def test_labels_are_a_data_set_of_the_same_answers(tmp_path: Path) -> None:
         assert answer_key(read.sample) == answer_key(row_.record.sample)
         assert labelling_of(read.sample) == row_.labelling
         assert read.sample.metadata["k"] == encodable(row_.record.sample.metadata["k"])
-    with LabelFile(file, queue) as labels:
+    with label_file(file, queue) as labels:
         assert list(labels.labels.values()) == expected
 
 
 def test_a_file_goes_on_where_it_ended(tmp_path: Path) -> None:
     """Every label is in the file at once; undo takes back the last, of an earlier time too."""
     queue, file = queue_of(), tmp_path / "deep" / "labelled.jsonl"
-    with LabelFile(file, queue) as labels:
+    with label_file(file, queue) as labels:
         assert not labels.undo()
         assert not file.exists()
         for label in (1, 0, None):
@@ -153,7 +153,7 @@ def test_a_file_goes_on_where_it_ended(tmp_path: Path) -> None:
             labels.add(following, label)
             assert file.read_text("utf-8").count("\n") == len(labels.labels)
     file.write_text(file.read_text("utf-8") + "\n", encoding="utf-8")
-    with LabelFile(file, queue) as labels:
+    with label_file(file, queue) as labels:
         assert labels.labels == {1: 1, 2: 0, 3: None}
         assert labels.undo()
         assert labels.next() == queue[2]
@@ -168,7 +168,7 @@ def test_a_torn_line_is_mended(tmp_path: Path, kept: int) -> None:
     queue, file = queue_of(), tmp_path / "labelled.jsonl"
     lines = [f"{line(1, row_.rest)}\n" for row_ in queue[:2]]
     file.write_text(lines[0] + lines[1][:kept], encoding="utf-8")
-    with LabelFile(file, queue) as labels:
+    with label_file(file, queue) as labels:
         assert labels.labels == ({1: 1, 2: 1} if kept == -1 else {1: 1})
         for row_ in queue[len(labels.labels) : 3]:
             labels.add(row_, 0)
@@ -179,12 +179,12 @@ def test_a_torn_line_is_mended(tmp_path: Path, kept: int) -> None:
 def test_two_labellers_do_not_write_one_file(tmp_path: Path) -> None:
     """The second is told so, and may write when the first has ended."""
     queue, file = queue_of(), tmp_path / "labelled.jsonl"
-    with LabelFile(file, queue) as labels:
+    with label_file(file, queue) as labels:
         labels.add(queue[0], 1)
-        with pytest.raises(CalibrationError, match="another ragmetrics label is writing it"), LabelFile(file, queue):
+        with pytest.raises(CalibrationError, match="another ragmetrics label is writing it"), label_file(file, queue):
             pass
         labels.add(queue[1], 1)
-    with LabelFile(file, queue) as labels:
+    with label_file(file, queue) as labels:
         assert labels.labels == {1: 1, 2: 1}
 
 
@@ -214,7 +214,7 @@ def test_lines_of_something_else_are_refused(tmp_path: Path, write: Callable[[st
     queue, file = queue_of(), tmp_path / "labelled.jsonl"
     text = write(line(1, queue[0].rest))
     file.write_text(f"{text}\n", encoding="utf-8")
-    with pytest.raises(RagMetricsError, match=said) as raised, LabelFile(file, queue):
+    with pytest.raises(RagMetricsError, match=said) as raised, label_file(file, queue):
         pass
     assert "labelled.jsonl" in str(raised.value)
     assert file.read_text("utf-8") == f"{text}\n"
@@ -223,10 +223,10 @@ def test_lines_of_something_else_are_refused(tmp_path: Path, write: Callable[[st
 def test_labels_of_another_file_are_taken_up(tmp_path: Path) -> None:
     """What is new, in the order of the queue; nothing where the two contradict each other."""
     queue, file, other = queue_of(), tmp_path / "labelled.jsonl", tmp_path / "page.jsonl"
-    with LabelFile(other, queue) as labels:
+    with label_file(other, queue) as labels:
         for row_, label in zip(reversed(queue[:4]), (0, None, 1, 1), strict=True):
             labels.add(row_, label)
-    with LabelFile(file, queue) as labels:
+    with label_file(file, queue) as labels:
         labels.add(queue[0], 1)
         assert labels.take(other) == 3
         assert labels.labels == {1: 1, 2: 1, 3: None, 4: 0}
@@ -275,7 +275,7 @@ def labelled(folder: Path, count: int) -> tuple[list[QueuedRow], dict[int, int |
     chance = np.random.default_rng(8)
     queue = queue_of(chance.choice(GRADED, 240).tolist())
     file = folder / "labelled.jsonl"
-    with LabelFile(file, queue) as labels:
+    with label_file(file, queue) as labels:
         for place, row_ in enumerate(queue[:count]):
             labels.add(row_, None if place % 20 == 7 else int(chance.random() < (row_.record.score or 0.0)))
         return queue, labels.labels, file

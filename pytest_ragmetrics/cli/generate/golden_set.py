@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import hashlib
 import json
@@ -24,7 +25,7 @@ from pytest_ragmetrics.core.errors import (
     RagMetricsError,
     UnscoredError,
 )
-from pytest_ragmetrics.core.files import write_atomically
+from pytest_ragmetrics.core.files import append_line, write_atomically
 from pytest_ragmetrics.core.progress import Progress
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.evaluation.engine import Engine
@@ -187,15 +188,7 @@ class GoldenFile:
 
     def append(self, row: Row) -> None:
         """Write a row at the end of the file; raises ``OSError``, and the file is as before then."""
-        line = json.dumps(row, ensure_ascii=False, allow_nan=False)
-        size = self._path.stat().st_size
-        try:
-            with self._path.open("ab") as stream:
-                stream.write(f"{line}\n".encode())
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.truncate(self._path, size)
-            raise
+        append_line(self._path, json.dumps(row, ensure_ascii=False, allow_nan=False))
         self.rows.append(row)
 
     def close(self) -> None:
@@ -220,7 +213,8 @@ class GoldenFile:
         if not self._path.exists():
             return []
         try:
-            text = self._path.read_bytes().decode("utf-8-sig")
+            # Passes over a part of a character at the end, where a killed run was cut off.
+            text = codecs.getincrementaldecoder("utf-8-sig")().decode(self._path.read_bytes())
         except (OSError, UnicodeDecodeError) as error:
             raise ArgumentError(f"{self._path} cannot be read, so it is left as it is: {error}") from error
         lines, rows = text.split("\n"), []

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
 
 from pytest_ragmetrics.core.errors import DatasetError
-from pytest_ragmetrics.core.locks import lock_file
+from pytest_ragmetrics.core.files import append_line
+from pytest_ragmetrics.core.locks import written_alone
 from pytest_ragmetrics.evaluation.calibration.labels import (
     Labelling,
     answer_key,
@@ -29,9 +29,6 @@ from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.scores import common_scale, goodness
 from pytest_ragmetrics.stats.sequential import uniform
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _WORDS = {1: "good", 0: "bad", None: "skipped"}
 
@@ -100,42 +97,28 @@ def labelled_mean(queue: Sequence[QueuedRow], labels: Mapping[int, int | None]) 
     return prediction_powered_mean(scores, given, clusters=clusters)
 
 
+@contextmanager
+def label_file(path: Path, queue: Sequence[QueuedRow]) -> Iterator[LabelFile]:
+    """Open the labels of a queue; raises :class:`CalibrationError` where another process has the file open."""
+    msg = f"{path}: another ragmetrics label is writing it; give each labeller a file, then --import one"
+    with written_alone(path, CalibrationError(msg)):
+        yield LabelFile(path, queue)
+
+
 class LabelFile:
-    """The labels of a queue in a file: one line a row, written when it is labelled. Use it as a context manager.
+    """The labels of a queue in a file: one line a row, written when it is labelled.
 
     A last line that a killed process left half written is removed, one that lacks its end gets it. Raises
-    :class:`CalibrationError` where another process has the file open, and naming file and line for what is no label of
-    this queue.
+    :class:`CalibrationError` naming file and line for what is no label of this queue.
     """
 
     def __init__(self, path: Path, queue: Sequence[QueuedRow]) -> None:
         self._path, self._queue = path, queue
-        self._lock_path = path.with_name(f".{path.name}.lock")
-        self._lock = lock_file(self._lock_path)
-        self._stream: IO[bytes] | None = None
         #: Labels by the place of the row, in the order of the lines; ``None`` for a skipped row.
         self.labels: dict[int, int | None] = {}
-
-    def __enter__(self) -> Self:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        if not self._lock.take():
-            msg = f"{self._path}: another ragmetrics label is writing it; give each labeller a file, then --import one"
-            raise CalibrationError(msg)
-        try:
-            if self._path.exists():
-                self._mend()
-                self.labels = dict(self._read(self._path))
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stream is not None:
-            self._stream.close()
-        with suppress(OSError):  # Windows removes no file that is open
-            self._lock_path.unlink()
-        self._lock.release()
+        if path.exists():
+            self._mend()
+            self.labels = dict(self._read(path))
 
     def next(self) -> QueuedRow | None:
         """Return the first row that has no line."""
@@ -143,10 +126,7 @@ class LabelFile:
 
     def add(self, row: QueuedRow, label: int | None) -> None:
         """Write the label of a row, ``None`` for one that is skipped."""
-        if self._stream is None:
-            self._stream = self._path.open("ab")
-        self._stream.write(f"{line(label, row.rest)}\n".encode())
-        self._stream.flush()
+        append_line(self._path, line(label, row.rest))
         self.labels[row.labelling.place] = label
 
     def undo(self) -> bool:
