@@ -26,7 +26,8 @@ from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.core.locks import written_alone
 from pytest_ragmetrics.core.progress import Progress
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
-from pytest_ragmetrics.evaluation.score import Journal, bounded_metrics, score_rows
+from pytest_ragmetrics.evaluation.runner import bounded_metrics
+from pytest_ragmetrics.evaluation.score import Journal, score_rows
 from pytest_ragmetrics.evaluation.score_files import ENDINGS, check_output, row_data
 from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.runner import BoundedMetric, Job, Runner
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Job, Runner, check_distinct
 from pytest_ragmetrics.evaluation.session import scoring_session
 from pytest_ragmetrics.judges.context import Session
 from pytest_ragmetrics.metrics.base import Metric
@@ -91,10 +92,7 @@ def _held(
     lazy_judge(judge)
     lazy_embedder(embedder)
     held = [_held_metric(key, bound, judge, embedder) for key, bound in bounds.items()]
-    names = [each.metric.name for each in held]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"two bounds for one metric: {', '.join(twice)}; name= tells two metrics of one class apart")
+    check_distinct(each.metric for each in held)
     return held
 
 
@@ -120,11 +118,8 @@ def _held_metric(
 
 async def _scored(job: Job, session: Session) -> list[MetricResult | RagMetricsError]:
     """Return the results or why a metric has none; raise other errors when all are done."""
-    runner = Runner(session)
-    try:
+    with closing(Runner(session)) as runner:
         done = await runner.score(job)
-    finally:
-        runner.close()
     outcomes: list[MetricResult | RagMetricsError] = []
     for score in done.scores.values():
         if not isinstance(score.outcome, (MetricResult, RagMetricsError)):

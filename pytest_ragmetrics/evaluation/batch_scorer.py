@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.datasets.reading import read_object
 from pytest_ragmetrics.datasets.streaming import LoggedRow, logged_rows
-from pytest_ragmetrics.evaluation.runner import BoundedMetric
-from pytest_ragmetrics.evaluation.score import bounded_metrics, score_rows
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, bounded_metrics
+from pytest_ragmetrics.evaluation.score import score_rows
 from pytest_ragmetrics.evaluation.score_files import arrow_schema, score_columns
 from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker

@@ -16,15 +16,22 @@ from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.reading import read_dataset, read_object
 from pytest_ragmetrics.datasets.rows import Columns, DatasetRow, Raw, RowError, sample_of, written_id
-from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, GivesUp, Job, Outcome, Runner, unscored
+from pytest_ragmetrics.evaluation.runner import (
+    BoundedMetric,
+    Done,
+    GivesUp,
+    Job,
+    Outcome,
+    Runner,
+    bounded_metrics,
+    unscored,
+)
 from pytest_ragmetrics.evaluation.session import scoring_session
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
-from pytest_ragmetrics.metrics.parameters import check_metrics
-from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous
 
 if TYPE_CHECKING:
@@ -137,25 +144,19 @@ def _row(index: int, raw: Raw) -> Sample:
 
 def _chosen(
     metrics: Iterable[Metric | str] | Metric, judge: JudgeLike | None, embedder: EmbedderLike | None
-) -> tuple[Metric, ...]:
+) -> list[BoundedMetric]:
     if isinstance(metrics, Mapping):
         raise TypeError(
             "metrics must be a list, not a mapping: hold the table to bounds by table.failures(...), assert_mean() or "
             "assert_pass_rate(); those of a mapping belong to the marker rag_dataset(..., metrics={...})"
         )
     named: Any = [metrics] if isinstance(metrics, (Metric, str, type)) or class_of_theirs(metrics) else metrics
-    chosen = tuple(metric_for(metric, judge=judge, embedder=embedder) for metric in check_metrics(named))
-    names = [metric.name for metric in chosen]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if not names or twice:
-        both = f"two metrics of one name: {', '.join(twice)}; give one of them another with name="
-        raise ValueError(both if twice else "give at least one metric")
-    return chosen
+    return bounded_metrics(named, judge=judge, embedder=embedder)
 
 
 async def _evaluated(
     rows: Sequence[DatasetRow],
-    metrics: Sequence[Metric],
+    bounded: Sequence[BoundedMetric],
     session: context.Session,
     *,
     votes: int | None,
@@ -165,6 +166,7 @@ async def _evaluated(
     given: object = progress
     if not isinstance(given, bool) and (not callable(given) or iscoroutinefunction(given)):
         raise TypeError(f"progress must be True, False or a function of two counts, without async, not {given!r:.60}")
+    metrics = [each.metric for each in bounded]
     total = len(metrics) * sum(row.sample is not None for row in rows)
     shown = Progress("scored", total, wanted=progress is True)
     breaker = CircuitBreaker(session.concurrency)
@@ -177,7 +179,7 @@ async def _evaluated(
             progress(gives_up.done, total)
 
     runner = Runner(session, breaker=breaker, watch=watch)
-    made = partial(Job, metrics=[BoundedMetric(metric=metric) for metric in metrics], votes=votes)
+    made = partial(Job, metrics=bounded, votes=votes)
     jobs = (
         made(sample=row.sample) if row.sample else made(sample=Sample(id=row.id), error=str(row.error)) for row in rows
     )

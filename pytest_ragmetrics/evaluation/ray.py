@@ -25,8 +25,7 @@ from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.core.errors import BudgetExceededError, JudgeError, optional
 from pytest_ragmetrics.datasets.streaming import LoggedRow
 from pytest_ragmetrics.evaluation.batch_scorer import BatchScorer
-from pytest_ragmetrics.evaluation.runner import BoundedMetric
-from pytest_ragmetrics.evaluation.score import bounded_metrics
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, bounded_metrics
 from pytest_ragmetrics.evaluation.score_files import row_data
 from pytest_ragmetrics.evaluation.session import shared_cache
 from pytest_ragmetrics.judges.transports.breaker import RETRY_AFTER

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -32,6 +32,9 @@ from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.claims import asked_together
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.parameters import check_metrics
+from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.metrics.votes import voting
 
 #: How many scores are under way for each request allowed in flight: between its requests a score computes and waits,
@@ -80,6 +83,35 @@ class BoundedMetric:
     def meets(self, result: MetricResult) -> bool:
         """Tell whether a result meets the bound; it is the comparison that the result knows from then on."""
         return result >= self.least if self.least is not None else self.most is None or result <= self.most
+
+
+def bounded_metrics(
+    metrics: Iterable[str | Metric] | Mapping[str | Metric, float | None],
+    *,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+) -> list[BoundedMetric]:
+    """Return metrics, or those of names, with the bounds of a mapping.
+
+    Raises ``ValueError`` for one that is unknown, for two of one name, and where there is none.
+    """
+    bounds = metrics if isinstance(metrics, Mapping) else {}
+    named = check_metrics(metrics)
+    chosen = [(metric_for(given, judge=judge, embedder=embedder), bounds.get(given)) for given in named]
+    if not chosen:
+        raise ValueError("give at least one metric")
+    check_distinct(metric for metric, _ in chosen)
+    return [
+        BoundedMetric(metric=metric) if bound is None else BoundedMetric.of(metric, bound, name=metric.name)
+        for metric, bound in chosen
+    ]
+
+
+def check_distinct(metrics: Iterable[Metric]) -> None:
+    """Raise ``ValueError`` for two metrics of one name."""
+    counts = Counter(metric.name for metric in metrics)
+    if twice := sorted(name for name, count in counts.items() if count > 1):
+        raise ValueError(f"two metrics of one name: {', '.join(twice)}; give one of them another with name=")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

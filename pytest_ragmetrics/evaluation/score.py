@@ -9,7 +9,7 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -27,10 +27,6 @@ from pytest_ragmetrics.evaluation.score_files import scored_row, write_scores
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
-from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
-from pytest_ragmetrics.metrics.parameters import check_metrics
-from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.runs.records import TestRecord, record_of
 from pytest_ragmetrics.runs.wording.figures import counted
 
@@ -39,23 +35,6 @@ _ASKED_AGAIN = 1_000
 # The version in the head of a journal; grows when rows are written in another way.
 _VERSION = 2
 _EMPTY = Sample()
-
-
-def bounded_metrics(
-    metrics: Iterable[str | Metric] | Mapping[str | Metric, float | None],
-    *,
-    judge: JudgeLike | None = None,
-    embedder: EmbedderLike | None = None,
-) -> list[BoundedMetric]:
-    """Return metrics, or those of names, with the bounds of a mapping; raise ``ValueError`` for one that is unknown."""
-    bounds = metrics if isinstance(metrics, Mapping) else dict.fromkeys(check_metrics(metrics))
-    if not bounds:
-        raise ValueError("give at least one metric")
-    chosen = {named: metric_for(named, judge=judge, embedder=embedder) for named in bounds}
-    return [
-        BoundedMetric(metric=metric) if bound is None else BoundedMetric.of(metric, bound, name=metric.name)
-        for metric, bound in zip(chosen.values(), bounds.values(), strict=True)
-    ]
 
 
 async def score_rows(
@@ -74,7 +53,6 @@ async def score_rows(
     further request can succeed, the provider answers no more or has no known price; else that is the reason too.
     """
     watch = GivesUp(breaker, leaves_rows=True)
-    runner = Runner(session, breaker=breaker, **{"watch": watch} if gives_up else {})
     begun: deque[LoggedRow] = deque()
 
     def jobs() -> Iterator[Job]:
@@ -95,12 +73,10 @@ async def score_rows(
             records.append(record_of(scoring))
         take(scored_row(row.file, row.number, row.line, records))
 
-    try:
+    with closing(Runner(session, breaker=breaker, **{"watch": watch} if gives_up else {})) as runner:
         await runner.run(jobs(), note)
         if gives_up:
             watch.check_judged()
-    finally:
-        runner.close()
 
 
 @dataclass(kw_only=True, slots=True)

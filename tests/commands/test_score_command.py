@@ -27,8 +27,8 @@ from pytest_ragmetrics.core.locks import written_alone
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
-from pytest_ragmetrics.evaluation.runner import UNDER_WAY
-from pytest_ragmetrics.evaluation.score import Journal, bounded_metrics, score_rows
+from pytest_ragmetrics.evaluation.runner import UNDER_WAY, bounded_metrics
+from pytest_ragmetrics.evaluation.score import Journal, score_rows
 from pytest_ragmetrics.evaluation.score_files import read_run, read_scores
 from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.judges.context import Scoring

@@ -139,7 +139,7 @@ class Limit(Metric):
 
 
 TWO_OF_ONE = {SimpleCriteria(definition=text): 0.5 for text in ("Kind?", "Calm?")}
-TOLD_APART = "simple_criteria; name= tells two metrics of one class apart$"
+TOLD_APART = "^two metrics of one name: {}; give one of them another with name=$"
 
 
 @pytest.mark.parametrize(
@@ -151,10 +151,10 @@ TOLD_APART = "simple_criteria; name= tells two metrics of one class apart$"
         ({brevity: "0.5"}, {}, TypeError, "^brevity must be a number, not '0.5'$"),
         ({brevity: 50}, {}, ValueError, "^brevity=50 is outside of the scale of brevity"),
         ({brevity: None}, {}, TypeError, "^brevity must be a number, not None$"),
-        (TWO_OF_ONE, {}, ValueError, f"^two bounds for one metric: {TOLD_APART}"),
-        ({NumbersAligned(): 1, "numbers_aligned": 1}, {}, ValueError, "^two bounds for one metric: numbers_aligned;"),
+        (TWO_OF_ONE, {}, ValueError, TOLD_APART.format("simple_criteria")),
+        ({NumbersAligned(): 1, "numbers_aligned": 1}, {}, ValueError, TOLD_APART.format("numbers_aligned")),
         ({"numbers_aligned": 1}, {"numbers_aligned": 1}, ValueError, "^two bounds for one metric: numbers_aligned"),
-        (None, {"faithfulness": 1, "Faithfulness": 1}, ValueError, "two bounds for one metric: faithfulness"),
+        (None, {"faithfulness": 1, "Faithfulness": 1}, ValueError, TOLD_APART.format("faithfulness")),
         ({"limit": 0.5}, {}, ValueError, "^limit cannot be made by its name alone: .*'limit'; make one yourself and"),
         (None, {"rubric": 0.8}, ValueError, r"rubric cannot be made by its name alone: .* in place of its name$"),
         (None, {"aspect_critique": 1}, ValueError, "cannot be made by its name alone: .*definition is blank"),

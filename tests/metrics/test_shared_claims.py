@@ -14,7 +14,8 @@ from pytest_ragmetrics import Evaluation, JudgeError, Sample, assert_ragas_score
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.datasets.streaming import LoggedRow
-from pytest_ragmetrics.evaluation.score import bounded_metrics, score_rows
+from pytest_ragmetrics.evaluation.runner import bounded_metrics
+from pytest_ragmetrics.evaluation.score import score_rows
 from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.tasks import VerifyClaims

@@ -76,6 +76,8 @@ def test_what_is_no_batch_is_refused() -> None:
         scorer(QUOTED)(ROWS)
     with pytest.raises(ValueError, match="there is no metric 'kindness'"):
         scorer(["kindness"])
+    with pytest.raises(ValueError, match="two metrics of one name: quoted_spans_alignment; give one of them another"):
+        scorer(["quoted_spans_alignment"] * 2)
     with pytest.raises(ValueError, match="give at least one metric"):
         scorer([])
 

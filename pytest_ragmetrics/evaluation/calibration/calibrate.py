@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 from pytest_ragmetrics.core.errors import DatasetError, UnscoredError
-from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.datasets import DatasetRow
 from pytest_ragmetrics.datasets.rows import Columns
 from pytest_ragmetrics.evaluation.calibration.labels import read_labels
 from pytest_ragmetrics.evaluation.calibration.marks import marked_verdicts, read_labelled
@@ -22,7 +20,6 @@ from pytest_ragmetrics.evaluation.calibration.result import (
 )
 from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines
 from pytest_ragmetrics.evaluation.evaluate import chosen_columns, evaluate
-from pytest_ragmetrics.evaluation.table import Evaluation
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import Metric
@@ -82,10 +79,26 @@ def calibrate(
     read = read_labels(dataset, scale)
     labelled = [(sample, label) for sample, label, drawn in read if label is not None and drawn]
     samples = [sample for sample, _ in labelled]
-    _check_labelled(samples, dataset, scale, group_field)
+    if not dataset:
+        raise DatasetError("it has marks of findings and no labelled answer: ragmetrics calibrate says what they show")
+    if not labelled:
+        msg = f"none of {len(dataset)} rows has a label in the field {scale.field!r}; name the field of the labels"
+        raise DatasetError(msg, file=dataset[0].file)
+    if group_field not in (None, *GROUP_FIELDS) and not any(group_of(sample, group_field) for sample in samples):
+        msg = f"no labelled row has the field {group_field!r}, which is to name its group"
+        raise DatasetError(msg, file=dataset[0].file)
     with context.changed(calibration=True):
         table = evaluate(samples, chosen, cache_dir=cache_dir, concurrency=concurrency, progress=progress)
-    scored, unscored = _scored(table, labelled, chosen.name, scale, group_field)
+    scored, unscored = [], []
+    for row, (sample, label) in zip(table.rows, labelled, strict=True):
+        name, good, group = key_of(sample), scale.is_good(label), group_of(sample, group_field)
+        if (result := row.results.get(chosen.name)) is not None:
+            scored.append(LabelledRow(name=name, sample=sample, result=result, label=label, good=good, group=group))
+        else:
+            unscored.append((name, row.unscored.get(chosen.name, "it was not scored")))
+    if not scored:
+        reason = unscored[0][1]
+        raise UnscoredError(f"{chosen.name}: none of {len(labelled)} labelled rows has a score; the first: {reason}")
     found = score_set(scored, counts)
     if not found.counted:
         raise UnscoredError(explain_vacuous(chosen.name, len(found.vacuous)))
@@ -106,45 +119,12 @@ def calibrate(
         scale=chosen.scale,
         figures=figures,
         rows=found.counted,
-        unscored=unscored,
+        unscored=tuple(unscored),
         unlabelled=sum(label is None for _, label, _ in read),
         undrawn=sum(label is not None and not drawn for _, label, drawn in read),
         vacuous=len(found.vacuous),
         marks=tuple(marked_verdicts(marks, chosen.name)),
     )
-
-
-def _scored(
-    table: Evaluation,
-    labelled: Sequence[tuple[Sample, float]],
-    metric: str,
-    scale: LabelScale,
-    group_field: str | None,
-) -> tuple[list[LabelledRow], tuple[tuple[str, str], ...]]:
-    rows, unscored = [], []
-    for row, (sample, label) in zip(table.rows, labelled, strict=True):
-        result, name, group = row.results.get(metric), key_of(sample), group_of(sample, group_field)
-        if result is None:
-            unscored.append((name, row.unscored.get(metric, "it was not scored")))
-            continue
-        good = scale.is_good(label)
-        rows.append(LabelledRow(name=name, sample=sample, result=result, label=label, good=good, group=group))
-    if not rows:
-        raise UnscoredError(f"{metric}: none of {len(labelled)} labelled rows has a score; the first: {unscored[0][1]}")
-    return rows, tuple(unscored)
-
-
-def _check_labelled(
-    labelled: Sequence[Sample], dataset: Sequence[DatasetRow], scale: LabelScale, group_field: str | None
-) -> None:
-    if not dataset:
-        raise DatasetError("it has marks of findings and no labelled answer: ragmetrics calibrate says what they show")
-    if not labelled:
-        msg = f"none of {len(dataset)} rows has a label in the field {scale.field!r}; name the field of the labels"
-        raise DatasetError(msg, file=dataset[0].file)
-    if group_field not in (None, *GROUP_FIELDS) and not any(group_of(sample, group_field) for sample in labelled):
-        msg = f"no labelled row has the field {group_field!r}, which is to name its group"
-        raise DatasetError(msg, file=dataset[0].file)
 
 
 def rag_calibrated(

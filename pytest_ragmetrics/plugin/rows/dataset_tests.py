@@ -33,9 +33,9 @@ from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample, written_for
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.evaluation.assert_sample import raise_shortfall
-from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Score
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Score, bounded_metrics
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.metrics.registry import metric_for, metric_named
+from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.plugin.markers import MARKER_FAULT, function_of, marked_judge, marked_votes
 from pytest_ragmetrics.plugin.recorder import carried, skip
 from pytest_ragmetrics.plugin.rows.drawn import DrawnRows
@@ -229,18 +229,7 @@ def _metrics(given: Any) -> tuple[BoundedMetric, ...]:
     if wrong:
         msg = f"metrics={given!r} are no metrics; write {_EXAMPLE}, or {_BOUNDS} to hold each row to a bound"
         raise ValueError(msg)
-    bounds = listed if isinstance(listed, Mapping) else {}
-    bounded = [(metric_for(metric), bounds.get(metric)) for metric in listed]
-    metrics = tuple(
-        BoundedMetric(metric=it) if bound is None else BoundedMetric.of(it, bound, name=it.name)
-        for it, bound in bounded
-    )
-    names = [each.metric.name for each in metrics]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        msg = f"two metrics of one name: {', '.join(twice)}; give one of them another with name="
-        raise ValueError(msg)
-    return metrics
+    return tuple(bounded_metrics(listed)) if listed else ()
 
 
 class DatasetTests:
