@@ -21,7 +21,7 @@ from pytest_ragmetrics.core.errors import UnknownMetricError, UnscoredError, opt
 from pytest_ragmetrics.core.other_tools import TableNames
 from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult, Usage
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.calibration.correction import corrected_mean
+from pytest_ragmetrics.evaluation.calibration.correction import labels_of, matching_rates
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.parameters import check_number
@@ -31,7 +31,9 @@ from pytest_ragmetrics.runs.tables import compare_tables
 from pytest_ragmetrics.runs.wording.comparisons import TableComparison
 from pytest_ragmetrics.runs.wording.failures import explain_vacuous
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
-from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
+from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
+from pytest_ragmetrics.stats.intervals import Interval, check_confidence, mean_interval, whole_clusters
+from pytest_ragmetrics.stats.means import meets
 from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, goodness, score_set, standing
 from pytest_ragmetrics.text.unicode import shortened
 
@@ -237,20 +239,28 @@ class Evaluation(TableNames):
         if threshold is not None:
             check_bound("threshold", threshold, metric=metric, scale=self._scale(metric))
         rows = [row for row in self.rows if standing(_entry(row, metric), vacuous or self.vacuous) == "counted"]
-        return corrected_mean(
-            metric,
-            [row.results[metric] for row in rows],
-            [row.sample for row in rows],
-            better=self.better_of(metric),
-            scale=self.scales.get(metric, (0.0, 1.0)),
-            clusters=whole_clusters(cluster_of(row.sample) for row in rows),
-            tpr=tpr,
-            tnr=tnr,
-            calibration=calibration,
-            labels=labels,
-            threshold=threshold,
-            confidence=confidence,
-        )
+        check_confidence(confidence)
+        results, samples = [row.results[metric] for row in rows], [row.sample for row in rows]
+        better, clusters = self.better_of(metric), whole_clusters(map(cluster_of, samples))
+        values, bound = [result.value for result in results], threshold
+        if calibration is None and tpr is None and tnr is None:
+            scores = [goodness(value, self.scales.get(metric, (0.0, 1.0)), better) for value in values]
+            if threshold is not None:
+                scores = [float(meets(value, threshold, better)) for value in values]
+            given = labels_of(samples, labels, binary=threshold is not None)
+            return prediction_powered_mean(scores, given, clusters=clusters, confidence=confidence)
+        if labels is not None:
+            raise ValueError("give labels=, or what a calibration found, not both")
+        if calibration is not None:
+            if tpr is not None or tnr is not None:
+                raise ValueError("give calibration=, or tpr= and tnr=, not both")
+            rates = matching_rates(calibration, metric, results, better, threshold=threshold, confidence=confidence)
+            tpr, tnr, bound = rates.tpr, rates.tnr, rates.threshold
+        if tpr is None or tnr is None or bound is None:
+            msg = "to correct by rates give tpr=, tnr= and the threshold= that they were found at, or calibration="
+            raise ValueError(msg)
+        passed = [meets(value, bound, better) for value in values]
+        return corrected_rate(mean_interval(passed, clusters=clusters, confidence=confidence), tpr=tpr, tnr=tnr)
 
     def stats(self, *, vacuous: Vacuous | None = None) -> dict[str, Stats]:
         """Return the figures of every metric, by name."""

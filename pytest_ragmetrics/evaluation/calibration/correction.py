@@ -1,11 +1,8 @@
-"""Means corrected for the errors of a judge, as a calibration or labels among the rows show them.
-
-:meth:`Evaluation.corrected_mean` passes the results of one metric; the formulas are in ``stats.corrected``.
-"""
+"""What is known of the errors of a judge, by which :meth:`Evaluation.corrected_mean` corrects: rates or labels."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_ragmetrics.core.result import REUSED, Direction, MetricResult
@@ -14,60 +11,18 @@ from pytest_ragmetrics.datasets import DatasetRow
 from pytest_ragmetrics.evaluation.calibration.labels import answer_key, read_labels
 from pytest_ragmetrics.evaluation.calibration.marks import read_labelled
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates, LabelScale, judges_of, read_rates
-from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
-from pytest_ragmetrics.stats.intervals import Interval, check_confidence, mean_interval
-from pytest_ragmetrics.stats.means import meets
-from pytest_ragmetrics.stats.scores import goodness
 
 
-def corrected_mean(
-    metric: str,
-    results: Sequence[MetricResult],
-    samples: Sequence[Sample],
-    *,
-    better: Direction,
-    scale: tuple[float, float],
-    clusters: Sequence[Hashable] | None,
-    tpr: Interval | float | None,
-    tnr: Interval | float | None,
-    calibration: Calibration | JudgeRates | str | Path | None,
-    labels: str | Path | Sequence[object] | None,
-    threshold: float | None,
-    confidence: float,
-) -> Interval:
-    """Return the value of :meth:`Evaluation.corrected_mean` for results of a metric and the samples they belong to."""
-    check_confidence(confidence)
-    values = [result.value for result in results]
-    if calibration is None and tpr is None and tnr is None:
-        scores = [goodness(value, scale, better) for value in values]
-        if threshold is not None:
-            scores = [float(meets(value, threshold, better)) for value in values]
-        given = _labels(samples, labels, binary=threshold is not None)
-        return prediction_powered_mean(scores, given, clusters=clusters, confidence=confidence)
-    if labels is not None:
-        raise ValueError("give labels=, or what a calibration found, not both")
-    bound = threshold
-    if calibration is not None:
-        if tpr is not None or tnr is not None:
-            raise ValueError("give calibration=, or tpr= and tnr=, not both")
-        rates = _matching_rates(calibration, metric, results, better=better, threshold=threshold, confidence=confidence)
-        tpr, tnr, bound = rates.tpr, rates.tnr, rates.threshold
-    if tpr is None or tnr is None or bound is None:
-        msg = "to correct by rates give tpr=, tnr= and the threshold= that they were found at, or calibration="
-        raise ValueError(msg)
-    passed = [meets(value, bound, better) for value in values]
-    return corrected_rate(mean_interval(passed, clusters=clusters, confidence=confidence), tpr=tpr, tnr=tnr)
-
-
-def _matching_rates(
+def matching_rates(
     calibration: Calibration | JudgeRates | str | Path,
     metric: str,
     results: Sequence[MetricResult],
-    *,
     better: Direction,
+    *,
     threshold: float | None,
     confidence: float,
 ) -> JudgeRates:
+    """Return the rates of a calibration; raise ``ValueError`` where it is not one of the judge of these results."""
     if isinstance(calibration, (str, Path)):
         calibration = read_rates(calibration)
     rates = calibration if isinstance(calibration, JudgeRates) else calibration.rates
@@ -87,9 +42,10 @@ def _matching_rates(
     return rates
 
 
-def _labels(
+def labels_of(
     samples: Sequence[Sample], file: str | Path | Sequence[object] | None, *, binary: bool
 ) -> list[float | None]:
+    """Return the labels of samples that chance has drawn, those in a file or their own; ``ValueError`` for none."""
     scale = LabelScale()
     rows = (
         [DatasetRow(sample=sample, id="") for sample in samples]
