@@ -68,7 +68,13 @@ def assert_sample(
     if twice := sorted(named.keys() & bounds.keys()):
         raise ValueError(f"two bounds for one metric: {', '.join(twice)}")
     named |= bounds
-    held = _held(named, judge, embedder)
+    if not named:
+        raise ValueError(f"give at least one metric with its bound; write {_EXAMPLE}")
+    # A wrong spec is an error of its own, and not one of making a metric.
+    lazy_judge(judge)
+    lazy_embedder(embedder)
+    held = [_held_metric(key, bound, judge, embedder) for key, bound in named.items()]
+    check_distinct(each.metric for each in held)
     given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
     missing = [complaint for each in held for complaint in each.missing(given)]
     if missing:
@@ -80,20 +86,6 @@ def assert_sample(
         )
     raise_shortfall(outcomes, held)
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, MetricResult)}
-
-
-def _held(
-    bounds: Mapping[str | Metric, float], judge: JudgeLike | None, embedder: EmbedderLike | None
-) -> list[BoundedMetric]:
-    __tracebackhide__ = True
-    if not bounds:
-        raise ValueError(f"give at least one metric with its bound; write {_EXAMPLE}")
-    # A wrong spec is an error of its own, and not one of making a metric.
-    lazy_judge(judge)
-    lazy_embedder(embedder)
-    held = [_held_metric(key, bound, judge, embedder) for key, bound in bounds.items()]
-    check_distinct(each.metric for each in held)
-    return held
 
 
 def _held_metric(

@@ -235,7 +235,14 @@ def _against(
 ) -> TableComparison:
     """Return the comparison of some metrics of a table with a baseline, in which each has a pair."""
     __tracebackhide__ = True
-    before = _before(baseline)
+    if baseline is None and (session := context.current().session) is not None:
+        baseline = session.baseline
+    if baseline is None:
+        raise ValueError("there is no baseline: give baseline=, or run pytest with --rag-baseline=FILE")
+    if isinstance(baseline, Evaluation):
+        before = Baseline(records=compared_records(baseline))
+    else:
+        before = read_baseline(baseline)
     here = compared_records(table, wanted)
     if not before.records.keys() & here.keys():
         known = ", ".join(before.records) or "none at all"
@@ -281,17 +288,6 @@ def _table(rows: object) -> Evaluation:
         msg = "results must be an Evaluation or its rows: single scores do not say which samples they belong to"
         raise TypeError(msg + advice(rows))
     return Evaluation(metrics=_metrics_of(given), rows=tuple(given))
-
-
-def _before(baseline: str | Path | Evaluation | None) -> Baseline:
-    if isinstance(baseline, Evaluation):
-        return Baseline(records=compared_records(baseline))
-    if baseline is None:
-        session = context.current().session
-        baseline = None if session is None else session.baseline
-    if baseline is None:
-        raise ValueError("there is no baseline: give baseline=, or run pytest with --rag-baseline=FILE")
-    return read_baseline(baseline)
 
 
 def _loss(compared: MetricComparison, margin: float, inconclusive: Inconclusive) -> list[str]:
@@ -437,7 +433,16 @@ def _read(path: Path, _changed: int, _size: int) -> Baseline:
         raise DocumentError(msg, file=path) from error
     if isinstance(data, dict) and "rows" in data:
         try:
-            return Baseline(records=_records_of_table(load(_Table, data)))
+            table, rows = load(_Table, data), []
+            for row in table.rows:
+                results = {}
+                for name, score in row.scores.items():
+                    if score is not None:
+                        about: dict[str, Any] = {"judge": row.judges.get(name), "noun": table.nouns.get(name, NOUN)}
+                        results[name] = MetricResult(score, metric=name, vacuous=name in row.vacuous, **about)
+                rows.append(Row(sample=Sample.from_mapping(row.sample), results=results))
+            before = Evaluation(metrics=table.metrics, rows=tuple(rows), better=table.better)
+            return Baseline(records=compared_records(before, unique=False))
         except (CodecError, TypeError) as error:
             raise DocumentError(str(error), file=path) from None  # it names the place; pydantic's frames add nothing
     if isinstance(data, dict) and "tests" in data:
@@ -468,15 +473,3 @@ class _Table:
     rows: tuple[_TableRow, ...]
     better: Mapping[str, Direction] = field(default_factory=dict)
     nouns: Mapping[str, str] = field(default_factory=dict)
-
-
-def _records_of_table(table: _Table) -> dict[str, list[PlacedRecord]]:
-    rows, nouns = [], table.nouns
-    for row in table.rows:
-        results = {}
-        for name, score in row.scores.items():
-            if score is not None:
-                about: dict[str, Any] = {"judge": row.judges.get(name), "noun": nouns.get(name, NOUN)}
-                results[name] = MetricResult(score, metric=name, vacuous=name in row.vacuous, **about)
-        rows.append(Row(sample=Sample.from_mapping(row.sample), results=results))
-    return compared_records(Evaluation(metrics=table.metrics, rows=tuple(rows), better=table.better), unique=False)
