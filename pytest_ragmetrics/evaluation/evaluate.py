@@ -15,7 +15,7 @@ from pytest_ragmetrics.core.progress import Progress
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.reading import read_dataset, read_object
-from pytest_ragmetrics.datasets.rows import Columns, DatasetRow, Raw, RowError, sample_of, written_id
+from pytest_ragmetrics.datasets.rows import Columns, DatasetRow, RowError, sample_of, written_id
 from pytest_ragmetrics.evaluation.runner import (
     BoundedMetric,
     Done,
@@ -117,8 +117,20 @@ def _rows(samples: Any, columns: Mapping[str, str] | None) -> Sequence[DatasetRo
     if isinstance(samples, (Sample, Mapping, Awaitable)):
         what = "a coroutine: await it first" if isinstance(samples, Awaitable) else f"one {type(samples).__name__}"
         raise TypeError(f"samples must be a list of samples or rows, not {what}")
-    raws = enumerate(read_object(samples, chosen_columns(columns)))
-    return [DatasetRow(sample=_row(index, raw), id="") for index, raw in raws]
+    rows = []
+    for index, raw in enumerate(read_object(samples, chosen_columns(columns))):
+        sample = raw.values  # noqa: PD011 - no data frame
+        try:
+            if raw.fault:
+                raise raw.fault
+            sample = (
+                sample if isinstance(sample, Sample) else sample_of(sample, id=written_id(sample), may_be_empty=True)
+            )
+        except RowError as error:
+            written = "" if error.field is None or str(error).startswith(error.field) else f"field {error.field!r}: "
+            raise TypeError(f"samples[{index}]: {written}{error}") from error
+        rows.append(DatasetRow(sample=sample, id=""))
+    return rows
 
 
 def chosen_columns(given: Mapping[str, str] | Columns | None) -> Columns:
@@ -127,19 +139,6 @@ def chosen_columns(given: Mapping[str, str] | Columns | None) -> Columns:
     if given is None:
         return Columns.of("" if session is None else session.columns, required=False)
     return given if isinstance(given, Columns) else Columns.of(given)
-
-
-def _row(index: int, raw: Raw) -> Sample:
-    values = raw.values  # noqa: PD011 - no data frame
-    if isinstance(values, Sample):
-        return values
-    try:
-        if raw.fault:
-            raise raw.fault
-        return sample_of(values, id=written_id(values), may_be_empty=True)
-    except RowError as error:
-        written = "" if error.field is None or str(error).startswith(error.field) else f"field {error.field!r}: "
-        raise TypeError(f"samples[{index}]: {written}{error}") from error
 
 
 def _chosen(

@@ -133,10 +133,7 @@ class LabelFile:
         """Remove the last line; return whether there was one."""
         if not self.labels:
             return False
-        lines = self._path.read_bytes().splitlines(keepends=True)
-        while not lines.pop().strip():
-            pass
-        os.truncate(self._path, sum(map(len, lines)))
+        os.truncate(self._path, self._path.read_bytes().rstrip().rfind(b"\n") + 1)
         self.labels.popitem()
         return True
 

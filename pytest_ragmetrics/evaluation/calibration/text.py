@@ -55,7 +55,6 @@ def calibration_lines(calibration: Calibration, *, worst: int = SHOWN) -> list[s
         *(f"  {line}" for line in left_out(calibration)),
         f"{threshold_line(calibration)}:",
         *_figures(calibration),
-        *_confusion(calibration),
         *suggestion_lines(calibration),
         "score, answers, and how many of them people found good:",
         *curve,
@@ -235,15 +234,9 @@ def _figures(calibration: Calibration) -> Iterator[str]:
     for line in lines:
         ends = f"{line.interval.low:.2f}..{line.interval.high:.2f}"
         yield f"  {line.name:{width}}  {line.interval.estimate:5.2f}  {ends:<12}  {line.meaning}"
-
-
-def _confusion(calibration: Calibration) -> list[str]:
     found = calibration.figures.agreement
-    counts = (found.passed_good, found.failed_good, found.passed_bad, found.failed_bad)
-    width = max(len("passed"), *(len(f"{count:,}") for count in counts))
-    passed_good, failed_good, passed_bad, failed_bad = (f"{count:>{width},}" for count in counts)
-    return [
-        f"  the judge:   {'passed':>{width}}  {'failed':>{width}}",
-        f"  people: good {passed_good}  {failed_good}",
-        f"          bad  {passed_bad}  {failed_bad}",
-    ]
+    good, bad = (found.passed_good, found.failed_good), (found.passed_bad, found.failed_bad)
+    width = max(len("passed"), *(len(f"{count:,}") for count in good + bad))
+    yield f"  the judge:   {'passed':>{width}}  {'failed':>{width}}"
+    yield "  people: good " + "  ".join(f"{count:>{width},}" for count in good)
+    yield "          bad  " + "  ".join(f"{count:>{width},}" for count in bad)
