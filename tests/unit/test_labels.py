@@ -220,6 +220,16 @@ def test_lines_of_something_else_are_refused(tmp_path: Path, write: Callable[[st
     assert file.read_text("utf-8") == f"{text}\n"
 
 
+@pytest.mark.parametrize("text", ["My notes", '{"response": "Ye', "\ufeff\x00"])
+def test_a_last_line_of_something_else_is_left_alone(tmp_path: Path, text: str) -> None:
+    """It has no end, as one that a killed process left half written, and does not begin as one."""
+    file = tmp_path / "labelled.jsonl"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(RagMetricsError, match=r"labelled\.jsonl:1"), label_file(file, queue_of()):
+        pass
+    assert file.read_text("utf-8") == text
+
+
 def test_labels_of_another_file_are_taken_up(tmp_path: Path) -> None:
     """What is new, in the order of the queue; nothing where the two contradict each other."""
     queue, file, other = queue_of(), tmp_path / "labelled.jsonl", tmp_path / "page.jsonl"

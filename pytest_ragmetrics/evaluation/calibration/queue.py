@@ -30,6 +30,7 @@ from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.scores import common_scale, goodness
 from pytest_ragmetrics.stats.sequential import uniform
 
+_BEGINNING = b'{"label": '
 _WORDS = {1: "good", 0: "bad", None: "skipped"}
 
 
@@ -160,7 +161,9 @@ class LabelFile:
             try:
                 json.loads(last or b"0")
             except ValueError:
-                stream.truncate(len(data) - len(last))
+                # What does not begin as our lines do is refused when it is read.
+                if _BEGINNING.startswith(last[: len(_BEGINNING)]):
+                    stream.truncate(len(data) - len(last))
             else:
                 stream.write(b"\n" if last else b"")
 
