@@ -60,7 +60,8 @@ _PLAIN = str.maketrans(
 )
 _STARTS = lazily(r"\d+|[\u00bc-\u00be\u2150-\u215e]|[^\W\d_]+")
 _RUN = lazily(r"\d+")
-_YEAR, _DAY, _NAME = r"(?P<y>(?<!\d)\d{4}(?!\d))", r"(?P<d>(?<!\d)\d{1,2}(?!\d))", r"(?P<n>[^\W\d_]+)\b"
+# No month has more letters, and a run of fractions such as \u00bd may be as long as a text.
+_YEAR, _DAY, _NAME = r"(?P<y>(?<!\d)\d{4}(?!\d))", r"(?P<d>(?<!\d)\d{1,2}(?!\d))", r"(?P<n>[^\W\d_]{1,12})\b"
 _OF = r"(?:(?:of|de|del|do|di)\s+|d'\s?)?"
 _DATES = [
     lazily(pattern)

@@ -12,6 +12,7 @@ from pytest_ragmetrics.cli.generate.documents import split_passages
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
 from pytest_ragmetrics.text.citations import cited_sentences
+from pytest_ragmetrics.text.numbers import find_numbers
 from pytest_ragmetrics.text.quotes.alignment import Sources, align
 from pytest_ragmetrics.text.quotes.quotations import find_quotations
 from pytest_ragmetrics.text.sentences import split_sentences
@@ -51,6 +52,7 @@ PIECES: dict[Callable[[str], object], list[str]] = {
     split_sentences: [
         *("今天。", '"', "word ", "x", "a\n", "- a. b\n", "# ", "a: ", "(", "។ ", "> ", ".\n", "Hello there. ")
     ],
+    find_numbers: ["1", "½", "1/", "[1-", "1 million ", "two hundred ", "3 万"],
     split_markdown: ["a ", "\n", "# x\n", "a\n===\n", "```\n", "A sentence. ", "# a   "],
     suspicious_signs: [
         *("\n    ", "ignore ", "ignore all ", "all instructions ", "system: ", "system*", "{ ", '{"', '"reason": "'),
@@ -78,6 +80,9 @@ PAIRS: dict[str, Callable[[int], tuple[str, object]]] = {
     "a word of two scripts in a gap": lambda n: ("a b c \u2026 q r s", "a b c " + "x\u0436" * 8 * n + " q r s"),
     "words without spaces in a gap": lambda n: ("a b c \u2026 q r s", "a b c " + "山川" * 8 * n + " q r s"),
     "words of another language in a gap": lambda n: ("a b c \u2026 q r s", "a b c " + "no meu " * n + " q r s"),
+    "blanks in a gap": lambda n: ("a b c \u2026 q r s", "a b c! " + " " * 8 * n + "no q r s"),
+    "digits in a gap": lambda n: ("a b c \u2026 q r s", "a b c " + "1" * 4 * n + " q r s"),
+    "exclamation marks in a gap": lambda n: ("a b c \u2026 q r s", "a b c " + "!" * 4 * n + " q r s"),
     "chunks": lambda n: ("abcd " * 40 + "e", ["abcd abcd abcd"] * n),
 }
 

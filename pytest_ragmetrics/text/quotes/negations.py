@@ -50,11 +50,12 @@ _SAME = {
 }
 _SAME |= dict.fromkeys(map(ord, _APOSTROPHES), "'") | {0x649: "\u06cc", 0x64A: "\u06cc", 0x643: "\u06a9", ord("_"): " "}
 _CLOSING = f"\"'{unicode.QUOTES})\\]*_"
+_LOUD = f"[!?{unicode.ELLIPSIS}]"
 # The end of a sentence, and what is in front of the next: never a small letter, which may follow an abbreviation.
 _SENTENCE_END = re.compile(
     rf"[{unicode.STOPS}][{_CLOSING}]*\s*"
-    rf"|(?:(?<![^\W\d_])(?P<word>[^\W\d_]{{2,}}|\d{{3,}}|%)[{_CLOSING}]*\.(?!\.)|[!?{unicode.ELLIPSIS}]+)[{_CLOSING}]*"
-    rf"(?:\s+[{_CLOSING}{unicode.PAUSES}{unicode.OPENING_STOPS}-]*)+"
+    rf"|(?:(?<![^\W\d_])(?P<word>[^\W\d_]{{2,}}|\d{{3}}|%)[{_CLOSING}]*\.(?!\.)|(?<!{_LOUD}){_LOUD}+)[{_CLOSING}]*"
+    rf"\s[\s{_CLOSING}{unicode.PAUSES}{unicode.OPENING_STOPS}-]*"
     r"(?=[^\W_a-z\u00df-\u00f6\u00f8-\u00ff\u0430-\u045f\u03ac-\u03ce]|$)"
 )
 _CLAUSE_CUT = re.compile(
