@@ -245,7 +245,8 @@ def _degrees(sizes: Sequence[int], n: int) -> float:
     second = math.fsum(weight * share**2 for weight, share in both)
     everywhere = worst**2 * total**2 + 2 * total * second + 2 * first**2 - 4 * worst * total * first
     diagonal = math.fsum(w**2 * ((1.0 - 2.0 * s + worst) ** 2 - (worst - 2.0 * s) ** 2) for w, s in both)
-    return min(independent, trace**2 / (everywhere + diagonal))
+    # None are below 1 but by rounding, where one cluster has nearly all rows.
+    return max(1.0, min(independent, trace**2 / max(everywhere + diagonal, _ENOUGH)))
 
 
 def t_tail(value: float, df: float) -> float:

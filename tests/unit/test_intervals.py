@@ -154,6 +154,16 @@ def test_degrees_of_freedom_follow_from_their_definition(sizes: tuple[int, ...])
     assert mean_error(some_scores(sum(sizes)), clusters).df == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("sizes", [(1, 10**6), (1, 1, 10**5), (50, 10**6)])
+def test_a_cluster_of_nearly_all_rows_leaves_one_degree_of_freedom(sizes: tuple[int, ...]) -> None:
+    """Rounding makes neither fewer, for which there is no quantile, nor a division by zero."""
+    scores = [float(row % 3) for row in range(sum(sizes))]
+    clusters = [cluster for cluster, size in enumerate(sizes) for _ in range(size)]
+    assert mean_error(scores, clusters).df == pytest.approx(1.0, abs=0.01)
+    interval = mean_interval(scores, clusters=clusters, bounds=None)
+    assert -math.inf < interval.low < 1.0 < interval.high < math.inf
+
+
 def test_a_confidence_of_numpy_gives_numbers_of_python() -> None:
     """No number of numpy gets from there into records."""
     found = mean_interval([0.5, 0.6], confidence=np.float64(0.9))
