@@ -230,7 +230,9 @@ class Store:
         with self._lock:
             thread, self._thread = self._thread, None
             if thread is not None:
-                thread.submit(self._close).result()
+                # At the exit of the interpreter the thread has ended, and its connection with it.
+                with suppress(RuntimeError):
+                    thread.submit(self._close).result()
                 thread.shutdown()
 
     def _guard(self, work: Callable[[], T]) -> T:

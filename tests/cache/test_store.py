@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pickle
 import re
 import sqlite3
 import stat
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -306,3 +308,18 @@ def test_what_cannot_be_written_raises_for_everybody_who_waits(store: Store) -> 
     tamper(store, "DROP TABLE Cache")
     errors = put_together(store, [entry(3), entry(4)])
     assert [type(error) for error in errors] == [CacheUnavailableError] * 2
+
+
+def test_a_store_can_be_closed_while_the_interpreter_exits(store: Store) -> None:
+    """By then Python has ended its thread: closing raises nothing, and what was put is there."""
+    kept = entry(1)
+    script = f"""if True:
+        import atexit, json, pathlib, sys
+        from pytest_ragmetrics.cache.entry import CacheEntry
+        from pytest_ragmetrics.cache.store import Store
+        store = Store(pathlib.Path({str(store.folder)!r}))
+        store.put(CacheEntry.from_row(json.loads({json.dumps(kept.to_row())!r})))
+        atexit.register(store.close)
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stderr, store.get(kept.key)) == ("", kept)
