@@ -8,7 +8,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import Any, TextIO
 
 from pytest_ragmetrics.core.errors import DatasetError
@@ -47,11 +47,15 @@ def iterate_csv(stream: TextIO, file: str, columns: Columns) -> Iterator[Raw]:
 
     A byte that is not UTF-8 and was read as a lone surrogate is a fault of its row.
     """
-    with _any_length():
+    # A cell may have any length; the limit belongs to the whole process and is put back.
+    before = csv.field_size_limit(min(largest(), 2**31 - 1))
+    try:
         header, delimiter, first = _header(stream.read(_HEAD), file, columns)
         stream.seek(0)
         reader = csv.reader(lines_of(stream), delimiter=delimiter, strict=True)
         yield from _rows(reader, header, file, first)
+    finally:
+        csv.field_size_limit(before)
 
 
 def _rows(reader: Any, header: Sequence[str], file: str, first: int) -> Iterator[Raw]:
@@ -124,19 +128,13 @@ def _of_kind(kind: type, value: Any) -> tuple[Any, str | None]:
 
 
 def _parsed(cell: str) -> Any:
-    try:
+    """Return a value of JSON, or of Python exactly as it writes it (data frames do; arrays run texts together)."""
+    with suppress(ValueError, RecursionError):
         return json.loads(cell)
-    except (ValueError, RecursionError):
-        return _python_literal(cell.strip())
-
-
-def _python_literal(cell: str) -> Any:
-    """Return what Python wrote like this, as data frames do; nothing else, as arrays run texts together."""
-    try:
-        value = ast.literal_eval(cell)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-    return value if repr(value) == cell else None
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        value = ast.literal_eval(cell.strip())
+        return value if repr(value) == cell.strip() else None
+    return None
 
 
 def _header(text: str, file: str, columns: Columns) -> tuple[Sequence[str], str, int]:
@@ -152,7 +150,9 @@ def _header(text: str, file: str, columns: Columns) -> tuple[Sequence[str], str,
         msg = "there are no rows: write a header with the names of the fields and at least one row"
         raise DatasetError(msg, file=file)
     if not most:
-        raise DatasetError(_no_header(lines[","][0]), file=file, line=lines[","][1])
+        hint = f"; {found}" if (found := fields_written(lines[","][0])) else ""
+        msg = f"the first line is no header with names of fields such as user_input, response, retrieved_contexts{hint}"
+        raise DatasetError(msg, file=file, line=lines[","][1])
     best = [delimiter for delimiter in _DELIMITERS if known[delimiter] == most]
     if len({tuple(lines[delimiter][0]) for delimiter in best}) > 1:
         msg = f"the cells may be divided by {' or '.join(map(repr, best))}: use one of them"
@@ -164,11 +164,6 @@ def _header(text: str, file: str, columns: Columns) -> tuple[Sequence[str], str,
     return names, best[0], line
 
 
-def _no_header(names: Sequence[str]) -> str:
-    hint = f"; {found}" if (found := fields_written(names)) else ""
-    return f"the first line is no header with names of fields such as user_input, response, retrieved_contexts{hint}"
-
-
 def _first_line(text: str, delimiter: str) -> tuple[list[str], int]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
@@ -176,13 +171,3 @@ def _first_line(text: str, delimiter: str) -> tuple[list[str], int]:
     except csv.Error:
         return [], 1
     return [name.strip() for name in names], reader.line_num
-
-
-@contextmanager
-def _any_length() -> Iterator[None]:
-    """Let a cell be as long as it is; the limit belongs to the whole process and is put back."""
-    before = csv.field_size_limit(min(largest(), 2**31 - 1))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from pytest_ragmetrics.core.sample import ALIASES, Sample, advice, read_messages
@@ -33,25 +34,20 @@ def sample_from(result: Any, *, question: str | None = None) -> Sample:
     >>> sample_from({"query": "Why?", "result": "So.", "source_documents": ["It is so."]}).retrieved_contexts
     ('It is so.',)
     """
-    sample = _read(result)
+    if isinstance(result, Sample):
+        sample = result
+    elif isinstance(result, str):
+        sample = Sample(response=str(result))
+    else:
+        values = result if isinstance(result, Mapping) else None if isinstance(result, type) else _values(result)
+        if values is None:
+            raise TypeError(f"{type(result).__name__} is no result of an application{advice(result)}: {_ACCEPTED}")
+        sample = _of_mapping(values)
     return sample if question is None or sample.user_input is not None else replace(sample, user_input=question)
 
 
-def _read(result: Any) -> Sample:
-    if isinstance(result, Sample):
-        return result
-    if isinstance(result, str):
-        return Sample(response=str(result))
-    if isinstance(result, Mapping):
-        return _of_mapping(result)
-    values = None if isinstance(result, type) else _values(result)
-    if values is None:
-        raise TypeError(f"{type(result).__name__} is no result of an application{advice(result)}: {_ACCEPTED}")
-    return _of_mapping(values)
-
-
 def _values(result: Any) -> Mapping[str, Any] | None:
-    """Return what an object says, by name; ``None`` where it has none of the known shapes."""
+    """Return the fields of an object by name; ``None`` where it has none of the known shapes."""
     if hasattr(result, "source_nodes"):
         return {"response": getattr(result, "response", None), "source_nodes": result.source_nodes}
     if hasattr(result, "data") and hasattr(result, "documents"):
@@ -104,34 +100,27 @@ def _merged(result: Mapping[str, Any]) -> Mapping[str, Any]:
 def _response(value: Any) -> str:
     """Return the text of a response: itself, that of a message, or of the first of several."""
     first = value[0] if isinstance(value, (list, tuple)) and value else value
-    text = _message_text(first)
-    if text is None:
-        raise TypeError(f"response must be a text or a message, not {type(first).__name__}")
-    return text
-
-
-def _message_text(value: Any) -> str | None:
-    """Return the text of a message, ``None`` for anything else."""
     for name in ("text", "content"):
-        text = value if isinstance(value, str) else getattr(value, name, None)
+        text = first if isinstance(first, str) else getattr(first, name, None)
         if isinstance(text, str):
             # A subclass of str must not reach the records as such.
             return str.__str__(text)
     try:
-        return "\n".join(message.text for message in read_messages([value]) if message.role == "assistant") or None
+        text = "\n".join(message.text for message in read_messages([first]) if message.role == "assistant")
     except (TypeError, ValueError):
-        return None
+        text = ""
+    if not text:
+        raise TypeError(f"response must be a text or a message, not {type(first).__name__}")
+    return text
 
 
 def _ids(documents: Any) -> Sequence[str | int] | None:
     """Return the ids of documents, ``None`` unless each of them has one."""
     if not isinstance(documents, (list, tuple)):
         return None
-    known = [given for given in map(_id, documents) if given is not None]
+    known: list[str | int] = []
+    for document in documents:
+        is_mapping = isinstance(document, Mapping)
+        found = (document.get(name) if is_mapping else getattr(document, name, None) for name in ("node_id", "id"))
+        known += islice((given for given in found if isinstance(given, (str, int)) and given != ""), 1)
     return known if known and len(known) == len(documents) else None
-
-
-def _id(document: Any) -> str | int | None:
-    is_mapping = isinstance(document, Mapping)
-    found = (document.get(name) if is_mapping else getattr(document, name, None) for name in ("node_id", "id"))
-    return next((given for given in found if isinstance(given, (str, int)) and given != ""), None)

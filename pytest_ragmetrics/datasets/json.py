@@ -49,8 +49,17 @@ def _rows_of_lines(lines: Iterable[bytes | str]) -> Iterator[Raw]:
             fault = RowError(f"byte 0x{error.object[error.start]:02x} is not UTF-8: save the file as UTF-8")
             yield Raw(line=number, fault=fault, text=repr(line))
             continue
-        if text:
-            yield _row_of_line(decoder, text, number)
+        if not text:
+            continue
+        decoder.faults = faults = []
+        value: Any = None
+        try:
+            value = decoder.decode(text)
+        except json.JSONDecodeError as error:
+            faults.append(f"no JSON: {error.msg} (column {error.colno})")
+        except RecursionError:
+            faults.append(_TOO_DEEP)
+        yield _row(value, number, text, faults)
 
 
 def _check_first(rows: Sequence[Raw], file: str) -> None:
@@ -67,28 +76,12 @@ def read_json(text: str, file: str, columns: Columns) -> Sequence[Raw]:
     return _JsonReader(text, file, columns).rows()
 
 
-def _row_of_line(decoder: _Decoder, line: str, number: int) -> Raw:
-    decoder.faults = faults = []
-    value: Any = None
-    try:
-        value = decoder.decode(line)
-    except json.JSONDecodeError as error:
-        faults.append(f"no JSON: {error.msg} (column {error.colno})")
-    except RecursionError:
-        faults.append(_TOO_DEEP)
-    return _row(value, number, line, faults)
-
-
 def _row(value: Any, line: int, text: str, faults: Sequence[str]) -> Raw:
     if isinstance(value, dict) and not faults:
         return Raw(values=value, line=line)
-    fault = RowError(faults[0] if faults else f"a row is an object {{...}}, not {_kind(value)}")
+    kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    fault = RowError(faults[0] if faults else f"a row is an object {{...}}, not {kinds.get(type(value), 'a number')}")
     return Raw(values=value if isinstance(value, dict) else {}, line=line, fault=fault, text=text)
-
-
-def _kind(value: Any) -> str:
-    names = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
 
 
 class _Decoder(json.JSONDecoder):

@@ -204,16 +204,11 @@ _GZIP = b"\x1f\x8b"
 def read_file(path: Path, file: str, columns: Columns) -> Sequence[Raw]:
     """Return the rows of a file, which messages call ``file``; raise ``DatasetError`` when it cannot be read."""
     name = path.name.lower()
-    packed = name.endswith(".gz")
     kind = KINDS.get(Path(name.removesuffix(".gz")).suffix)
     if kind is None:
         raise DatasetError(f"a data set is a file that ends in {', '.join(KINDS)} (or these with .gz)", file=file)
-    return [*renamed(kind(_text(_bytes(path, file, packed=packed), file), file, columns), columns, file)]
-
-
-def _bytes(path: Path, file: str, *, packed: bool) -> bytes:
     try:
-        return read_data(path, packed=packed)
+        data = read_data(path, packed=name.endswith(".gz"))
     except FileNotFoundError as error:
         msg = "there is no such file; in rag_dataset and rag_evaluate a path starts at the folder of the test file"
         raise DatasetError(msg, file=file) from error
@@ -221,6 +216,14 @@ def _bytes(path: Path, file: str, *, packed: bool) -> bytes:
         raise DatasetError(f"ends in .gz and cannot be unpacked: {error}", file=file) from error
     except (OSError, ValueError) as error:
         raise DatasetError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=file) from error
+    check_start(data, file)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        msg = f"byte 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8"
+        raise DatasetError(msg, file=file, line=line) from error
+    return [*renamed(kind(text, file, columns), columns, file)]
 
 
 def check_start(data: bytes, file: str) -> None:
@@ -229,16 +232,6 @@ def check_start(data: bytes, file: str) -> None:
         raise DatasetError("is packed by gzip: let its name end in .gz", file=file)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data[:4]:
         raise DatasetError("is UTF-16 or UTF-32: save it as UTF-8", file=file, line=1)
-
-
-def _text(data: bytes, file: str) -> str:
-    check_start(data, file)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        msg = f"byte 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8"
-        raise DatasetError(msg, file=file, line=line) from error
 
 
 # A longer name is most likely the content of a file, given in place of its name.

@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.core.sample import (
@@ -121,12 +121,7 @@ class Columns:
 NO_COLUMNS = Columns()
 
 
-def sample_of(
-    row: Mapping[str, Any],
-    *,
-    id: str | None = None,
-    may_be_empty: bool = False,
-) -> Sample:
+def sample_of(row: Mapping[str, Any], *, id: str | None = None, may_be_empty: bool = False) -> Sample:
     """Return the sample of a row; raise ``RowError`` naming the value at fault as it was written.
 
     Takes the fields of :meth:`Sample.from_mapping`, ``ground_truths`` (several are joined by line breaks) and
@@ -151,7 +146,11 @@ def sample_of(
     try:
         return Sample.from_mapping(values)
     except (TypeError, ValueError) as error:
-        raise RowError(str(error), field=_field(str(error), values)) from error
+        # The message begins with the field; the row has it under one of its names.
+        found = _NAMED_FIRST.match(str(error))
+        name = found.group() if found else ""
+        names = (name, *ALIASES.get(name, ()), *(["context"] if name == "reference_contexts" else []))
+        raise RowError(str(error), field=next((n for n in names if values.get(n) is not None), None)) from error
 
 
 def values_of(row: Any) -> Mapping[str, Any] | None:
@@ -215,14 +214,6 @@ def _take_deepeval_contexts(values: dict[str, Any]) -> None:
             values[name] = [_SOURCE.sub("", item, 1) if isinstance(item, str) else item for item in text]
 
 
-def _field(message: str, values: Mapping[str, Any]) -> str | None:
-    """Return under which name the row has the field with which a message begins."""
-    found = _NAMED_FIRST.match(message)
-    field = found.group() if found else ""
-    names = (field, *ALIASES.get(field, ()), *(["context"] if field == "reference_contexts" else []))
-    return next((name for name in names if values.get(name) is not None), None)
-
-
 #: Under which names other tools keep the list of rows in an object.
 WRAPPERS = ("samples", "rows", "data", "test_cases", "goldens", "testCases", "conversationalTestCases")
 
@@ -237,8 +228,7 @@ def rows_of_mapping(values: Mapping[str, Any], columns: Columns) -> Sequence[Any
     if len(filled) > 1:
         raise RowError(f"there are rows in {' and in '.join(filled)}: keep one of these lists")
     if lists:
-        rows: Sequence[Any] = lists[filled[0]] if filled else []
-        return rows
+        return cast("Sequence[Any]", lists[filled[0]] if filled else [])
     if not KNOWN.intersection(columns.renamed(values)) or not any(
         isinstance(column, (list, tuple)) for column in values.values()
     ):
