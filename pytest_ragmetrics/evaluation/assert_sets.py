@@ -18,7 +18,7 @@ from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.files import read_json
 from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.core.sample import Sample, advice
-from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
+from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records, fitting
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.registry import scale_of
@@ -87,8 +87,7 @@ def assert_mean(
     found, scale, about, decides = _scored_set(
         results, name, bound, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous
     )
-    scales = _SCALES if scale is None else (scale, *_SCALES)
-    bounds = next((scale for scale in scales if _fits(scale, found.scores)), None)
+    bounds = next(filter(None, (fitting(each, found.scores) for each in (scale, *_SCALES))), None)
     result = set_threshold(found.scores, bound, better=better, confidence=confidence, bounds=bounds, **about)
     return _passed(result, found.counted, inconclusive, decides=decides)
 
@@ -214,8 +213,8 @@ def assert_not_worse(
     wanted = table.metrics if metric is None else (metric,)
     for name in wanted:
         # No loss would be beyond a margin that is longer than the scale.
-        scale = table.scales.get(name) or scale_of(name)
-        if scale is not None and _fits(scale, (row.results[name] for row in table.rows if name in row.results)):
+        scores = (row.results[name] for row in table.rows if name in row.results)
+        if (scale := fitting(table.scales.get(name) or scale_of(name), scores)) is not None:
             check_bound("margin", margin, metric=name, scale=(0.0, scale[1] - scale[0]))
     comparison = _against(table, baseline, wanted, confidence=confidence, skip_unscored=skip_unscored, vacuous=vacuous)
     lines = [line for compared in comparison.metrics.values() for line in _loss(compared, margin, inconclusive)]
@@ -306,11 +305,6 @@ def _loss(compared: MetricComparison, margin: float, inconclusive: Inconclusive)
     return failures.explain_not_worse(compared, margin=margin, outcome=outcome, more=more, anew=ANEW)
 
 
-def _fits(scale: tuple[float, float], scores: Iterable[float]) -> bool:
-    # Plain floats: a result remembers what it was compared with.
-    return all(scale[0] <= float(score) <= scale[1] for score in scores)
-
-
 def _scored_set(
     results: Results,
     bound_name: str,
@@ -342,10 +336,8 @@ def _scored_set(
         raise UnscoredError(failures.explain_vacuous(name, len(found.vacuous)))
     about: dict[str, Any] = {"metric": name, "unscored": len(found.unscored), "vacuous": len(found.vacuous)}
     about["clusters"] = whole_clusters(row.cluster for row in found.counted)
-    # A metric whose scores leave its scale has none.
-    scale = table.scales.get(name) or scale_of(name)
-    if scale is not None and _fits(scale, found.scores):
-        check_bound(bound_name, bound, metric=name, scale=scale)
+    scale = fitting(table.scales.get(name) or scale_of(name), found.scores)
+    check_bound(bound_name, bound, metric=name, scale=scale)
     return found, table.scales.get(name), about, decides
 
 

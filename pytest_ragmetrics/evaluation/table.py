@@ -418,9 +418,7 @@ class Evaluation(TableNames):
         return bounds
 
     def _scale(self, metric: str) -> tuple[float, float] | None:
-        scale = self.scales.get(metric)
-        scores = [row.results[metric].value for row in self.rows if metric in row.results]
-        return scale if scale is not None and all(scale[0] <= score <= scale[1] for score in scores) else None
+        return fitting(self.scales.get(metric), (row.results[metric] for row in self.rows if metric in row.results))
 
     def _entries(self, metric: str) -> list[ScoredRow]:
         self._check(metric)
@@ -434,6 +432,12 @@ class Evaluation(TableNames):
             near = get_close_matches(str(metric), self.metrics, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise UnknownMetricError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}{hint}")
+
+
+def fitting(scale: tuple[float, float] | None, scores: Iterable[float]) -> tuple[float, float] | None:
+    """Return the scale of a metric, ``None`` where it has none or a score is beyond it."""
+    # Plain floats: a result remembers what it was compared with.
+    return scale if scale is not None and all(scale[0] <= float(score) <= scale[1] for score in scores) else None
 
 
 def compared_records(
