@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import EMBEDDING, Redact, key_of, redacted_json, request_row
+from pytest_ragmetrics.cache.entry import EMBEDDING, key_of, redacted_json, request_row
 from pytest_ragmetrics.cache.remote import RemoteCache, RemoteMode, open_remote
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport, Mode
@@ -103,7 +103,15 @@ class Engine:
         #: What holds requests back for batches, if they are wanted.
         self.queue: BatchQueue | None = None
         if batching is not None and forecast is None and cache == "auto" and cache_dir is not None:
-            self.queue = self._queue(cache_dir, batching, salt, redact, budget)
+            remote, is_busy = self.remote, batching.is_busy
+            self.queue = BatchQueue(
+                self._batches,
+                Ledger(cache_dir),
+                batching if remote is None else replace(batching, is_busy=lambda: is_busy() or remote.is_busy),
+                key_of=lambda request: key_of(request_row(request), salt=salt, plain=True),
+                redact=lambda it: it if redact is None else replace(it, text=redacted_json(it.text, redact)),
+                budget=budget,
+            )
         self.cache = CachedTransport(
             # Batched requests do not wait for the answer of an equal one.
             Repair(self.queue or Prefixes(self._batches)),
@@ -168,21 +176,6 @@ class Engine:
                 stack.push_async_callback(self.queue.aclose)
             stack.callback(setattr, self.limiter, "is_open", True)  # noqa: FBT003 - of setattr
             await self.cache.settle()
-
-    def _queue(
-        self, folder: Path, batching: Batching, salt: str, redact: Redact | None, budget: Budget | None
-    ) -> BatchQueue:
-        remote, is_busy = self.remote, batching.is_busy
-        if remote is not None:
-            batching = replace(batching, is_busy=lambda: is_busy() or remote.is_busy)
-        return BatchQueue(
-            self._batches,
-            Ledger(folder),
-            batching,
-            key_of=lambda request: key_of(request_row(request), salt=salt, plain=True),
-            redact=lambda reply: reply if redact is None else replace(reply, text=redacted_json(reply.text, redact)),
-            budget=budget,
-        )
 
     def _made(self, made: dict[str, P], spec: str) -> P:
         with self._making:

@@ -77,8 +77,7 @@ class LabelScale:
 
     def is_good(self, label: float) -> bool:
         """Return whether a label from 0 to 1 is that of a good answer."""
-        start = 0.5 if self.good_from is None else (self.good_from - self.low) / (self.high - self.low)
-        return label >= start
+        return label >= (0.5 if self.good_from is None else (self.good_from - self.low) / (self.high - self.low))
 
     def _number(self, written: Any) -> float | None:
         if not isinstance(written, (str, int, float)):

@@ -91,8 +91,6 @@ def left_out(calibration: Calibration) -> list[str]:
 
 def mark_lines(marks: Sequence[MarkedVerdicts]) -> list[str]:
     """Return the lines on what readers of reports marked, by judge."""
-    if not marks:
-        return []
     lines = []
     for found in marks:
         shares = [
@@ -103,7 +101,7 @@ def mark_lines(marks: Sequence[MarkedVerdicts]) -> list[str]:
         shares += [f"{found.unsure:,} unsure"] if found.unsure else []
         judge = printable(found.judge or "no judge (the metric computes)")
         lines.append(f"  by {judge}, in {counted(found.tests, 'test')}: {', '.join(shares)}")
-    return ["marks of findings, in no figure, as readers chose what they marked:", *lines]
+    return ["marks of findings, in no figure, as readers chose what they marked:", *lines] if lines else []
 
 
 def threshold_line(calibration: Calibration) -> str:
