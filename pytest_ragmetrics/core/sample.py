@@ -96,14 +96,6 @@ def _opened(value: object) -> object:
     return list(value) if isinstance(value, Iterator) else value
 
 
-def _conversation_of(asked: object) -> object:
-    """Return the messages of a question that is JSON text of them and nothing else; any other one as it is."""
-    if not isinstance(asked, str) or not asked.lstrip().startswith("["):
-        return asked
-    found = _opened(asked)
-    return found if is_spoken(found) else asked
-
-
 def is_spoken(value: object) -> bool:
     """Tell whether a value is a list of messages in which the user speaks, and each of which says or calls something.
 
@@ -432,7 +424,9 @@ class Sample:
 
         A question that is not the last one of the messages came after them: the answer to it is not among them.
         """
-        asked: Any = _conversation_of(self.user_input)
+        asked: Any = self.user_input
+        if isinstance(asked, str) and asked.lstrip().startswith("["):
+            asked = found if is_spoken(found := _opened(asked)) else asked
         if (asked is None or isinstance(asked, str)) and "messages" not in self.metadata:
             return  # fast, for tables of a million rows
         name = "user_input" if is_conversation(asked) else "messages"
