@@ -76,13 +76,7 @@ class AgentGoalAccuracy(ConversationMetric):
         return ask.result(float(judgement.ok), reason=judgement.reason or None, verdicts=[verdict])
 
 
-assert_goal_reached = asserting(
-    AgentGoalAccuracy,
-    takes=("messages",),
-    optional=("reference",),
-    min=0.5,
-    note=MAJORITY,
-)
+assert_goal_reached = asserting(AgentGoalAccuracy, takes=("messages",), optional=("reference",), min=0.5, note=MAJORITY)
 
 
 @declared

@@ -20,15 +20,7 @@ from pytest_ragmetrics.metrics.base import f_of_counts
 from pytest_ragmetrics.metrics.claims import verify_against
 from pytest_ragmetrics.metrics.conversations import asked, earlier_turns
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, both, together
-from pytest_ragmetrics.metrics.parameters import (
-    amount,
-    check_number,
-    choice,
-    count,
-    declared,
-    parameter,
-    share,
-)
+from pytest_ragmetrics.metrics.parameters import amount, check_number, choice, count, declared, parameter, share
 from pytest_ragmetrics.metrics.verdicts import judged_verdict, on_response
 from pytest_ragmetrics.text.sentences import sentence_table
 from pytest_ragmetrics.text.unicode import plain
@@ -145,8 +137,7 @@ class AnswerCorrectness(JudgedMetric):
         of_facts, of_meaning = self.weights
         sides = _SIDES if of_facts else ()
         listed, similarity = await both(
-            together(ask(ListClaims(text=texts[side], **asked(sample))) for side in sides),
-            self._similarity(texts, ask),
+            together(ask(ListClaims(text=texts[side], **asked(sample))) for side in sides), self._similarity(texts, ask)
         )
         if not of_facts:
             return ask.result(similarity, reason=f"similarity {similarity:.2f}")

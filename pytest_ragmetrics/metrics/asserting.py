@@ -162,9 +162,9 @@ def asserting(
         return assert_metric(metric, sample, **options)
 
     roles = " or ".join(f":class:`~pytest_ragmetrics.metrics.{each.__name__}`" for each in kinds)
-    said = (getdoc(kind) or "").partition("\n\n")[0]
-    said = said if said[1].isupper() else f"{said[0].lower()}{said[1:]}"
-    doc = [f"Assert that {kind.__name__} is at {'least' if end == 'min' else 'most'} ``{end}``: {said}"]
+    summary = (getdoc(kind) or "").partition("\n\n")[0]
+    summary = summary if summary[1].isupper() else f"{summary[0].lower()}{summary[1:]}"
+    doc = [f"Assert that {kind.__name__} is at {'least' if end == 'min' else 'most'} ``{end}``: {summary}"]
     doc += [f"{note} Parameters and errors are those of {roles}.".strip()]
     doc += [f">>> {kind.helper}({example}).value\n{shows}"] if example else []
     known = {name: hint for each in kinds for name, hint in get_type_hints(each.__init__).items()}

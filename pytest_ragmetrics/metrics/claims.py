@@ -19,14 +19,7 @@ from pytest_ragmetrics.metrics.base import Metric, f_beta
 from pytest_ragmetrics.metrics.conversations import asked
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, both, together
 from pytest_ragmetrics.metrics.parameters import amount, choice, declared, share
-from pytest_ragmetrics.metrics.verdicts import (
-    EvidenceCheck,
-    Place,
-    cited_in,
-    on_claim,
-    place_in,
-    supported_verdicts,
-)
+from pytest_ragmetrics.metrics.verdicts import EvidenceCheck, Place, cited_in, on_claim, place_in, supported_verdicts
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
 
 #: What is counted: claims that the judge lists, or sentences, which need no request.

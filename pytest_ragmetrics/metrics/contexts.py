@@ -21,12 +21,7 @@ from pytest_ragmetrics.metrics.base import joined
 from pytest_ragmetrics.metrics.claims import ContextClaimsMetric, Unit
 from pytest_ragmetrics.metrics.conversations import asked
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, together
-from pytest_ragmetrics.metrics.parameters import (
-    choice,
-    count,
-    declared,
-    share,
-)
+from pytest_ragmetrics.metrics.parameters import choice, count, declared, share
 from pytest_ragmetrics.metrics.retrieval import average_precision
 from pytest_ragmetrics.metrics.verdicts import cited_in, evidence_at, judged_verdict, place_in
 from pytest_ragmetrics.text.quotes.folding import fold

@@ -105,12 +105,11 @@ class Lazy(Generic[P]):
         session = context.current().session
         if session is not None:
             return self._of_session(session, self._given)
-        if self._given is None or isinstance(self._given, str):
-            return self._made or self._make_it(self._given or "auto")
-        return self._given
-
-    def _make_it(self, spec: str) -> P:
-        made = self._made = self._make(spec)
+        if self._given is not None and not isinstance(self._given, str):
+            return self._given
+        if self._made is not None:
+            return self._made
+        made = self._made = self._make(self._given or "auto")
 
         async def close() -> None:
             self._made = None

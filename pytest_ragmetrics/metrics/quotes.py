@@ -12,14 +12,7 @@ from pytest_ragmetrics.core.sample import Sample, as_contexts
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.conversations import conversation
-from pytest_ragmetrics.metrics.parameters import (
-    check_count,
-    check_flag,
-    choice,
-    count,
-    declared,
-    parameter,
-)
+from pytest_ragmetrics.metrics.parameters import check_count, check_flag, choice, count, declared, parameter
 from pytest_ragmetrics.runs.wording.figures import describe_uncounted
 from pytest_ragmetrics.text.quotes.alignment import Matching, Sources
 from pytest_ragmetrics.text.quotes.kinds import is_attributed, looks_like_title

@@ -91,14 +91,13 @@ def _metrics_of(implementation: HookImpl) -> list[Metric | type[Metric]]:
     try:
         returned = implementation.function()
     except Exception as error:
-        said = f"{type(error).__name__}: {masked(str(error))}"
-        raise ValueError(f"{implementation.plugin_name}: {HOOK} raised {said}") from error
+        reason = f"{type(error).__name__}: {masked(str(error))}"
+        raise ValueError(f"{implementation.plugin_name}: {HOOK} raised {reason}") from error
     listed = [] if returned is None else returned
     if not isinstance(listed, (list, tuple)):
         raise ValueError(f"{implementation.plugin_name}: {HOOK} returned {returned!r:.80}; return a list of metrics")  # noqa: TRY004 - callers of a look-up expect this one
     for item in listed:
-        complaint = _complaint(item)
-        if complaint:
+        if complaint := _complaint(item):
             raise ValueError(f"{implementation.plugin_name}: {HOOK} returned {item!r:.80}, which {complaint}")
     return list(listed)
 

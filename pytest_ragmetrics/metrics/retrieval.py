@@ -202,7 +202,12 @@ class NDCG(RankingMetric):
         """Raise ``ValueError`` naming what is missing; grades replace reference ids."""
         grades = sample.metadata.get("relevance")
         if grades is not None:
-            _check_grades(grades)
+            if not isinstance(grades, Mapping):
+                raise TypeError(f"relevance must be a mapping of ids to grades, not {type(grades).__name__}")
+            for key, grade in grades.items():
+                check_number(f"relevance[{key!r}]", grade, most=_MOST)
+            if not any(grades.values()):
+                raise ValueError("relevance has no grade above 0: no id is relevant")
             sample = replace(sample, reference_context_ids=list(grades))
         super().require(sample)
 
@@ -268,15 +273,6 @@ def assert_retrieved(
 
 def _discounted(gains: Sequence[float]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
-
-
-def _check_grades(grades: object) -> None:
-    if not isinstance(grades, Mapping):
-        raise TypeError(f"relevance must be a mapping of ids to grades, not {type(grades).__name__}")
-    for key, grade in grades.items():
-        check_number(f"relevance[{key!r}]", grade, most=_MOST)
-    if not any(grades.values()):
-        raise ValueError("relevance has no grade above 0: no id is relevant")
 
 
 def _slip(top: Sequence[Id], relevant: Mapping[Id, None]) -> str:

@@ -254,10 +254,7 @@ class BleuScore(ReferenceMetric):
 
 
 assert_bleu = asserting(
-    BleuScore,
-    min=0.3,
-    example='"The pump needs two minutes.", "The pump needs two minutes."',
-    note=_EXTRA,
+    BleuScore, min=0.3, example='"The pump needs two minutes.", "The pump needs two minutes."', note=_EXTRA
 )
 
 

@@ -150,8 +150,8 @@ class ToolCallAccuracy(ToolCallMetric):
             called = in_place or (not self.strict_order and left[call.name] > 0)
             left[call.name] -= 1
             missing = f"not called as number {index + 1}" if self.strict_order else "not called"
-            said = "called, arguments not compared" if called else missing
-            verdicts.append(Verdict(text=_shown(call), ok=called, reason=said))
+            outcome = "called, arguments not compared" if called else missing
+            verdicts.append(Verdict(text=_shown(call), ok=called, reason=outcome))
         return MetricResult(0.0, metric=self.name, reason=reason, verdicts=verdicts)
 
 
@@ -176,12 +176,12 @@ class ToolCallF1(ToolCallMetric):
         surplus, missing = Counter(map(_key, made)), Counter(map(_key, wanted))
         common = (surplus & missing).total()
         verdicts = []
-        for calls, left, said in ((wanted, surplus, "not called"), (made, missing, "called and not in the reference")):
+        for calls, left, wrong in ((wanted, surplus, "not called"), (made, missing, "called and not in the reference")):
             for call in calls:
                 matched = left[_key(call)] > 0
                 left[_key(call)] -= 1
                 if calls is wanted or not matched:
-                    verdicts.append(Verdict(text=_shown(call), ok=matched, reason="called" if matched else said))
+                    verdicts.append(Verdict(text=_shown(call), ok=matched, reason="called" if matched else wrong))
         reason = f"{common} calls in common of {len(made)} made and {len(wanted)} in the reference"
         value = f_of_counts(common, len(made) - common, len(wanted) - common)
         return MetricResult(value, metric=self.name, reason=reason, verdicts=verdicts)

@@ -118,25 +118,25 @@ async def collect_votes(vote: Callable[[int], Awaitable[Vote]], plan: VotePlan, 
         wave = await loop.gather_or_cancel(map(vote, range(len(votes), len(votes) + number)))
         votes += wave
         if not any(each.is_varied for each in wave):
-            return _single(votes[0].outcome)
+            first = votes[0].outcome
+            if isinstance(first, UnscoredError):
+                raise first
+            note = f"(1 vote: {first.judge} answers alike every time)"
+            return first if first.judge is None else first.replaced(reason=f"{first.reason or ''} {note}".strip())
         samples = [each.outcome.value for each in votes if isinstance(each.outcome, MetricResult)]
         # Without any score there is no outcome, however low the bound.
         if samples and plan.is_decided(samples, scale):
             return _mean([each.outcome for each in votes], plan.votes)
         number = plan.least_wave(samples, scale, plan.votes - len(votes))
-    raise _unscored([each.outcome for each in votes])
+    errors = [each.outcome for each in votes if isinstance(each.outcome, UnscoredError)]
+    # The class is that of the first error: callers read the attributes of its kind.
+    error = errors[0]
+    error.usage = _usage([each.outcome for each in votes])
+    error.args = (f"{error} ({len(errors)} of {len(votes)} votes asked have no score, and it depends on them)",)
+    raise error
 
 
 Outcome = MetricResult | UnscoredError
-
-
-def _single(first: Outcome) -> MetricResult:
-    if isinstance(first, UnscoredError):
-        raise first
-    if first.judge is None:
-        return first
-    said = f"{first.reason or ''} (1 vote: {first.judge} answers alike every time)".strip()
-    return first.replaced(reason=said)
 
 
 def _mean(outcomes: Sequence[Outcome], total: int) -> MetricResult:
@@ -158,15 +158,6 @@ def _mean(outcomes: Sequence[Outcome], total: int) -> MetricResult:
         votes=total,
         unscored_votes=unscored,
     )
-
-
-def _unscored(outcomes: Sequence[Outcome]) -> UnscoredError:
-    errors = [outcome for outcome in outcomes if isinstance(outcome, UnscoredError)]
-    # The class is that of the first error: callers read the attributes of its kind.
-    error = errors[0]
-    error.usage = _usage(outcomes)
-    error.args = (f"{error} ({len(errors)} of {len(outcomes)} votes asked have no score, and it depends on them)",)
-    return error
 
 
 def _usage(outcomes: Sequence[Outcome]) -> Usage:
