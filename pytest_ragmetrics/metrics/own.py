@@ -106,8 +106,14 @@ def _taken(function: Scores, name: str) -> dict[str, bool]:
     """Return the names of a function's parameters, and whether each must be given."""
     takes = {}
     for parameter in signature(function).parameters.values():
-        if parameter.kind not in _NAMED or parameter.name not in (*FIELDS, _SAMPLE, _ASK):
-            raise TypeError(f"metric {name}: {_complaint(parameter)}")
+        if parameter.kind not in _NAMED:
+            hint = f"take the fields one by one, or {_SAMPLE}"
+            raise TypeError(f"metric {name}: parameter {parameter} cannot be given by name; {hint}")
+        if parameter.name not in (*FIELDS, _SAMPLE, _ASK):
+            meant = meant_field(parameter.name)
+            known = f"there are {', '.join(FIELDS)}, {_SAMPLE} for all of them, and {_ASK} for a judge"
+            hint = f"write {meant}" if meant else known
+            raise TypeError(f"metric {name}: parameter {parameter.name} is no field of a sample; {hint}")
         takes[parameter.name] = parameter.default is Parameter.empty
     if not takes:
         raise TypeError(f"metric {name} takes no field of a sample, so it scores all of them alike; {_EXAMPLE}")
@@ -115,18 +121,6 @@ def _taken(function: Scores, name: str) -> dict[str, bool]:
         msg = f"metric {name}: a coroutine is for asking a judge; take the parameter {_ASK}, or write def without async"
         raise TypeError(msg)
     return takes
-
-
-def _complaint(parameter: Parameter) -> str:
-    if parameter.kind not in _NAMED:
-        return f"parameter {parameter} cannot be given by name; take the fields one by one, or {_SAMPLE}"
-    meant = meant_field(parameter.name)
-    hint = (
-        f"write {meant}"
-        if meant
-        else f"there are {', '.join(FIELDS)}, {_SAMPLE} for all of them, and {_ASK} for a judge"
-    )
-    return f"parameter {parameter.name} is no field of a sample; {hint}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
