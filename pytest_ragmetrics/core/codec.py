@@ -94,7 +94,7 @@ def load(kind: type[V], data: object, *, place: str = "") -> V:
     from pydantic import ValidationError
 
     try:
-        # Only from JSON text does pydantic's strict mode take arrays for tuples and objects for dataclasses.
+        # Pydantic's strict mode takes arrays for tuples and objects for dataclasses from JSON text alone.
         text = _SURROGATE.sub("\ufffd", json.dumps([data], ensure_ascii=False))
         return cast("V", _adapter(cast("Any", kind)).validate_json(text)[0])
     except RecursionError:

@@ -26,7 +26,7 @@ _MARKS = (
     *("xox", "AKIA", "ASIA", "AIza", "pypi-", "eyJ", "-----BEGIN"),
 )
 _SHOWN = 6
-# Keys of other forms, unless they are words.
+# Variables with keys of other forms; a value shorter than this may be a word.
 _VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 _LONG = 16
 

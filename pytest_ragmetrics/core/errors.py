@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 class RagMetricsError(Exception):
     """The base class of them all; what looks like a key in a message, as another error said it, is masked."""
 
-    def __init__(self, *said: object) -> None:
+    def __init__(self, *args: object) -> None:
         from pytest_ragmetrics.core.credentials import masked  # not at start-up
 
-        super().__init__(*(masked(each) if isinstance(each, str) else each for each in said))
+        super().__init__(*(masked(each) if isinstance(each, str) else each for each in args))
 
 
 class UnscoredError(RagMetricsError):
@@ -77,7 +77,7 @@ class DatasetError(RagMetricsError):
         super().__init__(f"{place}: {message}" if place else message)
 
 
-# What pytest and pickle call those that users import.
+# The name by which pytest and pickle show the errors that users import.
 for _kind in (
     *(RagMetricsError, UnscoredError, JudgeError, JudgeNotConfiguredError),
     *(CacheMissError, BudgetExceededError, DatasetError),

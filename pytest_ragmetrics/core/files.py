@@ -16,7 +16,7 @@ from pytest_ragmetrics.core.running import innermost
 
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
-#: What the names of the folders that the processes of a run share begin with, among the temporary files.
+#: The beginning of the names of temporary folders that the processes of a run share.
 RUN_FOLDERS = "pytest-ragmetrics-run-"
 #: The megabytes of a file of data that are read unless an option says otherwise.
 MAX_FILE = 500
@@ -115,7 +115,7 @@ def append_line(file: Path, line: str) -> None:
         raise
 
 
-# Left to what else a process opens: modules, the files of tests, reports.
+# Open files that are left for modules, the files of tests, and reports.
 _SPARE_FILES = 64
 # The lock files of the cache that are held at once, and those for each request in flight.
 _LOCKS, _LOCKS_EACH = 256, 4

@@ -116,8 +116,8 @@ def written_alone(path: Path, refusal: Exception) -> Iterator[None]:
 # The names of the only files in our folders, and that of the lock which a run holds while it lives.
 _FILES = re.compile(r"[\w-]+\.(lock|sqlite(-\w+)?)")
 _RUN_LOCK = "run.lock"
-# Seconds without a change after which a folder without that lock is abandoned: the locks of workers alone do not tell,
-# as none has one between the end of the first and the first row of the next.
+# Seconds without a change after which a folder without that lock is abandoned. The locks of workers do not tell: none
+# is held between the end of the first worker and the first row of the next.
 _ABANDONED = 86_400.0
 
 

@@ -99,9 +99,9 @@ class _Call(Generic[T]):
 
 _lock = threading.Lock()
 _background: _Background | None = None
-#: What a forked child makes anew: attributes by their owner.
+#: The attributes that a forked child makes anew, by their owner.
 _made_anew: WeakKeyDictionary[object, dict[str, Callable[[], object]]] = WeakKeyDictionary()
-# A forked child shares sockets and selector with its parent; what it closes of them, the parent loses.
+# A forked child shares sockets and selector with its parent: to close them would close those of the parent.
 _inherited: list[object] = []
 _pauses: list[threading.Event] = []
 
@@ -246,7 +246,7 @@ def pause() -> None:
         reached.set()
         go_on.wait()
 
-    # One that is stopped meanwhile is closed.
+    # A loop that is stopped meanwhile is closed.
     with suppress(RuntimeError):
         background.loop.call_soon_threadsafe(wait)
         reached.wait(_JOIN_TIMEOUT)

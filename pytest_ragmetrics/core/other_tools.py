@@ -1,7 +1,7 @@
 """What Ragas and DeepEval call things: what to write here instead of each of their names.
 
-Of their metrics the tables of ``docs/how-to/from-ragas.md`` and ``from-deepeval.md`` say it, which are read here. Their
-names for a metric that means the same are aliases of it (see :mod:`~pytest_ragmetrics.metrics.registry`).
+For their metrics the tables of ``docs/how-to/from-ragas.md`` and ``from-deepeval.md`` are read. Their names for a
+metric that means the same are aliases of it (see :mod:`~pytest_ragmetrics.metrics.registry`).
 """
 
 from __future__ import annotations

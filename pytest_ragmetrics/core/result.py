@@ -21,7 +21,7 @@ VerdictKind = Literal["found", "not found", "quotes the question", "allowed", "l
 ChangeKind = Literal["same", "replaced", "added", "missing"]
 #: What one verdict is about, and what is wrong with one that is not ok, where the metric has no word of its own.
 NOUN, COMPLAINT = "verdict", "not ok"
-#: Metrics whose name was that of another one in files of before, told apart by the noun of its verdicts:
+#: Metrics whose name was that of another one in earlier files; the noun of their verdicts distinguishes them:
 #: ``correctness`` was the aspect that is ``correctness_aspect`` now.
 REUSED = frozenset({"correctness"})
 # The bounds outside of a scale from 0 to 1 that are taken for percentages.
@@ -275,5 +275,5 @@ class MetricResult(float):
         return f"<{self.metric} {float(self):.4g}{notes}>"
 
 
-# What a result is made of, beside its value.
+# The arguments that make a result, beside its value.
 _GIVEN = tuple(name for name in MetricResult.__slots__ if name not in ("comparison", "decides", "used"))

@@ -26,15 +26,15 @@ _ROLES = {
 _KNOWN_ROLES = ("system", "user", "assistant", "tool")
 _CALL_TYPES = frozenset({"function_call", "tool_use", "tool_call", "custom_tool_call"})
 _RESULT_TYPES = frozenset({"function_call_output", "tool_result", "custom_tool_call_output"})
-#: What a model thinks it does not say.
+#: The types of what a model thinks, which is no text of its message.
 _THOUGHT_TYPES = frozenset({"reasoning", "thinking", "redacted_thinking"})
 _NO_ATTACHMENTS = _CALL_TYPES | _RESULT_TYPES | _THOUGHT_TYPES
-#: Under which names a message has what it says and calls.
+#: The names under which a message has its texts and calls.
 _SAID = (
     *("content", "blocks", "parts", "text", "refusal", "audio", "tool_calls", "tools_called", "invalid_tool_calls"),
     *("function_call", "additional_kwargs", "tool_call_results"),
 )
-#: What every message in the JSON text of a conversation has one of.
+#: Every message in the JSON text of a conversation has one of these names.
 _SPEECH = frozenset({"content", "parts", "tool_calls"})
 
 
@@ -124,10 +124,10 @@ def _message(item: object, place: str) -> Iterator[Message]:
         yield item
         return
     case = _get(item, "llm_test_case") or item
-    asked, said = _get(case, "input"), _get(case, "actual_output")
-    if isinstance(asked, str) and isinstance(said, str):  # a turn of DeepEval up to 2.9
+    question, answer = _get(case, "input"), _get(case, "actual_output")
+    if isinstance(question, str) and isinstance(answer, str):  # a turn of DeepEval up to 2.9
         calls = read_tool_calls(_get(case, "tools_called") or (), name=f"{place}.tools_called")
-        yield from (Message(role="user", text=asked), Message(role="assistant", text=said, tool_calls=calls))
+        yield from (Message(role="user", text=question), Message(role="assistant", text=answer, tool_calls=calls))
         return
     item = _loaded(item)
     kind = _kind(item)
@@ -193,11 +193,11 @@ def _blocks(item: object, place: str) -> list[Any]:
         if isinstance(block, (Number, bytes)):
             raise TypeError(f"{place}.content is of type {type(block).__name__}: give a text or a list of parts")
     # Beside the content; LangChain repeats blocks there.
-    said = _text(blocks)
+    text = _text(blocks)
     for holder in (item, _get(item, "additional_kwargs")):
         audio = _get(holder, "audio")
         beside = _get(holder, "refusal"), _get(audio, "transcript") or (audio and {"type": "audio"})
-        blocks += [more for more in beside if more and not (isinstance(more, str) and more in said)]
+        blocks += [more for more in beside if more and not (isinstance(more, str) and more in text)]
     return blocks
 
 
@@ -526,14 +526,14 @@ def meant_field(name: str, *others: str) -> str | None:
     return meant[near[0]] if near else None
 
 
-#: What names of columns contain by the field that is meant, the strongest first.
+#: Patterns in the names of columns by the field that they mean, the strongest first.
 _LOOKS = {
     "retrieved_contexts": "context|ctx|passage|chunk|doc|snippet|paragraph|evidence|node",
     "reference": "reference|gold|true|truth|expected|target|ideal|correct|(?<![a-z])ref(?![a-z])",
     "response": "answer|response|output|completion|predict|reply|generat",
     "user_input": "question|query|prompt|input|utterance",
 }
-#: The words of names of what is about a field.
+#: Words in the names of columns that are about a field.
 _ABOUT = re.compile(
     "(?<![a-z])(?:(?:u?id|uuid|type|kind|count|number|num|n|length|len|token|score|grade|rating|rank|index|date|time|url|"
     "link|path|file|title|name|lang|language|category|topic|version|embedding|hash|label|size|content|author)s?|"
@@ -629,5 +629,5 @@ def _as_ids(value: object, name: str) -> tuple[str | int, ...]:
     for index, item in enumerate(ids):
         if not isinstance(item, (str, Integral)):
             raise TypeError(f"{name}[{index}] is {_describe(item)}: give a str or an int")
-    # Those of numpy, which an index of vectors returns, must not reach the records as such.
+    # Numbers of numpy, which an index of vectors returns, must not reach the records as such.
     return tuple(str(item) if isinstance(item, str) else int(item) for item in ids)

@@ -32,7 +32,7 @@ from pytest_ragmetrics.datasets.rows import (
     values_of,
 )
 
-# Rows in which a column is looked for: of a large file no more are read ahead.
+# How many rows are read ahead to look for a column.
 _FIRST = 256
 
 
@@ -83,7 +83,7 @@ def _rows_of(source: Any) -> Iterable[Any] | None:
     pandas.
     """
     if hasattr(source, "notna") and hasattr(source, "columns"):
-        # What a frame has no value for is None.
+        # A value that the frame lacks becomes None.
         return map(row_of_cells, source.astype(object).where(source.notna(), None).to_dict("records"))
     for name in ("to_list", "to_dicts", "to_pylist"):
         if callable(method := getattr(source, name, None)):

@@ -67,7 +67,7 @@ _METADATA = ("metadata", "additional_metadata")
 _CONTENT = tuple(f.name for f in fields(Sample) if f.name not in ("id", "metadata"))
 #: A conversation, and the calls of tools under our names and DeepEval's, which metrics find in the metadata.
 CONVERSATION = ("messages", "turns", "tool_calls", "tools_called", "reference_tool_calls", "expected_tools")
-#: The names of which a row has at least one.
+#: A row has at least one of these names.
 KNOWN = frozenset(
     [*_CONTENT, _REFERENCES, *CONVERSATION, *(alias for aliases in ALIASES.values() for alias in aliases), *CAMEL_CASE]
 )
@@ -181,7 +181,7 @@ def _metadata(values: dict[str, Any]) -> dict[str, Any]:
     for name in _METADATA:
         value = values.pop(name, {})
         if name == "metadata" and isinstance(value, (list, tuple)):
-            # Those of the documents, in test sets of Ragas 0.1.
+            # Test sets of Ragas 0.1 list the metadata of the documents.
             value = {name: value}
         if not isinstance(value, Mapping):
             raise RowError(f"must be an object (a mapping), not {type(value).__name__}", field=name)
@@ -214,7 +214,7 @@ def _take_deepeval_contexts(values: dict[str, Any]) -> None:
             values[name] = [_SOURCE.sub("", item, 1) if isinstance(item, str) else item for item in text]
 
 
-#: Under which names other tools keep the list of rows in an object.
+#: The names under which other tools keep the list of rows in an object.
 WRAPPERS = ("samples", "rows", "data", "test_cases", "goldens", "testCases", "conversationalTestCases")
 
 
@@ -330,8 +330,8 @@ def _question(sample: Sample, row: Mapping[str, Any] | Sample) -> str:
     messages = sample.metadata.get("messages")
     names = {"user_input", *ALIASES["user_input"]}
     is_last = messages is not None and isinstance(row, Mapping) and names.isdisjoint(row)
-    asked = (None if is_last else sample.user_input, messages)
-    return _content(sample) if asked == (None, None) else _dumped(asked)
+    question = (None if is_last else sample.user_input, messages)
+    return _content(sample) if question == (None, None) else _dumped(question)
 
 
 def _content(sample: Sample) -> str:
@@ -340,14 +340,14 @@ def _content(sample: Sample) -> str:
 
 def _names(candidates: Sequence[_Candidate], firsts: set[int]) -> list[str]:
     """Return a unique name for each; ids that were written keep theirs first."""
-    asked = Counter(candidate.name for candidate in candidates if candidate.written is None)
+    counts = Counter(candidate.name for candidate in candidates if candidate.written is None)
     names: dict[int, str] = {}
     taken: set[str] = set()
     numbers: Counter[str] = Counter()
     for index in sorted(range(len(candidates)), key=lambda index: index not in firsts):
         candidate = candidates[index]
         name = candidate.name
-        if candidate.written is None and candidate.sample is not None and asked[name] > 1:
+        if candidate.written is None and candidate.sample is not None and counts[name] > 1:
             name = f"{name}-{_digest(_content(candidate.sample), 6)}"
         free = name
         while free in taken:

@@ -91,7 +91,6 @@ def _raws(path: Path, file: str, columns: Columns) -> Iterable[Raw]:
 
 
 def _text_rows(path: Path, file: str, ending: str, columns: Columns) -> Iterator[Raw]:
-    """Yield the rows of JSON lines or CSV."""
     try:
         with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as stream:
             check_start(stream.read(4), file)

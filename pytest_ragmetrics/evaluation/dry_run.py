@@ -176,7 +176,7 @@ class Forecast:
 
 A = TypeVar("A")
 
-# How many items a list of an answer may have to have.
+# No longer list is tried in an answer.
 _LONGEST = 200
 
 
@@ -247,7 +247,7 @@ def _usage(request: Request, answer: object, *, batched: bool) -> Usage:
 
 
 def _smallest_answer(task: Task[A]) -> A:
-    """Return an answer as small as the task takes it, which lists something if it may: nothing follows from nothing."""
+    """Return the smallest answer that a task takes, with one item in its lists if it may: no item asks for nothing."""
     for length in (*range(1, _LONGEST), 0):
         # The first choice is often yes, which takes evidence, and the last one no, which takes none.
         for choice in (-1, 0):

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _SHOWN = 10
 _NARROWEST = 20
 _IN_HTML = 100
-# What is not in a mean, by the name of its count in Stats.
+# What is left out of a mean, and the field of Stats with its count.
 _LEFT_OUT = {"unscored": "unscored", NOTHING_TO_CHECK: "vacuous"}
 # Spreadsheets run what begins like this, some also in full width.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
