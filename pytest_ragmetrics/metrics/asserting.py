@@ -105,7 +105,7 @@ class _Text:
 _NAMED = Parameter.KEYWORD_ONLY
 #: A note on metrics of yes or no.
 MAJORITY = "Several ``votes`` decide by majority."
-#: What helpers take that metrics do not, by what declarations call it.
+#: The parameters of helpers that metrics lack, by their names in ``takes`` and ``optional``.
 _TEXTS = {
     "sample": _Text("sample", "sample", "Sample | Mapping[str, Any]"),
     "question": _Text("question", "user_input"),

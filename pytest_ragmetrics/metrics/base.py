@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.core.typed import Fields
 
 _DIGITS = 12
-# The parameters that say by themselves what they are.
+# The types of parameters whose repr has their value.
 _PLAIN = (str, int, float, tuple)
 
 
@@ -232,7 +232,6 @@ class Metric(ABC, Named):
         return result
 
     def _record(self, sample: Sample, outcome: MetricResult | RagMetricsError, log: ScoringLog) -> None:
-        """Record a result, or the error in its place."""
         if isinstance(outcome, RagMetricsError) and not isinstance(outcome, UnscoredError):
             outcome = UnscoredError(str(outcome))
         scoring = Scoring(

@@ -52,7 +52,7 @@ class ContextClaimsMetric(JudgedMetric):
         """Return for each claim whether the contexts support it."""
         contexts, beside = tuple(sample.retrieved_contexts or ()), context.current().beside
         by_metric = {self.name: claims}
-        # The others do not know of one that a metric beside them scores inside of it.
+        # A metric that is a part of another score is not known to the others.
         for other in beside if self in beside and sentence_table(contexts) else ():
             # Its own score says why there are none.
             with suppress(UnscoredError, JudgeError, JudgeNotConfiguredError, CacheMissError):

@@ -65,9 +65,9 @@ def turns_of(messages: Iterable[Message]) -> tuple[str, ...]:
     turns = []
     for message in messages:
         calls = [f"calls {_shown(call)}" for call in message.tool_calls]
-        said = "; ".join(filter(None, [message.text.strip(), *calls, *map(_not_shown, message.attachments)]))
-        if said and message.role != "system":
-            turns.append(f"{message.role}: {said}")
+        text = "; ".join(filter(None, [message.text.strip(), *calls, *map(_not_shown, message.attachments)]))
+        if text and message.role != "system":
+            turns.append(f"{message.role}: {text}")
     return tuple(turns)
 
 

@@ -293,7 +293,7 @@ class Ask:
         self._lazy_embedder = embedder
         self._signs = signs
         self.usage = Usage()
-        #: Whether anything was asked that could have been answered otherwise.
+        #: Whether a judge was asked that may answer the same otherwise.
         self.is_varied = False
         self._vote = vote
         self._asked: dict[str, None] = {}

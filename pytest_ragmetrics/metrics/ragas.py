@@ -108,7 +108,7 @@ class RagasScore(Metric):
     async def ameasure(self, sample: Sample) -> MetricResult:
         """Return the harmonic mean."""
         names = [metric.name for metric in self.metrics]
-        # Those of the row that it has as well do not know of its others.
+        # A metric that is in the row too does not know of the others here.
         is_apart = not {*names} & {*context.current().row}
         changes = {"row": names, "beside": asked_together(self.metrics, sample)} if is_apart else {}
         with context.changed(**changes):

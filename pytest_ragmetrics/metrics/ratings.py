@@ -137,7 +137,7 @@ class AnswerAccuracy(DualRating):
 assert_answer_accurate = asserting(AnswerAccuracy, min=0.5)
 
 
-# On a scale of five steps, what is better than the middle or the middle.
+# The middle of a scale of five steps.
 _PASSABLE = 0.5
 Method: TypeAlias = Literal["judge", "token_f1"]
 

@@ -149,7 +149,7 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
 
 
 def _made_in(things: Iterable[object]) -> Iterator[Metric | type[Metric]]:
-    """Yield the metrics of a user among the things in a module: what this package has under the same name is none."""
+    """Yield the metrics of a user among the things in a module, without those of this package under its own names."""
     for thing in things:
         # Neither isinstance(), which loads a lazy object, nor list[str], which Python 3.10 takes for a type.
         kind: Any = thing if issubclass(type(thing), type) else type(thing)

@@ -278,14 +278,12 @@ def _values(call: ToolCall) -> dict[str, str]:
 
 
 def _share_right(wanted: Mapping[str, str], made: Mapping[str, str], alike: Alike) -> float:
-    """Return the share of the arguments that are right."""
     if not wanted:
         return float(not made)
     return sum(_right(wanted, made, alike).values()) / len(wanted)
 
 
 def _right(wanted: Mapping[str, str], made: Mapping[str, str], alike: Alike) -> dict[str, float]:
-    """Return how right each of the arguments is."""
     return {
         name: float(made.get(name) == value) or alike.get((value, made.get(name, "")), 0.0)
         for name, value in wanted.items()
@@ -295,9 +293,9 @@ def _right(wanted: Mapping[str, str], made: Mapping[str, str], alike: Alike) -> 
 def _complaint(wanted: Mapping[str, str], made: Mapping[str, str], alike: Alike) -> str | None:
     """Return what is wrong with the arguments of a call, and which it has too many."""
     wrong = [name for name, score in _right(wanted, made, alike).items() if score < 1]
-    said = [f"{name} is {made[name]}" if name in made else f"{name} is missing" for name in wrong]
+    faults = [f"{name} is {made[name]}" if name in made else f"{name} is missing" for name in wrong]
     surplus = (f"{name} is not in the reference" for name in made if name not in wanted)
-    return "; ".join([*said, *surplus]) or None
+    return "; ".join([*faults, *surplus]) or None
 
 
 def _key(call: ToolCall) -> str:

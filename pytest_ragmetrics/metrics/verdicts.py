@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HARDLY, _MUCH, _FEWEST = 0.2, 0.6, 3
 # The share of what the best sentence has that is too little for sentences that lack a number or a name as well.
 _BEHIND = 0.7
-#: What a claim may have that no other words can stand for.
+#: A part of a claim that no other words stand for.
 Fact = Number | Name
 #: Offsets in the response.
 Place = tuple[int, int]
@@ -138,7 +138,7 @@ class EvidenceCheck:
         return share < _MUCH * self._most_shared(words) / len(words)
 
     def _most_shared(self, words: _ClaimWords) -> int:
-        """Return how many words of a claim the sentence of the contexts has that has most of them."""
+        """Return how many words of a claim are in the sentence of the contexts that has most of them."""
         return max(map(words.shared_with, self._sentences), default=0)
 
     def _known_in(self, cited: Sequence[str]) -> _Known:
@@ -263,7 +263,7 @@ def place_in(response: str, text: str) -> Place | None:
             end = at + len(form)
             if not (_is_in_word(response[at - 1 : at]) or _is_in_word(response[end : end + 1])):
                 return at, end
-            # What begins behind a letter begins no word.
+            # A text behind a letter begins no word.
             gap = _NO_LETTER.search(response, at)
             at = -1 if gap is None else response.find(form, gap.end())
     return None
@@ -288,5 +288,5 @@ def _lacking(claim: str, known: _Known) -> list[Fact]:
 
 
 def _numbers_of(claim: str) -> list[Number]:
-    """Return the numbers and dates of a claim; "one" and "third" are said of all sorts of things."""
+    """Return the numbers and dates of a claim, without "one" and "third", which texts without numbers have too."""
     return [number for number in find_numbers(claim) if not number.plain]

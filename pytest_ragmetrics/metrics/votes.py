@@ -52,7 +52,7 @@ class VotePlan:
         if self._must_ask_all(samples, scale):
             return unasked if len(samples) + unasked == self.votes else 0
         total, rest = sum(map(Fraction, samples), Fraction()), self.votes - len(samples)
-        # What decides soonest are votes at an end of the scale, or between two bounds.
+        # Votes at an end of the scale, or between two bounds, decide soonest.
         middle = mean([bound for bound in (self.least, self.most) if bound is not None])
         likely = [Fraction(vote) for vote in (*scale, min(scale[1], max(scale[0], middle)))]
         for number in range(1, unasked + 1):
