@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 import pytest
 
-from pytest_ragmetrics.plugin.settings import judge_spec
+from pytest_ragmetrics.plugin.settings import option_of, parsed
 
-#: The markers that make tests when pytest collects a function; added later they have no effect.
-_COLLECTED = frozenset(("rag_dataset", "rag_gate"))
 #: What is wrong with the markers of a test, found after its module was collected.
 MARKER_FAULT = pytest.StashKey[str]()
 
@@ -29,7 +27,7 @@ def marked_judge(item: pytest.Item) -> str | None:
     problem = "it takes one spec"
     if len(given) == 1 and isinstance(given[0], str):
         try:
-            return judge_spec(given[0], item.config)
+            return str(parsed(option_of("judge"), given[0], item.config.rootpath, item.config))
         except ValueError as error:
             problem = str(error)
     raise _wrong(item, "rag_judge", given, f'{problem}; write @pytest.mark.rag_judge("openai:MODEL")')
@@ -43,14 +41,6 @@ def marked_votes(item: pytest.Item) -> int | None:
     if len(given) == 1 and type(given[0]) is int and given[0] >= 1:
         return given[0]
     raise _wrong(item, "rag_votes", given, "it takes one whole number from 1 on; write @pytest.mark.rag_votes(3)")
-
-
-def _fault(read: Callable[[pytest.Item], object], item: pytest.Item) -> str:
-    try:
-        read(item)
-    except pytest.UsageError as error:
-        return str(error)
-    return ""
 
 
 def _uncollected(item: pytest.Item) -> str:
@@ -111,12 +101,16 @@ class Markers:
             pytest.fail(item.stash[MARKER_FAULT], pytrace=False)
 
     def _check(self, item: pytest.Item) -> list[str]:
-        """Return what is wrong with the markers of a test."""
         function, names = function_of(item), {marker.name for marker in item.iter_markers()}
         faults = [
             f"{function}: marker {name}: {_uncollected(item)}"
-            for name in sorted(_COLLECTED & names)
-            if (name, function) not in self._collected
+            for name in ("rag_dataset", "rag_gate")
+            if name in names and (name, function) not in self._collected
         ]
-        read = [read for name, read in (("rag_judge", marked_judge), ("rag_votes", marked_votes)) if name in names]
-        return faults + [fault for fault in (_fault(each, item) for each in read) if fault]
+        for name, read in (("rag_judge", marked_judge), ("rag_votes", marked_votes)):
+            if name in names:
+                try:
+                    read(item)
+                except pytest.UsageError as error:
+                    faults.append(str(error))
+        return faults

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -37,11 +37,11 @@ class Option:
         default: object,
         help_: str,
         *,
-        flag: bool,
-        environment: bool,
-        in_ini: bool,
-        hook: str | None,
-        extra: Mapping[str, Any],
+        flag: bool = True,
+        environment: bool = False,
+        in_ini: bool = True,
+        hook: str | None = None,
+        **extra: Any,
     ) -> None:
         self.parse = parse
         self.default = default
@@ -129,19 +129,8 @@ def _truth(text: str, _base: Path) -> bool:
     return words[text.strip().lower()]
 
 
-def _setting(
-    parse: Callable[[str, Path], object],
-    default: object,
-    help_: str,
-    *,
-    flag: bool = True,
-    environment: bool = False,
-    in_ini: bool = True,
-    hook: str | None = None,
-    **extra: Any,
-) -> Any:
-    """Return the option of a field of :class:`Settings`."""
-    return Option(parse, default, help_, flag=flag, environment=environment, in_ini=in_ini, hook=hook, extra=extra)
+# An instance of Settings has a value where the class has the option.
+_setting: Callable[..., Any] = Option
 
 
 def _switch(help_: str, *, in_ini: bool = False) -> Any:
@@ -333,7 +322,6 @@ class Settings:
     )
 
     def __init__(self, **values: Any) -> None:
-        """Take the value of each field."""
         vars(self).update(values)
 
     def files(self) -> dict[str, Path]:
@@ -378,11 +366,6 @@ def unread_options(config: pytest.Config, tests: Iterable[str]) -> Iterator[str]
             text = "" if file == config.inipath else file.read_text("utf-8", "replace")
         if names := sorted(known.intersection(re.findall(r"""^\s*["']?(rag_\w+)["']?\s*=""", text, re.MULTILINE))):
             yield f"{file}: {', '.join(names)} not read, pytest took its options from {config.inipath or 'no file'}"
-
-
-def judge_spec(text: str, config: pytest.Config) -> str:
-    """Return the spec of a judge; raise ``ValueError`` for a text that neither the plugin nor a hook knows."""
-    return str(parsed(option_of("judge"), text, config.rootpath, config))
 
 
 def option_of(field: str) -> Option:
