@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator
-from functools import partial
+from collections.abc import Generator
 
 import pytest
 
 from pytest_ragmetrics.plugin.recorder import Recorder
 
 _HOOK = "pytest_ragmetrics_result"
-# pytest.exit() in an observer ends the run; its failures and skips are not those of the test.
-_HARMLESS = (Exception, pytest.fail.Exception, pytest.skip.Exception)
 
 
 class Observers:
@@ -38,27 +35,23 @@ class Observers:
         for observer in [each.plugin for each in item.ihook.pytest_ragmetrics_result.get_hookimpls()]:
             show = manager.subset_hook_caller(_HOOK, [plugin for plugin in plugins if plugin is not observer])
             for record in self._recorder.records:
-                problem = _problem_of(partial(show, item=item, record=dump(record)))
-                if problem and observer not in self._warned:
-                    self._warned.add(observer)
-                    _warn(item, f"{manager.get_name(observer)}: {_HOOK} raised {problem}")
+                try:
+                    show(item=item, record=dump(record))
+                except pytest.exit.Exception:
+                    raise  # it ends the run
+                except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # noqa: BLE001 - not the test's
+                    self._warn(item, observer, error)
 
-
-def _problem_of(show: Callable[[], object]) -> str | None:
-    try:
-        show()
-    except pytest.exit.Exception:
-        raise
-    except _HARMLESS as error:
+    def _warn(self, item: pytest.Item, observer: object, error: BaseException) -> None:
+        """Record a warning as pytest does; warn() would raise where warnings are errors, in the middle of the run."""
+        if observer in self._warned:
+            return
+        self._warned.add(observer)
         from pytest_ragmetrics.core.credentials import masked
 
-        return f"{type(error).__name__}: {masked(str(error))}"
-    return None
-
-
-def _warn(item: pytest.Item, text: str) -> None:
-    """Record a warning as pytest does; warn() would raise where warnings are errors, in the middle of the run."""
-    warning = warnings.WarningMessage(pytest.PytestWarning(text), pytest.PytestWarning, __file__, 0)
-    item.config.hook.pytest_warning_recorded.call_historic(
-        kwargs={"warning_message": warning, "nodeid": item.nodeid, "when": "runtest", "location": None}
-    )
+        problem = f"{type(error).__name__}: {masked(str(error))}"
+        text = f"{item.config.pluginmanager.get_name(observer)}: {_HOOK} raised {problem}"
+        warning = warnings.WarningMessage(pytest.PytestWarning(text), pytest.PytestWarning, __file__, 0)
+        item.config.hook.pytest_warning_recorded.call_historic(
+            kwargs={"warning_message": warning, "nodeid": item.nodeid, "when": "runtest", "location": None}
+        )

@@ -15,19 +15,11 @@ import pytest
 if TYPE_CHECKING:
     from pytest_ragmetrics.judges.context import Scoring
     from pytest_ragmetrics.plugin.carried import Carried
-    from pytest_ragmetrics.runs.records import (
-        GateRecord,
-        Record,
-    )
+    from pytest_ragmetrics.runs.records import GateRecord, Record
     from pytest_ragmetrics.runs.wording.repeats import RowReply
 
 #: The attribute of a test report that carries what this plugin says of its test.
 ATTRIBUTE = "ragmetrics"
-SECTION = "RAG metrics"
-
-# Few runs need these patterns, so each is compiled when it is first used.
-# All that XML 1.0 does not allow, not even as a reference.
-_FORBIDDEN = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def carried(report: pytest.TestReport) -> Carried:
@@ -106,8 +98,9 @@ class Recorder:
 
             redact_failure(report, lambda text: masked(printable_lines(text)))
         self._attach(report)
-        if self._redact is not None:
-            redact_report(report, self._redact)
+        if (redact := self._redact) is not None:
+            report.sections[:] = [(title, redact(text)) for title, text in report.sections]
+            redact_failure(report, redact)
         return report
 
     @pytest.hookimpl(wrapper=True)
@@ -167,7 +160,7 @@ class Recorder:
                 text = "\n".join(explain(result, comparison))
                 # The traceback of an assertion helper has the explanation already.
                 if _unindented(text) not in _unindented(report.longreprtext):
-                    report.sections.append((SECTION, text))
+                    report.sections.append(("RAG metrics", text))
 
 
 def load_reporting() -> None:
@@ -220,22 +213,18 @@ def gate_properties(gate: GateRecord) -> list[tuple[str, object]]:
 
 def property_name(metric: str, statistic: str = "") -> str:
     """Return the name of a figure of a metric in junit's file."""
-    name = metric if metric.isascii() and metric.isprintable() else re.sub(_FORBIDDEN, "", metric)
-    return f"rag.{name}{statistic}"
+    if not (metric.isascii() and metric.isprintable()):
+        # All that XML 1.0 does not allow, not even as a reference.
+        metric = re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", metric)
+    return f"rag.{metric}{statistic}"
 
 
-def redact_report(report: pytest.TestReport, redact: Callable[[str], str]) -> None:
-    """Redact what a report says of a failure, of a skip, and of what was captured.
+def redact_failure(report: pytest.TestReport, redact: Callable[[str], str]) -> None:
+    """Redact what a report says of a failure or of a skip.
 
     The representation of a failure keeps its parts, of which pytest makes the short summary. Where a text that is to
     go runs from one part into another, the whole becomes a plain text.
     """
-    report.sections[:] = [(title, redact(text)) for title, text in report.sections]
-    redact_failure(report, redact)
-
-
-def redact_failure(report: pytest.TestReport, redact: Callable[[str], str]) -> None:
-    """Redact what a report says of a failure or of a skip alone."""
     if isinstance(report.longrepr, tuple):
         file, line, reason = report.longrepr
         report.longrepr = (file, line, redact(reason))
