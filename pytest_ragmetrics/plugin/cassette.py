@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: Options that leave tests out without pytest_deselected being called.
 NARROWING = ("lf", "ignore", "ignore_glob", "collectonly", "setuponly", "setupplan")
-
-
 #: Options that leave tests out of a run which is otherwise the whole.
 PARTS = {"keyword": "-k", "lf": "--lf", "stepwise": "--sw", "deselect": "--deselect", "collectonly": "--collect-only"}
 
@@ -81,9 +79,8 @@ class RunCassette:
         began = report.when not in ("setup", "collect")
         self.left_out += report.skipped and not (began and hasattr(report, "wasxfail"))
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note whether a module was skipped."""
-        self.pytest_runtest_logreport(report)
+    # A module may be skipped as well.
+    pytest_collectreport = pytest_runtest_logreport
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Note that this run leaves tests out."""

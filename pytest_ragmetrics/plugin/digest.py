@@ -23,7 +23,7 @@ class DigestReport:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
-        """Write the digest before all other sections, which do not see what it is on."""
+        """Write the digest before all other sections, which do not see its failures."""
         reporter, stats = terminalreporter, terminalreporter.stats
         reports = [*reporter.getreports("error"), *reporter.getreports("failed")]
         if not reports:

@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, Setting, TestOutcome, TestRecord
     from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies
 
-#: The decimals of dollars: sums of floats have more.
-_PRECISION = 9
-# xdist puts the name of the worker and the path of its Python before the text of a failure.
-_WORKER = r"\A\[\w+\] \S+ -- Python .*\n+"
-
 
 class Collector:
     """Builds the document of the run from the reports of tests, which may come in any order."""
@@ -119,8 +114,7 @@ class Collector:
             not_needed=self._by_function(self.spared),
         )
         tests = [test for name, test in self._tests.items() if name not in self._unfinished or test.is_kept]
-        records = (test.record() for test in tests)
-        return Document(run=run, tests=tuple(sorted(held_to_bounds(records), key=position)))
+        return Document(run=run, tests=tuple(sorted(held_to_bounds(test.record() for test in tests), key=position)))
 
     def _by_function(self, tests: Iterable[str]) -> dict[str, int]:
         """Return how many tests there are of each function that has scores."""
@@ -176,13 +170,12 @@ def _message(report: pytest.TestReport) -> str | None:
 
 def failure_text(report: pytest.TestReport | pytest.CollectReport) -> str:
     """Return what a report says of a failure, the same in any worker."""
-    # Which worker it was is chance; the report of a run is the same with any number of workers.
-    text = re.sub(_WORKER, "", report.longreprtext).strip() if report.failed else ""
-    if text:
-        from pytest_ragmetrics.core.credentials import masked
+    if not report.failed:
+        return ""
+    from pytest_ragmetrics.core.credentials import masked
 
-        text = masked(text)
-    return text
+    # xdist puts the name of the worker, which is chance, and the path of its Python before the text.
+    return masked(re.sub(r"\A\[\w+\] \S+ -- Python .*\n+", "", report.longreprtext).strip())
 
 
 #: Paths of this machine and what may be secret; none of it changes a score.
@@ -342,7 +335,8 @@ def run_properties(document: Document) -> list[tuple[str, object]]:
     found += [(f"rag.tests.{status}", statuses[status]) for status in sorted(statuses)]
     usage = total_usage(paid_records(document.tests))
     found += [("rag.calls", usage.calls), ("rag.tokens", usage.prompt_tokens + usage.completion_tokens)]
-    return [*found, *([] if usage.cost is None else [("rag.cost", round(usage.cost, _PRECISION))])]
+    # Sums of floats have more decimals.
+    return [*found, *([] if usage.cost is None else [("rag.cost", round(usage.cost, 9))])]
 
 
 def read_baseline(file: Path | None) -> Document | None:

@@ -370,14 +370,13 @@ class PytestSession:
         return {} if limiter is None else {"sent": limiter.sent, "given up": limiter.given_up}
 
     def _given_up(self, rows: Sequence[FromWorker | None]) -> list[str]:
-        """Return the line on requests that were given up, in all processes."""
         found = sum((Counter(row.attempts) for row in rows if row), Counter(self._attempts()))
         if not found["given up"]:
             return []
         from pytest_ragmetrics.runs.wording.figures import counted
 
-        said = f"{counted(found['sent'], 'request')} sent, {found['given up']:,} given up after their time-out"
-        return [f"{said}: see --rag-concurrency and --rag-timeout"]
+        counts = f"{counted(found['sent'], 'request')} sent, {found['given up']:,} given up after their time-out"
+        return [f"{counts}: see --rag-concurrency and --rag-timeout"]
 
     def _shared(self, workers: Sequence[Mapping[str, Any]]) -> list[str]:
         """Return the line on the shared cache, once everything is written there."""

@@ -34,7 +34,7 @@ class ToWorker:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FromWorker:
-    """What a worker of xdist tells the controller at its end, beside its reports; fields are JSON builtins.
+    """What a worker of xdist sends the controller at its end, beside its reports; fields are JSON builtins.
 
     ``tasks`` are those that each metric asked a judge, ``deselected`` and ``left_out`` count the tests that were not
     run. ``used`` is what it used of the cassette, ``spent`` of the budget, ``remote`` of the shared cache, ``forecast``
@@ -53,15 +53,15 @@ class FromWorker:
 
     @classmethod
     def of(cls, node: Any) -> FromWorker | None:
-        """Return what a worker told, ``None`` for one that crashed."""
+        """Return what a worker sent, ``None`` for one that crashed."""
         sent = getattr(node, "workeroutput", {}).get(KEY)
         return None if sent is None else cls(**sent)
 
 
 class Workers:
-    """The hooks by which a controller tells its workers what they share, and gets back what they did.
+    """The hooks by which a controller sends its workers what they share, and gets back what they did.
 
-    ``to_worker`` returns what a worker gets that is placed by a spec of execnet. ``rows`` is what each worker told,
+    ``to_worker`` returns what a worker gets that is placed by a spec of execnet. ``rows`` is what each worker sent,
     ``None`` for one that crashed.
     """
 
@@ -73,7 +73,7 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker which run it belongs to, what it shares with the others, and what it cannot read."""
+        """Send a worker which run it belongs to, what it shares with the others, and what it cannot read."""
         self._nodes.append(node)
         node.workerinput[KEY] = asdict(self._to_worker(node.gateway.spec))
 
@@ -85,7 +85,7 @@ class Workers:
             self.rows.append(FromWorker.of(node))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Tell the controller what this worker did."""
+        """Send the controller what this worker did."""
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[KEY] = asdict(self._from_worker())
 
