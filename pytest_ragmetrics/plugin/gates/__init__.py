@@ -1,3 +1,1 @@
 """Gates: bounds on the scores of all tests of a function, decided at its end."""
-
-from __future__ import annotations

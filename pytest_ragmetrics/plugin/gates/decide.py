@@ -38,16 +38,11 @@ from pytest_ragmetrics.runs.wording.failures import (
 from pytest_ragmetrics.runs.wording.figures import counted
 from pytest_ragmetrics.runs.wording.runs import gist
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
-from pytest_ragmetrics.stats.means import (
-    ThresholdResult,
-    set_threshold,
-)
+from pytest_ragmetrics.stats.means import ThresholdResult, set_threshold
 from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, common_scale, score_set
 from pytest_ragmetrics.stats.stopping import DrawnSet
 from pytest_ragmetrics.text.unicode import printable
 
-# Skipped, not failed: the same suite writes the first baseline.
-_NO_BASELINE = "there is no baseline to compare with: give --rag-baseline=FILE, which --rag-json wrote"
 _WENT = {"error": "was in error", "xfailed": "failed as expected", "xpassed": "passed unexpectedly"}
 
 
@@ -114,15 +109,15 @@ def _outcome(
 ) -> tuple[GateOutcome, str]:
     """Return what becomes of a gate, and why: what is wrong with its set comes before what its scores decide."""
     if omitted:
-        missing = f"{omitted} of {gated.total} tests of the set were skipped or not selected"
-        return "skipped", f"{missing}; a gate is over all of them"
+        of_all = f"{omitted} of {gated.total} tests of the set"
+        return "skipped", f"{of_all} were skipped or not selected; a gate is over all of them"
     if gate.alpha is not None and not is_compared:
-        return "skipped", _NO_BASELINE
+        # Not failed: the same suite writes the first baseline.
+        return "skipped", "there is no baseline to compare with: give --rag-baseline=FILE, which --rag-json wrote"
     if found.unscored and (decided is None or not gate.stop_when_decided):
         unscored = [(row.name, row.reason or "") for row in found.unscored]
         total = max(gated.total, len(found.counted) + len(found.unscored) + len(found.vacuous))
-        hint = "; a gate is over all of them"
-        return "failed", "\n".join(explain_unscored(gate.metric, total, unscored, hint=hint))
+        return "failed", "\n".join(explain_unscored(gate.metric, total, unscored, hint="; a gate is over all of them"))
     if decided is None or not found.counted:
         return "failed", explain_vacuous(gate.metric, len(found.vacuous))
     return decided.outcome, decided.text
@@ -159,14 +154,12 @@ class _Decided:
 
 
 def _bounded(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow]) -> _Decided:
-    """Compare the mean or the rate of a set with the bound of its gate."""
     result = _threshold(gate, better, found)
     figures: dict[str, Any] = {"value": result.value, "more": result.more}
     if result.interval is not None:
         ends = {"low": result.interval.low, "high": result.interval.high}
         figures |= {name: None if math.isinf(end) else end for name, end in ends.items()}
-    text = "\n".join(explain_threshold(result, found.counted))
-    return _Decided(outcome=result.outcome, text=text, figures=figures)
+    return _Decided(outcome=result.outcome, text="\n".join(explain_threshold(result, found.counted)), figures=figures)
 
 
 def _first(gate: MarkedGate, found: TestRecord | None) -> ScoredRow | None:
@@ -191,8 +184,7 @@ def _stopped(
     )
     plain = replace(gate, confidence=None)
     if found.counted and not found.unscored and not spared:
-        result = _threshold(plain, better, found)
-        return _with_stop(result, stop, found, gated.total)
+        return _with_stop(_threshold(plain, better, found), stop, found, gated.total)
     if gated.draw is None:
         return None
     rule = gated.rule(gate)
@@ -201,10 +193,8 @@ def _stopped(
         drawn.note(test, {} if row is None else {gate.metric: row})
     decided = drawn.gates[0]
     tests = drawn.order[: decided.after or drawn.complete]
-    rows = [scored[test] or ScoredRow(name="", score=None) for test in tests]
-    first = score_set(
-        [replace(row, name=gated.row_name(test)) for test, row in zip(tests, rows, strict=True)], gate.vacuous
-    )
+    rows = ((scored[test] or ScoredRow(name="", score=None), gated.row_name(test)) for test in tests)
+    first = score_set([replace(row, name=name) for row, name in rows], gate.vacuous)
     if not first.counted or (decided.outcome is None and drawn.missing is None):
         return None
     result = _threshold(plain, better, first)
@@ -252,10 +242,9 @@ def _compared(
                 family[other.id] = _pairs(other, gated, tests, baseline, judging)
     metrics = {name: it for name, it in family.items() if it.difference is not None}
     drop = find_drops(TableComparison(metrics=metrics), alpha=gate.alpha or ALPHA)[gate.id]
-    lines = [*own.lines(drop), *([f"  {own.figures()}"] if verbose else [])]
     return _Decided(
         outcome=drop_outcome(own, drop),
-        text="\n".join(lines),
+        text="\n".join([*own.lines(drop), *([f"  {own.figures()}"] if verbose else [])]),
         figures={
             "value": own.difference.interval.estimate,
             "n": drop.n,
@@ -285,8 +274,7 @@ def _pairs(
     partial = _missing(gate, known) if any(test.gate for test in known) else baseline.run.partial
     here, there = (placed_records(side, metric=gate.metric) for side in (tests, known or baseline.tests))
     if not here or not there:
-        msg = f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json"
-        raise ValueError(msg)
+        raise ValueError(f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json")
     changed = changed_rules(judging, baseline.run.judging)
     compared = compare_metric(gate.metric, here, there, changed=changed, partial=partial, vacuous=gate.vacuous)
     if compared.difference is None and not compared.rewritten:
@@ -410,9 +398,8 @@ def evaluate_merged_gate(
 def _gate_again(record: GateRecord) -> MarkedGate:
     """Return the gate of a record of one that was skipped."""
     # The direction was a guess unless a record had it; the records of all tests have it.
-    better = record.better if record.statistic == "rate" else None
     return MarkedGate(
-        **{**_terms(record), "better": better},
+        **{**_terms(record), "better": record.better if record.statistic == "rate" else None},
         alpha=None if record.regression is None else record.regression.alpha,
         stop_when_decided=record.stop is not None,
     )

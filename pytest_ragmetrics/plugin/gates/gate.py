@@ -31,8 +31,6 @@ _BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"
 _FIGURES = ("mean", "rate", "min", "max", "confidence")
 _TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "stop_when_decided"}
 ALPHA = 0.05
-#: Of gates without one that stop because --rag-stop-when-decided says so.
-_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,7 +101,7 @@ class GatedSet:
         return Rule(
             metric=gate.metric,
             bound=gate.bound,
-            alpha=1.0 - (gate.confidence or _CONFIDENCE),
+            alpha=1.0 - (gate.confidence or 0.95),  # without one --rag-stop-when-decided made it stop
             scale=gate.scale,
             better=gate.better or "higher",
             score_bound=gate.min_score,
@@ -135,8 +133,7 @@ def gated_set(tests: Sequence[Any], function: str, *, stops: bool) -> GatedSet:
     for marker in first.iter_markers("rag_gate"):
         gate = gate_among(metrics, marker.args, marker.kwargs, stops=stops)
         if gates.setdefault(gate.id, gate) != gate:
-            msg = f"two gates {gate.id!r} differ in stop_when_decided= alone; leave out one of them"
-            raise ValueError(msg)
+            raise ValueError(f"two gates {gate.id!r} differ in stop_when_decided= alone; leave out one of them")
     alphas = sorted({gate.alpha for gate in gates.values() if gate.alpha is not None})
     if len(alphas) > 1:
         values = " and ".join(f"{alpha:g}" for alpha in alphas)
@@ -182,8 +179,7 @@ def gate_among(
     metrics = [*given, *(named[name] for name in ("metric",) if name in named)]
     if unknown or len(metrics) != 1 or not isinstance(metrics[0], str) or not metrics[0].strip():
         problem = f"it knows no {', '.join(unknown)}" if unknown else "it takes the name of one metric"
-        msg = f"{problem}; write {_EXAMPLES}"
-        raise ValueError(msg)
+        raise ValueError(f"{problem}; write {_EXAMPLES}")
     alpha = _alpha(named)
     figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
     vacuous = named.get("vacuous") is not None and check_vacuous(named["vacuous"]) == "count"
@@ -225,18 +221,15 @@ def _stops(metric: str, listed: Sequence[Metric] | None, named: Mapping[str, Any
     if given is None:
         return stops and bool(listed)
     if given not in (True, False):
-        msg = f"stop_when_decided={given!r} is neither True nor False"
-        raise ValueError(msg)
+        raise ValueError(f"stop_when_decided={given!r} is neither True nor False")
     if given and named.get("regression"):
         msg = "a regression gate compares all rows, and takes no stop_when_decided=; write it above another function"
         raise ValueError(msg)
     if given and named.get("confidence") is None:
-        msg = "stop_when_decided=True goes with the confidence= of its decision, such as 0.95"
-        raise ValueError(msg)
+        raise ValueError("stop_when_decided=True goes with the confidence= of its decision, such as 0.95")
     if given and not listed:
         example = f'@pytest.mark.rag_dataset("golden.jsonl", metrics=[{metric!r}])'
-        msg = f"stop_when_decided=True needs rows that are scored ahead of their tests; write {example}"
-        raise ValueError(msg)
+        raise ValueError(f"stop_when_decided=True needs rows that are scored ahead of their tests; write {example}")
     return bool(given)
 
 
@@ -244,11 +237,9 @@ def _alpha(named: Mapping[str, Any]) -> float | None:
     """Return the share of false alarms of a regression gate, ``None`` for another gate."""
     regression, alpha = named.get("regression"), named.get("alpha")
     if regression not in (None, True, False):
-        msg = f"regression={regression!r} is neither True nor False; write {_REGRESSION}"
-        raise ValueError(msg)
+        raise ValueError(f"regression={regression!r} is neither True nor False; write {_REGRESSION}")
     if not regression and alpha is not None:
-        msg = f"alpha= goes with regression=True; write {_REGRESSION}"
-        raise ValueError(msg)
+        raise ValueError(f"alpha= goes with regression=True; write {_REGRESSION}")
     if not regression:
         return None
     if others := [name for name in _FIGURES if named.get(name) is not None]:
@@ -277,11 +268,9 @@ def _mistake(metric: str, better: Direction | None, figures: Mapping[str, float]
 
 def _figure(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        msg = f"{name}={value!r} is no number"
-        raise ValueError(msg)
+        raise ValueError(f"{name}={value!r} is no number")
     if name == "confidence" and not 0.0 < value < 1.0:
-        msg = f"confidence={value!r} must be between 0 and 1, such as 0.95"
-        raise ValueError(msg)
+        raise ValueError(f"confidence={value!r} must be between 0 and 1, such as 0.95")
     return float(value)
 
 
@@ -297,8 +286,7 @@ def _known(name: str, listed: Sequence[Metric] | None) -> tuple[str, Direction |
     if wanted not in scored:
         near = get_close_matches(name, scored, 1)
         right = f"did you mean {near[0]!r}?" if near else f"write metrics=[..., {wanted!r}] there"
-        msg = f"{name!r} is not scored, the marker rag_dataset lists {', '.join(scored)}: {right}"
-        raise ValueError(msg)
+        raise ValueError(f"{name!r} is not scored, the marker rag_dataset lists {', '.join(scored)}: {right}")
     return wanted, scored[wanted].better, scored[wanted].scale
 
 

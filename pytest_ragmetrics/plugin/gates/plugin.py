@@ -148,10 +148,9 @@ class GatePlugin:
         function, fault = function_of(tests[0]), None
         try:
             gated = gated_set(tests, function, stops=self._session.settings.stop_when_decided)
+            self._sets.setdefault(function, gated)
         except (TypeError, ValueError) as error:
             fault = str(error)
-        else:
-            self._sets.setdefault(function, gated)
         self._session.markers.note_collected("rag_gate", function, fault=fault)
 
     def _draw(self, items: list[pytest.Item]) -> None:
@@ -174,8 +173,7 @@ class GatePlugin:
 
     def _items(self, gated: GatedSet, parent: Any) -> list[GateItem]:
         made: Callable[..., GateItem] = GateItem.from_parent
-        decide = None if self._session.is_worker else self._decide
-        place = {"parent": parent, "gated": gated, "decide": decide}
+        place = {"parent": parent, "gated": gated, "decide": None if self._session.is_worker else self._decide}
         return [
             made(name=f"{gated.name}[{gate.id}]", nodeid=f"{gated.function}[{gate.id}]", gate=gate, **place)
             for gate in gated.gates
