@@ -131,8 +131,7 @@ class Evaluate:
         from pytest_ragmetrics.evaluation.evaluate import chosen_columns, evaluate
 
         __tracebackhide__ = True
-        mapping = chosen_columns(columns)
-        rows: Any = read_dataset(source, base=self._base, limit=limit, where=where, columns=mapping)
+        rows: Any = read_dataset(source, base=self._base, limit=limit, where=where, columns=chosen_columns(columns))
         return evaluate(rows, metrics, **options)
 
 
@@ -156,12 +155,9 @@ class Datasets:
         self._session = session
         self._read: dict[object, tuple[DatasetRow, ...]] = {}
 
-    def parametrize(self, metafunc: pytest.Metafunc) -> None:
-        """Make one test per row of the data set that the nearest marker names."""
+    def parametrize(self, metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
+        """Make one test per row of the data set that a marker names."""
         definition = metafunc.definition
-        marker = definition.get_closest_marker("rag_dataset")
-        if marker is None:
-            return
         self._session.module = vars(metafunc.module)
         try:
             source, metrics, options = _arguments(*marker.args, **marker.kwargs)
@@ -189,11 +185,9 @@ class Datasets:
 def _check_function(metafunc: pytest.Metafunc) -> None:
     definition = metafunc.definition
     if [mark.name for mark in definition.own_markers].count("rag_dataset") > 1:
-        msg = "a test is made of one data set; put the rows into one, or write a test for each"
-        raise ValueError(msg)
+        raise ValueError("a test is made of one data set; put the rows into one, or write a test for each")
     if FIXTURE not in metafunc.fixturenames:
-        msg = f"the test takes no row; write def {definition.name}(rag_sample, rag_scores)"
-        raise ValueError(msg)
+        raise ValueError(f"the test takes no row; write def {definition.name}(rag_sample, rag_scores)")
 
 
 def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...], dict[str, Any]]:
@@ -207,8 +201,7 @@ def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...
         hints = dict.fromkeys(f" ({theirs[name]})" for name in unknown if name in theirs)
         what = f"it knows no {', '.join(unknown)}{''.join(hints)}"
         problem = what if unknown else f"it takes one source, not {len(sources)}"
-        msg = f"{problem}; write {_EXAMPLE}, with limit=, where= and columns= if wanted"
-        raise ValueError(msg)
+        raise ValueError(f"{problem}; write {_EXAMPLE}, with limit=, where= and columns= if wanted")
     options = {
         "limit": named.get("limit"),
         "where": named.get("where"),
@@ -225,8 +218,7 @@ def _metrics(given: Any) -> tuple[BoundedMetric, ...]:
         return isinstance(it, (str, Metric, type)) or class_of_theirs(it) is not None
 
     listed: Any = [given] if is_one(given) else given
-    wrong = not isinstance(listed, (list, tuple, Mapping)) or not all(map(is_one, listed))
-    if wrong:
+    if not isinstance(listed, (list, tuple, Mapping)) or not all(map(is_one, listed)):
         msg = f"metrics={given!r} are no metrics; write {_EXAMPLE}, or {_BOUNDS} to hold each row to a bound"
         raise ValueError(msg)
     return tuple(bounded_metrics(listed)) if listed else ()
@@ -396,8 +388,7 @@ class DatasetTests:
             return None
         respond: Respond | None = request.getfixturevalue("rag_respond")
         if respond is not None and not callable(respond):
-            msg = f"rag_respond must return a function from Sample to response, not {type(respond).__name__}"
-            raise TypeError(msg)
+            raise TypeError(f"rag_respond must return a function from Sample to response, not {type(respond).__name__}")
         return respond
 
     def _outcome(self, job: RowJob) -> Done:
@@ -418,8 +409,10 @@ class DatasetTests:
         if isinstance(outcome.failure, UnscoredError):
             # What it returned is no response, and no frame says more than the message.
             pytest.fail(f"{job.place}: {outcome.failure}", pytrace=False)
-        if outcome.failure is not None:
-            raise _failure(outcome.failure, job)
+        if isinstance(outcome.failure, pytest.skip.Exception):
+            raise outcome.failure
+        if (failure := outcome.failure) is not None:
+            raise UnscoredError(f"{job.place}: rag_respond raised {kind_and_message(failure)}") from failure
         return outcome
 
     def _begin(self, tests: Sequence[str]) -> None:
@@ -468,15 +461,6 @@ _NO_APPLICATION = (
 _NO_MARKER = (
     'rag_sample is of a test per row; write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
 )
-
-
-def _failure(failure: BaseException, job: RowJob) -> BaseException:
-    """Return what to raise in the test of a row whose application failed: a skip is a skip."""
-    if isinstance(failure, pytest.skip.Exception):
-        return failure
-    error = UnscoredError(f"{job.place}: rag_respond raised {kind_and_message(failure)}")
-    error.__cause__ = failure
-    return error
 
 
 # Seconds from the end of one line to the next: a slow judge must not fill the screen.

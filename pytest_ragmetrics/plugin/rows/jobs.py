@@ -80,7 +80,14 @@ def with_answer(sample: Sample, answer: Any) -> Sample:
     Sample(user_input='How long?', response='Two minutes.', retrieved_contexts=('It takes two.',), reference=None,
            reference_contexts=None, retrieved_context_ids=None, reference_context_ids=None, id='q1', metadata={})
     """
-    given = _as_sample(answer)
+    try:
+        given = sample_from(answer)
+    except (TypeError, ValueError) as error:
+        what = "None" if answer is None else f"an object of type {type(answer).__name__}"
+        msg = f"rag_respond returned {what}; it must return a text, a mapping of fields or a Sample"
+        if isinstance(answer, Mapping):
+            msg = f"rag_respond returned a mapping that is no sample: {error}"
+        raise UnscoredError(msg) from error
     known = {name.name: getattr(given, name.name) for name in fields(Sample)}
     metadata = {**sample.metadata, **known.pop("metadata")}
     changed = {name: value for name, value in known.items() if value is not None and name != "id"}
@@ -89,17 +96,6 @@ def with_answer(sample: Sample, answer: Any) -> Sample:
         msg = f'rag_respond returned no response; write return {{"response": ..., "retrieved_contexts": [...]}}{hint}'
         raise UnscoredError(msg)
     return replace(sample, metadata=metadata, **changed)
-
-
-def _as_sample(answer: Any) -> Sample:
-    try:
-        return sample_from(answer)
-    except (TypeError, ValueError) as error:
-        what = "None" if answer is None else f"an object of type {type(answer).__name__}"
-        msg = f"rag_respond returned {what}; it must return a text, a mapping of fields or a Sample"
-        if isinstance(answer, Mapping):
-            msg = f"rag_respond returned a mapping that is no sample: {error}"
-        raise UnscoredError(msg) from error
 
 
 def _called(respond: Respond, sample: Sample) -> tuple[Any, BaseException | None]:

@@ -30,8 +30,8 @@ class RowsPlugin:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Make a test per row of a data set."""
-        if metafunc.definition.get_closest_marker("rag_dataset") is not None:
-            self._datasets.parametrize(metafunc)
+        if (marker := metafunc.definition.get_closest_marker("rag_dataset")) is not None:
+            self._datasets.parametrize(metafunc, marker)
 
     def tests(self, request: pytest.FixtureRequest) -> DatasetTests:
         """Return the tests of rows in a session; from the first that asks on, their hooks are called."""

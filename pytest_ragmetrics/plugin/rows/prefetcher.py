@@ -238,8 +238,7 @@ class Prefetcher:
         return test in self._tasks and self._tasks[test].done()
 
     def _queue_of(self, job: RowJob) -> OrderedDict[str, RowJob]:
-        waits = job.is_unanswered and job.group not in self._as_they_are
-        return self._unanswered[job.group] if waits else self._ready
+        return self._unanswered[job.group] if job.is_unanswered and job.group not in self._as_they_are else self._ready
 
     def _fill(self) -> None:
         """Begin as many jobs as there is room for, first those that an application has to answer."""
@@ -287,12 +286,13 @@ class Prefetcher:
         ):
             asked = application.ask(job.sample)
         self._session.answering += 1
-        asked.add_done_callback(self._note_answered)
-        asked.add_done_callback(lambda _: self._fill())
-        return asked
 
-    def _note_answered(self, _: object) -> None:
-        self._session.answering -= 1
+        def answered(_: object) -> None:
+            self._session.answering -= 1
+            self._fill()
+
+        asked.add_done_callback(answered)
+        return asked
 
     def _is_ours(self, job: RowJob) -> bool:
         if self._shared is None:
@@ -323,8 +323,7 @@ class Prefetcher:
         done = Done(sample=sample, failure=failure)
         if failure is None:
             done = await self._runner.score(replace(job, sample=sample), partial(self._ended, job))
-            scores = {each.metric.name: _of_row(job, each, done) for each in job.metrics}
-            done = Done(sample=sample, scores=scores)
+            done = Done(sample=sample, scores={each.metric.name: _of_row(job, each, done) for each in job.metrics})
         if self._shared is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._shared.publish(job.test, written(done, job))

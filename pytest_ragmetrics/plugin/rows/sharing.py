@@ -132,7 +132,7 @@ def _score(data: dict[str, Any], sample: Sample) -> Score:
 
 
 def _data(outcome: MetricResult | BaseException) -> dict[str, Any]:
-    """Return a result or an error as data; there is a traceback of what is neither of this package nor a skip."""
+    """Return a result or an error as data, with its traceback unless it is a skip or an error of this package."""
     if isinstance(outcome, MetricResult):
         (value,), values = outcome.__getnewargs_ex__()
         return {"value": value, "decides": outcome.decides, **values}
