@@ -20,7 +20,7 @@ from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record
 from pytest_ragmetrics.runs.wording.figures import named
 from pytest_ragmetrics.stats.scores import ROUNDING, standing
 
-#: What makes scores of one metric incomparable, of what defines it; a release changes few of them.
+#: The parts of a metric's definition that make its scores incomparable where they change; a release changes few.
 RULES = ("code", "embedder")
 
 Kind = Literal["unscored", "worse", "better", "nothing to check", "scored again", "same", "new", "gone"]
@@ -29,7 +29,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: Why a pair is not compared: another metric of its name, other rules, another question, judge, or several scores.
 Obstacle = Literal["metric", "rules", "question", "judge", "ambiguous"]
-_OBSTACLES: tuple[Obstacle, ...] = get_args(Obstacle)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,7 +78,7 @@ class TestChange:
     @property
     def why(self) -> str:
         """Why it is not compared, "" if it is."""
-        return next((" and ".join(self.obstacles[it]) for it in _OBSTACLES if it in self.obstacles), "")
+        return next((" and ".join(self.obstacles[it]) for it in get_args(Obstacle) if it in self.obstacles), "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -159,7 +158,7 @@ def _counterparts(
 ) -> dict[int, int]:
     """Return the places of the tests of then by those of now: by the pairs of scores, without any by the id.
 
-    Of several that it has scores in, a test has the one of its id, else the one of most scores; no two have the same.
+    A test that has scores in several of then gets the one of its id, else the one of most scores; no two get the same.
     """
     votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for pair in pairs:
@@ -182,7 +181,7 @@ def _counterparts(
 def paired_gates(news: Iterable[TestRecord], olds: Iterable[TestRecord]) -> dict[int, GateRecord]:
     """Return the gates of a baseline by the identity of those now: by the id, else by what stays where a bound changes.
 
-    A gate that was skipped in the baseline is no one's.
+    A gate that was skipped in the baseline has no counterpart.
     """
 
     def keys_of(test: str, gate: GateRecord) -> tuple[Hashable, Hashable]:

@@ -120,13 +120,8 @@ def _variables() -> dict[str, str]:
             request: Any = json.loads(Path(known["GITHUB_EVENT_PATH"]).read_text("utf-8"))["pull_request"]
             texts = {"message": request["title"], "author": request["user"]["login"]}
             found |= {name: text for name, text in texts.items() if isinstance(text, str)}
-        if "branch" in found:
-            found["branch"] = re.sub(r"\A(?:refs/(?:heads|tags)/|origin/)", "", found["branch"])
-        if "message" in found:
-            found["message"] = found["message"].partition("\n")[0]
-        if "author" in found:
-            found["author"] = found["author"].partition(" <")[0]
-        return found
+        cut = {"branch": r"\A(?:refs/(?:heads|tags)/|origin/)", "message": r"(?s)\n.*", "author": r"(?s) <.*"}
+        return {name: re.sub(cut[name], "", text) if name in cut else text for name, text in found.items()}
     return {}
 
 

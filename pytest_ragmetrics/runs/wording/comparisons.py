@@ -155,8 +155,8 @@ class MetricComparison:
             return f"{name}: {doubts if self.rewritten else none}"
         before, after = format_apart(found.before, found.after)
         if drop is not None:
-            said = doubts if self.doubts and not drop.silence else drop_text(drop, drop.n)
-            return f"{name} {before} -> {after}: {said}"
+            decides = doubts if self.doubts and not drop.silence else drop_text(drop, drop.n)
+            return f"{name} {before} -> {after}: {decides}"
         figures = f"{format_interval(found.interval, sign='+')}, n={found.n}"
         return f"{name} {before} -> {after}: {found.interval.estimate:+.3f} ({figures})"
 

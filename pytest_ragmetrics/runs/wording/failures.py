@@ -94,10 +94,9 @@ def explain_row(sample: Sample, *, longest: int | None = None) -> list[str]:
     for message in messages[-_TURNS_SHOWN:]:
         calls = f" calls {', '.join(named(call.name) for call in message.tool_calls)}" if message.tool_calls else ""
         lines.append(f"{message.role}{calls}: {quoted(message.text, longest or SHORT)}")
-    is_shown = bool(messages) and sample.response == messages[-1].text
     texts = {
         "question": None if messages else sample.user_input,
-        "answer": None if is_shown else sample.response,
+        "answer": None if messages and sample.response == messages[-1].text else sample.response,
         "reference": sample.reference,
     }
     lines += [f"{name}: {quoted(text, limit)}" for name, text in texts.items() if text is not None]

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from math import fsum
 from typing import Literal, get_args
 
 from pytest_ragmetrics.core.result import Usage
@@ -178,8 +177,7 @@ class MetricTally:
     @property
     def beside(self) -> str:
         """What is not in the mean, apart from what is unscored: vacuous scores and tests without any; else nothing."""
-        checked = checked_text(self.n, self.vacuous) if self.vacuous else ""
-        return ", ".join(filter(None, (checked, self.left_out)))
+        return ", ".join(filter(None, (checked_text(self.n, self.vacuous) if self.vacuous else "", self.left_out)))
 
 
 def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -211,7 +209,7 @@ def tally(metric: str, records: Sequence[Record]) -> MetricTally:
     return MetricTally(
         metric=metric,
         n=len(found.counted),
-        mean=fsum(scores) / len(scores) if scores else None,
+        mean=math.fsum(scores) / len(scores) if scores else None,
         lowest=min(scores, default=None),
         failing=sum(record.outcome == "failed" for record in records),
         unscored=len(found.unscored),
