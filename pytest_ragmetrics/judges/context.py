@@ -227,8 +227,5 @@ def scoring() -> Iterator[ScoringLog]:
     if context.log is not None:
         context.log.is_composite = True
     log = ScoringLog(is_part=context.log is not None)
-    token = _context.set(replace(context, log=log))
-    try:
+    with changed(log=log):
         yield log
-    finally:
-        _context.reset(token)

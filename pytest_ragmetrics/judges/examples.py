@@ -16,7 +16,7 @@ _REPEATED = "the answer repeats the example of the prompt"
 _TOO_SMALL = "the model is too small for this task, see ragmetrics probe"
 _OPENED = re.compile(r"^<<<(.*) (\d+)$", re.MULTILINE)
 _DIGEST = re.compile(r"\d{12}")
-# The one reason in our prompts that fits any text, so that good models write it too: of a claim that is supported.
+# The reason of a supported claim in our prompts: it alone fits any text, so that good models write it too.
 _OF_ALL = frozenset(("it says so", "supported"))
 _WORD = re.compile(r"\w+")
 # An example that is no JSON, as with <0-4> for a number, shows its texts so.
@@ -47,24 +47,27 @@ def own_part(answer: object, schema: Mapping[str, Any], prompt: str, filled: Ite
     said = tuple(_texts(answer, names))
     if not said or not isinstance(answer, dict):
         return answer
-    _check_digests(said, texts)
+    digests = {*_DIGEST.findall("\n".join(said))}
+    opened = _OPENED.findall(texts) if digests else ()
+    if any(digest in digests and f"\n{digest} {label}>>>" in texts for label, digest in opened):
+        raise InvalidAnswer("the answer repeats a delimiter of the texts")
     example = _examples(instruction, names)
     if example.ends.isdisjoint(map(_end, said)):
         # Nearly always, and all else takes longer.
         return answer
-    is_numbered = _is_numbered(schema)
+    forms = [field.get("items") for field in schema.get("properties", {}).values() if isinstance(field, Mapping)]
+    is_numbered = any("number" in form.get("properties", ()) for form in forms if isinstance(form, Mapping))
     if _repeats(answer, names, example, texts) or (is_numbered and _begins(said, example, texts)):
         raise InvalidAnswer(_REPEATED, advice=_TOO_SMALL)
-    # Of the verdicts on numbered items none may be left out.
-    return answer if is_numbered else {name: _left(name, part, names, example, texts) for name, part in answer.items()}
-
-
-def _check_digests(said: Iterable[str], texts: str) -> None:
-    digests = {*_DIGEST.findall("\n".join(said))}
-    if digests and any(
-        digest in digests and f"\n{digest} {label}>>>" in texts for label, digest in _OPENED.findall(texts)
-    ):
-        raise InvalidAnswer("the answer repeats a delimiter of the texts")
+    if is_numbered:
+        # No verdict on a numbered item may be left out.
+        return answer
+    return {
+        name: [each for each in part if not _repeats({name: each}, names, example, texts)]
+        if isinstance(part, list)
+        else part
+        for name, part in answer.items()
+    }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,8 +85,7 @@ def _examples(instruction: str, names: frozenset[str]) -> _Examples:
     shown = [text for name, text in _SHOWN.findall(instruction) if name in names and text.strip()]
     folded = tuple(tuple(map(_folded, texts)) for texts in found if texts)
     known = frozenset().union(*folded, map(_folded, shown))
-    ends = frozenset(_end(text) for text in known)
-    return _Examples(texts=folded, known=known, ends=ends)
+    return _Examples(texts=folded, known=known, ends=frozenset(map(_end, known)))
 
 
 def _repeats(part: object, names: frozenset[str], example: _Examples, texts: str) -> bool:
@@ -98,22 +100,9 @@ def _is_foreign(said: Iterable[str], texts: str) -> bool:
 
 
 def _begins(said: tuple[str, ...], example: _Examples, texts: str) -> bool:
-    """Tell whether verdicts begin with those of an example."""
     folded = tuple(map(_folded, said))
     begun = [each for each in example.texts if folded[: len(each)] == each and not _OF_ALL.issuperset(each)]
     return any(_is_foreign(each, texts) for each in begun)
-
-
-def _left(name: str, part: object, names: frozenset[str], example: _Examples, texts: str) -> object:
-    """Return a part of an answer, of a list the entries that do not repeat the example."""
-    if not isinstance(part, list):
-        return part
-    return [each for each in part if not _repeats({name: each}, names, example, texts)]
-
-
-def _is_numbered(schema: Mapping[str, Any]) -> bool:
-    forms = [field.get("items") for field in schema.get("properties", {}).values() if isinstance(field, Mapping)]
-    return any("number" in form.get("properties", ()) for form in forms if isinstance(form, Mapping))
 
 
 @lru_cache(maxsize=128)

@@ -68,7 +68,14 @@ def render(task: Task[Any], prompts: PromptBook) -> tuple[str, str]:
     """Return the system and the user message that ask a task; raise ``RagMetricsError`` for a faulty prompt file."""
     bare = prompts.reasons == "negative" and task.favourable
     terse = f'Unlike in the example, "reason" is "" where you decide "{bare}".' if bare else ""
-    parts = (render_data(task), task.note(), _REMINDER, _encodable(_instruction(task, prompts)), terse)
+    values = task.fill()
+    try:
+        instruction = _filled(prompts.text(task.prompt), tuple(values.items()))
+    except (KeyError, ValueError) as error:
+        places = ", ".join(f"${name}" for name in values) or "no $name places"
+        msg = f"prompt {task.prompt}.md: {error}; it may hold {places}, and a dollar sign is written $$"
+        raise RagMetricsError(msg) from error
+    parts = (render_data(task), task.note(), _REMINDER, _encodable(instruction), terse)
     return SYSTEM, "\n\n".join(filter(None, parts))
 
 
@@ -103,10 +110,10 @@ def prompt_digest(task: str, prompts: PromptBook) -> str:
     False
     """
     try:
-        said = (SYSTEM, _REMINDER, prompts.text(task), prompts.reasons)
+        parts = (SYSTEM, _REMINDER, prompts.text(task), prompts.reasons)
     except (OSError, RagMetricsError):
         return ""
-    return hashlib.sha256("\0".join(said).encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:_DIGITS]
 
 
 def render_data(task: Task[Any]) -> str:
@@ -141,16 +148,6 @@ def _digest(series: int, block: Block) -> str:
     found = int.from_bytes(hmac.digest(_KEY, content, hashlib.sha256), "big")
     # Decimal digits: tokenizers have three of them a token, and of hexadecimal ones hardly two.
     return f"{found % 10**_DIGITS:0{_DIGITS}}"
-
-
-def _instruction(task: Task[Any], prompts: PromptBook) -> str:
-    values = task.fill()
-    try:
-        return _filled(prompts.text(task.prompt), tuple(values.items()))
-    except (KeyError, ValueError) as error:
-        places = ", ".join(f"${name}" for name in values) or "no $name places"
-        msg = f"prompt {task.prompt}.md: {error}; it may hold {places}, and a dollar sign is written $$"
-        raise RagMetricsError(msg) from error
 
 
 # Most prompts have no places.

@@ -87,23 +87,23 @@ def _fault(faults: Sequence[tuple[str, tuple[str | int, ...]]], schema: Schema) 
     kind, place = faults[0]
     if is_field := kind in ("missing", "extra_forbidden"):
         place = place[:-1]
-    said = ""
+    where = ""
     for step in place:
         if isinstance(step, int):
-            said, schema = f"{said or 'the answer'}, item {step + 1}", schema["items"]
+            where, schema = f"{where or 'the answer'}, item {step + 1}", schema["items"]
         else:
-            said, schema = f"{step} of {said}" if said else step, schema["properties"][step]
-    said = said or "the answer"
+            where, schema = f"{step} of {where}" if where else step, schema["properties"][step]
+    where = where or "the answer"
     if is_field:
         found = [(kind, str(at[-1])) for kind, at in faults if at[:-1] == place]
         missing = [name for kind, name in found if kind == "missing"]
         surplus = sum(kind == "extra_forbidden" for kind, _ in found)
         # Names that the judge made up are counted, not repeated: they may come from the text under test.
         parts = ([f"lacks {named(missing)}"] if missing else []) + ([f"has {surplus} too many"] if surplus else [])
-        return f"{said} must have the fields {named(list(schema['properties']))}: it {' and '.join(parts)}"
+        return f"{where} must have the fields {named(list(schema['properties']))}: it {' and '.join(parts)}"
     if kind == "literal_error":
-        return f"{said} must be one of {', '.join(map(str, schema['enum']))}"
-    return f"{said} must be {'an' if schema['type'][0] in 'aio' else 'a'} {schema['type']}"
+        return f"{where} must be one of {', '.join(map(str, schema['enum']))}"
+    return f"{where} must be {'an' if schema['type'][0] in 'aio' else 'a'} {schema['type']}"
 
 
 def in_order(items: Iterable[Mapping[str, Any]], count: int, noun: str) -> list[Mapping[str, Any]]:
