@@ -63,7 +63,12 @@ class CircuitBreaker:
         try:
             reply = await following.send(request)
         except (JudgeUnavailableError, JudgeOutageError) as error:
-            self._failed(provider, error)
+            self._unanswered[provider] += 1
+            if isinstance(error, JudgeUnavailableError):
+                self._given_up.setdefault(provider, error)
+            elif self._unanswered[provider] >= self.most:
+                msg = f"not asked any more, as {self.most} requests in a row went unanswered; the last: {error}"
+                self._given_up.setdefault(provider, JudgeOutageError(msg))
             raise
         del self._unanswered[provider]
         return reply
@@ -74,14 +79,6 @@ class CircuitBreaker:
             self._next_try = self._clock() + RETRY_AFTER
             self._unanswered.update(dict.fromkeys(self._given_up, self.most))
             self._given_up.clear()
-
-    def _failed(self, provider: tuple[str, str], error: JudgeError) -> None:
-        self._unanswered[provider] += 1
-        if isinstance(error, JudgeUnavailableError):
-            self._given_up.setdefault(provider, error)
-        elif self._unanswered[provider] >= self.most:
-            msg = f"not asked any more, as {self.most} requests in a row went unanswered; the last: {error}"
-            self._given_up.setdefault(provider, JudgeOutageError(msg))
 
 
 @dataclass(kw_only=True, slots=True)
@@ -101,7 +98,7 @@ class _Provider:
 class ProbingBreaker:
     """Gives up a provider that answers nothing, and asks it again with one request at a time, without retries.
 
-    For requests that nobody counts beforehand, as those of single tests. Given up is a provider after as many attempts
+    For requests that nobody counts beforehand, as those of single tests. A provider is given up after as many attempts
     in a row without an answer as requests were in flight at once, and three at least; a question that took too long
     counts as one attempt. The next request is a probe. After one without an answer there is none for a second, after
     each further one for twice as long, up to a minute; what is asked meanwhile fails at once. Any answer ends this.
@@ -128,10 +125,16 @@ class ProbingBreaker:
         try:
             reply = await following.send(replace(request, is_single=True) if is_probe else request)
         except JudgeOutageError as error:
-            self._failed(provider, error, began, is_probe=is_probe)
-            if is_probe:
-                raise JudgeOutageError(f"{error}; no answer since {provider.since}") from error
-            raise
+            if not provider.unanswered:
+                provider.since = began
+            provider.unanswered += error.attempts
+            if provider.unanswered >= max(_FEWEST, provider.widest):
+                provider.failure = error
+            if not is_probe:
+                raise
+            provider.pause = min(2 * provider.pause, RETRY_AFTER) or _FIRST_PAUSE
+            provider.next_probe = self._clock() + provider.pause
+            raise JudgeOutageError(f"{error}; no answer since {provider.since}") from error
         except JudgeError:
             # A refusal is an answer.
             self._answered(provider)
@@ -145,16 +148,6 @@ class ProbingBreaker:
 
     def _answered(self, provider: _Provider) -> None:
         provider.failure, provider.unanswered, provider.widest, provider.pause = None, 0, provider.in_flight, 0.0
-
-    def _failed(self, provider: _Provider, error: JudgeOutageError, began: str, *, is_probe: bool) -> None:
-        if not provider.unanswered:
-            provider.since = began
-        provider.unanswered += error.attempts
-        if provider.unanswered >= max(_FEWEST, provider.widest):
-            provider.failure = error
-        if is_probe:
-            provider.pause = min(2 * provider.pause, RETRY_AFTER) or _FIRST_PAUSE
-            provider.next_probe = self._clock() + provider.pause
 
 
 class Breaker(Protocol):

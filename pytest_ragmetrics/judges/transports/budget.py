@@ -144,7 +144,10 @@ nothing more is asked, and the answers paid for are kept
             raise UnpricedError(
                 f"{name} has no known price, so {options}cost cannot be kept: use {options}tokens or {options}calls"
             )
-        self._reserve()
+        changed, _ = self._do(_RESERVE, asdict(self.limits))
+        if not changed:
+            self._add(refused=1)
+            raise BudgetExceededError(reached(self.limits, self.used(), self.options))
         receipt = Receipt()
         try:
             yield receipt
@@ -152,7 +155,9 @@ nothing more is asked, and the answers paid for are kept
             receipt.calls = 0
             raise
         finally:
-            self._charge(receipt)
+            tokens = receipt.prompt_tokens + receipt.completion_tokens
+            unpriced = int(receipt.cost is None and tokens > 0)
+            self._add(calls=receipt.calls - 1, tokens=tokens, cost=receipt.cost or 0.0, unpriced=unpriced)
 
     def settle(self, *, tokens: int, cost: float) -> None:
         """Charge so much more, or with numbers below 0 less, than was charged for a request before."""
@@ -175,17 +180,6 @@ nothing more is asked, and the answers paid for are kept
             if self._folder is not None:
                 self._folder.close()
                 self._folder = None
-
-    def _reserve(self) -> None:
-        changed, _ = self._do(_RESERVE, asdict(self.limits))
-        if not changed:
-            self._add(refused=1)
-            raise BudgetExceededError(reached(self.limits, self.used(), self.options))
-
-    def _charge(self, receipt: Receipt) -> None:
-        tokens = receipt.prompt_tokens + receipt.completion_tokens
-        unpriced = int(receipt.cost is None and tokens > 0)
-        self._add(calls=receipt.calls - 1, tokens=tokens, cost=receipt.cost or 0.0, unpriced=unpriced)
 
     def _add(self, **counts: Any) -> None:
         self._do(_ADD, asdict(BudgetUse(**counts)))
@@ -244,8 +238,8 @@ def reached(limits: Limits, used: BudgetUse, options: str) -> str:
         for name, limit in asdict(limits).items()
         if limit is not None and getattr(used, name) >= limit
     )
-    used_up = f"{names} is reached ({format_use(limits, used)} used)"
-    return f"{used_up}: nothing more is asked, and the answers paid for are kept"
+    use = format_use(limits, used)
+    return f"{names} is reached ({use} used): nothing more is asked, and the answers paid for are kept"
 
 
 def budget_of(
