@@ -59,7 +59,23 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
         return await client.post("/v1/messages", body=self._body(request, terms), cast_to=object)
 
     def _body(self, request: Request, terms: frozenset[str]) -> dict[str, Any]:
-        return _wire(request, terms)
+        body = {name: value for name, value in request.parameters.items() if name not in terms}
+        if request.is_longer:
+            body["max_tokens"] = 2 * body["max_tokens"]
+        forced = _TOOL not in terms
+        messages = request.messages if forced else request.spelled_out()
+        turns: list[Any] = [message for message in messages if message["role"] != "system"]
+        system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+        body = {"model": request.model, "system": system, "messages": turns, **body}
+        if forced:
+            marks = request.marks() if _MARK not in terms else ()
+            name, schema = (SHARED_NAME, request.shared_schema) if marks else (request.task, request.schema)
+            body["tools"] = [{"name": name, "description": "Give the answer.", "input_schema": schema}]
+            body[_TOOL] = {"type": "tool", "name": name}
+            if marks:
+                content = parts(turns[0]["content"], marks, {_MARK: {"type": "ephemeral"}})
+                turns[0] = {"role": turns[0]["role"], "content": content}
+        return body
 
     def _cached_from(self, terms: frozenset[str]) -> int | None:
         if terms & {_MARK, _TOOL}:
@@ -77,10 +93,10 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
             return unlike("Anthropic", answer, "ANTHROPIC_BASE_URL")
         stopped = field_of(answer, "stop_reason")
         if stopped == "max_tokens":
-            return cut(self.name, _text(answer))
+            return cut(self.name, self._text(answer))
         if stopped == "model_context_window_exceeded":
             return Problem(text="was cut off by the context window of the model; give it shorter texts")
-        text = _text(answer)
+        text = self._text(answer)
         if stopped == "refusal":
             return Problem(text=f"refused to answer: {text}".rstrip(": "))
         are_texts = all(isinstance(field_of(block, "text"), str) for block in blocks)
@@ -102,40 +118,12 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
         )
 
     def _text(self, answer: object) -> str:
-        return _text(answer)
-
-
-def _wire(request: Request, refused: frozenset[str]) -> dict[str, Any]:
-    sent = {name: value for name, value in request.parameters.items() if name not in refused}
-    if request.is_longer:
-        sent["max_tokens"] = 2 * sent["max_tokens"]
-    forced = _TOOL not in refused
-    messages = list(request.messages) if forced else request.spelled_out()
-    wire: dict[str, Any] = {
-        "model": request.model,
-        "system": "\n\n".join(message["content"] for message in messages if message["role"] == "system"),
-        "messages": [message for message in messages if message["role"] != "system"],
-        **sent,
-    }
-    if forced:
-        marks = request.marks() if _MARK not in refused else ()
-        name, schema = (SHARED_NAME, request.shared_schema) if marks else (request.task, request.schema)
-        wire["tools"] = [{"name": name, "description": "Give the answer.", "input_schema": schema}]
-        wire[_TOOL] = {"type": "tool", "name": name}
-        if marks:
-            first, *others = wire["messages"]
-            content = parts(first["content"], marks, {_MARK: {"type": "ephemeral"}})
-            wire["messages"] = [{"role": first["role"], "content": content}, *others]
-    return wire
-
-
-def _text(message: object) -> str:
-    blocks = field_of(message, "content")
-    for block in blocks:
-        if field_of(block, "type") == "tool_use":
-            return json.dumps(field_of(block, "input"), ensure_ascii=False)
-    texts = [field_of(block, "text") for block in blocks if field_of(block, "type") == "text"]
-    return "".join(text for text in texts if isinstance(text, str))
+        blocks = field_of(answer, "content")
+        for block in blocks:
+            if field_of(block, "type") == "tool_use":
+                return json.dumps(field_of(block, "input"), ensure_ascii=False)
+        texts = [field_of(block, "text") for block in blocks if field_of(block, "type") == "text"]
+        return "".join(text for text in texts if isinstance(text, str))
 
 
 class AnthropicRoutes(Routes):
