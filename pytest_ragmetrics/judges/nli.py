@@ -22,6 +22,7 @@ from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.local import keys, sentence_claims, sentences_of
 from pytest_ragmetrics.judges.rendering import render_data
 from pytest_ragmetrics.judges.tasks import FindContradictions, ListClaims, Task, VerifyClaims
+from pytest_ragmetrics.judges.tasks.task import on_one_line
 from pytest_ragmetrics.judges.transports.values import (
     DIRECT,
     Answered,
@@ -290,10 +291,10 @@ class NliJudge(PromptedJudge):
     def _verdicts(self, task: Any) -> list[dict[str, Any]]:
         premises = Premises(task.contexts)
         if isinstance(task, VerifyClaims):
-            found = self._findings([*map(_plain, task.claims)], premises)
+            found = self._findings([*map(on_one_line, task.claims)], premises)
             return [_verdict(finding, "entails it", ("supported", "unsupported")) for finding in found]
         verdicts = []
-        claims = [*map(_plain, sentence_claims(task.response))]
+        claims = [*map(on_one_line, sentence_claims(task.response))]
         for context in range(len(task.contexts)):
             found = self._findings(claims, premises, context=context, contradiction=True)
             clearest = max(found, key=lambda finding: finding.share, default=_Finding("", 0.0, (), 0))
@@ -344,10 +345,6 @@ class NliJudge(PromptedJudge):
         return self._scorer
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split())
-
-
 class Premises:
     """The sentences of contexts, and the passages of them that a claim may follow from."""
 
@@ -377,7 +374,7 @@ class Premises:
 
     def text(self, rows: tuple[int, ...]) -> str:
         """Return the premise of some sentences, on one line."""
-        return " ".join(_plain(self._index.texts[index]) for index in rows)
+        return " ".join(on_one_line(self._index.texts[index]) for index in rows)
 
     def evidence(self, claim: str, rows: tuple[int, ...]) -> tuple[int, ...]:
         """Return the sentences of a passage that support a claim: of a long one those that share words with it."""

@@ -63,7 +63,7 @@ def show(name: str, value: Any) -> tuple[Block, ...]:
     if label == "contexts":
         return (_contexts((value,) if isinstance(value, str) else value),)
     if not isinstance(value, str):
-        value = "\n".join(f"{number}. {_on_one_line(text)}" for number, text in enumerate(value, start=1))
+        value = "\n".join(f"{number}. {on_one_line(text)}" for number, text in enumerate(value, start=1))
     return (Block(label=label, text=value),)
 
 
@@ -72,11 +72,12 @@ def show(name: str, value: Any) -> tuple[Block, ...]:
 def _contexts(contexts: tuple[str, ...]) -> Block:
     lines = [[f"Context {number}"] for number in range(1, len(contexts) + 1)]
     for number, sentence in enumerate(sentence_table(contexts), start=1):
-        lines[sentence.context].append(f"{number} {_on_one_line(sentence.text)}")
+        lines[sentence.context].append(f"{number} {on_one_line(sentence.text)}")
     return Block(label="contexts", text="\n".join(line for group in lines for line in group))
 
 
-def _on_one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
+    """Return a text with single blanks for its white space."""
     return " ".join(text.split())
 
 
