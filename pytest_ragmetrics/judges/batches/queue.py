@@ -60,7 +60,6 @@ class Batching:
 class _Held:
     """A request that waits for a batch, and how many wait for it."""
 
-    key: str
     request: Request
     future: asyncio.Future[BatchAnswer]
     callers: int = 0
@@ -124,8 +123,7 @@ class BatchQueue:
     async def post(self) -> None:
         """Post what was held back to the end of the run; raise ``JudgeError`` where a provider refuses it."""
         wave, self._wave = self._wave, {}
-        errors = await self._post(wave)
-        if errors:
+        if errors := await self._post(wave):
             raise errors[0]
 
     def summary(self, is_stored: Callable[[Sequence[str]], bool]) -> list[str]:
@@ -158,7 +156,7 @@ class BatchQueue:
         held = self._held.get(key)
         if held is None:
             future = asyncio.get_running_loop().create_future()
-            held = self._held[key] = _Held(key=key, request=request, future=future)
+            held = self._held[key] = _Held(request=request, future=future)
         self._changes += 1
         if self._driver is None or self._driver.done():
             self._driver = asyncio.ensure_future(self._drive())
@@ -334,7 +332,10 @@ class BatchQueue:
         for key, held in wave.items():
             by_judge[held.judge][key] = held
         for judge, asked in by_judge.items():
-            self._recall(judge)
+            rows = [(batch.created, batch.terms) for batch in self._ledger if batch.judge == judge.name and batch.terms]
+            if rows and judge.terms == judge.offer:
+                # What an earlier run found the server to accept: a batch tells only when it has ended.
+                judge.terms = load(type(judge.offer), max(rows, key=lambda row: row[0])[1])
             routes = routes_of(judge, self._batching.pause)
             bodies = {key: judge.wire(held.request) for key, held in asked.items() if self._may_be_asked(key, held)}
             sizes = {key: len(json.dumps(body)) + _LINE for key, body in bodies.items()}
@@ -343,12 +344,6 @@ class BatchQueue:
                     name = self._names.pop(judge, None) or new_name()
                     await self._posted(routes, name, {key: bodies[key] for key in keys})
         return errors
-
-    def _recall(self, judge: ApiJudge[Any]) -> None:
-        """Begin with what an earlier run found the server to accept: a batch tells only when it has ended."""
-        rows = [(batch.created, batch.terms) for batch in self._ledger if batch.judge == judge.name and batch.terms]
-        if rows and judge.terms == judge.offer:
-            judge.terms = load(type(judge.offer), max(rows, key=lambda row: row[0])[1])
 
     async def _posted(self, routes: Routes, name: str, bodies: Mapping[str, Mapping[str, Any]]) -> None:
         """Post one batch; where it is not known whether it was accepted, look before posting it again."""
