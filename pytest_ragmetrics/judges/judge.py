@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +22,8 @@ from pytest_ragmetrics.judges.transports.values import (
     Transport,
     failures_of,
     full_name,
-    outside,
+    holding,
+    result_of,
     shown,
 )
 
@@ -138,7 +138,7 @@ class AnsweringJudge(PromptedJudge):
     async def complete(self, request: Request) -> Reply:
         """Return the judge's answer with its usage; without a usage it is one call."""
         task: Any = request.asked
-        with outside():
+        with holding(None):
             answered = await self._judge.ask(task, vote=request.vote, transport=DIRECT)
         usage = answered.usage
         return Reply(
@@ -178,8 +178,6 @@ class CustomJudge(PromptedJudge):
     ('Ivy climbs.',)
     """
 
-    kind: ClassVar[str] = "custom"
-
     def __init__(
         self,
         target: Completes | Callable[[str], str | Awaitable[str]],
@@ -192,14 +190,14 @@ class CustomJudge(PromptedJudge):
             what = "a spec such as 'openai:MODEL', a callable or an object with complete(messages, schema)"
             raise TypeError(f"a judge is {what}, not {type(target).__name__}")
         given = name or getattr(target, "name", None)
-        shown = name or f"custom:{given or getattr(target, '__qualname__', None) or type(target).__qualname__}"
-        super().__init__(name=shown, model=shown, prompts=prompts)
+        known = name or f"custom:{given or getattr(target, '__qualname__', None) or type(target).__qualname__}"
+        super().__init__(name=known, model=known, prompts=prompts)
         self.is_kept = bool(given)
         self._target = target
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply of the target; raise ``JudgeError`` if it fails or answers with anything but text."""
-        with failures_of(self.name), outside():
+        with failures_of(self.name), holding(None):
             text = await self._answer(request)
         if not isinstance(text, str) or not text.strip():
             what = "nothing" if isinstance(text, str) else f"{type(text).__name__} where a str is wanted"
@@ -213,26 +211,18 @@ class CustomJudge(PromptedJudge):
             await close()
 
     async def _answer(self, request: Request) -> object:
-        answer: object
         if isinstance(self._target, Completes):
             # Copies: the target may change them.
             messages, schema = deepcopy((list(request.messages), dict(request.schema)))
-            answer = self._target.complete(messages, schema)
-        elif inspect.iscoroutinefunction(self._target):
-            answer = self._target(_as_prompt(request))
-        else:
-            answer = await asyncio.to_thread(self._target, _as_prompt(request))
-        return await answer if inspect.isawaitable(answer) else answer
+            answer: object = self._target.complete(messages, schema)
+            return await answer if inspect.isawaitable(answer) else answer
+        parts = [
+            f"You answered:\n{message['content']}" if message["role"] == "assistant" else message["content"]
+            for message in request.spelled_out()
+        ]
+        return await result_of(self._target, "\n\n".join(parts))
 
 
 def as_judge(target: Any, *, name: str | None = None, prompts: PromptBook | None = None) -> Judge:
     """Return a judge, or the one made of an object, known by a ``name`` and its own; ``TypeError`` for another."""
     return target if isinstance(target, Judge) else CustomJudge(target, name=full_name(name, target), prompts=prompts)
-
-
-def _as_prompt(request: Request) -> str:
-    parts = [
-        f"You answered:\n{message['content']}" if message["role"] == "assistant" else message["content"]
-        for message in request.spelled_out()
-    ]
-    return "\n\n".join(parts)

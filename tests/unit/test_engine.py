@@ -23,7 +23,7 @@ from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transports.values import Answered, Limiter
+from pytest_ragmetrics.judges.transports.values import Answered, Limiter, Place
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, rate_limited
 from tests.on_a_loop import on_a_loop
@@ -50,7 +50,7 @@ class Room:
 
     async def _stay(self, guest: int) -> None:
         self._home[guest] = asyncio.Event()
-        async with self.limiter.place():
+        async with Place(self.limiter):
             self.inside.append(guest)
             self.came.append(guest)
             try:
@@ -98,7 +98,7 @@ async def test_no_place_is_ever_lost_or_given_twice(
 
     async def stay(turns: int, *, fails: bool) -> None:
         nonlocal inside, most
-        async with limiter.place():
+        async with Place(limiter):
             inside += 1
             most = max(most, inside)
             try:
@@ -160,7 +160,7 @@ async def test_the_width_comes_back_with_what_succeeds_after_a_while() -> None:
 
     async def ask(error: type[Exception] | None = None) -> None:
         try:
-            async with limiter.place():
+            async with Place(limiter):
                 if error is not None:
                     raise error
         except LookupError:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
-from pytest_ragmetrics.judges.transports.values import EmbeddingRequest, Reply, failures_of, full_name
+from pytest_ragmetrics.judges.transports.values import EmbeddingRequest, Reply, failures_of, full_name, result_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,11 +115,7 @@ class CustomEmbedder(Embedder):
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector a text; raise ``JudgeError`` if the target fails or returns anything else."""
         with failures_of(self.name):
-            if inspect.iscoroutinefunction(self._embed):
-                values = await self._embed(list(texts))
-            else:
-                made = await asyncio.to_thread(self._embed, list(texts))
-                values = await made if inspect.isawaitable(made) else made
+            values = await result_of(self._embed, list(texts))
         return as_vectors(values, count=len(texts), name=self.name)
 
     async def aclose(self) -> None:

@@ -7,7 +7,6 @@ the SDK's. What is beyond a bound becomes a response that no SDK tries again, an
 from __future__ import annotations
 
 import asyncio
-import inspect
 import sys
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -42,7 +41,7 @@ _CONNECTIONS = 100_000
 _PORTS = {"https": 443, "http": 80}
 # The headers that say how a content was sent.
 _OF_THE_STREAM = frozenset(("content-encoding", "content-length", "transfer-encoding"))
-# Of httpx and aiohttp.
+# What httpx and aiohttp call a content that cannot be decompressed.
 _UNDECODED = frozenset(("DecodingError", "ContentEncodingError"))
 
 
@@ -136,8 +135,8 @@ async def attempt(call: Call, make: Callable[[], Awaitable[T]], request: Any) ->
         lost = error.__cause__ or error
         if type(lost).__module__.startswith("aiohttp.") and not isinstance(lost, asyncio.TimeoutError):
             # Some have an object in place of a message.
-            said = "" if str(lost).startswith("<Raw") else str(lost)
-            raise _http(request).ConnectError(said or type(lost).__name__, request=request) from lost
+            message = "" if str(lost).startswith("<Raw") else str(lost)
+            raise _http(request).ConnectError(message or type(lost).__name__, request=request) from lost
         raise
     finally:
         call.in_flight.discard(call)
@@ -154,15 +153,6 @@ async def within(seconds: float | None, waiting: Awaitable[T]) -> T:
         return await waiting
 
 
-async def asked_for(key: Callable[[], str | Awaitable[str]]) -> object:
-    """Return what a function returns or a coroutine function, the former called in a thread."""
-    call = getattr(key, "__call__", key)  # noqa: B004 - its own, to see whether it is asynchronous
-    if inspect.iscoroutinefunction(key) or inspect.iscoroutinefunction(call):
-        return await key()  # type: ignore[misc] # a coroutine
-    given = await asyncio.to_thread(key)
-    return await given if inspect.isawaitable(given) else given
-
-
 async def _stay(response: Any) -> None:
     """Refuse a redirect to another host; called by the client with each response before it is followed."""
     if not response.has_redirect_location:
@@ -170,7 +160,7 @@ async def _stay(response: Any) -> None:
     here = response.request.url
     try:
         there = here.join(response.headers["location"])
-    except Exception:  # noqa: BLE001 - of any address that is none; the HTTP library has its own error for it
+    except Exception:  # noqa: BLE001 - the address is none; the HTTP library has its own error for it
         return
     if _origin(there) == _origin(here) or (there.host, there.scheme, _origin(here)[1]) == (here.host, "https", 80):
         return

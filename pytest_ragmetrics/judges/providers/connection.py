@@ -30,7 +30,6 @@ from pytest_ragmetrics.judges.providers.attempts import (
     MOST,
     ApiKey,
     Call,
-    asked_for,
     current,
     http_client,
     within,
@@ -46,6 +45,7 @@ from pytest_ragmetrics.judges.transports.values import (
     Request,
     UnusableReplyError,
     current_place,
+    result_of,
     shown,
 )
 from pytest_ragmetrics.text.unicode import printable, shortened
@@ -74,9 +74,9 @@ _PASSWORD = re.compile(r"//[^/@\s]*@")
 _SHOWN = 400
 # How many of the keys that were used are looked for in what a server says.
 _SECRETS = 8
-# OpenAI of its tier "flex", as a code and in words.
+# What OpenAI says of its tier "flex", as a code and in words.
 _NO_CAPACITY = re.compile(r"resource[_ ]unavailable", re.IGNORECASE)
-# llama.cpp of a text that is longer than its batch, which it calls a failure of its own.
+# What llama.cpp says of a text that is longer than its batch, which it calls a failure of its own.
 _TOO_LARGE = re.compile(r"too large to process")
 _REJECTED = frozenset(map(HTTPStatus, (400, 413, 422)))
 _REFUSING = re.compile(
@@ -257,10 +257,10 @@ class Connection(Generic[Terms]):
         """Return the key of this moment; raise ``JudgeNotConfiguredError``."""
         name = f"{self._who}: api_key()"
         try:
-            key = await asked_for(self._asked_for)  # type: ignore[arg-type] # there is one where this is called
+            key = await result_of(self._asked_for)  # type: ignore[arg-type] # there is one where this is called
         except Exception as error:  # noqa: BLE001 - of any library of credentials
-            said = f"{type(error).__name__}: {error}"
-            raise JudgeNotConfiguredError(f"{name} failed with {self._clean(said)}") from None
+            fault = f"{type(error).__name__}: {error}"
+            raise JudgeNotConfiguredError(f"{name} failed with {self._clean(fault)}") from None
         if not isinstance(key, str) or not _KEY.fullmatch(key.strip()):
             what = "contains characters that no key has" if isinstance(key, str) and key.strip() else "is no key"
             raise JudgeNotConfiguredError(f"{name} returned what {what}; it must return a text")
@@ -275,13 +275,13 @@ class Connection(Generic[Terms]):
         if isinstance(error, JudgeOutageError):
             return self._late(call)
         if isinstance(error, JudgeUnavailableError):
-            said = f"{self._shown_url} {self._clean(str(error))}"
-            return JudgeUnavailableError(f"{self._who}: {said}; check {self._vendor.url_variable}")
+            fault = f"{self._shown_url} {self._clean(str(error))}"
+            return JudgeUnavailableError(f"{self._who}: {fault}; check {self._vendor.url_variable}")
         return error
 
     def _unreadable(self, error: ValueError) -> JudgeError:
         if not isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
-            # Of a name of a host or a parameter that cannot be written.
+            # The name of the host or a parameter cannot be written.
             msg = f"{self._who} cannot be asked at {self._shown_url}: {self._clean(_said(error))}"
             return JudgeError(f"{msg}; check {self._vendor.url_variable} and the parameters")
         sent = error.doc if isinstance(error, json.JSONDecodeError) else error.object
@@ -543,9 +543,9 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         """Close the connections."""
         await self._connection.aclose()
 
-    # Of an API: from how many tokens on it caches, None where it refused to be told what; the body of a request as JSON
-    # builtins and the answer to one; terms without what it refused, None if that is nothing optional; of an answer why
-    # it has no reply, None if it has one, what it took, see counted_reply(), and the text of one without a problem.
+    # What each API has of its own: from how many tokens on it caches, None where it refused to be told what; the body
+    # of a request as JSON builtins, and its answer; terms without what it refused, None if that is nothing optional;
+    # why an answer has no reply, None if it has one; what it took, see counted_reply(); its text if it has a reply.
     @abstractmethod
     def _cached_from(self, terms: Terms) -> int | None: ...
     @abstractmethod

@@ -8,6 +8,7 @@ before breaker and budget, so that these decide about a request when its turn co
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import math
 import time
@@ -86,6 +87,15 @@ class UnreadableReplyError(UnscoredError):
     def __init__(self, message: str, *, reply: Reply, usage: Usage | None = None) -> None:
         super().__init__(message, usage=usage)
         self.reply = reply
+
+
+async def result_of(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a coroutine function returns, or another one, which is called in a thread."""
+    call = getattr(function, "__call__", function)  # noqa: B004 - its own, to see whether it is asynchronous
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
+        return await function(*arguments)
+    made = await asyncio.to_thread(function, *arguments)
+    return await made if inspect.isawaitable(made) else made
 
 
 @contextmanager
@@ -221,7 +231,7 @@ class Reply:
     ``prompt_tokens`` are all of them: ``cached_prompt_tokens`` came from the provider's cache, ``cache_write_tokens``
     went into it, ``cache_write_1h_tokens`` of these for an hour. ``tier`` is the one that the answer reports, ``None``
     for the ordinary one and ``batch`` for an answer out of a batch. ``billed`` are the dollars that the server says it
-    bills. Of a repaired reply the counts are sums, and ``parts`` are those of each request.
+    bills. The counts of a repaired reply are sums, and its ``parts`` those of each request.
 
     Behind the link that validates, ``text`` is JSON that fits the task. ``answered`` is the answer of a judge that
     writes no JSON.
@@ -459,9 +469,9 @@ current_place: ContextVar[Place | None] = ContextVar("current_place", default=No
 
 
 @contextmanager
-def outside() -> Iterator[None]:
-    """Hold no place for what is asked inside, which may be several requests at once, or on another loop."""
-    before = current_place.set(None)
+def holding(place: Place | None) -> Iterator[None]:
+    """Hold a place for what is asked inside; none for several requests at once, or on another loop."""
+    before = current_place.set(place)
     try:
         yield
     finally:
@@ -511,20 +521,13 @@ class Limiter:
         if request.url is not None and request.url not in self._homes and is_private(request.url):
             self._homes.add(request.url)
             self.is_slow, self.width = True, min(self.width, self._at_home)
-        async with self.place() as place:
-            before = current_place.set(place)
-            try:
+        async with Place(self) as place:
+            with holding(place):
                 self.check_open()
                 request.started()
                 reply = await self._following.send(request)
                 self.answered += 1
                 return reply
-            finally:
-                current_place.reset(before)
-
-    def place(self) -> Place:
-        """Return a place to be taken."""
-        return Place(self)
 
     def check_open(self) -> None:
         """Raise ``JudgeError`` once the run has ended."""
