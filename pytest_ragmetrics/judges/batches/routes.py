@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -67,12 +67,18 @@ class Routes(ABC):
     async def look(self, batch: Batch, known: frozenset[str]) -> list[str]:
         """Return the IDs that a batch may have which was posted, if it was; ``known`` are those of others."""
         found: list[str] = []
-        async for item in self._pages():
-            if self._created(item) < batch.created_at - _SKEW:
-                break
-            if item["id"] not in known and self._is_like(item, batch):
-                found.append(item["id"])
-        return found
+        path = f"{self.path}?limit=100"
+        while True:
+            page = await self._reach(lambda client: client.get(path, cast_to=object))  # noqa: B023 - awaited here
+            # The newest is first.
+            for item in page["data"]:
+                if self._created(item) < batch.created_at - _SKEW:
+                    return found
+                if item["id"] not in known and self._is_like(item, batch):
+                    found.append(item["id"])
+            if not page.get("has_more") or not page["data"]:
+                return found
+            path = f"{self.path}?limit=100&{self.after}={page['data'][-1]['id']}"
 
     async def progress(self, identifier: str) -> BatchProgress:
         """Return how far a batch is."""
@@ -82,12 +88,12 @@ class Routes(ABC):
         """Return what a batch that has ended says, in any order."""
         files = self._files(await self._batch(identifier))
         rows = [row for file in files for row in await self._rows(file, identifier)]
-        # A line that names no request has no error that anybody could be told.
         keyed = ((field_of(row, "custom_id"), row) for row in rows)
+        # Nobody waits for the error of a line that names no request.
         return [(key, *self._read(row)) if isinstance(key, str) else ("", None, {}) for key, row in keyed]
 
-    # Of each provider: the answer to a batch, which is posted once; of a batch in its list when it was posted, and
-    # whether it may be ours; of a batch how far it is and the paths of its results; the body or the error of a row.
+    # What each provider does in its own way: posts a batch, once; tells of a batch in its list when it was posted and
+    # whether it may be ours; and how far a batch is, the paths of its results, and the body or the error of a row.
     @abstractmethod
     async def _posted(self, name: str, bodies: Bodies) -> Any: ...
     @abstractmethod
@@ -106,15 +112,15 @@ class Routes(ABC):
         return f"the server has no batches; run without --rag-batch, or check {self.judge.vendor.url_variable}"
 
     async def _reach(self, send: Callable[[Any], Awaitable[T]], missing: str = "", *, single: bool = False) -> T:
-        """Return the result of ``send(client)``; ``missing`` is said where there is no such route."""
+        """Return the result of ``send(client)``; ``missing`` is the error where there is no such route."""
 
         async def sent(client: Any, _: Any) -> T:
             try:
                 return await send(client)
             except Exception as error:
                 if getattr(error, "status_code", None) in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
-                    said = f"{missing or self._none_here} ({said_by(error)})"
-                    raise JudgeUnavailableError(f"{self.judge.name}: {said}") from None
+                    fault = f"{missing or self._none_here} ({said_by(error)})"
+                    raise JudgeUnavailableError(f"{self.judge.name}: {fault}") from None
                 raise
 
         return await self.judge.reach(sent, single=single)
@@ -122,17 +128,6 @@ class Routes(ABC):
     async def _batch(self, identifier: str) -> Any:
         gone = f"batch {identifier} is not there: it is of another account or workspace, or too old"
         return await self._reach(lambda client: client.get(f"{self.path}/{identifier}", cast_to=object), gone)
-
-    async def _pages(self) -> AsyncIterator[Any]:
-        """Yield the batches of an account, the newest first."""
-        path = f"{self.path}?limit=100"
-        while True:
-            page = await self._reach(lambda client: client.get(path, cast_to=object))  # noqa: B023 - awaited here
-            for item in page["data"]:
-                yield item
-            if not page.get("has_more") or not page["data"]:
-                return
-            path = f"{self.path}?limit=100&{self.after}={page['data'][-1]['id']}"
 
     async def _rows(self, path: str, identifier: str) -> list[Any]:
         """Return what is in a file of JSON lines, of a line that is no JSON the line; one cut off is fetched again."""
@@ -156,10 +151,10 @@ def _read_line(line: str) -> Any:
         return line
 
 
-def as_error(said: object) -> SimpleNamespace:
+def as_error(body: object) -> SimpleNamespace:
     """Return the error of a line with the fields of an SDK error that tell what a server refuses."""
-    inner = said.get("error", said) if isinstance(said, dict) else None
-    return SimpleNamespace(body=said, param=inner.get("param") if isinstance(inner, dict) else None)
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    return SimpleNamespace(body=body, param=inner.get("param") if isinstance(inner, dict) else None)
 
 
 def has_routes(provider: Provider[Any] | None) -> bool:
