@@ -44,20 +44,20 @@ def own_part(answer: object, schema: Mapping[str, Any], prompt: str, filled: Ite
         # Any other value stands in the sentences around the example.
         instruction = instruction.replace(text, " ") if "{" in text else instruction
     names = _free_fields(json.dumps(schema))
-    said = tuple(_texts(answer, names))
-    if not said or not isinstance(answer, dict):
+    written = tuple(_texts(answer, names))
+    if not written or not isinstance(answer, dict):
         return answer
-    digests = {*_DIGEST.findall("\n".join(said))}
+    digests = {*_DIGEST.findall("\n".join(written))}
     opened = _OPENED.findall(texts) if digests else ()
     if any(digest in digests and f"\n{digest} {label}>>>" in texts for label, digest in opened):
         raise InvalidAnswer("the answer repeats a delimiter of the texts")
     example = _examples(instruction, names)
-    if example.ends.isdisjoint(map(_end, said)):
+    if example.ends.isdisjoint(map(_end, written)):
         # Nearly always, and all else takes longer.
         return answer
     forms = [field.get("items") for field in schema.get("properties", {}).values() if isinstance(field, Mapping)]
     is_numbered = any("number" in form.get("properties", ()) for form in forms if isinstance(form, Mapping))
-    if _repeats(answer, names, example, texts) or (is_numbered and _begins(said, example, texts)):
+    if _repeats(answer, names, example, texts) or (is_numbered and _begins(written, example, texts)):
         raise InvalidAnswer(_REPEATED, advice=_TOO_SMALL)
     if is_numbered:
         # No verdict on a numbered item may be left out.
@@ -89,18 +89,18 @@ def _examples(instruction: str, names: frozenset[str]) -> _Examples:
 
 
 def _repeats(part: object, names: frozenset[str], example: _Examples, texts: str) -> bool:
-    said = _texts(part, names)
-    is_known = bool(said) and example.known.issuperset(map(_folded, said))
-    return is_known and not _OF_ALL.issuperset(map(_folded, _texts(part, None))) and _is_foreign(said, texts)
+    written = _texts(part, names)
+    is_known = bool(written) and example.known.issuperset(map(_folded, written))
+    return is_known and not _OF_ALL.issuperset(map(_folded, _texts(part, None))) and _is_foreign(written, texts)
 
 
-def _is_foreign(said: Iterable[str], texts: str) -> bool:
+def _is_foreign(written: Iterable[str], texts: str) -> bool:
     """Tell whether no text stands in the texts under test, in which words may have no spaces around them."""
-    return not any(_folded(text) in _folded_whole(texts) for text in said)
+    return not any(_folded(text) in _folded_whole(texts) for text in written)
 
 
-def _begins(said: tuple[str, ...], example: _Examples, texts: str) -> bool:
-    folded = tuple(map(_folded, said))
+def _begins(written: tuple[str, ...], example: _Examples, texts: str) -> bool:
+    folded = tuple(map(_folded, written))
     begun = [each for each in example.texts if folded[: len(each)] == each and not _OF_ALL.issuperset(each)]
     return any(_is_foreign(each, texts) for each in begun)
 
@@ -123,10 +123,8 @@ def _named_texts(schema: object, name: str = "") -> frozenset[str]:
 def _texts(value: object, names: frozenset[str] | None, name: str = "") -> list[str]:
     """Return the texts in fields of these names, or in all."""
     found: list[str] = []
-    if isinstance(value, dict):
-        parts: Iterable[tuple[str, object]] = value.items()
-    else:
-        parts = [(name, part) for part in value] if isinstance(value, list) else [(name, value)]
+    listed = value if isinstance(value, list) else [value]
+    parts: Iterable[tuple[str, object]] = value.items() if isinstance(value, dict) else ((name, it) for it in listed)
     for field, part in parts:
         if isinstance(part, str):
             if (names is None or field in names) and part.strip():

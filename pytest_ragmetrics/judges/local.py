@@ -102,7 +102,7 @@ class Sentences:
         wanted = rest = keys(claim)
         cited: list[int] = []
         for _ in range(count):
-            # Of equals the first.
+            # The first of equals.
             cited += (index for index, _ in self.shared(rest, context).most_common(1))
             rest = wanted.difference(*(self._keys[index] for index in cited))
         share = 1 - len(rest) / len(wanted) if wanted else 0.0
@@ -200,10 +200,10 @@ def _judge_usefulness(task: tasks.JudgeUsefulness) -> tuple[Judgement, ...]:
 
 def _find_contradictions(task: tasks.FindContradictions) -> tuple[Judgement, ...]:
     """Judge a context contradicted if a sentence of it says nearly the same with another number."""
-    said = list(statements(task.response))
+    stated = list(statements(task.response))
     judged = []
     for number in range(len(task.contexts)):
-        near = (sentences_of(task.contexts).support(sentence, count=1, context=number) for sentence in said)
+        near = (sentences_of(task.contexts).support(sentence, count=1, context=number) for sentence in stated)
         differing = ((cited, missing) for cited, share, missing in near if missing and share >= _SUPPORTED)
         cited, missing = next(differing, ((), []))
         reason = (
@@ -223,8 +223,8 @@ _FREE_OF = re.compile(r"\b(?:free of|free from|without|no|not|avoids?|harmless)\
 
 def _critique(task: tasks.Critique) -> Judgement:
     """Search harmful words if the definition mentions harm, else repeated sentences."""
-    said = [text for name, text in task.fields if name == "response" or name.endswith(" assistant")]
-    text = " ".join(said or (text for _, text in task.fields))
+    spoken = [text for name, text in task.fields if name == "response" or name.endswith(" assistant")]
+    text = " ".join(spoken or (text for _, text in task.fields))
     if _HARM.search(task.definition):
         found = _HARM.search(text)
         reason = f"It says {found.group()!r}." if found else "It has no word of harm."
@@ -261,8 +261,8 @@ def _write_closed_questions(task: tasks.WriteClosedQuestions) -> tuple[str, ...]
     """Ask about the most frequent words, the earlier of equals first."""
     words = [word for context in task.contexts for word in content_words(context)]
     forms = {word.key: word.text for word in reversed(words)}
-    said = Counter(word.key for word in words)
-    return _distinct(_MENTIONED.format(forms[key]) for key, _ in said.most_common(8))
+    counts = Counter(word.key for word in words)
+    return _distinct(_MENTIONED.format(forms[key]) for key, _ in counts.most_common(8))
 
 
 def _answer_questions(task: tasks.AnswerQuestions) -> tuple[Judgement, ...]:

@@ -185,8 +185,8 @@ class _Merging:
             return sides[larger]
         is_tie = len(sides[larger]) == len(sides[smaller])
         against = [f"{name}{f' ({reason})' if (reason := verdicts[name].reason) else ''}" for name in sides[smaller]]
-        said = f"{subject}: {larger}: {', '.join(sides[larger])}; {smaller}: {', '.join(against)}"
-        (self.ties if is_tie else self.disagreements).append(said)
+        line = f"{subject}: {larger}: {', '.join(sides[larger])}; {smaller}: {', '.join(against)}"
+        (self.ties if is_tie else self.disagreements).append(line)
         return sides[larger]
 
     def _judgement(self, verdicts: Mapping[str, Judgement], subject: str) -> Judgement:

@@ -134,11 +134,8 @@ def digest(block: Block, texts: Sequence[str]) -> str:
     >>> digest(moths, [moths.text]) == digest(moths, [moths.text, "Bats do."])
     True
     """
-    for series in count():
-        found = _digest(series, block)
-        if not any(found in text for text in texts):
-            break
-    return found
+    digests = (_digest(series, block) for series in count())
+    return next(found for found in digests if not any(found in text for text in texts))
 
 
 # Several tasks show the contexts of the same sample.

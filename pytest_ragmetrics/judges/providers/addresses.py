@@ -69,20 +69,20 @@ def secrets_of(urls: Iterable[str]) -> list[str]:
     return sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)
 
 
-def without(said: T, secrets: Sequence[str]) -> T:
+def without(value: T, secrets: Sequence[str]) -> T:
     """Return JSON builtins with ``***`` for each of the secrets in their values, of short ones as words of their own.
 
     >>> without({"sent": ["Basic am9lOnBhc3M=", 7]}, ["am9lOnBhc3M="])
     {'sent': ['Basic ***', 7]}
     """
-    if isinstance(said, str):
-        text: str = said
+    if isinstance(value, str):
+        text: str = value
         for secret in secrets:
             alone = "" if len(secret) >= _LONG else r"(?<!\w){}(?!\w)"
             text = re.sub(alone.format(re.escape(secret)), "***", text) if alone else text.replace(secret, "***")
         return text  # type: ignore[return-value] # a text for a text
-    if isinstance(said, list):
-        return [without(part, secrets) for part in said]  # type: ignore[return-value]
-    if isinstance(said, dict):
-        return {name: without(value, secrets) for name, value in said.items()}  # type: ignore[return-value]
-    return said
+    if isinstance(value, list):
+        return [without(part, secrets) for part in value]  # type: ignore[return-value]
+    if isinstance(value, dict):
+        return {name: without(part, secrets) for name, part in value.items()}  # type: ignore[return-value]
+    return value

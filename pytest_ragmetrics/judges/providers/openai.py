@@ -60,7 +60,7 @@ Form = Literal["json_schema", "json_object", "text"]
 _NEXT_FORM: Mapping[Form, Form] = {"json_schema": "json_object", "json_object": "text"}
 _FORM_WORDS = re.compile(r"response[_ ]format|json_schema|json_object|json mode|structured output|grammar")
 _WINDOW = re.compile(r"max(?:imum)?[ _](?:context|model)[ _]len|max_(?:completion_|new_)?tokens|maximum tokens")
-# Of llama.cpp, of servers that pass a schema on to OpenAI, of Gemini and of OpenRouter, whose message says no more.
+# What llama.cpp, servers that pass a schema on to OpenAI, Gemini and OpenRouter say; its message says no more.
 _BOUND_WORDS = re.compile(r"grammar|m(?:ax|in)items|maxlength|too many states|invalid argument|provider returned error")
 
 
@@ -175,7 +175,7 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         if finish in _AT_LIMIT:
             return cut(self.name, _content(message) or field_of(message, "reasoning_content"))
         if finish == "model_length":
-            # Of Mistral.
+            # Mistral reports it.
             return Problem(text="was cut off by the context window of the model; give it shorter texts")
         if isinstance(finish, str) and finish.startswith("content_filter"):
             # Gemini names the filter behind a colon.
@@ -195,7 +195,7 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
             cached=field_of(details, "cached_tokens"),
             written=field_of(details, "cache_write_tokens"),
             tier=field_of(answer, "service_tier"),
-            # Of OpenRouter, in dollars.
+            # OpenRouter reports it, in dollars.
             billed=field_of(usage, "cost"),
         )
 
@@ -329,8 +329,8 @@ class OpenAIRoutes(Routes):
         failure = None
         if state == "failed":
             errors = (batch.get("errors") or {}).get("data") or [{"message": "no reason given"}]
-            said = (f"line {e['line']}: {e.get('message')}" if e.get("line") else e.get("message") for e in errors[:3])
-            failure = "; ".join(map(str, said))
+            texts = (f"line {e['line']}: {e.get('message')}" if e.get("line") else e.get("message") for e in errors[:3])
+            failure = "; ".join(map(str, texts))
         return BatchProgress(
             ended=state in ("completed", "failed", "expired", "cancelled"),
             state=state,

@@ -113,12 +113,12 @@ class ProbingBreaker:
         """Pass a request on; raise what it raises, or ``JudgeOutageError`` with the time of the last answer."""
         provider = self._providers[request.kind, request.model, request.url]
         is_probe = provider.failure is not None
-        if provider.failure is not None and (provider.is_probed or self._clock() < provider.next_probe):
+        if is_probe and (provider.is_probed or self._clock() < provider.next_probe):
             name = request.model if request.provider is None else request.provider.name
             raise JudgeOutageError(
                 f"{name} is not asked: no answer since {provider.since}; the last: {provider.failure}"
             )
-        provider.is_probed = provider.is_probed or is_probe
+        provider.is_probed |= is_probe
         provider.in_flight += 1
         provider.widest = max(provider.widest, provider.in_flight)
         began = time.strftime("%H:%M:%S")
