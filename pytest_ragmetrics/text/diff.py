@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, groupby, pairwise, takewhile
 from typing import NamedTuple
 
 from pytest_ragmetrics.core.lazy import lazily
@@ -49,8 +49,7 @@ def tokens_of(text: str) -> list[str]:
     >>> tokens_of("It's 3.5 %, 東京")
     ["It's ", '3.5 ', '%', ', ', '東', '京']
     """
-    found: list[str] = _TOKEN.findall(text)
-    return found
+    return _TOKEN.findall(text)
 
 
 def _key(token: str) -> str:
@@ -122,24 +121,15 @@ def _by_sentence(run: _Run, olds: Sequence[str], news: Sequence[str]) -> Iterato
 
 def _sentence_ends(tokens: Sequence[str], start: int, end: int) -> list[int]:
     """Return where the sentences of a run begin, and its end."""
-    inside = [place + 1 for place in range(start, end - 1) if _ends_sentence(tokens[place])]
-    return [start, *inside, end]
+    return [start, *(place + 1 for place in range(start, end - 1) if _ends_sentence(tokens[place])), end]
 
 
 def _joined(runs: Iterable[_Run]) -> Iterator[_Run]:
     """Yield the runs without empty ones, neighbours of one kind as one."""
-    last: _Run | None = None
-    for run in runs:
-        if run.old == run.old_end and run.new == run.new_end:
-            continue
-        if last is not None and last.same == run.same:
-            last = last._replace(old_end=run.old_end, new_end=run.new_end)
-            continue
-        if last is not None:
-            yield last
-        last = run
-    if last is not None:
-        yield last
+    some = (run for run in runs if run.old < run.old_end or run.new < run.new_end)
+    for _, group in groupby(some, key=lambda run: run.same):
+        row = [*group]
+        yield row[0]._replace(old_end=row[-1].old_end, new_end=row[-1].new_end)
 
 
 def _readable(runs: Iterable[_Run], olds: Sequence[str], news: Sequence[str]) -> list[_Run]:

@@ -170,12 +170,10 @@ class Readable:
         return offset + shifts[index - 1] if index else offset
 
     def _split(self) -> list[str]:
-        """Return text and markup in turns."""
         # Splitting, and one look-up for each markup, takes half the time of a loop over the matches.
         return (_MARKUP if self._notes else _MARKUP_AND_NOTES).split(self._source)
 
     def _shown(self, pieces: list[str]) -> list[str]:
-        """Return what is shown for each markup."""
         shown = list(map(_shown, pieces[1::2]))
         raised = [] if self._notes else [number for number, found in enumerate(map(_is_raised, pieces[1::2])) if found]
         if raised:
@@ -404,7 +402,10 @@ def _indented_code(text: str) -> Iterator[_Patch]:
         else:
             # What goes on without indentation is a paragraph.
             code.clear()
-            items += _continuation(line, column)
+            if item := _ITEM.match(line.lstrip().expandtabs(_CODE_INDENT)):
+                # Where a later paragraph of it begins.
+                indent = _CODE_INDENT if item[0][0] == "[" else item.end() + (item[0][-1] != " ")
+                items.append(column + indent)
         blank = False
     yield from code
 
@@ -412,16 +413,6 @@ def _indented_code(text: str) -> Iterator[_Patch]:
 def _columns(line: str) -> int:
     line = line.expandtabs(_CODE_INDENT)
     return len(line) - len(line.lstrip(" "))
-
-
-def _continuation(line: str, column: int) -> list[int]:
-    """Return the column of what continues a list item or a note in a later paragraph; none for another line."""
-    found = _ITEM.match(line.lstrip().expandtabs(_CODE_INDENT))
-    if found is None:
-        return []
-    if found[0][0] == "[":
-        return [column + _CODE_INDENT]
-    return [column + found.end() + (found[0][-1] != " ")]
 
 
 def _json_syntax(text: str) -> Iterator[_Patch]:

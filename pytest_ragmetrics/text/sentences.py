@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib import import_module
-from types import ModuleType
 from typing import NamedTuple
 
 from pytest_ragmetrics.core.lazy import lazily
@@ -141,15 +140,10 @@ def _continues(text: str, last: _TextLine, line: _TextLine) -> bool:
     return first.islower() and not _TERMINAL.search(text, max(last.start, last.end - 4), last.end)
 
 
-@cache
-def _sentencex() -> ModuleType:
-    # By name, because it comes without types.
-    return import_module("sentencex")
-
-
 def _pieces(text: str, start: int, end: int, language: str) -> Iterator[tuple[int, int]]:
     """Yield the sentences of a block as the splitter sees them, window by window, long ones cut."""
-    segment: Callable[[str, str], list[str]] = _sentencex().segment
+    # By name, because it comes without types.
+    segment: Callable[[str, str], list[str]] = import_module("sentencex").segment
     while start < end:
         window = text[start : min(end, start + _WINDOW)]
         window = window if window.isascii() else _SURROGATE.sub("\ufffd", window)

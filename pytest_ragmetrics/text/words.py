@@ -288,8 +288,7 @@ def word_tokens(text: str) -> list[str]:
     >>> word_tokens("Don't panic: 東京 in 2020, हिन्दी!")
     ['don', 't', 'panic', '東', '京', 'in', '2020', 'हिन्दी']
     """
-    found: list[str] = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
-    return found
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def answer_tokens(text: str) -> list[str]:

@@ -205,15 +205,9 @@ class SpanSearch:
         if found.needed & Tolerance.CHUNKS:
             *first, last = (f"contexts[{passage.context}]" for passage in found.passages)
             reason += f": it runs over {', '.join(first)} and {last}"
-        return Verdict(text=span, ok=True, reason=reason, evidence=self._evidence(found))
-
-    def _evidence(self, found: Match) -> tuple[Evidence, ...]:
-        """Return what was found, piece by piece, in terms of the original contexts."""
-        evidence = []
-        for passage in found.passages:
-            start, end, text = self.sources.original(passage)
-            evidence.append(Evidence(context=passage.context, start=start, end=end, text=text))
-        return tuple(evidence)
+        places = ((passage.context, *self.sources.original(passage)) for passage in found.passages)
+        evidence = (Evidence(context=context, start=start, end=end, text=text) for context, start, end, text in places)
+        return Verdict(text=span, ok=True, reason=reason, evidence=tuple(evidence))
 
     def explain(self, span: str) -> str | None:
         """Say why a span is not found, where that takes only a few look-ups."""
