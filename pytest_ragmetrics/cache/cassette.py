@@ -24,8 +24,6 @@ from pytest_ragmetrics.text.unicode import FORMATS
 _CONFLICT = re.compile(r"<{7}|={7}$|>{7}|\|{7}")
 # Characters that are invisible, or that some programs take for the end of a line: written as \u escapes.
 _INVISIBLE = re.compile(f"[\x7f-\x9f{FORMATS}\ud800-\udfff]")
-
-
 _BOM = b"\xef\xbb\xbf"
 _BEGINNING = re.compile(rb'\{"key": "([0-9a-f]{64})", "created": "')
 #: The number of a line, and where it begins and ends in the file.

@@ -92,7 +92,9 @@ def _plain(value: object, place: str) -> Any:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        return _number(value, place)
+        if not math.isfinite(value):
+            raise ValueError(f"{place}: {value} is not JSON")
+        return int(value) if value.is_integer() and abs(value) <= _LARGEST_EXACT else float(value)
     if isinstance(value, Mapping):
         for name in value:
             if not isinstance(name, str):
@@ -103,12 +105,6 @@ def _plain(value: object, place: str) -> Any:
     if isinstance(value, (list, tuple)):
         return [item if type(item) in _AS_IT_IS else _plain(item, place) for item in value]
     raise TypeError(f"{place}: {type(value).__name__} is not JSON")
-
-
-def _number(value: float, place: str) -> float:
-    if not math.isfinite(value):
-        raise ValueError(f"{place}: {value} is not JSON")
-    return int(value) if value.is_integer() and abs(value) <= _LARGEST_EXACT else float(value)
 
 
 Redact = Callable[[str], str]
@@ -175,8 +171,7 @@ class CacheEntry:
     @classmethod
     def from_row(cls, row: object) -> CacheEntry:
         """Read what :meth:`to_row` made; raise ``ValueError`` saying what is wrong with it."""
-        problem = _problem(row)
-        if problem is not None:
+        if problem := _problem(row):
             raise ValueError(problem)
         return cls(**row)  # type: ignore[arg-type] # checked above
 

@@ -302,8 +302,7 @@ class RemoteCache:
             for task in late:
                 task.cancel()
             if late:
-                error = CacheReadOnlyError(f"{len(late):,} answers could not be written within {timeout:g} s")
-                self._failed(error)
+                self._failed(CacheReadOnlyError(f"{len(late):,} answers could not be written within {timeout:g} s"))
 
     async def aclose(self) -> None:
         """Flush, and close the connections; the next use opens them again."""
@@ -320,7 +319,6 @@ class RemoteCache:
                 await asyncio.wait_for(backend.aclose(), _FLUSH)
 
     def _place(self) -> Backend:
-        """Return the backend of the running loop."""
         self._at_home()
         if self._backend is None:
             try:
@@ -329,8 +327,8 @@ class RemoteCache:
                 raise
             except Exception as error:  # noqa: BLE001 - raised on, it would leave whoever waits for an answer waiting
                 # What other errors say may have the URL with its password.
-                said = f": {error}" if isinstance(error, ImportError) else ""
-                raise CacheUnavailableError(f"it cannot be used: {type(error).__name__}{said}") from None
+                detail = f": {error}" if isinstance(error, ImportError) else ""
+                raise CacheUnavailableError(f"it cannot be used: {type(error).__name__}{detail}") from None
         return self._backend
 
     def _at_home(self) -> asyncio.AbstractEventLoop:

@@ -96,7 +96,7 @@ class Store:
         self._cache: diskcache.Cache | _ReadOnly | None = None
         self._opened_file: tuple[int, int] | None = None
         self._warn = warn
-        self._untold: deque[str] = deque()
+        self._unsaid: deque[str] = deque()
         self._thread: ThreadPoolExecutor | None = None
         self._lock = threading.RLock()
         _stores.add(self)
@@ -122,21 +122,19 @@ class Store:
 
     def get_many(self, keys: Sequence[str], *, run: str | None = None) -> dict[str, CacheEntry]:
         """Return the entries of those keys that have one; with ``run`` only those that this run stored."""
-
-        def read(cache: diskcache.Cache) -> dict[str, tuple[str | None, str]]:
-            return {key: cache.get(key, tag=True) for key in keys}
-
-        found: dict[str, tuple[str | None, str]] = self._read(read, {})
+        found: dict[str, tuple[str | None, str]] = self._read(
+            lambda cache: {key: cache.get(key, tag=True) for key in keys}, {}
+        )
         return {key: _entry(key, text) for key, (text, tag) in found.items() if text is not None and run in (None, tag)}
 
     def put_many(self, entries: Iterable[CacheEntry], *, run: str = "") -> None:
         """Store entries, all or none."""
-        self._change(_put([_row(entry) for entry in entries], run)).result()
+        self._change(_put(entries, run)).result()
         self._tell()
 
     async def aput_many(self, entries: Sequence[CacheEntry], *, run: str = "") -> None:
         """Store entries without blocking the loop; the write is completed even if this is cancelled."""
-        await asyncio.shield(asyncio.wrap_future(self._change(_put([_row(entry) for entry in entries], run))))
+        await asyncio.shield(asyncio.wrap_future(self._change(_put(entries, run))))
         self._tell()
 
     def count(self) -> int:
@@ -145,7 +143,7 @@ class Store:
 
     def __iter__(self) -> Iterator[CacheEntry]:
         """Iterate over all entries in the order of their keys."""
-        keys = iter(self._keys())
+        keys: Iterator[str] = iter(self._read(sorted, []))
         while page := tuple(islice(keys, _PAGE)):
             yield from self.get_many(page).values()
 
@@ -155,7 +153,7 @@ class Store:
 
     def clear(self) -> int:
         """Delete all entries, and the files that were moved aside; return how many entries."""
-        count = self._delete(self._keys())
+        count = self._delete(self._read(sorted, []))
 
         def drop() -> None:
             for file in self.aside():
@@ -263,9 +261,6 @@ class Store:
         self._tell()
         return found
 
-    def _keys(self) -> list[str]:
-        return self._read(sorted, [])
-
     def _delete(self, keys: Sequence[str]) -> int:
         count = self._change(lambda cache: sum(bool(cache.delete(key)) for key in keys)).result()
         self._tell()
@@ -305,11 +300,11 @@ class Store:
         if self._cache is not None and not is_suspect and self._opened_file == _identity(self.database):
             return self._cache
         before, lost, self._cache = self._opened_file, self._cache, None
-        is_deleted, writes, told = lost is not None and not self.database.exists(), is_own(self.database), ""
+        is_deleted, writes, mended = lost is not None and not self.database.exists(), is_own(self.database), ""
         try:
             if writes:
                 files.prepare(self.folder)
-                self._cache, told = _opened(self.folder, is_suspect=is_suspect)
+                self._cache, mended = _opened(self.folder, is_suspect=is_suspect)
             else:
                 files.refuse_foreign(self.folder)
                 self._cache = _ReadOnly(self.database)
@@ -317,12 +312,12 @@ class Store:
             if writes and lost is not None and before != self._opened_file:
                 kept = _take_over(self._cache, lost._sql)  # noqa: SLF001 - the file has no name any more
                 if is_deleted:
-                    told = f"{self.database} was deleted while in use; it is made again, with its {kept} answers"
+                    mended = f"{self.database} was deleted while in use; it is made again, with its {kept} answers"
         finally:
             if lost is not None:
                 lost.close()
-        if told:
-            self._untold.append(told)
+        if mended:
+            self._unsaid.append(mended)
         return self._cache
 
     def _close(self) -> None:
@@ -331,10 +326,10 @@ class Store:
             cache.close()
 
     def _tell(self) -> None:
-        while self._untold:
+        while self._unsaid:
             # Where warnings are errors, no test must fail and no answer be lost for it.
             with suppress(Warning):
-                self._warn(self._untold.popleft())
+                self._warn(self._unsaid.popleft())
 
 
 _stores: WeakSet[Store] = WeakSet()
@@ -377,12 +372,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _row(entry: CacheEntry) -> tuple[str, str]:
+def _put(entries: Iterable[CacheEntry], run: str) -> Callable[[diskcache.Cache], None]:
     # ASCII only: SQLite cannot store a lone surrogate.
-    return entry.key, json.dumps(entry.to_row(), allow_nan=False)
+    rows = [(entry.key, json.dumps(entry.to_row(), allow_nan=False)) for entry in entries]
 
-
-def _put(rows: Sequence[tuple[str, str]], run: str) -> Callable[[diskcache.Cache], None]:
     def put(cache: diskcache.Cache) -> None:
         for key, text in rows:
             cache.set(key, text, tag=run)
@@ -483,16 +476,15 @@ def _opened(folder: Path, *, is_suspect: bool) -> tuple[diskcache.Cache, str]:
     database = folder / DATABASE
     # SQLite does not wait when two processes create the same database.
     with FileLock(folder / LOCKS / "open.lock", mode=PRIVATE_FILE, timeout=TIMEOUT):
-        told = ""
         if not database.exists():
             files.remove_log(database)
-            return _made(folder), told
-        if database.is_file() and not os.access(database, os.R_OK | os.W_OK):
-            told = files.made_usable(database)
+            return _made(folder), ""
+        is_usable = not database.is_file() or os.access(database, os.R_OK | os.W_OK)
+        done = "" if is_usable else files.made_usable(database)
         problem = damage(database, thorough=is_suspect)
         if problem is None:
             try:
-                return _made(folder), told
+                return _made(folder), done
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 # diskcache trusts the settings that the database contains.
                 problem = f"its settings are not ours: {error}"
