@@ -22,7 +22,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -110,7 +110,8 @@ class Store:
 
     def exists(self) -> bool:
         """Return whether the store has a database."""
-        return self._guard(self.database.exists)
+        with self._guard():
+            return self.database.exists()
 
     def get(self, key: str) -> CacheEntry | None:
         """Return the entry of a key."""
@@ -154,12 +155,9 @@ class Store:
     def clear(self) -> int:
         """Delete all entries, and the files that were moved aside; return how many entries."""
         count = self._delete(self._read(sorted, []))
-
-        def drop() -> None:
+        with self._guard():
             for file in self.aside():
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
-
-        self._guard(drop)
         return count
 
     def aside(self) -> list[Path]:
@@ -168,7 +166,8 @@ class Store:
 
     def damage(self) -> str | None:
         """Return what is wrong with the database as a whole, ``None`` if nothing is; it stays as it is."""
-        return self._guard(lambda: damage(self.database, thorough=True))
+        with self._guard():
+            return damage(self.database, thorough=True)
 
     def mend(self) -> None:
         """Do now what reading and writing do by themselves: move a damaged database aside, and make a new one."""
@@ -196,8 +195,7 @@ class Store:
 
     def verify(self) -> list[Fault]:
         """Check the database and every row; raise :class:`CacheUnavailableError` if it is damaged as a whole."""
-
-        def check() -> list[Fault]:
+        with self._guard():
             if not self.database.exists():
                 return []
             if problem := damage(self.database, thorough=True):
@@ -212,16 +210,10 @@ class Store:
                     if (problem := _fault(*row)) is not None
                 ]
 
-        return self._guard(check)
-
     def remove(self, faults: Iterable[Fault]) -> None:
         """Delete the rows that :meth:`verify` returned."""
-
-        def delete() -> None:
-            with closing(sqlite3.connect(self.database, timeout=TIMEOUT)) as connection, connection:
-                connection.executemany("DELETE FROM Cache WHERE rowid = ?", [(fault.rowid,) for fault in faults])
-
-        self._guard(delete)
+        with self._guard(), closing(sqlite3.connect(self.database, timeout=TIMEOUT)) as connection, connection:
+            connection.executemany("DELETE FROM Cache WHERE rowid = ?", [(fault.rowid,) for fault in faults])
 
     def close(self) -> None:
         """Close the file and the thread; the next use opens them again."""
@@ -233,10 +225,11 @@ class Store:
                     thread.submit(self._close).result()
                 thread.shutdown()
 
-    def _guard(self, work: Callable[[], T]) -> T:
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
         """Convert errors of the system and of SQLite to one that names the folder."""
         try:
-            return work()
+            yield
         except (OSError, sqlite3.Error) as error:
             length, reason = len(os.fsencode(self.folder)), str(error)
             if length > _LONGEST:
@@ -248,7 +241,7 @@ class Store:
         with self._lock:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-store")
-            return self._thread.submit(self._guard, work)
+            return self._thread.submit(self._guard()(work))
 
     def _read(self, work: Callable[[diskcache.Cache], T], nothing: T) -> T:
         """Return what is read of the cache; ``nothing`` where there is no database, which reading does not create."""

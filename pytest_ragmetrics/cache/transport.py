@@ -88,8 +88,7 @@ class Used:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Used:
         """Read what :meth:`to_row` made."""
-        entries = [CacheEntry.from_row(item) for item in row["loose"]]
-        loose = {entry.key: entry for entry in entries}
+        loose = {entry.key: entry for entry in map(CacheEntry.from_row, row["loose"])}
         return cls(tests=dict(row["tests"]), loose=loose, refused=set(row["refused"]))
 
 
@@ -193,7 +192,7 @@ class CacheTiers:
             if self._mode == "replay":
                 raise CacheError(f"{msg}; without --rag-cache=replay it is asked for anew")
             if not self.refused:
-                self._say(f"{msg}; it is asked for anew, as all such entries are")
+                self.say(f"{msg}; it is asked for anew, as all such entries are")
             self.refused.add(key)
         return {key: entry for key, entry in kept.items() if key not in others}
 
@@ -233,10 +232,10 @@ class CacheTiers:
             self._is_writable = False
             is_read = self._store is not None and self._store.exists()
             kept = "and adds nothing to the local cache" if is_read else "without a local cache"
-            self._say(f"{error}; this run goes on {kept}")
+            self.say(f"{error}; this run goes on {kept}")
 
-    def _say(self, text: str) -> None:
-        # Where warnings are errors, no test must fail and no answer be lost for it.
+    def say(self, text: str) -> None:
+        """Warn; where warnings are errors, no test fails and no answer is lost for it."""
         with suppress(Warning):
             self._warn(text)
 
@@ -295,7 +294,6 @@ class CachedTransport:
         self._asker = asker
         self._remote = remote
         self._tests: dict[str, str] = {}
-        self._warn = warn
         self._noted_hosts = False
         # The threads of its libraries are not there.
         in_child(self, _remote=lambda: None)
@@ -417,9 +415,7 @@ class CachedTransport:
             self._noted_hosts = True
             asked = here or "the provider itself"
             to_do = "ask anew with --rag-cache=refresh, or keep them apart with rag_cache_salt"
-            # Where warnings are errors, a test must not fail for it.
-            with suppress(Warning):
-                self._warn(f"stored answers of {other} are used, and this run asks {asked}: {to_do}")
+            self._tiers.say(f"stored answers of {other} are used, and this run asks {asked}: {to_do}")
 
     def _rows(self, request: AnyRequest) -> dict[str, Row]:
         """Return what determines the replies to a request, by key."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
+from operator import or_
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 from pytest_ragmetrics.text import unicode
-from pytest_ragmetrics.text.quotes.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, find_join, is_seen
+from pytest_ragmetrics.text.quotes.folding import PieceComparison, QuotePiece, cut_piece, find_join, is_seen
 from pytest_ragmetrics.text.quotes.negations import lost_at_edge, lost_negation, names_number, turns_round
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex, key_length
 from pytest_ragmetrics.text.sentences import guess_language
@@ -338,9 +339,7 @@ class PhraseSearch:
         while position >= 0 and self._steps > 0:
             start, end = sources.bounds[sources.context_at(position)]
             if placed := self._find_in(edited, start, end):
-                needed = Tolerance.EXACT
-                for piece in placed:
-                    needed |= piece.needed
+                needed = reduce(or_, (piece.needed for piece in placed))
                 return Match(tuple(piece.passage for piece in placed), needed)
             position = sources.find(keys[0], end)
         return None
