@@ -176,7 +176,7 @@ def line_of(entry: CacheEntry) -> str:
 class _Lines:
     """The entries of a file by key; a line is parsed when its entry is looked up, and an error of it raised then.
 
-    Of lines as this module writes them the key stands at the beginning; others are parsed to learn it.
+    Lines as this module writes them begin with the key; others are parsed to learn it.
     """
 
     def __init__(self, file: Path, data: bytes = b"") -> None:

@@ -114,7 +114,7 @@ _NEEDED = frozenset(("key", "created", "request", "reply"))
 _OPTIONAL = ("salt", "redacted", "host", "digest")
 _FIELDS = _NEEDED.union(_OPTIONAL)
 _COUNTS = ("prompt_tokens", "completion_tokens", "calls")
-# What is written only where there is something: most servers report nothing of it, and files of before have none.
+# Written only where they are not zero: most servers report none of them, and earlier files have none.
 _DETAILS = ("cached_prompt_tokens", "cache_write_tokens", "cache_write_1h_tokens", "tier", "billed")
 _COUNTED = frozenset((*_COUNTS, *_DETAILS))
 
@@ -194,7 +194,7 @@ class CacheEntry:
             if self.request == asked:
                 return True
             if not self.redacted:
-                # Most are as a function above made them: the first is a third of the work of the second.
+                # Most are as a function above made them, and plain takes a third of the time.
                 return any(key_of(self.request, salt=self.salt, plain=plain) == self.key for plain in (True, False))
             if asked is None or self.redacted == key_of({"asked": asked, "kept": self.request}):
                 return bool(canonical(self.request))

@@ -83,7 +83,7 @@ def difference(old: Sequence[str], new: Sequence[str], names: tuple[str, str]) -
         gone = list(takewhile(lambda line: line.startswith("-"), lines[at:]))
         come = list(takewhile(lambda line: line.startswith("+"), lines[at + len(gone) :]))
         if gone and len(gone) == len(come):
-            # Of a line and its replacement the part that differs is shown.
+            # A line and its replacement show the part that differs.
             pairs = [_around_change(*pair) for pair in zip(gone, come, strict=True)]
             lines[at : at + 2 * len(gone)] = [line for side in zip(*pairs, strict=True) for line in side]
             at += 2 * len(gone)

@@ -435,7 +435,7 @@ class RemoteCache:
                 return entry
         self._refused.add(key)
         self.counts.refused = len(self._refused)
-        # Of a redacted one it cannot be told whether others can use it.
+        # Others may be able to use a redacted one.
         if entry is None or not entry.redacted:
             self._bad.add(key)
         return None

@@ -152,7 +152,7 @@ class CacheTiers:
         self._run = run
         self._warn = warn
         self._redact = redact
-        #: Keys of which a request was kept that is another than the one asked.
+        #: Keys under which another request is kept than the one asked.
         self.refused: set[str] = set()
         self._neighbours: dict[str, Neighbours] = {}
         self._writes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Writes] = WeakKeyDictionary()
@@ -213,7 +213,7 @@ class CacheTiers:
     def collect(self, keys: Iterable[str]) -> dict[str, CacheEntry]:
         """Return the entries behind keys that a run used; those that got no answer are left out."""
         wanted = tuple(keys)
-        # Of a request that could not be refreshed the reply recorded before is kept.
+        # A request that could not be refreshed keeps the reply recorded before.
         return ({} if self.cassette is None else self.cassette.pick(wanted)) | self.look(wanted)
 
     def explain_miss(self, request: Mapping[str, Any]) -> str:
@@ -477,7 +477,7 @@ class CachedTransport:
     def _problem(self, rows: Mapping[str, Row], request: AnyRequest, entry: CacheEntry) -> str | None:
         """Say why the entry of another machine is no answer to a request."""
         row = rows[entry.key]
-        # Its key is that of the request: of equal requests the keys are equal.
+        # Equal requests have equal keys: that of the entry need not be computed.
         is_alike = entry.request == row or (
             entry.redacted and self._redact is not None and entry.request == redacted_request(row, self._redact)
         )

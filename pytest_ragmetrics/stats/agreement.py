@@ -161,5 +161,4 @@ def _share_below(values: Floats, others: Floats) -> Floats:
     import numpy as np
 
     ranked = np.sort(others)
-    both: Floats = (ranked.searchsorted(values, "left") + ranked.searchsorted(values, "right")) / (2.0 * len(ranked))
-    return both
+    return (ranked.searchsorted(values, "left") + ranked.searchsorted(values, "right")) / (2.0 * len(ranked))

@@ -142,8 +142,7 @@ def binomial_tail(n: int, least: int) -> float:
     """Return the probability of at least so many heads among ``n`` tosses of a fair coin."""
     if n > _WHOLE_UP_TO:
         return min(1.0, math.fsum(binomial(n, 0.5)[least:]))
-    ways: int = sum(math.comb(n, k) for k in range(least, n + 1))
-    return ways / (1 << n)
+    return sum(math.comb(n, k) for k in range(least, n + 1)) / (1 << n)
 
 
 def binomial(n: int, p: float) -> list[float]:

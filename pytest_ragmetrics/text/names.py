@@ -261,9 +261,8 @@ class NamesIn:
         if whole := self._acronym(name.keys):
             return (_original(whole, self._offsets),)
         written = drop_unseen(name.text)[0].replace(".", "")
-        found = []
-        for there, keys in groupby(name.keys, key=lambda key: self._place(key, written)):
-            found.append(there or self._acronym((*keys,)))
+        places = groupby(name.keys, key=lambda key: self._place(key, written))
+        found = [there or self._acronym((*keys,)) for there, keys in places]
         return None if None in found else tuple(sorted({_original(place, self._offsets) for place in found if place}))
 
     def _acronym(self, keys: Sequence[str]) -> tuple[int, int] | None:

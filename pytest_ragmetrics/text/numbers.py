@@ -133,7 +133,7 @@ _FRACTION = lazily(r"(\d+)[/\u2044](\d+)")
 # A list without spaces: 1,2,3.
 _LISTED = lazily(r"\d+(?:,\d+){2,}")
 _NO_MARKS = str.maketrans("", "", ".,'")
-#: Year, month and day; what is not said is ``None``.
+#: Year, month and day, ``None`` for what is missing.
 Parts = tuple[int | None, int | None, int | None]
 
 

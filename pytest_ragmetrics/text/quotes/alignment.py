@@ -107,17 +107,10 @@ class Sources:
 
     @cached_property
     def _searches(self) -> list[SpanSearch]:
-        """The contexts as they are, and without note marks where they have any."""
-        has_notes = self._editorial and have_notes(self._contexts)
-        return [self._search, self._new_search(notes=False)] if has_notes else [self._search]
-
-    @cached_property
-    def _search(self) -> SpanSearch:
-        return self._new_search(notes=True)
-
-    def _new_search(self, *, notes: bool) -> SpanSearch:
-        sources = SourceIndex(self._contexts, notes=notes, expected=self._spans)
-        return SpanSearch(sources, casefold=self._casefold, editorial=self._editorial)
+        """Searches of the contexts as they are, and without note marks where they have any."""
+        kinds = (True, False) if self._editorial and have_notes(self._contexts) else (True,)
+        sources = [SourceIndex(self._contexts, notes=notes, expected=self._spans) for notes in kinds]
+        return [SpanSearch(each, casefold=self._casefold, editorial=self._editorial) for each in sources]
 
     def _align(self, span: str) -> Verdict:
         if not span or span.isspace():
@@ -129,9 +122,10 @@ class Sources:
             return found
         problem = next((problem for search in self._searches if (problem := search.explain(text))), None)
         reason = "not found in any context" if problem is None else f"not found: {problem}"
-        nearest = find_nearest(text, self._search.sources)
+        search = self._searches[0]
+        nearest = find_nearest(text, search.sources)
         if nearest and all(change.kind == "same" for change in nearest.changes):
-            nearest = replace(nearest, changes=tuple(self._search.differences(text, nearest)))
+            nearest = replace(nearest, changes=tuple(search.differences(text, nearest)))
         return Verdict(text=span, ok=False, reason=reason, nearest=nearest)
 
     def _find(self, span: str, text: str) -> Verdict | None:

@@ -443,7 +443,7 @@ class PhraseSearch:
             text, far = self._sources.text(context), _WIDEST_GAP
             near = text[max(start - far, 0) : start] if before else text[end : end + far]
             words = near.split()
-            # How many of them are replaced is not said; at the end of a sentence nothing is.
+            # Nothing shows how many of them are replaced; at the end of a sentence none is.
             rows = [words[-count:] if before else words[:count] for count in range(1, _MOST_WORDS_IN_BRACKET + 1)]
             breaks_off = _BREAKS_OFF.match(near[::-1] if before else near)
             if breaks_off or any(may_replace(gap, " ".join(row)) for row in rows):
