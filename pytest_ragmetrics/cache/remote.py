@@ -70,8 +70,7 @@ def check_cache_url(text: str) -> str:
         raise ValueError(f"{shown_url(url)!r} is none of {kinds}")
     package, extra = _PACKAGES[scheme]
     if find_spec(package) is None:
-        msg = f'{scheme}:// needs the package {package}: pip install "pytest-ragmetrics[{extra}]"'
-        raise ValueError(msg)
+        raise ValueError(f'{scheme}:// needs the package {package}: pip install "pytest-ragmetrics[{extra}]"')
     if scheme == "file" and not rest.startswith("/"):
         raise ValueError(f"{url!r} has no absolute path: write file:///FOLDER with three slashes")
     try:

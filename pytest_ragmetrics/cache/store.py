@@ -245,12 +245,9 @@ class Store:
 
     def _read(self, work: Callable[[diskcache.Cache], T], nothing: T) -> T:
         """Return what is read of the cache; ``nothing`` where there is no database, which reading does not create."""
-
-        def read() -> T:
-            is_there = self._cache is not None or self.database.exists()
-            return self._mended(work) if is_there else nothing
-
-        found = self._submit(read).result()
+        found = self._submit(
+            lambda: self._mended(work) if self._cache is not None or self.database.exists() else nothing
+        ).result()
         self._tell()
         return found
 

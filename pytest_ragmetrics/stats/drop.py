@@ -66,8 +66,7 @@ def drops(
     """
     check_confidence(alpha, name="alpha", example=0.05)
     if empty := [metric for metric, pairs in changes.items() if not pairs]:
-        msg = f"{empty[0]}: no pairs, and a comparison needs at least one"
-        raise ValueError(msg)
+        raise ValueError(f"{empty[0]}: no pairs, and a comparison needs at least one")
     p = {metric: flip_p(pairs, clusters=clusters[metric], one_sided=True) for metric, pairs in changes.items()}
     changed = {metric: len(changed_sums(pairs, clusters[metric])) for metric, pairs in changes.items()}
     adjusted = adjusted_p(p, changed, alpha=alpha)

@@ -80,8 +80,7 @@ class Sources:
 
     def __init__(self, contexts: object, *, casefold: bool = True, matching: Matching = "editorial") -> None:
         if matching not in ("editorial", "verbatim"):
-            msg = f"matching must be 'editorial' or 'verbatim', not {matching!r}"
-            raise ValueError(msg)
+            raise ValueError(f"matching must be 'editorial' or 'verbatim', not {matching!r}")
         self._contexts = as_contexts(contexts)
         self._casefold = casefold
         self._editorial = matching == "editorial"

@@ -87,8 +87,7 @@ def _is_named(text: str, quotation: Quotation) -> bool:
     # 『…』 is the mark of titles, where it is not what somebody says.
     if quotation.marks[0] == unicode.LEFT_WHITE_CORNER:
         return not is_attributed(text, quotation)
-    beside = [*_LAST_WORD.findall(before), *_FIRST_WORD.findall(after)]
-    folded = map(fold_word, beside)
+    folded = map(fold_word, [*_LAST_WORD.findall(before), *_FIRST_WORD.findall(after)])
     return any(word[:end] in _words("works") for word in folded for end in range(len(word) - 3, len(word) + 1))
 
 
