@@ -420,9 +420,8 @@ class CachedTransport:
     def _rows(self, request: AnyRequest) -> dict[str, Row]:
         """Return what determines the replies to a request, by key."""
         if isinstance(request, EmbeddingRequest):
-            kind, model, dimensions = request.kind, request.model, request.dimensions
-            texts = dict.fromkeys(request.texts)
-            rows = [embedding_row(kind=kind, model=model, text=text, dimensions=dimensions) for text in texts]
+            row_of = partial(embedding_row, kind=request.kind, model=request.model, dimensions=request.dimensions)
+            rows = [row_of(text=text) for text in dict.fromkeys(request.texts)]
         else:
             rows = [request_row(request)]
         return {key_of(row, salt=self._salt, plain=True): row for row in rows}
