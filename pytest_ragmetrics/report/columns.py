@@ -29,13 +29,7 @@ from pytest_ragmetrics.runs.compare import (
 from pytest_ragmetrics.runs.records import Document, Judging, Record
 from pytest_ragmetrics.runs.tables import difference_of
 from pytest_ragmetrics.runs.wording.comparisons import RowChange, probability_text, side_text
-from pytest_ragmetrics.runs.wording.figures import (
-    SHOWN,
-    and_more,
-    counted,
-    format_interval,
-    named,
-)
+from pytest_ragmetrics.runs.wording.figures import SHOWN, and_more, counted, format_interval, named
 from pytest_ragmetrics.stats.drop import holm
 from pytest_ragmetrics.stats.paired import Difference
 from pytest_ragmetrics.stats.scores import ROUNDING, common_scale, standing
@@ -221,9 +215,7 @@ def _compared(columns: Sequence[_Column], nothing: str) -> ComparedColumns:
     )
 
 
-def _joined(
-    columns: Sequence[_Column],
-) -> tuple[dict[str, list[dict[str, Record]]], dict[int, str], tuple[int, ...]]:
+def _joined(columns: Sequence[_Column]) -> tuple[dict[str, list[dict[str, Record]]], dict[int, str], tuple[int, ...]]:
     """Return the rows that all columns have, why a score is not compared by its record, and how many others each has.
 
     A row is a sample of the first column with those that its scores are paired with; it has the records of each column

@@ -20,13 +20,7 @@ from pytest_ragmetrics.runs.records import (
 )
 from pytest_ragmetrics.runs.wording.comparisons import ANEW
 from pytest_ragmetrics.runs.wording.figures import agreeing, bound_text, counted, score_text
-from pytest_ragmetrics.runs.wording.runs import (
-    MetricTally,
-    Status,
-    by_metric,
-    gate_operator,
-    tallies,
-)
+from pytest_ragmetrics.runs.wording.runs import MetricTally, Status, by_metric, gate_operator, tallies
 from pytest_ragmetrics.stats.scores import score_set
 
 NO_VALUE = "\u2013"
