@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 #: What is imported before, and what a run inside a test finds imported: plugins of pytest other than this one must not
 #: be, since it warns that it cannot rewrite them.
 IMPORTED = [
-    *("aiohttp", "diskcache", "execnet", "filelock", "genai_prices.data", "numpy", "openai.resources.chat"),
-    *("openai._vendor.httpx_aiohttp", "openai.resources.files", "pytest", "rapidfuzz.process", "sentencex"),
+    *("aiohttp", "diskcache", "execnet", "filelock", "genai_prices.data", "numpy.fft", "numpy.random"),
+    *("openai._vendor.httpx_aiohttp", "openai.resources.chat", "openai.resources.files", "pytest"),
+    *("rapidfuzz.process", "sentencex"),
     *(f"pytest_ragmetrics.{name}" for name in ("judges.local", "judges.batches.queue", "judges.providers.openai")),
     *(f"pytest_ragmetrics.judges.embedders.{name}" for name in ("local", "openai")),
     *(f"pytest_ragmetrics.evaluation.{name}" for name in ("dry_run", "engine")),
