@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -161,13 +160,6 @@ class Recorder:
                 # The traceback of an assertion helper has the explanation already.
                 if _unindented(text) not in _unindented(report.longreprtext):
                     report.sections.append(("RAG metrics", text))
-
-
-def load_reporting() -> None:
-    """Import what reports a failure: where a process has as many files open as it may, no module can be read."""
-    # What reports carry imports the records and the codec.
-    for module in ("plugin.tracebacks", "plugin.carried", "runs.wording.failures"):
-        import_module(f"pytest_ragmetrics.{module}")
 
 
 def from_json(data: dict[str, Any]) -> None:

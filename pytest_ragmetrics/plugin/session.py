@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from pytest_ragmetrics.core.files import RUN_FOLDERS, affordable
 from pytest_ragmetrics.plugin.budget import SessionBudget
 from pytest_ragmetrics.plugin.cassette import RunCassette, Selection, selected_tests
 from pytest_ragmetrics.plugin.markers import Markers, marked_judge, marked_votes
-from pytest_ragmetrics.plugin.recorder import Recorder, load_reporting, skip
+from pytest_ragmetrics.plugin.recorder import Recorder, skip
 from pytest_ragmetrics.plugin.settings import Settings
 from pytest_ragmetrics.plugin.xdist import FromWorker, ToWorker, Workers
 
@@ -157,7 +158,9 @@ class PytestSession:
         from pytest_ragmetrics.judges import context
         from pytest_ragmetrics.judges.transports.values import at_home
 
-        load_reporting()
+        # Import what reports a failure: once a process has all the files open that it may, no module can be read.
+        for module in ("plugin.tracebacks", "plugin.carried", "runs.wording.failures"):
+            import_module(f"pytest_ragmetrics.{module}")
         settings, hook = self.settings, self._hook
         return Engine(
             judge=settings.judge,
