@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     report = None if session.is_worker else RunReport(session, config.rootpath)
     gates = GatePlugin(session, config, report)
     config.stash[ROWS] = RowsPlugin(session, gates)
-    # Of two wrappers the later one is the outer.
+    # A wrapper runs outside those that are registered before it.
     parts = {
         "cassette": session.cassette,
         "workers": session.workers,

@@ -229,13 +229,12 @@ def pair_records(
 
     Records of a metric are paired by the strictest key first: test and sample; function and sample, where the file
     moved; sample alone, where the test did, by its id, else its question, in a table else its content. Then those of
-    one question are paired, and those of one test, unless both have ids: where these differ, it is not the same that
-    was scored. Records of one key are paired in their order. ``changed`` says by metric what it scores by otherwise
-    than then.
+    one question are paired, and those of one test, unless both have ids: samples of different ids are different ones.
+    Records of one key are paired in their order. ``changed`` says by metric what changed in its definition.
     """
-    # Rows of a table have no test that tells those of one content apart.
+    # Rows of a table have no test, by which rows of one content could be told apart.
     is_table = any(not side[0].test for side in (news, olds) if side)
-    # Where a key has no test, nothing tells which of several scores of a sample is which.
+    # Without a test in the key, several scores of one sample cannot be told apart.
     keys: tuple[tuple[Callable[[PlacedRecord], Any], bool, bool], ...] = (
         (lambda it: (it.test, it.record.metric, it.name), True, True),
         (lambda it: it.test and (it.test.partition("::")[2], it.record.metric, it.name), True, True),
@@ -327,7 +326,7 @@ def _obstacles(
 
 
 def definition_changes(old: str | None, new: str | None) -> Iterator[str]:
-    """Yield what a metric scores by otherwise than before, by two of :attr:`Record.rule`."""
+    """Yield what changed in the definition of a metric, by two of :attr:`Record.rule`."""
     if old is not None and new is not None:
         pairs = zip(("code", "parameters"), old.split("/"), new.split("/"), strict=False)
         yield from (f"its {part} changed" for part, before, after in pairs if before != after)

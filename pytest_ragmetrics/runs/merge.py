@@ -52,8 +52,7 @@ def merge_documents(
             repeated[test.id] = repeated.get(test.id, False) or before.outcome != test.outcome
     runs = [document.run for document in documents]
     ordered, judging = sorted(tests.values(), key=position), _judging(runs)
-    undecided = [] if decide is None else [test for test in ordered if _is_undecided(test)]
-    found = (decide(test, ordered, baseline, judging) for test in undecided if decide is not None)
+    found = (decide(test, ordered, baseline, judging) for test in ordered if decide and _is_undecided(test))
     decided = {test.id: test for test in found if test is not None}
     merged = held_to_bounds(sorted({**tests, **decided}.values(), key=position))
     status = max((run.exit_status for run in runs), key=_badness)

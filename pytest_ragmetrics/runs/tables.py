@@ -71,7 +71,7 @@ def compare_metric(
 
     A row with nothing to check in one of the runs became neither better nor worse and is no pair, unless ``vacuous``
     scores "count". One that asks another question is another row. Only rows there of functions that scored
-    one of the rows here are missed. ``changed`` says what the metric scores by otherwise now, ``partial`` why not all
+    one of the rows here are missed. ``changed`` says what changed in the metric's definition, ``partial`` why not all
     rows are there: both are doubts.
 
     Raises ``ValueError`` where different judges scored a row, naming both, where a row has several different scores in

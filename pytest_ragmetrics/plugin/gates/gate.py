@@ -281,15 +281,14 @@ def _known(name: str, listed: Sequence[Metric] | None) -> tuple[str, Direction |
         known = metric_named(name)
     if not listed:
         return (name, None, None) if known is None else (known.name, known.better, known.scale)
-    scored = {metric.name: metric for each in listed for metric in (each, *_parts(each))}
+    scored = {
+        metric.name: metric
+        for each in listed
+        for metric in (each, *(each.metrics if isinstance(each, RagasScore) else ()))
+    }
     wanted = name if known is None or name in scored else known.name
     if wanted not in scored:
         near = get_close_matches(name, scored, 1)
         right = f"did you mean {near[0]!r}?" if near else f"write metrics=[..., {wanted!r}] there"
         raise ValueError(f"{name!r} is not scored, the marker rag_dataset lists {', '.join(scored)}: {right}")
     return wanted, scored[wanted].better, scored[wanted].scale
-
-
-def _parts(metric: Metric) -> Sequence[Metric]:
-    """Return the metrics that a metric scores beside itself."""
-    return metric.metrics if isinstance(metric, RagasScore) else ()

@@ -58,7 +58,7 @@ class GatePlugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """Have the tests selected and ordered without gates, and put each gate behind the last test of its set.
 
-        One whose set is deselected is deselected too; one that is named without its set is left to say so.
+        A gate whose set is deselected is deselected too; one that is named without its set stays, and reports that.
         """
         gates = [item for item in items if isinstance(item, GateItem)]
         items[:] = [item for item in items if not isinstance(item, GateItem)]

@@ -15,8 +15,8 @@ from pytest_ragmetrics.stats.stopping import Draw, DrawnSet
 if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.gates.gate import GatedSet
 
-#: How many rows a block has after the first, which has those before which nothing is decided. All workers together do
-#: a block whole before they look at the gates, so the rows that are asked depend on the draw and the scores alone.
+#: The number of rows in a block after the first, which has as many as the earliest decision takes. All workers together
+#: do a whole block before they look at the gates, so the rows that are asked depend on the draw and the scores alone.
 BLOCK = 8
 
 

@@ -337,7 +337,7 @@ class Prefetcher:
 
 
 def _of_row(job: RowJob, each: BoundedMetric, done: Done) -> Score:
-    """Return a score of a row as its test sees it: an error says the row, and is recorded where nothing else is."""
+    """Return a score of a row as its test sees it: an error names the row, and is recorded where nothing else is."""
     metric, found = each.metric, done.scores[each.metric.name]
     outcome = found.outcome
     if not isinstance(outcome, (MetricResult, RagMetricsError)):

@@ -32,9 +32,9 @@ from pytest_ragmetrics.text.unicode import printable
 _SURE = 0.001
 # What comes in every other run needs no figure, and smaller shares no more digits.
 _LIKELY, _LEAST_SHOWN = 0.5, 1e-4
-#: The least rows that decide anything, with something to check or not: of fewer no drop could be shown.
+#: The fewest rows that decide anything, with something to check or not: fewer cannot show a drop.
 FEWEST = 5
-#: And the least share of the rows of the baseline: a set may grow, but not shrink.
+#: The least share of the baseline's rows that decides anything: a set may grow, but not shrink.
 LEAST_SHARE = 0.8
 #: What to do where a comparison decides nothing.
 ANEW = f"write the baseline anew (--rag-json=FILE), in a run of the whole set as it is now, of {FEWEST} rows or more"

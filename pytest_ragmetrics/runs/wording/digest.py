@@ -52,7 +52,7 @@ class Failure:
 
     @property
     def line_of_error(self) -> int | None:
-        """The line in the file of the test that the error passed first, that of the test where it passed none."""
+        """The first line in the file of the test that the error passed, the line of the test if it passed none."""
         lines = [int(line) for path, line in _PLACE.findall(errors_in(self.message)[-1]) if path == self.file]
         return lines[0] if lines else self.line
 

@@ -98,7 +98,7 @@ def score_text(score: float, bound: float | None = None, *, least: int = 2, fact
 
 
 def bound_text(bound: float, *, share: bool = False) -> str:
-    r"""Return a bound as its author wrote it, with at least two decimals, that of a share in per cent.
+    r"""Return a bound as its author wrote it, with at least two decimals; a share is in per cent.
 
     >>> bound_text(0.8), bound_text(0.875), bound_text(0.7, share=True), bound_text(0.875, share=True)
     ('0.80', '0.875', '70\xa0%', '87.5\xa0%')

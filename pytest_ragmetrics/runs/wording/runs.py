@@ -81,7 +81,7 @@ def blamed(test: TestRecord) -> list[Record]:
 def gist(message: str | None) -> str:
     r"""Return the line of pytest's message that says the most: the first of the error, else the first.
 
-    Of an error with causes it is that of the error itself, which comes last.
+    An error with causes is shown by its own line: the error itself comes last, after its causes.
 
     >>> gist(">   assert 41 < 20\nE   assert 41 < 20"), gist("Skipped: no data"), gist(None)
     ('assert 41 < 20', 'Skipped: no data', '')
