@@ -126,8 +126,7 @@ class Number(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number of a text."""
-        found: float = super().convert(FINITE.convert(value, param, ctx), param, ctx)
-        return found
+        return float(super().convert(FINITE.convert(value, param, ctx), param, ctx))
 
 
 class Count(click.IntRange):
@@ -137,8 +136,7 @@ class Count(click.IntRange):
         """Return the number of a text."""
         if len(str(value)) > _DIGITS:
             self.fail(f"{value!r} has more than {_DIGITS} digits", param, ctx)
-        found: int = super().convert(value, param, ctx)
-        return found
+        return int(super().convert(value, param, ctx))
 
 
 def output(ending: str = "") -> Checked:
@@ -187,12 +185,11 @@ def embedder_option(*, help: str, **options: Any) -> Decorator:
 
 def run_options(*, requests: str, cache: str, seed: str | None, concurrency: Any = 32) -> Decorator:
     """Return the options of a command that asks a judge much: ``--concurrency``, ``--cache-dir`` and ``--seed``."""
-    options = [
+    return together(
         option("--concurrency N", Count(1), requests, default=concurrency),
         option("--cache-dir DIR", PATH, f"where answers are kept (default: {cache})"),
         *([] if seed is None else [option("--seed N", int, seed, default=0)]),
-    ]
-    return together(*options)
+    )
 
 
 def scoring_options(*, seed: str | None = None) -> Decorator:

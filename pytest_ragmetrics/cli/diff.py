@@ -8,9 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from click import option
-
-from pytest_ragmetrics.cli.command import Arguments, CommandResult, Number, argument, command, fitted, html_option
+from pytest_ragmetrics.cli.command import (
+    Arguments,
+    CommandResult,
+    Number,
+    argument,
+    command,
+    fitted,
+    html_option,
+    option,
+)
 from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.core.files import write_atomically
 
@@ -26,21 +33,17 @@ class NothingComparedError(RagMetricsError):
 
 @command("diff")
 @argument(
-    "files",
-    nargs=-1,
-    required=True,
-    metavar="RUN.json...",
-    help="two or three files of --rag-json, or of ragmetrics score (.jsonl, .parquet), the oldest first",
+    "files RUN.json...",
+    "two or three files of --rag-json, or of ragmetrics score (.jsonl, .parquet), the oldest first",
 )
 @html_option(help="write a page of answers side by side")
-@option("--by", metavar="KEY", help="compare the values of this key of the metadata, such as model, in one file")
-@option("--value", multiple=True, metavar="V", help="a value of --by; give it two or three times")
+@option("--by KEY", str, "compare the values of this key of the metadata, such as model, in one file")
+@option("--value V", str, "a value of --by; give it two or three times", multiple=True)
 @option(
     "--fail-on-worse",
-    is_flag=True,
     help="exit with status 1 if a score became worse or was lost (unscored), against the first file or value",
 )
-@option("--margin", type=Number(0), default=0.0, metavar="X", help="how much worse a score may become (default: 0)")
+@option("--margin X", Number(0), "how much worse a score may become (default: 0)", default=0.0)
 def diff(arguments: Arguments) -> CommandResult:
     """Say what became better and worse between two runs, and which of two or three answers better."""
     from pytest_ragmetrics.evaluation.score_files import read_run

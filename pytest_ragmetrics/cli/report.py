@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from click import group, option
+from click import group
 
 from pytest_ragmetrics.cli.command import (
     PATH,
@@ -18,6 +18,7 @@ from pytest_ragmetrics.cli.command import (
     command,
     fitted,
     html_option,
+    option,
     output,
     terminal_width,
     together,
@@ -33,16 +34,10 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.runs.records import Document
 
 _FILES = together(
-    argument(
-        "files",
-        nargs=-1,
-        required=True,
-        metavar="RUN.json...",
-        help="files of --rag-json, or of ragmetrics score (.jsonl, .parquet)",
-    ),
-    option("--baseline", type=PATH, metavar="FILE", help="show what changed since; decide regression gates of shards"),
+    argument("files RUN.json...", "files of --rag-json, or of ragmetrics score (.jsonl, .parquet)"),
+    option("--baseline FILE", PATH, "show what changed since; decide regression gates of shards"),
 )
-_TEXT = option("-o", "--output", type=output(), metavar="FILE", help="default: standard output")
+_TEXT = option("-o, --output FILE", output(), "default: standard output")
 
 
 @group("report", no_args_is_help=False)
@@ -53,15 +48,8 @@ def run() -> None:
 @run.add_command
 @command("html")
 @_FILES
-@option(
-    "-o",
-    "--output",
-    type=output(".html"),
-    metavar="FILE.html",
-    default="rag-report.html",
-    help="default: rag-report.html",
-)
-@option("--history", type=PATH, metavar="DIR", help="show the last 30 runs of the branch in a folder of --rag-history")
+@option("-o, --output FILE.html", output(".html"), "default: rag-report.html", default="rag-report.html")
+@option("--history DIR", PATH, "show the last 30 runs of the branch in a folder of --rag-history")
 def _html(arguments: Arguments) -> list[str]:
     """Write a page, of several runs as of one."""
     from pytest_ragmetrics.report.history import history_of
@@ -100,8 +88,8 @@ def _page(text: str) -> str:
 @command("comment")
 @_FILES
 @_TEXT
-@option("--page", type=Checked(_page), metavar="URL", help="where the page is: tests link to it")
-@option("--annotations", is_flag=True, help="with -o: print workflow commands of GitHub at the 10 worst tests")
+@option("--page URL", Checked(_page), "where the page is: tests link to it")
+@option("--annotations", help="with -o: print workflow commands of GitHub at the 10 worst tests")
 def _comment(arguments: Arguments) -> list[str]:
     """Write the comment on a pull request in Markdown, for gh or curl to post.
 
@@ -123,9 +111,9 @@ def _comment(arguments: Arguments) -> list[str]:
 @run.add_command
 @command("merge")
 @_FILES
-@option("-o", "--output", type=output(".json"), metavar="OUT.json", help="write the merged run as JSON")
+@option("-o, --output OUT.json", output(".json"), "write the merged run as JSON")
 @html_option(help="write it as a page")
-@option("--markdown", type=output(), metavar="FILE", help="write it as a summary")
+@option("--markdown FILE", output(), "write it as a summary")
 def _merge(arguments: Arguments) -> CommandResult:
     """Make one run of several, such as shards; without an output it is printed as JSON.
 
@@ -156,10 +144,9 @@ def _write(
     from pytest_ragmetrics.report.files import RENDERERS
     from pytest_ragmetrics.runs.wording.figures import counted
 
-    count = len(document.tests)
     for name, path in files.items():
         write_atomically(path, RENDERERS[name](document, comparison, history))
-    return [f"{path}: written, {counted(count, 'test')}" for path in files.values()]
+    return [f"{path}: written, {counted(len(document.tests), 'test')}" for path in files.values()]
 
 
 run.add_command(diff)
@@ -167,10 +154,10 @@ run.add_command(diff)
 
 @run.add_command
 @command("history")
-@argument("folder", metavar="DIR", help="the folder of --rag-history")
+@argument("folder DIR", "the folder of --rag-history")
 @html_option(help="write a page (default: print a table)")
-@option("--last", type=Count(1), default=30, metavar="N", help="how many runs to show (default: 30)")
-@option("--branch", metavar="NAME", help="the branch to show (default: that of the latest run)")
+@option("--last N", Count(1), "how many runs to show", default=30)
+@option("--branch NAME", str, "the branch to show (default: that of the latest run)")
 def _history(arguments: Arguments) -> list[str]:
     """Show the trends of the runs that --rag-history kept: since when, and what is flaky."""
     from pytest_ragmetrics.report.history import read_history
