@@ -40,6 +40,7 @@ COLUMNS = (2, 3)
 ALPHA = 0.05
 #: Who wins a row: a column by its place, nobody ("tie"), another one by each metric ("mixed"), or nothing was compared.
 Winner = int | Literal["tie", "mixed", "none"]
+_NOBODY: Mapping[Winner, str] = {"tie": "tie", "mixed": "mixed", "none": "not compared"}
 
 
 class ColumnsError(RagMetricsError):
@@ -150,12 +151,12 @@ def compare_values(document: Document, key: str, values: Sequence[str] = ()) -> 
     if not found:
         known = ", ".join(map(named, sorted(keys))) or "none"
         raise ColumnsError(f"no sample has the metadata {key!r}; there are {known}")
+    there = ", ".join(map(named, sorted(found)))
     if missing := [value for value in values if value not in found]:
-        raise ColumnsError(f"no sample has {key} {missing[0]!r}; there are {', '.join(map(named, sorted(found)))}")
+        raise ColumnsError(f"no sample has {key} {missing[0]!r}; there are {there}")
     chosen = list(values) or sorted(found)
     if len(chosen) not in COLUMNS:
-        msg = f"{key} has {counted(len(found), 'value')}: choose two or three of {', '.join(map(named, sorted(found)))}"
-        raise ColumnsError(msg)
+        raise ColumnsError(f"{key} has {counted(len(found), 'value')}: choose two or three of {there}")
     columns = [_Column(value, list(_by_question(found[value]))) for value in chosen]
     return _compared(columns, f"{' and '.join(map(named, chosen))} have no question in common")
 
@@ -379,8 +380,7 @@ def coverage_text(compared: ComparedColumns) -> str:
 def column_lines(compared: ComparedColumns) -> list[str]:
     """Return the comparison in lines: rows and their winners, each metric, and the rows that differ most."""
     names = [named(name) for name in compared.names]
-    lines = [coverage_text(compared)]
-    lines.append(f"winner by row: {winners_text(compared)}")
+    lines = [coverage_text(compared), f"winner by row: {winners_text(compared)}"]
     for metric in compared.metrics:
         lower, apart = " (lower is better)" if metric.better == "lower" else "", apart_text(metric)
         if not metric.pairs:
@@ -415,13 +415,12 @@ def winner_text(winner: Winner, names: Sequence[str]) -> str:
     """Return who wins a row."""
     if isinstance(winner, int):
         return f"{named(names[winner])} wins"
-    return {"tie": "tie", "mixed": "mixed", "none": "not compared"}[winner]
+    return _NOBODY[winner]
 
 
 def winners_text(compared: ComparedColumns) -> str:
     """Return how many rows each column wins, and how many nobody does."""
     counts = Counter(row.winner for row in compared.rows)
     parts = [f"{named(name)} {counts[place]}" for place, name in enumerate(compared.names)]
-    others: list[Winner] = ["tie", "mixed", "none"]
-    parts += [f"{winner_text(it, compared.names)} {counts[it]}" for it in others if counts[it]]
+    parts += [f"{text} {counts[it]}" for it, text in _NOBODY.items() if counts[it]]
     return ", ".join(parts)

@@ -39,14 +39,11 @@ def annotation_lines(document: Document) -> Iterator[str]:
     wrong = sorted(found, key=lambda test: (test.gate is None, badness(test)))
     for test in wrong[:_ANNOTATIONS]:
         place = {"file": test.file, "line": "" if test.line is None else str(test.line), "title": test.id}
-        properties = ",".join(f"{name}={_property(value)}" for name, value in place.items() if value)
+        values = {name: _data(value).replace(":", "%3A").replace(",", "%2C") for name, value in place.items() if value}
+        properties = ",".join(f"{name}={value}" for name, value in values.items())
         message = why(test) if test.gate is None else gate_line(test.gate)
         yield f"::error {properties}::{_data(message)}"
 
 
 def _data(text: str) -> str:
     return shortened(printable(text), _LENGTH).replace("%", "%25")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

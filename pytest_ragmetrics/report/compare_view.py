@@ -214,7 +214,7 @@ def _sample_changes(pairs: Iterable[TestChange], comparison: RunComparison) -> I
 def _sample_change(
     pairs: Sequence[TestChange], before: _Sample, now: _Sample, comparison: RunComparison
 ) -> SampleChange:
-    """Return what changed of a sample; of a test that is gone there is none now."""
+    """Return what changed of a sample; that of a test that is gone has no fields ``now``."""
     asks_else = bool(before and now) and before.get("user_input") != now.get("user_input")
     verdicts = list(_verdict_changes(pairs))
     passages = _passage_changes(_passages(before), _passages(now), verdicts)
@@ -250,8 +250,8 @@ def _facts(pairs: Iterable[TestChange], comparison: RunComparison, *, asks_else:
     metrics = sorted({pair.metric for *_, pair in both})
     known = [metric for metric in metrics if metric in then and metric in now]
     changes = [f"{metric}: {change}" for metric in known for change in judging_changes(then[metric], now[metric])]
-    told = ("question", "rules", "judge") if changes else ("question",)
-    changes += [it for *_, pair in both for name, why in pair.obstacles.items() if name not in told for it in why]
+    stated = ("question", "rules", "judge") if changes else ("question",)
+    changes += [it for *_, pair in both for name, why in pair.obstacles.items() if name not in stated for it in why]
     yield from dict.fromkeys(changes)
     olds, news = ({record.judge for record in side if record.judge} for side in (*zip(*both, strict=True),)[:2])
     if not changes and olds == news != set():
@@ -348,7 +348,6 @@ def verdicts_change(before: Record, now: Record, first: int = 1) -> VerdictsChan
         (olds[found[at]] if at in found else None, new) for at, new in enumerate(news)
     ]
     pairs += [(old, None) for at, old in enumerate(olds) if at not in found.values()]
-    # What is not ok now comes first, and of that what was.
     kept = [(old, new) for old, new in pairs if old and new and (old.ok, old.text) == (new.ok, new.text)]
     changed = [pair for pair in pairs if pair not in kept]
     # What is not ok now comes first, and of that what was.

@@ -358,17 +358,12 @@ def _is_by_word(record: Record) -> bool:
     wrong = [verdict for verdict in verdicts if not verdict.ok]
     if len(verdicts) < _FEW or any(verdict.kind or verdict.nearest for verdict in verdicts):
         return False
-    if len({verdict.reason for verdict in wrong}) > 1 or any(
-        verdict.suspicious or verdict.evidence for verdict in wrong
-    ):
+    if len({it.reason for it in wrong}) > 1 or any(it.suspicious or it.evidence for it in wrong):
         return False
-    single = sum(len(verdict.text) <= _WORD_LENGTH and _is_word(verdict.text) for verdict in verdicts)
+    texts = (verdict.text for verdict in verdicts if len(verdict.text) <= _WORD_LENGTH)
+    # In scripts without spaces a word is a pair of characters.
+    single = sum(len(list(telling_words(text))) <= 1 and len(text.split()) <= 1 for text in texts)
     return single >= _MOSTLY * len(verdicts)
-
-
-def _is_word(text: str) -> bool:
-    """Tell whether a text is one word, in scripts without spaces a pair of characters."""
-    return len(list(telling_words(text))) <= 1 and len(text.split()) <= 1
 
 
 def _fault(record: Record) -> HighlightKind:

@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -100,8 +100,14 @@ def build_report_view(
     trends = build_trends(history) if history else None
     tests = build_test_views(document, comparison, trends)
     gone = _gone_views(comparison) if comparison else ()
+    # What is to be looked at besides failures, with how many tests, and the link to them.
+    marks = [
+        (f"{number:,} with {note}", {"mark": flag})
+        for flag, note in _FLAG_NOTES.items()
+        if (number := sum(flag in test.flags for test in tests))
+    ]
     return ReportView(
-        overview=build_overview(document, comparison, trends, marks=tuple(_marks(tests))),
+        overview=build_overview(document, comparison, trends, marks=marks),
         tests=tests,
         flags=tuple(flag for flag in _FLAGS if any(flag in test.flags for test in tests)),
         groups=grouping_keys(document.tests),
@@ -134,7 +140,6 @@ def build_test_views(
 
 
 def _gone_views(comparison: RunComparison) -> tuple[TestView, ...]:
-    """Return the tests that only the baseline has."""
     seen = Counter(test.id for test in comparison.document.tests)
     views = []
     for test in gone_tests(comparison):
@@ -148,6 +153,7 @@ def _test_view(test: TestRecord, occurrence: int, pairs: Mapping[int, TestChange
     records = sorted(test.records, key=badness)
     is_explained = status in ("failed", "unscored") and bool(blamed(test))
     changes = {id(it): pair for it in test.records if (pair := pairs.get(id(it))) and not pair.obstacles}
+    shown = [change for change in changes.values() if change.kind not in ("same", "new")]
     key = test.id if occurrence == 1 else f"{test.id}\0{occurrence}"
     name, samples = test.id.removeprefix(f"{test.file}::"), build_sample_views(test.records, changes)
     question = samples[0].question if len(samples) == 1 else None
@@ -162,7 +168,7 @@ def _test_view(test: TestRecord, occurrence: int, pairs: Mapping[int, TestChange
         why=shortened(_why(test, status, records[0] if is_explained else None), _WHY_LENGTH),
         records=tuple(records),
         changes=tuple(changes.values()),
-        change=_worst_change(changes.values()),
+        change=min(shown, key=lambda change: (KINDS.index(change.kind), change.change or 0.0), default=None),
         explained=not is_explained,
         samples=samples,
     )
@@ -187,15 +193,3 @@ def _why(test: TestRecord, status: Status, blamed: Record | None) -> str:
         return blamed.reason
     wrong = sum(not verdict.ok for verdict in blamed.verdicts)
     return f"{wrong} of {sum(verdict.counts for verdict in blamed.verdicts)} not ok" if wrong else ""
-
-
-def _worst_change(changes: Iterable[TestChange]) -> TestChange | None:
-    shown = [change for change in changes if change.kind not in ("same", "new")]
-    return min(shown, key=lambda change: (KINDS.index(change.kind), change.change or 0.0), default=None)
-
-
-def _marks(tests: Sequence[TestView]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield what is to be looked at besides failures, with how many tests, and the link to them."""
-    for flag, note in _FLAG_NOTES.items():
-        if number := sum(flag in test.flags for test in tests):
-            yield f"{number:,} with {note}", {"mark": flag}
