@@ -109,7 +109,12 @@ class Panel(Judge):
                 break
         needed = 1 if writing else LEAST
         if len(answers) < needed:
-            raise self._too_few(task, failures, needed, usage)
+            # A run stops asking where too few can answer.
+            out = [error for error in failures.values() if isinstance(error, (JudgeUnavailableError, JudgeOutageError))]
+            kind = type(out[-1]) if len(self.judges) - len(out) < needed else UnscoredError
+            count = f"{len(self.judges) - len(failures)} of {len(self.judges)} judges answered, and {needed} must"
+            faults = "; ".join(f"{name}: {error}" for name, error in failures.items())
+            raise kind(f"{task.prompt}: {count}: {faults}", usage=usage)
         merging = _Merging(task)
         merging.disagreements += [f"{task.prompt}: no answer of {name} ({error})" for name, error in failures.items()]
         answer = next(iter(answers.values())) if writing else merging.merged(answers)
@@ -121,16 +126,6 @@ class Panel(Judge):
         """Close all judges."""
         for judge in self.judges:
             await judge.aclose()
-
-    def _too_few(
-        self, task: Task[Any], failures: Mapping[str, JudgeError | UnscoredError], needed: int, usage: Usage
-    ) -> JudgeError | UnscoredError:
-        """Return the error of a panel of which too few answered; a run stops asking where too few can."""
-        out = [error for error in failures.values() if isinstance(error, (JudgeUnavailableError, JudgeOutageError))]
-        kind = type(out[-1]) if len(self.judges) - len(out) < needed else UnscoredError
-        count = f"{len(self.judges) - len(failures)} of {len(self.judges)} judges answered, and {needed} must"
-        faults = "; ".join(f"{name}: {error}" for name, error in failures.items())
-        return kind(f"{task.prompt}: {count}: {faults}", usage=usage)
 
 
 class _Merging:

@@ -89,7 +89,14 @@ class OpenAIEmbedder(Embedder):
             self.batch = (min(error.most, self.batch[0]), self.batch[1])
             return await self.complete(request)
         # In turn: the limits of requests in flight count one.
-        return _joined([await self.complete(replace(request, texts=part)) for part in texts])
+        replies = [await self.complete(replace(request, texts=part)) for part in texts]
+        rows = [row for reply in replies for row in (() if reply.vectors is None else reply.vectors)]
+        bills = [reply.billed for reply in replies]
+        return Reply(
+            vectors=as_vectors(rows, count=len(rows), name="it"),
+            prompt_tokens=sum(reply.prompt_tokens for reply in replies),
+            billed=None if None in bills else math.fsum(bill or 0.0 for bill in bills),
+        )
 
     async def _complete(self, request: EmbeddingRequest) -> Reply:
         # The API refuses empty texts, and nothing can encode half a surrogate pair.
@@ -137,17 +144,6 @@ def _concede(encoding: str, error: Any, count: int) -> str | None:
         stated = [number for number in map(int, re.findall(r"\b\d{1,6}\b", said)) if 0 < number < count]
         raise _TooManyTextsError(max(stated, default=count // 2))
     return None
-
-
-def _joined(replies: Sequence[Reply]) -> Reply:
-    """Return one reply for those to the parts of a request."""
-    rows = [row for reply in replies for row in (() if reply.vectors is None else reply.vectors)]
-    bills = [reply.billed for reply in replies]
-    return Reply(
-        vectors=as_vectors(rows, count=len(rows), name="it"),
-        prompt_tokens=sum(reply.prompt_tokens for reply in replies),
-        billed=None if None in bills else math.fsum(bill or 0.0 for bill in bills),
-    )
 
 
 def _numbers(embedding: Any) -> Any:

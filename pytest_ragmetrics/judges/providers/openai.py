@@ -55,6 +55,8 @@ _BILLING = (5, 6)
 _PROMPTS, _LONGER, _SHORTEST_WINDOW = 3, 1.2, 1000
 
 Form = Literal["json_schema", "json_object", "text"]
+# Returns what is sent besides for a cache up to the marks.
+Caching = Callable[[Sequence[ChatMessage], Sequence[int]], dict[str, Any]]
 
 #: The form to try when a server refuses one.
 _NEXT_FORM: Mapping[Form, Form] = {"json_schema": "json_object", "json_object": "text"}
@@ -127,17 +129,29 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         return await client.post("/chat/completions", body=body, cast_to=object)
 
     def _body(self, request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
+        caching: Caching | None = None
         if self._connection.is_direct or request.asked is None:
             caching = None if self.cached_from is None else _marked if self._bills_writes else _keyed
-            return _body(request, terms, caching)
-        schema, most = bounded(request.schema, request.asked)
-        if terms.has_bounds and terms.form == "json_schema":
-            request = replace(request, schema=schema)
-        # That of the judge's own parameters goes first.
-        if terms.is_brief and not request.is_longer and request.parameters.keys().isdisjoint(_LIMITS):
-            limit = _limited(request, terms.refused, most)
-            request = replace(request, parameters={**request.parameters, **limit})
-        return _body(request, terms, None)
+        else:
+            schema, most = bounded(request.schema, request.asked)
+            if terms.has_bounds and terms.form == "json_schema":
+                request = replace(request, schema=schema)
+            # A limit among the judge's own parameters goes first.
+            if terms.is_brief and not request.is_longer and request.parameters.keys().isdisjoint(_LIMITS):
+                limit = _limited(request, terms.refused, most)
+                request = replace(request, parameters={**request.parameters, **limit})
+        asked = {**request.parameters, **(_room(request, terms.refused) if request.is_longer else {})}
+        body = {name: value for name, value in asked.items() if name not in terms.refused}
+        messages = request.messages if terms.form == "json_schema" else request.spelled_out()
+        body |= {"model": request.model, "messages": messages}
+        marks = () if caching is None else request.marks()
+        if caching is not None:
+            body |= caching(messages, marks)
+        if terms.form != "json_schema":
+            return body | ({"response_format": {"type": "json_object"}} if terms.form == "json_object" else {})
+        name, form = (SHARED_NAME, request.shared_schema) if marks else (request.task, request.schema)
+        named = {"name": name, "strict": True, "schema": form}
+        return body | {"response_format": {"type": "json_schema", "json_schema": named}}
 
     def _cached_from(self, terms: OpenAICapabilities) -> int | None:
         needed = {_CACHE_OPTIONS, _BREAKPOINT} if self._bills_writes else {_CACHE_KEY}
@@ -249,25 +263,6 @@ def _limited(request: Request, refused: frozenset[str], most: int) -> dict[str, 
     # OpenAI's newer models refuse the name that other servers know, also where Azure has them.
     names = _LIMITS if request.url is None else _LIMITS[::-1]
     return next(({name: most} for name in names if name not in refused), {})
-
-
-# Returns what is sent besides for a cache up to the marks.
-Caching = Callable[[Sequence[ChatMessage], Sequence[int]], dict[str, Any]]
-
-
-def _body(request: Request, terms: OpenAICapabilities, caching: Caching | None) -> dict[str, Any]:
-    asked = {**request.parameters, **(_room(request, terms.refused) if request.is_longer else {})}
-    body = {name: value for name, value in asked.items() if name not in terms.refused}
-    messages = request.messages if terms.form == "json_schema" else request.spelled_out()
-    body |= {"model": request.model, "messages": messages}
-    marks = () if caching is None else request.marks()
-    if caching is not None:
-        body |= caching(messages, marks)
-    if terms.form != "json_schema":
-        return body | ({"response_format": {"type": "json_object"}} if terms.form == "json_object" else {})
-    name, schema = (SHARED_NAME, request.shared_schema) if marks else (request.task, request.schema)
-    form = {"name": name, "strict": True, "schema": schema}
-    return body | {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
 def _keyed(messages: Sequence[ChatMessage], marks: Sequence[int]) -> dict[str, Any]:
