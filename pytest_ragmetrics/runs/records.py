@@ -140,7 +140,7 @@ class StopRecord:
 class Gate:
     """A threshold over a whole set: the mean of a metric, or the share of scores that reach ``min_score``.
 
-    Of a ``regression`` it is the mean change since the baseline, which must not be shown to be a drop: ``bound`` is 0.
+    A ``regression`` is the mean change since the baseline, which must not be shown to be a drop: its ``bound`` is 0.
     With a ``confidence`` an end of the interval is compared with ``bound``; ``inconclusive`` says what an interval with
     the bound in it makes of the test. Scores with nothing to check are left out unless it ``counts_vacuous``.
     ``better`` is the direction of good scores, ``None`` where only the results of the metric have it.

@@ -153,3 +153,16 @@ def test_a_proxy_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         ask(judge_at(server, base_url=url), CLAIMS)
         assert server.requests[0].path == f"{url}/chat/completions"
     assert isinstance(http_client(openai, url), openai.DefaultAsyncHttpxClient)
+
+
+def test_what_is_none_of_the_provider_keeps_its_cause() -> None:
+    """An error of the code that sends is raised as it is."""
+
+    async def send(*_: Any) -> None:
+        raise RuntimeError("no request") from KeyError("claims")
+
+    with FakeOpenAI() as server:
+        judge = judge_at(server)
+        with pytest.raises(RuntimeError) as raised:
+            use(judge, judge.reach(send))
+    assert isinstance(raised.value.__cause__, KeyError)

@@ -183,8 +183,11 @@ class Connection(Generic[Terms]):
             return await within(self._deadline, self._reach(client, send, concede))
         except RagMetricsError:
             raise
-        except Exception as error:  # noqa: BLE001 - what is none of a provider is raised as it is
-            raise self._meaning(sdk, error, call) from None
+        except Exception as error:
+            meaning = self._meaning(sdk, error, call)
+            if meaning is error:
+                raise
+            raise meaning from None
         finally:
             current.reset(before)
 
