@@ -185,6 +185,7 @@ def test_everything_works_with_keys(open_report: OpenReport) -> None:
     assert page.evaluate("document.activeElement.id") == "search"
     page.keyboard.type("j/k")
     assert page.locator("#search").input_value() == "j/k"
+    expect(page.locator("#list .row")).to_have_count(0)
     page.locator("#search").fill("")
     expect(page.locator("#list .row")).to_have_count(len(ids))
     page.keyboard.press("Escape")
@@ -199,6 +200,16 @@ def test_everything_works_with_keys(open_report: OpenReport) -> None:
     assert page.evaluate("document.activeElement.className") == "row"
     report.go()
     assert not page.locator("#letters").is_checked()
+
+
+def test_a_list_that_is_drawn_anew_keeps_the_focus(open_report: OpenReport) -> None:
+    """What was typed filters the list 120 ms later."""
+    report = open_report(showcase)
+    row = report.page.locator("#list .row").first
+    report.page.locator("#search").fill(report.ids()[0].partition("::")[2])
+    row.focus()
+    expect(report.page.locator("#count")).to_contain_text(" of ")
+    assert report.page.evaluate("document.activeElement.className") == "row"
 
 
 def test_the_skip_link_is_first_and_leads_to_the_list(open_report: OpenReport) -> None:

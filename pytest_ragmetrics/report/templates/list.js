@@ -80,7 +80,10 @@ const showList = () => {
   const headings = new Map(matching.groups.map((group) => [group.members[0], group]));
   const first = matching.groups.find(({ members }) => members.includes(listed[0]));
   if (first) headings.set(listed[0], first);
+  // A row that is put in anew loses the focus, though it may stay where it was.
+  const focused = list.contains(document.activeElement) ? document.activeElement : null;
   list.replaceChildren(...listed.flatMap((row) => (headings.has(row) ? [headingOf(headings.get(row)), elementOf(row)] : [elementOf(row)])));
+  if (focused?.isConnected) focused.focus({ preventScroll: true });
   list.dataset.sort = state.filters.sort;
   showCounts(pages, start);
 };
