@@ -9,7 +9,6 @@ from tests.showcase import baseline, showcase
 
 
 def test_axe_finds_nothing(open_report: OpenReport, axe: Any) -> None:
-    """In the overview, in the list, and in tests with all that folds unfolded, on a phone and on a wide screen."""
     report = open_report(showcase, "#overview", baseline=baseline, bypass_csp=True)
     page = report.page
 
@@ -36,7 +35,6 @@ def test_axe_finds_nothing(open_report: OpenReport, axe: Any) -> None:
 
 
 def test_axe_finds_nothing_in_pages_of_a_large_list(open_report: OpenReport, axe: Any) -> None:
-    """With the buttons that turn them."""
     report = open_report(large, "#tests?page=13", bypass_csp=True)
     assert report.page.locator("#span").inner_text() == "1,201 to 1,210 of 1,210"
     assert complaints(axe, report.page) == []

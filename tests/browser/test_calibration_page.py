@@ -18,7 +18,6 @@ ROWS = [
 
 
 def test_no_word_of_a_table_is_broken_and_axe_finds_nothing(open_page: OpenReport, axe: Any) -> None:
-    """Columns are as wide as their longest word, and the page is as wide as the screen."""
     page = open_page(render_calibration(calibrate(LexicalGrounding(), ROWS, threshold=0.5)), bypass_csp=True).page
     cut = "cells => cells.filter(e => e.scrollWidth > e.clientWidth).length"
     lines = "e => { const r = new Range(); r.selectNodeContents(e); return r.getClientRects().length }"

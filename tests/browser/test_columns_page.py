@@ -30,7 +30,6 @@ def page_of(names: tuple[str, ...]) -> str:
 
 @pytest.mark.parametrize("setting", [("light", 390, 3), ("dark", 1440, 2)])
 def test_rows_are_filtered_by_winner_and_metric(open_page: OpenReport, axe: Any, setting: Any) -> None:
-    """By keyboard and by address, wide and on a phone; nothing overflows, and hostile texts stay texts."""
     scheme, width, columns = setting
     text = page_of(("monday", HOSTILE[0], HOSTILE[2])[:columns])
     viewport = {"width": width, "height": 900}

@@ -68,7 +68,6 @@ def chips(report: Any) -> dict[str, int]:
 
 
 def test_a_change_is_read_word_by_word(open_report: OpenReport, axe: Any) -> None:
-    """The most changed test is open; chips show as many rows as they say; d leads to the test and back."""
     report = open_report(now, "#compare", baseline=before, color_scheme="dark", bypass_csp=True)
     page, hostile = report.page, len(HOSTILE)
     assert chips(report) == {
@@ -106,7 +105,6 @@ def test_a_change_is_read_word_by_word(open_report: OpenReport, axe: Any) -> Non
 
 
 def test_on_a_phone_nothing_overflows(open_report: OpenReport, axe: Any) -> None:
-    """List and comparison are two screens; hostile texts of both runs stay texts."""
     report = open_report(now, "#compare", baseline=before, viewport={"width": 390, "height": 844}, bypass_csp=True)
     page = report.page
     for number, text in enumerate(HOSTILE):
@@ -122,7 +120,6 @@ def test_on_a_phone_nothing_overflows(open_report: OpenReport, axe: Any) -> None
 
 @pytest.mark.parametrize("baseline", [None, now])
 def test_without_a_change_there_is_no_view(baseline: Any) -> None:
-    """Without a baseline, or with one that is the same run."""
     page = page_of(now, baseline)
     assert 'href="#compare"' not in page
     assert 'href="#compare"' in page_of(now, before)

@@ -29,7 +29,6 @@ def choose(report: Report, name: str, value: str) -> list[str]:
 
 
 def test_every_chip_shows_what_it_counts(open_report: OpenReport) -> None:
-    """The number on a chip is the number of tests behind it; all without one make up the tests, gates are none."""
     report = open_report(showcase, baseline=baseline)
     counts = []
     for chip in report.page.locator("#chips label:visible").all():
@@ -44,7 +43,6 @@ def test_every_chip_shows_what_it_counts(open_report: OpenReport) -> None:
 
 
 def test_filters_narrow_each_other_down_and_are_taken_away_one_by_one(open_report: OpenReport) -> None:
-    """Outcome, metric, marks and file."""
     report = open_report(showcase)
     assert len(choose(report, "metric", "answer_relevancy")) == 16
     assert choose(report, "outcome", "score-failed") == ["test_golden[row-0]", "test_golden[row-1]"]
@@ -62,7 +60,6 @@ def test_filters_narrow_each_other_down_and_are_taken_away_one_by_one(open_repor
 
 
 def test_tests_are_grouped_by_their_metadata(open_report: OpenReport) -> None:
-    """Groups with the most failures first, what has none last; a link takes one of them."""
     tests = []
     for n, (topic, score) in enumerate([("pets", 1.0), ("rent", 0.1), ("pets", 0.05), ("rent", 0.3)]):
         outcome: Any = "passed" if score == 1.0 else "failed"
@@ -100,7 +97,6 @@ def test_search_reads_all_texts_from_outside(open_report: OpenReport) -> None:
 
 
 def test_sorting_by_score_name_duration_and_cost(open_report: OpenReport) -> None:
-    """Tests without a score that counts come last; numbers in names count as numbers; the first order comes back."""
     report = open_report(showcase)
     first = report.shown()
     assert choose(report, "sort", "lowest")[:2] == ["test_watering", "test_quotes_are_real[rent and water]"]
@@ -115,7 +111,6 @@ def test_sorting_by_score_name_duration_and_cost(open_report: OpenReport) -> Non
 
 
 def test_a_chosen_metric_sorts_and_is_shown(open_report: OpenReport) -> None:
-    """With a metric chosen, only its scores count, and its highlights are those of the pane."""
     a, b, c, worse = (
         record(metric, score, outcome="measured", sample={"response": "No."})
         for metric, score in (("a", 0.1), ("a", 0.9), ("b", 0.5), ("b", 0.4))
@@ -128,7 +123,6 @@ def test_a_chosen_metric_sorts_and_is_shown(open_report: OpenReport) -> None:
 
 
 def test_the_address_keeps_what_is_shown(open_report: OpenReport) -> None:
-    """A copied or reloaded address shows the same tests; one that makes no sense shows all."""
     report = open_report(showcase)
     choose(report, "metric", "answer_relevancy")
     choose(report, "sort", "highest")
@@ -154,7 +148,6 @@ def test_the_id_of_a_test_is_its_link(open_report: OpenReport) -> None:
 
 
 def test_ids_that_read_like_others_are_links_too(open_report: OpenReport) -> None:
-    """What looks like a filter or a view inside an id is part of the id, encoded or not."""
     names = ["test_a[why?sort=name#x]", "test_b[why?sort=name]", "test_c", "test_d"]
     rows = [row(name, record()) for name in names]
     run = document(*rows[:3], row("test_c", record(), file="test_assistant.py"), rows[3])
@@ -174,7 +167,6 @@ def test_ids_that_read_like_others_are_links_too(open_report: OpenReport) -> Non
 
 
 def test_an_open_test_is_in_the_address(open_report: OpenReport) -> None:
-    """Copying the address of an open test, in any script, copies the link to it and to the list around it."""
     report = open_report(showcase)
     choose(report, "outcome", "failed")
     report.opened("العربية")
@@ -225,7 +217,6 @@ def test_back_undoes_step_by_step(open_report: OpenReport) -> None:
 
 
 def test_a_large_run_is_a_list_of_pages(open_report: OpenReport) -> None:
-    """However many tests there are, a hundred stand on the page; all of them can be found and reached."""
     report = open_report(large)
     page = report.page
     rows = page.locator("#list .row")

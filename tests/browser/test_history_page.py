@@ -13,7 +13,6 @@ VIEWS: list[tuple[Any, int]] = [("light", 390), ("dark", 1440)]
 
 
 def test_lines_are_drawn_and_axe_finds_nothing(open_page: OpenReport, axe: Any) -> None:
-    """Wide and on a phone nothing overflows, and a break parts the lines."""
     page = open_page(render_history(month()), bypass_csp=True).page
     page.locator("details > summary").click()
     for scheme, width in VIEWS:
@@ -29,7 +28,6 @@ def test_lines_are_drawn_and_axe_finds_nothing(open_page: OpenReport, axe: Any) 
 
 
 def test_a_hostile_history_is_only_text(open_page: OpenReport) -> None:
-    """It builds no element and widens nothing."""
     page = open_page(render_history(hostile())).page
     page.locator("details > summary").click()
     for _, width in VIEWS:

@@ -62,7 +62,6 @@ def server() -> Iterator[tuple[str, list[str]]]:
 
 
 def test_nothing_runs_and_nothing_leaves_the_page(browser: Browser, server: tuple[str, list[str]]) -> None:
-    """Opened, hovered, clicked and searched, the report runs no text, and asks for itself and nothing else."""
     url, asked = server
     report = Report(page=browser.new_page(viewport={"width": 1440, "height": 900}))
     report.go(f"{url}#tests")
@@ -90,7 +89,6 @@ def test_nothing_runs_and_nothing_leaves_the_page(browser: Browser, server: tupl
 
 
 def test_without_scripts_hostile_texts_are_texts_too(open_report: OpenReport) -> None:
-    """The part of the page for readers without scripts has no elements of the texts and asks for nothing."""
     report = open_report(hostile, java_script_enabled=False)
     assert report.page.locator(".test").count() == 2 * len(HOSTILE)
     assert report.page.locator(_FOREIGN).count() == 0
@@ -99,7 +97,6 @@ def test_without_scripts_hostile_texts_are_texts_too(open_report: OpenReport) ->
 
 
 def test_every_text_is_shown_as_text(open_report: OpenReport) -> None:
-    """What was written is what is read, with escapes for what cannot be seen; also after it was unpacked."""
     report = open_report(hostile)
     around = read(report.page, _AROUND)
     for text in HOSTILE:
@@ -121,7 +118,6 @@ def read(page: Any, parts: tuple[str, ...], within: str = "") -> dict[str, str]:
 
 
 def test_a_hostile_gate_is_shown_as_text(open_report: OpenReport) -> None:
-    """A gate is opened by its link; its sentence is the one of the terminal, without what cannot be seen."""
     report = open_report(hostile, "#overview")
     for number, text in enumerate(HOSTILE):
         report.page.locator(".gates h3 a").nth(number).click()
@@ -130,7 +126,6 @@ def test_a_hostile_gate_is_shown_as_text(open_report: OpenReport) -> None:
 
 
 def test_hostile_texts_do_not_widen_the_page(open_report: OpenReport) -> None:
-    """Words without a place to break are broken, and the page stays as wide as the screen in every view."""
     for make in (hostile, giant):
         report = open_report(make, "#overview", viewport=_VIEWPORTS[0])
         page = report.page

@@ -31,7 +31,6 @@ def exported(page: Page, folder: Path) -> Path:
 
 
 def test_answers_are_labelled_by_keyboard_and_the_file_is_taken_up(open_page: OpenReport, tmp_path: Path) -> None:
-    """One answer at a time; the labels outlive the page, and the exported lines are those of the command."""
     report = open_page(PAGE)
     page = report.page
     status = page.get_by_role("status")
@@ -70,7 +69,6 @@ def test_a_queue_of_another_seed_has_other_labels(open_page: OpenReport) -> None
 
 
 def test_hostile_texts_are_texts(open_page: OpenReport, tmp_path: Path) -> None:
-    """In every field of a sample; the export has them as they were."""
     records = [
         replace(
             record("answer_relevancy", 0.5, reason=text),
@@ -87,7 +85,6 @@ def test_hostile_texts_are_texts(open_page: OpenReport, tmp_path: Path) -> None:
 
 
 def test_axe_finds_nothing(open_page: OpenReport, axe: Any) -> None:
-    """At the first answer and at the end, narrow and wide; the page is as wide as the screen."""
     page = open_page(render_labels(SHOWN[:3], total=3), bypass_csp=True).page
     for keys, scheme, checked in (("", "light", 390), ("11", "dark", 320), ("1", "light", 1440)):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
@@ -100,6 +97,5 @@ def test_axe_finds_nothing(open_page: OpenReport, axe: Any) -> None:
 
 
 def test_without_scripts_the_page_names_the_command(open_page: OpenReport) -> None:
-    """Where labels are given instead."""
     page = open_page(PAGE, java_script_enabled=False).page
     assert "ragmetrics label RUN.json --metric answer_relevancy" in page.locator("noscript").inner_text()

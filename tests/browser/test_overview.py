@@ -26,7 +26,6 @@ def by_topic() -> Document:
 
 
 def test_the_overview_says_what_changed(open_report: OpenReport) -> None:
-    """The news, what it is compared with, the counts, and each gate in numbers and as a picture with words."""
     page = open_report(showcase, "#overview", baseline=baseline).page
     assert page.locator("#overview h1").inner_text() == page.title().removeprefix("✗ ").partition(" · ")[0]
     numbers = page.locator(".counts b").all_inner_texts()
@@ -40,7 +39,6 @@ def test_the_overview_says_what_changed(open_report: OpenReport) -> None:
 
 
 def test_a_number_opens_as_many_tests(open_report: OpenReport) -> None:
-    """Each count, cause and group, also on a phone, where nothing overflows and back returns to the overview."""
     page = open_report(by_topic, "#overview", viewport={"width": 390, "height": 844}).page
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     links = page.locator(".counts a, .causes p a, .where table:visible a, .metrics td a").all()
@@ -55,7 +53,6 @@ def test_a_number_opens_as_many_tests(open_report: OpenReport) -> None:
 
 
 def test_the_choice_of_a_table_needs_no_script(open_report: OpenReport) -> None:
-    """A key and a figure are chosen with the keyboard; one table is shown."""
     page = open_report(by_topic, java_script_enabled=False).page
     where = page.locator(".where")
     expect(where.locator("table:visible")).to_have_count(1)

@@ -76,7 +76,6 @@ def haystack_results() -> Iterator[Any]:
 
 @pytest.mark.parametrize("results", [langchain_results, llama_index_results, haystack_results])
 def test_what_applications_return_is_a_sample(results: Any) -> None:
-    """Question, answer, contexts and their ids are found in whatever shape the library has for them."""
     for result in results():
         sample = sample_from(result, question="What climbs?")
         assert (sample.user_input, sample.response) == ("What climbs?", "Ivy."), result
@@ -86,7 +85,6 @@ def test_what_applications_return_is_a_sample(results: Any) -> None:
 
 
 def test_messages_of_chat_models_are_responses() -> None:
-    """A message or a completion is a response without contexts, and a conversation ends with one."""
     langchain: Any = import_module("langchain_core.messages")
     llama: Any = import_module("llama_index.core.llms")
     haystack: Any = import_module("haystack.dataclasses")
@@ -117,7 +115,6 @@ def example(pytester: pytest.Pytester) -> Path:
 def test_scores_arrive_in_mlflow(
     pytester: pytest.Pytester, example: Path, monkeypatch: pytest.MonkeyPatch, workers: list[str]
 ) -> None:
-    """Every score is a step of its metric, and the rows are an artifact; with workers, of a run each."""
     store = (pytester.path / "store").as_uri()
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
@@ -193,7 +190,6 @@ def langsmith(monkeypatch: pytest.MonkeyPatch) -> Iterator[LangSmith]:
 
 
 def test_scores_arrive_in_langsmith(pytester: pytest.Pytester, example: Path, langsmith: LangSmith) -> None:
-    """A row is a run with its response as output, and each of its scores is feedback on it with its reason."""
     result = pytester.runpytest_subprocess(str(example), "-p", "ragmetrics", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2)
     result.stdout.no_fnmatch_line("*warning*")
@@ -214,7 +210,6 @@ def test_scores_arrive_in_langsmith(pytester: pytest.Pytester, example: Path, la
 def test_a_server_that_is_gone_fails_no_test(
     pytester: pytest.Pytester, example: Path, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
-    """The run ends with a warning that names the observer."""
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("LANGSMITH_API_KEY" if variable.startswith("LANG") else variable, "made up")
     monkeypatch.setenv(variable, "http://127.0.0.1:9")

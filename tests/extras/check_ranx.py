@@ -65,7 +65,6 @@ def ours(kind: type[RankingMetric], ranking: list[str], grades: dict[str, int], 
 def test_a_ranking_scores_as_it_does_there(
     name: str, kind: type[RankingMetric], parameters: dict[str, Any], k: int | None
 ) -> None:
-    """On rankings made by hand and by chance, at any cut."""
     for ranking, grades in (*HAND_MADE, *map(made_up, range(60))):
         expected = theirs(name, ranking, grades, k)
         if kind is PrecisionAtK and k is not None:

@@ -29,7 +29,6 @@ def model_folder(tmp_path: Path) -> Path:
 
 
 def test_a_saved_model_embeds_offline(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model folder is loaded without network and gives vectors of length 1 that tell topics apart."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     embedder = SentenceTransformersEmbedder(model_folder, device="cpu")
     vectors = asyncio.run(embedder.aembed(["moth lamp", "lamp moth night", "tax office"]))

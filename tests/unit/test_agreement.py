@@ -37,7 +37,6 @@ def test_figures_are_those_of_a_table_by_hand() -> None:
 
 @given(st.tuples(*[st.integers(1, 60)] * 4))
 def test_kappa_is_that_of_statsmodels(counts: tuple[int, int, int, int]) -> None:
-    """Cohen's kappa of any table is what statsmodels computes."""
     from statsmodels.stats.inter_rater import cohens_kappa
 
     passed_good, failed_good, failed_bad, passed_bad = counts
@@ -74,7 +73,6 @@ def test_the_error_of_auroc_is_that_of_delong() -> None:
 
 
 def test_scores_that_part_both_kinds_leave_doubt() -> None:
-    """No error among few answers does not prove that there is none."""
     found = auroc([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], [False] * 3 + [True] * 3)
     assert (found.estimate, found.high) == (1.0, 1.0)
     assert 0.0 < found.low < 0.5
@@ -85,7 +83,6 @@ def test_scores_that_part_both_kinds_leave_doubt() -> None:
 
 
 def test_equal_scores_tell_nothing() -> None:
-    """The area of a judge that says the same of all is a half, and its verdicts agree by chance alone."""
     assert auroc([0.5] * 8, [True, False] * 4).estimate == 0.5
     found = agreement([True] * 8, [True, False] * 4)
     assert (found.kappa.estimate, found.balanced_accuracy.estimate, found.f1_bad.estimate) == (0.0, 0.5, 0.0)
@@ -102,7 +99,6 @@ def test_equal_scores_tell_nothing() -> None:
     ],
 )
 def test_labels_that_show_no_agreement(scores: list[float], good: list[bool], clusters: Any, said: str) -> None:
-    """Labels of one kind, or as many of them as there are not verdicts."""
     with pytest.raises(ValueError, match=said):
         agreement([bool(score) for score in scores], good, clusters=clusters)
     with pytest.raises(ValueError, match=said):
@@ -116,7 +112,6 @@ def test_scores_that_are_no_numbers_have_no_ranks() -> None:
 
 
 def test_rates_have_the_interval_of_a_mean() -> None:
-    """TPR and TNR are rates over the good and over the bad answers, with their clusters."""
     passed, good = rows_of(12, 4, 6, 2)
     clusters = [index % 6 for index in range(24)]
     found = agreement(passed, good, clusters=clusters, confidence=0.9)
@@ -125,7 +120,6 @@ def test_rates_have_the_interval_of_a_mean() -> None:
 
 
 def test_copies_in_a_cluster_are_no_evidence() -> None:
-    """Rows repeated in their clusters leave every figure as uncertain as the single ones do, or nearly."""
     passed, good = rows_of(12, 5, 9, 4)
     single = agreement(passed, good)
     copied = agreement(passed * 5, good * 5, clusters=list(range(30)) * 5)

@@ -432,7 +432,6 @@ SHARED = [
 
 @pytest.mark.parametrize("row", HARMLESS)
 def test_words_that_turn_nothing_round_may_be_left_out(row: str) -> None:
-    """A phrase in any place of a clause may be left out, whatever its words look like in other languages."""
     first, words, last = row.split("|")
     assert align(f"{first}\u2026{last}", [f"{first}{words}{last}"]).reason == "found allowing for ellipsis"
 
@@ -449,7 +448,6 @@ def test_a_hedge_is_missed_beside_what_is_kept(row: str) -> None:
 
 @pytest.mark.parametrize(("negating", "harmless"), SHARED)
 def test_a_word_of_two_languages_counts_where_the_text_around_is_in_the_one(negating: str, harmless: str) -> None:
-    """Words that mean something else in another language count beside words or letters of their own."""
     for row, expected in ((negating, False), (harmless, True)):
         first, words, last = row.split("|")
         assert align(f"{first}\u2026{last}", [f"{first}{words}{last}."]).ok is expected, row
@@ -499,7 +497,6 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("around", "own", "denying"), SENTENCES)
 def test_a_whole_sentence_counts_if_it_denies_its_neighbour(around: str, own: str, denying: str) -> None:
-    """A sentence with a negation of its own may be left out between two others, alone and among others."""
     first, last = around.split("|")
     space = "" if first[-1] == "。" else " "
     for left_out, expected in ((own, True), (denying, False), (space.join((own, denying)), False)):
@@ -509,7 +506,6 @@ def test_a_whole_sentence_counts_if_it_denies_its_neighbour(around: str, own: st
 
 @pytest.mark.parametrize("around", LOST)
 def test_negation_is_never_lost_in_a_gap(around: str) -> None:
-    """Wherever in a gap of any length a word stands that turns the statement round, the verdict is no, and names it."""
     first, last = around.split("|")
     space = "" if len(first.split()) == 1 else " "
     filler = space.join(["在那时候" if not space else "nopo rito"] * 30)
@@ -581,7 +577,6 @@ LEFT_OUT = [
 
 @pytest.mark.parametrize("row", LEFT_OUT)
 def test_what_an_edit_leaves_out_is_named(row: str) -> None:
-    """Sentences, abbreviations, brackets and the ends of chunks hide no negation that bears on what is quoted."""
     span, *marked = row.split("|")
     verdict = align(span, [re.sub("[⟦⟧]", "", text) for text in marked])
     lost = {at: shown for at, text in enumerate(marked) for shown in re.findall("(?s)⟦(.*)⟧", text)}
@@ -592,7 +587,6 @@ def test_what_an_edit_leaves_out_is_named(row: str) -> None:
 
 @pytest.mark.parametrize("case", FOUND)
 def test_wording_of_the_source_is_found(case: str) -> None:
-    """A span that differs in what quoting may differ in is found; verbatim matching refuses what an editor changed."""
     span, context, tolerance = FOUND[case]
     verdict = align(span, ["Something else entirely.", context])
     assert verdict.ok, verdict.nearest
@@ -677,7 +671,6 @@ def across(first: str, second: str, between: str = " ") -> str:
 
 @pytest.mark.parametrize("border", BORDERS)
 def test_sentences_and_blocks_are_not_joined(border: str) -> None:
-    """A span that runs on where the source ends a sentence or a block is not found, in any script and matching."""
     for language, (first, second, stop) in JOINED.items():
         text = BORDERS[border].format(first, second, stop)
         context = text.lower() if border == "cases" else text
@@ -692,7 +685,6 @@ def test_sentences_and_blocks_are_not_joined(border: str) -> None:
 
 @pytest.mark.parametrize("border", ["sentences", "items", "cells", "heading and paragraph"])
 def test_span_over_sentences_and_blocks_is_found_with_any_mark_there(border: str) -> None:
-    """A quotation may end a sentence, or go to the next cell or item, with another mark than the source."""
     for first, second, stop in JOINED.values():
         sources = Sources([BORDERS[border].format(first, second, stop)])
         for mark in (". ", "; ", ", ", " — ", "! ", "… ", ": ", " | ", "\n", ".” ", "\t"):
@@ -702,7 +694,6 @@ def test_span_over_sentences_and_blocks_is_found_with_any_mark_there(border: str
 @pytest.mark.parametrize("width", [24, 31, 38, 52, 72])
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\n> ", "\n    ", "<br>\n", "<br/>"])
 def test_lines_broken_to_fit_a_page_are_joined(width: int, line_break: str) -> None:
-    """A line break inside a paragraph parts nothing, at any width and before capitals too."""
     for language, (first, second, stop) in JOINED.items():
         text = f"{first}{stop}{second}{stop}{first}{stop}"
         unspaced = is_unspaced(text[0])
@@ -738,7 +729,6 @@ NO_ENDS = [
 
 
 def test_what_ends_no_sentence_may_be_left_out() -> None:
-    """Stops behind abbreviations, initials and days, and so may a line break inside a phrase."""
     assert [span for span, context in NO_ENDS if not align(span, [context]).ok] == []
 
 
@@ -820,7 +810,6 @@ NOTES = (
 
 @pytest.mark.parametrize("note", re.findall(r"(?:\[[^]]+\])+|<sup>.*?</sup>", NOTES))
 def test_mark_of_a_note_in_the_source_is_overlooked(note: str) -> None:
-    """Note marks of encyclopedias and Markdown are no part of a sentence; what an editor put in brackets is."""
     context = f"They say the ferry{note} sank at noon.{note} Nobody{note} was on board,{note} it seems."
     assert align("the ferry sank at noon. Nobody was on board, it seems", [context]).ok
     if note[0] == "[":
@@ -830,7 +819,6 @@ def test_mark_of_a_note_in_the_source_is_overlooked(note: str) -> None:
 
 @pytest.mark.parametrize("bracket", ["[not]", "[a] ", " [Boat 7]", "[un]"])
 def test_other_brackets_in_the_source_are_words(bracket: str) -> None:
-    """Words that a source has in brackets are part of it."""
     assert (
         not align("they did leave the island", [f"In May they did{bracket} leave the island."]).ok or bracket == "[a] "
     )
@@ -856,7 +844,6 @@ def test_case_of_a_unit_counts_where_it_is_another_unit() -> None:
 
 @pytest.mark.parametrize("case", NOT_FOUND)
 def test_other_wording_is_never_found(case: str) -> None:
-    """A span that says something else than the source is not found, whatever it shares with it."""
     span, context = NOT_FOUND[case]
     for matching in MATCHINGS:
         verdict = align(span, ["Something else entirely.", context], matching=matching)
@@ -895,7 +882,6 @@ LONG = "were about to turn north when the ice closed in behind them, so that the
 def test_span_over_chunks_that_adjoin_in_mid_sentence_is_found_with_each(
     span: str, contexts: tuple[str, ...], pieces: list[tuple[int, str]]
 ) -> None:
-    """A span may run through whole chunks, as long as each of them stops in mid-sentence and the next follows it."""
     verdict = align(span, contexts)
     assert verdict.ok
     *first, last = (f"contexts[{context}]" for context, _ in pieces)
@@ -907,7 +893,6 @@ def test_span_over_chunks_that_adjoin_in_mid_sentence_is_found_with_each(
 @pytest.mark.parametrize("size", [20, 30, 50])
 @pytest.mark.parametrize("language", ["English", "Korean"])
 def test_span_over_chunks_is_found_without_the_note_marks_in_them(size: int, language: str) -> None:
-    """Chunks may be shorter than the span, and the marks of notes are in any of them."""
     whole = {
         "English": "the crew[3] mapped the eastern shore in 1911[4] and were about[5] to turn north when it froze",
         "Korean": "선원들이[3] 동쪽 해안을 그려 나갔고[4] 얼음이 얼기[5] 전에 북쪽으로 돌려고 했다고 한다",
@@ -920,7 +905,6 @@ def test_span_over_chunks_is_found_without_the_note_marks_in_them(size: int, lan
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_span_over_chunks_that_overlap_is_found_verbatim_in_any_order(order: int) -> None:
-    """Two chunks that share enough text are one text, whichever is listed first."""
     chunks = [
         "The crew had mapped the eastern shore and were about to turn",
         "astern shore and were about to turn north again.",
@@ -958,13 +942,11 @@ UNCONNECTED = [
 
 
 def test_pieces_of_unconnected_contexts_are_not_joined() -> None:
-    """Contexts are joined only where one stops in mid-sentence and the next follows it, without another word."""
     assert [(span, contexts) for span, contexts in UNCONNECTED if align(span, contexts).ok] == []
 
 
 @pytest.mark.parametrize("size", [3, 4, 6, 10])
 def test_span_over_many_chunks_may_have_a_short_word_at_its_ends(size: int) -> None:
-    """However the words fall, the first and the last chunk may hold no more than *at* or *to* of the span."""
     words = " ".join(PAGES[:3]).split()
     chunks = [" ".join(words[at : at + size]) for at in range(0, len(words), size)]
     spans = [" ".join(words[start:end]) for start in range(10) for end in range(start + 2, len(words) + 1)]
@@ -974,7 +956,6 @@ def test_span_over_many_chunks_may_have_a_short_word_at_its_ends(size: int) -> N
 
 @pytest.mark.parametrize("count", [10, 80])
 def test_span_over_two_of_many_chunks_without_spaces_is_found(count: int) -> None:
-    """However many chunks end or begin with characters of the quotation, the two it runs over are found."""
     quote = "老人说河水在夜里漫过了堤岸所以村子里的人都走到山上去等天亮"
     others = [f"{quote[at % 9 + 15 :][:2]}{at}的话是说过的{quote[at % 14 :][:2]}" for at in range(count)]
     verdict = align(quote, [*others, f"那一天{quote[:17]}", f"{quote[17:]}以后再回来", *others])
@@ -982,14 +963,12 @@ def test_span_over_two_of_many_chunks_without_spaces_is_found(count: int) -> Non
 
 
 def test_chunks_that_repeat_or_cut_words_are_joined() -> None:
-    """Chunks that repeat each other follow each other; one may end inside a word that the next has in full."""
     assert align("the the the the the the the", ["the the"] * 9).ok
     chunks = ["It was the first survey of the eastern sho", "first survey of the eastern shore that was of any use."]
     assert align("It was the first survey of the eastern shore that was of any use", chunks, matching="verbatim").ok
 
 
 def test_span_over_many_chunks_that_overlap_is_found_verbatim() -> None:
-    """Chunks cut by a sliding window are one text, wherever the window cut it."""
     text = " ".join(PAGES)
     chunks = [text[at : at + 80] for at in range(0, len(text) - 30, 50)]
     span = text[text.index("eastern") : text.index(" with little")]
@@ -1018,7 +997,6 @@ def test_span_over_many_chunks_that_overlap_is_found_verbatim() -> None:
     ],
 )
 def test_evidence_is_a_slice_of_the_original(span: str, context: str, text: str) -> None:
-    """Each fragment has the offsets and the text of the original, however much folding changed its length."""
     evidence = align(span, ["First.", context]).evidence
     assert [piece.text for piece in evidence] == text.split("|")
     assert all((it.context, context[it.start : it.end]) == (1, it.text) for it in evidence)
@@ -1026,7 +1004,6 @@ def test_evidence_is_a_slice_of_the_original(span: str, context: str, text: str)
 
 @pytest.mark.parametrize("block", [200, 255, 256, 257, 511, 512, 5000, 70_000])
 def test_evidence_is_right_far_into_a_long_context(block: int) -> None:
-    """Offsets are right wherever in a long context a passage stands, even one whose folding changes lengths."""
     context = (
         "Stra\u00dfe \ufb01n \u2026 " * (block // 14)
         + "-" * (block % 14)
@@ -1039,7 +1016,6 @@ def test_evidence_is_right_far_into_a_long_context(block: int) -> None:
 
 
 def test_passage_that_needs_least_is_preferred() -> None:
-    """Of several passages that agree, the verdict takes the one closest to what was written."""
     context = "THE OLD MILL ROAD. On The Old Mill Road it rained; the old mill road is long."
     verdict = align("the old mill road", [context])
     assert verdict.reason == "found, exact"
@@ -1052,7 +1028,6 @@ def test_passage_that_needs_least_is_preferred() -> None:
 
 
 def test_case_is_kept_on_request_and_nothing_else() -> None:
-    """Without case folding a capital matters; white space, glyphs and markup still do not."""
     context = "The Ferry\n left \u2018the\u2019 **harbour**."
     assert align("Ferry left 'the' harbour", [context], casefold=False).ok
     assert not align("ferry left 'the' harbour", [context], casefold=False).ok
@@ -1081,13 +1056,11 @@ def test_case_is_kept_on_request_and_nothing_else() -> None:
 def test_nearest_passage_tells_what_differs(
     span: str, context: str, matching: Matching, changes: list[tuple[str, str]] | None
 ) -> None:
-    """Words are added, missing or replaced, characters where there are no spaces."""
     nearest = align(span, [context], matching=matching).nearest
     assert (nearest and [(it.said, it.source) for it in nearest.changes if it.kind != "same"]) == changes
 
 
 def test_nearest_passage_of_a_changed_word() -> None:
-    """What is not found comes with the closest passage in whole words, and the words that differ."""
     context = f"It rained all day. {FERRY} Then it was quiet."
     span = "The ferry left the island at ten, and nobody at all on board expected the storm"
     verdict = align(span, ["No.", context])
@@ -1128,7 +1101,6 @@ def test_nearest_passage_of_a_changed_word() -> None:
     ],
 )
 def test_what_is_not_found_says_why(span: str, contexts: object, reason: str) -> None:
-    """Blank spans and contexts, forbidden edits and pieces in the wrong place are named; nothing of it is like them."""
     verdict = align(span, contexts)
     assert (verdict.ok, verdict.text) == (False, span)
     assert reason in str(verdict.reason)
@@ -1146,7 +1118,6 @@ def test_what_is_not_found_says_why(span: str, contexts: object, reason: str) ->
     ],
 )
 def test_span_without_words_must_stand_there_as_it_is(span: str, evidence: list[str]) -> None:
-    """Punctuation and symbols alone have no folding: they are looked for exactly."""
     contexts = ["None?", "Stop!!! It is \U0001f31e\U0001f31e now?! No?!"]
     verdict = align(span, contexts)
     assert (verdict.ok, [piece.text for piece in verdict.evidence]) == (bool(evidence), evidence)
@@ -1154,8 +1125,6 @@ def test_span_without_words_must_stand_there_as_it_is(span: str, evidence: list[
 
 
 def test_context_may_be_anything_that_holds_text() -> None:
-    """A bare string is one context, and documents of other libraries are read; other arguments are named."""
-
     @dataclass
     class Document:
         page_content: str
@@ -1169,7 +1138,6 @@ def test_context_may_be_anything_that_holds_text() -> None:
 
 
 def test_many_spans_are_found_like_one() -> None:
-    """The index that many searches build gives the verdicts that single searches give."""
     words = [f"{a}{b}" for a in ("mal", "ter", "quin", "so", "val", "dre") for b in ("o", "any", "iver", "est", "un")]
     tokens = [words[(i * i * 7 + i // 3) % len(words)] for i in range(3000)]
     spans = [" ".join(tokens[i : i + 5 + i % 4]) for i in range(0, 2900, 17)]
@@ -1208,7 +1176,6 @@ TEXTS = st.lists(st.tuples(LETTERS, SEPARATORS), max_size=30).map(lambda parts: 
 
 @given(context=TEXTS, start=st.integers(0, 60), length=st.integers(1, 60))
 def test_what_is_found_stands_there(context: str, start: int, length: int) -> None:
-    """Whatever slice of a text is asked for, a verdict never has evidence that is not a slice of the context."""
     span = context[start : start + length]
     for matching in MATCHINGS:
         verdict = align(span, [context], matching=matching)
@@ -1222,7 +1189,6 @@ def test_what_is_found_stands_there(context: str, start: int, length: int) -> No
 
 @given(words=st.lists(st.sampled_from(FERRY.split()), min_size=3, max_size=8), place=st.integers(0, 7))
 def test_a_foreign_word_is_never_found(words: list[str], place: int) -> None:
-    """A span with one word that is nowhere in the source is not found."""
     words.insert(place % len(words), "zebra")
     assert not align(" ".join(words), [FERRY]).ok
 
@@ -1235,7 +1201,6 @@ def test_a_foreign_word_is_never_found(words: list[str], place: int) -> None:
     bold=st.booleans(),
 )
 def test_layout_and_case_never_matter(start: int, length: int, spaces: list[str], *, upper: bool, bold: bool) -> None:
-    """Any run of words of the source is found verbatim however it is spaced, capitalised and emphasised."""
     words = FERRY.split()[start : start + length]
     span = "".join(word + space for word, space in zip(words, spaces, strict=False)).strip()
     span = f"**{span}**" if bold else span
@@ -1252,6 +1217,5 @@ ANYTHING = st.text(
 
 @given(span=ANYTHING, context=ANYTHING, extra=ANYTHING)
 def test_no_text_breaks_it(span: str, context: str, extra: str) -> None:
-    """Any characters at all are aligned without an error."""
     for text in (span, extra + context + extra):
         assert align(text, [context, extra]).text == text

@@ -30,7 +30,6 @@ QUOTED = {"quoted_spans_alignment": 0.9}
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pa.Table.from_pylist, pa.RecordBatch.from_pylist])
 def test_a_batch_gets_flat_columns(kind: Any) -> None:
-    """What comes back is of the kind that was given, its columns first; scores of before are replaced."""
     score = pickle.loads(pickle.dumps(scorer(QUOTED)))
     batch = score(score(kind(ROWS)))
     assert type(batch) is type(kind(ROWS))
@@ -58,7 +57,6 @@ def test_an_empty_batch_has_the_same_types() -> None:
 
 
 def test_batches_have_one_cache_and_raise_nothing(tmp_path: Path, server: FakeOpenAI) -> None:
-    """Another process asks for nothing that one of them asked for; a refused key is the reason of all rows."""
     batch = pa.Table.from_pylist(ROWS[:2])
     first, second = (scorer(["faithfulness"], judge="openai:fake", cache_dir=tmp_path) for _ in range(2))
     assert first(batch) != batch
@@ -71,7 +69,6 @@ def test_batches_have_one_cache_and_raise_nothing(tmp_path: Path, server: FakeOp
 
 
 def test_what_is_no_batch_is_refused() -> None:
-    """A list is not, and a metric has to be one."""
     with pytest.raises(TypeError, match="a batch is a pandas frame or an Arrow table, not list"):
         scorer(QUOTED)(ROWS)
     with pytest.raises(ValueError, match="there is no metric 'kindness'"):
@@ -85,7 +82,6 @@ def test_what_is_no_batch_is_refused() -> None:
 def test_ray_names_its_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without it, data sets and the command say what to install."""
     monkeypatch.setitem(sys.modules, "ray", None)
     said = 'scoring on Ray needs ray: pip install "pytest-ragmetrics[ray]"'
     with pytest.raises(RagMetricsError) as caught:

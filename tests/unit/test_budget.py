@@ -65,7 +65,6 @@ def make() -> Iterator[Make]:
 
 
 def test_calls_never_pass_their_limit(make: Make) -> None:
-    """However many threads ask at once."""
     budget = make(Limits(calls=10))
     with ThreadPoolExecutor(8) as threads:
         refused = list(threads.map(until_refused, [budget] * 8))
@@ -93,7 +92,6 @@ def test_the_error_names_what_is_reached(limits: Limits, made: int, name: str, m
 
 
 def test_dollars_are_counted(make: Make) -> None:
-    """By the price list; a model that is not on it is refused before it is asked."""
     budget = make(Limits(cost=0.001))
     spend(budget, kind="openai", model="gpt-4o-mini", prompt=10_000)
     assert budget.used().cost > 0.001
@@ -120,7 +118,6 @@ except BudgetExceededError:
 
 
 def test_processes_share_a_file(tmp_path: Path, make: Make) -> None:
-    """Two processes that ask as fast as they can make as many calls as they may, and one that is killed counts."""
     budget = make(Limits(calls=50), tmp_path / "budget")
     assert budget.used() == BudgetUse()
     command = [sys.executable, "-c", SPEND_ALL, str(tmp_path / "budget")]
@@ -141,7 +138,6 @@ def test_a_request_that_was_never_sent_is_not_counted(make: Make) -> None:
 
 
 def test_a_count_that_cannot_be_kept_stops_the_run(tmp_path: Path, make: Make) -> None:
-    """A broken file is no licence to spend."""
     (tmp_path / "budget").write_text("No database, but longer than a header of one has to be. " * 20)
     budget = make(Limits(calls=9), tmp_path / "budget")
     with pytest.raises(BudgetExceededError, match=r"cannot be counted .* so nothing more is asked"):
@@ -170,7 +166,6 @@ def test_a_worker_without_the_file_has_its_part(tmp_path: Path) -> None:
 
 
 def test_the_summary_says_what_was_refused(make: Make) -> None:
-    """Only where something was; dollars stand there where they are known."""
     budget = make(Limits(calls=1))
     assert budget_line(budget) == "budget: 0 of 1 calls, 0 tokens used"
     spend(budget)
@@ -248,8 +243,6 @@ def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, asked: int, spe
     ],
 )
 def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage | None, spent: BudgetUse, make: Make) -> None:
-    """Also where it has no answer in the end."""
-
     class Undecided(OwnJudge):
         async def ask(self, task: Task[Any], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[Any]:
             msg = "own: no usable answer"
@@ -263,7 +256,6 @@ def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage | None, spent:
 
 
 def test_who_costs_nothing_and_who_counts_already_are_asked_as_they_are(make: Make) -> None:
-    """A judge by rule, and one that is in a shell; closing the shell closes the judge."""
     budget = make(Limits(calls=0))
     engine = Engine(judge="local", cache="off", budget=budget)
     assert isinstance(engine.judge(), LocalJudge)
@@ -276,7 +268,6 @@ def test_who_costs_nothing_and_who_counts_already_are_asked_as_they_are(make: Ma
 
 
 def test_embedders_ask_the_budget_too(make: Make) -> None:
-    """One of one's own is asked for within the budget; one on this machine costs nobody anything."""
     budget = make(Limits(calls=1))
     chain = Budgeted(Providers(), budget)
     embedder = CustomEmbedder(lambda texts: [[1.0, 2.0] for _ in texts], name="mine")

@@ -86,20 +86,17 @@ GRADES = LabelScale(low=1, high=5)
     ],
 )
 def test_labels_are_read_in_many_forms(scale: LabelScale, written: object, label: float | None) -> None:
-    """Numbers, numbers as text, the words for good and bad, and grades on their own scale."""
     assert scale.read(Sample(metadata={"label": written})) == label
 
 
 @pytest.mark.parametrize("written", [2, -1, "maybe", [1], math.nan, math.inf, "nan", 10**400, {"a": 1}, "x" * 99])
 def test_what_is_no_label_is_named(written: object) -> None:
-    """The error names file, line and field, and what a label is."""
     with pytest.raises(DatasetError, match=r"^a\.jsonl:3: field 'grade': a label is a number from 0 to 1") as raised:
         LabelScale(field="grade").read(Sample(metadata={"grade": written}), file="a.jsonl", line=3)
     assert len(str(raised.value)) < 200
 
 
 def test_a_grade_is_good_from_the_middle_on() -> None:
-    """Unless another grade is named."""
     strict = replace(GRADES, good_from=4)
     assert [GRADES.is_good(label) for label in (0.25, 0.5, 0.75)] == [False, True, True]
     assert [strict.is_good(label) for label in (0.5, 0.75)] == [False, True]
@@ -115,13 +112,11 @@ def test_a_grade_is_good_from_the_middle_on() -> None:
     ],
 )
 def test_a_scale_has_a_length_and_bad_labels(scale: dict[str, Any], said: str) -> None:
-    """Other scales are refused."""
     with pytest.raises(ValueError, match=said):
         LabelScale(**scale)
 
 
 def test_a_group_is_named_by_the_rows() -> None:
-    """By the field that is named, else by group, else by cluster."""
     sample = Sample(metadata={"cluster": 1, "group": ["a"], "source": "b"})
     assert group_of(sample) == "['a']"
     assert group_of(sample, "source") == "'b'"
@@ -130,7 +125,6 @@ def test_a_group_is_named_by_the_rows() -> None:
 
 
 def test_a_calibration_compares_scores_with_labels() -> None:
-    """Counts, figures, judge and the rows that judge and people see differently, the widest apart first."""
     found = calibrate(Written(), [*CLEAR, {"response": "0.5"}], threshold=0.5)
     agreement = found.figures.agreement
     counts = (agreement.passed_good, agreement.failed_good, agreement.failed_bad, agreement.passed_bad)
@@ -141,7 +135,6 @@ def test_a_calibration_compares_scores_with_labels() -> None:
 
 
 def test_lower_scores_may_be_the_better_ones() -> None:
-    """A metric of errors passes below the threshold, and the disagreements are measured from its good end."""
     data = rows((0.1, 1), (0.2, 1), (0.9, 0), (0.8, 0), (0.6, 1), (0.05, 0))
     found = calibrate(Errors(), data, threshold=0.3)
     assert found.figures.agreement.kappa.estimate == pytest.approx(1 / 3)
@@ -175,13 +168,11 @@ def test_lower_scores_may_be_the_better_ones() -> None:
 def test_what_cannot_be_calibrated_is_named(
     data: list[dict[str, Any]], arguments: dict[str, Any], error: type[Exception], said: str
 ) -> None:
-    """Misspelt fields are not taken for rows without labels, and nothing is made up."""
     with pytest.raises(error, match=said):
         calibrate(Written(), data, **arguments)
 
 
 def test_groups_make_rows_dependent() -> None:
-    """Rows of one source count as less than rows of many."""
     single = calibrate(Written(), many(4), threshold=0.5)
     grouped = calibrate(Written(), [{**row, "group": index % 8} for index, row in enumerate(many(4))], threshold=0.5)
     assert (single.groups, single.grouped) == (32, False)
@@ -190,7 +181,6 @@ def test_groups_make_rows_dependent() -> None:
 
 
 def test_answers_with_nothing_to_check_are_in_no_figure() -> None:
-    """They agree or disagree with nobody; they are counted, and count on purpose; without others there is no figure."""
     rows = [{**row, "contexts": ["9 carp."], "response": f"{9 if row['label'] else 8} carp."} for row in CLEAR]
     silent = [{"id": f"s{number}", "response": "Carp.", "contexts": [], "label": number % 2} for number in range(6)]
     found = calibrate("numbers_aligned", [*rows, *silent], threshold=0.5)
@@ -208,7 +198,6 @@ def test_answers_with_nothing_to_check_are_in_no_figure() -> None:
 
 
 def test_unscored_rows_are_listed_and_in_no_figure() -> None:
-    """A row without a score keeps its reason; it is a fault unless it is left out on purpose; ten are listed."""
     odd = [{"id": f"odd-{number}", "response": "none", "label": 1} for number in range(12)]
     found = calibrate(Written(), [*CLEAR, *odd, {"response": "0.5"}], threshold=0.5)
     assert found.figures.agreement == calibrate(Written(), CLEAR, threshold=0.5).figures.agreement
@@ -229,7 +218,6 @@ def test_unscored_rows_are_listed_and_in_no_figure() -> None:
 
 
 def test_the_lines_say_all_of_it() -> None:
-    """Figures with intervals, counts, suggestion, curve, and the evidence of the worst disagreements."""
     text = "\n".join(calibration_lines(calibrate(Written(), CLEAR, threshold=0.5), worst=1))
     assert text.startswith("written by house judge against 8 human labels: 4 good, 4 bad\n")
     assert "an answer passes at a score >= 0.5, as given:" in text
@@ -246,7 +234,6 @@ def test_the_lines_say_all_of_it() -> None:
 
 
 def test_the_lines_of_a_judge_without_fault() -> None:
-    """There is no disagreement, and no threshold is suggested where none can be tried."""
     perfect = calibrate(Written(), [row for row in CLEAR if row["id"] not in {"r6", "r7"}], threshold=0.5)
     assert calibration_lines(perfect)[-1] == "no disagreement"
     few = calibrate(Written(), rows((0.9, 1), (0.1, 0)), threshold=0.5)
@@ -254,7 +241,6 @@ def test_the_lines_of_a_judge_without_fault() -> None:
 
 
 def test_the_floor_is_compared_with_the_lower_end_of_kappa() -> None:
-    """Or with its estimate, with as many decimals as it takes to see which is higher."""
     found = calibrate(Written(), CLEAR, threshold=0.5)
     assert fault_lines(found, -0.4) == []
     (fault,) = fault_lines(found, 0.5)
@@ -271,7 +257,6 @@ def test_the_floor_is_compared_with_the_lower_end_of_kappa() -> None:
 
 @pytest.mark.parametrize(("labels", "passes"), [(1, False), (2, False), (10, False), (12, True)])
 def test_few_labels_prove_little(labels: int, passes: bool) -> None:
-    """However well a judge agrees with them."""
     rows = [{"response": "0.9", "label": 1}, {"response": "0.1", "label": 0}] * labels
     found = calibrate(Written(), rows, threshold=0.5)
     assert found.figures.agreement.kappa.estimate == 1.0
@@ -289,7 +274,6 @@ TAG = re.compile(r"<([a-z]\w*)([^<>]*)>")
 
 
 def test_the_page_is_well_formed_and_runs_nothing() -> None:
-    """Hostile texts are shown as text, there is no script, and the policy allows but the one style."""
     page = render_calibration(hostile())
     opened = [name for name, _ in TAG.findall(page) if name != "meta"]
     assert Counter(opened) == Counter(re.findall(r"</(\w+)>", page))
@@ -307,7 +291,6 @@ def test_the_page_is_well_formed_and_runs_nothing() -> None:
 
 
 def test_the_page_shows_what_the_terminal_shows() -> None:
-    """Headline, figures, counts and disagreements, cut where they are many."""
     page = render_calibration(calibrate(Written(), CLEAR, threshold=0.5), worst=1)
     text = html.unescape(re.sub("<[^<>]*>", "", page))
     for said in ("written by house judge", "-0.30–0.84", "People say good", "Disagreements: 2", "and 1 more"):
@@ -315,7 +298,6 @@ def test_the_page_shows_what_the_terminal_shows() -> None:
 
 
 def test_the_file_gives_the_rates_back(tmp_path: Path) -> None:
-    """What was written is read again; it contains names and no texts, and is always UTF-8."""
     found = hostile()
     file = tmp_path / "calibration.json"
     file.write_text(found.to_json(), encoding="utf-8")
@@ -340,7 +322,6 @@ RATE = {"low": 0.3, "estimate": 0.4, "high": 1, "confidence": 0.95, "n": 3}
     ],
 )
 def test_a_file_that_is_no_calibration_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    """The error names the file and the field."""
     file = tmp_path / "c.json"
     data = json.loads(calibrate(Written(), CLEAR, threshold=0.5).to_json())
     file.write_text(json.dumps({**data, **change}), encoding="utf-8")
@@ -350,7 +331,6 @@ def test_a_file_that_is_no_calibration_is_named(tmp_path: Path, change: dict[str
 
 
 def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
-    """Missing files, other texts, numbers that are none and deep nesting are said as such."""
     with pytest.raises(CalibrationError, match=r"gone\.json: No such file"):
         read_rates(tmp_path / "gone.json")
     for text in ("{", "[1]", '{"threshold": NaN}', "[" * 100_000, "\u00ff"):
@@ -371,7 +351,6 @@ def table(scores: Sequence[float | None], **metadata: list[Any]) -> Evaluation:
 
 
 def test_a_mean_is_corrected_by_a_calibration(tmp_path: Path) -> None:
-    """By the value, by its rates, and by the file, alike; or by numbers that are known for certain."""
     calibration = calibrate(Written(), many(10), threshold=0.5)
     run = table([0.9] * 60 + [0.1] * 40)
     file = tmp_path / "c.json"
@@ -388,7 +367,6 @@ def test_a_mean_is_corrected_by_a_calibration(tmp_path: Path) -> None:
 
 
 def test_a_mean_is_corrected_by_labels_in_the_table() -> None:
-    """A part that people labelled corrects the mean of all: of the scores, or of those that pass."""
     labels = [*[1, 0, 1, 0, 1, 1, 1, 0] * 4, *[None] * 64]
     scores = [*[0.9, 0.2, 0.8, 0.3, 1.0, 0.7, 0.4, 0.1] * 4, *[0.9, 0.3] * 32]
     run = table(scores, label=labels)
@@ -419,7 +397,6 @@ RATES = JudgeRates(metric="written", judge="house judge", better="higher", thres
     ],
 )
 def test_what_does_not_fit_is_refused(given: dict[str, Any], said: str) -> None:
-    """Nothing known, too much given, or a calibration of something else."""
     with pytest.raises(ValueError, match=said):
         table([0.9, 0.1]).corrected_mean("written", **given)
 
@@ -439,7 +416,6 @@ def test_a_calibration_of_the_metric_that_had_the_name_before_is_refused(
 
 
 def test_a_table_with_unscored_rows_is_corrected_only_on_purpose() -> None:
-    """As for a mean, skip_unscored=True leaves them out."""
     run = table([0.9, 0.1, None])
     with pytest.raises(UnscoredError, match=r"1 of 3 rows are unscored; skip_unscored=True leaves them out"):
         run.corrected_mean("written", calibration=RATES)
@@ -451,7 +427,6 @@ def test_a_table_with_unscored_rows_is_corrected_only_on_purpose() -> None:
 
 
 def test_a_judge_that_disagrees_fails_with_the_figures() -> None:
-    """With the floor and the worst disagreements; one that agrees passes, and its calibration corrects a table."""
     found = rag_calibrated(Written(), many(5), min_kappa=0.15, threshold=0.5)
     run = evaluate([{"response": "0.9"}, {"response": "0.2"}] * 20, Written(), progress=False)
     assert run.corrected_mean("written", calibration=found).estimate == pytest.approx(0.5)
@@ -469,6 +444,5 @@ def test_a_judge_that_disagrees_fails_with_the_figures() -> None:
 
 @pytest.mark.parametrize("floor", [2, -1.5, True, "0.6", None, math.nan])
 def test_a_floor_is_a_number_from_minus_1_to_1(floor: Any) -> None:
-    """As kappa is."""
     with pytest.raises(ValueError, match="min_kappa must be a number from -1 to 1, not"):
         rag_calibrated(Written(), CLEAR, floor)

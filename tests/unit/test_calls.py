@@ -145,7 +145,6 @@ async def _rating(response: str, ask: Any) -> Any:
     ],
 )
 def test_a_wrong_call_scores_nothing(call: Callable[[], object], kind: type[Exception], said: str) -> None:
-    """It raises what says why, before anything is asked."""
     gc.freeze()  # what was there before need not be searched, nor ever again
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # that the coroutine was never awaited
@@ -155,8 +154,6 @@ def test_a_wrong_call_scores_nothing(call: Callable[[], object], kind: type[Exce
 
 
 def test_an_awaited_call_is_a_coroutine() -> None:
-    """For loops, tasks and groups; what is never awaited has Python's own warning."""
-
     async def run() -> list[Any]:
         task = asyncio.create_task(QUOTES.ascore(**GIVEN))
         return [await task, *await asyncio.gather(QUOTES.ascore(**GIVEN), QUOTES.ascore_sample(Sample(**GIVEN)))]
@@ -208,7 +205,6 @@ class Broken(Metric):
     ids=lambda error: type(error).__name__,
 )
 def test_an_error_of_the_users_code_is_raised_as_it_is(call: Callable[[Broken], object], error: Exception) -> None:
-    """The same object, whatever its type and text, with the frame that raised it and no other error in its place."""
     with pytest.raises(type(error)) as caught:
         call(Broken(error))
     assert caught.value is error
@@ -237,7 +233,6 @@ def test_public_functions_are_those_of_their_modules() -> None:
 
 
 def test_a_users_measure_is_the_function_they_wrote() -> None:
-    """Neither the class nor its metrics stand between."""
     assert Broken.measure is vars(Broken)["measure"]
     assert Broken.measure.__code__.co_filename == __file__
     assert unwrap(Broken.measure) is Broken.measure

@@ -76,7 +76,6 @@ def told(breaker: Breaker, answer: str | JudgeError, model: str = "mine") -> tup
 
 
 def test_an_outage_is_as_many_failures_in_a_row_as_may_be_in_flight() -> None:
-    """One answer between them begins the count anew; after the last nothing is asked, and the reason stays."""
     breaker = CircuitBreaker(4)
     away = JudgeOutageError("away")
     assert [told(breaker, item) for item in (away, away, away, "here", away, away, away)][-1] == ("away", True)
@@ -89,7 +88,6 @@ def test_an_outage_is_as_many_failures_in_a_row_as_may_be_in_flight() -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 3])
 def test_two_slow_questions_are_no_outage(width: int) -> None:
-    """However few requests may be in flight, it takes three."""
     breaker = CircuitBreaker(width)
     assert [told(breaker, JudgeOutageError("slow"))[1] for _ in range(5)] == [True, True, True, False, False]
 
@@ -103,7 +101,6 @@ def test_where_nothing_can_succeed_one_failure_is_enough() -> None:
 
 
 def test_it_is_tried_again_once_a_minute() -> None:
-    """One more failure is enough then, and one answer makes all good."""
     now = [0.0]
     breaker = CircuitBreaker(4, clock=lambda: now[0])
     away = JudgeOutageError("away")
@@ -122,7 +119,6 @@ class TestProbing:
     """For tests that ask one by one: one probe at a time, with longer and longer pauses."""
 
     def test_the_attempts_of_one_request_are_enough(self) -> None:
-        """The next is a probe; then nothing is asked for 1, 2, 4 seconds and more, a minute at most."""
         now = [100.0]
         breaker = ProbingBreaker(clock=lambda: now[0])
         away = JudgeOutageError("away", attempts=6)

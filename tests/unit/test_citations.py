@@ -74,7 +74,6 @@ CITATIONS: dict[str, list[tuple[int, ...]]] = {
 
 
 def test_citations_are_found() -> None:
-    """In every form, with their numbers as written."""
     assert {text: [citation.numbers for citation in find_citations(text)] for text in CITATIONS} == CITATIONS
     assert [text for text in NO_CITATIONS if find_citations(text)] == []
 
@@ -102,7 +101,6 @@ CITED: dict[str, list[tuple[str, tuple[int, ...]]]] = {
 
 
 def test_sentences_with_what_they_cite() -> None:
-    """The text is that without marks, the numbers stand there once, in order."""
     assert {text: [(it.text, it.numbers) for it in cited_sentences(text)] for text in CITED} == CITED
 
 
@@ -129,7 +127,6 @@ def test_sentences_with_what_they_cite() -> None:
     ],
 )
 def test_citations_as_people_write_them(mark: str, numbers: tuple[int, ...]) -> None:
-    """With a word for a source in any brackets, in any language; the whole mark is left out of the sentence."""
     (citation,) = find_citations(f"Otters float {mark}.")
     assert citation.numbers == numbers
     assert [sentence.text for sentence in cited_sentences(f"Otters float {mark}.")] == ["Otters float."]
@@ -149,7 +146,6 @@ NAMED: dict[str, tuple[int, ...]] = {
 
 
 def test_a_source_that_a_sentence_names_is_cited() -> None:
-    """It is a part of the sentence, which keeps it."""
     expected = [[(text, numbers)] for text, numbers in NAMED.items()]
     assert [[(it.text, it.numbers) for it in cited_sentences(text)] for text in NAMED] == expected
 
@@ -205,7 +201,6 @@ SOURCES = "\n\n## Sources\n[1] The handbook.\n\n[2] The manual, p. 3."
     ],
 )
 def test_a_list_of_sources_is_left_out(listed: str) -> None:
-    """It says what the numbers mean; it is no sentence and cites nothing."""
     text = f"Otters float [1]. They dive.{listed}"
     assert [citation.numbers for citation in find_citations(text)] == [(1,)]
     assert [sentence.text for sentence in cited_sentences(text)] == ["Otters float.", "They dive."]
@@ -214,7 +209,6 @@ def test_a_list_of_sources_is_left_out(listed: str) -> None:
 @given(st.text(alphabet="ab .\n[]1２,-–^¹²(）(`<sup>/!:水。来源S†", max_size=60))
 @example(" ² a")
 def test_places_are_those_of_the_text(text: str) -> None:
-    """Citations stand in order and do not overlap; sentences begin and end where they do in the text."""
     citations = find_citations(text)
     ends = [0, *(citation.end for citation in citations)]
     assert all(end <= citation.start < citation.end for end, citation in zip(ends, citations, strict=False))

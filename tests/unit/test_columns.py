@@ -75,14 +75,12 @@ def compared(*columns: Scores, metric: str = "faithfulness", **fields: Any) -> C
     ],
 )
 def test_a_row_is_won_by_the_best_score(scores: list[float | None], winner: object, best: tuple[int, ...]) -> None:
-    """Whoever is alone in front wins; a score that is missing neither wins nor loses."""
     (found,) = compared(*({"q": score} for score in scores)).rows
     assert (found.winner, found.scores[0].best) == (winner, best)
     assert found.answers == tuple(f"q is {score}." for score in scores)
 
 
 def test_where_lower_is_better_the_lowest_wins() -> None:
-    """And the mean difference is told as it is, the outcome as what is better."""
     made = compared({f"q{n}": 0.1 for n in range(8)}, {f"q{n}": 0.9 for n in range(8)}, metric="toxicity", at_most=0.5)
     assert {found.winner for found in made.rows} == {0}
     (pair,) = made.metrics[0].pairs
@@ -131,7 +129,6 @@ def test_a_difference_is_named_where_the_rows_show_it() -> None:
 
 
 def test_the_comparison_is_told_in_lines() -> None:
-    """Rows and winners, each metric with its pairs, then the rows that differ most."""
     made = compared(
         {"s": 0.5, "r": 1.0, "q": 0.5, "only": 1.0}, {"q": 1.0, "r": 1.0, "s": None}, {"q": 0.8, "r": 1.0, "s": 0.6}
     )
@@ -151,7 +148,6 @@ def test_the_comparison_is_told_in_lines() -> None:
 
 
 def test_judges_that_differ_give_no_comparison() -> None:
-    """The metric is left out, and the reason says what to do."""
     runs = [(name, run(answered("q", 0.5, judge=judge))) for name, judge in (("a", "one"), ("b", "two"))]
     made = compare_runs(runs)
     assert made.metrics[0].why == "scored by one and two: score all with one judge"
@@ -165,7 +161,6 @@ def test_judges_that_differ_give_no_comparison() -> None:
 
 
 def test_scores_that_cannot_be_compared_are_left_out() -> None:
-    """Those of another judge than in a column before, whatever has none; the others are compared, and it is said."""
     judges: dict[str, list[str | None]] = {
         "a": ["one", "one", "one", None],
         "b": ["one", "two", "one", "one"],
@@ -245,7 +240,6 @@ def by_model(*rows: tuple[str, str, float]) -> Document:
 
 
 def test_values_of_metadata_are_columns_of_one_run() -> None:
-    """Rows are the questions that all values answered; a second answer of a model is a row of its own."""
     made = by_model(("x", "Why?", 0.5), ("y", "Why?", 0.9), ("y", "Why?", 0.7), ("x", "Why?", 0.6), ("y", "How?", 1.0))
     found = compare_values(made, "model")
     assert found.names == ("x", "y")
@@ -264,7 +258,6 @@ def test_values_of_metadata_are_columns_of_one_run() -> None:
     ],
 )
 def test_values_that_cannot_be_compared_are_refused(key: str, values: list[str], said: str) -> None:
-    """The error says which there are."""
     made = by_model(("x", "Why?", 0.5), ("y", "Why?", 0.9), ("v", "When?", 1.0), ("w", "Where?", 1.0))
     with pytest.raises(ColumnsError) as caught:
         compare_values(made, key, values)
@@ -308,7 +301,6 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> L
 
 
 def test_the_command_compares_two_or_three_files(call: Lines) -> None:
-    """Two are told as ever, three by column; either can be a page."""
     assert call("a.json", "b.json")[1][0].startswith("against the baseline: ")
     status, lines, _ = call("a.json", "b.json", "--html", "page.html")
     assert (status, lines[-1]) == (0, "page.html: written, 3 rows")
@@ -331,14 +323,12 @@ def test_the_command_compares_two_or_three_files(call: Lines) -> None:
     ],
 )
 def test_wrong_arguments_are_refused(call: Lines, args: list[str], said: str) -> None:
-    """With status 2, as arguments that cannot be read."""
     status, _, err = call(*args)
     assert status == 2
     assert said in err
 
 
 def test_the_command_compares_values_of_one_file(call: Lines, tmp_path: Path) -> None:
-    """An unknown key is an error of status 1; files of one name are told apart by their folders."""
     status, _, err = call("a.json", "--by", "colour")
     assert (status, err) == (1, "ragmetrics: no sample has the metadata 'colour'; there are model\n")
     made = by_model(("x", "Why?", 0.5), ("y", "Why?", 0.9))
@@ -350,7 +340,6 @@ def test_the_command_compares_values_of_one_file(call: Lines, tmp_path: Path) ->
 
 
 def test_a_page_of_columns_is_text_only() -> None:
-    """Whatever stands in names, questions and answers is escaped, and the policy of the page allows one script."""
     records = [answered(text, 0.5, sample={"user_input": text, "response": text, "id": text}) for text in HOSTILE]
     page = render_columns(compare_runs([(HOSTILE[0], run(*records)), (HOSTILE[2], run(*records))]))
     assert page.count("<script") == 1

@@ -68,7 +68,6 @@ def without_id(samples: Any) -> list[Sample]:
 def test_evaluate_reads_a_file_from_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, as_text: bool
 ) -> None:
-    """A path or its text, with columns of names of its own."""
     WRITERS[name](tmp_path / name)
     monkeypatch.chdir(tmp_path)
     table = evaluate(name if as_text else Path(name), "lexical_grounding", columns=MAPPED)
@@ -80,13 +79,11 @@ def test_evaluate_reads_a_file_from_the_current_folder(
 
 @pytest.mark.parametrize("kind", OBJECTS)
 def test_objects_are_read_by_columns(kind: str) -> None:
-    """Lists, frames with lists or with cells, and iterators."""
     table = evaluate(OBJECTS[kind](), ["lexical_grounding"], columns=MAPPED)
     assert without_id(row.sample for row in table.rows) == SAMPLES
 
 
 def test_a_broken_row_of_a_file_has_no_score(tmp_path: Path) -> None:
-    """The others have one; without columns the file says what it is about."""
     (tmp_path / "a.jsonl").write_text('{"said": "A.", "passages": ["A."]}\n{"said": 4}\n', "utf-8")
     columns = {"response": "said", "contexts": "passages"}
     table = evaluate(tmp_path / "a.jsonl", ["lexical_grounding"], columns=columns)
@@ -118,7 +115,6 @@ ONE = {"question": "Q?", "answer": "gold", "llm": "A.", "docs": "D.", "response"
 def test_a_field_is_read_from_its_column_alone(
     columns: Mapping[str, str], row: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> None:
-    """Not from another column that would mean it, also where its own has no value."""
     [read] = read_dataset([row], base=Path(), columns=Columns.of(columns))
     assert read.sample is not None
     assert {name: getattr(read.sample, name) for name in expected} == expected
@@ -139,14 +135,12 @@ WRONG: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("columns", "said"), WRONG)
 def test_a_mapping_that_says_nothing_is_refused(columns: Any, said: str) -> None:
-    """An unknown field, no column, two columns for a field, two fields for a column."""
     with pytest.raises(ValueError, match=said):
         evaluate(ROWS, ["exact_match"], columns=columns)
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_column_that_no_row_has_is_named(tmp_path: Path, name: str) -> None:
-    """With those that there are."""
     WRITERS[name](tmp_path / name)
     said = r"columns names 'pasages', which no row has; there are 'ask', 'passages', 'said', 'answer'"
     with pytest.raises(DatasetError, match=said):
@@ -154,7 +148,6 @@ def test_a_column_that_no_row_has_is_named(tmp_path: Path, name: str) -> None:
 
 
 def test_the_commands_take_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``ragmetrics score`` and ``calibrate``; what they cannot take is an error of their arguments."""
     rows, scores = tmp_path / "a.csv", tmp_path / "scores.jsonl"
     cells().assign(label=[1, 0]).to_csv(rows, index=False)
     columns = "--columns=response=said, contexts=passages"
@@ -171,7 +164,6 @@ def test_the_commands_take_columns(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_labelled_answers_have_columns() -> None:
-    """Those of ``rag_calibrated``."""
     rows = [{"said": "Moss.", "docs": "Moss.", "label": 1}, {"said": "Sand.", "docs": "Moss.", "label": 0}] * 10
     columns = {"response": "said", "contexts": "docs"}
     assert len(rag_calibrated("lexical_grounding", rows, 0.5, threshold=0.4, columns=columns).rows) == 20
@@ -228,7 +220,6 @@ def test_a_missing_field_names_the_column_that_looks_like_it(rows: Any, metric: 
 
 
 def test_a_header_of_unknown_names_says_what_to_write(tmp_path: Path) -> None:
-    """All columns that look like fields at once."""
     (tmp_path / "a.csv").write_text("Question_Text,ctx,Answer_Text,lang\nQ?,C.,A.,en\n", "utf-8")
     columns = "{'user_input': 'Question_Text', 'retrieved_contexts': 'ctx', 'response': 'Answer_Text'}"
     with pytest.raises(DatasetError) as raised:

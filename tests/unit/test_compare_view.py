@@ -133,14 +133,12 @@ OTHER: dict[str, Any] = {"response": "The rent is 72 pounds a year."}
 def test_what_became_of_a_test_is_told_in_chips(
     now: OneTest, before: OneTest | None, chips: tuple[str, ...] | None
 ) -> None:
-    """A test without any change has no view; one has samples only if something can be compared."""
     view = view_of(now, before)
     assert (view and view.chips) == chips
     assert bool(view and view.samples) == ("changed" in (chips or ()))
 
 
 def test_chips_are_counted_in_tests() -> None:
-    """Each is counted once a test, in the order of the page; a test that is gone is shown as it was."""
     nows, befores = (
         [one(scored(score, id=name), name=f"test_{name}") for name, score in scores.items()]
         for scores in ({"a": 0.5, "b": 0.6, "c": 1.0}, {"a": 1.0, "b": 1.0, "z": 0.5})
@@ -184,7 +182,6 @@ EDITED = "Hoses may be used in the evening."
 def test_passages_are_shown_with_their_ranks(
     before: tuple[str, ...], now: tuple[str, ...], expected: list[tuple[int | None, int | None, str]], title: str
 ) -> None:
-    """What is lost stands where it was; the texts of the others are not there again."""
     found = sample_of(one(scored(0.5, retrieved_contexts=now)), one(scored(retrieved_contexts=before)))
     assert ranks(found.passages) == expected
     assert found.passages_title == title
@@ -272,7 +269,6 @@ def test_claims_are_paired_by_what_they_say() -> None:
 
 
 def test_single_words_are_listed_in_a_line() -> None:
-    """Of a metric of single words only what changed is told, in two lines."""
     then = [verdict("rent", ok=True), verdict("pond", ok=False), verdict("gate", ok=False)]
     now = [verdict("rent", ok=False), verdict("shed", ok=False), verdict("gate", ok=False)]
     before, after = (replace(scored(verdicts=side), complaint="in no context") for side in (then, now))
@@ -324,14 +320,12 @@ VACUOUS: dict[str, Any] = {"score": 1.0, "vacuous": True}
 def test_a_score_is_told_in_words(
     before: dict[str, Any] | None, now: dict[str, Any] | None, expected: tuple[str, str, str, str]
 ) -> None:
-    """Then, now, what became of it and how that looks; a vacuous score is no number."""
     both = (None if fields is None else scored(**{"metric": "correctness", **fields}) for fields in (before, now))
     then, now_shown, _, word, tone = score_of(*both)
     assert (then, now_shown, word, tone) == expected
 
 
 def test_thresholds_that_differ_are_both_named() -> None:
-    """The bound of then is named where it was another one, or where there is none now."""
     assert score_of(scored(), scored())[2] == "≥ 0.80"
     assert score_of(scored(at_least=0.7), scored())[2] == "≥ 0.80, was ≥ 0.70"
     assert score_of(scored(), scored(at_least=None))[2] == "≥ 0.80"
@@ -350,7 +344,6 @@ def facts(now: Record, before: Record, judging: Sequence[dict[str, Judging]] = (
 
 
 def test_what_else_may_have_changed_a_score_is_named() -> None:
-    """Question, judge and prompts, as far as the runs recorded them."""
     judged = [Judging(judge="one", prompts={"verify": digest}, definition={}) for digest in ("a1", "b2")]
     then, now = scored(judge="one"), scored(0.5, judge="one", **OTHER)
     assert facts(now, then) == ("same question", "same judge")
@@ -377,7 +370,6 @@ def test_records_of_one_sample_are_one_comparison() -> None:
 
 
 def test_texts_from_outside_are_escaped() -> None:
-    """Whatever stands in answers, passages, claims and names is text in the page's markup."""
     macros: Any = environment().get_template("compare.html.jinja").module
     for text in HOSTILE:
         sides = []

@@ -40,7 +40,6 @@ def test_the_paired_t_test_is_that_of_scipy(n: int) -> None:
 
 @pytest.mark.parametrize("n", [1, 4, 9])
 def test_flips_of_few_signs_are_exact(n: int) -> None:
-    """As scipy finds them by trying all."""
     before, after = some_pairs(n)
     differences = np.subtract(after, before)
     signs = itertools.product((1, -1), repeat=n)
@@ -52,7 +51,6 @@ def test_flips_of_few_signs_are_exact(n: int) -> None:
 
 
 def test_flips_of_many_signs_are_drawn() -> None:
-    """Close to the exact probability, the same for a seed, and never zero."""
     differences = [0.04, -0.03, 0.1, 0.02, -0.06, 0.05, 0.08, -0.01, 0.07, 0.03] * 2
     whole = scipy.stats.permutation_test(
         (np.array(differences),), np.sum, permutation_type="samples", n_resamples=20_000, rng=np.random.default_rng(1)
@@ -63,7 +61,6 @@ def test_flips_of_many_signs_are_drawn() -> None:
 
 
 def test_signs_of_a_cluster_are_flipped_together() -> None:
-    """Copies of a difference make it no more certain."""
     differences = [0.1, 0.2, -0.05, 0.3]
     assert flip_p(differences * 3, clusters=[*range(4)] * 3) == flip_p(differences)
     assert flip_p(differences * 3) < flip_p(differences)
@@ -107,14 +104,12 @@ def test_the_difference_of_rows_that_pass_or_fail(gained: int, lost: int, n: int
 
 
 def test_on_an_unknown_scale_differences_without_a_spread_say_nothing() -> None:
-    """There is no t test of them."""
     found = paired_difference([5.0, 6.0], [7.5, 8.5], bounds=None)
     assert (found.interval.low, found.interval.high) == (-math.inf, math.inf)
     assert (found.t_p, found.flip_p) == (None, 0.5)
 
 
 def test_pairs_that_are_none_are_refused() -> None:
-    """Each error says what is needed."""
     with pytest.raises(ValueError, match="1 scores before and 2 after; pairs need as many of both"):
         paired_difference([0.5], [0.5, 0.6])
     with pytest.raises(ValueError, match="no pairs, and a comparison needs at least one"):
@@ -123,7 +118,6 @@ def test_pairs_that_are_none_are_refused() -> None:
 
 @given(PAIRS, st.randoms(use_true_random=False))
 def test_order_and_direction_change_no_figure(pairs: list[tuple[float, float]], random: Random) -> None:
-    """Shuffled pairs have the same to the last digit; looking back the p-values are the same, the difference not."""
     shuffled = sorted(pairs, key=lambda _: random.random())
     before, after = (list(side) for side in zip(*pairs, strict=True))
     there, back = paired_difference(before, after), paired_difference(after, before)

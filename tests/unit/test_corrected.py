@@ -20,7 +20,6 @@ def certain(rate: float) -> Interval:
 
 @given(st.floats(0, 1), st.floats(0.55, 1), st.floats(0.55, 1))
 def test_the_correction_undoes_the_errors_of_the_judge(truth: float, tpr: float, tnr: float) -> None:
-    """A judge with known rates passes a known share of the answers, and the share gives the truth back."""
     passed = truth * tpr + (1 - truth) * (1 - tnr)
     found = corrected_rate(certain(passed), tpr=tpr, tnr=tnr)
     assert found.estimate == pytest.approx(truth, abs=1e-9)
@@ -28,7 +27,6 @@ def test_the_correction_undoes_the_errors_of_the_judge(truth: float, tpr: float,
 
 
 def test_doubt_about_the_judge_widens_the_interval() -> None:
-    """Rates of 1 change nothing; rates out of few labels leave more open than rates known for certain."""
     passed = mean_interval([True] * 300 + [False] * 100)
     same = corrected_rate(passed, tpr=1.0, tnr=1.0)
     assert (same.estimate, same.low, same.high) == pytest.approx((passed.estimate, passed.low, passed.high))
@@ -53,14 +51,12 @@ def test_a_share_beyond_the_rates_is_cut_and_says_so() -> None:
 
 @pytest.mark.parametrize(("estimate", "tpr", "tnr"), [(0.8, 0.55, 0.5), (0.2, 0.9, 0.7)])
 def test_rates_that_cannot_belong_to_a_table_are_refused(estimate: float, tpr: float, tnr: float) -> None:
-    """No share of good answers makes such a judge pass so many, or so few."""
     passed = Interval(estimate=estimate, low=estimate - 0.05, high=estimate + 0.04, confidence=0.95, n=300)
     with pytest.raises(ValueError, match=r"these rates cannot belong to this table: the judge passes 0\.[28]0 "):
         corrected_rate(passed, tpr=tpr, tnr=tnr)
 
 
 def test_a_judge_no_better_than_chance_is_refused() -> None:
-    """Nothing can be learned from it, and where it may be such a one nothing is."""
     passed = mean_interval([True, False] * 20)
     with pytest.raises(ValueError, match=r"true positive rate of 0\.6 and a true negative rate of 0\.4 is no better"):
         corrected_rate(passed, tpr=0.6, tnr=0.4)
@@ -72,7 +68,6 @@ def test_a_judge_no_better_than_chance_is_refused() -> None:
 
 @pytest.mark.parametrize("rate", [1.5, -0.1, float("nan"), True, "0.9"])
 def test_what_is_no_rate_is_refused(rate: float) -> None:
-    """A rate is a number between 0 and 1."""
     with pytest.raises(ValueError, match="tnr must be a rate between 0 and 1, not"):
         corrected_rate(certain(0.5), tpr=0.9, tnr=rate)
 
@@ -91,7 +86,6 @@ def test_what_is_no_rate_is_refused(rate: float) -> None:
 def test_labels_correct_the_scores_of_all_rows(
     known: list[tuple[int, int]], rest: tuple[int, int], estimate: float, low: float, high: float
 ) -> None:
-    """As far as scores and labels agree."""
     passed, others = rest
     scores = [float(score) for score, _ in known] + [1.0] * passed + [0.0] * (others - passed)
     found = prediction_powered_mean(scores, [float(label) for _, label in known] + [None] * others)
@@ -100,7 +94,6 @@ def test_labels_correct_the_scores_of_all_rows(
 
 @pytest.mark.parametrize("accuracy", [0.5, 0.7, 0.85, 1.0])
 def test_it_is_never_wider_than_the_labels_alone(accuracy: float) -> None:
-    """However bad the judge is, and however few labels there are."""
     random = np.random.default_rng(11)
     for n in (1, 2, 10, 60):
         good = (random.random(300) < 0.8).astype(float)
@@ -111,13 +104,11 @@ def test_it_is_never_wider_than_the_labels_alone(accuracy: float) -> None:
 
 
 def test_labels_for_all_rows_are_the_answer() -> None:
-    """Where people labelled everything the judge does not matter."""
     labels = [1.0, 0.0, 1.0, 1.0]
     assert prediction_powered_mean([0.0, 1.0, 0.2, 0.3], labels) == mean_interval(labels)
 
 
 def test_labels_that_are_all_bad_leave_no_negative_zero() -> None:
-    """The least that there can be is 0.0, also where nothing is left to predict."""
     found = prediction_powered_mean([1.0, 1.0, 1.0], [0.0, 0.0, 0.0])
     assert (found.estimate, str(found.low)) == (0.0, "0.0")
 
@@ -143,6 +134,5 @@ def test_common_clusters_of_both_parts_widen_the_interval() -> None:
     ],
 )
 def test_what_cannot_be_corrected(scores: list[float], labels: list[float | None], said: str) -> None:
-    """Labels and scores are between 0 and 1, and there is at least one label."""
     with pytest.raises(ValueError, match=said):
         prediction_powered_mean(scores, labels)

@@ -152,13 +152,11 @@ OF_A_RUN |= {"context": ["b"], "toolsCalled": [], "additionalMetadata": {"lang":
     ],
 )
 def test_rows_of_other_tools_are_samples(row: dict[str, Any], expected: dict[str, Any]) -> None:
-    """The names of ragas, of today and before, of DeepEval and of eval-ruby are known."""
     read_sample = sample(row)
     assert {name: getattr(read_sample, name) for name in expected} == expected
 
 
 def test_a_conversation_is_kept_for_metrics_that_take_one() -> None:
-    """A list of messages stands in the metadata, and what the user said last is asked."""
     messages = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
     assert sample({"user_input": messages}) == Sample(user_input="Why?", metadata={"messages": messages})
     assert sample({"messages": messages}) == Sample(metadata={"messages": messages})
@@ -204,7 +202,6 @@ FRAME = pd.DataFrame({"question": ["Why?"]})
     ids=lambda source: type(source).__name__,
 )
 def test_a_data_set_may_be_an_object(source: Any) -> None:
-    """Lists, iterators, mappings, frames, models and data classes are read by the names of their parts."""
     (row,) = read(source)
     assert (asked((row,)), row.file, row.line) == (["Why?"], None, None)
 
@@ -281,14 +278,12 @@ def test_a_question_in_a_table_may_be_a_conversation(
     ],
 )
 def test_a_broken_text_in_a_frame_is_a_broken_row(name: str, cell: str, message: str) -> None:
-    """It takes no other row with it."""
     broken, sound = read(pd.DataFrame({"question": ["Why?", "How?"], name: [cell, None]}))
     assert fnmatch(str(broken.error), message)
     assert sound.sample is not None
 
 
 def test_a_frame_has_no_numbers_that_are_none() -> None:
-    """What is missing in a frame is missing in the sample, and numbers and arrays are those of Python."""
     table = pd.DataFrame(
         {
             "question": ["Why?", None],
@@ -325,7 +320,6 @@ NO_DATA += [(Case, "class Case"), (SimpleNamespace(to_pandas=list), "SimpleNames
     ],
 )
 def test_what_is_no_data_set_says_what_one_is(source: Any, expected: str) -> None:
-    """The kind of what was given is named."""
     with pytest.raises(DatasetError) as caught:
         read(source)
     assert str(caught.value).startswith(expected)
@@ -343,7 +337,6 @@ def test_what_is_no_data_set_says_what_one_is(source: Any, expected: str) -> Non
     ],
 )
 def test_a_broken_row_of_a_list_harms_no_other(row: Any, expected: str) -> None:
-    """It has an error instead of a sample."""
     rows = read([{"question": "Why?"}, row, Sample(user_input="How?")])
     assert asked(rows) == ["Why?", None, "How?"]
     assert str(rows[1].error).startswith(f"row {rows[1].id}: {expected}")
@@ -351,14 +344,12 @@ def test_a_broken_row_of_a_list_harms_no_other(row: Any, expected: str) -> None:
 
 @pytest.mark.parametrize("value", [1.5, True, ["a"], {"a": 1}, 10**5000], ids=lambda value: type(value).__name__)
 def test_an_id_is_a_text_or_a_whole_number(value: object) -> None:
-    """Anything else is named."""
     (row,) = read([{"id": value, "question": "Why?"}])
     kind = "one this long" if type(value) is int else type(value).__name__
     assert str(row.error) == f"field 'id': row {row.id}: must be a text or a whole number, not {kind}"
 
 
 def test_an_id_that_stands_twice_is_an_error_of_the_second_row(tmp_path: Path) -> None:
-    """The first row keeps it, and the second one names its place or line; a number and its text are one id."""
     rows = read([{"id": "7", "answer": "a"}, {"id": 7, "answer": "b"}, {"id": "7-2", "answer": "c"}])
     assert [(row.id, row.error is None) for row in rows] == [("7", True), ("7-3", False), ("7-2", True)]
     (_, wrong) = read([{"id": "7", "answer": "a"}, {"id": 7, "answer": 4}])
@@ -375,7 +366,6 @@ def test_an_id_that_stands_twice_is_an_error_of_the_second_row(tmp_path: Path) -
 
 @pytest.mark.parametrize("value", [None, "", "  "])
 def test_without_an_id_it_is_made_of_what_is_asked(value: str | None) -> None:
-    """It shows nothing of the text, and the answer does not matter; nor do other rows or their order."""
     rows = [{"id": value, "question": f"Which {number}?"} for number in range(20)]
     made = ids(rows)
     assert all(re.fullmatch(r"row-[0-9a-f]{10}", one) for one in made)
@@ -415,7 +405,6 @@ SIGNS = ["a::b", "[x]", "-x", " ", "..", "a/b\\c", "tab\t", "\x1b[31mred", "\u20
 
 @pytest.mark.parametrize("written", [*SIGNS, "x" * 65], ids=ascii)
 def test_an_id_is_safe_in_the_name_of_a_test(written: str) -> None:
-    """Whatever was written, the id is short and plain; the sample has it as it was."""
     (row,) = read([{"id": written, "question": "Why?"}])
     assert re.fullmatch(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}", row.id)
     assert row.sample is not None
@@ -427,7 +416,6 @@ SOME_ID = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sa
 
 @given(st.lists(SOME_ID, max_size=8))
 def test_ids_are_unique_safe_and_stable(written: list[str]) -> None:
-    """No two rows have one id, and rows whose ids differ have the same id in any order."""
     rows = [{"id": one, "answer": str(index)} for index, one in enumerate(written)] or [{"answer": "a"}]
     made = ids(rows)
     assert len(set(made)) == len(made)
@@ -486,7 +474,6 @@ async def wanted(sample: Sample) -> bool:
     ],
 )
 def test_a_selection_that_cannot_be_is_an_error(options: dict[str, Any], expected: str) -> None:
-    """Nothing is left out in silence: a misspelt field, an impossible value and a failing function are named."""
     with pytest.raises(DatasetError) as caught:
         read([row for row in ROWS if row["question"] != 5], **options)
     assert str(caught.value).startswith(expected)

@@ -54,7 +54,6 @@ def questions(rows: tuple[DatasetRow, ...]) -> list[str | None]:
 
 
 def test_jsonl_has_one_row_a_line(read: Read, tmp_path: Path) -> None:
-    """A row is an object on a line of its own; it knows its file and its line."""
     rows = read("rows.jsonl", '{"id": "a", "question": "Why?"}\n\n  \t\r\n{"id": 7, "question": "How?", "lang": "en"}')
     assert questions(rows) == ["Why?", "How?"]
     assert [(row.id, row.line) for row in rows] == [("a", 1), ("7", 4)]
@@ -78,7 +77,6 @@ LINES = '{"question": "Why?"}\n{"question": "How?"}\n'
     ],
 )
 def test_the_ending_says_the_kind(read: Read, name: str, text: str) -> None:
-    """In any case, and unpacked where it is packed; marks of byte order and line ends of Windows do not matter."""
     data = text.encode()
     assert questions(read(name, gzip.compress(data) if name.endswith(".gz") else data)) == ["Why?", "How?"]
 
@@ -100,7 +98,6 @@ def test_the_ending_says_the_kind(read: Read, name: str, text: str) -> None:
     ],
 )
 def test_a_broken_line_is_a_broken_row(read: Read, line: str, expected: str) -> None:
-    """It takes no other row with it, and says its line."""
     before, broken, after = read("rows.jsonl", f'{{"question": "Why?"}}\n{line}\n{{"question": "How?"}}\n')
     assert questions((before, after)) == ["Why?", "How?"]
     assert broken.line == 2
@@ -145,7 +142,6 @@ def test_what_python_alone_reads_is_refused_by_row(read: Read, name: str, value:
     ],
 )
 def test_a_wrong_type_names_the_field_as_it_was_written(read: Read, values: str, expected: str) -> None:
-    """Line, field, id and what to write instead are in the message."""
     rows = read("rows.jsonl", f'{{"question": "Why?"}}\n{{"id": "b", {values}}}\n')
     assert fault(rows[1]).startswith(f"jsonl:2: {expected}")
     assert rows[1].error is not None
@@ -154,7 +150,6 @@ def test_a_wrong_type_names_the_field_as_it_was_written(read: Read, values: str,
 
 @pytest.mark.parametrize("name", ["samples", "rows", "data", "test_cases", "goldens", "testCases"])
 def test_json_may_hold_the_list_by_a_usual_name(read: Read, name: str) -> None:
-    """What other tools write around the list is passed over, an empty list of another name too."""
     other = "data" if name == "rows" else "rows"
     text = f'{{"version": {{"a": [1]}},\n "{other}": [], "{name}": [\n{{"question": "Why?"}}], "n": 1}}'
     (row,) = read("rows.json", text)
@@ -162,7 +157,6 @@ def test_json_may_hold_the_list_by_a_usual_name(read: Read, name: str) -> None:
 
 
 def test_json_is_a_list_of_rows_or_has_columns(read: Read) -> None:
-    """Each row knows the line where it begins; columns of one length are rows."""
     rows = read("rows.json", '[\n {"question": "Why?"},\n\n {"question":\n  "How?"}, 7]')
     assert questions(rows[:2]) == ["Why?", "How?"]
     assert [row.line for row in rows] == [2, 4, 5]
@@ -223,7 +217,6 @@ def test_json_is_a_list_of_rows_or_has_columns(read: Read) -> None:
     ],
 )
 def test_a_file_that_holds_no_rows_says_what_to_write(read: Read, name: str, text: str | bytes, expected: str) -> None:
-    """File, line where there is one, and the way out are in the message."""
     with pytest.raises(DatasetError) as caught:
         read(name, text)
     assert str(caught.value).partition("rows.")[2].startswith(expected)
@@ -254,7 +247,6 @@ def test_a_file_that_is_not_there_is_named(
 
 
 def test_csv_has_a_header(read: Read) -> None:
-    """Lists are JSON in their cell, numbers stay text, and an empty cell is a missing value."""
     text = (
         "id,question,contexts,answer,year,metadata,retrieved_context_ids\n"
         '007,Why?,"[""a"", ""b""]",,1850,"{""lang"": ""en""}","[1, ""x""]"\n'
@@ -270,7 +262,6 @@ def test_csv_has_a_header(read: Read) -> None:
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_the_header_shows_the_delimiter(read: Read, delimiter: str) -> None:
-    """Whichever of the usual delimiters gives more known fields divides the cells."""
     lines = (("question", "my, notes; here", "answer"), ("Why?", "", "So.; thus, so."))
     out = io.StringIO()
     csv.writer(out, delimiter=delimiter).writerows(lines)
@@ -278,7 +269,6 @@ def test_the_header_shows_the_delimiter(read: Read, delimiter: str) -> None:
 
 
 def test_what_data_frames_write_is_read(read: Read) -> None:
-    """An index without a name is passed over, and a list as Python writes it is one; an array is not."""
     first, second = read("rows.csv", ",question,contexts\n0,Why?,\"['it\"\"s', 'b']\"\n1,How?,\"['a' 'b']\"\n")
     assert sample(first) == Sample(id=first.id, user_input="Why?", retrieved_contexts=('it"s', "b"))
     assert fault(second).endswith('field \'contexts\': row broken-50d4b8a7b8: write a list as JSON: ["...", "..."]')
@@ -333,7 +323,6 @@ def test_a_context_in_brackets_is_a_text_or_a_list(read: Read, cell: str, contex
     ],
 )
 def test_a_broken_line_of_csv_is_a_broken_row(read: Read, line: str, expected: str) -> None:
-    """It takes no other row with it; cells that are empty may be too many."""
     before, broken, after = read("rows.csv", f"id,question,contexts,metadata\na,Why?,,,,\n{line}\nc,How?,,\n")
     assert questions((before, after)) == ["Why?", "How?"]
     assert fnmatch(fault(broken), f"csv:3: {expected.replace('[', '[[]')}")
@@ -359,7 +348,6 @@ def test_a_long_line_is_a_line(read: Read) -> None:
     ],
 )
 def test_reading_takes_time_in_proportion_to_the_size(read: Read, name: str, head: str, row: str, tail: str) -> None:
-    """Ten times the rows take about ten times as long, even where all are the same or broken."""
     assert is_linear(lambda rows: read(name, head + row * rows + tail), short=1000, long=10_000)
 
 
@@ -369,7 +357,6 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.fixed_dictionaries({"user_input": TEXT, "response": TEXT}), min_size=1, max_size=5))
 def test_every_kind_of_file_gives_back_what_was_written(tmp_path: Path, rows: list[dict[str, str]]) -> None:
-    """JSON lines, a list of JSON and its objects read as the same samples."""
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     (tmp_path / "rows.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
     plain = [row.sample for row in read_dataset(rows, base=tmp_path)]
@@ -383,7 +370,6 @@ def test_every_kind_of_file_gives_back_what_was_written(tmp_path: Path, rows: li
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(["rows.jsonl", "rows.json", "rows.csv", "rows.json.gz"]), st.binary() | TEXT.map(str.encode))
 def test_whatever_a_file_holds_is_rows_or_an_error_that_names_it(tmp_path: Path, name: str, data: bytes) -> None:
-    """Nothing but a DatasetError gets out, and every row has a sample or an error."""
     (tmp_path / name).write_bytes(data)
     try:
         rows = read_dataset(name, base=tmp_path)

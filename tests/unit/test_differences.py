@@ -57,7 +57,6 @@ CHANGED = {
 
 
 def test_the_words_that_changed_are_told_from_those_that_did_not() -> None:
-    """In any script, with numbers and contractions whole."""
     assert {texts: shown(*texts) for texts in CHANGED} == CHANGED
 
 
@@ -74,14 +73,12 @@ SIGNS = {
 
 
 def test_what_is_seen_as_one_sign_is_not_cut() -> None:
-    """Letters with marks, syllables and emoji are one token."""
     assert {text: tokens_of(text) for text in SIGNS} == SIGNS
 
 
 @example(".a", ". a")
 @given(st.text(alphabet="ab .\n東\u0301é", max_size=40), st.text(alphabet="ab .\n東\u0301é", max_size=40))
 def test_the_steps_are_both_texts(before: str, after: str) -> None:
-    """Joined, the steps are the two texts, and neighbours are of different kinds."""
     steps = word_changes(before, after)
     assert "".join(step.source for step in steps) == before
     assert "".join(step.said for step in steps) == after
@@ -129,13 +126,11 @@ def test_long_texts_are_compared_by_sentences_first(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_change_is_counted_in_words(before: str, now: str, title: str, rewritten: bool) -> None:
-    """A text of which little is left is two texts."""
     change = text_change(before, now)
     assert (change.title, change.rewritten) == (title, rewritten)
 
 
 def test_what_is_far_from_a_change_is_folded() -> None:
-    """Some of the text beside a change is in sight, in whole words; nothing gets lost."""
     before = f"{LONG}It costs 3 euros. {LONG}"
     change = text_change(before, before.replace("3 euros", "4 euros"))
     folds = [piece.folded for piece in change.pieces]
@@ -174,7 +169,6 @@ def test_what_is_far_from_a_change_is_folded() -> None:
 def test_versions_of_a_text_are_found(
     olds: list[tuple[str, str | None]], news: list[tuple[str, str | None]], expected: dict[int, int]
 ) -> None:
-    """Each has one counterpart at most, the one most like it."""
     assert versions([Text(*old) for old in olds], [Text(*new) for new in news]) == expected
 
 

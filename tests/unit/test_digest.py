@@ -52,14 +52,12 @@ ONE = "1/1 not supported"
     ],
 )
 def test_a_piece_takes_a_line(verdict: Verdict, said: str) -> None:
-    """A line has the piece, its place, the place to look at, and the words that differ or else the reason."""
     file, head, line = digest([failure(SHORT, low(verdict))])
     assert (file, head) == ("tests/test_a.py", f"9 test_x faithfulness 0.50 < 0.90: {ONE}")
     assert line == f" {said}" or (verdict.reason == LONG and line.startswith(f" {said}") and len(line) < 130)
 
 
 def test_what_is_beyond_ten_pieces_is_counted() -> None:
-    """Ten pieces and ten disagreements are shown, as in a failure of pytest."""
     some = low(*(bad(f"Claim {n}.") for n in range(12)), disagreements=["a: yes, b: no"])
     assert digest([failure(SHORT, some)])[-3:] == [' "Claim 9."', " ... and 2 more", " judges: a: yes, b: no"]
 
@@ -146,7 +144,6 @@ def test_what_was_said_is_not_said_again() -> None:
 
 
 def test_a_gate_leaves_out_the_rows_that_failed_themselves() -> None:
-    """It shows other rows; the tests of one function after another show their parameters."""
     gate = "faithfulness mean 0.30 < 0.80 (n=2): failed\n  0.10  valve: 1 of 2 claims\n  0.50  pump: 2 of 9 claims"
     failures = [
         failure(gate, test="tests/test_a.py::test_x[gate-faithfulness]"),
@@ -161,7 +158,6 @@ def test_a_gate_leaves_out_the_rows_that_failed_themselves() -> None:
 
 
 def test_no_text_makes_a_line_of_its_own() -> None:
-    """Line breaks, control characters and marks of direction in ids, answers, reasons and errors forge nothing."""
     breaks = ("a\n9 test_y passed", "b\x0b\x0c\x1c\x85c\u2028\u2029d\r9 test_y", "E   x\ntests/test_a.py:1: y")
     for text in (*HOSTILE, *breaks):
         near = Nearest(context=0, start=0, end=1, text=text, similarity=0.5, changes=WORDS.changes)

@@ -102,7 +102,6 @@ class Impossible(RateRelevance):
 
 
 def test_a_task_without_an_answer_is_unscored() -> None:
-    """What would follow from it nobody knows, and the error says so; nothing is made up."""
     made, forecast = dry_run()
     with pytest.raises(UnscoredError, match="dry run: nothing stands in for an answer to rate_relevance"):
         asked(made, OpenAIJudge("gpt-4o-mini"), Impossible(question="Why?", response="So."))
@@ -110,7 +109,6 @@ def test_a_task_without_an_answer_is_unscored() -> None:
 
 
 def test_what_is_asked_twice_is_counted_once() -> None:
-    """The cache would answer; another vote is another request; a judge that is not recorded is asked each time."""
     made, forecast = dry_run()
     named = CustomJudge(_fails, name="mine")
     usages = [asked(made, named, TASK, vote=vote)[1] for vote in (0, 0, 1)]
@@ -126,7 +124,6 @@ def _fails(prompt: object) -> Any:
 
 
 def test_who_costs_nothing_is_asked() -> None:
-    """A judge on this machine answers itself; who cannot be made for want of a key is counted under its spec."""
     forecast = Forecast()
     model = NliJudge("words", scorer=WordScorer())
     engine = Engine(cache="off", forecast=forecast)
@@ -179,7 +176,6 @@ def test_the_table_adds_up() -> None:
 
 
 def test_scores_of_a_dry_run_decide_nothing() -> None:
-    """They are on the good side of every number; the numbers themselves are what they are."""
     told = scoring("faithfulness", Usage())
     result = told.outcome
     assert isinstance(result, MetricResult)
