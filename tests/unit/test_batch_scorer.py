@@ -41,11 +41,9 @@ def test_a_batch_gets_flat_columns(kind: Any) -> None:
         "quoted_spans_alignment_unscored",
     ]
     assert [row["id"] for row in rows] == ["a", "b", "c", "d"]
-    assert [row["quoted_spans_alignment_score"] for row in rows[:2]] == [1.0, 0.0]
-    assert [row["quoted_spans_alignment_passed"] for row in rows[:2]] == [True, False]
-    assert [row["quoted_spans_alignment_vacuous"] for row in rows[:2]] == [False, False]
-    assert not pd.notna(rows[3]["quoted_spans_alignment_score"])
-    assert not pd.notna(rows[3]["quoted_spans_alignment_passed"])
+    scored = [[row[f"quoted_spans_alignment_{name}"] for name in ("score", "passed", "vacuous")] for row in rows]
+    assert scored[:2] == [[1.0, True, False], [0.0, False, False]]
+    assert not any(map(pd.notna, scored[3][:2]))
     assert "has no field to score" in rows[3]["quoted_spans_alignment_unscored"]
 
 
@@ -71,12 +69,13 @@ def test_batches_have_one_cache_and_raise_nothing(tmp_path: Path, server: FakeOp
 def test_what_is_no_batch_is_refused() -> None:
     with pytest.raises(TypeError, match="a batch is a pandas frame or an Arrow table, not list"):
         scorer(QUOTED)(ROWS)
-    with pytest.raises(ValueError, match="there is no metric 'kindness'"):
-        scorer(["kindness"])
-    with pytest.raises(ValueError, match="two metrics of one name: quoted_spans_alignment; give one of them another"):
-        scorer(["quoted_spans_alignment"] * 2)
-    with pytest.raises(ValueError, match="give at least one metric"):
-        scorer([])
+    for metrics, said in (
+        (["kindness"], "there is no metric 'kindness'"),
+        (["quoted_spans_alignment"] * 2, "two metrics of one name: quoted_spans_alignment; give one of them another"),
+        ([], "give at least one metric"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            scorer(metrics)
 
 
 def test_ray_names_its_extra(

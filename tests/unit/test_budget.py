@@ -43,13 +43,15 @@ TASK = RateRelevance(question="Does it hum?", response="It hums.")
 
 
 def spend(budget: Budget, *, prompt: int = 10, completion: int = 5, model: str = "mine", kind: str = "custom") -> None:
-    """Make one request."""
     with budget.request(f"{kind}:{model}", kind=kind, model=model) as receipt:
         receipt.took(prompt, completion, cost=price(kind, model, prompt, completion))
 
 
+def answer(judge: Judge, engine: Engine) -> float:
+    return asyncio.run(judge.ask(TASK, transport=engine.transport)).answer.value
+
+
 def until_refused(budget: Budget) -> str:
-    """Make requests until one is refused, and return why."""
     try:
         while True:
             spend(budget)
@@ -59,7 +61,6 @@ def until_refused(budget: Budget) -> str:
 
 @pytest.fixture
 def make() -> Iterator[Make]:
-    """Return a function that makes a budget, which is closed in the end."""
     with ExitStack() as stack:
         yield lambda *limits: stack.enter_context(closing(Budget(*limits)))
 
@@ -129,12 +130,10 @@ def test_processes_share_a_file(tmp_path: Path, make: Make) -> None:
 def test_a_request_that_was_never_sent_is_not_counted(make: Make) -> None:
     """Without a key nothing leaves the machine; what fails on its way may have been paid for."""
     budget = make(Limits(calls=1))
-    with pytest.raises(JudgeNotConfiguredError), budget.request("a:b", kind="a", model="b"):
-        raise JudgeNotConfiguredError
-    assert budget.used().calls == 0
-    with pytest.raises(JudgeError), budget.request("a:b", kind="a", model="b"):
-        raise JudgeError
-    assert budget.used().calls == 1
+    for error, calls in ((JudgeNotConfiguredError, 0), (JudgeError, 1)):
+        with pytest.raises(error), budget.request("a:b", kind="a", model="b"):
+            raise error
+        assert budget.used().calls == calls
 
 
 def test_a_count_that_cannot_be_kept_stops_the_run(tmp_path: Path, make: Make) -> None:
@@ -168,24 +167,21 @@ def test_a_worker_without_the_file_has_its_part(tmp_path: Path) -> None:
 def test_the_summary_says_what_was_refused(make: Make) -> None:
     budget = make(Limits(calls=1))
     assert budget_line(budget) == "budget: 0 of 1 calls, 0 tokens used"
-    spend(budget)
-    with pytest.raises(BudgetExceededError):
-        spend(budget)
+    until_refused(budget)
     assert budget_line(budget) == "budget: 1 of 1 calls, 15 tokens used; reached, 1 request was not made"
     assert format_use(Limits(tokens=9), BudgetUse(calls=1, tokens=3, cost=0.25)) == "1 calls, 3 of 9 tokens, $0.2500"
 
 
 def test_a_judge_asks_the_budget_before_each_request(make: Make) -> None:
     """A repair is a request; what no provider counted is estimated."""
-    judge = ScriptedJudge(rate_relevance=["nothing", rated(4)])
-    budget = make(Limits(calls=3))
+    judge, budget = ScriptedJudge(rate_relevance=["nothing", rated(4)]), make(Limits(calls=3))
     engine = Engine(cache="off", budget=budget)
     assert engine.judge(judge) is judge
-    asyncio.run(judge.ask(TASK, transport=engine.transport))
+    answer(judge, engine)
     assert budget.used() == BudgetUse(calls=2, tokens=30, unpriced=2)
     judge = ScriptedJudge(rate_relevance="nothing")
     with pytest.raises(BudgetExceededError):
-        asyncio.run(judge.ask(TASK, transport=engine.transport))
+        answer(judge, engine)
     assert len(judge.requests) == 1
     engine.close()
 
@@ -201,12 +197,10 @@ class OwnJudge(Judge):
         self.closed = False
 
     async def ask(self, task: Task[Any], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[Any]:
-        """Return the best rating."""
         self.asked += 1
         return Answered(answer=task.read({"reason": "It hums.", "rating": 4}), usage=self.usage)
 
     async def aclose(self) -> None:
-        """Remember it."""
         self.closed = True
 
 
@@ -225,12 +219,12 @@ def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, asked: int, spe
     shell, cached = engine.judge(judge), engine.judge(OwnJudge(Usage(cached_calls=1)))
     assert (shell.name, shell.is_varied, shell.is_paid) == ("own", True, True)
     for _ in range(3):
-        asyncio.run(cached.ask(TASK, transport=engine.transport))
+        answer(cached, engine)
     assert budget.used() == BudgetUse()
     for _ in range(asked):
-        assert asyncio.run(shell.ask(TASK, transport=engine.transport)).answer.value == 1.0
+        assert answer(shell, engine) == 1.0
     with pytest.raises(BudgetExceededError, match=r"^--rag-max-calls=2 is reached"):
-        asyncio.run(shell.ask(TASK, transport=engine.transport))
+        answer(shell, engine)
     assert budget.used() == replace(spent, refused=1)
     assert judge.asked == asked
 
@@ -251,13 +245,12 @@ def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage | None, spent:
     budget = make(Limits(calls=9))
     engine = Engine(cache="off", budget=budget)
     with pytest.raises(UnscoredError, match="own: no usable answer"):
-        asyncio.run(engine.judge(Undecided()).ask(TASK, transport=engine.transport))
+        answer(engine.judge(Undecided()), engine)
     assert budget.used() == spent
 
 
 def test_who_costs_nothing_and_who_counts_already_are_asked_as_they_are(make: Make) -> None:
-    budget = make(Limits(calls=0))
-    engine = Engine(judge="local", cache="off", budget=budget)
+    engine = Engine(judge="local", cache="off", budget=make(Limits(calls=0)))
     assert isinstance(engine.judge(), LocalJudge)
     own = OwnJudge()
     shell = engine.judge(own)
@@ -271,9 +264,10 @@ def test_embedders_ask_the_budget_too(make: Make) -> None:
     budget = make(Limits(calls=1))
     chain = Budgeted(Providers(), budget)
     embedder = CustomEmbedder(lambda texts: [[1.0, 2.0] for _ in texts], name="mine")
-    asyncio.run(chain.send(embedder.request(["It hums."])))
+    request = embedder.request(["It hums."])
+    asyncio.run(chain.send(request))
     assert budget.used() == BudgetUse(calls=1, tokens=2, unpriced=1)
     with pytest.raises(BudgetExceededError):
-        asyncio.run(chain.send(embedder.request(["It hums."])))
+        asyncio.run(chain.send(request))
     embedder.is_paid = False
-    assert asyncio.run(chain.send(embedder.request(["It hums."]))).vectors is not None
+    assert asyncio.run(chain.send(request)).vectors is not None

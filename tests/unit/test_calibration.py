@@ -47,11 +47,10 @@ class Written(Metric):
     times = 1
 
     def measure(self, sample: Sample) -> MetricResult:
-        """Return the number in the response."""
         text = sample.response or ""
-        verdict = Verdict(text=text, ok=float(text.split()[0]) >= 0.5, reason=HOSTILE)
-        verdicts = (verdict,) * self.times
-        return MetricResult(float(text.split()[0]), metric=self.name, verdicts=verdicts, judge="house judge")
+        score = float(text.split()[0])
+        verdicts = (Verdict(text=text, ok=score >= 0.5, reason=HOSTILE),) * self.times
+        return MetricResult(score, metric=self.name, verdicts=verdicts, judge="house judge")
 
 
 class Errors(Written):
@@ -62,7 +61,6 @@ class Errors(Written):
 
 
 def rows(*pairs: tuple[object, object]) -> list[dict[str, Any]]:
-    """Return labelled rows, of score and label."""
     return [{"id": f"r{index}", "response": str(score), "label": label} for index, (score, label) in enumerate(pairs)]
 
 
@@ -70,7 +68,6 @@ CLEAR = rows((0.9, 1), (0.8, 1), (0.95, 1), (0.2, 0), (0.1, 0), (0.3, 0), (0.85,
 
 
 def many(times: int) -> list[dict[str, Any]]:
-    """Return the clear rows so many times, each with its own id."""
     return [{**row, "id": f"{row['id']}-{turn}"} for turn in range(times) for row in CLEAR]
 
 
@@ -97,9 +94,8 @@ def test_what_is_no_label_is_named(written: object) -> None:
 
 
 def test_a_grade_is_good_from_the_middle_on() -> None:
-    strict = replace(GRADES, good_from=4)
     assert [GRADES.is_good(label) for label in (0.25, 0.5, 0.75)] == [False, True, True]
-    assert [strict.is_good(label) for label in (0.5, 0.75)] == [False, True]
+    assert [replace(GRADES, good_from=4).is_good(label) for label in (0.5, 0.75)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -118,10 +114,8 @@ def test_a_scale_has_a_length_and_bad_labels(scale: dict[str, Any], said: str) -
 
 def test_a_group_is_named_by_the_rows() -> None:
     sample = Sample(metadata={"cluster": 1, "group": ["a"], "source": "b"})
-    assert group_of(sample) == "['a']"
-    assert group_of(sample, "source") == "'b'"
-    assert group_of(sample, "page") is None
-    assert group_of(Sample(metadata={"cluster": 1})) == "1"
+    found = [group_of(sample), group_of(sample, "source"), group_of(sample, "page")]
+    assert [*found, group_of(Sample(metadata={"cluster": 1}))] == ["['a']", "'b'", None, "1"]
 
 
 def test_a_calibration_compares_scores_with_labels() -> None:
@@ -146,18 +140,8 @@ def test_lower_scores_may_be_the_better_ones() -> None:
 @pytest.mark.parametrize(
     ("data", "arguments", "error", "said"),
     [
-        (
-            rows(("a", 1), ("b", 0)),
-            {},
-            UnscoredError,
-            "written: none of 2 labelled rows has a score; the first: .*conv",
-        ),
-        (
-            CLEAR,
-            {"label_scale": LabelScale(field="Label")},
-            DatasetError,
-            "none of 8 rows has a label in the field 'La",
-        ),
+        (rows(("a", 1), ("b", 0)), {}, UnscoredError, "written: none of 2 labelled rows has a score; the first: .*c"),
+        (CLEAR, {"label_scale": LabelScale(field="Label")}, DatasetError, "none of 8 rows has a label in the field 'L"),
         (CLEAR, {"group_field": "source"}, DatasetError, "no labelled row has the field 'source', which is to name"),
         ([*CLEAR, {"response": 5, "label": 1}], {}, DatasetError, "response must be a str"),
         (CLEAR, {"threshold": 50}, ValueError, "threshold=50 is outside of the scale of written, 0 to 1: write 0.5,"),
@@ -173,10 +157,9 @@ def test_what_cannot_be_calibrated_is_named(
 
 
 def test_groups_make_rows_dependent() -> None:
-    single = calibrate(Written(), many(4), threshold=0.5)
-    grouped = calibrate(Written(), [{**row, "group": index % 8} for index, row in enumerate(many(4))], threshold=0.5)
-    assert (single.groups, single.grouped) == (32, False)
-    assert (grouped.groups, grouped.grouped) == (8, True)
+    apart = [{**row, "group": index % 8} for index, row in enumerate(many(4))]
+    single, grouped = (calibrate(Written(), rows, threshold=0.5) for rows in (many(4), apart))
+    assert [(it.groups, it.grouped) for it in (single, grouped)] == [(32, False), (8, True)]
     assert grouped.figures.agreement.kappa.half_width > 1.5 * single.figures.agreement.kappa.half_width
 
 
@@ -201,14 +184,10 @@ def test_unscored_rows_are_listed_and_in_no_figure() -> None:
     odd = [{"id": f"odd-{number}", "response": "none", "label": 1} for number in range(12)]
     found = calibrate(Written(), [*CLEAR, *odd, {"response": "0.5"}], threshold=0.5)
     assert found.figures.agreement == calibrate(Written(), CLEAR, threshold=0.5).figures.agreement
-    name, reason = found.unscored[0]
-    assert name == "odd-0"
-    assert "could not convert string to float" in reason
+    assert re.match(r"\('odd-0', .*could not convert string to float", repr(found.unscored[0]))
     text = "\n".join(calibration_lines(found))
     assert "without a label, not scored: 1 row\n  unscored, in no figure: 12 rows" in text
-    assert "odd-9:" in text
-    assert "odd-10:" not in text
-    assert "    ... and 2 more" in text
+    assert re.search(r"odd-9:.*\n    \.\.\. and 2 more", text)
     assert json.loads(found.to_json())["unscored"][0]["name"] == "odd-0"
     assert fault_lines(found, -0.5) == ["12 of 20 labelled rows unscored"]
     assert fault_lines(found, 0.1, by="estimate", skip_unscored=True) == []
@@ -220,37 +199,33 @@ def test_unscored_rows_are_listed_and_in_no_figure() -> None:
 def test_the_lines_say_all_of_it() -> None:
     text = "\n".join(calibration_lines(calibrate(Written(), CLEAR, threshold=0.5), worst=1))
     assert text.startswith("written by house judge against 8 human labels: 4 good, 4 bad\n")
-    assert "an answer passes at a score >= 0.5, as given:" in text
-    assert "kappa               0.50  -0.30..0.84" in text
-    assert "people: good      3       1\n          bad       1       3" in text
-    assert "suggested threshold: " in text
-    assert "disagreements: 2 of 8 rows at 0.5, the widest apart first" in text
-    assert "r6: people say bad (label 0), the judge passed it" in text
-    assert 'held to be right: "0.85"' in text
+    for said in (
+        "an answer passes at a score >= 0.5, as given:",
+        "kappa               0.50  -0.30..0.84",
+        "people: good      3       1\n          bad       1       3",
+        "suggested threshold: ",
+        "disagreements: 2 of 8 rows at 0.5, the widest apart first",
+        "r6: people say bad (label 0), the judge passed it",
+        'held to be right: "0.85"',
+    ):
+        assert said in text
     assert text.endswith("  ... and 1 more")
     wordy = Written()
     wordy.times = 9
     assert "      ... and 13 more lines" in calibration_lines(calibrate(wordy, CLEAR, threshold=0.5))
-
-
-def test_the_lines_of_a_judge_without_fault() -> None:
     perfect = calibrate(Written(), [row for row in CLEAR if row["id"] not in {"r6", "r7"}], threshold=0.5)
     assert calibration_lines(perfect)[-1] == "no disagreement"
     few = calibrate(Written(), rows((0.9, 1), (0.1, 0)), threshold=0.5)
-    assert "no threshold suggested: all good answers are in one group" in "\n".join(calibration_lines(few))
+    assert "no threshold suggested: " in "\n".join(calibration_lines(few))
 
 
 def test_the_floor_is_compared_with_the_lower_end_of_kappa() -> None:
     found = calibrate(Written(), CLEAR, threshold=0.5)
-    assert fault_lines(found, -0.4) == []
-    (fault,) = fault_lines(found, 0.5)
-    assert fault == (
-        "kappa 0.50 (95 % interval -0.30..0.84, n=8): the lower end of its interval -0.30 < 0.50; a very good judge "
-        "takes about 50 labels to reach 0.6, a good one 100 or more"
-    )
+    said = "kappa 0.50 (95 % interval -0.30..0.84, n=8): the lower end of its interval -0.30 < 0.50; a very good judge "
+    assert fault_lines(found, 0.5) == [f"{said}takes about 50 labels to reach 0.6, a good one 100 or more"]
     assert fault_lines(found, 0.6)[0].endswith("-0.30 < 0.60")
     assert floor_line(found, 0.5, by="estimate").startswith("kappa 0.50 >= 0.50 (95 % interval ")
-    assert fault_lines(found, 0.5, by="estimate") == []
+    assert (fault_lines(found, -0.4), fault_lines(found, 0.5, by="estimate")) == ([], [])
     (fault,) = fault_lines(found, 0.501, by="estimate")
     assert fault.startswith("kappa 0.500 < 0.501 (95 % interval -0.30..0.84, n=8)")
 
@@ -286,11 +261,7 @@ def test_the_page_is_well_formed_and_runs_nothing() -> None:
     assert page == render_calibration(hostile())
     for text in (page, "\n".join(calibration_lines(hostile()))):
         text.encode("utf-8")
-        assert "\u202e" not in text
-        assert "\x1b" not in text
-
-
-def test_the_page_shows_what_the_terminal_shows() -> None:
+        assert not {"\u202e", "\x1b"} & set(text)
     page = render_calibration(calibrate(Written(), CLEAR, threshold=0.5), worst=1)
     text = html.unescape(re.sub("<[^<>]*>", "", page))
     for said in ("written by house judge", "-0.30–0.84", "People say good", "Disagreements: 2", "and 1 more"):
@@ -298,8 +269,7 @@ def test_the_page_shows_what_the_terminal_shows() -> None:
 
 
 def test_the_file_gives_the_rates_back(tmp_path: Path) -> None:
-    found = hostile()
-    file = tmp_path / "calibration.json"
+    found, file = hostile(), tmp_path / "calibration.json"
     file.write_text(found.to_json(), encoding="utf-8")
     assert read_rates(file) == found.rates
     data = json.loads(file.read_text("utf-8"))
@@ -307,6 +277,7 @@ def test_the_file_gives_the_rates_back(tmp_path: Path) -> None:
     assert set(data["disagreements"][0]) == {"name", "label", "score"}
 
 
+FILED = calibrate(Written(), CLEAR, threshold=0.5).to_json()
 RATE = {"low": 0.3, "estimate": 0.4, "high": 1, "confidence": 0.95, "n": 3}
 
 
@@ -323,21 +294,21 @@ RATE = {"low": 0.3, "estimate": 0.4, "high": 1, "confidence": 0.95, "n": 3}
 )
 def test_a_file_that_is_no_calibration_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     file = tmp_path / "c.json"
-    data = json.loads(calibrate(Written(), CLEAR, threshold=0.5).to_json())
-    file.write_text(json.dumps({**data, **change}), encoding="utf-8")
+    file.write_text(json.dumps(json.loads(FILED) | change), encoding="utf-8")
     with pytest.raises(CalibrationError, match=said) as raised:
         read_rates(file)
     assert str(file) in str(raised.value)
 
 
-def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CalibrationError, match=r"gone\.json: No such file"):
-        read_rates(tmp_path / "gone.json")
-    for text in ("{", "[1]", '{"threshold": NaN}', "[" * 100_000, "\u00ff"):
-        file = tmp_path / "odd.json"
-        file.write_bytes(text.encode("latin-1"))
-        with pytest.raises(CalibrationError, match=r"odd\.json: not a"):
-            read_rates(file)
+@pytest.mark.parametrize(
+    "text", [None, b"{", b"[1]", b'{"threshold": NaN}', b"[" * 100_000, b"\xff"], ids=lambda text: str(text)[:9]
+)
+def test_a_file_that_is_no_json_is_named(tmp_path: Path, text: bytes | None) -> None:
+    file = tmp_path / "odd.json"
+    if text:
+        file.write_bytes(text)
+    with pytest.raises(CalibrationError, match=r"odd\.json: not a" if text else r"odd\.json: No such file"):
+        read_rates(file)
 
 
 def table(scores: Sequence[float | None], **metadata: list[Any]) -> Evaluation:
@@ -345,8 +316,8 @@ def table(scores: Sequence[float | None], **metadata: list[Any]) -> Evaluation:
     made = []
     for index, score in enumerate(scores):
         sample = Sample(metadata={name: value[index] for name, value in metadata.items() if value[index] is not None})
-        result = None if score is None else MetricResult(score, metric="written", judge="house judge")
-        made.append(Row(sample=sample, results={"written": result} if result is not None else {}))
+        results = {} if score is None else {"written": MetricResult(score, metric="written", judge="house judge")}
+        made.append(Row(sample=sample, results=results))
     return Evaluation(metrics=("written",), rows=tuple(made))
 
 
@@ -370,9 +341,7 @@ def test_a_mean_is_corrected_by_labels_in_the_table() -> None:
     labels = [*[1, 0, 1, 0, 1, 1, 1, 0] * 4, *[None] * 64]
     scores = [*[0.9, 0.2, 0.8, 0.3, 1.0, 0.7, 0.4, 0.1] * 4, *[0.9, 0.3] * 32]
     run = table(scores, label=labels)
-    found = run.corrected_mean("written")
-    assert found == prediction_powered_mean(scores, labels)
-    assert found.n == 96
+    assert run.corrected_mean("written") == prediction_powered_mean(scores, labels)
     passed = [float(score >= 0.5) for score in scores]
     assert run.corrected_mean("written", threshold=0.5) == prediction_powered_mean(passed, labels)
     lower = replace(run, better={"written": "lower"}, scales={"written": (0.0, 1.0)})
@@ -406,7 +375,7 @@ def test_a_calibration_of_the_metric_that_had_the_name_before_is_refused(
     tmp_path: Path, noun: str | None, fits: bool
 ) -> None:
     """The aspect ``correctness`` is another metric than the rating of that name; a file of before has no noun."""
-    data = json.loads(calibrate(Written(), CLEAR, threshold=0.5).to_json()) | {"metric": "correctness", "noun": noun}
+    data = json.loads(FILED) | {"metric": "correctness", "noun": noun}
     file = tmp_path / "c.json"
     file.write_text(json.dumps({name: value for name, value in data.items() if value is not None}), encoding="utf-8")
     rated = MetricResult(0.9, metric="correctness", judge="house judge", noun=Correctness.noun)
@@ -430,12 +399,10 @@ def test_a_judge_that_disagrees_fails_with_the_figures() -> None:
     found = rag_calibrated(Written(), many(5), min_kappa=0.15, threshold=0.5)
     run = evaluate([{"response": "0.9"}, {"response": "0.2"}] * 20, Written(), progress=False)
     assert run.corrected_mean("written", calibration=found).estimate == pytest.approx(0.5)
-    with pytest.raises(AssertionError) as raised:
+    with pytest.raises(
+        AssertionError, match=r"(?s)^kappa 0\.50 .* -0\.30 < 0\.60\nwritten by house.* r6: people say bad"
+    ):
         rag_calibrated(Written(), CLEAR, 0.6, threshold=0.5)
-    assert re.match(
-        r"kappa 0\.50 .*: the lower end of its interval -0\.30 < 0\.60\nwritten by house", str(raised.value)
-    )
-    assert "r6: people say bad (label 0), the judge passed it" in str(raised.value)
     with pytest.raises(AssertionError, match=r"^kappa 0\.50 < 0\.60 "):
         rag_calibrated(Written(), CLEAR, 0.6, threshold=0.5, by="estimate")
     with pytest.raises(ValueError, match="by must be 'bound' or 'estimate', not 'low'"):
