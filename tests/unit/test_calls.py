@@ -38,7 +38,6 @@ def own(function: Callable[..., Any]) -> Callable[[], Any]:
 
 
 def rating(response: str) -> RateRelevance:
-    """Return a task."""
     return RateRelevance(question="?", response=response)
 
 
@@ -77,8 +76,6 @@ async def _rating(response: str, ask: Any) -> Any:
         (lambda: QUOTES.ascore(**GIVEN) >= 0.8, TypeError, "'coroutine' and 'float'$"),
         (lambda: float(QUOTES.ascore(**GIVEN)), TypeError, "not 'coroutine'$"),
         (lambda: RAG.aevaluate([ROW], [QUOTES]).mean("x"), AttributeError, "'coroutine' object has no attribute"),
-        (lambda: RAG.assert_mean(aevaluate([ROW], [QUOTES]), min=0.5), TypeError, "not coroutine; await it first$"),
-        (lambda: RAG.evaluate(aevaluate([ROW], [QUOTES]), [QUOTES]), TypeError, "a coroutine: await it first"),
         (lambda: QUOTES.score(response=asyncio.sleep(0), retrieved_contexts=""), TypeError, "await it first"),
         # What a metric of one's own asks.
         (own(_text), TypeError, r"^_text: ask\(\) takes a task, not str: write await ask\(Critique\(definition='Is"),
@@ -91,24 +88,14 @@ async def _rating(response: str, ask: Any) -> Any:
         # Names and numbers of arguments.
         (lambda: RAG.assert_faithful("a", [""], threshold=0.8), TypeError, "unexpected keyword argument 'threshold'"),
         (lambda: RAG.assert_pass_rate([1.0], min=0.5), TypeError, "unexpected keyword argument 'min'"),
-        (lambda: RAG.evaluate([ROW]), TypeError, "missing 1 required positional argument: 'metrics'$"),
-        (lambda: QUOTES.score(contexts=["a"]), TypeError, r"takes no contexts=; did you mean retrieved_contexts=\?$"),
         (lambda: QUOTES.score(Sample(**GIVEN)), TypeError, r"takes fields by name, .*; write score_sample\(sample\)"),
         (lambda: QUOTES.score_sample(ROW), TypeError, r"scores a Sample, not dict: .*Sample.from_mapping\(row\)"),
-        (lambda: RAG.Sample(answr="a"), TypeError, r"^Sample takes no answr=; did you mean response=\?$"),
-        (lambda: RAG.assert_sample(ROW, faithfulnes=0.8), ValueError, r"did you mean faithfulness\?$"),
         # Bounds.
-        *(
-            (lambda bound=bound: RAG.assert_quoted_spans_aligned("a", [""], min=bound), kind, said)
-            for bound, kind, said in [
-                ("0.8", TypeError, "^min must be a number, not '0.8'$"),
-                (True, TypeError, "^min must be a number, not True$"),
-                ([0.8], TypeError, "^min must be a number, not"),
-                (math.nan, ValueError, "^min must be a finite number, not nan$"),
-                (80, ValueError, "^min=80 is outside of the scale of quoted_spans_alignment, 0 to 1: write 0.8"),
-            ]
+        (
+            lambda: RAG.assert_quoted_spans_aligned("a", [""], min=80),
+            ValueError,
+            "^min=80 is outside of the scale of qu",
         ),
-        (lambda: RAG.assert_mean([1.0], min="0.5"), TypeError, "^min must be a number, not '0.5'$"),
         (lambda: RAG.assert_mean([1.0, math.nan], min=0.5), ValueError, "nan"),
         # Texts.
         (lambda: RAG.assert_quoted_spans_aligned(Sample(**GIVEN), ["a"]), TypeError, "^response must be a str, not Sa"),
@@ -175,7 +162,6 @@ class Broken(Metric):
         self.error = error
 
     def measure(self, sample: Sample) -> MetricResult:
-        """Raise the error."""
         raise self.error
 
 

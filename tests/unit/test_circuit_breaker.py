@@ -22,19 +22,15 @@ from tests.on_a_loop import on_a_loop
 
 
 class Model:
-    """A provider that answers, or fails, and counts what it is asked."""
+    """A provider that answers, or fails, and keeps of each request whether it is to be made but once."""
 
     is_paid = is_kept = True
 
     def __init__(self, name: str, answer: str | JudgeError) -> None:
-        self.name = name
-        self.answer = answer
-        self.asked = 0
+        self.name, self.answer = name, answer
         self.single: list[bool] = []
 
     async def complete(self, request: Request) -> Reply:
-        """Answer or fail."""
-        self.asked += 1
         self.single.append(request.is_single)
         if isinstance(self.answer, JudgeError):
             raise self.answer
@@ -48,31 +44,25 @@ class Held:
         self.held, self.let_go = held, asyncio.Event()
 
     async def send(self, request: AnyRequest) -> Reply:
-        """Pass it on."""
         await (self.let_go.wait() if request == self.held else asyncio.sleep(0))
         return await Providers().send(request)
 
 
 def request(provider: Model, vote: int = 0) -> Request:
-    """Return a request of a model."""
     fields: dict[str, Any] = {"task": "t", "kind": "openai", "messages": (), "schema": {}, "parameters": {}}
     return Request(model=provider.name, provider=provider, vote=vote, **fields)
 
 
 async def at_once(link: CircuitBreakers, requests: list[Request]) -> list[str]:
-    """Return what requests came to."""
-    sent = (link.send(each) for each in requests)
-    return [str(reply) for reply in await asyncio.gather(*sent, return_exceptions=True)]
+    replies = await asyncio.gather(*map(link.send, requests), return_exceptions=True)
+    return [reply.text if isinstance(reply, Reply) else str(reply) for reply in replies]
 
 
 def told(breaker: Breaker, answer: str | JudgeError, model: str = "mine") -> tuple[str, bool]:
     """Return what a request came to, and whether it was made."""
     provider = Model(model, answer)
-    try:
-        came = asyncio.run(CircuitBreakers(Providers(), lambda: breaker).send(request(provider))).text
-    except JudgeError as error:
-        came = str(error)
-    return came, bool(provider.asked)
+    (came,) = asyncio.run(at_once(CircuitBreakers(Providers(), lambda: breaker), [request(provider)]))
+    return came, bool(provider.single)
 
 
 def test_an_outage_is_as_many_failures_in_a_row_as_may_be_in_flight() -> None:

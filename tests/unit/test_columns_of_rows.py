@@ -30,31 +30,18 @@ SAMPLES = [
 ]
 
 
-def cells() -> pd.DataFrame:
-    """Return the rows as a table whose lists are JSON in a cell."""
-    return pd.DataFrame([{**row, "passages": json.dumps(row["passages"])} for row in ROWS])
-
-
-def lines() -> str:
-    """Return the rows as lines of JSON."""
-    return "".join(f"{json.dumps(row)}\n" for row in ROWS)
-
-
+#: The rows as a table whose lists are JSON in a cell, and as lines of JSON.
+CELLS = pd.DataFrame([{**row, "passages": json.dumps(row["passages"])} for row in ROWS])
+LINES = "".join(f"{json.dumps(row)}\n" for row in ROWS)
 WRITERS: dict[str, Callable[[Path], object]] = {
-    "a.csv": lambda path: cells().to_csv(path, index=False),
-    "b.csv": lambda path: cells().to_csv(path, index=False, sep=";"),
-    "a.csv.gz": lambda path: cells().to_csv(path, index=False),
-    "a.jsonl": lambda path: path.write_text(lines(), "utf-8"),
-    "a.ndjson.gz": lambda path: path.write_bytes(gzip.compress(lines().encode())),
+    "a.csv": lambda path: CELLS.to_csv(path, index=False),
+    "b.csv": lambda path: CELLS.to_csv(path, index=False, sep=";"),
+    "a.csv.gz": lambda path: CELLS.to_csv(path, index=False),
+    "a.jsonl": lambda path: path.write_text(LINES, "utf-8"),
+    "a.ndjson.gz": lambda path: path.write_bytes(gzip.compress(LINES.encode())),
     "a.json": lambda path: path.write_text(json.dumps(ROWS), "utf-8"),
     "rows.json": lambda path: path.write_text(json.dumps({"samples": ROWS}), "utf-8"),
     "columns.json": lambda path: path.write_text(json.dumps({name: [it[name] for it in ROWS] for name in ROWS[0]})),
-}
-OBJECTS: dict[str, Callable[[], Any]] = {
-    "list": lambda: ROWS,
-    "frame": lambda: pd.DataFrame(ROWS),
-    "frame of cells": cells,
-    "generator": lambda: (row for row in ROWS),
 }
 
 
@@ -64,22 +51,24 @@ def without_id(samples: Any) -> list[Sample]:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@pytest.mark.parametrize("as_text", [True, False])
 def test_evaluate_reads_a_file_from_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, as_text: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     WRITERS[name](tmp_path / name)
     monkeypatch.chdir(tmp_path)
-    table = evaluate(name if as_text else Path(name), "lexical_grounding", columns=MAPPED)
-    assert without_id(row.sample for row in table.rows) == SAMPLES
-    assert table.scores("lexical_grounding") == [1.0, 0.0]
+    for source in (name, Path(name)):
+        table = evaluate(source, "lexical_grounding", columns=MAPPED)
+        assert without_id(row.sample for row in table.rows) == SAMPLES
+        assert table.scores("lexical_grounding") == [1.0, 0.0]
     found = asyncio.run(aevaluate(tmp_path / name, ["exact_match"], columns=MAPPED))
     assert [row.unscored.keys() for row in found.rows] == [set(), {"exact_match"}]
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
-def test_objects_are_read_by_columns(kind: str) -> None:
-    table = evaluate(OBJECTS[kind](), ["lexical_grounding"], columns=MAPPED)
+@pytest.mark.parametrize(
+    "rows", [ROWS, pd.DataFrame(ROWS), CELLS, iter(ROWS)], ids=["list", "frame", "cells", "iterator"]
+)
+def test_objects_are_read_by_columns(rows: Any) -> None:
+    table = evaluate(rows, ["lexical_grounding"], columns=MAPPED)
     assert without_id(row.sample for row in table.rows) == SAMPLES
 
 
@@ -149,7 +138,7 @@ def test_a_column_that_no_row_has_is_named(tmp_path: Path, name: str) -> None:
 
 def test_the_commands_take_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, scores = tmp_path / "a.csv", tmp_path / "scores.jsonl"
-    cells().assign(label=[1, 0]).to_csv(rows, index=False)
+    CELLS.assign(label=[1, 0]).to_csv(rows, index=False)
     columns = "--columns=response=said, contexts=passages"
     assert main(["score", str(rows), "--metrics=lexical_grounding", "-o", str(scores), columns]) == 0
     assert [json.loads(line)["records"][0]["score"] for line in scores.read_text("utf-8").splitlines()] == [1.0, 0.0]
@@ -200,11 +189,7 @@ YOU = "did you write"
 @pytest.mark.parametrize(
     ("rows", "metric", "said"),
     [
-        (
-            [{"answer": "A.", "passages": ["A."]}],
-            "lexical_grounding",
-            f"{YOU} 'passages' for retrieved_contexts? In a d",
-        ),
+        ([{"answer": "A.", "passages": ["A."]}], "lexical_grounding", f"{YOU} 'passages' for retrieved_contexts? In a"),
         ([{"question": "Q?", "answer_text": "A."}], "exact_match", f"{YOU} 'answer_text' for response?"),
         ([{"answer": "A.", "gold": "A."}], "exact_match", f"{YOU} 'gold' for reference?"),
     ],
