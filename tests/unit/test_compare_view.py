@@ -34,6 +34,7 @@ SAMPLE: dict[str, Any] = {
     "retrieved_contexts": PASSAGES,
 }
 CLAIM = "The rent is 62 pounds a year"
+MACROS: Any = environment().get_template("compare.html.jinja").module
 
 
 def carried(text: str, context: int, *, ok: bool = True) -> Verdict:
@@ -54,8 +55,11 @@ def scored(
     return replace(made, verdicts=tuple(verdicts))
 
 
+def toxic(score: float) -> Record:
+    return record("toxicity", score, at_most=0.5, sample=SAMPLE)
+
+
 def one(*records: Record, name: str = "test_bot[q1]") -> OneTest:
-    """Return a test of these records."""
     wrong = any(it.outcome in ("failed", "unscored") for it in records)
     return row(name, *records, outcome="failed" if wrong else "passed")
 
@@ -78,18 +82,17 @@ def score_of(before: Record | None, now: Record | None) -> tuple[str, ...]:
     """Return what the page shows of a score then and now, one of which may be missing: the cells and their look."""
     runs = [document(*([] if it is None else [one(it)])) for it in (now, before)]
     (change,) = {id(pair): pair for pair in compare_documents(*runs).pairs.values()}.values()
-    macros: Any = environment().get_template("compare.html.jinja").module
-    ((tone, row),) = re.findall(r'<tr class="(\w+)">(.*?)</tr>', macros.scores_of([change]))
+    ((tone, row),) = re.findall(r'<tr class="(\w+)">(.*?)</tr>', MACROS.scores_of([change]))
     cells = re.findall("<td[^>]*>(?:<small>[^<]*</small>)?(.*?)</td>", row)
     return (*(re.sub("<[^>]*>", "", cell) for cell in cells), tone)
 
 
 def sample_of(now: OneTest, before: OneTest) -> SampleChange:
-    """Return the change of the only sample of a test."""
     (sample,) = seen(now, before).samples
     return sample
 
 
+OK = scored(metric="correctness")
 LESS: dict[str, Any] = {"retrieved_contexts": PASSAGES[1:]}
 OTHER: dict[str, Any] = {"response": "The rent is 72 pounds a year."}
 
@@ -116,18 +119,10 @@ OTHER: dict[str, Any] = {"response": "The rent is 72 pounds a year."}
         (one(scored(0.9, judge="b")), one(scored(0.95, judge="a")), None),
         (one(scored(1.0, vacuous=True, **OTHER)), one(scored(0.9)), ("changed",)),
         # What is good about a metric of lower scores.
-        (
-            one(record("toxicity", 0.3, at_most=0.5, sample=SAMPLE)),
-            one(record("toxicity", 0.1, at_most=0.5, sample=SAMPLE)),
-            ("changed", "worse", "rescored"),
-        ),
+        (one(toxic(0.3)), one(toxic(0.1)), ("changed", "worse", "rescored")),
         # One metric became worse, one better; one was added.
-        (
-            one(scored(0.9), scored(1.0, metric="correctness")),
-            one(scored(1.0), scored(0.9, metric="correctness")),
-            ("changed", "worse", "better", "rescored"),
-        ),
-        (one(scored(), scored(metric="correctness")), one(scored()), ("changed",)),
+        (one(scored(0.9), OK), one(scored(), replace(OK, score=0.9)), ("changed", "worse", "better", "rescored")),
+        (one(scored(), OK), one(scored()), ("changed",)),
     ],
 )
 def test_what_became_of_a_test_is_told_in_chips(
@@ -153,11 +148,10 @@ def test_chips_are_counted_in_tests() -> None:
     assert gone.answer is not None
     assert (gone.answer.title, gone.answer.pieces[0].text) == ("of the baseline", SAMPLE["response"])
     assert [(it.metric, it.new) for it in gone.pairs] == [("faithfulness", None)]
-    assert [(it.then, it.now) for it in gone.passages] == [(1, None), (2, None), (3, None)]
+    assert [rank[:2] for rank in ranks(gone.passages)] == [(1, None), (2, None), (3, None)]
 
 
 def ranks(changes: Sequence[PassageChange]) -> list[tuple[int | None, int | None, str]]:
-    """Return ranks and states."""
     return [(it.then, it.now, it.state) for it in changes]
 
 
@@ -183,8 +177,7 @@ def test_passages_are_shown_with_their_ranks(
     before: tuple[str, ...], now: tuple[str, ...], expected: list[tuple[int | None, int | None, str]], title: str
 ) -> None:
     found = sample_of(one(scored(0.5, retrieved_contexts=now)), one(scored(retrieved_contexts=before)))
-    assert ranks(found.passages) == expected
-    assert found.passages_title == title
+    assert (ranks(found.passages), found.passages_title) == (expected, title)
     assert {it.state for it in found.passages if it.pieces} <= {"lost", "edited"}
     assert ["".join(piece.text for piece in it.pieces) for it in found.passages if it.state == "lost"] == [
         before[it.then - 1] for it in found.passages if it.state == "lost" and it.then
@@ -196,10 +189,8 @@ def test_passages_are_known_by_their_ids() -> None:
     ids: dict[str, Any] = {"retrieved_context_ids": ("s4", "s7")}
     now = scored(0.5, retrieved_contexts=(B, "The rent is due in May."), retrieved_context_ids=("s7", "s4"))
     found = sample_of(one(now), one(scored(retrieved_contexts=(A, B), **ids)))
-    assert [(*it, passage.name) for it, passage in zip(ranks(found.passages), found.passages, strict=True)] == [
-        (2, 1, "moved", "s7"),
-        (1, 2, "edited", "s4"),
-    ]
+    assert ranks(found.passages) == [(2, 1, "moved"), (1, 2, "edited")]
+    assert [passage.name for passage in found.passages] == ["s7", "s4"]
 
 
 def test_a_lost_passage_says_which_claims_it_carried() -> None:
@@ -211,23 +202,15 @@ def test_a_lost_passage_says_which_claims_it_carried() -> None:
     assert found.passages[0].carried == "claims 1, 2"
     assert [it.number for it in found.verdicts[0].rows] == [1, 2, 3]
     more = [carried(f"It is rent number {number} of the year", 0) for number in range(4)]
-    found = sample_of(
-        one(scored(0.3, verdicts=[*now, *(replace(it, evidence=()) for it in more)], **LESS)),
-        one(scored(verdicts=[*claims, *more])),
-    )
+    later = one(scored(0.3, verdicts=[*now, *(replace(it, evidence=()) for it in more)], **LESS))
+    found = sample_of(later, one(scored(verdicts=[*claims, *more])))
     assert (found.passages[0].carried, len(found.verdicts[0].rows)) == ("claims 1, 2 and 4 as before", 2)
     found = sample_of(one(scored(1.0, verdicts=[replace(it, evidence=()) for it in claims], **LESS)), then)
     assert (found.verdicts, found.passages[0].carried) == ((), "2 claims")
     # A metric whose claims are as before takes no numbers; what was not ok then carried nothing.
     same = [verdict("Sheds need the consent of the committee", ok=True), replace(carried(CLAIM, 0), ok=False)]
-    sides = [
-        one(scored(metric="other", verdicts=same), scored(score, verdicts=it))
-        for score, it in ((0.3, now), (1.0, claims))
-    ]
-    found = sample_of(
-        replace(sides[0], records=tuple(replace(it, sample=replace(it.sample, **LESS)) for it in sides[0].records)),
-        sides[1],
-    )
+    later = one(scored(metric="other", verdicts=same, **LESS), scored(0.3, verdicts=now, **LESS))
+    found = sample_of(later, one(scored(metric="other", verdicts=same), scored(verdicts=claims)))
     assert (found.passages[0].carried, found.verdicts[0].changed[0].number) == ("claims 1, 2", 1)
     # Evidence that is not in the passage, and words of word-level metrics, say nothing.
     astray = replace(claims[1], evidence=(Evidence(context=0, start=0, end=4, text="Shed"),))
@@ -254,28 +237,25 @@ def test_claims_are_paired_by_what_they_say() -> None:
         verdict("a title", ok=True, kind="looks like a title"),
     ]
     change = verdicts_change(scored(verdicts=before), scored(verdicts=now))
-    rows = [(it.number, it.old and it.old.ok, it.new and it.new.ok) for it in (*change.changed, *change.kept)]
-    assert rows[:4] == [(1, True, False), (2, None, False), (3, False, True), (4, True, None)]
-    assert (rows[4:], len(change.kept)) == ([(5, True, True), (6, False, False)], 2)
-    macros: Any = environment().get_template("compare.html.jinja").module
-    assert re.findall('<p class="small" dir="auto">(.*?)</p>', macros.verdicts_of(change)) == [
-        "another number",
-        "nowhere",
-    ]
-    words = [(piece.kind, piece.text) for piece in change.changed[0].pieces if piece.kind != "same"]
-    assert words == [("removed", "62"), ("added", "72")]
-    assert [piece.kind for piece in change.changed[1].pieces] == ["added"]
-    assert [piece.kind for piece in change.changed[3].pieces] == ["removed"]
+    rows, kept = (
+        [(it.number, it.old and it.old.ok, it.new and it.new.ok) for it in part]
+        for part in (change.changed, change.kept)
+    )
+    assert rows == [(1, True, False), (2, None, False), (3, False, True), (4, True, None)]
+    assert kept == [(5, True, True), (6, False, False)]
+    reasons = re.findall('<p class="small" dir="auto">(.*?)</p>', MACROS.verdicts_of(change))
+    assert reasons == ["another number", "nowhere"]
+    pieces = [[(it.kind, it.text) for it in row.pieces if it.kind != "same"] for row in change.changed]
+    assert pieces[0] == [("removed", "62"), ("added", "72")]
+    assert [[kind for kind, _ in pieces[at]] for at in (1, 3)] == [["added"], ["removed"]]
 
 
 def test_single_words_are_listed_in_a_line() -> None:
     then = [verdict("rent", ok=True), verdict("pond", ok=False), verdict("gate", ok=False)]
     now = [verdict("rent", ok=False), verdict("shed", ok=False), verdict("gate", ok=False)]
     before, after = (replace(scored(verdicts=side), complaint="in no context") for side in (then, now))
-    assert verdicts_change(before, after).lines == (
-        ("newly in no context", "rent, shed"),
-        ("no longer in no context", "pond"),
-    )
+    lines = verdicts_change(before, after).lines
+    assert lines == (("newly in no context", "rent, shed"), ("no longer in no context", "pond"))
     many = [verdict(f"w{number}", ok=False) for number in range(40)]
     assert verdicts_change(scored(), scored(verdicts=many)).lines[0][1].endswith("w29 and 10 more")
 
@@ -297,16 +277,8 @@ VACUOUS: dict[str, Any] = {"score": 1.0, "vacuous": True}
         ({}, {"score": None}, ("1.00", "\u2013", "no score now", "open")),
         ({"score": None}, {}, ("\u2013", "1.00", "passes, no score then", "same")),
         ({"score": None}, {"score": None}, ("\u2013", "\u2013", "no score, both", "open")),
-        (
-            {"judge": "a"},
-            {"score": 0.5, "judge": "b"},
-            ("1.00", "0.50", "newly fails, not compared", "bad"),
-        ),
-        (
-            {"noun": "claim"},
-            {"noun": "rating"},
-            ("1.00", "1.00", "passes, both, not compared", "same"),
-        ),
+        ({"judge": "a"}, {"score": 0.5, "judge": "b"}, ("1.00", "0.50", "newly fails, not compared", "bad")),
+        ({"noun": "claim"}, {"noun": "rating"}, ("1.00", "1.00", "passes, both, not compared", "same")),
         ({"at_least": None}, {"at_least": None}, ("1.00", "1.00", "as before", "same")),
         ({"at_least": None}, {}, ("1.00", "1.00", "passes", "same")),
         ({"at_least": None}, {"score": 0.5}, ("1.00", "0.50", "fails", "same")),
@@ -321,15 +293,18 @@ def test_a_score_is_told_in_words(
     before: dict[str, Any] | None, now: dict[str, Any] | None, expected: tuple[str, str, str, str]
 ) -> None:
     both = (None if fields is None else scored(**{"metric": "correctness", **fields}) for fields in (before, now))
-    then, now_shown, _, word, tone = score_of(*both)
-    assert (then, now_shown, word, tone) == expected
+    shown = score_of(*both)
+    assert (*shown[:2], *shown[3:]) == expected
 
 
 def test_thresholds_that_differ_are_both_named() -> None:
-    assert score_of(scored(), scored())[2] == "≥ 0.80"
-    assert score_of(scored(at_least=0.7), scored())[2] == "≥ 0.80, was ≥ 0.70"
-    assert score_of(scored(), scored(at_least=None))[2] == "≥ 0.80"
-    assert score_of(scored(at_least=None), scored(at_least=None))[2] == ""
+    for then, now, said in (
+        (0.8, 0.8, "≥ 0.80"),
+        (0.7, 0.8, "≥ 0.80, was ≥ 0.70"),
+        (0.8, None, "≥ 0.80"),
+        (None, None, ""),
+    ):
+        assert score_of(scored(at_least=then), scored(at_least=now))[2] == said
 
 
 def facts(now: Record, before: Record, judging: Sequence[dict[str, Judging]] = ({}, {})) -> tuple[str, ...]:
@@ -339,8 +314,7 @@ def facts(now: Record, before: Record, judging: Sequence[dict[str, Judging]] = (
     comparison = compare_documents(*made)
     (pair,) = paired_tests(made[0], comparison)
     view = build_compare_view(pair, comparison)
-    assert view is not None
-    return view.samples[0].facts
+    return view.samples[0].facts if view else ()
 
 
 def test_what_else_may_have_changed_a_score_is_named() -> None:
@@ -358,9 +332,9 @@ def test_what_else_may_have_changed_a_score_is_named() -> None:
 
 def test_records_of_one_sample_are_one_comparison() -> None:
     """Metrics that take different fields of a sample share it; another answer is another sample."""
-    context_free: dict[str, Any] = {"retrieved_contexts": None}
-    now = one(scored(0.5), scored(metric="correctness", **context_free), scored(response="Ask the office."))
-    before = one(scored(), scored(0.9, metric="correctness", **context_free), scored(response="Ask the committee."))
+    free: dict[str, Any] = {"metric": "correctness", "retrieved_contexts": None}
+    now = one(scored(0.5), scored(**free), scored(response="Ask the office."))
+    before = one(scored(), scored(0.9, **free), scored(response="Ask the committee."))
     metrics = [[it.metric for it in sample.pairs] for sample in seen(now, before).samples]
     assert metrics == [["faithfulness", "correctness"], ["faithfulness"]]
     # A metric in place of another one; another question in place of a question.
@@ -370,14 +344,13 @@ def test_records_of_one_sample_are_one_comparison() -> None:
 
 
 def test_texts_from_outside_are_escaped() -> None:
-    macros: Any = environment().get_template("compare.html.jinja").module
     for text in HOSTILE:
         sides = []
         for score in (0.5, 1.0):
             own = f"{text} {score}"
             sample: dict[str, Any] = {"user_input": own, "response": own, "retrieved_contexts": (own,)}
             claims = [verdict(f"{text} is a claim of some length {score}", ok=score == 1, reason=text)]
-            sides.append(scored(score, metric=text[:50], verdicts=claims, judge=own, **sample))
-        view = seen(one(sides[0]), one(sides[1]))
-        markup = str(macros.compared(view))
+            sides.append(one(scored(score, metric=text[:50], verdicts=claims, judge=own, **sample)))
+        view = seen(*sides)
+        markup = str(MACROS.compared(view))
         assert [bad for bad in ("<script", "<img", "<svg", "\0", "\u202e") if bad in markup] == []

@@ -14,7 +14,6 @@ from pytest_ragmetrics.stats.intervals import Interval, mean_interval
 
 
 def certain(rate: float) -> Interval:
-    """Return a rate without any doubt."""
     return Interval(estimate=rate, low=rate, high=rate, confidence=0.95, n=100)
 
 
@@ -106,9 +105,7 @@ def test_it_is_never_wider_than_the_labels_alone(accuracy: float) -> None:
 def test_labels_for_all_rows_are_the_answer() -> None:
     labels = [1.0, 0.0, 1.0, 1.0]
     assert prediction_powered_mean([0.0, 1.0, 0.2, 0.3], labels) == mean_interval(labels)
-
-
-def test_labels_that_are_all_bad_leave_no_negative_zero() -> None:
+    # Where all are bad no negative zero is left.
     found = prediction_powered_mean([1.0, 1.0, 1.0], [0.0, 0.0, 0.0])
     assert (found.estimate, str(found.low)) == (0.0, "0.0")
 
