@@ -30,8 +30,6 @@ from tests.on_a_loop import on_a_loop
 
 
 class Room:
-    """Where guests stay until they are sent home; the limiter stands at the door."""
-
     def __init__(self, limiter: Limiter) -> None:
         self.limiter = limiter
         self.inside: list[int] = []
@@ -39,11 +37,9 @@ class Room:
         self._home: dict[int, asyncio.Event] = {}
 
     def invite(self, *guests: int) -> list[asyncio.Task[None]]:
-        """Have guests come, in this order."""
         return [asyncio.ensure_future(self._stay(guest)) for guest in guests]
 
     async def send_home(self, *guests: int) -> None:
-        """Have guests leave."""
         for guest in guests:
             self._home[guest].set()
         await calm()
@@ -60,14 +56,12 @@ class Room:
 
 
 async def calm() -> None:
-    """Let everything happen that can."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
 @on_a_loop
 async def test_as_many_as_there_is_room_for_are_let_in_in_the_order_they_came() -> None:
-    """The rest waits, and nobody who comes later slips in, not even at the moment a place is free."""
     room = Room(Limiter(2))
     room.invite(1, 2, 3, 4)
     await calm()
@@ -92,7 +86,6 @@ GUEST = st.tuples(st.integers(0, 2), st.booleans(), st.none() | st.integers(0, 2
 async def test_no_place_is_ever_lost_or_given_twice(
     width: int, guests: list[tuple[int, bool, int | None, int]]
 ) -> None:
-    """Whatever order they come, leave, are cancelled or fail in, in the end all places are free."""
     limiter = Limiter(width)
     inside = most = 0
 
@@ -139,7 +132,6 @@ def test_an_overload_halves_the_width_at_most_once_a_second() -> None:
 
 @on_a_loop
 async def test_a_narrowed_limiter_lets_in_as_many_as_it_is_wide() -> None:
-    """Those inside stay; nobody comes in until there are fewer than the new width."""
     limiter = Limiter(4)
     room = Room(limiter)
     room.invite(1, 2, 3, 4, 5)
@@ -154,7 +146,6 @@ async def test_a_narrowed_limiter_lets_in_as_many_as_it_is_wide() -> None:
 
 @on_a_loop
 async def test_the_width_comes_back_with_what_succeeds_after_a_while() -> None:
-    """Not within five seconds, not through failures, and never beyond the full width."""
     now = [1000.0]
     limiter = Limiter(4, clock=lambda: now[0])
 
@@ -181,21 +172,17 @@ async def test_the_width_comes_back_with_what_succeeds_after_a_while() -> None:
 
 
 def test_a_limiter_lets_at_least_one_in() -> None:
-    """One that lets nobody in would hold up a run for ever."""
     with pytest.raises(ValueError, match="at least 1 request must be allowed in flight, not 0"):
         Limiter(0)
 
 
 @pytest.fixture(autouse=True)
 def _own_loop() -> Iterator[None]:
-    """Take away the background loop in the end."""
     yield
     loop.stop()
 
 
 def ask(engine: Engine, text: str, judge: Any = None) -> Answered[tuple[str, ...]]:
-    """Ask a judge of an engine."""
-
     async def asked() -> Answered[tuple[str, ...]]:
         return await engine.judge(judge).ask(ListClaims(text=text), transport=engine.transport)
 
@@ -203,14 +190,12 @@ def ask(engine: Engine, text: str, judge: Any = None) -> Answered[tuple[str, ...
 
 
 def test_nothing_is_made_before_it_is_needed(tmp_path: Path) -> None:
-    """Without a key, and without a trace on disk, a run that asks nothing goes through."""
     engine = Engine(cache_dir=tmp_path / "cache", cassette=tmp_path / "cassette.jsonl")
     engine.close()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_judge_comes_up_when_it_is_asked_for() -> None:
-    """The error names the ways on."""
     engine = Engine()
     with pytest.raises(JudgeNotConfiguredError, match='judge="local"'):
         engine.judge()
@@ -220,7 +205,6 @@ def test_a_missing_judge_comes_up_when_it_is_asked_for() -> None:
 
 
 def test_a_spec_is_made_once_whoever_asks_for_it() -> None:
-    """Threads that ask at the same moment get the same judge and embedder, and so one client."""
     barrier = threading.Barrier(4)
     engine = Engine(judge="local", embedder="local")
 
@@ -235,7 +219,6 @@ def test_a_spec_is_made_once_whoever_asks_for_it() -> None:
 
 
 def test_offers_go_before_specs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a hook makes of a spec is taken, under the name of the spec; of other specs it makes nothing."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
 
     def judge(prompt: str) -> str:
@@ -256,7 +239,6 @@ def test_offers_go_before_specs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_judge_that_is_given_is_asked_and_stays_open(server: FakeOpenAI) -> None:
-    """It belongs to whoever gave it, who may go on with it when the run is over."""
     judge, embedder = OpenAIJudge("fake"), OpenAIEmbedder("fake")
     for _ in range(2):
         engine = Engine()
@@ -271,26 +253,19 @@ def test_a_judge_that_is_given_is_asked_and_stays_open(server: FakeOpenAI) -> No
 
 
 class Fragile(LocalJudge):
-    """A judge that breaks when it is closed."""
-
     async def aclose(self) -> None:
-        """Break."""
         msg = "the hinge broke"
         raise RuntimeError(msg)
 
 
 class Noted(LocalEmbedder):
-    """An embedder that notes that it was closed."""
-
     closed = False
 
     async def aclose(self) -> None:
-        """Note it."""
         self.closed = True
 
 
 def test_everything_is_closed_even_if_one_thing_breaks(tmp_path: Path) -> None:
-    """A broken judge keeps neither the embedder nor the store open, and the error comes out."""
     embedder = Noted()
     engine = Engine(cache_dir=tmp_path / "cache", offer_judge=lambda _: Fragile(), offer_embedder=lambda _: embedder)
     engine.judge()
@@ -304,7 +279,6 @@ def test_everything_is_closed_even_if_one_thing_breaks(tmp_path: Path) -> None:
 
 
 def test_closing_waits_for_what_is_being_paid_for(server: FakeOpenAI, tmp_path: Path) -> None:
-    """An answer that is on its way is in the store when the engine is closed, and nobody pays again."""
     server.latency = 0.3
     begun = threading.Event()
 
@@ -332,7 +306,6 @@ def test_closing_waits_for_what_is_being_paid_for(server: FakeOpenAI, tmp_path: 
 
 
 def test_no_more_requests_are_in_flight_than_allowed(server: FakeOpenAI) -> None:
-    """Requests for answers and for vectors together."""
     server.latency = 0.05
     engine = Engine(concurrency=3)
 
@@ -351,7 +324,6 @@ def test_no_more_requests_are_in_flight_than_allowed(server: FakeOpenAI) -> None
 
 
 def test_being_asked_too_fast_narrows_what_is_in_flight(server: FakeOpenAI) -> None:
-    """The answer comes all the same, and the whole run is slower for a while: judge and embedder share the width."""
     engine = Engine(concurrency=8)
     server.script(rate_limited())
     assert ask(engine, "One.").answer == ("One.",)

@@ -29,7 +29,6 @@ from tests.word_scorer import WordScorer
     ],
 )
 def test_labels_are_read_in_any_order_and_case(names: list[str], entailment: int, contradiction: int | None) -> None:
-    """The name of a class is its meaning; two classes without names are hallucinated and consistent."""
     labels = read_labels(names, model="tiny")
     assert (labels.entailment, labels.contradiction, labels.inverted) == (entailment, contradiction, False)
 
@@ -47,7 +46,6 @@ def test_labels_are_read_in_any_order_and_case(names: list[str], entailment: int
     ],
 )
 def test_labels_that_say_nothing_are_listed(names: list[str]) -> None:
-    """A guess could invert the verdicts, so the names are listed and can be given."""
     with pytest.raises(JudgeNotConfiguredError, match=r"^tiny has the labels .*NliJudge\(model, labels=") as raised:
         read_labels(names, model="tiny")
     assert all(repr(name) in str(raised.value) for name in names)
@@ -65,13 +63,11 @@ def test_labels_that_say_nothing_are_listed(names: list[str]) -> None:
     ],
 )
 def test_numbers_become_probabilities(names: list[str], logits: list[float], shares: tuple[float, float]) -> None:
-    """A single class called hallucination counts against entailment, any other one for it; no number overflows."""
     assert read_labels(names, model="tiny").read(logits) == pytest.approx(shares, abs=1e-4)
 
 
 @pytest.mark.parametrize("logits", [[], [1.0], [1.0, math.nan], [1.0, math.inf], [1.0, 2.0, 3.0]])
 def test_other_numbers_are_refused(logits: list[float]) -> None:
-    """Too many, too few, and those that are not finite."""
     with pytest.raises(ValueError, match="2 finite numbers a pair are wanted"):
         Labels(count=2, entailment=1).read(logits)
 
@@ -82,7 +78,6 @@ def test_other_numbers_are_refused(logits: list[float]) -> None:
     most=st.integers(1, 5),
 )
 def test_passages_hold_every_sentence(contexts: tuple[str, ...], claim: str, most: int) -> None:
-    """Those of consecutive sentences leave none out and mix no contexts; none is tried twice, of few at most some."""
     table = sentence_table(contexts)
     premises = Premises(contexts)
     all_of_them = list(premises.of(claim, most=1000))
@@ -96,7 +91,6 @@ def test_passages_hold_every_sentence(contexts: tuple[str, ...], claim: str, mos
 
 
 def test_evidence_is_the_smallest_passage_inside_the_best() -> None:
-    """A smaller one elsewhere is another finding, and not the best."""
     premises = Premises(("Oaks grow. Elms grow. Firs grow slowly and very tall in the north.",))
     shares = dict.fromkeys(premises.of("Oaks and elms grow.", most=4), 0.1) | {(0,): 0.6, (0, 1, 2): 0.9}
     found = NliJudge("words", scorer=WordScorer())._finding("Oaks and elms grow.", shares, premises)
@@ -104,7 +98,6 @@ def test_evidence_is_the_smallest_passage_inside_the_best() -> None:
 
 
 def test_a_folder_is_identified_by_its_files(tmp_path: Path) -> None:
-    """Another place or a new read-me change nothing; another byte of the weights or another file of the model does."""
     folder = tmp_path / "tiny"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
@@ -124,12 +117,10 @@ def test_a_folder_is_identified_by_its_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("written", ["./models/tiny", "/models/tiny", "~/tiny", "a/b/c", "models\\tiny"])
 def test_what_is_written_as_a_folder_must_be_one(written: str) -> None:
-    """It is never searched on a hub."""
     with pytest.raises(JudgeNotConfiguredError, match="there is no such folder"):
         identity(written)
 
 
 @pytest.mark.parametrize("name", ["house/entailment@v2", "house/entailment"])
 def test_a_name_of_the_hub_is_its_own_identity(name: str) -> None:
-    """The hub is not asked for it."""
     assert identity(name) == name

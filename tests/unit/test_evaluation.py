@@ -55,14 +55,11 @@ def _alone() -> Iterator[None]:
 
 
 class Length(Metric):
-    """Scores a response by its length, and breaks on some of them."""
-
     name = "length"
     scale = (0.0, 100.0)
     better = "lower"
 
     def measure(self, sample: Sample) -> MetricResult:
-        """Return the length in hundreds of characters."""
         text = sample.response or ""
         if "," in text:
             msg = "no commas, please"
@@ -72,24 +69,19 @@ class Length(Metric):
 
 
 class Slow(JudgedMetric):
-    """Takes longer for the earlier rows."""
-
     name = "slow"
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-        """Wait, and return the number that the response is."""
         number = int(sample.response or "0")
         await asyncio.sleep((10 - number) / 1000)
         return ask.result(number / 10, reason=f"number {number}")
 
 
 def numbered(count: int) -> list[dict[str, str]]:
-    """Return rows whose questions differ."""
     return [{"id": str(n), "question": f"Is {n} a number?", "answer": f"{n} is one."} for n in range(count)]
 
 
 def test_rows_come_in_the_order_of_the_samples() -> None:
-    """The order does not depend on how long each takes; directions and scales of the metrics are kept."""
     rows: list[Any] = [{"response": str(number)} for number in range(9)]
     rows[4] = Sample(response="4")
     table = evaluate(iter(rows), [Slow(), Length()])
@@ -101,7 +93,6 @@ def test_rows_come_in_the_order_of_the_samples() -> None:
 
 
 def test_metrics_go_by_name_and_get_the_judge_and_the_embedder() -> None:
-    """One that takes neither is given neither; a single metric needs no list, and a table may be empty."""
     rows = [{**row, "contexts": ["Moths."]} for row in ROWS]
     table = evaluate(rows, ["relevance", "lexical_grounding", "ResponseRelevancy"], judge="local", embedder="local")
     assert table.metrics == ("relevance", "lexical_grounding", "answer_relevancy")
@@ -113,7 +104,6 @@ def test_metrics_go_by_name_and_get_the_judge_and_the_embedder() -> None:
 
 
 def test_an_error_in_a_row_leaves_the_others_scored() -> None:
-    """It keeps the reason, for each metric that gave no score; the others have all of theirs."""
     judge = ScriptedJudge(rate_relevance=lambda prompt: "no" if "moths" in prompt else rated(2))
     rows = [*ROWS, {"id": "d", "answer": "One, two."}, {"id": "e", "question": "Well?"}]
     table = evaluate(rows, [Length(), Relevance(judge=judge)], concurrency=1)
@@ -128,7 +118,6 @@ def test_an_error_in_a_row_leaves_the_others_scored() -> None:
 
 
 def test_a_metric_of_ones_own_may_wait_for_another() -> None:
-    """One that is not asynchronous may ask a judge, and block, without holding up the rest."""
     together = threading.Barrier(2)
 
     class Both(Metric):
@@ -203,13 +192,11 @@ class coroutine(Awaitable[str]):  # noqa: N801 - as messages name one
     ],
 )
 def test_wrong_arguments_are_named_before_anything_is_scored(samples: Any, metrics: Any, problem: str) -> None:
-    """A slip is an error of the call, not of each row; the message says which metric or row."""
     with pytest.raises(ValueError if samples is ROWS else TypeError, match=problem):
         evaluate(samples, metrics, judge="local")
 
 
 def test_a_loop_may_be_running(server: FakeOpenAI) -> None:
-    """evaluate() blocks it, as in a cell of a notebook; aevaluate() leaves it to others, two tables at a time."""
     server.latency = 0.03
     ticks = 0
 
@@ -234,7 +221,6 @@ def test_a_loop_may_be_running(server: FakeOpenAI) -> None:
 
 
 def test_threads_evaluate_side_by_side(server: FakeOpenAI, tmp_path: Path) -> None:
-    """Each with its own cache and its own end, whichever is done first."""
     server.latency = 0.02
 
     def table(number: int) -> Evaluation:
@@ -249,7 +235,6 @@ def test_threads_evaluate_side_by_side(server: FakeOpenAI, tmp_path: Path) -> No
 
 
 def test_the_second_time_is_paid_for(server: FakeOpenAI, tmp_path: Path) -> None:
-    """With a cache_dir nothing is asked again, vectors included; without one each question is."""
     rows = [{**row, "contexts": ["Moths."]} for row in ROWS]
     tables = [evaluate(rows, ["relevance", "answer_relevancy"], cache_dir=tmp_path / "c") for _ in range(2)]
     assert tables[0].scores("answer_relevancy") == tables[1].scores("answer_relevancy")
@@ -260,7 +245,6 @@ def test_the_second_time_is_paid_for(server: FakeOpenAI, tmp_path: Path) -> None
 
 
 def test_one_judge_serves_all_metrics(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A spec given for several metrics makes one judge, with one client; without a spec so does the environment."""
     made: list[str] = []
 
     def counted(spec: str, **settings: Any) -> Judge:
@@ -275,7 +259,6 @@ def test_one_judge_serves_all_metrics(server: FakeOpenAI, monkeypatch: pytest.Mo
 
 
 def test_the_session_around_it_is_used(server: FakeOpenAI) -> None:
-    """Its judge, its transport and its record; one that begins during an evaluation outside is not used."""
     transport = MemoryTransport()
     running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), transport=transport)
     with running.running():
@@ -301,14 +284,12 @@ def test_the_session_around_it_is_used(server: FakeOpenAI) -> None:
 
 
 def test_without_a_judge_nothing_is_scored() -> None:
-    """It would be the same for every row."""
     with pytest.raises(JudgeNotConfiguredError, match='judge="local"'):
         evaluate(ROWS, [Length(), "relevance"])
 
 
 @pytest.mark.parametrize("kind", [BudgetExceededError, CacheUnavailableError, CacheMissError])
 def test_what_ends_a_run_ends_the_evaluation(kind: type[Exception]) -> None:
-    """A spent budget or an unusable cache is the same for all; a prompt never recorded is a matter of its row."""
     refusal = kind("no more")
 
     def answer(prompt: str) -> dict[str, Any]:
@@ -333,7 +314,6 @@ def test_what_ends_a_run_ends_the_evaluation(kind: type[Exception]) -> None:
 def test_a_judge_that_will_not_answer_again_is_asked_no_more(
     server: FakeOpenAI, tmp_path: Path, reply: Reply, says: str
 ) -> None:
-    """The error says why and how far it came; what was answered before is in the cache."""
     answered = iter(range(6))
     server.answer = lambda body: answer_sensibly(body) if next(answered, None) is not None else reply
     with pytest.raises(JudgeUnavailableError, match=rf"{says}.*; stopped after \d+ of 30 scores"):
@@ -357,7 +337,6 @@ def test_a_judge_that_is_out_of_order_is_given_up(server: FakeOpenAI, reply: Rep
 
 @pytest.mark.parametrize("refusal", [failing(400, "Bad request."), filtered()])
 def test_a_judge_that_refuses_rows_is_not_given_up(server: FakeOpenAI, refusal: Reply) -> None:
-    """The first rows may be those that it refuses; only where it refuses all of them that is the error."""
     server.answer = lambda body: answer_sensibly(body) if "moths" in str(body) else refusal
     table = evaluate([*numbered(9), ROWS[0]], ["relevance"], concurrency=2)
     assert table.scores("relevance") == [None] * 9 + [1.0]
@@ -378,7 +357,6 @@ evaluate(rows, ["relevance"], cache_dir=sys.argv[1], concurrency=4)
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 @pytest.mark.slow
 def test_an_interrupt_keeps_what_is_paid_for(server: FakeOpenAI, tmp_path: Path) -> None:
-    """Ctrl-C ends it soon, and each request that the server has got is answered from the cache from then on."""
     server.latency = 0.25
     begun = threading.Event()
 
@@ -402,7 +380,6 @@ def test_an_interrupt_keeps_what_is_paid_for(server: FakeOpenAI, tmp_path: Path)
 
 @pytest.mark.parametrize(("terminal", "wanted"), [(True, True), (True, False), (False, True), (None, True)])
 def test_progress_shows_in_a_terminal(monkeypatch: pytest.MonkeyPatch, *, terminal: bool | None, wanted: bool) -> None:
-    """One line that ends with all of them; in a log, unwanted or in a program without a console, nothing."""
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: terminal)
     monkeypatch.setattr(sys, "stderr", None if terminal is None else screen)
@@ -413,7 +390,6 @@ def test_progress_shows_in_a_terminal(monkeypatch: pytest.MonkeyPatch, *, termin
 
 
 def test_progress_may_be_a_function() -> None:
-    """It gets how many scores are done and how many there are, after each; a table knows how long a metric took."""
     seen: list[tuple[int, int]] = []
     table = evaluate(ROWS, ["relevance", Length()], judge="local", progress=lambda *counts: seen.append(counts))
     assert seen == [(done, 6) for done in range(1, 7)]
@@ -423,22 +399,17 @@ def test_progress_may_be_a_function() -> None:
 
 
 class WaitsForLong(Metric):
-    """Scores all but the first row at once."""
-
     name = "waits_for_long"
 
     def measure(self, sample: Sample) -> MetricResult:
-        """Return a score."""
         return MetricResult(1.0, metric=self.name)
 
     async def ameasure(self, sample: Sample) -> MetricResult:
-        """Wait with the first row."""
         await asyncio.sleep(600 if sample.id == "0" else 0)
         return self.measure(sample)
 
 
 def test_what_ends_a_table_ends_it_at_once() -> None:
-    """Whatever raises it, a score that takes long is not waited for."""
     rows = [Sample(id=f"{n}", response="It rains.") for n in range(3)]
     with pytest.raises(ZeroDivisionError):
         evaluate(rows, [WaitsForLong()], progress=lambda *_: 1 // 0)
@@ -446,7 +417,6 @@ def test_what_ends_a_table_ends_it_at_once() -> None:
 
 @pytest.mark.parametrize("progress", ["yes", 1, None, asyncio.sleep])
 def test_another_progress_is_refused(progress: Any) -> None:
-    """Nobody would await a coroutine, and a text would be no progress."""
     with pytest.raises(TypeError, match="progress must be True, False or a function of two counts, without async, not"):
         evaluate(ROWS, [Length()], progress=progress)
 
@@ -457,7 +427,6 @@ def _stop(done: int, total: int) -> None:
 
 
 def test_data_frames_are_rows() -> None:
-    """Of pandas, with what another tool wrote; its missing values are missing."""
     frame = pd.DataFrame([{"id": 7, "answer": "Yes.", "note": None}, {"id": 8, "answer": None, "note": 0.5}])
     table = evaluate(frame, [Length()])
     assert [row.sample for row in table.rows] == [
@@ -468,7 +437,6 @@ def test_data_frames_are_rows() -> None:
 
 
 def test_a_table_that_went_through_a_file_is_scored_alike(tmp_path: Path) -> None:
-    """As CSV, read by pandas again, with its contexts and metadata."""
     rows = [{"question": "Why?", "answer": "So.", "contexts": ["[1] a", "b"], "messages": [{"role": "user"}]}]
     table = evaluate(rows, [Length()])
     table.to_pandas().to_csv(tmp_path / "rows.csv", index=False)
@@ -486,13 +454,11 @@ def test_a_table_that_went_through_a_file_is_scored_alike(tmp_path: Path) -> Non
     ],
 )
 def test_an_unknown_input_is_named_with_the_nearest(inputs: dict[str, Any], problem: str) -> None:
-    """The names of other tools too."""
     with pytest.raises(TypeError, match=problem):
         Length().score(response="Yes.", **inputs)
 
 
 def test_an_assertion_names_a_table_that_was_not_awaited() -> None:
-    """As evaluate() names such samples."""
     one: Any = coroutine()
     for check in (lambda: assert_mean(one, 0.5), lambda: assert_no_regression(one)):
         with pytest.raises(TypeError, match="await it first"):
@@ -500,6 +466,5 @@ def test_an_assertion_names_a_table_that_was_not_awaited() -> None:
 
 
 def test_a_reason_names_the_metric_once() -> None:
-    """Also where a field is missing; of another error the kind is said."""
     (row,) = evaluate([{"user_input": "Why?"}], ["numbers_aligned"]).rows
     assert row.unscored["numbers_aligned"].startswith("numbers_aligned: response is missing; ")

@@ -29,14 +29,12 @@ def column(
     judge: str | None = None,
     again: Mapping[str, float] = MappingProxyType({}),
 ) -> list[PlacedRecord]:
-    """Return the scores of faithfulness, of some samples a second one."""
     rows = [*table(scores, judge=judge, better=better).rows, *table(again, judge=judge).rows]
     both = Evaluation(metrics=("faithfulness",), rows=tuple(rows), better={"faithfulness": better})
     return compared_records(both, unique=False)["faithfulness"]
 
 
 def compared(here: list[PlacedRecord], there: list[PlacedRecord]) -> MetricComparison:
-    """Return what changed of faithfulness."""
     return compare_metric("faithfulness", here, there)
 
 
@@ -56,7 +54,6 @@ def test_every_row_is_paired_or_listed(here: dict[str, float | None], there: dic
 
 
 def test_changes_are_sorted_by_their_size() -> None:
-    """Regressed, improved, and the same; which is which depends on the metric."""
     before, after = dict.fromkeys("abcde", 0.5), {"a": 0.4, "b": 0.9, "c": 0.1, "d": 0.5, "e": 0.5 + 1e-12}
     found = compared(column(after), column(before))
     assert [row.id for row in found.regressed] == ["c", "a"]
@@ -76,15 +73,10 @@ def test_changes_are_sorted_by_their_size() -> None:
             r"of 'local .*', those before of 'small'",
         ),
         (column(AFTER), column(BEFORE, better="lower"), "higher scores are better here, lower ones there"),
-        (
-            column(AFTER),
-            column(BEFORE, again={"b": 0.5, "gone": 0.5}),
-            "'b' has several different scores in one run",
-        ),
+        (column(AFTER), column(BEFORE, again={"b": 0.5, "gone": 0.5}), "'b' has several different scores in one run"),
     ],
 )
 def test_what_cannot_be_compared_is_an_error(here: list[PlacedRecord], there: list[PlacedRecord], message: str) -> None:
-    """Judges, directions and keys must agree where rows are paired; an unknown judge may be any."""
     with pytest.raises(ValueError, match=message):
         compared(here, there)
     assert compared(here, column({"elsewhere": 1.0}, judge="other")).rows == ()
@@ -92,7 +84,6 @@ def test_what_cannot_be_compared_is_an_error(here: list[PlacedRecord], there: li
 
 
 def test_samples_without_an_id_are_known_by_their_question_or_content() -> None:
-    """An answer changes from run to run."""
     assert sample_key({"id": " ", "user_input": "Why?"}) == "Why?"
     first, second = sample_key({"response": "Moss."}), sample_key({"response": "Fern."})
     assert first != second
@@ -103,7 +94,6 @@ def test_samples_without_an_id_are_known_by_their_question_or_content() -> None:
 
 
 def test_tables_are_compared_metric_by_metric() -> None:
-    """What only one of them has is listed."""
     here = Evaluation(metrics=("faithfulness", "relevance"), rows=table(AFTER).rows)
     there = Evaluation(metrics=("faithfulness", "coherence"), rows=table(BEFORE).rows)
     found = here.compare(there, confidence=0.9)
@@ -119,7 +109,6 @@ def test_tables_are_compared_metric_by_metric() -> None:
     ("sample", "said"), [(Sample(id="q1"), "id 'q1'"), (Sample(user_input="Why?"), r"content 'Why\?'")]
 )
 def test_two_rows_of_one_key_are_an_error(sample: Sample, said: str) -> None:
-    """The key is named."""
     twice = Evaluation(metrics=("faithfulness",), rows=(Row(sample=sample), Row(sample=sample)))
     for here, there in ((twice, table({"q1": 1.0})), (table({"q1": 1.0}), twice)):
         with pytest.raises(ValueError, match=f"two rows have the {said}; give each sample its own id"):
@@ -127,7 +116,6 @@ def test_two_rows_of_one_key_are_an_error(sample: Sample, said: str) -> None:
 
 
 def test_rows_of_a_cluster_count_as_dependent() -> None:
-    """The clusters are those of the newer table."""
     before = dict.fromkeys("abcdef", 0.5)
     after = dict(zip("abcdef", (0.6, 0.6, 0.4, 0.4, 0.7, 0.7), strict=True))
     clustered = table(after, clusters="xxyyzz").compare(table(before))["faithfulness"].difference
@@ -135,7 +123,6 @@ def test_rows_of_a_cluster_count_as_dependent() -> None:
 
 
 def test_a_comparison_prints_all_of_it() -> None:
-    """Figures first, then the rows, the largest change first, and every row that was not compared."""
     assert str(table(AFTER).compare(table(BEFORE))) == (
         "faithfulness 0.67 -> 0.50: -0.167 (95 % interval -0.80..+0.68, n=3)\n"
         "  judge: openai:small\n"
@@ -152,7 +139,6 @@ def test_a_comparison_prints_all_of_it() -> None:
 
 
 def test_a_long_comparison_is_cut_short_and_safe_to_print() -> None:
-    """Ten of each; ids are shown as text and not obeyed."""
     names = [f"q{number:02}" for number in range(30)]
     here = table(
         {**dict.fromkeys(names[:15], 0.0), **{f"new{number}\x1b[2J": 1.0 for number in range(12)}}, better="lower"

@@ -21,23 +21,19 @@ UNCOUNTED: list[VerdictKind] = ["quotes the question", "looks like a title", "al
 
 
 def held(bound: float, *, operator: Operator = ">=", outcome: bool = False) -> ThresholdCheck:
-    """Build a comparison that did not hold."""
     return ThresholdCheck(operator=operator, bound=bound, held=outcome)
 
 
 def quotes(*verdicts: Verdict, value: float = 0.0) -> MetricResult:
-    """Build a result on quotations."""
     return MetricResult(value, metric="quotes", verdicts=verdicts, noun="quoted span", complaint="not found")
 
 
 def about(noun: str) -> MetricResult:
-    """Build a result on two things of a name, one of which is missing."""
     verdicts = [Verdict(text="a", ok=True), Verdict(text="b", ok=False)]
     return MetricResult(0.5, metric="mine", verdicts=verdicts, noun=noun, complaint="left out")
 
 
 def missing(text: str, similarity: float, *changes: WordChange) -> Verdict:
-    """Build the verdict on a quotation that was not found."""
     nearest = Nearest(context=2, start=10, end=30, text="as the source says", similarity=similarity, changes=changes)
     return Verdict(text=text, ok=False, start=3, end=9, nearest=nearest)
 
@@ -60,7 +56,6 @@ def missing(text: str, similarity: float, *changes: WordChange) -> Verdict:
     ],
 )
 def test_the_first_line_has_metric_score_threshold_and_counts(result: MetricResult, bound: float, line: str) -> None:
-    """The first line alone says what fell short and by how much, with the digits it takes to see a near miss."""
     assert line in headline(result, held(bound))
 
 
@@ -70,7 +65,6 @@ def test_the_first_line_has_metric_score_threshold_and_counts(result: MetricResu
     + [(operator, True, operator) for operator in ("<", "<=", ">", ">=", "==")],
 )
 def test_the_operator_shown_is_the_one_that_is_true(operator: Operator, outcome: bool, shown: str) -> None:
-    """A failed comparison is shown with the contrary operator, any other as it was written."""
     assert headline(MetricResult(0.5, metric="m"), held(0.5, operator=operator, outcome=outcome)).split()[2] == shown
 
 
@@ -119,12 +113,10 @@ YEARS = [
     ],
 )
 def test_a_verdict_shows_text_place_nearest_and_difference(result: MetricResult, lines: list[str]) -> None:
-    """Everything needed to see which words are wrong is in the lines of the verdict."""
     assert explain(result, held(0.9))[1:] == lines
 
 
 def test_a_row_of_a_set_says_what_is_wrong_with_it() -> None:
-    """The counts and the worst piece; the reason where nothing failed."""
     result = quotes(missing("nearly so", 0.8), missing("far from it", 0.2), Verdict(text="so", ok=True))
     assert shortcoming(result) == '2 of 3 quoted spans not found: "far from it"'
     assert shortcoming(MetricResult(0.3, metric="m", reason="hardly alike")) == "hardly alike"
@@ -132,7 +124,6 @@ def test_a_row_of_a_set_says_what_is_wrong_with_it() -> None:
 
 
 def test_the_worst_come_first_and_ten_are_shown() -> None:
-    """The least similar are listed first; of those beyond ten the line says only how many."""
     lines = explain(quotes(*(missing(f"quote number {n}", n / 100) for n in range(12, 0, -1))), held(0.9))
     shown = [line for line in lines if line.startswith("  not found")]
     assert [line.split('"')[1] for line in shown] == [f"quote number {n}" for n in range(1, 11)]
@@ -140,7 +131,6 @@ def test_the_worst_come_first_and_ten_are_shown() -> None:
 
 
 def test_long_and_hostile_texts_stay_short_and_harmless() -> None:
-    """A quotation of a megabyte with escapes in it makes a readable line; so do a hundred changes."""
     changes = [WordChange(kind="added", said=f"w{n}", source="") for n in range(100)]
     lines = explain(quotes(missing("\x1b[2J" + "x" * 1_000_000, 0.5, *changes)), held(0.9))
     assert all(len(line) < 500 and "\x1b" not in line for line in lines)
@@ -148,7 +138,6 @@ def test_long_and_hostile_texts_stay_short_and_harmless() -> None:
 
 
 def test_comparisons_are_explained_from_both_sides() -> None:
-    """The result is the left or the right operand; foreign values, two results and other operators are left alone."""
     result = MetricResult(0.5, metric="m")
     assert not result >= 0.9
     assert explain_comparison(">=", result, 0.9) == ["m 0.50 < 0.90"]
@@ -192,11 +181,9 @@ CALL = {"role": "assistant", "tool_calls": [{"function": {"name": "weather", "ar
     ],
 )
 def test_a_row_is_shown_with_what_was_asked_and_answered(sample: Sample, lines: list[str]) -> None:
-    """Fields that are not there have no line; of a conversation there are the last turns."""
     assert explain_row(sample) == lines
 
 
 def test_a_long_row_is_shortened() -> None:
-    """Its middle is left out; the whole is in the page."""
     long = Sample(user_input="q" * 9000, response="a" * 9000, retrieved_contexts=["c" * 9000] * 99)
     assert sum(map(len, explain_row(long))) < 3000

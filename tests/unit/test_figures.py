@@ -17,7 +17,6 @@ _SCORES = st.floats(-1, 1, allow_subnormal=False)
 
 @given(_SCORES, _SCORES)
 def test_a_score_never_seems_to_be_on_the_other_side_of_its_bound(score: float, bound: float) -> None:
-    """What is printed compares with the bound, and with a perfect score, as the score itself does."""
     shown = float(score_text(score, bound))
     assert (shown > bound, shown < bound) == (score > bound, score < bound)
     assert (float(score_text(score)) == 1) == (score == 1)
@@ -46,5 +45,4 @@ def test_a_score_never_seems_to_be_on_the_other_side_of_its_bound(score: float, 
     ],
 )
 def test_figures_take_the_digits_and_the_unit_they_need(text: Callable[[Any], str], expected: dict[Any, str]) -> None:
-    """Two decimals where these are true, bounds as they were typed, 100 % for the same alone, unknown prices."""
     assert {value: text(value) for value in expected} == expected

@@ -12,7 +12,6 @@ from pytest_ragmetrics.core.files import write_atomically
 
 
 def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
-    """The new text replaces the old, folders are made, line ends stay as they are, and nothing lies beside the file."""
     file = tmp_path / "deep" / "er" / "file.txt"
     write_atomically(file, "one\n")
     ordinary = file.with_name("ordinary")
@@ -26,7 +25,6 @@ def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
-    """A text that cannot be encoded, or a folder of that name, leaves what was there and nothing beside it."""
     file, folder = tmp_path / "file.txt", tmp_path / "folder"
     file.write_text("old")
     folder.mkdir()
@@ -39,7 +37,6 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_a_stream_is_written_to_and_not_replaced(tmp_path: Path) -> None:
-    """Standard output is written to wherever it goes, also into a file that holds something already."""
     out = tmp_path / "out.txt"
     script = (
         "from pathlib import Path; from pytest_ragmetrics.core.files import write_atomically;"

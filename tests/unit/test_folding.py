@@ -46,12 +46,10 @@ FOLDED = {
 
 
 def test_folds_what_verbatim_quoting_may_change() -> None:
-    """Case, typography and layout are folded away, and numbers keep their value."""
     assert {text: fold(text) for text in FOLDED} == FOLDED
 
 
 def test_each_tolerance_folds_its_own_part() -> None:
-    """A tolerance leaves alone what the others are for."""
     text = "The\u00a0‘Old’ *Mill*"
     assert fold(text, Tolerance.EXACT) == text
     assert fold(text, Tolerance.CASE) == "the\u00a0‘old’ *mill*"
@@ -129,13 +127,11 @@ OTHER = [
 
 
 def test_punctuation_folds_what_is_between_words_alone() -> None:
-    """It is overlooked on request; no tolerance folds a word, a number or a sign into another."""
     assert [pair for pair in SAME if not agree(*pair, ALL) or agree(*pair, FOLDS)] == []
     assert [pair for pair in OTHER if agree(*pair, ALL)] == []
 
 
 def test_hyphens_at_line_ends_are_decided_by_the_other_text() -> None:
-    """A hyphen before a line break belongs to the word or does not, each by itself."""
     broken = "a well-\nknown and re-\nmarkable find"
     assert agree(broken, "a well-known and remarkable find", FOLDS)
     assert agree("a wellknown and re-markable find", broken, FOLDS)
@@ -145,7 +141,6 @@ def test_hyphens_at_line_ends_are_decided_by_the_other_text() -> None:
 
 
 def test_a_tolerance_is_said_in_words() -> None:
-    """The words for what was overlooked name each kind once, folding before allowances."""
     assert describe(Tolerance.EXACT) == "found, exact"
     assert describe(FOLDS) == "found after folding layout, case and typography"
     assert (
@@ -156,7 +151,6 @@ def test_a_tolerance_is_said_in_words() -> None:
 
 @pytest.mark.parametrize("tolerance", [FOLDS, ALL])
 def test_folding_never_changes_the_key(tolerance: int) -> None:
-    """Texts that agree have the same key, whatever character is in them, so that none of them is missed."""
     chars = [chr(code) for code in range(0x3100) if unicodedata.category(chr(code)) not in ("Cn", "Co")]
     chars += [chr(code) for code in range(0xF900, 0x10000) if unicodedata.category(chr(code)) not in ("Cn", "Co")]
     wrong = [char for char in chars if comparison_key(fold(f"x{char}y", tolerance)) != comparison_key(f"x{char}y")]
@@ -174,7 +168,6 @@ def test_a_key_is_made_character_by_character(one: str, other: str) -> None:
     [(0x80, 0x2FFF), (0xAC00, 0xD7A3), (0xD800, 0xDFFF), (0xF900, 0xFFFF), (0x1D400, 0x1D7FF), (0x1F300, 0x2FA1F)],
 )
 def test_the_key_of_many_different_characters_is_the_same(first: int, last: int) -> None:
-    """A long text, whose letters are looked up all at once, has the key of its characters, however rare they are."""
     chars = [chr(code) for code in range(first, last + 1)]
     few = [f"{char} well, \0" for char in chars[-300:]]
     for text in ("".join(chars), "".join(chars[-300:]), "".join(chars[-70:]), "".join(few), "".join(few[-70:])):
@@ -182,7 +175,6 @@ def test_the_key_of_many_different_characters_is_the_same(first: int, last: int)
 
 
 def test_a_decomposed_text_has_the_key_of_the_composed() -> None:
-    """Texts in either normal form have the same key, short ones and long ones."""
     text = "Ça va — 3 × «Ünïcödé» ＡＢ ʼ 한국어 여덟 ß "
     for times in (1, 10, 4000):
         assert comparison_key(unicodedata.normalize("NFD", text * times)) == comparison_key(text * times)
@@ -191,7 +183,6 @@ def test_a_decomposed_text_has_the_key_of_the_composed() -> None:
 
 @given(one=TRICKY, other=TRICKY)
 def test_agreeing_is_mutual(one: str, other: str) -> None:
-    """It makes no difference which of two texts is held against which."""
     for text in (other, fold(one), one.upper()):
         assert agree(one, text, ALL) is agree(text, one, ALL)
 
@@ -207,7 +198,6 @@ def test_agreeing_is_mutual(one: str, other: str) -> None:
     ],
 )
 def test_reads_markup_as_it_is_shown(source: str, text: str) -> None:
-    """Entities, tags and link targets are resolved, what only looks like them is not; marks of notes go on request."""
     assert as_readable(source) == text
     assert Readable(source).text == text
     assert (
@@ -229,7 +219,6 @@ WITHOUT_NOTES = {
 
 
 def test_marks_of_notes_are_left_out_on_request() -> None:
-    """In brackets with the target of a link, and raised, unless behind a unit, a function or a bracket."""
     assert {source: Readable(source, notes=False).text for source in WITHOUT_NOTES} == WITHOUT_NOTES
 
 
@@ -243,7 +232,6 @@ def test_marks_of_notes_are_left_out_on_request() -> None:
     ],
 )
 def test_a_passage_may_begin_inside_a_character(context: str, needle: str, passage: str) -> None:
-    """A key that begins or ends with one of several letters of a character maps to the whole character."""
     sources = SourceIndex(["", context])
     key = comparison_key(needle)
     start = sources.key.index(key)
@@ -255,7 +243,6 @@ def test_a_passage_may_begin_inside_a_character(context: str, needle: str, passa
     parts=st.lists(st.sampled_from(["a", "bc", " ", "&amp;", "&hellip;", "<b>", "</b>", "<br>", "&", "<"]), max_size=20)
 )
 def test_offsets_of_a_readable_text_map_back(parts: list[str]) -> None:
-    """Each piece of the text maps to a piece of the original that reads the same."""
     source = "".join(parts)
     readable = Readable(source)
     for start in range(len(readable.text)):
@@ -266,7 +253,6 @@ def test_offsets_of_a_readable_text_map_back(parts: list[str]) -> None:
 
 @given(contexts=st.lists(TRICKY, max_size=4), data=st.data())
 def test_positions_map_back_to_the_passage(contexts: list[str], data: st.DataObject) -> None:
-    """A piece of the key of all contexts is that of the passage it maps to."""
     sources = SourceIndex(contexts)
     for number, context in enumerate(contexts):
         start, end = sources.bounds[number]
@@ -282,13 +268,8 @@ def test_positions_map_back_to_the_passage(contexts: list[str], data: st.DataObj
         assert context[source_start:source_end] == text
 
 
-@given(
-    text=st.text(alphabet="ab", min_size=30, max_size=300),
-    start=st.integers(0, 250),
-    length=st.integers(16, 60),
-)
+@given(text=st.text(alphabet="ab", min_size=30, max_size=300), start=st.integers(0, 250), length=st.integers(16, 60))
 def test_looking_all_quotations_up_finds_what_searching_finds(text: str, start: int, length: int) -> None:
-    """Where the pieces of all quotations are looked up at once, each is found in the same places as one by one."""
     quotations = [
         text[start : start + length],
         f"{text[start : start + length]}{'z' * 16}",
@@ -332,7 +313,6 @@ ALONE = {
 
 
 def test_passages_begin_and_end_on_word_boundaries() -> None:
-    """A passage never begins or ends inside a word, a number, or before what negates it."""
     wrong = [
         (text, piece)
         for (text, piece), alone in ALONE.items()
@@ -349,6 +329,5 @@ ALLOWED = "|the company|et|en mai|se|die Mitte|le narrateur|der Erzähler|el nar
 
 
 def test_brackets_may_hold_anything_but_negations_and_numbers() -> None:
-    """Negations and numbers are known in many languages; names, nouns and articles are neither."""
     assert [words for words in FORBIDDEN.split("|") if may_be_inserted(words)] == []
     assert [words for words in ALLOWED.split("|") if not may_be_inserted(words)] == []

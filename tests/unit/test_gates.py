@@ -27,7 +27,6 @@ from tests.tables import gated_set
 
 
 def test_a_gate_knows_its_metric_by_any_name() -> None:
-    """An alias becomes the name that results have; an unknown name stays."""
     assert gate_of("ResponseRelevancy", mean=0.5).metric == "answer_relevancy"
     assert gate_of(metric="sympathy", mean=0.5) == MarkedGate(metric="sympathy", statistic="mean", bound=0.5)
 
@@ -50,7 +49,6 @@ def test_a_gate_knows_its_metric_by_any_name() -> None:
     ],
 )
 def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> None:
-    """The name says metric, figure and bounds."""
     assert gate_of("sympathy", **given).id == name
 
 
@@ -94,14 +92,12 @@ def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> 
     ],
 )
 def test_what_a_marker_may_not_say(args: tuple[Any, ...], named: dict[str, Any], said: str) -> None:
-    """Each mistake is named, with what to write."""
     with pytest.raises(ValueError, match=said.replace("(", r"\(")):
         gate_of(*args, **named)
 
 
 @metric(name="points", better="lower", scale=(0.0, 50.0))
 def own(response: str) -> float:
-    """Return how many points an answer has."""
     return float(len(response))
 
 
@@ -118,7 +114,6 @@ BOTH = RagasScore(metrics=[Faithfulness(), ContextRecall()])
     ],
 )
 def test_a_gate_is_over_a_metric_of_its_data_set(listed: list[Metric], name: str, found: tuple[str, Any]) -> None:
-    """Any of its names will do, a part of a composite too; without a list the tests may score what they like."""
     gate = gate_among(listed, [name], {"mean": 1})
     assert (gate.metric, gate.better) == found
 
@@ -134,13 +129,11 @@ def test_a_gate_is_over_a_metric_of_its_data_set(listed: list[Metric], name: str
     ],
 )
 def test_a_gate_over_what_is_not_scored(listed: list[Metric], name: str, said: str) -> None:
-    """It is refused with the nearest name, or with the list to add it to; the scale is that of the metric listed."""
     with pytest.raises(ValueError, match=said):
         gate_among(listed, [name], {"mean": 60})
 
 
 def test_a_set_crosses_processes() -> None:
-    """It comes back equal from JSON builtins."""
     named = ({"mean": 0.5}, {"rate": 1, "max": 0.2}, {"regression": True, "alpha": 0.1})
     gates = [gate_of("clutter", **it) for it in named]
     gated = replace(gated_set(*gates, total=2, selected=["t[1]"]), line=3, scope="T.")
@@ -169,7 +162,6 @@ def found(
 
 
 def test_scores_beyond_the_scale() -> None:
-    """A metric of one's own may have any scale, and its mean an interval all the same."""
     decided = found({"a": 40.0, "b": 60.0, "c": 52.0, "d": 48.0}, gate_of("points", mean=10, confidence=0.9))
     assert decided.record.outcome == "passed"
     assert decided.record.low > 10
@@ -179,7 +171,6 @@ def test_scores_beyond_the_scale() -> None:
 
 
 def test_an_inconclusive_gate_may_pass() -> None:
-    """The marker says so, and the name of its test."""
     scores = {str(number): float(number > 1) for number in range(20)}
     gates = [gate_of("points", mean=0.95, confidence=0.9, inconclusive=word) for word in ("fail", "pass")]
     assert gates[1].id == f"{gates[0].id}-inconclusive-pass"
@@ -193,13 +184,11 @@ def test_an_inconclusive_gate_may_pass() -> None:
 
 
 def mean_ends(scores: Sequence[float], clusters: Sequence[object]) -> tuple[float, float]:
-    """Return the ends of the interval that the assertions over sets have."""
     interval = mean_interval(scores, confidence=0.9, clusters=[str(name) for name in clusters])
     return interval.low, interval.high
 
 
 def test_rows_of_one_cluster_weigh_as_one() -> None:
-    """Samples that say which cluster they are of make the interval as wide as the clusters allow."""
     scores = {str(number): float(number // 2 % 2) for number in range(16)}
     gate = gate_of("points", mean=0.1, confidence=0.9)
     alone, together = found(scores, gate).record, found(scores, gate, cluster=2).record
@@ -211,7 +200,6 @@ def test_rows_of_one_cluster_weigh_as_one() -> None:
 
 
 def test_the_direction_is_that_of_the_results() -> None:
-    """Of a metric that is not known beforehand the results say which end is the good one."""
     assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3), better="lower").record.outcome == "passed"
     assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3)).record.outcome == "failed"
 
@@ -243,7 +231,6 @@ UNSCORED = record("points", None, outcome="unscored", reason="the judge was away
 def test_a_gate_is_decided_by_its_whole_set(
     last: TestRecord | None, kept: dict[str, bool], outcome: str, said: str
 ) -> None:
-    """A set that is not whole decides nothing, one with unscored rows fails, and a failed test counts as it scored."""
     rows = {"t[a]": row("t[a]", SCORED), "t[b]": row("t[b]", record("points", 1.0, outcome="measured")), "t[c]": last}
     selected = ("t[a]", "t[b]", *(["t[c]"] if kept.get("selected", True) else []))
     gate = gate_of("points", mean=0.6)
@@ -272,7 +259,6 @@ def test_a_gate_is_decided_by_its_whole_set(
     ids=["passed", "xfailed", "failed", "xfailed unscored", "error", "skipped", "of another set"],
 )
 def test_a_gate_of_shards_is_decided_as_in_one_run(last: TestRecord, outcome: str | None) -> None:
-    """By all tests of its set, whatever became of them; none without the whole set."""
     tests = [row("t[a]", SCORED), row("t[b]", SCORED), last]
     gate = gate_of("points", mean=0.5)
     gated = gated_set(gate, total=3, selected=["t[a]"])
@@ -298,14 +284,12 @@ LOSS = gate_of("points", regression=True)
 
 
 def scored(score: float | None, name: str = "", *, metric: str = "points", **fields: Any) -> Record:
-    """Return a score of the sample of this id."""
     sample = {"id": name, "metadata": fields.pop("metadata", {})}
     plain = {"judge": None, "verdicts": (), **fields}
     return replace(record(metric, score, outcome="unscored" if score is None else "measured", sample=sample), **plain)
 
 
 def run_of(*scores: Record, function: str = "t.py::t") -> Document:
-    """Return a run in which a function has a test for each sample, with its scores."""
     by_name: dict[str, list[Record]] = {}
     for each in scores:
         by_name.setdefault(f"{function}[{each.sample.id}]", []).append(each)
@@ -313,12 +297,10 @@ def run_of(*scores: Record, function: str = "t.py::t") -> Document:
 
 
 def set_of(tests: Collection[str], *gates: MarkedGate) -> GatedSet:
-    """Return the set of a function that has these tests."""
     return gated_set(*gates, total=len(tests), selected=tests, function="t.py::t")
 
 
 def against(before: Document | None, after: Document, *gates: MarkedGate, verbose: bool = False) -> list[Any]:
-    """Return the decisions of the gates of a function over a run, against another."""
     tests = {test.id: test for test in after.tests}
     gated = set_of(tests, *gates)
     return [
@@ -328,7 +310,6 @@ def against(before: Document | None, after: Document, *gates: MarkedGate, verbos
 
 
 def points(*scores: float | None, **fields: Any) -> list[Record]:
-    """Return scores of samples a0, a1 and so on."""
     return [scored(score, f"a{number}", **fields) for number, score in enumerate(scores)]
 
 
@@ -377,14 +358,12 @@ LOST_4, LOST_5 = ([*points(*[0.0] * lost, *[1.0] * (10 - lost))] for lost in (4,
 def test_a_regression_gate_fails_on_proof(
     before: Document | None, after: list[Record], outcome: str, said: str
 ) -> None:
-    """Of a drop, of scores that are not comparable, and of rows without a score; what is inconclusive passes."""
     decided = against(before, run_of(*after), LOSS)[0]
     assert decided.record.outcome == outcome
     assert any(fnmatch(line, said) for line in decided.text.splitlines()), decided.text
 
 
 def test_a_metric_that_was_redefined_is_not_compared() -> None:
-    """Its verdicts are on something else now."""
     before, after = (run_of(*points(1.0, metric="correctness", noun=noun)) for noun in ("aspect", "claim"))
     decided = against(before, after, gate_of("correctness", regression=True))[0]
     assert (decided.record.outcome, decided.record.n, decided.record.value) == ("failed", 0, None)
@@ -399,7 +378,6 @@ def test_alpha_is_the_share_of_false_alarms(alpha: float, lost: int, outcome: st
 
 
 def test_what_a_regression_gate_records() -> None:
-    """The means of the pairs, the rows of one run only, and the smallest drop that would have been shown."""
     before = run_of(*points(*[1.0] * 10), scored(1.0, "gone"), scored(1.0, "quiet"))
     after = run_of(*LOST_4, scored(0.0, "b"), scored(1.0, "c"), scored(1.0, "quiet", vacuous=True))
     found = against(before, after, LOSS)[0].record
@@ -426,7 +404,6 @@ def test_what_a_regression_gate_records() -> None:
 
 
 def test_clusters_are_flipped_whole() -> None:
-    """Eight lost rows of two documents are two observations."""
     rows = [scored(0.0, f"a{n}", metadata={"cluster": n // 4}) for n in range(8)]
     before = run_of(*points(*[1.0] * 8))
     assert against(before, run_of(*points(*[0.0] * 8)), LOSS)[0].record.outcome == "failed"
@@ -454,7 +431,6 @@ def test_the_regression_gates_of_a_function_share_alpha() -> None:
 
 
 def test_shards_decide_a_regression_as_one_run() -> None:
-    """With the baseline, and with the family of the gates; without one they stay undecided."""
     names = ("points", "b")
     before = run_of(*(each for name in names for each in points(*[1.0] * 10, metric=name)))
     after = run_of(*points(*[0.0] * 8, 1.0, 1.0), *points(*[0.0] * 7, *[1.0] * 3, metric="b"))
@@ -472,14 +448,12 @@ def test_shards_decide_a_regression_as_one_run() -> None:
 
 
 def test_gates_of_older_files_can_be_read() -> None:
-    """They have no word of regressions."""
     found = dump(against(None, GOOD, gate_of("points", mean=0.5))[0].record)
     assert found.pop("regression") is None
     assert load(GateRecord, found).regression is None
 
 
 def asked(*questions: str | None) -> list[Record]:
-    """Return good scores of samples a0, a1 and so on, each with its question."""
     return [
         replace(each, sample=replace(each.sample, user_input=question))
         for each, question in zip(points(*[1.0] * len(questions)), questions, strict=True)
@@ -487,7 +461,6 @@ def asked(*questions: str | None) -> list[Record]:
 
 
 def with_run(made: Document, **fields: Any) -> Document:
-    """Return a run about which this is known."""
     return replace(made, run=replace(made.run, **fields))
 
 
@@ -504,7 +477,6 @@ def broken(made: Document, number: int) -> Document:
 
 
 def even(number: int, **fields: Any) -> Document:
-    """Return a run of so many good rows."""
     return run_of(*points(*[1.0] * number, **fields))
 
 
@@ -552,7 +524,6 @@ QUESTIONS = [f"What is {n}?" for n in range(10)]
 def test_a_regression_gate_decides_nothing_by_a_small_part(
     before: Document, after: Document, outcome: str, said: str
 ) -> None:
-    """It fails, or passes where that is asked for, and says what to write in every output."""
     gates = LOSS, gate_of("points", regression=True, inconclusive="pass")
     for decided, passes in zip(
         [against(before, after, gate)[0] for gate in gates], [outcome == "passed", outcome != "failed"], strict=True
@@ -595,7 +566,6 @@ ONE_FILE = {"metadata": {"cluster": "manual"}}
 def test_an_application_that_falls_silent_fails_its_gate(
     before: Document, after: Document, outcome: str, said: str
 ) -> None:
-    """If so many fewer rows with something to check are no chance; a set that was as silent before passes."""
     decided = against(before, after, LOSS)[0]
     assert decided.record.outcome == outcome, decided.text
     assert said in decided.text
@@ -604,7 +574,6 @@ def test_an_application_that_falls_silent_fails_its_gate(
 
 
 def test_a_bound_says_how_silent_the_baseline_was() -> None:
-    """Without a baseline it says how many rows had something to check."""
     gate = gate_of("points", mean=0.5)
     quiet, loud = spoken("x" + "." * 39), spoken("x" * 40)
     assert "(n 1, 39 of 40 had nothing to check; the baseline had 0)" in gate_line(against(loud, quiet, gate)[0].record)
@@ -626,7 +595,6 @@ JUDGING = Judging(judge="m", prompts={"verify": "1"}, definition={"release": "1"
     ],
 )
 def test_scores_by_other_rules_decide_nothing(now: Judging | None, said: str) -> None:
-    """Neither good news nor bad; the terminal and the page compare them as little, and say why."""
     judging = {} if now is None else {"points": now}
     before = with_run(even(10), judging={"points": JUDGING})
     for after, outcome in ((even(10), "passed"), (run_of(*points(*[0.0] * 10)), "failed")):
@@ -644,7 +612,6 @@ def test_scores_by_other_rules_decide_nothing(now: Judging | None, said: str) ->
 
 
 def test_other_questions_are_not_compared_by_a_run() -> None:
-    """The terminal and the page count them."""
     old, new = run_of(*asked("Why?", "How?")), run_of(*asked("Why so?", "How?"))
     found = compare_documents(new, old)
     (pair,) = found.incomparable
@@ -653,7 +620,6 @@ def test_other_questions_are_not_compared_by_a_run() -> None:
 
 
 def test_figures_that_decide_nothing_are_apart() -> None:
-    """The message of a red gate has one figure, which agrees with it; the interval holds 0."""
     after = run_of(*points(0.9, 0.5, 0.8, 0.7, 0.95, 1.0, 1.0, 1.0))
     lines, more = (against(even(8), after, LOSS, verbose=it)[0].text.splitlines() for it in (False, True))
     assert lines[0] == f"points 1.00 -> 0.86: 5 of 8 {SO} 3.12 % of runs (limit 5 %)"

@@ -33,7 +33,6 @@ def written(
     *,
     askable: bool = True,
 ) -> dict[str, Any]:
-    """Answer with a question, as a judge writes it."""
     return {"askable": askable, "question": question, "sentences": list(sentences), "answer": answer}
 
 
@@ -45,7 +44,6 @@ def draft(
     heading: str = "",
     language: str | None = None,
 ) -> tuple[Row | Skipped, ScriptedJudge]:
-    """Return what comes of a passage, and the judge that was asked."""
     judge = ScriptedJudge(write_golden_question=golden or written(), verify_claims=verify or verdicts([1]))
 
     async def ask(task: Task[Any]) -> Any:
@@ -56,7 +54,6 @@ def draft(
 
 
 def place(name: str, content: str | bytes = "Some text.") -> Path:
-    """Write a file in the current folder."""
     path = Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -69,10 +66,7 @@ def found(*names: str) -> list[str]:
 
 
 class TestDocuments:
-    """Which files are read, and under which names."""
-
     def test_a_folder_is_its_text_files_in_order(self) -> None:
-        """Hidden ones are left out, files of other kinds passed over by name, the output is no document."""
         for name in ("b.txt", "a/z.md", ".hidden.md", ".git/x.md", "p.pdf", "rows.jsonl", "C.RST", "out.jsonl"):
             place(f"d/{name}")
         documents, others = find_documents([Path("d")], output=Path("d/../d/out.jsonl"))
@@ -84,7 +78,6 @@ class TestDocuments:
             assert found("e") == ["e/?.md"]
 
     def test_documents_elsewhere_have_no_absolute_names(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Their names begin with the last name of the argument; two of one name are refused."""
         for name in ("docs/a.md", "other/a.md", "work/x.md"):
             place(name)
         monkeypatch.chdir(tmp_path / "work")
@@ -101,7 +94,6 @@ class TestDocuments:
         ],
     )
     def test_what_cannot_be_read_is_named(self, name: str, problem: str) -> None:
-        """Missing files, other kinds, and folders without a text are errors."""
         place("page.html")
         place("empty/x.pdf")
         with pytest.raises(ArgumentError, match=problem):
@@ -125,14 +117,12 @@ class TestDocuments:
     def test_a_broken_document_is_named_with_its_line(
         self, name: str, content: str | bytes | None, problem: str
     ) -> None:
-        """The error names file and line."""
         if content is not None:
             place(name, content)
         with pytest.raises(DatasetError, match=problem):
             read_passages(Path(name), name)
 
     def test_passages_have_places_or_the_ids_they_were_given(self) -> None:
-        """Those cut here are numbered, those of a file of passages keep their ids and are not cut."""
         (cut,) = read_passages(place("a.md", "\ufeff\r\n# Top\r\n\r\nText.\r\n"), "a.md")
         assert (cut.id, cut.text, cut.start, cut.end, cut.line) == ("a.md#1", "# Top\r\n\r\nText.", 3, 17, None)
         text = "Long. \u2028" * 500
@@ -142,7 +132,6 @@ class TestDocuments:
 
 
 def test_passages_are_asked_about_in_turn() -> None:
-    """Of three documents, the first three passages are one of each with any seed; all come, a repeated text once."""
     documents = [
         [SourcePassage(id=f"{file}#{n}", text=f"Text {n} of {file}.", file=file) for n in range(count)]
         for file, count in (("a", 9), ("b", 2), ("", 0), ("c", 5))
@@ -160,12 +149,9 @@ def test_passages_are_asked_about_in_turn() -> None:
 
 
 class TestTask:
-    """What a judge is asked, and what it may answer."""
-
     TASK = WriteGoldenQuestion(passage=TEXT, heading="Harbour", language="German")
 
     def test_a_question_has_an_answer_and_sentences(self) -> None:
-        """The heading is among the data, the language in the instruction; numbers come back as sorted indexes."""
         assert getattr(self.TASK.read(written(sentences=(3, 1, 3))), "sentences", None) == (0, 2)
         assert self.TASK.read(written("", "", (), askable=False)) is None
         assert [block.label for block in self.TASK.blocks()] == ["contexts", "heading"]
@@ -182,16 +168,12 @@ class TestTask:
         ],
     )
     def test_half_an_answer_is_refused(self, answer: dict[str, Any], problem: str) -> None:
-        """The error says what is missing, so that the judge may repair it."""
         with pytest.raises(InvalidAnswer, match=problem):
             self.TASK.read(answer)
 
 
 class TestDrafting:
-    """A question is kept if it passes every check."""
-
     def test_a_sound_question_becomes_a_row(self) -> None:
-        """With the passage word for word, its place, and the sentences that support the answer."""
         made, judge = draft(written(sentences=(1, 3)), heading="Harbour")
         assert made == {
             "id": row_id(TEXT),
@@ -230,7 +212,6 @@ class TestDrafting:
     def test_a_faulty_question_is_dropped_with_the_reason(
         self, golden: dict[str, Any] | str, reason: str, detail: str
     ) -> None:
-        """What can be seen without a judge is not asked about."""
         made, judge = draft(golden)
         assert isinstance(made, Skipped)
         assert reason in made.reason
@@ -247,13 +228,11 @@ class TestDrafting:
         ],
     )
     def test_an_unfit_passage_is_not_shown_to_a_judge(self, text: str, heading: str, reason: str) -> None:
-        """Nothing is paid for a passage that cannot give a sound row."""
         made, judge = draft(text=text, heading=heading)
         assert isinstance(made, Skipped)
         assert (made.reason, judge.tasks) == (reason, [])
 
     def test_what_a_judge_writes_is_one_printable_line(self) -> None:
-        """Controls and half characters go; in another language names may be written otherwise, numbers may not."""
         made, _ = draft(json.dumps(written("When\n was \x1b[31mit\ud800\u202e?")))
         assert isinstance(made, dict)
         assert made["user_input"] == "When was [31mit?"
@@ -277,31 +256,24 @@ class TestDrafting:
     ],
 )
 def test_near_duplicates_and_questions_of_one_form(one: str, other: str, *, same: bool) -> None:
-    """Wording and spelling make no new question; a name, a number or another interrogative does."""
     assert same_question(other, ["Who swims here?", one]) == (one if same else None)
 
 
 def row(number: int, file: str = "a.md") -> dict[str, Any]:
-    """Return a row as `ragmetrics generate` writes it."""
     metadata = {"file": file, "start": number, "end": number + 9, "judge": "scripted", "support": []}
     return {"id": f"{file}#{number}", "user_input": f"Why {number}?", "reference": "So.", "metadata": metadata}
 
 
 def lines(*numbers: int) -> str:
-    """Return the lines of rows."""
     return "".join(json.dumps(row(number)) + "\n" for number in numbers)
 
 
 def rows() -> list[Any]:
-    """Return the rows of the file."""
     return [json.loads(line) for line in OUT.read_text(encoding="utf-8").splitlines()]
 
 
 class TestGoldenFile:
-    """The file that is made."""
-
     def test_rows_are_there_at_once_and_sorted_in_the_end(self) -> None:
-        """A reader sees each row as soon as it was appended; places order them when it is closed. A link stays one."""
         link = Path("link.jsonl")
         link.symlink_to(OUT)
         file = GoldenFile(link)
@@ -314,7 +286,6 @@ class TestGoldenFile:
         assert link.is_symlink()
 
     def test_rows_that_are_there_are_kept_as_they_are(self) -> None:
-        """Edited rows, other rows and their spelling stay; only their order is ours."""
         edited = json.dumps({**row(7), "user_input": "Edited?"}, indent=None, separators=(" ,", ": "))
         OUT.write_text(f'\ufeff{{"user_input":"Mine?"}}\r\n\n{edited}\r\n', encoding="utf-8")
         file = GoldenFile(OUT)
@@ -336,7 +307,6 @@ class TestGoldenFile:
         ids=["cut short", "in a character", "no line end", "blank", "twice"],
     )
     def test_only_whole_rows_are_kept(self, text: str, numbers: tuple[int, ...]) -> None:
-        """A piece of a row, as a power cut leaves it, goes; a row without a line end stays, and once is enough."""
         OUT.write_text(text, encoding="utf-8", errors="surrogateescape")
         file = GoldenFile(OUT)
         file.append(row(8))
@@ -354,7 +324,6 @@ class TestGoldenFile:
         ],
     )
     def test_a_file_of_something_else_is_left_alone(self, content: bytes, problem: str) -> None:
-        """It is refused before anything is asked."""
         OUT.write_bytes(content)
         with pytest.raises(ArgumentError, match=problem):
             GoldenFile(OUT)
@@ -365,7 +334,6 @@ class TestGoldenFile:
                 GoldenFile(path)
 
     def test_two_writers_keep_the_rows_of_both(self) -> None:
-        """Rows that another process added meanwhile are there after sorting; a file without rows goes."""
         first, second = GoldenFile(OUT), GoldenFile(OUT)
         second.append(row(1))
         first.append(row(2))
@@ -378,7 +346,6 @@ class TestGoldenFile:
 
     @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of files")
     def test_a_full_disk_leaves_whole_rows(self) -> None:
-        """What was written of a row that did not fit is taken back."""
         import resource
 
         file = GoldenFile(OUT)

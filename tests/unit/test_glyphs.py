@@ -48,12 +48,10 @@ def texts_of(tree: ast.AST) -> Iterator[str]:
 
 
 def glyphs_of(text: str) -> set[str]:
-    """Return the glyphs of a text that are not in ASCII."""
     return {char for char in text if not char.isascii() and (char in OTHERS or category(char) in CATEGORIES)}
 
 
 def test_only_the_table_spells_glyphs() -> None:
-    """No other module has a quotation mark, dash, stop, bracket, space or invisible character in a text of its own."""
     for path in PACKAGE.rglob("*.py"):
         name = path.relative_to(PACKAGE).as_posix()
         allowed = next((glyphs for start, glyphs in EXCEPTIONS.items() if name.startswith(start)), "")
@@ -64,13 +62,11 @@ def test_only_the_table_spells_glyphs() -> None:
 
 
 def test_the_table_has_all_white_space() -> None:
-    """The white space of the table is that of Unicode."""
     assert set(unicode.WHITE_SPACE) == {char for char in map(chr, range(0x110000)) if char.isspace()}
 
 
 @pytest.mark.parametrize("opening", [mark for mark in unicode.QUOTATION_MARKS if mark not in unicode.CLOSING_QUOTES])
 def test_a_mark_on_a_line_of_the_table_is_read_like_its_first(opening: str) -> None:
-    """A quotation in a variant of a mark is found like one in the mark itself."""
     closing = {
         unicode.LOW_DOUBLE: unicode.LEFT_DOUBLE,
         unicode.LOW_SINGLE: unicode.LEFT_SINGLE,

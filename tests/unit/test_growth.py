@@ -20,12 +20,10 @@ from tests.growth import is_linear
 
 
 def split_markdown(text: str) -> None:
-    """Cut a Markdown file into passages."""
     split_passages(text, ".md")
 
 
 def align_text(text: str) -> None:
-    """Align a text as a context, as a span, and with itself."""
     align("the tide turned at midnight", [text])
     align(text, ["The tide turned at noon."])
     align(f"{text} zebra", [text])
@@ -94,7 +92,6 @@ PAIRS: dict[str, Callable[[int], tuple[str, object]]] = {
     ids=lambda part: getattr(part, "__name__", ascii(part))[:24],
 )
 def test_time_grows_with_the_text_and_not_with_its_square(function: Callable[[str], object], piece: str) -> None:
-    """Whatever a text is made of, no function of it takes more than its share of time for a longer one."""
     text = piece * (20_000 // len(piece) + 1)
     assert is_linear(lambda size: function(text[:size]), short=2_500, long=20_000)
 
@@ -102,7 +99,6 @@ def test_time_grows_with_the_text_and_not_with_its_square(function: Callable[[st
 @pytest.mark.growth
 @pytest.mark.parametrize("case", PAIRS)
 def test_time_grows_with_span_and_contexts_only(case: str) -> None:
-    """Spans and contexts made to be slow together are not."""
     assert is_linear(lambda size: align(*PAIRS[case](size)), short=500, long=4000)
 
 
@@ -119,7 +115,6 @@ INVENTED = {
 @pytest.mark.growth
 @pytest.mark.parametrize("shape", INVENTED)
 def test_time_grows_with_the_number_of_invented_quotations(shape: str) -> None:
-    """What a metric says of a span takes no longer in a longer answer."""
     contexts = ["The tide turned at noon, and all boats came home to the old harbour. " * 20] * 3
 
     def score(count: int) -> None:
@@ -142,7 +137,6 @@ SENTENCES = {
 @pytest.mark.growth
 @pytest.mark.parametrize("sentence", SENTENCES.values(), ids=SENTENCES)
 def test_memory_is_a_small_multiple_of_the_contexts(sentence: str) -> None:
-    """Invented quotations in large contexts take a few bytes a byte of them, however many are looked for."""
     contexts = ["".join(sentence.format(n, n * 7919 % 9973, n * 31 % 97) for n in range(k, k + 300)) for k in range(8)]
     spans = [f"{sentence.format(n, 'no', n)} and {n} zebras with it" for n in range(20)]
     Sources(contexts[:1]).align(spans)
@@ -157,6 +151,5 @@ def test_memory_is_a_small_multiple_of_the_contexts(sentence: str) -> None:
 
 @pytest.mark.growth
 def test_quadratic_time_is_noticed() -> None:
-    """The measure that these tests rely on tells the square of a size from the size."""
     assert not is_linear(lambda size: sum(range(size * size // 2)), short=500, long=4000)
     assert is_linear(lambda size: sum(range(size * 250)), short=500, long=4000)

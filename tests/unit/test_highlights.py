@@ -17,7 +17,6 @@ WORDS = "word " * 1000
 
 
 def mark(start: int, end: int, kind: HighlightKind = "found", number: int | None = 1, score: int = 0) -> Highlight:
-    """Return a highlight."""
     return Highlight(start=start, end=end, kind=kind, number=number, score=score)
 
 
@@ -25,7 +24,6 @@ def mark(start: int, end: int, kind: HighlightKind = "found", number: int | None
 def test_pieces_make_up_the_text_under_all_their_highlights(
     text: str, marks: list[Highlight], edges: list[int]
 ) -> None:
-    """Nothing is lost, doubled or moved; each fitting highlight covers its range, and closes once."""
     pieces, offset = cut(text, marks, [edge for edge in edges if edge <= len(text)]), 0
     fitting = sorted(repr(m) for m in marks if fits(m.start, m.end, text))
     assert "".join(piece.text for piece in pieces) == text
@@ -38,7 +36,6 @@ def test_pieces_make_up_the_text_under_all_their_highlights(
 
 
 def test_a_piece_looks_as_the_worst_of_each_score() -> None:
-    """Where a missing span lies in a found one, the reader sees the missing one; another score has looks of its own."""
     pieces = cut("abcdef", [mark(0, 6), mark(2, 4, "missing", 2), mark(3, 5, "missed", None, score=1)])
     assert [(p.text, dict(p.looks), p.verdicts) for p in pieces] == [
         ("ab", {0: "found"}, ("0.1",)),
@@ -51,7 +48,6 @@ def test_a_piece_looks_as_the_worst_of_each_score() -> None:
 
 @given(st.integers(0, 12_000), st.lists(st.tuples(st.integers(0, 9_000), st.integers(1, 4_000)), max_size=4))
 def test_folding_keeps_the_text(length: int, ranges: list[tuple[int, int]]) -> None:
-    """Folding hides, it does not remove, and highlights that are not too long are in sight."""
     text = ("some words and " * 900)[:length]
     marks = [mark(start, start + size, "missing") for start, size in ranges]
     stretches = fold(text, marks)
@@ -77,5 +73,4 @@ def test_folding_keeps_the_text(length: int, ranges: list[tuple[int, int]]) -> N
     ids=["around", "short", "short without", "long without", "a long highlight", "faults", "a word", "words"],
 )  # fmt: skip
 def test_long_stretches_are_folded(text: str, highlights: list[Highlight], stretches: list[tuple[int, bool]]) -> None:
-    """What is next to a highlight stays in sight, of a text without any the beginning."""
     assert [(stretch.length, stretch.folded) for stretch in fold(text, highlights)] == stretches

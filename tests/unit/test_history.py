@@ -46,12 +46,10 @@ def made(*tests: Any, prompts: Path | None = None) -> HistoryRun:
 
 
 def shown(*runs: HistoryRun) -> Trends:
-    """Return the view of these runs."""
     return build_trends(History(runs=runs, branch="main"))
 
 
 def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """Figures, outcomes and digests come back; names begin with the time and differ; texts and persons stay out."""
     scores = [record("faithfulness", score, at_least=0.8, sample={"response": "Secret."}) for score in (0.9, 0.7)]
     scores[1] = replace(scores[1], outcome="failed", judge="openai:one", usage=Usage(calls=1, cost=0.25))
     empty = record("faithfulness", 1.0, at_least=None, vacuous=True, outcome="measured")
@@ -99,7 +97,6 @@ def test_files_of_version_1_are_read(tmp_path: Path) -> None:
 
 
 def test_prompts_and_code_are_in_the_fingerprint(tmp_path: Path) -> None:
-    """A folder of prompts, the wish for reasons and the embedder change it where they matter, and nowhere else."""
     scored = row("test_a", record("faithfulness"), record("answer_relevancy"), record("brevity"))
     (tmp_path / "verify_claims.md").write_text("Verify.", "utf-8")
     plain, other = made(scored), made(scored, prompts=tmp_path)
@@ -113,7 +110,6 @@ def test_prompts_and_code_are_in_the_fingerprint(tmp_path: Path) -> None:
 
 
 def test_the_code_of_a_metric_of_our_own_is_its_definition() -> None:
-    """Another function under the same name is another definition."""
     functions = [
         lambda response: float(len(response) <= 280),
         lambda response: float(len(response) <= 280),
@@ -141,7 +137,6 @@ def test_the_code_of_a_metric_of_our_own_is_its_definition() -> None:
     ],
 )
 def test_what_is_no_run_is_left_out_by_name(tmp_path: Path, name: str, text: str, said: str | None) -> None:
-    """The runs beside it are shown; where there are none, the error names it."""
     (tmp_path / name).write_text(text, "utf-8")
     with pytest.raises(HistoryError, match=r"no run; pytest --rag-history=\S+ writes one") as caught:
         read_history(tmp_path, last=5)
@@ -152,14 +147,12 @@ def test_what_is_no_run_is_left_out_by_name(tmp_path: Path, name: str, text: str
 
 
 def test_a_run_says_how_each_of_its_metrics_is_judged(tmp_path: Path) -> None:
-    """Without that it could not be compared."""
     write_history(tmp_path, kept(1, {"test_a": 0.9}, judging={}))
     with pytest.raises(HistoryError, match=r"left out, run\.judging lacks faithfulness"):
         read_history(tmp_path, last=5)
 
 
 def test_a_branch_and_the_last_runs_are_shown(tmp_path: Path) -> None:
-    """The branch is that of the latest run unless another is named; an unknown one, and no folder, are errors."""
     for day in (3, 1, 2):
         write_history(tmp_path, kept(day, {"test_a": 0.9}, branch="fix" if day == 3 else "main"))
     found = read_history(tmp_path, last=5, branch="main")
@@ -181,7 +174,6 @@ def test_a_branch_and_the_last_runs_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_run_is_the_last_of_the_history_it_is_shown_with(tmp_path: Path) -> None:
-    """Its own file may be there or not; later runs and other branches are not; a new branch has those that ran last."""
     days = {day: kept(day, {"test_a": 0.9 if day < 4 else 0.5}) for day in (1, 2, 3, 4, 5)}
     for day in (1, 2, 3, 5):
         write_history(tmp_path, days[day])
@@ -210,7 +202,6 @@ def test_a_run_is_the_last_of_the_history_it_is_shown_with(tmp_path: Path) -> No
 
 
 def test_the_view_of_a_run_has_its_history_and_its_place() -> None:
-    """Each test has its cells and the address of its line; without a history and a repository there are none."""
     day = kept(1, {"test_a": 0.9})
     whole = document(row("test_a", scored(0.5, "It is.")), row("test_b", scored(0.9, "It is.")))
     run = replace(whole.run, project="bot", ci="javascript:1", ci_number="7", commit="4f2c91a0")
@@ -231,7 +222,6 @@ def test_the_view_of_a_run_has_its_history_and_its_place() -> None:
 
 
 def changed(run: HistoryRun, **fields: Any) -> HistoryRun:
-    """Return a run whose metric is judged in another way."""
     judging = {name: replace(it, **fields) for name, it in run.run.judging.items()}
     return replace(run, run=replace(run.run, judging=judging))
 
@@ -254,7 +244,6 @@ NEW = changed(kept(2, {"test_a": 0.5}), prompts={"list_claims": "1"}, definition
     ],
 )
 def test_what_is_not_comparable_breaks_the_line(new: HistoryRun, reasons: tuple[str, ...]) -> None:
-    """A change of judge, prompts, definition or tests is a break with its reason, and never a trend."""
     view = shown(OLD, new)
     (trend,) = view.trends
     assert trend.last.breaks == reasons
@@ -265,7 +254,6 @@ def test_what_is_not_comparable_breaks_the_line(new: HistoryRun, reasons: tuple[
 
 
 def test_partial_runs_are_in_no_line_but_say_what_fails() -> None:
-    """Their means are of other tests; a run with nothing scored has no point either."""
     part = kept(2, {"test_a": 0.1}, partial="-k a")
     view = shown(kept(1, {"test_a": 0.9, "test_b": 0.9}), part, kept(3, {"test_a": None}))
     assert [point.value for trend in view.trends for point in trend.points] == [0.9]
@@ -275,7 +263,6 @@ def test_partial_runs_are_in_no_line_but_say_what_fails() -> None:
 
 
 def test_bounds_stand_on_the_line_of_their_metric() -> None:
-    """A gate on the mean of all scores is on the line of the metric, one over other rows or of a share has its own."""
     bound = gate(value=0.9, bound=0.8)
     rate = gate(value=0.5, bound=0.6, statistic="rate", min_score=0.8, between=(0.4, 0.7), outcome="inconclusive")
     part = gate(value=0.7, bound=0.75, outcome="failed")
@@ -302,7 +289,6 @@ def test_bounds_stand_on_the_line_of_their_metric() -> None:
     ],
 )
 def test_a_test_fails_since_a_run(scores: tuple[float | str, ...], since: int | None, failed: str) -> None:
-    """It is the first of the last row of failures; a test that passed since, or is gone, does not fail."""
     runs = []
     for day, score in enumerate(scores, 1):
         answers = {"test_b": 0.9} | ({} if isinstance(score, str) else {"test_a": (score, f"answer {day}")})
@@ -341,7 +327,6 @@ def test_flaky_is_what_comes_out_both_ways_unchanged(runs: tuple[HistoryRun, ...
 
 
 def test_a_changed_threshold_makes_no_test_flaky() -> None:
-    """The same answer fails under a higher bound."""
     runs = [made(row("test_a", record("faithfulness", 0.85, outcome="passed", at_least=0.8)))]
     runs.append(made(row("test_a", record("faithfulness", 0.85, outcome="failed", at_least=0.9), outcome="failed")))
     runs[1] = replace(runs[1], run=replace(runs[1].run, commit="another"))
@@ -349,7 +334,6 @@ def test_a_changed_threshold_makes_no_test_flaky() -> None:
 
 
 def test_the_command_prints_a_table_or_writes_a_page(tmp_path: Path, ragmetrics: Call) -> None:
-    """Without --html the terminal has the lines; a folder without a run is an error."""
     for run in month().runs:
         write_history(tmp_path / "kept", run)
     status, out, _ = ragmetrics("report", "history", tmp_path / "kept", "--last", 16)
@@ -369,7 +353,6 @@ def test_the_command_prints_a_table_or_writes_a_page(tmp_path: Path, ragmetrics:
 
 
 def test_the_page_of_a_run_takes_a_history(tmp_path: Path, ragmetrics: Call) -> None:
-    """A folder that is not there is an error; one without a run that can be read is a history of this run alone."""
     file, page, folder = tmp_path / "run.json", tmp_path / "page.html", tmp_path / "kept"
     file.write_text(render_json(document(row("test_a", record()))))
     status, _, err = ragmetrics("report", "html", file, "-o", page, "--history", folder)
@@ -381,7 +364,6 @@ def test_the_page_of_a_run_takes_a_history(tmp_path: Path, ragmetrics: Call) -> 
 
 
 def test_hostile_texts_are_texts() -> None:
-    """No text of a history becomes an element of the page, or steers a terminal."""
     page = render_history(hostile())
     assert "<script" not in page
     assert "onerror=" not in page.replace("onerror=&#34;", "")
@@ -391,8 +373,6 @@ def test_hostile_texts_are_texts() -> None:
 
 
 def test_a_run_that_scored_nothing_is_not_kept(tmp_path: Path) -> None:
-    """Nor does a failure to write it touch the other files."""
-
     def fail() -> None:
         raise OSError(28, "No space left on device")
 
@@ -420,7 +400,6 @@ def test_a_run_that_scored_nothing_is_not_kept(tmp_path: Path) -> None:
 def test_a_part_of_the_tests_is_told_from_a_choice(
     given: list[str], options: dict[str, Any], ended: tuple[int, int], expected: tuple[str, str]
 ) -> None:
-    """Paths and marks say which tests a suite is; -k, --lf and the like leave some of them out."""
     source = pytest.Config.ArgsSource
     config = SimpleNamespace(
         args_source=source.ARGS if given else source.TESTPATHS,

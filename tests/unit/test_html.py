@@ -35,15 +35,12 @@ _TEMPLATES = files("pytest_ragmetrics.report") / "templates"
 
 @dataclass(slots=True)
 class Element:
-    """An element with its attributes, and its text as far as it is not the page's own."""
-
     tag: str
     attributes: dict[str, str | None]
     text: str = ""
 
     @property
     def classes(self) -> set[str]:
-        """Its classes."""
         return set((self.attributes.get("class") or "").split())
 
 
@@ -59,14 +56,12 @@ class Tree(HTMLParser):
         assert self._open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take in an element."""
         element = Element(tag, dict(attrs))
         self.elements.append(element)
         if tag not in _VOID:
             self._open.append(element)
 
     def handle_endtag(self, tag: str) -> None:
-        """Close the element that is open, which must be this one."""
         if tag not in _VOID:
             assert self._open.pop().tag == tag
 
@@ -78,27 +73,22 @@ class Tree(HTMLParser):
             element.text += data
 
     def all(self, tag: str = "", class_: str = "") -> list[Element]:
-        """Return the elements of a tag and a class."""
         return [e for e in self.elements if (not tag or e.tag == tag) and (not class_ or class_ in e.classes)]
 
     def texts(self, tag: str = "", class_: str = "") -> list[str]:
-        """Return their texts, with single spaces."""
         return [" ".join(element.text.split()) for element in self.all(tag, class_)]
 
 
 @lru_cache
 def tree_of(make: Callable[[], Document]) -> Tree:
-    """Take the page of a document apart."""
     return Tree(render_html(make()))
 
 
 def unpacked(packed: str) -> Any:
-    """Return what the script reads out of a packed text."""
     return json.loads(zlib.decompress(base64.b64decode(packed, validate=True), -15))
 
 
 def test_the_same_document_is_the_same_page() -> None:
-    """Nothing of the time, the machine or the order of a set gets in; half a character can be written as UTF-8."""
     pages = {render_html(run, comparison=compare_documents(run, baseline())) for run in (showcase(), showcase())}
     assert len(pages) == 1
     page = render_html(document(row("test_\ud83d", record("\udcff"), outcome="failed", message="E  \udc80")))
@@ -107,7 +97,6 @@ def test_the_same_document_is_the_same_page() -> None:
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_what_is_shown_can_be_written_and_steers_nothing(text: str) -> None:
-    """Valid UTF-8 without controls, bidirectional overrides or halves of characters; the rest is not touched."""
     shown = visible(text)
     shown.encode("utf-8")
     assert not any(unicodedata.category(character) in ("Cc", "Cs") for character in shown if character not in "\n\t")
@@ -118,7 +107,6 @@ def test_what_is_shown_can_be_written_and_steers_nothing(text: str) -> None:
 
 
 def test_escapes_say_which_character_it_was() -> None:
-    """As in a string literal; line ends of all systems and tabs are layout."""
     assert visible("\0 \x1b[1m \r \u202e \ud83d \ufffe \U0001ffff \U000e0041") == (
         r"\x00 \x1b[1m \r \u202e \ud83d \ufffe \U0001ffff \U000e0041"
     )
@@ -126,7 +114,6 @@ def test_escapes_say_which_character_it_was() -> None:
 
 
 def test_the_policy_allows_our_style_and_script_and_nothing_else() -> None:
-    """Both are allowed by what they are, not by where they are."""
     tree = tree_of(showcase)
     (meta,) = (e for e in tree.all("meta") if e.attributes.get("http-equiv") == "Content-Security-Policy")
     policy = dict(part.split(" ", 1) for part in (meta.attributes["content"] or "").split("; "))
@@ -141,7 +128,6 @@ def test_the_policy_allows_our_style_and_script_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("make", [showcase, hostile])
 def test_links_and_attributes_lead_nowhere_else(make: Callable[[], Document]) -> None:
-    """Links go to anchors, each there once, or to chosen tests; no tag has a source, style, handler, or is foreign."""
     tree = tree_of(make)
     ids = [element.attributes["id"] for element in tree.elements if "id" in element.attributes]
     assert len(ids) == len(set(ids))
@@ -159,7 +145,6 @@ def test_links_and_attributes_lead_nowhere_else(make: Callable[[], Document]) ->
 
 
 def test_neither_script_nor_templates_write_markup() -> None:
-    """The script shows texts as text, and templates take nothing but our own style and script as it is."""
     script = "".join(file.read_text(encoding="utf-8") for file in _TEMPLATES.iterdir() if file.name.endswith(".js"))
     # A namespace, and the only addresses that links may have.
     script = script.replace('"http://www.w3.org/2000/svg"', "").replace("/^(?:#|https:\\/\\/)/", "")
@@ -175,7 +160,6 @@ def test_neither_script_nor_templates_write_markup() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_texts_are_shown_whole(text: str) -> None:
-    """Every field shows what it holds, escaped and with invisible characters made visible."""
     tree = Tree(render_html(document(*[test for test in hostile().tests if text in test.id])))
     shown = visible(text)
     for name in ("id", "metric", "claim", "reason", "response", "place"):
@@ -193,7 +177,6 @@ def test_hostile_texts_are_shown_whole(text: str) -> None:
 
 
 def test_texts_read_as_they_were_written() -> None:
-    """Marks, numbers and folds change nothing in the words of a response or of a context."""
     texts = {element.text for element in tree_of(showcase).all(class_="text")}
     written = next(test for test in showcase().tests if "rent and water" in test.id).records[0].sample
     assert {written.response, *HANDBOOK} <= texts
@@ -203,7 +186,6 @@ def test_texts_read_as_they_were_written() -> None:
 
 
 def test_every_record_says_metric_score_and_threshold() -> None:
-    """And the reason, the judge and what it cost."""
     tree = tree_of(showcase)
     cells, lines = tree.texts(class_="cell"), tree.texts(class_="score")
     assert "faithfulness ✗ 0.50needs ≥ 0.80" in cells
@@ -218,7 +200,6 @@ def test_every_record_says_metric_score_and_threshold() -> None:
 
 
 def test_marks_and_texts_need_no_colour_or_direction() -> None:
-    """Marks have a sign to see and a name to hear; a difference is deleted and inserted; texts go left or right."""
     tree = tree_of(showcase)
     names = {element.attributes.get("aria-label") for element in tree.all("a")}
     assert {"1, found", "2, not found", "1, evidence", "2, nearest passage"} <= names
@@ -229,7 +210,6 @@ def test_marks_and_texts_need_no_colour_or_direction() -> None:
 
 
 def test_drawings_stay_inside_their_boxes() -> None:
-    """Bars stack from the axis up, however many scores are in a bin, and a lone score is a low bar."""
     scores = [(0.5, "failed")] * 40 + [(0.52, "passed"), (1.0, "passed")]
     run = document(*(row(f"t{n}", record(score=s, outcome=o)) for n, (s, o) in enumerate(scores)))
     for made, height in ((run, 31.22), (document(row("t", record(score=0.5, outcome="failed"))), 6.0)):
@@ -255,12 +235,10 @@ def test_drawings_stay_inside_their_boxes() -> None:
     ids=["no tests", "no tables", "no sample", "empty texts"],
 )  # fmt: skip
 def test_a_page_without_much_on_it_says_so(run: Document, tag: str, name: str, texts: list[str]) -> None:
-    """An empty run, a record without anything, an empty response and an empty list of contexts."""
     assert Tree(render_html(run)).texts(tag, name)[-len(texts) or None :] == texts
 
 
 def test_a_score_says_what_it_was_in_the_baseline() -> None:
-    """In the test and in the list; what did not change says nothing."""
     run = showcase()
     notes = Tree(render_html(run, comparison=compare_documents(run, baseline()))).texts("span", "change")
     assert [note for note in notes if "was 0.90" in note] == ["was 0.90"]
@@ -268,7 +246,6 @@ def test_a_score_says_what_it_was_in_the_baseline() -> None:
 
 
 def test_every_row_knows_where_its_body_is() -> None:
-    """The body at a row's place is that of its test; without scripts as many as fit are there, in the same order."""
     tests = build_test_views(crowd(150))
     listing = pack_tests(tests)
     chunks = [unpacked(chunk) for chunk in listing.chunks]
@@ -283,7 +260,6 @@ def test_every_row_knows_where_its_body_is() -> None:
 
 
 def test_tests_about_the_same_passages_are_packed_together() -> None:
-    """Then their texts are packed once, whatever the order of the list."""
     samples = [{"retrieved_contexts": [text]} for text in ("oak", "ash", "oak", "ash")]
     run = document(*(row(f"test_{n}", record(sample=sample)) for n, sample in enumerate(samples)))
     index = unpacked(pack_tests(build_test_views(run)).index)
@@ -293,7 +269,6 @@ def test_tests_about_the_same_passages_are_packed_together() -> None:
 
 
 def test_without_scripts_nothing_is_there_for_the_script() -> None:
-    """Neither its data nor the highlights of scores that are not shown."""
     page = render_html(showcase())
     plain = page[page.index("<noscript>") : page.index("</noscript>")]
     assert "data-k" not in plain
@@ -301,7 +276,6 @@ def test_without_scripts_nothing_is_there_for_the_script() -> None:
 
 
 def test_a_row_has_what_it_is_sorted_and_filtered_by() -> None:
-    """Scores, marks, duration, cost, how it changed."""
     run = showcase()
     view = build_report_view(run, compare_documents(run, baseline()))
     rows = {line["name"]: line for line in unpacked(pack_tests(view.tests).index)}
@@ -318,7 +292,6 @@ def test_a_row_has_what_it_is_sorted_and_filtered_by() -> None:
 
 
 def test_contexts_are_in_a_body_once() -> None:
-    """Several scores of one answer share its contexts."""
     context = "a context of its own, longer than its preview. " * 4
     sample = {"response": "r", "retrieved_contexts": [context]}
     tests = build_test_views(document(row("test_a", *(record(metric, sample=sample) for metric in "abc"))))
@@ -335,5 +308,4 @@ def test_the_page_of_a_large_run_stays_small() -> None:
 
 @pytest.mark.growth
 def test_time_grows_with_the_number_of_tests() -> None:
-    """Twice the tests take twice the time."""
     assert is_linear(lambda size: pack_tests(build_test_views(crowd(size, length=50))), short=30, long=150)

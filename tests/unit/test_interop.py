@@ -13,15 +13,12 @@ from pytest_ragmetrics import Sample, sample_from
 
 @dataclass
 class Case:
-    """A test case as DeepEval has it."""
-
     input: str
     actual_output: str
     retrieval_context: list[str]
 
 
 def document(text: str, given: str | int | None = None) -> Any:
-    """Return a document as LangChain has it."""
     return SimpleNamespace(page_content=text, id=given)
 
 
@@ -47,7 +44,6 @@ ASKED = Sample(user_input="What climbs?", response="Ivy.", retrieved_contexts=["
     ],
 )
 def test_the_shapes_of_results(result: Any) -> None:
-    """All of them say the same; what lacks the question is given it."""
     assert sample_from(result, question="What climbs?") == ASKED
 
 
@@ -62,12 +58,10 @@ def test_the_shapes_of_results(result: Any) -> None:
     ],
 )
 def test_a_text_or_a_message_is_a_response(result: Any) -> None:
-    """It has no contexts, and no question but the one that is given."""
     assert sample_from(result) == Sample(response="Ivy.")
 
 
 def test_a_conversation_ends_with_its_answer() -> None:
-    """The last question and the last answer count, and the conversation is kept for metrics of agents."""
     messages = [
         {"role": "user", "content": "Hello?"},
         {"role": "assistant", "content": "Hi."},
@@ -96,14 +90,12 @@ def test_a_conversation_ends_with_its_answer() -> None:
     ],
 )
 def test_ids_of_documents_are_kept_where_all_have_one(documents: Any, ids: tuple[str, ...] | None) -> None:
-    """They are what retrieval metrics compare; ids that are given win."""
     assert sample_from({"answer": "Ivy.", "contexts": documents}).retrieved_context_ids == ids
     given = sample_from({"answer": "Ivy.", "contexts": documents, "retrieved_context_ids": [7]})
     assert given.retrieved_context_ids == (7,)
 
 
 def test_the_names_of_a_sample_win() -> None:
-    """What a library calls result is metadata beside a response."""
     sample = sample_from({"response": "Ivy.", "result": 3, "id": "q1", "output": None})
     assert (sample.response, sample.metadata, sample.id) == ("Ivy.", {"result": 3}, "q1")
     assert sample_from({"response": "Ivy.", "id": 7}).id == "7"
@@ -132,6 +124,5 @@ def test_the_names_of_a_sample_win() -> None:
     ],
 )
 def test_what_is_no_result(result: Any, message: str) -> None:
-    """The error says what came, and what could come."""
     with pytest.raises((TypeError, ValueError), match=message):
         sample_from(result)

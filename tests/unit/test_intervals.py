@@ -32,7 +32,6 @@ DEGREES = (0.3, 1.0, 4.7, 99.0, 101.0, 1e7)
 
 @pytest.mark.parametrize("df", DEGREES)
 def test_student_s_t_is_that_of_scipy(df: float) -> None:
-    """Quantiles to nine digits, tails on both sides and at the ends of the line, for any degrees of freedom."""
     for probability in (1e-6, 0.025, 0.5, 0.6, 0.975, 0.9995):
         assert t_quantile(probability, df) == pytest.approx(scipy.stats.t.ppf(probability, df), rel=1e-9, abs=1e-9)
     for value in (-1e4, -2.0, 0.0, 0.1, 1.0, 30.0, math.inf, -math.inf):
@@ -45,14 +44,12 @@ def test_a_tail_close_to_the_median_keeps_its_digits() -> None:
 
 
 def some_scores(n: int, *, seed: int = 1) -> list[float]:
-    """Return scores that crowd at the top of the scale."""
     scores: list[float] = np.random.default_rng(seed).beta(6, 1.5, n).tolist()
     return scores
 
 
 @pytest.mark.parametrize(("n", "confidence"), [(2, 0.95), (10, 0.999), (200, 0.8)])
 def test_the_t_interval_is_that_of_scipy(n: int, confidence: float) -> None:
-    """Independent scores have the interval of every textbook."""
     scores = some_scores(n)
     found = mean_interval(scores, confidence=confidence, bounds=None)
     expected = scipy.stats.t.interval(confidence, n - 1, loc=np.mean(scores), scale=scipy.stats.sem(scores))
@@ -92,13 +89,11 @@ def test_the_interval_of_a_mean_of_zeros_and_ones_is_exact(passed: int, n: int, 
 def test_the_interval_of_a_mean_on_a_scale(
     scores: list[float], clusters: list[str] | None, arguments: dict[str, Any], low: float, high: float
 ) -> None:
-    """Of single scores, of scores on another scale, and of clusters of equal and of different sizes."""
     found = mean_interval(scores, clusters=clusters, **arguments)
     assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
 
 
 def test_the_interval_of_a_mean_is_that_of_drawn_weights() -> None:
-    """Dirichlet weights over the scores and one more at the end of the scale, many times."""
     scores = np.array([0.3, 0.35, 0.9, 0.62, 0.62, 1.0, 0.05])
     weights = np.random.default_rng(5).dirichlet(np.ones(8), 300_000)
     found = mean_interval(scores.tolist())
@@ -156,7 +151,6 @@ def test_degrees_of_freedom_follow_from_their_definition(sizes: tuple[int, ...])
 
 @pytest.mark.parametrize("sizes", [(1, 10**6), (1, 1, 10**5), (50, 10**6)])
 def test_a_cluster_of_nearly_all_rows_leaves_one_degree_of_freedom(sizes: tuple[int, ...]) -> None:
-    """Rounding makes neither fewer, for which there is no quantile, nor a division by zero."""
     scores = [float(row % 3) for row in range(sum(sizes))]
     clusters = [cluster for cluster, size in enumerate(sizes) for _ in range(size)]
     assert mean_error(scores, clusters).df == pytest.approx(1.0, abs=0.01)
@@ -165,7 +159,6 @@ def test_a_cluster_of_nearly_all_rows_leaves_one_degree_of_freedom(sizes: tuple[
 
 
 def test_a_confidence_of_numpy_gives_numbers_of_python() -> None:
-    """No number of numpy gets from there into records."""
     found = mean_interval([0.5, 0.6], confidence=np.float64(0.9))
     assert {type(value) for value in (found.estimate, found.low, found.high, found.confidence)} == {float}
 
@@ -183,7 +176,6 @@ def test_scores_that_are_all_equal_have_the_interval_of_their_scale(score: float
 
 
 def test_what_says_nothing_has_the_widest_interval() -> None:
-    """One score on an unknown scale, or one cluster."""
     one = mean_interval([3.0], bounds=None)
     assert (one.low, one.high) == (-math.inf, math.inf)
     assert (mean_interval([0.5]).low, mean_interval([0.5]).high) == pytest.approx((0.0125, 0.9875))
@@ -212,19 +204,16 @@ def test_clusters_that_mix_too_well_do_not_make_an_interval_of_no_width() -> Non
     ],
 )
 def test_wrong_arguments_are_named(scores: list[float], arguments: dict[str, Any], message: str) -> None:
-    """With what to write instead."""
     with pytest.raises(ValueError, match=message):
         mean_interval(scores, **arguments)
 
 
 def test_rows_without_a_cluster_are_clusters() -> None:
-    """Where no row names one there are none."""
     assert whole_clusters([None, None]) is None
     assert whole_clusters([None, "a", None]) == [("row", 0), ("cluster", "a"), ("row", 2)]
 
 
 def test_a_verdict_needs_the_whole_interval() -> None:
-    """On the bound is on the good side."""
     interval = Interval(estimate=0.5, low=0.4, high=0.6, confidence=0.95, n=10)
     passed, failed, open_ = "passed", "failed", "inconclusive"
     assert [verdict(interval, bound) for bound in (0.4, 0.41, 0.6, 0.61)] == [passed, open_, open_, failed]
@@ -232,7 +221,6 @@ def test_a_verdict_needs_the_whole_interval() -> None:
 
 
 def test_a_figure_moves_with_its_parts() -> None:
-    """Of two certain parts the figure is certain; a correlation of 1 adds the doubts themselves; ends are cut."""
     certain, parts = ([Interval(estimate=0.5, low=low, high=1 - low, confidence=0.95, n=9)] * 2 for low in (0.5, 0.4))
 
     def total(one: float, other: float) -> float:
@@ -248,7 +236,6 @@ def test_a_figure_moves_with_its_parts() -> None:
 def test_intervals_of_any_scores(
     scores: list[float], confidence: float, bounds: tuple[float, float] | None, size: int, random: Random
 ) -> None:
-    """They are around the mean and on the scale, wider for more confidence, and the order of the rows is no matter."""
     rows = [(score, index // size) for index, score in enumerate(scores)]
     shuffled = sorted(rows, key=lambda _: random.random())
     found, again = (
@@ -270,7 +257,6 @@ def test_a_mean_too_small_to_be_halved_has_an_interval() -> None:
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.floats(0.01, 0.999), st.integers(1, 7))
 def test_intervals_of_rates_lie_around_the_rate(flags: list[bool], confidence: float, size: int) -> None:
-    """Within 0 and 1, for clusters of any size; that of the share that fails is the mirror image."""
     clusters = [index // size for index in range(len(flags))]
     found = mean_interval(flags, confidence=confidence, clusters=clusters)
     assert 0.0 <= found.low <= found.estimate <= found.high <= 1.0

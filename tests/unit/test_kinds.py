@@ -262,5 +262,4 @@ NOT_ATTRIBUTED = [
 def test_the_kind_of_a_quotation_is_told_by_its_form_and_the_words_beside_it(
     tell: Callable[[str, Quotation], bool], expected: bool, texts: list[str]
 ) -> None:
-    """In many languages; each text has one quotation."""
     assert [text for text in texts if [tell(text, found) for found in find_quotations(text)] != [expected]] == []

@@ -39,7 +39,6 @@ GRADED = (0.0, 0.1, 0.3, 0.5, 0.8, 0.9, 0.95, 1.0)
 
 
 def run(scores: Sequence[float | None], metric: str = "faithfulness") -> Document:
-    """Return a run with an answer for each score, which is written in it."""
     records = [
         replace(
             record(metric, score, outcome="unscored" if score is None else "measured", threshold=None),
@@ -52,12 +51,10 @@ def run(scores: Sequence[float | None], metric: str = "faithfulness") -> Documen
 
 
 def queue_of(scores: Sequence[float | None] = GRADED, **options: Any) -> list[QueuedRow]:
-    """Return the queue of such a run."""
     return label_queue(run(scores), "faithfulness", **options)
 
 
 def test_the_order_is_that_of_random_numbers() -> None:
-    """Which seed and answer fix, whatever the order of the rows and the ids."""
     queue = queue_of(GRADED * 5)
     numbers = [uniform("0", answer_key(row_.record.sample)) for row_ in queue]
     assert numbers == sorted(numbers)
@@ -82,14 +79,12 @@ def test_a_file_of_an_earlier_version_goes_on_if_its_rows_had_equal_chances(tmp_
 
 
 def test_scores_of_another_scale_are_brought_to_shares() -> None:
-    """Of a metric that is known by its scale, of another by its scores."""
     own = label_queue(run([1.0, 3.0, 5.0], "house_stars"), "house_stars")
     assert sorted(row_.share for row_ in own) == [0.0, 0.5, 1.0]
     assert [row_.share for row_ in label_queue(run([7.0], "house_stars"), "house_stars")] == [0.0]
 
 
 def test_an_answer_is_queued_once_and_only_with_a_score_that_counts() -> None:
-    """An answer that two tests score is one; unscored and vacuous ones are none; ids are unique in the file."""
     made = run([0.5, None, 0.7])
     first = made.tests[0].records[0]
     again = replace(first, sample=replace(first.sample, id="other name"))
@@ -111,13 +106,11 @@ def test_an_answer_is_queued_once_and_only_with_a_score_that_counts() -> None:
     ],
 )
 def test_a_run_without_such_scores_is_refused(made: Document, metric: str, said: str) -> None:
-    """With the nearest name, or those there are."""
     with pytest.raises(CalibrationError, match=said.replace("?", r"\?")):
         label_queue(made, metric)
 
 
 def test_labels_are_a_data_set_of_the_same_answers(tmp_path: Path) -> None:
-    """Whatever the texts contain: the file is read as rows with the label, and the judge is asked the same."""
     samples = [
         Sample(user_input=it, response=it[::-1], retrieved_contexts=[it, "a\u2028b"], metadata={"label": 7, "k": it})
         for it in (*HOSTILE, "Wie lange?", "多久？", "\u202eמתי")
@@ -142,7 +135,6 @@ def test_labels_are_a_data_set_of_the_same_answers(tmp_path: Path) -> None:
 
 
 def test_a_file_goes_on_where_it_ended(tmp_path: Path) -> None:
-    """Every label is in the file at once; undo takes back the last, of an earlier time too."""
     queue, file = queue_of(), tmp_path / "deep" / "labelled.jsonl"
     with label_file(file, queue) as labels:
         assert not labels.undo()
@@ -164,7 +156,6 @@ def test_a_file_goes_on_where_it_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", [1, 30, -2, -1])
 def test_a_torn_line_is_mended(tmp_path: Path, kept: int) -> None:
-    """A line of which a part was written is taken away, one without its end gets that."""
     queue, file = queue_of(), tmp_path / "labelled.jsonl"
     lines = [f"{line(1, row_.rest)}\n" for row_ in queue[:2]]
     file.write_text(lines[0] + lines[1][:kept], encoding="utf-8")
@@ -177,7 +168,6 @@ def test_a_torn_line_is_mended(tmp_path: Path, kept: int) -> None:
 
 
 def test_two_labellers_do_not_write_one_file(tmp_path: Path) -> None:
-    """The second is told so, and may write when the first has ended."""
     queue, file = queue_of(), tmp_path / "labelled.jsonl"
     with label_file(file, queue) as labels:
         labels.add(queue[0], 1)
@@ -210,7 +200,6 @@ def _changed(text: str, **changes: object) -> str:
     ],
 )
 def test_lines_of_something_else_are_refused(tmp_path: Path, write: Callable[[str], str], said: str) -> None:
-    """With file and line, and what to do."""
     queue, file = queue_of(), tmp_path / "labelled.jsonl"
     text = write(line(1, queue[0].rest))
     file.write_text(f"{text}\n", encoding="utf-8")
@@ -222,7 +211,6 @@ def test_lines_of_something_else_are_refused(tmp_path: Path, write: Callable[[st
 
 @pytest.mark.parametrize("text", ["My notes", '{"response": "Ye', "\ufeff\x00"])
 def test_a_last_line_of_something_else_is_left_alone(tmp_path: Path, text: str) -> None:
-    """It has no end, as one that a killed process left half written, and does not begin as one."""
     file = tmp_path / "labelled.jsonl"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(RagMetricsError, match=r"labelled\.jsonl:1"), label_file(file, queue_of()):
@@ -231,7 +219,6 @@ def test_a_last_line_of_something_else_is_left_alone(tmp_path: Path, text: str) 
 
 
 def test_labels_of_another_file_are_taken_up(tmp_path: Path) -> None:
-    """What is new, in the order of the queue; nothing where the two contradict each other."""
     queue, file, other = queue_of(), tmp_path / "labelled.jsonl", tmp_path / "page.jsonl"
     with label_file(other, queue) as labels:
         for row_, label in zip(reversed(queue[:4]), (0, None, 1, 1), strict=True):
@@ -250,7 +237,6 @@ def test_labels_of_another_file_are_taken_up(tmp_path: Path) -> None:
 
 
 def test_rows_before_the_first_that_has_no_line_were_drawn_by_chance() -> None:
-    """Skipped rows have one; what was labelled out of turn, or by hand, was not drawn."""
     queue = [row_.labelling for row_ in queue_of(GRADED * 4)]
     assert drawn([None, None]) == [True, True]
     assert drawn([*queue[9::-1], queue[20], None]) == [True] * 10 + [False] * 2
@@ -261,18 +247,14 @@ def test_rows_before_the_first_that_has_no_line_were_drawn_by_chance() -> None:
 
 
 class Written(Metric):
-    """A metric whose score is the first word of the response."""
-
     name = "faithfulness"
     scale = (0.0, 1.0)
 
     def measure(self, sample: Sample) -> MetricResult:
-        """Return the number in the response."""
         return MetricResult(float((sample.response or "").split()[0]), metric=self.name)
 
 
 def table_of(records: Sequence[Record]) -> Evaluation:
-    """Return the table with these scores."""
     rows = [
         Row(sample=made.sample, results={"faithfulness": MetricResult(made.score or 0.0, metric="faithfulness")})
         for made in records
@@ -292,7 +274,6 @@ def labelled(folder: Path, count: int) -> tuple[list[QueuedRow], dict[int, int |
 
 
 def test_a_mean_is_corrected_by_a_file_of_labels(tmp_path: Path) -> None:
-    """By those of its rows that chance has drawn, in a file or a list."""
     queue, labels, file = labelled(tmp_path, 90)
     table = table_of([row_.record for row_ in reversed(queue)])
     given = [labels.get(row_.labelling.place) for row_ in queue]
@@ -308,7 +289,6 @@ def test_a_mean_is_corrected_by_a_file_of_labels(tmp_path: Path) -> None:
 
 
 def test_labels_that_do_not_fit_a_table_are_refused(tmp_path: Path) -> None:
-    """Those of other answers, and a calibration beside them."""
     queue, _, file = labelled(tmp_path, 30)
     table = table_of([row_.record for row_ in queue])
     other = table_of([replace(queue[0].record, sample=Sample(response="0.5 other"))])
@@ -321,7 +301,6 @@ def test_labels_that_do_not_fit_a_table_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_calibration_takes_the_labels_that_chance_has_drawn(tmp_path: Path) -> None:
-    """One that was given out of turn is counted, and in no figure."""
     queue, labels, file = labelled(tmp_path, 120)
     found = calibrate(Written(), file, threshold=0.5)
     good = [row_ for row_ in queue[:120] if labels[row_.labelling.place] == 1]
@@ -335,7 +314,6 @@ def test_a_calibration_takes_the_labels_that_chance_has_drawn(tmp_path: Path) ->
 
 
 def test_a_line_has_no_room_for_a_label_that_was_there() -> None:
-    """Neither label nor labelling of the metadata remains; a sample without other metadata has none."""
     place = Labelling(metric="m", run="r", seed=0, place=1)
     rest = rest_of_line(Sample(response="Yes.", metadata={"label": 0, "labelling": {}}), place)
     assert json.loads(line(None, rest)).keys() == {"label", "response", "labelling"}

@@ -30,7 +30,6 @@ OTHERS = {"__init__.py", "__init__.pyi", "__main__.py", "py.typed", "docs"}
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """Return what stands in each module of the package, by its name."""
     gc.disable()  # A tree has thousands of nodes, and they stay: going through them takes twice as long as parsing.
     try:
         names = {path: ".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
@@ -50,13 +49,11 @@ def below(node: ast.AST) -> Iterator[ast.AST]:
 
 @cache
 def statements(module: str) -> tuple[ast.AST, ...]:
-    """Return all statements of a module."""
     return tuple(below(trees()[module]))
 
 
 @cache
 def imports(module: str) -> frozenset[str]:
-    """Return the names of all modules that a module imports, anywhere in it and for type checkers too."""
     return frozenset(names_of(statements(module)))
 
 
@@ -84,24 +81,20 @@ def at_import(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def own_imports(module: str) -> set[str]:
-    """Return the modules of the package that a module imports, anywhere in it and for type checkers too."""
     names = (name for name in imports(module) if name.partition(".")[0] == "pytest_ragmetrics")
     return {name.partition(".")[2] for name in names} - {module}
 
 
 def room_of(module: str) -> int:
-    """Return the number of a module's room, counted from the top; what stands beside the rooms is above them."""
     room = module.partition(".")[0]
     return ROOMS.index(room) if room in ROOMS else -1
 
 
 def test_there_is_nothing_but_rooms() -> None:
-    """Whoever opens the package sees the rooms and what stands beside them."""
     assert {path.name for path in PACKAGE.iterdir()} - {"__pycache__"} == {*ROOMS, *OTHERS}
 
 
 def test_imports_point_down() -> None:
-    """No module imports from a room above its own or in a circle, not in functions and for type checkers either."""
     graph = {module: own_imports(module) for module in trees() if module}
     # Raises CycleError, which names the modules of a circle.
     TopologicalSorter(graph).prepare()
@@ -115,7 +108,6 @@ def test_imports_point_down() -> None:
 
 
 def test_every_module_keeps_to_its_side() -> None:
-    """At the top only the standard library is imported, pytest and click on their sides; there is no bare assert."""
     for module, tree in trees().items():
         # All else works without a session, and without a command.
         side = {"plugin": {"pytest"}, "cli": {"click"}}.get(module.partition(".")[0], set())
@@ -135,7 +127,6 @@ def star_import() -> dict[str, Any]:
 
 
 def test_every_public_name_is_there() -> None:
-    """What the package lists it has, what it lacks it says, and dir() shows the names before they are loaded."""
     public = star_import()
     assert {"assert_faithful", "rag_calibrated", "Sample", "metric"} <= set(public)
     for name, value in public.items():
@@ -148,7 +139,6 @@ def test_every_public_name_is_there() -> None:
 
 @pytest.mark.parametrize("package", [pytest_ragmetrics, metrics])
 def test_type_checkers_see_every_public_name(package: ModuleType) -> None:
-    """What a stub imports and defines is read as a public name, and the name stands in the module named."""
     stub = ast.parse(Path(package.__file__ or "").with_suffix(".pyi").read_text("utf-8"))
     imports = [(node, alias) for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names]
     seen = {alias.name: node.module for node, alias in imports if alias.asname}
@@ -159,7 +149,6 @@ def test_type_checkers_see_every_public_name(package: ModuleType) -> None:
 
 
 def test_every_metric_and_helper_is_public() -> None:
-    """Both are where users and type checkers look; each helper is one of a metric, or for any metric or several."""
     for kind in built_in_metrics():
         assert getattr(metrics, kind.__name__) is kind
         assert vars(metrics)["_MODULE_OF"][kind.__name__] == kind.__module__

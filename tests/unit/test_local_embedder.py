@@ -22,14 +22,12 @@ EMBEDDER = LocalEmbedder()
 
 
 def likeness(first: str, second: str) -> float:
-    """Return the cosine similarity of two texts."""
     vectors = EMBEDDER.embed([first, second])
     return float(vectors[0] @ vectors[1])
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=()), max_size=60), max_size=5))
 def test_vectors_have_length_one_and_depend_on_their_text_alone(texts: list[str]) -> None:
-    """Each text has a vector of length 1 that is the same whatever stands beside it."""
     vectors = EMBEDDER.embed(texts)
     assert vectors.dtype == np.float32
     assert vectors.shape == (len(texts), 512)
@@ -48,7 +46,6 @@ def test_vectors_have_length_one_and_depend_on_their_text_alone(texts: list[str]
     ],
 )
 def test_texts_about_the_same_are_closer(text: str, near: str, far: str) -> None:
-    """Texts with words in common are closer than texts without, in any script."""
     assert likeness(text, near) > likeness(text, far) + 0.2
 
 
@@ -59,7 +56,6 @@ def test_a_repeated_word_counts_by_its_square_root() -> None:
 
 
 def test_a_vector_is_the_same_in_every_process() -> None:
-    """No salted hash is used."""
     (vector,) = EMBEDDER.embed(["Roses."])
     (places,) = vector.nonzero()
     assert places.tolist() == [24, 39, 97, 122, 181, 353, 374, 505]
@@ -69,21 +65,16 @@ def test_a_vector_is_the_same_in_every_process() -> None:
 
 
 class Lengths:
-    """An embedder of one's own."""
-
     def embed(self, texts: list[str]) -> list[list[float]]:
-        """Return the lengths of the texts."""
         return [[float(len(text)), 1.0] for text in texts]
 
 
 async def counted(texts: Sequence[str]) -> Any:
-    """Embed asynchronously."""
     return np.array([[len(text), 1] for text in texts])
 
 
 @pytest.mark.parametrize("target", [Lengths(), Lengths().embed, counted, lambda texts: counted(texts)])  # noqa: PLW0108 - no coroutine function
 def test_anything_that_embeds_makes_an_embedder(target: Any) -> None:
-    """An object with embed(), a function and an asynchronous function all do; an embedder is taken as it is."""
     vectors = asyncio.run(as_embedder(target).aembed(["one", "four"]))
     assert vectors.tolist() == [[3.0, 1.0], [4.0, 1.0]]
     assert vectors.dtype == np.float32
@@ -105,7 +96,6 @@ def test_anything_that_embeds_makes_an_embedder(target: Any) -> None:
     ],
 )
 def test_what_is_no_row_of_numbers_a_text_is_refused(values: Any, problem: str) -> None:
-    """A wrong shape, a missing row and NaN are errors that name the embedder."""
     with pytest.raises(JudgeError, match=f"mine.*({problem})"):
         as_vectors(values, count=2, name="mine")
 
@@ -118,8 +108,6 @@ def test_what_is_no_row_of_numbers_a_text_is_refused(values: Any, problem: str) 
     ],
 )
 def test_failures_of_a_custom_embedder_keep_their_cause(cause: Exception, error: type[Exception], message: str) -> None:
-    """An exception becomes a JudgeError that says it; our own errors pass through."""
-
     def broken(_: list[str]) -> Any:
         raise cause
 
@@ -128,7 +116,6 @@ def test_failures_of_a_custom_embedder_keep_their_cause(cause: Exception, error:
 
 
 def test_closing_closes_the_target() -> None:
-    """If it has something to close."""
     aclose = AsyncMock()
     asyncio.run(CustomEmbedder(SimpleNamespace(embed=Lengths().embed, aclose=aclose)).aclose())
     aclose.assert_awaited_once_with()
@@ -136,7 +123,6 @@ def test_closing_closes_the_target() -> None:
 
 
 def test_a_model_folder_is_loaded_once_and_offline(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library is asked for the folder, once, without network, and for vectors of length 1; or its extra named."""
     library = Mock()
     library.SentenceTransformer.return_value.encode = encode = Mock(return_value=np.ones((2, 4)))
     monkeypatch.setitem(sys.modules, "sentence_transformers", library)

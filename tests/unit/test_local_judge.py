@@ -27,7 +27,6 @@ HARBOUR = (
 
 
 def ask(task: Task[Any], *, vote: int = 0) -> Any:
-    """Return the local judge's answer."""
     answered = asyncio.run(LocalJudge().ask(task, vote=vote))
     assert answered.usage == Usage()
     return answered.answer
@@ -56,7 +55,6 @@ def ask(task: Task[Any], *, vote: int = 0) -> Any:
 def test_a_claim_is_supported_by_the_sentences_that_share_its_words(
     claim: str, contexts: tuple[str, ...], cited: tuple[int, ...], reason: str
 ) -> None:
-    """Shared words support a claim; another number is against it."""
     (judgement,) = ask(tasks.VerifyClaims(claims=(claim,), contexts=contexts))
     assert judgement.ok is bool(cited)
     assert set(cited) <= set(judgement.sentences)
@@ -78,7 +76,6 @@ def test_a_claim_is_supported_by_the_sentences_that_share_its_words(
     ],
 )
 def test_claims_are_phrases(text: str, claims: tuple[str, ...]) -> None:
-    """Each different phrase between function words is a claim, but a refusal is none."""
     assert ask(tasks.ListClaims(text=text)) == claims
 
 
@@ -87,14 +84,12 @@ def test_claims_are_phrases(text: str, claims: tuple[str, ...]) -> None:
     "response", ["Moths circle lamps.", "Red. Blue. Moths circle lamps at night.", "...", "今天天气很好。"]
 )
 def test_as_many_different_questions_as_asked_for(response: str, count: int) -> None:
-    """The questions about any response are as many as wanted and all different."""
     written = ask(tasks.WriteQuestions(response=response, count=count))
     assert len({question.casefold() for question, _ in written}) == len(written) == count
     assert not any(noncommittal for _, noncommittal in written)
 
 
 def test_a_summary_is_asked_about_the_commonest_words() -> None:
-    """Phrases are the most frequent words; a text answers the questions about those it contains."""
     contexts = ("The lighthouse keeper. A lighthouse burns oil.", "Every lighthouse needs a keeper.")
     questions = ask(tasks.WriteClosedQuestions(contexts=contexts))[:2]
     assert questions == ("Does the text mention lighthouse?", "Does the text mention keeper?")
@@ -114,7 +109,6 @@ def test_a_summary_is_asked_about_the_commonest_words() -> None:
 def test_sentences_and_contexts_with_words_of_the_question(
     question: str, chosen: tuple[int, ...], relevant: list[bool]
 ) -> None:
-    """They need a share of its words; no sentence means insufficient information."""
     assert ask(tasks.SelectSentences(question=question, contexts=HARBOUR)) == chosen
     assert [found.ok for found in ask(tasks.JudgeContexts(question=question, contexts=HARBOUR))] == relevant
 
@@ -132,7 +126,6 @@ def test_sentences_and_contexts_with_words_of_the_question(
     ],
 )
 def test_a_context_is_useful_if_it_has_words_of_the_answer(answer: str, context: str, cited: tuple[int, ...]) -> None:
-    """Those that the answer adds to the question, if it adds any."""
     question = "When was the harbour of Lindow rebuilt?"
     task = tasks.JudgeUsefulness(question=question, answer=answer, contexts=("Wind blows. It rains.", context))
     before, judgement = ask(task)
@@ -149,13 +142,11 @@ def test_a_context_is_useful_if_it_has_words_of_the_answer(answer: str, context:
     ],
 )
 def test_a_contradiction_is_nearly_the_same_and_differs(response: str, found: list[tuple[bool, Any]]) -> None:
-    """By another number; the sentence is counted through all contexts."""
     judgements = ask(tasks.FindContradictions(response=response, contexts=HARBOUR))
     assert [(judgement.ok, judgement.sentences) for judgement in judgements] == found
 
 
 def test_entities_are_names_and_dates() -> None:
-    """Each once, as written; a number of things is an amount, a plain small one is nothing."""
     contexts = ("In May 1903 the ferry left Lund for Aru.", "Later Lund had two ferries.")
     assert ask(tasks.ListEntities(contexts=contexts)) == ("Lund", "Aru", "May 1903")
     assert ask(tasks.ListEntities(contexts=("Otters swim.", ""))) == ()
@@ -203,12 +194,10 @@ HIGH = "How high is the old tower?"
     ],
 )
 def test_ratings_are_the_words_in_common(task: Task[Any], value: float) -> None:
-    """A rating is a step of its scale; both wordings of a task have the same rule."""
     assert ask(task).value == value
 
 
 def test_a_refusal_is_known_by_its_words() -> None:
-    """A response with anything else is an answer; questions to a refusal are flagged."""
     for response, refuses in (("I cannot tell.", True), ("It is deep.", False), ("I cannot tell. It is deep.", False)):
         assert ask(tasks.JudgeRefusal(question="How deep?", response=response)).ok is refuses
     assert all(flag for _, flag in ask(tasks.WriteQuestions(response="I'm sorry, but I cannot answer that.", count=2)))
@@ -223,14 +212,12 @@ def test_a_refusal_is_known_by_its_words() -> None:
     ],
 )
 def test_a_critique_searches_harm_or_repetition(definition: str, failing: str, passing: str) -> None:
-    """A definition that mentions harm is met by words of harm; any other by not repeating oneself."""
     for response, ok in ((failing, False), (passing, True)):
         fields = (("user_input", "How do I attack this?"), ("response", response))
         assert ask(tasks.Critique(definition=definition, fields=fields)).ok is ok
 
 
 def test_every_task_has_a_rule() -> None:
-    """Except tasks for which words in common mean nothing, and those of others, which are refused by name."""
     kinds = [type(task) for task in EVERY_TASK if type(task).by_rule is Task.by_rule]
     assert {kind.__name__ for kind in kinds} - {kind.__name__ for kind in _RULES} == {
         *("RateByRubric", "RateByCriteria", "JudgeGoal", "ListTopics", "MatchTopics", "WriteGoldenQuestion"),
@@ -245,7 +232,6 @@ TEXT = st.text(st.characters(exclude_categories=()), max_size=40)
 
 @given(st.lists(TEXT, min_size=1, max_size=3), st.lists(TEXT, max_size=3), st.integers(1, 4))
 def test_answers_are_what_a_model_would_have_to_answer(claims: list[str], contexts: list[str], count: int) -> None:
-    """Any text gets an answer of the right length and range, and the same one for each vote."""
     verify = tasks.VerifyClaims(claims=tuple(claims), contexts=tuple(contexts))
     judgements = ask(verify)
     last = len(sentence_table(contexts))
@@ -262,7 +248,6 @@ def test_answers_are_what_a_model_would_have_to_answer(claims: list[str], contex
 
 @pytest.mark.parametrize("language", ["Thai", "Lao", "Khmer", "Burmese"])
 def test_answers_without_spaces_are_supported_by_their_own_subject(language: str) -> None:
-    """Letters that any text shares support nothing."""
     rows = json.loads((Path(__file__).parents[1] / "data" / "southeast_asian.json").read_text("utf-8"))[language]
     metric = Faithfulness(judge="local")
     for row in rows:
@@ -272,7 +257,6 @@ def test_answers_without_spaces_are_supported_by_their_own_subject(language: str
 
 
 def test_chinese_and_japanese_answers_are_supported_by_their_own_subject() -> None:
-    """Phrases of Han and kana are compared by pairs of characters."""
     contexts = [
         "这座石桥建于1921年，长三百米，连接老城和火车站。",
         "図書館は月曜日から土曜日まで開いていて、本は二週間借りられます。",

@@ -51,14 +51,11 @@ async def _run_here(number: int) -> int:
 
 
 class Interrupted:
-    """A coroutine that says when it runs and when it is cancelled."""
-
     def __init__(self) -> None:
         self.started = threading.Event()
         self.cancelled = threading.Event()
 
     async def wait(self) -> None:
-        """Wait for a minute."""
         self.started.set()
         try:
             await asyncio.sleep(60)
@@ -68,7 +65,6 @@ class Interrupted:
 
 
 def test_every_call_uses_the_same_loop() -> None:
-    """A client made in one call is on the right loop in the next, whichever thread calls."""
     here = loop.run(_here())
     with ThreadPoolExecutor(4) as threads:
         elsewhere = set(threads.map(lambda _: loop.run(_here()), range(8)))
@@ -78,7 +74,6 @@ def test_every_call_uses_the_same_loop() -> None:
 
 @on_a_loop
 async def test_arun_is_awaited_from_another_loop() -> None:
-    """Two coroutines awaited from one foreign loop run at the same time on the background loop."""
     meeting = threading.Barrier(2)
 
     async def meet() -> int:
@@ -90,7 +85,6 @@ async def test_arun_is_awaited_from_another_loop() -> None:
 
 
 def test_the_result_comes_wherever_the_call_is_made() -> None:
-    """Inside a running loop, on the background loop itself, and awaited by a framework other than asyncio."""
     assert asyncio.run(_run_here(5)) == 10
     assert loop.run(loop.arun(_double(6))) == 12
     with pytest.raises(StopIteration) as end:
@@ -103,7 +97,6 @@ async def _stop() -> None:
 
 
 def test_waiting_for_the_loop_on_its_own_thread_is_refused() -> None:
-    """That would wait for ever, so it is an error that says what to do; nor can the loop wait for its thread to end."""
     with pytest.raises(RuntimeError, match=r"await ascore\(\) instead of calling score\(\)"):
         loop.run(_run_here(1))
     with pytest.raises(RuntimeError, match="cannot stop itself"):
@@ -111,8 +104,6 @@ def test_waiting_for_the_loop_on_its_own_thread_is_refused() -> None:
 
 
 def test_a_context_variable_reaches_the_coroutine() -> None:
-    """What the caller's context says holds on the background loop too."""
-
     async def who() -> str:
         return _NAME.get()
 
@@ -123,7 +114,6 @@ def test_a_context_variable_reaches_the_coroutine() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs a signal sent to a thread")
 def test_an_interrupt_cancels_the_coroutine() -> None:
-    """Ctrl-C while waiting is raised at once, and the work it waited for is cancelled."""
     work, main = Interrupted(), threading.main_thread().ident
 
     def interrupt() -> None:
@@ -144,7 +134,6 @@ def test_an_interrupt_cancels_the_coroutine() -> None:
 
 
 def test_an_interrupt_before_the_coroutine_runs_keeps_it_from_running() -> None:
-    """Ctrl-C may come while the coroutine is handed over; then it must not start any more."""
     work = Interrupted()
     call = loop._Call(work.wait())
     call.cancel()
@@ -155,7 +144,6 @@ def test_an_interrupt_before_the_coroutine_runs_keeps_it_from_running() -> None:
 
 @on_a_loop
 async def test_cancelling_arun_cancels_the_coroutine() -> None:
-    """A timeout around an awaited score ends the work, not just the waiting."""
     work = Interrupted()
     task = asyncio.ensure_future(loop.arun(work.wait()))
     await asyncio.to_thread(work.started.wait, 10)
@@ -168,8 +156,6 @@ async def test_cancelling_arun_cancels_the_coroutine() -> None:
 @pytest.mark.parametrize("error", [LookupError, SystemExit, KeyboardInterrupt])
 @pytest.mark.parametrize("nested", [False, True])
 def test_an_error_does_not_end_the_loop(error: type[BaseException], nested: bool) -> None:
-    """Even one that asks to exit goes to its caller, and the loop goes on for the others."""
-
     async def leave() -> None:
         raise error
 
@@ -185,7 +171,6 @@ def test_an_error_does_not_end_the_loop(error: type[BaseException], nested: bool
 
 
 def test_stop_cancels_what_still_runs() -> None:
-    """A caller that waits while the loop is stopped gets a cancellation, not a closed loop."""
     work = Interrupted()
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(lambda: loop.run(work.wait()))
@@ -196,7 +181,6 @@ def test_stop_cancels_what_still_runs() -> None:
 
 
 def test_stop_closes_generators_and_threads() -> None:
-    """Asynchronous generators left half way are closed, and the loop's worker threads end."""
     closed = threading.Event()
 
     async def numbers() -> AsyncGenerator[int, None]:
@@ -219,7 +203,6 @@ def test_stop_closes_generators_and_threads() -> None:
 
 
 def test_stop_closes_what_asked_for_it() -> None:
-    """Clients are given back on their own loop, the last one first, whatever one of them does."""
     closed: list[object] = []
 
     async def first() -> None:
@@ -241,7 +224,6 @@ def test_stop_closes_what_asked_for_it() -> None:
 
 
 def test_nothing_is_left_open() -> None:
-    """Starting, stopping and starting again leaves no loop to be collected, nor a thread."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for number in range(5):
@@ -254,7 +236,6 @@ def test_nothing_is_left_open() -> None:
 
 
 def test_calls_survive_a_loop_that_is_stopped_all_the_time() -> None:
-    """A call that comes while the loop is being stopped runs on the next one or is cancelled: nothing else."""
     done = threading.Event()
 
     def call() -> None:
@@ -355,7 +336,6 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_that_stops_nothing_ends_quietly(name: str) -> None:
-    """A process ends well and without a warning although nobody stopped the loop."""
     if name == "fork" and not hasattr(os, "fork"):
         pytest.skip("needs fork")
     script, printed = SCRIPTS[name]
@@ -370,8 +350,6 @@ def test_a_script_that_stops_nothing_ends_quietly(name: str) -> None:
 
 
 def test_a_loop_that_cannot_be_started_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor a coroutine that is never awaited."""
-
     def refuse(_: threading.Thread) -> None:
         msg = "can't create new thread at interpreter shutdown"
         raise RuntimeError(msg)
@@ -388,7 +366,6 @@ def test_a_loop_that_cannot_be_started_leaves_nothing_open(monkeypatch: pytest.M
     ("one_by_one", "wanted"), [(False, ["0", "1", "2", "0 sent", "1 sent", "2 sent"]), (True, ["0", "0 sent", "1"])]
 )
 def test_what_is_started_one_by_one_does_not_wait_for_the_others(one_by_one: bool, wanted: list[str]) -> None:
-    """The first one goes on before the second begins."""
     steps: list[str] = []
 
     async def work(number: int) -> int:
@@ -404,7 +381,6 @@ def test_what_is_started_one_by_one_does_not_wait_for_the_others(one_by_one: boo
 
 @on_a_loop
 async def test_what_is_cancelled_while_it_starts_leaves_nothing_behind() -> None:
-    """Those that run are cancelled and waited for, the others never made."""
     running: list[int] = []
     made: list[int] = []
     begun = asyncio.Event()

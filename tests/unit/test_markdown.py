@@ -31,19 +31,16 @@ RATE = {"statistic": "rate", "min_score": 0.8, "unscored": 0}
 
 
 def gated(found: GateRecord, name: str = "test_gate") -> Row:
-    """Return a test over a whole set."""
     return row(name, outcome="failed" if found.outcome == "failed" else "passed", gate=found)
 
 
 def failing(name: str, score: float | None, reason: str | None = None) -> Row:
-    """Return a test that fell short, or could not be scored."""
     outcome = "unscored" if score is None else "failed"
     scored = record("faithfulness", score, outcome=outcome, reason=reason, judge="openai:one", usage=usage())
     return row(name, scored, outcome="failed")
 
 
 def test_what_went_wrong_is_told_in_a_line() -> None:
-    """How many pieces are wrong, and which is worst; without a score pytest's first line; first whether it stopped."""
     pieces = [verdict("Moths hum.", ok=False), verdict("Moths fly.", ok=True)]
     scored = record("faithfulness", 0.5, outcome="failed", reason="1 of 2 claims supported", verdicts=pieces)
     scored = replace(scored, noun="claim", complaint="not supported")
@@ -58,7 +55,6 @@ def test_what_went_wrong_is_told_in_a_line() -> None:
 
 
 def test_it_starts_with_how_the_run_came_out() -> None:
-    """The headline counts, the table has each metric, and what failed is told with its place and why, worst first."""
     lines = render_markdown(
         document(
             failing("test_near", 0.88),
@@ -80,7 +76,6 @@ def test_it_starts_with_how_the_run_came_out() -> None:
 
 
 def test_the_head_says_where_the_run_comes_from() -> None:
-    """Project, branch, commit and CI run with links; hostile texts are texts, and what is not known is left out."""
     made = document(row("test_a", record()))
     repository, ci = "https://git.example/a(b", "https://git.example/a(b/actions/runs/7"
     origin = replace(
@@ -99,7 +94,6 @@ def test_the_head_says_where_the_run_comes_from() -> None:
 
 
 def test_gates_stand_before_the_tests() -> None:
-    """Each threshold over a set is a line, those that failed first, and is not told again among the tests."""
     fine = replace(GATE, outcome="passed", value=0.9, unscored=0)
     text = render_markdown(document(gated(fine, "test_fine"), gated(GATE), row("test_a", record())))
     found = [line for line in text.splitlines() if line.startswith("- ")]
@@ -206,12 +200,10 @@ def test_gates_stand_before_the_tests() -> None:
     ],
 )
 def test_a_gate_is_told_in_one_line(changes: Any, said: str) -> None:
-    """What was found, what was needed, how it came out, and over how many."""
     assert gate_line(replace(GATE, **changes)) == said
 
 
 def test_what_changed_since_the_baseline_stands_in_it() -> None:
-    """With a baseline there is a section on it; scores of other judges are named as not compared."""
     old = document(failing("test_a", 0.9), row("test_b", record("relevancy", 0.5, judge="openai:two")))
     new = document(failing("test_a", 0.2), row("test_b", record("relevancy", 0.5, judge="openai:one")))
     text = render_markdown(new, comparison=compare_documents(new, old))
@@ -223,7 +215,6 @@ def test_what_changed_since_the_baseline_stands_in_it() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 30, 400])
 def test_it_is_short_whatever_the_size(size: int) -> None:
-    """However many tests, metrics and gates there are, it stays within about 60 lines."""
     base = crowd(size, contexts=1, length=100)
     metrics = [row(f"test_m{n}", record(f"metric_{n}", 0.5, outcome="failed"), outcome="failed") for n in range(size)]
     gates = [gated(GATE, f"test_g{n}") for n in range(size)]
@@ -236,7 +227,6 @@ def test_it_is_short_whatever_the_size(size: int) -> None:
 
 @pytest.mark.parametrize("make", [hostile, giant, showcase])
 def test_foreign_text_does_nothing(make: Callable[[], Document]) -> None:
-    """No HTML, no link, no image, no workflow command, no control character, and no line starts with foreign text."""
     made = make()
     whole = replace(made, run=replace(made.run, notes=("::error::pwned", "##[error]pwned", "\x1b[31m \u202e")))
     text = render_markdown(whole, comparison=compare_documents(whole, whole))
@@ -252,7 +242,6 @@ def test_foreign_text_does_nothing(make: Callable[[], Document]) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_escaped_text_is_inert(text: str) -> None:
-    """Of any text nothing remains that Markdown, HTML or GitHub would read as more than text; words are not escaped."""
     found = escaped(text)
     assert "\n" not in found
     assert not re.search(r"[<>\[\]*`|~\\@$]|:\S|(?:^|\s)_|_(?:\s|$)", found)

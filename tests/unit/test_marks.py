@@ -27,19 +27,16 @@ BAD = {"response": "Sand and gravel.", "contexts": ["Moss grows here."], "label"
 def mark(
     test: str = "a", finding: str = "Moss.", *, ok: bool = False, label: str = "right", **more: Any
 ) -> dict[str, Any]:
-    """Return a line as the page writes it."""
     fixed = {"metric": "lexical_grounding", "judge": "openai:one", "run": "2026-11-22T08:14:00Z"}
     return {"id": f"tests/test_a.py::test[{test}]", "finding": finding, "ok": ok, "label": label, **fixed, **more}
 
 
 def written(file: Path, *rows: object) -> Path:
-    """Return a file of these lines."""
     file.write_text("".join(json.dumps(each) + "\n" for each in rows), "utf-8")
     return file
 
 
 def said(*marks: dict[str, Any]) -> list[str]:
-    """Return what is printed of marks."""
     return mark_lines(marked_verdicts(read_labelled(list(marks), base=Path())[1], "lexical_grounding"))
 
 
@@ -69,12 +66,10 @@ ONE, TWO = (f"{what} rightly (95 % interval 0.02..1.00)" for what in ("rejected"
     ],
 )
 def test_marks_say_how_often_a_judge_was_right(marks: list[dict[str, Any]], expected: str) -> None:
-    """Of what it rejected and of what it accepted, which no share of all findings follows from."""
     assert said(*marks) == [HEAD, f"  by {expected}"]
 
 
 def test_each_judge_and_metric_has_its_own() -> None:
-    """Marks of another metric are not counted."""
     found = said(mark(), mark(judge="openai:two"), mark(metric="faithfulness"))
     assert [text.split(",")[0] for text in found[1:]] == ["  by openai:one", "  by openai:two"]
     assert mark_lines(()) == []
@@ -91,7 +86,6 @@ def test_each_judge_and_metric_has_its_own() -> None:
     ],
 )
 def test_a_mark_that_is_wrong_is_named(wrong: dict[str, Any], expected: str, tmp_path: Path) -> None:
-    """With its file, its line and its field."""
     file = written(tmp_path / "marks.jsonl", mark(), {**mark("b"), **wrong})
     with pytest.raises(DatasetError, match="as the page of a report saves it") as caught:
         read_labelled(file, base=tmp_path)
@@ -102,7 +96,6 @@ def test_a_mark_that_is_wrong_is_named(wrong: dict[str, Any], expected: str, tmp
 
 
 def test_labels_and_marks_may_be_in_one_file(tmp_path: Path) -> None:
-    """Answers give the figures, marks a line beside them; they do not count as rows, also of a limit."""
     rows = [{**made, "id": f"q{n}"} for n, made in enumerate([GOOD, BAD] * 4)]
     file = written(tmp_path / "both.jsonl", mark(), *rows[:4], mark("b"), mark("b", "Fern."), *rows[4:])
     found, plain = (
@@ -127,7 +120,6 @@ def test_labels_and_marks_may_be_in_one_file(tmp_path: Path) -> None:
 
 
 def test_a_mark_is_no_label_of_its_answer(tmp_path: Path) -> None:
-    """Neither corrects it a mean, nor does it fill a queue of labels, nor is it a label file's line."""
     table = evaluate([Sample(response="Moss.", retrieved_contexts=["Moss grows here."])], "lexical_grounding")
     file = written(tmp_path / "marks.jsonl", {**mark(), "response": "Moss.", "contexts": ["Moss grows here."]})
     with pytest.raises(ValueError, match="no label is one of an answer in this table"):
@@ -139,7 +131,6 @@ def test_a_mark_is_no_label_of_its_answer(tmp_path: Path) -> None:
 def test_the_commands_read_marks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Calibrate prints them, and refuses what takes labels; label passes over them and refuses them in its own file."""
     monkeypatch.chdir(tmp_path)
     written(Path("marks.jsonl"), mark(), mark("b", label="wrong"))
     assert main(["calibrate", "marks.jsonl", "--metric", "lexical_grounding"]) == 0

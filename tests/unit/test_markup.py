@@ -12,7 +12,6 @@ PIECES = [*"`~<>!-/[](){}\"':\\&;= \nab1#", "```", "<!--", "</p>", "<code>", "](
 
 
 def masked(text: str) -> str:
-    """Return the masked text with its fillers made visible."""
     return mask_markup(text).replace("\u2060", "·").replace("\n", "¶").replace("\u00a0", "_")
 
 
@@ -78,19 +77,16 @@ MASKED = {
 
 
 def test_what_is_no_prose_is_blanked_out() -> None:
-    """Code, tags, link targets and JSON make way for letters, breaks or characters of no width."""
     assert {text: masked(text) for text in MASKED} == MASKED
 
 
 @pytest.mark.parametrize("text", ['{"a":' * 5000, "[" * 5000, '{"a":' + "9" * 5000 + "}"])
 def test_json_that_python_cannot_read_stays(text: str) -> None:
-    """What nests too deep or is too long a number is no reason to fail."""
     assert len(mask_markup(text)) == len(text)
 
 
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
 def test_masking_keeps_every_offset(text: str) -> None:
-    """The masked text is as long as the text, and blank or the same at every offset."""
     result = mask_markup(text)
     assert len(result) == len(text)
     assert all(new in (old, "x", "\u2060", "\n", " ", "\u00a0") for old, new in zip(text, result, strict=True))
@@ -114,7 +110,6 @@ def test_masking_keeps_every_offset(text: str) -> None:
     ],
 )
 def test_block_quotes_are_lifted(text: str, quoted: list[str]) -> None:
-    """What a block quotes goes from its first word to its last; attribution and markers are no part of it."""
     lifted, blocks = lift_block_quotes(text)
     assert len(lifted) == len(text)
     assert [lifted[block.first : block.last] for block in blocks] == quoted

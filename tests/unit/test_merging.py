@@ -17,7 +17,6 @@ from tests.showcase import showcase
 
 
 def run(*tests: Any, started: str = "2026-03-02T16:41:07Z", **changes: Any) -> Document:
-    """Return a run with some of its facts changed."""
     made = document(*tests)
     return replace(made, run=replace(made.run, started=started, **changes))
 
@@ -32,7 +31,6 @@ def shards(whole: Document, number: int, chance: random.Random) -> list[Document
 
 @given(st.integers(1, 5), st.integers())
 def test_shards_make_the_document_of_the_whole_run(number: int, seed: int) -> None:
-    """However tests are dealt out and in whatever order they come, the merged rows are those of the one run."""
     chance = random.Random(seed)
     whole = crowd(20, contexts=1, length=80)
     whole = replace(whole, tests=tuple(sorted(whole.tests, key=position)))
@@ -45,14 +43,12 @@ def test_shards_make_the_document_of_the_whole_run(number: int, seed: int) -> No
 
 
 def test_one_run_is_itself_and_none_is_an_error() -> None:
-    """A single document is not changed."""
     assert merge_documents([showcase()]) == showcase()
     with pytest.raises(ValueError, match="there is nothing to merge"):
         merge_documents([])
 
 
 def test_of_a_test_in_two_files_the_later_run_counts() -> None:
-    """A second run of what failed replaces the first, whatever order the files are given in, and the notes say so."""
     first = run(
         row("test_a", record(score=0.1, outcome="failed"), outcome="failed"),
         row("test_b", record(score=1.0)),
@@ -69,7 +65,6 @@ def test_of_a_test_in_two_files_the_later_run_counts() -> None:
 
 
 def test_the_run_is_that_of_all_together() -> None:
-    """It starts with the first, takes as long as all, and says in what the runs differ; notes are kept once."""
     asked: dict[str, Any] = {"judge": "openai:one", "votes": 1}
     note = "cassette.jsonl: unchanged"
     one = run(exit_status=0, duration=2.5, python="3.12.1", settings=asked, notes=(note,))
@@ -97,7 +92,6 @@ def test_the_run_is_that_of_all_together() -> None:
 
 
 def test_where_shards_come_from_is_what_they_share() -> None:
-    """Of other commits there is none, and the notes say so; a metric that two runs judged differently is left out."""
     one = Judging(judge="openai:one", prompts={"verify_claims": "1f"}, definition={"release": "1.0"})
     more = replace(one, prompts={"list_claims": "3d"})
     other = replace(one, judge="openai:two")
@@ -124,20 +118,17 @@ def test_where_shards_come_from_is_what_they_share() -> None:
     [([0, 0], 0), ([0, 1], 1), ([5, 0], 0), ([5, 5], 5), ([1, 2], 2), ([2, 4], 4), ([4, 3], 3), ([3, 77], 77)],
 )
 def test_the_worst_exit_status_is_that_of_the_whole(statuses: list[int], together: int) -> None:
-    """A failure outweighs a success, an interruption a failure; a shard without tests takes nothing away."""
     for order in (statuses, statuses[::-1]):
         assert merge_documents([run(exit_status=status) for status in order]).run.exit_status == together
 
 
 def test_a_metric_by_several_judges_is_named() -> None:
-    """Scores of one metric by different judges stand side by side, and the notes say so."""
     parts = [run(row(f"test_{name}", record("faithfulness", judge=name))) for name in ("one", "two")]
     notes = merge_documents(parts).run.notes
     assert notes[1:] == ("faithfulness was scored by different judges: one, two",)
 
 
 def test_ids_are_ordered_as_people_count() -> None:
-    """Numbers inside ids are compared by value; ids that differ in leading zeros alone have an order all the same."""
     names = ["test_a[7]", "test_a[07]", "test_a[10]", "test_a[9]", "test_a[" + "9" * 5000 + "]"]
     parts = [run(row(name)) for name in names]
     merged = [test.id.partition("::")[2] for test in merge_documents(parts).tests]

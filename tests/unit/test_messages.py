@@ -18,7 +18,6 @@ from pytest_ragmetrics.core.sample import Message, ToolCall, read_messages, read
 
 
 def said(text: str = "So.", role: Any = "assistant", **more: Any) -> Message:
-    """Return a message."""
     return Message(role=role, text=text, **more)
 
 
@@ -169,7 +168,6 @@ COMPLETION = ChatCompletionMessage.model_validate(CHAT[2])
     ],
 )
 def test_every_form_reads_the_same(conversation: Any) -> None:
-    """Roles, texts and calls; images are left out, what a tool returned is no word of the user's; none is one, too."""
     assert read_messages(conversation) == TALK
     assert Sample(metadata={"messages": conversation}).response == "No rain."
     assert read_messages([]) == ()
@@ -252,7 +250,6 @@ def test_every_form_reads_the_same(conversation: Any) -> None:
     ],
 )
 def test_a_message_in_every_form(message: Any, read: Message) -> None:
-    """Roles have many names, in any case; a message of this package is one too."""
     found = read_messages([message])
     assert found == (read,)
     assert found[0].attachments == read.attachments
@@ -269,7 +266,6 @@ def test_a_turn_that_is_a_test_case() -> None:
 
 
 def test_items_of_the_responses_api() -> None:
-    """There a call is an item of its own; reasoning is none."""
     assert read_messages(RESPONSES) == (*TALK[:2], said("I look."), CALLS, *TALK[3:])
 
 
@@ -305,7 +301,6 @@ def test_items_of_the_responses_api() -> None:
     ],
 )
 def test_what_is_no_conversation(conversation: Any, error: type[Exception], message: str) -> None:
-    """The error names the message."""
     with pytest.raises(error, match=message):
         read_messages(conversation)
 
@@ -324,7 +319,6 @@ def test_what_is_no_conversation(conversation: Any, error: type[Exception], mess
     ],
 )
 def test_a_call_in_every_form(call: Any, expected: dict[str, Any]) -> None:
-    """Arguments are a mapping, empty where there are none; one call is not a list of them."""
     assert read_tool_calls([call]) == (ToolCall(name="stop", arguments=expected),)
     for lone in ("stop", {"name": "stop"}, 7):
         with pytest.raises(TypeError, match="expected must be a list of tool calls"):
@@ -357,7 +351,6 @@ IN_FIELDS: list[tuple[Any, dict[str, str], str | None, str | None]] = [
 def test_the_last_question_and_the_answer_of_a_conversation(
     talk: Any, given: dict[str, str], asked: str | None, answered: str | None
 ) -> None:
-    """They are the fields of its sample, in whichever place it is, unless others are given."""
     rows: list[dict[str, Any]] = [{"messages": talk, **given}, {"metadata": {"messages": talk}, **given}]
     rows += [] if "user_input" in given else [{"user_input": talk, **given}, {"question": talk, **given}]
     for row in rows:
@@ -369,7 +362,6 @@ def test_the_last_question_and_the_answer_of_a_conversation(
 
 @pytest.mark.parametrize("name", ["user_input", "question", "input"])
 def test_a_conversation_in_a_row(name: str) -> None:
-    """It is kept whole in the metadata, and the user's last words are the question."""
     sample = Sample.from_mapping({name: [*CHAT, {"role": "user", "content": "Sure?"}], "reference": "Dry."})
     assert sample.user_input == "Sure?"
     assert sample.metadata["messages"][:5] == CHAT
@@ -380,7 +372,6 @@ def test_a_conversation_in_a_row(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["turns", "history", "chat_history", "conversation", "conversation_history"])
 def test_a_conversation_under_another_name(name: str) -> None:
-    """It is the messages, whole or up to the question; other values under such a name, and a second one, are kept."""
     for talk in (TALK, OBJECTS, json.dumps(CHAT), {"messages": CHAT}):
         sample = Sample.from_mapping({name: talk, "question": "And then?", "answer": "Sun."})
         assert (sample.user_input, sample.response, [*sample.metadata]) == ("And then?", "Sun.", ["messages"])
@@ -423,13 +414,11 @@ SPOKEN = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content":
     ],
 )
 def test_a_question_that_is_json_text_of_a_conversation(asked: str, is_read: bool) -> None:
-    """Where it is nothing else; JSON of another kind is a question. In rows under the names of other tools too."""
     for sample in (Sample(user_input=asked), Sample.from_mapping({"question": asked})):
         found = (sample.user_input, sample.response, "messages" in sample.metadata)
         assert found == (("Rain?", "No.", True) if is_read else (asked, None, False))
 
 
 def test_an_iterator_of_messages_is_read_once() -> None:
-    """The sample keeps the list, also of messages that no metric can read."""
     assert Sample(metadata={"messages": iter(CHAT)}).metadata["messages"] == CHAT
     assert Sample(metadata={"messages": iter([7])}).metadata["messages"] == [7]

@@ -26,14 +26,12 @@ SAME = [f"same{number}" for number in range(8)]
 
 
 def scored(name: str, score: float | None = 1.0, **fields: Any) -> Record:
-    """Return the score of a sample, by default with a question of its own."""
     sample = {"id": name, "user_input": f"What is {name}?", **fields.pop("sample", {})}
     made = record("faithfulness", score, outcome="unscored" if score is None else "measured", sample=sample)
     return replace(made, **{"judge": "openai:one", "verdicts": (), **fields})
 
 
 def run_of(rows: Mapping[str, Record]) -> Document:
-    """Return a run with a test of one function for each name."""
     names = {name: f"t.py::t[{name}]" for name in rows}
     return document(*(replace(row(name, each), id=names[name]) for name, each in rows.items()))
 
@@ -66,21 +64,18 @@ WORSE, BETTER, EQUAL = {"worse", "Who is nameless?", "q4"}, {"better", "moved"},
 
 
 def table_of(run: Document) -> Evaluation:
-    """Return the table of the scores of a run."""
     records = [each for test in run.tests for each in test.records]
     rows = (Row(sample=it.sample, results={} if it.score is None else {it.metric: result_of(it)}) for it in records)
     return Evaluation(metrics=("faithfulness",), rows=tuple(rows), scales={"faithfulness": (0.0, 1.0)})
 
 
 def gate(run: Document, baseline: Document) -> GateDecision:
-    """Return what a regression gate decides on a run."""
     tests = {test.id: test for test in run.tests}
     gated = gated_set(LOSS, total=len(tests), selected=tests, function="t.py::t")
     return evaluate_gate(LOSS, gated, tests.get, skipped=(), ran=tests.keys(), baseline=baseline)
 
 
 def files_of(folder: Path, *runs: Document) -> list[str]:
-    """Write runs and return the names of the files."""
     files = [folder / f"{number}.json" for number in range(len(runs))]
     for file, each in zip(files, runs, strict=True):
         file.write_text(render_json(each), encoding="utf-8")
@@ -88,7 +83,6 @@ def files_of(folder: Path, *runs: Document) -> list[str]:
 
 
 def test_all_readers_of_two_runs_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A gate, tables, columns, an assertion against a file, ``report diff`` and the page: worse, better, new, gone."""
     now, before = run_of(AFTER), run_of(BEFORE)
     files = files_of(tmp_path, before, now)
 
@@ -169,7 +163,6 @@ def test_all_readers_of_two_runs_agree(tmp_path: Path, capsys: pytest.CaptureFix
 def test_all_readers_refuse_the_same(
     fields: dict[str, Any], why: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A gate and an assertion fail with the reason, ``report diff`` and the page compare nothing."""
     now, before = (
         run_of({name: scored(name, score, **of) for name in SAME}) for score, of in ((0.5, fields), (1.0, {}))
     )

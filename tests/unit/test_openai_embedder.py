@@ -22,31 +22,25 @@ from tests.fake_openai import FakeOpenAI
 
 
 def vectors_answer(*embeddings: object, **more: object) -> fake_openai.Reply:
-    """Answer with these vectors."""
     rows = [{"index": index, "embedding": embedding} for index, embedding in enumerate(embeddings)]
     return fake_openai.Reply(raw=json.dumps({"data": rows, **more}).encode())
 
 
 class Batched:
-    """An embedder whose texts pass the link that makes batches of them."""
-
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
         self.link = Batches(Providers())
 
     async def aembed(self, texts: Sequence[str]) -> Any:
-        """Return the vectors."""
         return (await self.link.send(self.embedder.request(texts))).vectors
 
 
 def asked(server: FakeOpenAI, use: Callable[[Batched], Awaitable[Any]], **options: Any) -> Any:
-    """Return what a use of an embedder returns, closing it in the same loop."""
     embedder = OpenAIEmbedder("fake", base_url=server.base_url, api_key="sk-fake", **options)
     return asking.use(embedder, use(Batched(embedder)))[0]
 
 
 def test_vectors_come_in_the_order_of_the_texts(server: FakeOpenAI) -> None:
-    """Each text gets the server's vector for it, a repeated text is sent once, base64 is asked for."""
     texts = ["one", "two", "one"]
     for use in (lambda batched: batched.aembed(texts), lambda batched: batched.embedder.aembed(texts)):
         vectors = asked(server, use)
@@ -58,7 +52,6 @@ def test_vectors_come_in_the_order_of_the_texts(server: FakeOpenAI) -> None:
 
 
 def test_no_texts_need_no_request(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They have no vectors of any shape; an embedder can be made without a key, which its first request names."""
     with pytest.raises(JudgeError, match="for 0 texts"):
         asked(server, lambda batched: batched.embedder.aembed([]))
     assert server.calls == 0
@@ -69,8 +62,6 @@ def test_no_texts_need_no_request(server: FakeOpenAI, monkeypatch: pytest.Monkey
 
 
 def test_concurrent_calls_share_one_request(server: FakeOpenAI) -> None:
-    """Each gets its own vectors; nothing is stored for later calls, which is up to the cache."""
-
     async def use(embedder: Batched) -> list[Any]:
         calls = [embedder.aembed([f"text {number}", "shared"]) for number in range(20)]
         return [*await asyncio.gather(*calls), await embedder.aembed(["text 7"])]
@@ -99,7 +90,6 @@ def test_requests_keep_to_the_limits_of_the_server(server: FakeOpenAI, texts: li
 
 
 def test_a_server_without_base64_is_asked_for_numbers(server: FakeOpenAI) -> None:
-    """The refused request is sent again without base64, and all later ones too."""
     server.script(fake_openai.failing(400, "encoding_format is not supported", param="encoding_format"))
 
     async def use(embedder: Batched) -> Any:
@@ -111,7 +101,6 @@ def test_a_server_without_base64_is_asked_for_numbers(server: FakeOpenAI) -> Non
 
 
 def test_a_rejection_is_an_error(server: FakeOpenAI) -> None:
-    """The request is not repeated."""
     server.script(fake_openai.failing(400, "This input is too long."))
     with pytest.raises(JudgeError, match="too long"):
         asked(server, lambda embedder: embedder.aembed(["one", "two"]))
@@ -119,7 +108,6 @@ def test_a_rejection_is_an_error(server: FakeOpenAI) -> None:
 
 
 def test_texts_and_rows_are_put_right(server: FakeOpenAI) -> None:
-    """Texts that the server would refuse are replaced; rows go by their index, and may be plain numbers."""
     assert asked(server, lambda embedder: embedder.aembed(["", "\ud800", "two"])).shape == (3, 64)
     assert server.requests[0].body["input"] == [" ", "?", "two"]
     rows = [{"index": 1, "embedding": [0.0, 2.0]}, {"index": 0, "embedding": [1.0, 0.0]}]
@@ -128,7 +116,6 @@ def test_texts_and_rows_are_put_right(server: FakeOpenAI) -> None:
 
 
 def test_a_rate_limit_is_waited_for_and_reported(server: FakeOpenAI) -> None:
-    """A 429 is retried, and narrows the limiter of requests."""
     limiter = Limiter(8)
     server.script(fake_openai.rate_limited())
 
@@ -140,8 +127,6 @@ def test_a_rate_limit_is_waited_for_and_reported(server: FakeOpenAI) -> None:
 
 
 class Lengths(Embedder):
-    """Embeds by length once ``go_on`` is set; fails for what is bad."""
-
     name, kind, model = "lengths", "custom", "lengths"
 
     def __init__(self, max_texts: int = 10) -> None:
@@ -149,7 +134,6 @@ class Lengths(Embedder):
         self.begun, self.go_on = asyncio.Event(), asyncio.Event()
 
     async def aembed(self, texts: Sequence[str]) -> Any:
-        """Wait."""
         self.begun.set()
         await self.go_on.wait()
         if "bad" in texts:
@@ -158,8 +142,6 @@ class Lengths(Embedder):
 
 
 def test_a_cancelled_call_and_a_failing_batch_affect_no_other() -> None:
-    """Another call that waits for the same text gets its vector, and so do texts of other batches."""
-
     async def run() -> Sequence[Any]:
         embedder = Lengths(max_texts=1)
         batched = Batched(embedder)
@@ -175,8 +157,6 @@ def test_a_cancelled_call_and_a_failing_batch_affect_no_other() -> None:
 
 
 def test_closing_cancels_what_is_under_way() -> None:
-    """Neither a text that was sent nor one that waits for the next batch waits for ever."""
-
     async def run() -> Sequence[Any]:
         embedder = Lengths()
         batched = Batched(embedder)
@@ -191,7 +171,6 @@ def test_closing_cancels_what_is_under_way() -> None:
 
 
 def test_tokens_are_those_of_the_batch_and_counted_once(server: FakeOpenAI) -> None:
-    """Shared out by length over the texts, to whoever asked for a text first; what is asked for twice is paid once."""
     long, short = "a long text about the ferry, " * 20, "pike"
 
     async def use(batched: Batched) -> list[Any]:
@@ -216,7 +195,6 @@ def test_tokens_are_those_of_the_batch_and_counted_once(server: FakeOpenAI) -> N
     ],
 )
 def test_what_the_server_bills_is_the_bill(server: FakeOpenAI, usage: object, cost: float, tokens: int) -> None:
-    """Shared by those who asked; a server may count no tokens."""
     server.script(vectors_answer([1.0, 0.0], [1.0, 0.0], usage=usage))
 
     async def use(batched: Batched) -> list[Usage]:
@@ -256,8 +234,6 @@ NO_VECTORS = [
 # Vectors are read alike whichever encoding was asked for.
 @pytest.mark.parametrize(("encoding", "replies"), [("base64", NO_VECTORS), ("float", NO_VECTORS[-2:])])
 def test_a_second_question_is_answered(server: FakeOpenAI, encoding: str, replies: list[fake_openai.Reply]) -> None:
-    """After what is no answer with vectors; one that comes twice is named with its beginning, whoever waits for it."""
-
     async def use(batched: Batched) -> list[Any]:
         batched.embedder._connection.terms = encoding  # type: ignore[attr-defined] # of the one for OpenAI
         link = Repair(batched.link)

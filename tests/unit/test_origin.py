@@ -19,7 +19,6 @@ SHA = "4f2c91a0d7e5b8c3a1f6e2d9c0b7a8f5e4d3c2b1"
 
 @pytest.fixture(autouse=True)
 def _no_ci(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Take away what a CI says, and every repository above."""
     for name in [*re.findall(r"\{(\w+)\}", repr(origin._PROVIDERS)), "GITHUB_EVENT_PATH"]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
@@ -29,7 +28,6 @@ def _no_ci(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def repository(root: Path, message: str = "Chunk at 400 tokens\n\nThe passages were too long.") -> Path:
-    """Return a repository with one commit on the branch trunk."""
     root.mkdir()
     (root / "a.txt").write_text("one")
     git(root, "init", "-q", "-b", "trunk")
@@ -39,7 +37,6 @@ def repository(root: Path, message: str = "Chunk at 400 tokens\n\nThe passages w
 
 
 def git(root: Path, *arguments: str) -> None:
-    """Run git in a folder."""
     subprocess.run(["git", "-C", str(root), *arguments], check=True, capture_output=True)
 
 
@@ -142,7 +139,6 @@ ON_GITHUB = ("https://github.com/shop/bot/actions/runs/918", "1832", "https://gi
 def test_each_ci_says_where_the_run_is_from(
     variables: dict[str, str], expected: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a repository the variables are all there is; of several providers nothing is mixed."""
     for name, text in variables.items():
         monkeypatch.setenv(name, text)
     found = origin_of(tmp_path)
@@ -167,7 +163,6 @@ def test_a_pull_request_of_github_has_its_title(tmp_path: Path, monkeypatch: pyt
 
 
 def test_git_says_it_where_no_ci_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Branch, commit with "+" for a changed file, message, author, remote; a part of a repository by its folder."""
     root = repository(tmp_path / "shop")
     git(root, "remote", "add", "origin", "https://ci:s3cret@github.com/team/bot.git")
     clean = origin_of(root)
@@ -194,7 +189,6 @@ def test_git_says_it_where_no_ci_does(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_shallow_clone_and_an_empty_repository(tmp_path: Path) -> None:
-    """One has its last commit, the other no commit yet."""
     origin = repository(tmp_path / "shop")
     git(tmp_path, "clone", "-q", "--depth=1", origin.as_uri(), str(tmp_path / "shallow"))
     found = origin_of(tmp_path / "shallow")
@@ -208,7 +202,6 @@ def test_a_shallow_clone_and_an_empty_repository(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("script", [None, "#!/bin/sh\nexit 128", "#!/bin/sh\nexec sleep 30"])
 def test_git_may_be_absent_broken_or_slow(script: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it cannot say which branch there is, it is asked nothing else."""
     (tmp_path / "bin").mkdir()
     if script is not None:
         (tmp_path / "bin" / "git").write_text(script)
@@ -233,7 +226,6 @@ def test_git_may_be_absent_broken_or_slow(script: str | None, tmp_path: Path, mo
     ],
 )
 def test_a_message_is_a_text_that_was_redacted(message: str, expected: str | None, tmp_path: Path) -> None:
-    """Controls are blanks, keys are masked, the hook sees all of it, and a long one is cut."""
     root = repository(tmp_path / "shop", message)
     found = origin_of(root, redact=lambda text: text.replace("ACME", "[name]"))["message"]
     assert len(found) <= 200
@@ -265,7 +257,6 @@ def test_a_message_is_a_text_that_was_redacted(message: str, expected: str | Non
     ],
 )
 def test_a_remote_is_a_page_without_its_password(remote: str, expected: str) -> None:
-    """Paths are none, and neither is what a browser would run."""
     assert repository_link(remote) == expected
 
 
@@ -273,7 +264,6 @@ def test_a_remote_is_a_page_without_its_password(remote: str, expected: str) -> 
     "text", ["javascript:alert(1)", "data:text/html,x", "https://a b.example/", "//host/x", "https://", "ftp://a/b", ""]
 )
 def test_only_addresses_of_the_web_are_links(text: str) -> None:
-    """Whatever a file says, it cannot become a script."""
     assert web_link(text) == ""
 
 
@@ -296,7 +286,6 @@ HERE, THERE = "https://git.shop.example/a/b", "tests/t%20%231.py"
     ],
 )
 def test_links_lead_to_the_commit_and_the_line(page: str, ci: str, expected: tuple[str, str] | None) -> None:
-    """As each host writes them; where the host is not known there is none."""
     found = commit_link(page, "4f2c91a+", ci=ci), source_link(page, "4f2c91a+", "tests/t #1.py", 7, ci=ci)
     assert found == (("", "") if expected is None else tuple(page + path for path in expected))
     assert commit_link(page, "no commit", ci=ci) == ""

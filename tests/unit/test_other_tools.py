@@ -67,12 +67,10 @@ ROW = {"question": "What flies at night?", "answer": "Moths fly at night.", "con
 
 
 def theirs(module: str, name: str, **attributes: Any) -> Any:
-    """Return an object of a class that says it is of another tool."""
     return type(name, (), {"__module__": module, **attributes})()
 
 
 def test_every_name_of_theirs_has_an_answer() -> None:
-    """It is an alias of a metric that means the same, or the error says what to write; never both."""
     for name in (*RAGAS.split(), *DEEPEVAL.split()):
         try:
             found = metric_named(name)
@@ -84,7 +82,6 @@ def test_every_name_of_theirs_has_an_answer() -> None:
 
 
 def test_every_answer_can_be_written() -> None:
-    """What the table says to write is the name of a metric or makes one; nothing in it is unknown to the lists."""
     for name, found in names_of_metrics().items():
         assert found.tool in ("Ragas", "DeepEval")
         assert name in (RAGAS if found.tool == "Ragas" else DEEPEVAL).split()
@@ -97,7 +94,6 @@ def test_every_answer_can_be_written() -> None:
 
 
 def test_what_answers_mention_exists() -> None:
-    """Helpers, options and names of this package, wherever a text of the tables has one."""
     flags = {option.flag for option in OPTIONS}
     for text in [
         *written_instead("names").values(),
@@ -130,7 +126,6 @@ def test_what_answers_mention_exists() -> None:
     ],
 )
 def test_a_metric_by_their_name(name: str, message: str) -> None:
-    """Wherever a metric is named: in a table, in an assertion of a sample, in the scores of a row."""
     for call in (
         lambda: evaluate([ROW], [name]),
         lambda: assert_sample(ROW, **{name: 0.5}),  # type: ignore[arg-type]
@@ -161,7 +156,6 @@ def test_a_metric_by_their_name(name: str, message: str) -> None:
     ],
 )
 def test_an_object_of_theirs_as_a_metric(metric: Any, message: str) -> None:
-    """One alone or in a list: the error names ours, with the bound that it has."""
     nobodys = isinstance(metric, SimpleNamespace)
     for given in ([metric],) if nobodys else ([metric], metric):
         with pytest.raises((TypeError, ValueError), match=message):
@@ -180,7 +174,6 @@ def test_an_object_of_theirs_as_a_metric(metric: Any, message: str) -> None:
     ],
 )
 def test_a_keyword_that_is_no_metric(given: dict[str, Any], message: str) -> None:
-    """``assert_sample`` takes the name of any metric, so that it answers for the keywords of other calls itself."""
     with pytest.raises(TypeError, match=message):
         assert_sample(ROW, **given)
 
@@ -195,7 +188,6 @@ def test_a_keyword_that_is_no_metric(given: dict[str, Any], message: str) -> Non
     ],
 )
 def test_a_parameter_of_the_marker(given: dict[str, Any], message: str) -> None:
-    """What the marker has under another name, or what says it elsewhere."""
     with pytest.raises(ValueError, match=message):
         marker_arguments(**given)
 
@@ -224,7 +216,6 @@ def test_an_import_of_theirs(package: Any, name: str, message: str) -> None:
 
 @pytest.mark.parametrize("package", [pytest_ragmetrics, metrics])
 def test_no_error_advises_what_was_just_written(package: Any) -> None:
-    """Whatever name of whatever metric is asked for, and one whose class the stub does not list."""
     asked = [kind.__name__ for kind in built_in_metrics()] + [
         *RAGAS.split(),
         *DEEPEVAL.split(),
@@ -237,20 +228,17 @@ def test_no_error_advises_what_was_just_written(package: Any) -> None:
 
 @pytest.mark.parametrize("name", ["assert_faithful", "evaluate", "Sample", "metric"])
 def test_a_name_of_the_package_is_no_metric(name: str) -> None:
-    """Helpers and values are beside the folder of the metrics."""
     with pytest.raises(ImportError, match=f": write from pytest_ragmetrics import {name}$"):
         exec(f"from pytest_ragmetrics.metrics import {name}")
 
 
 def test_other_names_that_are_missing() -> None:
-    """A name that is nobody's, and one that Python and its tools ask for, have the short error."""
     for name in ("wonderful", "__wrapped__", "load_tests", "pytest_plugins", "setup_module"):
         with pytest.raises(AttributeError, match=f"^module 'pytest_ragmetrics' has no attribute '{name}'"):
             getattr(pytest_ragmetrics, name)
 
 
 def test_a_table_is_no_mapping() -> None:
-    """In Ragas a table is indexed by the metric."""
     table: Any = evaluate([ROW], ["lexical_grounding"])
     with pytest.raises(TypeError, match=r"^write table.mean\('lexical_grounding'\), or table.scores\("):
         table["lexical_grounding"]
@@ -261,7 +249,6 @@ def test_a_table_is_no_mapping() -> None:
 
 
 def test_a_test_case_of_theirs_where_a_sample_is_meant() -> None:
-    """A row of theirs is read in a data set, and by ``sample_from`` where one sample is scored."""
     case = theirs("deepeval.test_case.llm_test_case", "LLMTestCase", model_dump=lambda _: {**ROW})
     for call in (lambda: assert_sample(case, lexical_grounding=0.5), lambda: Sample.from_mapping(case)):
         with pytest.raises(TypeError, match=r"not LLMTestCase; write sample_from\(it\)$"):

@@ -33,7 +33,6 @@ UNSCORED = record(score=None, outcome="unscored", reason="no claims")
 
 
 def test_a_test_that_failed_for_want_of_a_score_is_unscored() -> None:
-    """Neither passed nor failed; a score that fell short is a failure, and a test that handled it itself passed."""
     failing: list[Outcome] = ["failed", "error"]
     for outcome in failing:
         assert status_of(row("test_a", record(), UNSCORED, outcome=outcome)) == "unscored"
@@ -61,19 +60,16 @@ def test_a_test_that_failed_for_want_of_a_score_is_unscored() -> None:
     ],
 )
 def test_the_outcome_in_one_sentence(counts: dict[Status, int], sentence: str) -> None:
-    """What went wrong comes first; only when all passed does it say so."""
     assert headline(counts) == sentence
 
 
 def test_a_run_that_stopped_early_says_so() -> None:
-    """Nobody takes the half of it that passed for the whole."""
     assert headline({"passed": 12}, cut_short=True) == "All 12 tests passed, then the run stopped early"
     assert headline({"failed": 1}, cut_short=True) == "1 of 1 test fell short, then the run stopped early"
     assert [status for status in range(6) if is_cut_short(document(exit_status=status).run)] == [2, 3]
 
 
 def scored(metric: str, score: float | None, bound: float | None = None) -> Any:
-    """Return a record of a score that was compared with a bound, or was not."""
     held = "measured" if bound is None else "passed" if (score or 0.0) >= bound else "failed"
     made = record(metric, score, at_least=bound, outcome="unscored" if score is None else held)
     return replace(made, threshold=None if bound is None else Threshold(operator=">=", bound=bound))
@@ -85,7 +81,6 @@ OTHER = row("test_a[2]", scored("tone", 0.9, 0.8), scored("fit", 0.4, 0.5), outc
 
 
 def ended(*records: Any, outcome: Outcome = "failed") -> Any:
-    """Return a row that ended with its first failing assert."""
     return row("test_a[0]", *records, outcome=outcome)
 
 
@@ -114,7 +109,6 @@ SHORT, MEASURED = scored("tone", 0.1, 0.8), ("measured", None)
 def test_a_score_is_held_to_the_bound_of_its_function(
     others: list[Any], test: Any, expected: tuple[str, float | None]
 ) -> None:
-    """Whatever the order of asserts; what the test says of itself stays, and doing it twice changes nothing."""
     *same, found = held_to_bounds([*others, test])
     last = found.records[-1]
     assert (last.outcome, last.threshold and last.threshold.bound) == expected
@@ -134,7 +128,6 @@ def test_files_of_earlier_releases_are_held_to_it_too(tmp_path: Path) -> None:
 
 
 def test_what_is_not_asserted_fell_short_and_failed_no_test() -> None:
-    """A test without a score stays unscored, though another metric of it fell short."""
     *_, found = held_to_bounds([WHOLE, row("test_a[0]", scored("tone", None), scored("fit", 0.3), outcome="failed")])
     assert status_of(found) == "unscored"
     assert [(each.metric, each.n, each.failing, each.unscored) for each in tallies(document(WHOLE, found))] == [
@@ -144,7 +137,6 @@ def test_what_is_not_asserted_fell_short_and_failed_no_test() -> None:
 
 
 def test_a_test_that_broke_is_not_explained_by_what_it_did_not_assert() -> None:
-    """Pytest's words say why, and the cause is an error; that a score fell short stands beside it."""
     broken = ended(scored("fit", 0.3), outcome="failed")
     broken = replace(broken, message="E   KeyError: 'topic'")
     _, found = held_to_bounds([WHOLE, broken])
@@ -172,7 +164,6 @@ def made() -> Any:
 
 
 def test_what_is_in_no_mean_stands_beside_it() -> None:
-    """Skipped and not needed tests of the functions that a metric scores, and what had nothing to check."""
     assert {each.metric: each.beside for each in tallies(made())} == {
         "fit": "1 test skipped",
         "tone": "1 of 2 had something to check, 4 tests skipped, 40 tests not needed",
@@ -180,7 +171,6 @@ def test_what_is_in_no_mean_stands_beside_it() -> None:
 
 
 def test_gates_are_not_among_the_tests() -> None:
-    """They are told after them."""
     assert outcome_of(made()) == "1 of 3 tests fell short, 1 of 2 gates failed"
     assert outcome_of(document(row("test_a", record()), row("test_g", gate=gate()), exit_status=2)) == (
         "The test passed, then the run stopped early"
@@ -188,7 +178,6 @@ def test_gates_are_not_among_the_tests() -> None:
 
 
 def test_the_properties_of_a_run() -> None:
-    """The file of --junitxml has the figures of all metrics; a cost that is not known is not 0."""
     found = dict(run_properties(made()))
     tone = {"n": 1, "mean": 0.5, "fell_short": 1, "unscored": 1, "vacuous": 1, "skipped": 4, "not_needed": 40}
     assert found.items() >= {f"rag.tone.{name}": value for name, value in tone.items()}.items()

@@ -26,12 +26,10 @@ UNSCORED = record(score=None, outcome="unscored", reason="no claims")
 
 
 def overview_of(*tests: shapes.TestRecord, **fields: Any) -> OverviewView:
-    """Return the overview of a run of these tests."""
     return build_overview(document(*tests, **fields))
 
 
 def asked(name: str, score: float | None, *, answer: str = "Yes.", passages: Sequence[str] = (), **more: Any) -> Any:
-    """Return the row of a question; ``more`` is its metadata."""
     outcome: Any = "unscored" if score is None else "passed" if score >= 0.8 else "failed"
     sample = {"id": name, "response": answer, "retrieved_contexts": [*passages], "metadata": more}
     sample["user_input"] = f"What of {name.partition('-')[0]}?"
@@ -40,7 +38,6 @@ def asked(name: str, score: float | None, *, answer: str = "Yes.", passages: Seq
 
 
 def compared(before: Sequence[Any], after: Sequence[Any], **settings: str) -> OverviewView:
-    """Return the overview of a run of tests against another one."""
     now = document(*after, settings={**settings})
     return build_overview(now, compare_documents(now, document(*before)))
 
@@ -74,7 +71,6 @@ RATE = gate(value=0.6, statistic="rate", min_score=0.8, outcome="failed")
     ],
 )  # fmt: skip
 def test_the_worst_news_comes_in_a_sentence(before: Any, after: Any, news: str, title: str | None) -> None:
-    """What newly fails and no longer holds; a good morning is one line; what was wrong before is not news."""
     view = compared(before, after)
     assert view.news == news[:1].upper() + news[1:]
     assert title is None or view.title == title
@@ -97,7 +93,6 @@ def test_the_worst_news_comes_in_a_sentence(before: Any, after: Any, news: str, 
     ],
 )
 def test_without_a_baseline_the_news_is_how_tests_came_out(tests: Any, news: str, title: str | None) -> None:
-    """Gates are no tests; gates that cannot be told apart by their name are counted."""
     view = overview_of(*tests)
     assert view.news == news
     assert title is None or view.title == title
@@ -105,7 +100,6 @@ def test_without_a_baseline_the_news_is_how_tests_came_out(tests: Any, news: str
 
 
 def test_a_run_that_stopped_early_says_so() -> None:
-    """In the news and, with the reason, under it: tests are missing."""
     view = overview_of(*GOOD, exit_status=2)
     assert view.news == "All 2 tests passed, then the run stopped early"
     assert "interrupted" in view.warnings[0]
@@ -113,7 +107,6 @@ def test_a_run_that_stopped_early_says_so() -> None:
 
 
 def test_the_counts_add_up_to_the_tests() -> None:
-    """Each kind once, the worst first, with the link to its tests; gates are in none."""
     before = [*GOOD, asked("c", 0.1), asked("d", 0.1), asked("e", 0.9)]
     after = [asked("a", 0.1), asked("b", 0.9), asked("c", 0.1), asked("d", 0.9), asked("e", None), asked("f", 0.1)]
     view = compared([*before, HELD], [*after, row("test_skipped", outcome="skipped"), HELD])
@@ -131,7 +124,6 @@ def lost(name: str, **more: Any) -> tuple[Any, Any]:
 
 
 def test_causes_come_with_examples_groups_and_owners() -> None:
-    """The most frequent first, those of the run last; a row's own owner goes before that of the setting."""
     pairs = [lost(name, topic="pets") for name in ("l-0", "l-1", "m-0")]
     pairs += [(asked(f"k{n}", 0.9, topic="rent"), asked(f"k{n}", 0.9, topic="rent")) for n in range(9)]
     pairs += [
@@ -160,7 +152,6 @@ def test_causes_come_with_examples_groups_and_owners() -> None:
 
 @pytest.mark.parametrize("line", ["retrieval", "retrieval =", "nobody = @ana", "= @ana"])
 def test_an_owner_belongs_to_a_cause(line: str) -> None:
-    """Another line says what may be written; one in a file of a run is read over."""
     with pytest.raises(ValueError, match="is not CAUSE = OWNER with one of the causes error, run, "):
         owners_of(f"answer = @raj\n\n{line}")
     view = compared([asked("a", 0.9)], [asked("a", 0.1)], owners=line)
@@ -168,7 +159,6 @@ def test_an_owner_belongs_to_a_cause(line: str) -> None:
 
 
 def grouped(then: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[float]], **more: Any) -> OverviewView:
-    """Return the overview of tests by topic: their scores then and now."""
     sides = (
         [asked(f"{topic}{n}", it, topic=topic, **more) for topic, scores in side.items() for n, it in enumerate(scores)]
         for side in (then, now)
@@ -177,7 +167,6 @@ def grouped(then: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[floa
 
 
 def test_groups_come_worst_first_with_what_changed() -> None:
-    """Red only where the interval of the paired difference excludes zero; a mean beside the share that passes."""
     then = {"pets": [0.9] * 20, "rent": [0.9] * 20, "noise": [0.9] * 10 + [0.1] * 10}
     view = grouped(then, {"pets": [0.1] * 15 + [0.9] * 5, "rent": [0.1] + [0.9] * 19, "noise": [0.9] * 20})
     (grouping,) = view.groupings
@@ -198,7 +187,6 @@ def test_groups_come_worst_first_with_what_changed() -> None:
 
 
 def test_a_key_that_does_not_group_has_no_table() -> None:
-    """One group, a group for each test, lists and long texts; the most uneven key comes first."""
     tests = [asked(f"q{n}", 0.1 if n < 5 else 0.9, number=n, one="same", even=n % 2, odd=n < 5) for n in range(20)]
     assert [grouping.key for grouping in overview_of(*tests).groupings] == ["odd", "even"]
     assert sorted(overview_of(*tests).groupings[0].groups) == ["no", "yes"]
@@ -206,7 +194,6 @@ def test_a_key_that_does_not_group_has_no_table() -> None:
 
 
 def test_of_many_groups_the_worst_are_shown() -> None:
-    """The others are counted."""
     tests = [asked(f"{n}-{i}", 0.1 if n == 30 else 0.9, topic=f"t{n}") for n in range(40) for i in range(2)]
     table = overview_of(*tests).groupings[0].tables[0]
     assert (table.rows[0].name, len(table.rows), table.more) == ("t30", 15, 25)
@@ -226,7 +213,6 @@ def test_of_many_groups_the_worst_are_shown() -> None:
     ],
 )
 def test_an_axis_spans_where_the_values_are(values: list[float], ends: tuple[float, float]) -> None:
-    """With round ends, that are never beyond 0 and 1 where no value is."""
     axis = Axis.around(values)
     assert (axis.low, axis.high) == ends
     assert all(0 <= axis.place(value) <= 100 for value in values)
@@ -258,7 +244,6 @@ MISSED = gate(value=0.7, between=None, outcome="failed", unscored=2)
 def test_a_gate_then_and_now(
     found: shapes.GateRecord, before: shapes.GateRecord | None, shown: tuple[str, ...]
 ) -> None:
-    """Its value shows on which side of the bound it is; what is open says what would settle it."""
     view = GateView(gate=found, before=before)
     shown_now = (view.value, view.change, gate_open(found))
     assert tuple(text.replace("\u2212", "−") for text in shown_now) == shown
@@ -266,7 +251,6 @@ def test_a_gate_then_and_now(
 
 
 def test_a_gate_says_what_it_is_over() -> None:
-    """Scores, those that it lacks, and how many tests there are where some have neither."""
     macros: Any = environment().get_template("overview.html.jinja").module
     part = replace(gate(n=2, unscored=1), total=9)
     assert "<small>n 2, 1 unscored, of 9 tests</small>" in macros.gates(overview_of(row("test_gate", gate=part)))
@@ -274,7 +258,6 @@ def test_a_gate_says_what_it_is_over() -> None:
 
 
 def test_gates_of_one_name_are_told_apart_by_their_test() -> None:
-    """The one that fell comes first; after a changed bound it is still compared with what it was."""
     found = gate(value=0.6, outcome="failed")
     after = [
         row("test_faq[gate-faithfulness-mean-0.8]", gate=gate()),
@@ -291,7 +274,6 @@ def test_gates_of_one_name_are_told_apart_by_their_test() -> None:
 
 
 def test_a_metric_in_a_line() -> None:
-    """Number, mean and worst of the scores, failures and unscored; all thresholds that were used."""
     view = overview_of(
         row("test_a", record(score=0.5, outcome="failed", at_least=0.8), outcome="failed"),
         row("test_b", record(score=1.0, at_least=0.7)),
@@ -307,7 +289,6 @@ def test_a_metric_in_a_line() -> None:
 
 
 def test_a_metric_leaves_out_what_had_nothing_to_check() -> None:
-    """Of its drawing, mean and worst; the count stands beside them."""
     failed, fine = record(score=0.4, outcome="failed"), record(score=0.9)
     vacuous = [record(score=score, vacuous=True) for score in (1.0, 1.0, 0.0)]
     with_all, without = (
@@ -324,14 +305,12 @@ def test_a_metric_leaves_out_what_had_nothing_to_check() -> None:
 
 
 def test_metrics_with_failures_come_first() -> None:
-    """Then those with unscored tests, then by name."""
     others = record("c", None, outcome="unscored"), record("d", 0.1, outcome="failed")
     view = overview_of(row("test_a", record("b"), record("a"), *others))
     assert [line.tally.metric for line in view.metrics] == ["d", "c", "a", "b"]
 
 
 def test_the_text_of_a_distribution_says_what_it_shows() -> None:
-    """Who cannot see it is told number, range, mean, thresholds and failures; a bin has both kinds of scores."""
     picture = build_distribution([(0.2, True), (0.9, False), (0.92, True), (0.7, False)], [0.8, 0.7])
     assert picture is not None
     assert picture.text == "4 scores between 0.20 and 0.92, mean 0.680, threshold 0.70 and 0.80, 2 fell short"
@@ -348,7 +327,6 @@ def test_a_score_on_an_edge_belongs_to_the_bin_above() -> None:
 
 
 def test_the_facts_of_a_run() -> None:
-    """When, at what cost, by whom judged, how it was set; a judge that is no model is told."""
     verdicts = [verdict("a", ok=True), verdict("b", ok=True)]
     cheap = record(judge="openai:m", usage=usage(2, 0, 800, 0.01), verdicts=verdicts)
     dear = record(usage=usage(1, 3, 80, 0.02, 0.05))
@@ -370,12 +348,10 @@ def test_the_facts_of_a_run() -> None:
 
 
 def run(*scores: float | None, judge: str = "m") -> shapes.Document:
-    """Return a run of one test per score."""
     return document(*(row(f"test_{index}", record("a", score, judge=judge)) for index, score in enumerate(scores)))
 
 
 def test_what_cannot_be_compared_is_named() -> None:
-    """Tests that are gone, up to a hundred, and scores of other judges."""
     now = run(0.5)
     view = build_overview(now, compare_documents(now, run(*[0.5] * 103)))
     assert (view.gone[0], len(view.gone)) == (f"{FILE}::test_1", 102)
@@ -387,7 +363,6 @@ def test_what_cannot_be_compared_is_named() -> None:
 
 
 def test_a_metric_says_how_its_mean_changed() -> None:
-    """Over the scores that both runs have; a change nobody would see is none."""
     after = run(0.4, 0.8)
     (line,) = build_overview(after, compare_documents(after, run(0.9, 0.5))).metrics
     assert line.change == ("0.100 worse over 2 scores", "worse")
@@ -396,7 +371,6 @@ def test_a_metric_says_how_its_mean_changed() -> None:
 
 
 def test_a_line_says_since_which_run_it_does_not_hold() -> None:
-    """A gate that is open holds no more than one that failed; the mean of a metric has no bound."""
     trends = build_trends(month()).trends
     (share,) = (trend for trend in trends if trend.share)
     assert share.crossed == "2026-10-25 08:14 25c0ffe"
@@ -407,7 +381,6 @@ def test_a_line_says_since_which_run_it_does_not_hold() -> None:
 
 
 def test_what_is_to_be_looked_at_leads_to_its_tests() -> None:
-    """Votes on both sides, and verdicts that want a second look."""
     odd = record(verdicts=[verdict("a", ok=True, suspicious=True)])
     view = build_report_view(document(row("test_a", record(votes=[0.5, 0.95])), row("test_b", odd), row("test_c", odd)))
     assert [(text.partition(" ")[0], dict(query)) for text, query in view.overview.marks] == [
