@@ -83,9 +83,7 @@ GUEST = st.tuples(st.integers(0, 2), st.booleans(), st.none() | st.integers(0, 2
 
 @given(width=st.integers(1, 4), guests=st.lists(GUEST, max_size=25))
 @on_a_loop
-async def test_no_place_is_ever_lost_or_given_twice(
-    width: int, guests: list[tuple[int, bool, int | None, int]]
-) -> None:
+async def test_no_place_is_lost_or_given_twice(width: int, guests: list[tuple[int, bool, int | None, int]]) -> None:
     limiter = Limiter(width)
     inside = most = 0
 
@@ -189,19 +187,14 @@ def ask(engine: Engine, text: str, judge: Any = None) -> Answered[tuple[str, ...
     return loop.run(asked())
 
 
-def test_nothing_is_made_before_it_is_needed(tmp_path: Path) -> None:
+def test_nothing_is_made_before_it_is_asked_for(tmp_path: Path) -> None:
     engine = Engine(cache_dir=tmp_path / "cache", cassette=tmp_path / "cassette.jsonl")
-    engine.close()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_missing_judge_comes_up_when_it_is_asked_for() -> None:
-    engine = Engine()
     with pytest.raises(JudgeNotConfiguredError, match='judge="local"'):
         engine.judge()
     with pytest.raises(JudgeNotConfiguredError, match='embedder="local"'):
         engine.embedder()
     engine.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_spec_is_made_once_whoever_asks_for_it() -> None:
@@ -220,14 +213,10 @@ def test_a_spec_is_made_once_whoever_asks_for_it() -> None:
 
 def test_offers_go_before_specs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
-
-    def judge(prompt: str) -> str:
-        return '{"claims": ["One."]}'
-
     engine = Engine(
         judge="house",
         embedder="house",
-        offer_judge=lambda spec: judge if spec == "house" else None,
+        offer_judge=lambda spec: (lambda prompt: '{"claims": ["One."]}') if spec == "house" else None,
         offer_embedder=lambda spec: (lambda texts: [[1.0] for _ in texts]) if spec == "house" else None,
     )
     assert engine.judge().name == "house"
@@ -254,8 +243,7 @@ def test_a_judge_that_is_given_is_asked_and_stays_open(server: FakeOpenAI) -> No
 
 class Fragile(LocalJudge):
     async def aclose(self) -> None:
-        msg = "the hinge broke"
-        raise RuntimeError(msg)
+        raise RuntimeError("the hinge broke")
 
 
 class Noted(LocalEmbedder):

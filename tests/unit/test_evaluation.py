@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pytest_ragmetrics import Evaluation, aevaluate, assert_mean, assert_no_regression, evaluate
+from pytest_ragmetrics import Evaluation, aevaluate, evaluate
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.core import loop
@@ -26,8 +26,6 @@ from pytest_ragmetrics.core.errors import BudgetExceededError, CacheMissError, J
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.running import enter, leave
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.judges.judge import Judge
-from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError
 from pytest_ragmetrics.metrics import Faithfulness, NumbersAligned, Relevance
 from pytest_ragmetrics.metrics.base import Metric
@@ -62,8 +60,7 @@ class Length(Metric):
     def measure(self, sample: Sample) -> MetricResult:
         text = sample.response or ""
         if "," in text:
-            msg = "no commas, please"
-            raise ZeroDivisionError(msg)
+            raise ZeroDivisionError("no commas, please")
         # A number where a result is asked for, as a mistake.
         return 0.5 if "swim" in text else MetricResult(len(text) / 100, metric=self.name)  # type: ignore[return-value]
 
@@ -110,11 +107,9 @@ def test_an_error_in_a_row_leaves_the_others_scored() -> None:
     assert table.scores("relevance") == [None, 0.5, 0.5, None, None]
     assert [score is None for score in table.scores("length")] == [False, True, False, True, True]
     assert "it replied 'no'" in table.rows[0].unscored["relevance"]
-    assert table.rows[1].unscored == {
-        "length": "length: TypeError: length.measure() returned float, not a MetricResult"
-    }
+    assert table.rows[1].unscored["length"] == "length: TypeError: length.measure() returned float, not a MetricResult"
     assert table.rows[3].unscored["length"] == "length: ZeroDivisionError: no commas, please"
-    assert "user_input is missing" in table.rows[3].unscored["relevance"]
+    assert table.rows[3].unscored["relevance"].startswith("relevance: user_input is missing; ")
 
 
 def test_a_metric_of_ones_own_may_wait_for_another() -> None:
@@ -167,11 +162,7 @@ class coroutine(Awaitable[str]):  # noqa: N801 - as messages name one
         ([YES, {"response": 3}], [Length()], r"samples\[1\]: response must be a str, not int"),
         (["Yes."], [Length()], r"samples\[0\]: a row is a Sample or a mapping, not str"),
         ([{"answer": 3}], [Length()], r"samples\[0\]: field 'answer': response must be a str, not int"),
-        (
-            [{"answr": "Yes."}],
-            [Length()],
-            r"samples\[0\]: has no field to score, only 'answr'; did you write 'answr' for",
-        ),
+        ([{"answr": "Yes."}], [Length()], r"samples\[0\]: has no field to score, only 'answr'; did you write 'ans"),
         ([{"answer": AIMessage("Yes.")}], [Length()], "must be a str, not AIMessage; give its text, the .content"),
         ([{"answer": "Yes.", "contexts": [{"txt": "a"}]}], [Length()], "or content is a str, with the keys 'txt'"),
         (coroutine(), [Length()], "samples must be a list of samples or rows, not a coroutine: await it first"),
@@ -180,11 +171,7 @@ class coroutine(Awaitable[str]):  # noqa: N801 - as messages name one
         ([{"contexts": [coroutine()]}], [Length()], r"retrieved_contexts\[0\] is .*; await it first"),
         (YES, [Length()], "samples must be a list of samples or rows, not one dict"),
         # Bounds would be dropped, and a class is no metric.
-        (
-            [YES],
-            {"numbers_aligned": 0.8},
-            r"not a mapping: .*table\.failures\(.*rag_dataset\(\.\.\., metrics=\{\.\.\.\}\)",
-        ),
+        ([YES], {"numbers_aligned": 0.8}, r"not a mapping: .*table\.failures\(.*rag_dataset\(\.\.\., metrics=\{"),
         ([YES], [NumbersAligned], r"is the class of a metric: write NumbersAligned\(\)"),
         ([YES], NumbersAligned, r"is the class of a metric: write NumbersAligned\(\)"),
         ([YES], [len], "is no metric: give one, or its name"),
@@ -244,20 +231,6 @@ def test_the_second_time_is_paid_for(server: FakeOpenAI, tmp_path: Path) -> None
     assert server.calls == before + 3
 
 
-def test_one_judge_serves_all_metrics(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-
-    def counted(spec: str, **settings: Any) -> Judge:
-        made.append(spec)
-        return make_judge(spec, **settings)
-
-    monkeypatch.setattr("pytest_ragmetrics.evaluation.engine.make_judge", counted)
-    rows = [{**row, "contexts": ["Moths fly at night."]} for row in ROWS]
-    evaluate(rows, ["relevance", "faithfulness", "context_relevancy"], judge="openai:fake")
-    evaluate(rows, ["relevance", "faithfulness", "context_relevancy"])
-    assert made == ["openai:fake", "auto"]
-
-
 def test_the_session_around_it_is_used(server: FakeOpenAI) -> None:
     transport = MemoryTransport()
     running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), transport=transport)
@@ -298,13 +271,13 @@ def test_what_ends_a_run_ends_the_evaluation(kind: type[Exception]) -> None:
         raise refusal
 
     with FakeSession(judge=ScriptedJudge(rate_relevance=answer)).running():
-        if kind is not CacheMissError:
+        if kind is CacheMissError:
+            table = evaluate(ROWS, ["relevance"])
+            assert table.scores("relevance") == [1.0, None, None]
+            assert table.rows[1].unscored == {"relevance": "no more"}
+        else:
             with pytest.raises(kind, match="no more"):
                 evaluate(ROWS, ["relevance"])
-            return
-        table = evaluate(ROWS, ["relevance"])
-    assert table.scores("relevance") == [1.0, None, None]
-    assert table.rows[1].unscored == {"relevance": "no more"}
 
 
 @pytest.mark.parametrize(
@@ -394,8 +367,6 @@ def test_progress_may_be_a_function() -> None:
     table = evaluate(ROWS, ["relevance", Length()], judge="local", progress=lambda *counts: seen.append(counts))
     assert seen == [(done, 6) for done in range(1, 7)]
     assert all(0 <= (stats.duration or -1) < 60 for stats in table.stats().values())
-    with pytest.raises(RuntimeError, match="stop"):
-        evaluate(ROWS, ["relevance"], judge="local", progress=_stop)
 
 
 class WaitsForLong(Metric):
@@ -421,11 +392,6 @@ def test_another_progress_is_refused(progress: Any) -> None:
         evaluate(ROWS, [Length()], progress=progress)
 
 
-def _stop(done: int, total: int) -> None:
-    msg = f"stop at {done} of {total}"
-    raise RuntimeError(msg)
-
-
 def test_data_frames_are_rows() -> None:
     frame = pd.DataFrame([{"id": 7, "answer": "Yes.", "note": None}, {"id": 8, "answer": None, "note": 0.5}])
     table = evaluate(frame, [Length()])
@@ -443,28 +409,3 @@ def test_a_table_that_went_through_a_file_is_scored_alike(tmp_path: Path) -> Non
     (again,) = evaluate(pd.read_csv(tmp_path / "rows.csv"), [Length()]).rows
     assert again.sample.retrieved_contexts == ("[1] a", "b")
     assert again.sample.metadata["messages"] == [{"role": "user"}]
-
-
-@pytest.mark.parametrize(
-    ("inputs", "problem"),
-    [
-        ({"contexts": ["a"]}, r"length takes no contexts=; did you mean retrieved_contexts=\?"),
-        ({"reponse": "a"}, r"length takes no reponse=; did you mean response=\?"),
-        ({"xyz": "a"}, "length takes no xyz=; it takes user_input, response, retrieved_contexts"),
-    ],
-)
-def test_an_unknown_input_is_named_with_the_nearest(inputs: dict[str, Any], problem: str) -> None:
-    with pytest.raises(TypeError, match=problem):
-        Length().score(response="Yes.", **inputs)
-
-
-def test_an_assertion_names_a_table_that_was_not_awaited() -> None:
-    one: Any = coroutine()
-    for check in (lambda: assert_mean(one, 0.5), lambda: assert_no_regression(one)):
-        with pytest.raises(TypeError, match="await it first"):
-            check()
-
-
-def test_a_reason_names_the_metric_once() -> None:
-    (row,) = evaluate([{"user_input": "Why?"}], ["numbers_aligned"]).rows
-    assert row.unscored["numbers_aligned"].startswith("numbers_aligned: response is missing; ")

@@ -42,11 +42,8 @@ def missing(text: str, similarity: float, *changes: WordChange) -> Verdict:
     ("result", "bound", "line"),
     [
         (quotes(Verdict(text="a", ok=True), missing("b", 0.8), value=0.5), 0.9, "0.50 < 0.90: 1 of 2 quoted spans not"),
-        (
-            quotes(missing("a", 0.8), *(Verdict(text="b", ok=True, kind=kind) for kind in UNCOUNTED)),
-            0.9,
-            "1 of 1 quoted span not found; not counted: 2 quote the question, 1 is allowed, 1 looks like a title",
-        ),
+        (quotes(missing("a", 0.8), *(Verdict(text="b", ok=True, kind=kind) for kind in UNCOUNTED)), 0.9,
+         "1 of 1 quoted span not found; not counted: 2 quote the question, 1 is allowed, 1 looks like a title"),
         (about("part of the question"), 0.9, "0.50 < 0.90: 1 of 2 parts of the question left out"),
         (about("index|indices"), 0.9, "0.50 < 0.90: 1 of 2 indices left out"),
         (quotes(value=0.8996), 0.9, "quotes 0.8996 < 0.9000"),
@@ -54,7 +51,7 @@ def missing(text: str, similarity: float, *changes: WordChange) -> Verdict:
         # A metric that gives no verdicts is summed up by its reason, made printable.
         (MetricResult(0.1, metric="m", reason="too\nlong\x1b"), 0.5, "m 0.10 < 0.50: too long"),
     ],
-)
+)  # fmt: skip
 def test_the_first_line_has_metric_score_threshold_and_counts(result: MetricResult, bound: float, line: str) -> None:
     assert line in headline(result, held(bound))
 
@@ -69,10 +66,10 @@ def test_the_operator_shown_is_the_one_that_is_true(operator: Operator, outcome:
 
 
 STEPS: list[tuple[ChangeKind, str, str]] = [
-    ("same", "as the", "as the"),
-    ("replaced", "sauce said", "source says"),
-    ("added", "never", ""),
+    *(("same", "as the", "as the"), ("replaced", "sauce said", "source says"), ("added", "never", "")),
+    ("missing", "", "not"),
 ]
+CHANGES = [WordChange(kind=kind, said=said, source=source) for kind, said, source in STEPS]
 YEARS = [
     Verdict(text="1931", ok=False, reason="stands in no context"),
     Verdict(text="1932", ok=False, reason="stands in no context, but 1933 does"),
@@ -84,14 +81,7 @@ YEARS = [
     ("result", "lines"),
     [
         (
-            quotes(
-                missing(
-                    "as the sauce said",
-                    0.75,
-                    *(WordChange(kind=kind, said=said, source=source) for kind, said, source in STEPS),
-                    WordChange(kind="missing", said="", source="not"),
-                )
-            ),
+            quotes(missing("as the sauce said", 0.75, *CHANGES)),
             [
                 '  not found: "as the sauce said" (response[3:9])',
                 '    nearest: "as the source says" (contexts[2][10:30], 75% alike)',
@@ -157,29 +147,19 @@ CALL = {"role": "assistant", "tool_calls": [{"function": {"name": "weather", "ar
     ("sample", "lines"),
     [
         (Sample(), []),
-        (
-            Sample(user_input="Why?", response="So.", reference="Thus.", retrieved_contexts=[]),
-            ['question: "Why?"', 'answer: "So."', 'reference: "Thus."', "contexts: none"],
-        ),
-        (
-            Sample(retrieved_contexts=[f"c{n}" for n in range(7)]),
-            [*(f'contexts[{n}]: "c{n}"' for n in range(5)), "... and 2 more contexts"],
-        ),
+        (Sample(user_input="Why?", response="So.", reference="Thus.", retrieved_contexts=[]),
+         ['question: "Why?"', 'answer: "So."', 'reference: "Thus."', "contexts: none"]),
+        (Sample(retrieved_contexts=[f"c{n}" for n in range(7)]),
+         [*(f'contexts[{n}]: "c{n}"' for n in range(5)), "... and 2 more contexts"]),
         (Sample(response="a\n b", metadata={"messages": "two"}), ['answer: "a b"']),
-        (
-            Sample(metadata={"messages": TURNS[:2]}, reference="Thus."),
-            ['user: "user 0"', 'assistant: "assistant 0"', 'reference: "Thus."'],
-        ),
+        (Sample(metadata={"messages": TURNS[:2]}, reference="Thus."),
+         ['user: "user 0"', 'assistant: "assistant 0"', 'reference: "Thus."']),
         (Sample(metadata={"messages": TURNS[:1]}, response="So."), ['user: "user 0"', 'answer: "So."']),
-        (
-            Sample(user_input="user 2", metadata={"messages": [*TURNS, CALL]}),
-            [
-                *("3 earlier turns, then", 'assistant: "assistant 1"', 'user: "user 2"', 'assistant: "assistant 2"'),
-                'assistant calls weather: ""',
-            ],
-        ),
+        (Sample(user_input="user 2", metadata={"messages": [*TURNS, CALL]}),
+         ["3 earlier turns, then", 'assistant: "assistant 1"', 'user: "user 2"', 'assistant: "assistant 2"',
+          'assistant calls weather: ""']),
     ],
-)
+)  # fmt: skip
 def test_a_row_is_shown_with_what_was_asked_and_answered(sample: Sample, lines: list[str]) -> None:
     assert explain_row(sample) == lines
 

@@ -114,9 +114,7 @@ class TestDocuments:
             ("a.jsonl", '{"id": "1", "text": "x"}\n' * 2, r"a\.jsonl:2: field 'id': the id '1' is already in line 1"),
         ],
     )
-    def test_a_broken_document_is_named_with_its_line(
-        self, name: str, content: str | bytes | None, problem: str
-    ) -> None:
+    def test_a_broken_document_is_named(self, name: str, content: str | bytes | None, problem: str) -> None:
         if content is not None:
             place(name, content)
         with pytest.raises(DatasetError, match=problem):
@@ -136,16 +134,16 @@ def test_passages_are_asked_about_in_turn() -> None:
         [SourcePassage(id=f"{file}#{n}", text=f"Text {n} of {file}.", file=file) for n in range(count)]
         for file, count in (("a", 9), ("b", 2), ("", 0), ("c", 5))
     ]
-    orders = [list(spread(documents, seed=seed)) for seed in range(3)]
-    for order in orders:
+    first, *others = [list(spread(documents, seed=seed)) for seed in (0, 1, 2)]
+    for order in (first, *others):
         assert {passage.file for passage in order[:3] if isinstance(passage, SourcePassage)} == {"a", "b", "c"}
         assert len(order) == 16
-    assert orders[0] != orders[1]
-    assert orders[0] == list(spread(documents, seed=0))
+    assert first != others[0]
+    assert first == list(spread(documents, seed=0))
     assert list(spread([[]], seed=0)) == []
-    first, second = spread([[SourcePassage(id=name, text="The same.", file=name)] for name in ("a", "b")], seed=0)
-    assert isinstance(first, SourcePassage)
-    assert second == Skipped({"a": "b", "b": "a"}[first.id], "the same text as another", first.id)
+    one, same = spread([[SourcePassage(id=name, text="The same.", file=name)] for name in ("a", "b")], seed=0)
+    assert isinstance(one, SourcePassage)
+    assert same == Skipped({"a": "b", "b": "a"}[one.id], "the same text as another", one.id)
 
 
 class TestTask:
@@ -175,20 +173,14 @@ class TestTask:
 class TestDrafting:
     def test_a_sound_question_becomes_a_row(self) -> None:
         made, judge = draft(written(sentences=(1, 3)), heading="Harbour")
+        metadata = {"file": "a.md", "start": 5, "end": 5 + len(TEXT), "heading": "Harbour", "judge": "scripted"}
         assert made == {
             "id": row_id(TEXT),
             "user_input": "When was the crane of Aru built?",
             "reference": "The crane of Aru was built in 1887.",
             "reference_contexts": [TEXT],
             "reference_context_ids": ["a.md#1"],
-            "metadata": {
-                "file": "a.md",
-                "start": 5,
-                "end": 5 + len(TEXT),
-                "heading": "Harbour",
-                "judge": "scripted",
-                "support": ["The crane of Aru was built in 1887.", "It closed after a storm."],
-            },
+            "metadata": {**metadata, "support": ["The crane of Aru was built in 1887.", "It closed after a storm."]},
         }
         # The second request shows only the sentences named for the answer, from which it has to follow.
         second = judge.prompt("verify_claims")
@@ -209,13 +201,12 @@ class TestDrafting:
             ("I would rather not.", "no usable answer of the judge", "rather not"),
         ],
     )
-    def test_a_faulty_question_is_dropped_with_the_reason(
-        self, golden: dict[str, Any] | str, reason: str, detail: str
-    ) -> None:
+    def test_a_faulty_question_is_dropped(self, golden: dict[str, Any] | str, reason: str, detail: str) -> None:
         made, judge = draft(golden)
         assert isinstance(made, Skipped)
         assert reason in made.reason
         assert detail in made.detail
+        assert "verify_claims" not in judge.tasks
         assert "verify_claims" not in judge.tasks
 
     @pytest.mark.parametrize(

@@ -21,9 +21,7 @@ def mark(start: int, end: int, kind: HighlightKind = "found", number: int | None
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=25), HIGHLIGHTS, st.lists(st.integers(0, 25)))
-def test_pieces_make_up_the_text_under_all_their_highlights(
-    text: str, marks: list[Highlight], edges: list[int]
-) -> None:
+def test_pieces_make_up_the_marked_text(text: str, marks: list[Highlight], edges: list[int]) -> None:
     pieces, offset = cut(text, marks, [edge for edge in edges if edge <= len(text)]), 0
     fitting = sorted(repr(m) for m in marks if fits(m.start, m.end, text))
     assert "".join(piece.text for piece in pieces) == text

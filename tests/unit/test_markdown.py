@@ -25,9 +25,12 @@ GATE = gate(value=0.83, bound=0.85, between=None, n=40, unscored=2, outcome="fai
 DROP = RegressionRecord(
     alpha=0.05, before=0.9, after=0.83, changed=8, p=0.01, adjusted_p=0.02, smallest=0.16, worse=7, better=1
 )
-
-
 RATE = {"statistic": "rate", "min_score": 0.8, "unscored": 0}
+MEAN = "mean faithfulness 0.830, needed >= 0.85:"
+DROPPED = "against the baseline 0.900 -> 0.830, needed no proven drop:"
+WORSE = "7 of 40 rows got worse, 1 better;"
+SO = "if nothing had changed, so large a drop"
+ONE_OF = f"{WORSE} {SO} in one of the metrics comes in 2 % of runs (limit 5 %))"
 
 
 def gated(found: GateRecord, name: str = "test_gate") -> Row:
@@ -50,19 +53,12 @@ def test_what_went_wrong_is_told_in_a_line() -> None:
     text = render_markdown(document(row("test_broken", outcome="error", message=message)))
     place = "`tests/test_assistant.py::test_broken` (`tests/test_assistant.py:12`)"
     assert f"{place}: RuntimeError: the bot is down\n" in text
-    text = render_markdown(document(row("test_a", record()), exit_status=2))
-    assert text.startswith("## RAG metrics: The test passed, then the run stopped early\n")
 
 
 def test_it_starts_with_how_the_run_came_out() -> None:
-    lines = render_markdown(
-        document(
-            failing("test_near", 0.88),
-            failing("test_far", 0.2, "1 of 5 claims supported"),
-            failing("test_none", None, "faithfulness: the provider failed"),
-            row("test_fine", record("faithfulness", 1.0)),
-        )
-    ).splitlines()
+    rows = failing("test_near", 0.88), failing("test_far", 0.2, "1 of 5 claims supported")
+    unscored = failing("test_none", None, "faithfulness: the provider failed")
+    lines = render_markdown(document(*rows, unscored, row("test_fine", record("faithfulness", 1.0)))).splitlines()
     assert lines[0] == "## RAG metrics: 2 of 4 tests fell short, 1 could not be scored"
     assert "| faithfulness | 3 | 0.693 | 0.200 | 2 | 1 |" in lines
     place = "(`tests/test_assistant.py:12`)"
@@ -78,27 +74,24 @@ def test_it_starts_with_how_the_run_came_out() -> None:
 def test_the_head_says_where_the_run_comes_from() -> None:
     made = document(row("test_a", record()))
     repository, ci = "https://git.example/a(b", "https://git.example/a(b/actions/runs/7"
-    origin = replace(
-        made.run, project="bot", branch="main", commit="4f2c91a0d7e5+", message="Chunk [x](javascript:1)", author="@ana"
-    )
+    said: dict[str, Any] = {"commit": "4f2c91a0d7e5+", "message": "Chunk [x](javascript:1)", "author": "@ana"}
+    origin = replace(made.run, project="bot", branch="main", **said)
     known = replace(origin, repository=repository, ci=ci, ci_number="1832")
     lines = render_markdown(replace(made, run=known)).splitlines()
     assert lines[0] == "## RAG metrics of bot: The test passed"
-    said = 'commit 4f2c91a+ "Chunk &#91;x&#93;(javascript&#58;1)" by &#64;&#8203;ana'
+    chunk = 'ommit 4f2c91a+ "Chunk &#91;x&#93;(javascript&#58;1)" by &#64;&#8203;ana'
     page = "https://git.example/a%28b"
-    assert lines[2] == f"Branch main, [{said}]({page}/commit/4f2c91a0d7e5), [CI 1832]({page}/actions/runs/7)"
+    assert lines[2] == f"Branch main, [c{chunk}]({page}/commit/4f2c91a0d7e5), [CI 1832]({page}/actions/runs/7)"
     lines = render_markdown(replace(made, run=replace(origin, branch="", ci="javascript:1"))).splitlines()
-    assert lines[2] == f"C{said[1:]}"
+    assert lines[2] == f"C{chunk}"
     assert "javascript:" not in render_comment(replace(made, run=replace(origin, ci="javascript:1", ci_number="7")))
-    assert "](" not in lines[2]
 
 
 def test_gates_stand_before_the_tests() -> None:
     fine = replace(GATE, outcome="passed", value=0.9, unscored=0)
     text = render_markdown(document(gated(fine, "test_fine"), gated(GATE), row("test_a", record())))
-    found = [line for line in text.splitlines() if line.startswith("- ")]
     needed = "needed &#62;= 0.85"
-    assert found == [
+    assert [line for line in text.splitlines() if line.startswith("- ")] == [
         f"- mean faithfulness 0.830, {needed}: failed (n 40, 2 unscored) `tests/test_assistant.py::test_gate`",
         f"- mean faithfulness 0.900, {needed}: passed (n 40) `tests/test_assistant.py::test_fine`",
     ]
@@ -107,98 +100,37 @@ def test_gates_stand_before_the_tests() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "mean faithfulness 0.830, needed >= 0.85: failed (n 40, 2 unscored)"),
+        ({}, f"{MEAN} failed (n 40, 2 unscored)"),
         ({"value": 0.84996}, "mean faithfulness 0.84996, needed >= 0.85: failed (n 40, 2 unscored)"),
         ({"better": "lower"}, "mean faithfulness 0.830, needed <= 0.85: failed (n 40, 2 unscored)"),
         (RATE, "share of faithfulness >= 0.8 0.830, needed >= 0.85: failed (n 40)"),
         (RATE | {"better": "lower"}, "share of faithfulness <= 0.8 0.830, needed >= 0.85: failed (n 40)"),
-        (
-            {"confidence": 0.95, "low": 0.8, "high": 0.9, "outcome": "inconclusive", "unscored": 0},
-            (
-                "mean faithfulness 0.830, needed >= 0.85: inconclusive: too few rows to tell "
-                "(n 40, 95% interval 0.800 to 0.900)"
-            ),
-        ),
-        (
-            {"value": None, "outcome": "skipped", "n": 4, "unscored": 0, "vacuous": 29, "total": 40},
-            "mean faithfulness, needed >= 0.85: skipped (not all of 40 tests of the set ran)",
-        ),
-        (
-            {"regression": DROP, "unscored": 0},
-            (
-                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: failed (n 40; "
-                "7 of 40 rows got worse, 1 better; if nothing had changed, so large a drop in one of the metrics "
-                "comes in 2 % of runs (limit 5 %))"
-            ),
-        ),
-        (
-            {"regression": replace(DROP, new=3, gone=1), "better": "lower", "vacuous": 2},
-            (
-                "faithfulness (lower is better) against the baseline 0.900 -> 0.830, needed no proven drop: failed "
-                "(n 40, 2 unscored, 3 new, 1 gone, 2 with nothing to check; 7 of 40 rows got worse, 1 better; if "
-                "nothing had changed, so large a drop in one of the metrics comes in 2 % of runs (limit 5 %))"
-            ),
-        ),
-        (
-            {"regression": replace(DROP, adjusted_p=1.0), "outcome": "passed", "unscored": 0, "counts_vacuous": True},
-            (
-                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: passed (n 40, vacuous scores "
-                "count; 7 of 40 rows got worse, 1 better; in one of several metrics that proves nothing; 40 rows like "
-                "these show a drop of 0.16 or more in at least 8 of 10 runs)"
-            ),
-        ),
-        (
-            {"regression": replace(DROP, p=0.25, adjusted_p=1.0, smallest=None), "outcome": "passed", "unscored": 0},
-            (
-                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: passed (n 40; 7 of 40 rows "
-                "got worse, 1 better; if nothing had changed, so large a drop comes in 25 % of runs (limit 5 %); 40 "
-                "rows like these can hardly show a drop)"
-            ),
-        ),
-        (
-            {"regression": replace(DROP, worse=0, better=0, adjusted_p=0.01), "unscored": 0},
-            (
-                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: failed (n 40; 8 of 40 rows "
-                "changed; if nothing had changed, so large a drop comes in 1 % of runs (limit 5 %))"
-            ),
-        ),
-        (
-            {
-                "regression": replace(DROP, doubts=("3 rows are compared, and 5 are the least",)),
-                "outcome": "inconclusive",
-                "n": 3,
-                "unscored": 0,
-            },
-            (
-                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: inconclusive: 3 rows are "
-                "compared, and 5 are the least (n 3)"
-            ),
-        ),
-        (
-            {
-                "regression": replace(DROP, silence="39 of 40 had nothing to check; the baseline had 0"),
-                "n": 1,
-                "unscored": 0,
-                "vacuous": 39,
-            },
-            (
-                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: failed (n 1; "
-                "39 of 40 had nothing to check; the baseline had 0)"
-            ),
-        ),
-        (
-            {"vacuous": 39, "vacuous_before": 0, "n": 1, "unscored": 0, "outcome": "passed"},
-            (
-                "mean faithfulness 0.830, needed >= 0.85: passed "
-                "(n 1, 39 of 40 had nothing to check; the baseline had 0)"
-            ),
-        ),
-        (
-            {"regression": RegressionRecord(alpha=0.05), "value": None, "n": 0},
-            "faithfulness against the baseline: failed (nothing compared, 2 unscored)",
-        ),
+        ({"confidence": 0.95, "low": 0.8, "high": 0.9, "outcome": "inconclusive", "unscored": 0},
+         f"{MEAN} inconclusive: too few rows to tell (n 40, 95% interval 0.800 to 0.900)"),
+        ({"value": None, "outcome": "skipped", "n": 4, "unscored": 0, "vacuous": 29, "total": 40},
+         "mean faithfulness, needed >= 0.85: skipped (not all of 40 tests of the set ran)"),
+        ({"regression": DROP, "unscored": 0}, f"faithfulness {DROPPED} failed (n 40; {ONE_OF}"),
+        ({"regression": replace(DROP, new=3, gone=1), "better": "lower", "vacuous": 2},
+         (f"faithfulness (lower is better) {DROPPED} failed "
+          f"(n 40, 2 unscored, 3 new, 1 gone, 2 with nothing to check; {ONE_OF}")),
+        ({"regression": replace(DROP, adjusted_p=1.0), "outcome": "passed", "unscored": 0, "counts_vacuous": True},
+         (f"faithfulness {DROPPED} passed (n 40, vacuous scores count; {WORSE} in one of several metrics that proves "
+          "nothing; 40 rows like these show a drop of 0.16 or more in at least 8 of 10 runs)")),
+        ({"regression": replace(DROP, p=0.25, adjusted_p=1.0, smallest=None), "outcome": "passed", "unscored": 0},
+         (f"faithfulness {DROPPED} passed (n 40; {WORSE} {SO} comes in 25 % of runs (limit 5 %); "
+          "40 rows like these can hardly show a drop)")),
+        ({"regression": replace(DROP, worse=0, better=0, adjusted_p=0.01), "unscored": 0},
+         f"faithfulness {DROPPED} failed (n 40; 8 of 40 rows changed; {SO} comes in 1 % of runs (limit 5 %))"),
+        ({"regression": replace(DROP, doubts=("3 rows compared",)), "outcome": "inconclusive", "n": 3, "unscored": 0},
+         f"faithfulness {DROPPED} inconclusive: 3 rows compared (n 3)"),
+        ({"regression": replace(DROP, silence="39 of 40 had nothing to check"), "n": 1, "unscored": 0, "vacuous": 39},
+         f"faithfulness {DROPPED} failed (n 1; 39 of 40 had nothing to check)"),
+        ({"vacuous": 39, "vacuous_before": 0, "n": 1, "unscored": 0, "outcome": "passed"},
+         f"{MEAN} passed (n 1, 39 of 40 had nothing to check; the baseline had 0)"),
+        ({"regression": RegressionRecord(alpha=0.05), "value": None, "n": 0},
+         "faithfulness against the baseline: failed (nothing compared, 2 unscored)"),
     ],
-)
+)  # fmt: skip
 def test_a_gate_is_told_in_one_line(changes: Any, said: str) -> None:
     assert gate_line(replace(GATE, **changes)) == said
 

@@ -49,19 +49,14 @@ def test_one_run_is_itself_and_none_is_an_error() -> None:
 
 
 def test_of_a_test_in_two_files_the_later_run_counts() -> None:
-    first = run(
-        row("test_a", record(score=0.1, outcome="failed"), outcome="failed"),
-        row("test_b", record(score=1.0)),
-        started="2026-03-02T10:00:00Z",
-    )
-    again = run(row("test_a", record(score=0.95)), row("test_b", record(score=1.0)), started="2026-03-02T11:00:00Z")
-    told = (
-        "2 tests were run more than once, and the run that started last counts; 1 of them came out differently before"
-    )
+    fell = row("test_a", record(score=0.1, outcome="failed"), outcome="failed")
+    first = run(fell, row("test_b", record(score=1.0)), started="2026-03-02T10:00Z")
+    again = run(row("test_a", record(score=0.95)), row("test_b", record(score=1.0)), started="2026-03-02T11:00Z")
+    told = "2 tests were run more than once, and the run that started last counts; 1 of them came out differently"
     for parts in ([first, again], [again, first]):
         merged = merge_documents(parts)
         assert [test.outcome for test in merged.tests] == ["passed", "passed"]
-        assert merged.run.notes == ("merged from 2 runs", told)
+        assert merged.run.notes == ("merged from 2 runs", f"{told} before")
 
 
 def test_the_run_is_that_of_all_together() -> None:
@@ -69,10 +64,8 @@ def test_the_run_is_that_of_all_together() -> None:
     note = "cassette.jsonl: unchanged"
     one = run(exit_status=0, duration=2.5, python="3.12.1", settings=asked, notes=(note,))
     asked = {**asked, "judge": "openai:two", "new": True}
-    other = run(
-        started="2026-03-01T00:00:00Z", exit_status=0, duration=1.0, settings=asked, notes=(note, "budget spent")
-    )
-    other = replace(other, run=replace(other.run, python="3.11.9", ragmetrics="0.2.0"))
+    other = run(started="2026-03-01T00:00:00Z", duration=1.0, settings=asked, notes=(note, "budget spent"))
+    other = replace(other, run=replace(other.run, exit_status=0, python="3.11.9", ragmetrics="0.2.0"))
     assert merge_documents([one, other]).run == RunRecord(
         started="2026-03-01T00:00:00Z",
         duration=3.5,
@@ -96,12 +89,10 @@ def test_where_shards_come_from_is_what_they_share() -> None:
     more = replace(one, prompts={"list_claims": "3d"})
     other = replace(one, judge="openai:two")
     left_out: dict[str, Any] = {"skipped": {"test_a": 2, "test_b": 1}, "not_needed": {"test_a": 7}}
-    same = {"project": "bot", "branch": "main", "ci": "https://ci.example/7", "selection": "tests"}
-    shard = run(commit="4f2c91a0d7e5", judging={"faithfulness": one, "relevance": one}, **same)
-    rest = run(
-        commit="4f2c91a0d7e5+", judging={"faithfulness": more, "relevance": other}, partial="1 deselected", **same
-    )
-    shard, rest = (replace(each, run=replace(each.run, **left_out)) for each in (shard, rest))
+    same: dict[str, Any] = {"project": "bot", "branch": "main", "ci": "https://ci.example/7", "selection": "tests"}
+    shard = run(commit="4f2c91a0d7e5", judging={"faithfulness": one, "relevance": one}, **same, **left_out)
+    judging = {"faithfulness": more, "relevance": other}
+    rest = run(commit="4f2c91a0d7e5+", judging=judging, partial="1 deselected", **same, **left_out)
     merged = merge_documents([shard, rest]).run
     assert (merged.skipped, merged.not_needed) == ({"test_a": 4, "test_b": 2}, {"test_a": 14})
     assert {name: getattr(merged, name) for name in same} == same

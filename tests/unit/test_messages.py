@@ -32,24 +32,17 @@ TALK = (
 ARGUMENTS = '{"city": "Oslo", "days": 2}'
 CALLED = {"id": "1", "name": "weather", "input": CALL.arguments}
 
+OPENAI_CALL = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": ARGUMENTS}}
 CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": [{"type": "text", "text": "Rain in Oslo?"}, {"type": "image_url", "image_url": {}}]},
-    {
-        "role": "assistant",
-        "content": "I look.",
-        "tool_calls": [{"id": "1", "type": "function", "function": {"name": "weather", "arguments": ARGUMENTS}}],
-    },
+    {"role": "assistant", "content": "I look.", "tool_calls": [OPENAI_CALL]},
     {"role": "tool", "tool_call_id": "1", "content": "Dry."},
     {"role": "assistant", "content": "No rain.", "tool_calls": None},
 ]
 OLD_CALL: dict[str, Any] = {"function_call": {"name": "weather", "arguments": ARGUMENTS}}
-OLD_CHAT = [
-    *CHAT[:2],
-    {**CHAT[4], "content": "I look.", **OLD_CALL},
-    {"role": "function", "name": "weather", "content": "Dry."},
-    CHAT[4],
-]
+DRY = {"role": "function", "name": "weather", "content": "Dry."}
+OLD_CHAT = [*CHAT[:2], {**CHAT[4], "content": "I look.", **OLD_CALL}, DRY, CHAT[4]]
 RESPONSES = [
     {"role": "developer", "content": "Be brief."},
     {"role": "user", "content": [{"type": "input_text", "text": "Rain in Oslo?"}]},
@@ -101,7 +94,6 @@ OBJECTS = [
 # LangChain keeps the blocks of Anthropic beside the list that it has made of them.
 BOTH = [*OBJECTS[:2], Spoken(ANTHROPIC[2]["content"], "ai", OBJECTS[2].tool_calls), *OBJECTS[3:]]
 
-
 GEMINI = [
     *OBJECTS[:1],
     {"role": "user", "parts": [{"text": "Rain in Oslo?"}]},
@@ -117,22 +109,15 @@ BEDROCK = [
     {"role": "assistant", "content": [{"text": "No rain."}]},
 ]
 # messages_to_dict of LangChain, and dumpd
-_WRITTEN: list[dict[str, Any]] = [
-    {"content": spoken.content, "type": spoken.type, "additional_kwargs": {}} for spoken in OBJECTS
-]
+_WRITTEN: list[dict[str, Any]] = [{"content": it.content, "type": it.type, "additional_kwargs": {}} for it in OBJECTS]
 _WRITTEN[2]["tool_calls"] = [{"name": "weather", "args": CALL.arguments}]
 BY_TYPE = [{"type": written["type"], "data": written} for written in _WRITTEN]
 _CLASSES = ("SystemMessage", "HumanMessage", "AIMessageChunk", "ToolMessage", "AIMessage")
+_FIELDS = [{key: written[key] for key in written if key != "type"} for written in _WRITTEN[:4]] + _WRITTEN[4:]
 SERIALISED = [
-    {
-        "lc": 1,
-        "type": "constructor",
-        "id": ["langchain", "schema", "messages", name],
-        "kwargs": {key: value for key, value in written.items() if key != "type" or name == "AIMessage"},
-    }
-    for name, written in zip(_CLASSES, _WRITTEN, strict=True)
+    {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", name], "kwargs": fields}
+    for name, fields in zip(_CLASSES, _FIELDS, strict=True)
 ]
-
 
 CALLS = said("", tool_calls=(CALL,))
 #: What a message says beside its content.
@@ -146,17 +131,16 @@ BESIDE: list[tuple[dict[str, Any], Message]] = [
     ({"additional_kwargs": {"tool_calls": CHAT[2]["tool_calls"]}}, CALLS),
     ({"additional_kwargs": OLD_CALL}, CALLS),
     # as Ragas writes the messages of a sample
-    (
-        {"content": {"text": "I look.", "tool_calls": [{"name": "weather", "args": CALL.arguments}]}},
-        said("I look.", tool_calls=(CALL,)),
-    ),
-    (
-        {"tool_calls": OBJECTS[2].tool_calls, "invalid_tool_calls": [{"name": "stop"}]},
-        said("", tool_calls=(CALL, ToolCall(name="stop"))),
-    ),
+    ({"content": {"text": "I look.", "tool_calls": _WRITTEN[2]["tool_calls"]}}, said("I look.", tool_calls=(CALL,))),
+    ({"tool_calls": OBJECTS[2].tool_calls, "invalid_tool_calls": [{"name": "stop"}]},
+     said("", tool_calls=(CALL, ToolCall(name="stop")))),
     ({"tool_calls": OBJECTS[2].tool_calls, "additional_kwargs": {"tool_calls": [1]}}, CALLS),
-]
+]  # fmt: skip
 COMPLETION = ChatCompletionMessage.model_validate(CHAT[2])
+BLOCKS = [
+    SimpleNamespace(block_type="text", text="So."),
+    SimpleNamespace(block_type="tool_call", tool_name="weather", tool_kwargs=CALL.arguments),
+]
 
 
 @pytest.mark.parametrize(
@@ -193,17 +177,7 @@ def test_every_form_reads_the_same(conversation: Any) -> None:
         (Spoken("So.", "ToolMessageChunk"), said(role="tool")),
         (Spoken("So.", "SystemMessageChunk"), said(role="system")),
         (SimpleNamespace(role="tool", tool_call_results=[SimpleNamespace(result="So.")]), said(role="tool")),
-        (
-            SimpleNamespace(
-                role="assistant",
-                content="So.",
-                blocks=[
-                    SimpleNamespace(block_type="text", text="So."),
-                    SimpleNamespace(block_type="tool_call", tool_name="weather", tool_kwargs=CALL.arguments),
-                ],
-            ),
-            said(tool_calls=(CALL,)),
-        ),
+        (SimpleNamespace(role="assistant", content="So.", blocks=BLOCKS), said(tool_calls=(CALL,))),
         ({"role": Role.ASSISTANT, "content": "So."}, said()),
         ({"role": "assistant", "text": "So."}, said()),
         ({"role": "ai", "tools_called": [{"tool_name": "weather", "arguments": ARGUMENTS}]}, CALLS),
@@ -214,11 +188,7 @@ def test_every_form_reads_the_same(conversation: Any) -> None:
                 ([{"type": "image_url", "image_url": {}}], "", ("image_url",)),
                 ([{"text": "A"}, {"type": "input_audio"}, "B", {"type": "file"}], "A\nB", ("input_audio", "file")),
                 ([{"inline_data": {}}, {"text": "A"}], "A", ("inline_data",)),
-                (
-                    [SimpleNamespace(block_type="image", url="x"), SimpleNamespace(block_type="text", text="A")],
-                    "A",
-                    ("image",),
-                ),
+                ([SimpleNamespace(block_type="image", url="x"), BLOCKS[0]], "So.", ("image",)),
                 ([Called("x", {}), {"type": "refusal", "refusal": "No."}], "No.", ("Called",)),
                 ([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": ""}, None], "", ()),
                 ("A", "A", ()),
@@ -394,21 +364,12 @@ SPOKEN = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content":
         (json.dumps(SPOKEN), True),
         (" \n" + json.dumps(SPOKEN, indent=2), True),
         (json.dumps([{"type": "human", "content": "Rain?"}, {"type": "ai", "content": "No."}]), True),
-        (
-            json.dumps(
-                [{"role": role, "parts": [{"text": said}]} for role, said in (("user", "Rain?"), ("ai", "No."))]
-            ),
-            True,
-        ),
+        (json.dumps([{"role": who, "parts": [{"text": it}]} for who, it in (("user", "Rain?"), ("ai", "No."))]), True),
         (json.dumps([*SPOKEN[:1], {"role": "assistant", "tool_calls": [{"name": "sky"}]}, *SPOKEN[1:]]), True),
-        *(
-            (json.dumps(other), False)
-            for other in (
-                *(SPOKEN[1:], {"messages": SPOKEN}, [*SPOKEN, "Rain?"], [{"role": "user"}]),
-                *([{"role": "clerk", "content": "Rain?"}], [{"content": "Rain?"}], [{"type": "city", "text": "Oslo"}]),
-                [{"role": "user", "content": " "}],
-            )
-        ),
+        *((json.dumps(other), False) for other in (SPOKEN[1:], {"messages": SPOKEN}, [*SPOKEN, "Rain?"])),
+        *((json.dumps([{"role": role, "content": "Rain?"}]), False) for role in ("clerk", None)),
+        *((json.dumps([other]), False) for other in ({"role": "user"}, {"type": "city", "text": "Oslo"})),
+        *((json.dumps([other]), False) for other in ({"role": "user", "content": " "}, {"content": "Rain?"})),
         *((text, False) for text in (json.dumps(SPOKEN)[:-1], "[]", "[1, 2] is a list?", "[" * 100_000)),
         ("Rain? " + json.dumps(SPOKEN), False),
     ],
