@@ -86,9 +86,7 @@ def test_the_interval_of_a_mean_of_zeros_and_ones_is_exact(passed: int, n: int, 
         ([1.0] * 20, [*"a" * 20], {}, 0.0250, 1.0),
     ],
 )
-def test_the_interval_of_a_mean_on_a_scale(
-    scores: list[float], clusters: list[str] | None, arguments: dict[str, Any], low: float, high: float
-) -> None:
+def test_the_interval_of_a_mean_on_a_scale(scores: Any, clusters: Any, arguments: Any, low: float, high: float) -> None:
     found = mean_interval(scores, clusters=clusters, **arguments)
     assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
 
@@ -133,10 +131,8 @@ def satterthwaite(sizes: Sequence[int], within: float) -> float:
     residual = np.eye(n) - np.ones((n, n)) / n
     covariance = np.where(labels[:, None] == labels[None, :], within, 0.0)
     np.fill_diagonal(covariance, 1.0)
-    columns = []
-    for cluster, size in enumerate(sizes):
-        chosen = np.where(labels == cluster, 1.0 / math.sqrt(1.0 - size / n), 0.0)
-        columns.append(residual @ chosen)
+    chosen = [np.where(labels == at, 1.0 / math.sqrt(1.0 - size / n), 0.0) for at, size in enumerate(sizes)]
+    columns = [residual @ each for each in chosen]
     weights = np.array(columns) @ covariance @ np.array(columns).T
     return float(np.trace(weights) ** 2 / (weights**2).sum())
 
@@ -236,15 +232,14 @@ def test_a_figure_moves_with_its_parts() -> None:
 def test_intervals_of_any_scores(
     scores: list[float], confidence: float, bounds: tuple[float, float] | None, size: int, random: Random
 ) -> None:
+    def interval(rows: list[tuple[float, int]], confidence: float) -> Interval:
+        values, clusters = [score for score, _ in rows], [cluster for _, cluster in rows]
+        return mean_interval(values, clusters=clusters, confidence=confidence, bounds=bounds)
+
     rows = [(score, index // size) for index, score in enumerate(scores)]
-    shuffled = sorted(rows, key=lambda _: random.random())
-    found, again = (
-        mean_interval([s for s, _ in some], clusters=[c for _, c in some], confidence=confidence, bounds=bounds)
-        for some in (rows, shuffled)
-    )
-    assert found == again
+    found, wider = interval(rows, confidence), interval(rows, 0.9995)
+    assert interval(random.sample(rows, len(rows)), confidence) == found
     assert (bounds or (-math.inf,))[0] <= found.low <= found.estimate <= found.high <= (bounds or (math.inf,))[-1]
-    wider = mean_interval(scores, confidence=0.9995, bounds=bounds, clusters=[cluster for _, cluster in rows])
     assert wider.low <= found.low + 1e-9
     assert wider.high >= found.high - 1e-9
 

@@ -39,15 +39,12 @@ GRADED = (0.0, 0.1, 0.3, 0.5, 0.8, 0.9, 0.95, 1.0)
 
 
 def run(scores: Sequence[float | None], metric: str = "faithfulness") -> Document:
-    records = [
-        replace(
-            record(metric, score, outcome="unscored" if score is None else "measured", threshold=None),
-            sample=Sample(user_input=f"Question {place}?", response=f"{score} {place}", retrieved_contexts=["Here."]),
-            vacuous=False,
-        )
-        for place, score in enumerate(scores)
-    ]
-    return document(*(row(f"test[{place}]", made) for place, made in enumerate(records)))
+    rows = []
+    for place, score in enumerate(scores):
+        made = record(metric, score, outcome="unscored" if score is None else "measured", threshold=None)
+        sample = Sample(user_input=f"Question {place}?", response=f"{score} {place}", retrieved_contexts=["Here."])
+        rows.append(row(f"test[{place}]", replace(made, sample=sample, vacuous=False)))
+    return document(*rows)
 
 
 def queue_of(scores: Sequence[float | None] = GRADED, **options: Any) -> list[QueuedRow]:
@@ -55,11 +52,10 @@ def queue_of(scores: Sequence[float | None] = GRADED, **options: Any) -> list[Qu
 
 
 def test_the_order_is_that_of_random_numbers() -> None:
-    queue = queue_of(GRADED * 5)
+    queue, made = queue_of(GRADED * 5), run(GRADED * 5)
     numbers = [uniform("0", answer_key(row_.record.sample)) for row_ in queue]
     assert numbers == sorted(numbers)
     assert [row_.labelling.place for row_ in queue] == [*range(1, len(queue) + 1)]
-    made = run(GRADED * 5)
     tests = list(made.tests)
     np.random.default_rng(4).shuffle(tests)
     assert label_queue(replace(made, tests=tuple(tests)), "faithfulness") == queue
@@ -174,8 +170,7 @@ def test_two_labellers_do_not_write_one_file(tmp_path: Path) -> None:
         with pytest.raises(CalibrationError, match="another ragmetrics label is writing it"), label_file(file, queue):
             pass
         labels.add(queue[1], 1)
-    with label_file(file, queue) as labels:
-        assert labels.labels == {1: 1, 2: 1}
+    assert file.read_text("utf-8").count("\n") == 2
 
 
 def _changed(text: str, **changes: object) -> str:
@@ -203,9 +198,8 @@ def test_lines_of_something_else_are_refused(tmp_path: Path, write: Callable[[st
     queue, file = queue_of(), tmp_path / "labelled.jsonl"
     text = write(line(1, queue[0].rest))
     file.write_text(f"{text}\n", encoding="utf-8")
-    with pytest.raises(RagMetricsError, match=said) as raised, label_file(file, queue):
+    with pytest.raises(RagMetricsError, match=f"labelled.{said}"), label_file(file, queue):
         pass
-    assert "labelled.jsonl" in str(raised.value)
     assert file.read_text("utf-8") == f"{text}\n"
 
 
@@ -255,10 +249,8 @@ class Written(Metric):
 
 
 def table_of(records: Sequence[Record]) -> Evaluation:
-    rows = [
-        Row(sample=made.sample, results={"faithfulness": MetricResult(made.score or 0.0, metric="faithfulness")})
-        for made in records
-    ]
+    found = [MetricResult(made.score or 0.0, metric="faithfulness") for made in records]
+    rows = [Row(sample=it.sample, results={"faithfulness": score}) for it, score in zip(records, found, strict=True)]
     return Evaluation(metrics=("faithfulness",), rows=tuple(rows))
 
 

@@ -52,9 +52,7 @@ def ask(task: Task[Any], *, vote: int = 0) -> Any:
         ("???", HARBOUR, (), "0% of its words"),
     ],
 )
-def test_a_claim_is_supported_by_the_sentences_that_share_its_words(
-    claim: str, contexts: tuple[str, ...], cited: tuple[int, ...], reason: str
-) -> None:
+def test_a_claim_is_supported_by_sentences(claim: str, contexts: Any, cited: tuple[int, ...], reason: str) -> None:
     (judgement,) = ask(tasks.VerifyClaims(claims=(claim,), contexts=contexts))
     assert judgement.ok is bool(cited)
     assert set(cited) <= set(judgement.sentences)
@@ -67,10 +65,7 @@ def test_a_claim_is_supported_by_the_sentences_that_share_its_words(
         ("Big waves came. Big waves came.", ("Big waves came.",)),
         ("对不起，我不知道。", ()),
         ("The sea is blue. I cannot say how deep.", ("The sea", "is blue.")),
-        (
-            "In 1987 Lindow, with its twenty-first ship, sank.",
-            ("In 1987 Lindow", "with its twenty-first ship", "sank."),
-        ),
+        ("In 1987 Lindow, with its forty-first ship, sank.", ("In 1987 Lindow", "with its forty-first ship", "sank.")),
         ("这座桥建于1921年，长三百米。", ("这座桥建", "于1921", "年，长三百米。")),
         ("ห้องสมุดเปิดทุกวัน ยกเว้นวันอาทิตย์", ("ห้องสมุดเปิดทุกวัน ยกเว้นวันอาทิตย์",)),
     ],
@@ -106,9 +101,7 @@ def test_a_summary_is_asked_about_the_commonest_words() -> None:
         ("???", (), [False, False]),
     ],
 )
-def test_sentences_and_contexts_with_words_of_the_question(
-    question: str, chosen: tuple[int, ...], relevant: list[bool]
-) -> None:
+def test_sentences_with_words_of_the_question(question: str, chosen: tuple[int, ...], relevant: list[bool]) -> None:
     assert ask(tasks.SelectSentences(question=question, contexts=HARBOUR)) == chosen
     assert [found.ok for found in ask(tasks.JudgeContexts(question=question, contexts=HARBOUR))] == relevant
 
@@ -153,38 +146,25 @@ def test_entities_are_names_and_dates() -> None:
 
 
 RATED = "The harbour was rebuilt in 1987."
+WHALES = "Whales sang about otters."
 TOWER = "The tower is 40 metres high."
 HIGH = "How high is the old tower?"
+CONTEXTS = {"When was the harbour rebuilt?": 1.0, "When was the harbour sold by auction?": 0.5, "Who won?": 0.0}
+#: By sentences, except those that only refuse.
+GROUNDED = {RATED: 1.0, f"{RATED} {WHALES}": 0.5, WHALES: 0.0, "I do not know.": 0.0}
 
 
 @pytest.mark.parametrize(
     ("task", "value"),
     [
-        *(
-            (kind(question=question, contexts=HARBOUR), value)
-            for kind in (tasks.RateContexts, tasks.ReviewContexts)
-            for question, value in (
-                ("When was the harbour rebuilt?", 1.0),
-                ("When was the harbour sold by auction?", 0.5),
-                ("Who won?", 0.0),
-            )
-        ),
-        # By sentences, except those that only refuse.
-        *(
-            (kind(response=response, contexts=HARBOUR), value)
-            for kind in (tasks.RateGroundedness, tasks.ReviewGroundedness)
-            for response, value in (
-                (RATED, 1.0),
-                (f"{RATED} Whales sang about otters.", 0.5),
-                ("Whales sang about otters.", 0.0),
-                ("I do not know.", 0.0),
-            )
-        ),
+        *((tasks.RateContexts(question=text, contexts=HARBOUR), value) for text, value in CONTEXTS.items()),
+        *((tasks.ReviewContexts(question=text, contexts=HARBOUR), value) for text, value in CONTEXTS.items()),
+        *((tasks.RateGroundedness(response=text, contexts=HARBOUR), value) for text, value in GROUNDED.items()),
+        *((tasks.ReviewGroundedness(response=text, contexts=HARBOUR), value) for text, value in GROUNDED.items()),
         # A number that one text lacks keeps the rating low.
-        *(
-            (tasks.RateAgreement(question="When?", first=first, second=f"Rebuilt in {year}."), value)
-            for first, year, value in ((RATED, 1987, 1.0), (RATED, 1988, 0.5), ("Whales.", 1987, 0.0))
-        ),
+        (tasks.RateAgreement(question="When?", first=RATED, second="Rebuilt in 1987."), 1.0),
+        (tasks.RateAgreement(question="When?", first=RATED, second="Rebuilt in 1988."), 0.5),
+        (tasks.RateAgreement(question="When?", first="Whales.", second="Rebuilt in 1987."), 0.0),
         (tasks.RateCorrectness(response=TOWER, reference=TOWER), 1.0),
         (tasks.RateCorrectness(response="The tower is 50 metres high.", reference=TOWER), 0.25),
         (tasks.RateCorrectness(response="Bread is baked with rye.", reference=TOWER), 0.0),
@@ -219,10 +199,8 @@ def test_a_critique_searches_harm_or_repetition(definition: str, failing: str, p
 
 def test_every_task_has_a_rule() -> None:
     kinds = [type(task) for task in EVERY_TASK if type(task).by_rule is Task.by_rule]
-    assert {kind.__name__ for kind in kinds} - {kind.__name__ for kind in _RULES} == {
-        *("RateByRubric", "RateByCriteria", "JudgeGoal", "ListTopics", "MatchTopics", "WriteGoldenQuestion"),
-        "ListChosenClaims",
-    }
+    without = "RateByRubric RateByCriteria JudgeGoal ListTopics MatchTopics WriteGoldenQuestion ListChosenClaims"
+    assert {kind.__name__ for kind in kinds} - {kind.__name__ for kind in _RULES} == {*without.split()}
     with pytest.raises(JudgeError, match=r"local \(heuristic\) has no rule for sing"):
         ask(type("Sing", (Task,), {"prompt": "sing", "blocks": lambda _: (), "_parse": lambda _, answer: answer})())
 
@@ -246,22 +224,21 @@ def test_answers_are_what_a_model_would_have_to_answer(claims: list[str], contex
     assert len(set(ask(tasks.WriteClosedQuestions(contexts=tuple(contexts))))) <= 8
 
 
-@pytest.mark.parametrize("language", ["Thai", "Lao", "Khmer", "Burmese"])
+#: Questions about texts whose words have no spaces between them: context and answer.
+ROWS = json.loads((Path(__file__).parents[1] / "data" / "southeast_asian.json").read_text("utf-8"))
+ROWS["Chinese, Japanese"] = [
+    {"context": "这座石桥建于1921年，长三百米，连接老城和火车站。", "answer": "石桥长三百米，连接火车站和老城。"},
+    {
+        "context": "図書館は月曜日から土曜日まで開いていて、本は二週間借りられます。",
+        "answer": "図書館の本は二週間借りられます。",
+    },
+]
+
+
+@pytest.mark.parametrize("language", ["Thai", "Lao", "Khmer", "Burmese", "Chinese, Japanese"])
 def test_answers_without_spaces_are_supported_by_their_own_subject(language: str) -> None:
-    rows = json.loads((Path(__file__).parents[1] / "data" / "southeast_asian.json").read_text("utf-8"))[language]
     metric = Faithfulness(judge="local")
-    for row in rows:
-        others = [other["context"] for other in rows if other is not row]
+    for row in ROWS[language]:
+        others = [other["context"] for other in ROWS[language] if other is not row]
         assert metric.score(response=row["answer"], retrieved_contexts=[row["context"], *others]) >= 0.5
         assert metric.score(response=row["answer"], retrieved_contexts=others) == 0.0
-
-
-def test_chinese_and_japanese_answers_are_supported_by_their_own_subject() -> None:
-    contexts = [
-        "这座石桥建于1921年，长三百米，连接老城和火车站。",
-        "図書館は月曜日から土曜日まで開いていて、本は二週間借りられます。",
-    ]
-    for response, right in (("石桥长三百米，连接火车站和老城。", 0), ("図書館の本は二週間借りられます。", 1)):
-        metric = Faithfulness(judge="local")
-        assert metric.score(response=response, retrieved_contexts=[contexts[right]]) >= 0.5
-        assert metric.score(response=response, retrieved_contexts=[contexts[1 - right]]) == 0.0

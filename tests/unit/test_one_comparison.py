@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.evaluation.assert_sets import assert_no_regression
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
@@ -20,6 +19,7 @@ from pytest_ragmetrics.runs.records import Document, Record, render_json, result
 from pytest_ragmetrics.runs.wording.comparisons import MetricComparison
 from tests.documents import document, gate_of, record, row
 from tests.tables import gated_set
+from tests.unit.conftest import Call
 
 LOSS = gate_of("faithfulness", regression=True)
 SAME = [f"same{number}" for number in range(8)]
@@ -82,7 +82,7 @@ def files_of(folder: Path, *runs: Document) -> list[str]:
     return [*map(str, files)]
 
 
-def test_all_readers_of_two_runs_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_readers_of_two_runs_agree(tmp_path: Path, ragmetrics: Call) -> None:
     now, before = run_of(AFTER), run_of(BEFORE)
     files = files_of(tmp_path, before, now)
 
@@ -90,20 +90,12 @@ def test_all_readers_of_two_runs_agree(tmp_path: Path, capsys: pytest.CaptureFix
         sides = {"nothing to check": compared.vacuous_here, "scored again": compared.unscored_there}
         sides |= {"new": compared.only_here, "gone": compared.only_there, "incomparable": compared.rewritten}
         changed = {"worse": compared.regressed, "better": compared.improved, "same": compared.unchanged}
-        return {kind: {*ids} for kind, ids in sides.items()} | {
-            kind: {each.id for each in rows} for kind, rows in changed.items()
-        }
+        changed = {"worse": compared.regressed, "better": compared.improved, "same": compared.unchanged}
+        sides |= {kind: [each.id for each in rows] for kind, rows in changed.items()}
+        return {kind: {*ids} for kind, ids in sides.items()}
 
-    expected = {
-        "worse": WORSE,
-        "better": BETTER,
-        "same": EQUAL,
-        "new": {"new"},
-        "gone": {"gone"},
-        "nothing to check": {"silent"},
-        "scored again": {"again"},
-        "incomparable": {"asks"},
-    }
+    expected = {"worse": WORSE, "better": BETTER, "same": EQUAL, "new": {"new"}, "gone": {"gone"}}
+    expected |= {"nothing to check": {"silent"}, "scored again": {"again"}, "incomparable": {"asks"}}
     tables = table_of(now).compare(table_of(before))["faithfulness"]
     assert found(tables) == expected
     assert found(assert_no_regression(table_of(now), files[0])["faithfulness"]) == expected
@@ -126,15 +118,13 @@ def test_all_readers_of_two_runs_agree(tmp_path: Path, capsys: pytest.CaptureFix
     assert kinds == expected
     assert [(each.pairs, each.why) for each in comparison.incomparable] == [(1, "they ask another question")]
     (metric,) = comparison.metrics
-    assert (metric.pairs, metric.before, metric.after) == pytest.approx(
-        (tables.difference.n, tables.difference.before, tables.difference.after)
-    )
+    means = tables.difference.n, tables.difference.before, tables.difference.after
+    assert (metric.pairs, metric.before, metric.after) == pytest.approx(means)
     (columns,) = compare_runs([("then", before), ("now", now)]).metrics
     assert [pair.kinds for pair in columns.pairs] == [{"worse": 3, "better": 2, "same": 8}]
     assert columns.pairs[0].difference == tables.difference
-    main(["report", "diff", *files])
+    _, text, _ = ragmetrics("report", "diff", *files)
     counts = "2 better, 3 worse, 8 the same, 1 with nothing to check in one of the runs, 1 scored again, 1 new, 1 gone"
-    text = capsys.readouterr().out
     assert f"against the baseline: {counts}" in text
     assert "not compared: 1 of faithfulness: they ask another question" in text
 
@@ -143,9 +133,8 @@ def test_all_readers_of_two_runs_agree(tmp_path: Path, capsys: pytest.CaptureFix
     for test in (*view.tests, *view.gone):
         for chip in test.compared.chips if test.compared else ():
             chips.setdefault(chip, set()).add(named.get(test.name) or test.name[len("t.py::t[") : -1])
-    assert {kind: chips.get(kind) for kind in ("worse", "new", "gone")} == {
-        kind: expected[kind] for kind in ("worse", "new", "gone")
-    }
+    for kind in ("worse", "new", "gone"):
+        assert chips[kind] == expected[kind]
     assert chips["better"] == BETTER | {"again"}
 
 
@@ -160,15 +149,10 @@ def test_all_readers_of_two_runs_agree(tmp_path: Path, capsys: pytest.CaptureFix
         ),
     ],
 )
-def test_all_readers_refuse_the_same(
-    fields: dict[str, Any], why: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now, before = (
-        run_of({name: scored(name, score, **of) for name in SAME}) for score, of in ((0.5, fields), (1.0, {}))
-    )
+def test_all_readers_refuse_the_same(fields: Any, why: str, said: str, tmp_path: Path, ragmetrics: Call) -> None:
+    now, before = run_of({it: scored(it, 0.5, **fields) for it in SAME}), run_of({it: scored(it) for it in SAME})
     files = files_of(tmp_path, before, now)
-    better = {"faithfulness": fields.get("better", "higher")}
-    tables = replace(table_of(now), better=better), table_of(before)
+    tables = replace(table_of(now), better={"faithfulness": fields.get("better", "higher")}), table_of(before)
     for baseline in (tables[1], files[0]):
         with pytest.raises(ValueError, match=said):
             assert_no_regression(tables[0], baseline)
@@ -177,8 +161,8 @@ def test_all_readers_refuse_the_same(
     decided = gate(now, before)
     assert (decided.record.outcome, decided.record.n) == ("failed", 0)
     assert said in decided.text
-    main(["report", "diff", *files])
-    assert f"not compared: {len(SAME)} of faithfulness: {why}" in capsys.readouterr().out
+    _, out, _ = ragmetrics("report", "diff", *files)
+    assert f"not compared: {len(SAME)} of faithfulness: {why}" in out
     (columns,) = compare_runs([("then", before), ("now", now)]).metrics
     assert (columns.pairs, columns.apart) == ((), len(SAME))
     comparison = compare_documents(now, before)

@@ -46,17 +46,18 @@ def test_vectors_come_in_the_order_of_the_texts(server: FakeOpenAI) -> None:
         vectors = asked(server, use)
         assert np.allclose(vectors, [embed(text, 64) for text in texts], atol=1e-6)
         assert vectors.dtype == np.float32
-    assert [request.path for request in server.requests] == ["/v1/embeddings"] * 2
     for request in server.requests:
+        assert request.path == "/v1/embeddings"
         assert request.body == {"model": "fake", "input": ["one", "two"], "encoding_format": "base64"}
+    assert server.calls == 2
 
 
 def test_no_texts_need_no_request(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(JudgeError, match="for 0 texts"):
         asked(server, lambda batched: batched.embedder.aembed([]))
     assert server.calls == 0
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
     with pytest.raises(JudgeNotConfiguredError, match="OPENAI_API_KEY"):
         asyncio.run(OpenAIEmbedder("m").aembed(["one"]))
 
@@ -213,20 +214,16 @@ NO_VECTOR: list[Any] = [
     *([[1.0, 2.0]], [1.0, "x"], [1.0], [1.0, 1e99], [True, False], "AACAfwAAgH8="),
 ]
 #: What is no answer with the vectors of two texts.
+_EMPTY = (b"", b"<html>", b"null", b"[]", b"{}", b'{"data": 5}', b'{"data": [5, null]}')
+_INDEXES = (None, "1", 1.0, True, -1, 2)
 NO_VECTORS = [
-    *(
-        fake_openai.Reply(raw=raw)
-        for raw in (b"", b"<html>", b"null", b"[]", b"{}", b'{"data": 5}', b'{"data": [5, null]}')
-    ),
+    *(fake_openai.Reply(raw=raw) for raw in _EMPTY),
     fake_openai.Reply(raw=b"<html>", headers={"content-type": "text/html"}),
     fake_openai.Reply(raw=b"\x1f\x8b\x00", headers={"content-encoding": "gzip"}),
     fake_openai.Reply(error={"message": "Overloaded"}),
     *(vectors_answer([1.0, 2.0], wrong) for wrong in NO_VECTOR),
     vectors_answer([1.0]),
-    *(
-        vectors_answer(data=[{"index": at, "embedding": [1.0]} for at in (0, wrong)])
-        for wrong in (None, "1", 1.0, True, -1, 2)
-    ),
+    *(vectors_answer(data=[{"index": at, "embedding": [1.0]} for at in (0, wrong)]) for wrong in _INDEXES),
     vectors_answer(data=[{"index": 0, "embedding": [1.0]}, {"index": 1}]),
 ]
 

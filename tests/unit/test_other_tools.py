@@ -83,25 +83,19 @@ def test_every_name_of_theirs_has_an_answer() -> None:
 
 def test_every_answer_can_be_written() -> None:
     for name, found in names_of_metrics().items():
-        assert found.tool in ("Ragas", "DeepEval")
-        assert name in (RAGAS if found.tool == "Ragas" else DEEPEVAL).split()
+        assert name in {"Ragas": RAGAS, "DeepEval": DEEPEVAL}[found.tool].split()
         assert found.same <= bool(found.write)
         assert found.write or found.differs
         if found.write:
-            names = {it: getattr(metrics, it) for it in dir(metrics)}
-            written = eval(found.write, names)
+            written = eval(found.write, {it: getattr(metrics, it) for it in dir(metrics)})
             assert isinstance(metric_for(written), Metric)
 
 
 def test_what_answers_mention_exists() -> None:
     flags = {option.flag for option in OPTIONS}
-    for text in [
-        *written_instead("names").values(),
-        *written_instead("marker").values(),
-        *(found.differs for found in names_of_metrics().values()),
-    ]:
-        for option in re.findall(r"--rag-[a-z-]+", text):
-            assert option in flags
+    texts = [*written_instead("names").values(), *written_instead("marker").values()]
+    for text in [*texts, *(found.differs for found in names_of_metrics().values())]:
+        assert {*re.findall(r"--rag-[a-z-]+", text)} <= flags
         for helper in re.findall(r"\b(?:assert_(?!frame)\w+|sample_from|a?evaluate)\b", text):
             assert hasattr(pytest_ragmetrics, helper), helper
 
@@ -137,24 +131,22 @@ def test_a_metric_by_their_name(name: str, message: str) -> None:
         Scores({})[name]
 
 
+BASE = theirs("deepeval.metrics.base_metric", "BaseMetric")
+
+
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        (
-            theirs("deepeval.metrics.faithfulness.faithfulness", "FaithfulnessMetric", threshold=0.7),
-            r'is of DeepEval: write "faithfulness"; its threshold is a bound here: metrics=\{"faithfulness": 0.7\}$',
-        ),
+        (theirs("deepeval.metrics.faithfulness.faithfulness", "FaithfulnessMetric", threshold=0.7),
+         r'is of DeepEval: write "faithfulness"; its threshold is a bound here: metrics=\{"faithfulness": 0.7\}$'),
         (theirs("ragas.metrics._faithfulness", "Faithfulness"), 'this Faithfulness is of Ragas: write "faithfulness"$'),
         (type(theirs("ragas.metrics._context_recall", "LLMContextRecall")), 'is of Ragas: write "context_recall"$'),
         (theirs("deepeval.metrics.bias.bias", "BiasMetric", threshold=0.5), "^'BiasMetric' is of DeepEval and has no"),
-        (
-            type("Mine", (type(theirs("deepeval.metrics.base_metric", "BaseMetric")),), {})(),
-            "^'BaseMetric' is of DeepEval and has no equivalent here: write a function with @metric above it",
-        ),
+        (type("Mine", (type(BASE),), {})(), "^'BaseMetric' is of DeepEval and has no equivalent here: write a func"),
         (SimpleNamespace(name="x"), "is no metric: give one, or its name"),
         (metrics.Faithfulness, r"is the class of a metric: write Faithfulness\(\)"),
     ],
-)
+)  # fmt: skip
 def test_an_object_of_theirs_as_a_metric(metric: Any, message: str) -> None:
     nobodys = isinstance(metric, SimpleNamespace)
     for given in ([metric],) if nobodys else ([metric], metric):
@@ -216,12 +208,8 @@ def test_an_import_of_theirs(package: Any, name: str, message: str) -> None:
 
 @pytest.mark.parametrize("package", [pytest_ragmetrics, metrics])
 def test_no_error_advises_what_was_just_written(package: Any) -> None:
-    asked = [kind.__name__ for kind in built_in_metrics()] + [
-        *RAGAS.split(),
-        *DEEPEVAL.split(),
-        *written_instead("names"),
-    ]
-    for name in asked:
+    kinds = [kind.__name__ for kind in built_in_metrics()]
+    for name in (*kinds, *RAGAS.split(), *DEEPEVAL.split(), *written_instead("names")):
         error = missing_name(package.__name__, name)
         assert not re.search(rf"from {re.escape(package.__name__)} import {name}$", str(error))
 

@@ -16,16 +16,8 @@ from pytest_ragmetrics.report.tests_view import build_test_views
 from pytest_ragmetrics.runs.merge import merge_documents
 from pytest_ragmetrics.runs.records import TestOutcome as Outcome
 from pytest_ragmetrics.runs.records import Threshold, held_to_bounds, read_document, render_json
-from pytest_ragmetrics.runs.wording.runs import (
-    Status,
-    blamed,
-    headline,
-    is_cut_short,
-    outcome_of,
-    spent_text,
-    status_of,
-    tallies,
-)
+from pytest_ragmetrics.runs.wording import runs as wording
+from pytest_ragmetrics.runs.wording.runs import Status, blamed, headline, outcome_of, status_of, tallies
 from tests.documents import document, gate, record, row, usage
 
 FAILED = record(score=0.4, outcome="failed")
@@ -34,12 +26,11 @@ UNSCORED = record(score=None, outcome="unscored", reason="no claims")
 
 def test_a_test_that_failed_for_want_of_a_score_is_unscored() -> None:
     failing: list[Outcome] = ["failed", "error"]
-    for outcome in failing:
-        assert status_of(row("test_a", record(), UNSCORED, outcome=outcome)) == "unscored"
-        assert status_of(row("test_a", FAILED, UNSCORED, outcome=outcome)) == outcome
     others: list[Outcome] = ["passed", "xfailed", "skipped", "xpassed"]
-    for outcome in others:
-        assert status_of(row("test_a", UNSCORED, outcome=outcome)) == outcome
+    for outcome in (*failing, *others):
+        short = outcome in failing
+        assert status_of(row("test_a", record(), UNSCORED, outcome=outcome)) == ("unscored" if short else outcome)
+        assert status_of(row("test_a", FAILED, UNSCORED, outcome=outcome)) == outcome
 
 
 @pytest.mark.parametrize(
@@ -51,22 +42,19 @@ def test_a_test_that_failed_for_want_of_a_score_is_unscored() -> None:
         ({"failed": 1}, "1 of 1 test fell short"),
         ({"failed": 3, "passed": 24}, "3 of 27 tests fell short"),
         ({"unscored": 2, "passed": 3}, "2 of 5 tests could not be scored"),
-        (
-            {"failed": 1, "error": 1, "unscored": 1},
-            "1 of 3 tests fell short, 1 broke off with an error, 1 could not be scored",
-        ),
+        ({"failed": 1, "error": 1, "unscored": 1},
+         "1 of 3 tests fell short, 1 broke off with an error, 1 could not be scored"),
         ({"xfailed": 2, "passed": 1}, "No test fell short: 1 passed, 2 fell short as expected"),
         ({"skipped": 2}, "No test fell short: 2 were skipped"),
     ],
-)
+)  # fmt: skip
 def test_the_outcome_in_one_sentence(counts: dict[Status, int], sentence: str) -> None:
     assert headline(counts) == sentence
+    assert headline(counts, cut_short=True) == f"{sentence}, then the run stopped early"
 
 
-def test_a_run_that_stopped_early_says_so() -> None:
-    assert headline({"passed": 12}, cut_short=True) == "All 12 tests passed, then the run stopped early"
-    assert headline({"failed": 1}, cut_short=True) == "1 of 1 test fell short, then the run stopped early"
-    assert [status for status in range(6) if is_cut_short(document(exit_status=status).run)] == [2, 3]
+def test_a_run_may_stop_early() -> None:
+    assert [status for status in range(6) if wording.is_cut_short(document(exit_status=status).run)] == [2, 3]
 
 
 def scored(metric: str, score: float | None, bound: float | None = None) -> Any:
@@ -106,9 +94,7 @@ SHORT, MEASURED = scored("tone", 0.1, 0.8), ("measured", None)
         ([WHOLE], ended(scored("fit", None)), ("unscored", None)),
     ],
 )
-def test_a_score_is_held_to_the_bound_of_its_function(
-    others: list[Any], test: Any, expected: tuple[str, float | None]
-) -> None:
+def test_a_score_is_held_to_the_bound_of_its_function(others: Any, test: Any, expected: tuple[str, Any]) -> None:
     *same, found = held_to_bounds([*others, test])
     last = found.records[-1]
     assert (last.outcome, last.threshold and last.threshold.bound) == expected
@@ -130,15 +116,12 @@ def test_files_of_earlier_releases_are_held_to_it_too(tmp_path: Path) -> None:
 def test_what_is_not_asserted_fell_short_and_failed_no_test() -> None:
     *_, found = held_to_bounds([WHOLE, row("test_a[0]", scored("tone", None), scored("fit", 0.3), outcome="failed")])
     assert status_of(found) == "unscored"
-    assert [(each.metric, each.n, each.failing, each.unscored) for each in tallies(document(WHOLE, found))] == [
-        ("fit", 2, 1, 0),
-        ("tone", 1, 0, 1),
-    ]
+    counts = [(each.metric, each.n, each.failing, each.unscored) for each in tallies(document(WHOLE, found))]
+    assert counts == [("fit", 2, 1, 0), ("tone", 1, 0, 1)]
 
 
 def test_a_test_that_broke_is_not_explained_by_what_it_did_not_assert() -> None:
-    broken = ended(scored("fit", 0.3), outcome="failed")
-    broken = replace(broken, message="E   KeyError: 'topic'")
+    broken = replace(ended(scored("fit", 0.3)), message="E   KeyError: 'topic'")
     _, found = held_to_bounds([WHOLE, broken])
     assert found.records[0].outcome == "failed"
     assert blamed(found) == []
@@ -164,17 +147,14 @@ def made() -> Any:
 
 
 def test_what_is_in_no_mean_stands_beside_it() -> None:
-    assert {each.metric: each.beside for each in tallies(made())} == {
-        "fit": "1 test skipped",
-        "tone": "1 of 2 had something to check, 4 tests skipped, 40 tests not needed",
-    }
+    tone = "1 of 2 had something to check, 4 tests skipped, 40 tests not needed"
+    assert {each.metric: each.beside for each in tallies(made())} == {"fit": "1 test skipped", "tone": tone}
 
 
 def test_gates_are_not_among_the_tests() -> None:
     assert outcome_of(made()) == "1 of 3 tests fell short, 1 of 2 gates failed"
-    assert outcome_of(document(row("test_a", record()), row("test_g", gate=gate()), exit_status=2)) == (
-        "The test passed, then the run stopped early"
-    )
+    stopped = document(row("test_a", record()), row("test_g", gate=gate()), exit_status=2)
+    assert outcome_of(stopped) == "The test passed, then the run stopped early"
 
 
 def test_the_properties_of_a_run() -> None:
@@ -182,4 +162,4 @@ def test_the_properties_of_a_run() -> None:
     tone = {"n": 1, "mean": 0.5, "fell_short": 1, "unscored": 1, "vacuous": 1, "skipped": 4, "not_needed": 40}
     assert found.items() >= {f"rag.tone.{name}": value for name, value in tone.items()}.items()
     assert (found["rag.tests.failed"], found["rag.tests.passed"], "rag.cost" in found) == (1, 2, False)
-    assert "$0.25 and 1 of unknown price" in spent_text([each.records[0] for each in made().tests[:2]])
+    assert "$0.25 and 1 of unknown price" in wording.spent_text([each.records[0] for each in made().tests[:2]])
