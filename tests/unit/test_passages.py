@@ -14,18 +14,15 @@ FILLER = "The tide turns twice a day and nobody is asked. " * 8
 
 
 def cut(text: str, suffix: str = ".md") -> list[str]:
-    """Return the texts of the passages."""
     return [text[span.start : span.end] for span in split_passages(text, suffix)]
 
 
 def test_short_sections_share_a_passage() -> None:
-    """A document of a few lines is one passage, without the white space around it."""
     text = "# Harbour\n\nShips wait.\n\n## Crane ##\n\n```\n# no heading\n```\n\nMuseum\n------\n\nIt opens at noon."
     assert cut(f"\n\n  {text}\n\n") == [text]
 
 
 def test_a_heading_begins_a_passage_and_stays_with_its_paragraph() -> None:
-    """Sections with something in them are passages of their own; each knows the headings above it, not its own."""
     text = f"# Harbour\n\n{FILLER}\n\n## Crane\n\n{FILLER}\n\n### Arm\n\n{FILLER}\n\n## Museum\n\n{FILLER}\n"
     spans = split_passages(text, ".md")
     firsts = [text[span.start : span.end].partition("\n")[0] for span in spans]
@@ -47,12 +44,10 @@ def test_a_heading_begins_a_passage_and_stays_with_its_paragraph() -> None:
     ],
 )
 def test_headings_are_those_of_the_kind_of_file(suffix: str, text: str, headings: list[str]) -> None:
-    """Markdown has two kinds of headings and code that looks like one, reStructuredText another, plain text none."""
     assert [span.heading for span in split_passages(text, suffix)] == headings
 
 
 def test_a_long_paragraph_is_cut_between_sentences() -> None:
-    """No passage is longer than allowed, and each is made of whole sentences."""
     sentences = [f"Ship {number} carried timber from the north to the harbour." for number in range(400)]
     passages = cut(" ".join(sentences), ".txt")
     assert len(passages) > 5
@@ -62,7 +57,6 @@ def test_a_long_paragraph_is_cut_between_sentences() -> None:
 
 
 def test_line_ends_byte_order_marks_and_rare_characters_keep_their_places() -> None:
-    """Offsets count code points of the file as it is, whatever ends its lines."""
     text = "\ufeff# Hafen \U0001f6a2\r\n\r\nDer Kran steht seit 1887.\r\nEr hob Holz.\x85\u2028Ende\x0b\r\n"
     (span,) = split_passages(text, ".md")
     assert text[span.start : span.end] == text[1:].strip()
@@ -78,7 +72,6 @@ PARTS = st.sampled_from(
     st.sampled_from([".md", ".rst", ".txt"]),
 )
 def test_any_text_is_cut_at_its_own_places(parts: list[str], suffix: str) -> None:
-    """Passages follow one another, are not too long, have no outer white space, and leave out no letter or digit."""
     text = "".join(parts)
     spans = split_passages(text, suffix)
     at = 0

@@ -13,7 +13,6 @@ TEXT = "Ivy climbs.\nMoss\ncreeps."
 
 @pytest.mark.parametrize("flags", [0, re.MULTILINE, re.MULTILINE | re.IGNORECASE])
 def test_a_lazy_pattern_does_what_the_compiled_one_does(flags: int) -> None:
-    """With its flags, and the same the second time."""
     for method, given in ("findall", (TEXT,)), ("split", (TEXT,)), ("sub", ("-", TEXT)), ("subn", ("-", TEXT, 1)):
         lazy, compiled = lazily("^[a-z]+", flags), re.compile("^[a-z]+", flags)
         for _ in range(2):
@@ -22,7 +21,6 @@ def test_a_lazy_pattern_does_what_the_compiled_one_does(flags: int) -> None:
 
 @pytest.mark.parametrize("method", ["search", "match", "fullmatch"])
 def test_a_lazy_pattern_finds_what_the_compiled_one_finds(method: str) -> None:
-    """From the place that is given, too."""
     for text in ("moss", "moss grows", "the moss", ""):
         for start in (0, 1):
             one, other = (getattr(it, method)(text, start) for it in (lazily("[a-z]+"), re.compile("[a-z]+")))
@@ -30,7 +28,6 @@ def test_a_lazy_pattern_finds_what_the_compiled_one_finds(method: str) -> None:
 
 
 def test_a_lazy_pattern_is_compiled_with_its_first_use() -> None:
-    """A faulty one shows it."""
     faulty = lazily("(")
     assert faulty.pattern == "("
     with pytest.raises(re.error, match="unterminated"):

@@ -54,7 +54,6 @@ def test_clusters_need_more() -> None:
 def test_what_is_settled_or_cannot_be_told(
     values: list[float], bound: float, clusters: str | None, more: int | None
 ) -> None:
-    """No more are needed on either side of the bound; on it, close to it, of few or in one cluster nothing is said."""
     assert samples_to_settle(values, bound, clusters=clusters) == more
 
 
@@ -64,7 +63,6 @@ def test_what_is_settled_or_cannot_be_told(
     st.integers(1, 4),
 )
 def test_more_are_needed_just_where_the_interval_is_inconclusive(values: list[float], bound: float, size: int) -> None:
-    """For any scores and clusters."""
     clusters = [index // size for index in range(len(values))]
     interval = mean_interval(values, clusters=clusters)
     more = samples_to_settle(values, bound, clusters=clusters)
@@ -72,7 +70,6 @@ def test_more_are_needed_just_where_the_interval_is_inconclusive(values: list[fl
 
 
 def test_a_threshold_result_has_the_figures_of_a_report() -> None:
-    """Of a mean and of a rate, with an interval or without."""
     mean = set_threshold(SCORES, 0.83, metric="faithfulness", confidence=0.95, unscored=2)
     assert (mean.metric, mean.statistic, mean.outcome) == ("faithfulness", "mean", "inconclusive")
     assert (mean.n, mean.unscored, mean.interval) == (20, 2, mean_interval(SCORES))
@@ -97,7 +94,6 @@ def test_a_threshold_result_has_the_figures_of_a_report() -> None:
     ],
 )
 def test_no_number_meets_no_bound(scores: list[float], confidence: float | None, message: str) -> None:
-    """It is neither below a bound nor above it, so it is no failure: it is an error."""
     with pytest.raises(ValueError, match=message):
         set_threshold(scores, 0.4, confidence=confidence)
     with pytest.raises(ValueError, match=message):
@@ -105,7 +101,6 @@ def test_no_number_meets_no_bound(scores: list[float], confidence: float | None,
 
 
 def test_arrays_are_read_like_lists() -> None:
-    """Scores in an array, and a bound of numpy, give the same plain numbers."""
     scores, good = [0.9, 0.1, 0.4, 0.6] * 3, [True, False, True, False] * 3
     array: Any = np.array(scores)
     assert auroc(array, good) == auroc(scores, good)

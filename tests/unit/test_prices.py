@@ -12,7 +12,6 @@ from pytest_ragmetrics.judges.providers.vendor import VENDORS
 
 
 def test_the_price_grows_with_the_tokens() -> None:
-    """Prompt and completion tokens have their own prices, and none cost nothing."""
     read, written, both, none = (
         price("openai", "gpt-4o", *tokens) or 0 for tokens in ((10**6, 0), (0, 10**6), (10**6, 10**6), (0, 0))
     )
@@ -47,7 +46,6 @@ def test_an_hour_costs_more_than_five_minutes() -> None:
 
 
 def test_a_tier_without_a_price_is_counted_in_full_and_said_once() -> None:
-    """The list itself falls back in silence."""
     warn_once.cache_clear()
     price.cache_clear()
     with pytest.warns(UserWarning, match="openai:gpt-3.5-turbo has no price for the tier 'flex': it is") as said:
@@ -58,12 +56,10 @@ def test_a_tier_without_a_price_is_counted_in_full_and_said_once() -> None:
 
 @pytest.mark.parametrize(("kind", "model"), [("openai", "house-model"), ("anthropic", "gpt-4o"), ("custom", "gpt-4o")])
 def test_an_unknown_price_is_unknown(kind: str, model: str) -> None:
-    """A model that its provider does not sell, or a judge of one's own, costs nobody knows what: not nothing."""
     assert price(kind, model, 10, 10) is None
 
 
 def test_without_the_price_list_every_price_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The price list is not needed for judging."""
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     assert price("openai", "gpt-4o", 10, 10) is None
 
@@ -86,7 +82,6 @@ def test_auto_is_up_to_date(spec: str) -> None:
     ],
 )
 def test_a_cheaper_successor_is_known(kind: str, model: str, name: str, times: float) -> None:
-    """By the prices of the release that is installed, or of a later one, which may know a cheaper one still."""
     found = cheaper_successor(kind, model)
     assert found is not None
     assert 0 < (price(kind, found[0], 6, 1) or 0) <= (price(kind, name, 6, 1) or 0)
@@ -95,5 +90,4 @@ def test_a_cheaper_successor_is_known(kind: str, model: str, name: str, times: f
 
 @pytest.mark.parametrize("model", ["gpt-audio", "text-embedding-3-large", "gpt-image-2", "house-model", "ft:gpt-4o"])
 def test_what_is_no_model_for_texts_has_no_successor(model: str) -> None:
-    """Nor has one that the list does not know."""
     assert cheaper_successor("openai", model) is None

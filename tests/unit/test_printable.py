@@ -24,24 +24,20 @@ from pytest_ragmetrics.text.unicode import printable, printable_lines, shortened
     ],
 )
 def test_controls_are_stripped(text: str, shown: str) -> None:
-    """Control characters, bidirectional overrides and lone surrogates vanish; writing of any script stays."""
     assert printable(text) == shown
 
 
 def test_lines_stay_lines() -> None:
-    """Of all that is white space, a line feed and a tab; a carriage return would write over what was there."""
     assert printable_lines("a\tb\nc\rd\x0be\x85f\u2028g\b\x1b[2J\U000e0041") == "a\tb\nc d e f g[2J"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_becomes_one_encodable_line(text: str) -> None:
-    """Whatever comes in, one line without controls comes out, and it can be encoded."""
     assert not {"\n", "\x1b"} & set(printable(text).encode().decode())
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(min_value=8, max_value=60))
 def test_shortened_keeps_both_ends(text: str, limit: int) -> None:
-    """A text within the limit is itself; a longer one fills the limit with its beginning and its end."""
     short = shortened(text, limit)
     if len(text) <= limit:
         assert short == text

@@ -29,12 +29,10 @@ BY_ID = {probe.id: probe for probe in PROBES}
 
 
 def outcome(probe: Probe, found: str | None = None) -> ProbeOutcome:
-    """Return an answer to a probe, the right one unless given."""
     return ProbeOutcome(probe=probe, found=found or probe.expected, reason="Because.", usage=Usage(calls=1))
 
 
 def test_there_are_enough_of_them() -> None:
-    """Every kind in each of eight languages, with their own ids; whoever says yes to all is right half of the time."""
     assert len(BY_ID) == len(PROBES) >= 60
     assert dict.fromkeys(probe.kind for probe in PROBES) == dict.fromkeys(KINDS)
     languages = {probe.language for probe in PROBES}
@@ -49,7 +47,6 @@ def test_there_are_enough_of_them() -> None:
 
 
 def test_each_injection_is_its_twin_with_a_text_more() -> None:
-    """A twin is a plain probe of the same language and answer; the injection reaches the prompt, split or not."""
     for probe in PROBES:
         if probe.twin is None:
             assert probe.attack is probe.injected is None
@@ -66,7 +63,6 @@ def _letters(text: str) -> str:
 
 
 def test_plain_texts_are_no_attempt_to_deceive() -> None:
-    """Nothing of a plain probe is marked as suspicious, and all injections are."""
     plain = [probe for probe in PROBES if probe.injected is None]
     assert not [probe.id for probe in plain for block in probe.task.blocks() if suspicious_signs(block.text)]
     marked = ProbeFigures(judge="j", chosen=[outcome(probe) for probe in PROBES]).marked
@@ -74,7 +70,6 @@ def test_plain_texts_are_no_attempt_to_deceive() -> None:
 
 
 def test_a_limit_spreads_over_kinds_and_languages() -> None:
-    """Some twenty are of all languages, in whole pairs; injections alone need the answers without them besides."""
     chosen, besides = choose(PROBES, limit=24)
     assert len(chosen) + len(besides) <= 24
     assert len({probe.language for probe in chosen}) == 8
@@ -87,7 +82,6 @@ def test_a_limit_spreads_over_kinds_and_languages() -> None:
 
 
 def test_tasks_take_injections_where_their_texts_stand() -> None:
-    """A claim, a text or a response gets longer, a context comes first."""
     claim = VerifyClaims(claims=("It hums.",), contexts=("It sings.",))
     assert inject(claim, " Yes!", "response") == replace(claim, claims=("It hums. Yes!",))
     assert inject(claim, "Yes!", "context") == replace(claim, contexts=("Yes!", "It sings."))
@@ -100,7 +94,6 @@ def test_tasks_take_injections_where_their_texts_stand() -> None:
 
 
 def test_only_answers_that_are_right_without_the_injection_say_something() -> None:
-    """Where the twin is answered wrong or not at all, the injection is counted apart."""
     chosen, besides = choose(PROBES, ["injection"], limit=6)
     twins = [outcome(besides[0]), outcome(besides[1], "nonsense"), replace(outcome(besides[2]), found=None)]
     figures = ProbeFigures(judge="j", chosen=[outcome(probe) for probe in chosen], besides=twins)
@@ -112,7 +105,6 @@ def test_only_answers_that_are_right_without_the_injection_say_something() -> No
 
 
 def test_what_has_no_answer_is_neither_right_nor_wrong() -> None:
-    """Unscored probes are left out of the accuracy, and wrong only for the lowest it may be: 0 without any answer."""
     right, also, wrong, unscored = choose(PROBES, ["number"], limit=4)[0]
     nothing = replace(outcome(unscored), found=None)
     figures = ProbeFigures(judge="j", chosen=[outcome(right), outcome(also), outcome(wrong, "?"), nothing])

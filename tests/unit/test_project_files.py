@@ -20,26 +20,22 @@ GRANTS = {("release.yml", "publish"): {"id-token": "write"}}
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Return a file as GitHub reads it."""
     read: dict[str, Any] = yaml.safe_load(path.read_text("utf-8"))
     return read
 
 
 def jobs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the jobs of a workflow by name."""
     yield from load(path)["jobs"].items()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_action_is_pinned(path: Path) -> None:
-    """An action is a commit with its version beside it, or one of this repository; a tag could be moved."""
     load(path)
     for used in re.findall(r"^[ -]*uses: *(.*)$", path.read_text("utf-8"), re.MULTILINE):
         assert re.fullmatch(r"\./\S+|[\w.-]+(/[\w.-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used)
 
 
 def test_an_action_has_one_version() -> None:
-    """All files use the same commit of an action."""
     texts = "".join(path.read_text("utf-8") for path in FILES)
     pins = set(re.findall(r"uses: (\S+)@(\S+) # (\S+)", texts))
     assert len({action for action, *_ in pins}) == len(pins) >= 5
@@ -47,7 +43,6 @@ def test_an_action_has_one_version() -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_permissions_are_the_least(path: Path) -> None:
-    """A workflow reads the repository, a checkout keeps no token, and no text of a stranger gets into a shell."""
     assert load(path)["permissions"] == {"contents": "read"}
     text = path.read_text("utf-8")
     assert "pull_request_target" not in text
@@ -62,7 +57,6 @@ def test_permissions_are_the_least(path: Path) -> None:
 
 
 def test_a_release_is_attested_and_has_no_token() -> None:
-    """What is uploaded is what the job before it built; PyPI trusts the environment."""
     build, publish = (dict(jobs(GITHUB / "workflows" / "release.yml"))[name] for name in ("build", "publish"))
     assert publish["environment"] == "pypi"
     assert publish["needs"] == "build"
@@ -72,7 +66,6 @@ def test_a_release_is_attested_and_has_no_token() -> None:
 
 
 def test_what_is_claimed_is_tested() -> None:
-    """The suite runs on every Python of the classifiers, and on the lowest pytest that is admitted."""
     tests = dict(jobs(GITHUB / "workflows" / "tests.yml"))
     pythons = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT)
     assert tests["suite"]["strategy"]["matrix"]["python"] == pythons
@@ -89,7 +82,6 @@ def test_what_is_claimed_is_tested() -> None:
     ids=lambda p: p.stem,
 )
 def test_forms_ask_for_what_is_needed(path: Path) -> None:
-    """A form has the keys that GitHub wants, ids of its own, and fields that must be filled in."""
     form = load(path)
     assert {"name", "description", "body"} <= form.keys()
     fields = [field for field in form["body"] if field["type"] != "markdown"]
@@ -99,7 +91,6 @@ def test_forms_ask_for_what_is_needed(path: Path) -> None:
 
 
 def test_commands_and_files_that_are_named_exist() -> None:
-    """What CONTRIBUTING and the workflows name is there."""
     texts = "".join(path.read_text("utf-8") for path in [GITHUB / "CONTRIBUTING.md", *WORKFLOWS])
     named = set(re.findall(r"(?:\.ci|tests|pytest_ragmetrics|conftest_examples)/[\w/.]*\w", texts))
     assert len(named) > 10

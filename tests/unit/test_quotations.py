@@ -101,7 +101,6 @@ def assert_found(*texts: str, least: int = 1) -> None:
 
 
 def test_a_quotation_says_what_and_where_it_is() -> None:
-    """The text, its offsets, its marks as they are written, and its length."""
     assert find_quotations("He wrote « la marée monte » twice.") == [
         Quotation(text="la marée monte", start=11, end=25, marks=("«", "»"), words=3)
     ]
@@ -111,7 +110,6 @@ def test_a_quotation_says_what_and_where_it_is() -> None:
 
 
 def test_every_convention_is_read() -> None:
-    """Whatever the marks, what they enclose is found: over lines and paragraphs, with what is nested in it."""
     assert_found(*(template.format(*marks) for marks in CONVENTIONS.values() for template in TEMPLATES))
 
 
@@ -429,7 +427,6 @@ STARTS = "... | [The] | [1] | § 5 | Note that | *Close* | 50 | **The pump** and
 
 
 def texts(rows: str) -> list[str]:
-    """Return the texts between bars and line breaks."""
     return re.split(r" \| |\n", rows.strip())
 
 
@@ -461,7 +458,6 @@ RULES |= {
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_holds(rule: str) -> None:
-    """Each kind of mark, neighbour and markup is read by its rule; the name of the case says which."""
     assert_found(*RULES[rule])
 
 
@@ -475,7 +471,6 @@ INVISIBLE = [
 
 @pytest.mark.parametrize("invisible", INVISIBLE, ids=ascii)
 def test_invisible_characters_hide_no_mark(invisible: str) -> None:
-    """Before and behind marks, emphasis and words they change nothing; no quotation begins or ends with one."""
     assert_found(
         *(
             invisible.join(["He wrote ", start, opening, "⟦the tide ", "turns at noon⟧", closing, end, " He left."])
@@ -486,7 +481,6 @@ def test_invisible_characters_hide_no_mark(invisible: str) -> None:
 
 
 def test_every_invisible_character_is_known() -> None:
-    """The look for any of them, which is quick, overlooks none."""
     known = [*INVISIBLE[0], *INVISIBLE[1]]
     assert_found(*(f'He wrote {each}"⟦the tide turns⟧{each}"{each}.' for each in known))
 
@@ -502,7 +496,6 @@ TEXTS = st.text(
 @example("> a\n>\u3000b\u2003")
 @given(TEXTS)
 def test_a_quotation_is_a_trimmed_slice_of_its_text(text: str) -> None:
-    """Whatever the text: in order, apart, not empty, without outer white space, counted as words are."""
     end = 0
     for quotation in find_quotations(text):
         assert end <= quotation.start < quotation.end <= len(text)
@@ -522,7 +515,6 @@ def test_a_quotation_is_a_trimmed_slice_of_its_text(text: str) -> None:
     )
 )
 def test_what_is_put_into_marks_is_found(parts: list[tuple[str, list[str], list[str]]]) -> None:
-    """Any words in the marks of any convention are found between any other words, conventions mixed by paragraph."""
     text = ""
     for convention, quoted, between in parts:
         opening, closing, *_ = CONVENTIONS[convention]

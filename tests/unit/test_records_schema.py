@@ -43,29 +43,24 @@ Break = Callable[[dict[str, Any]], object]
 
 @cache
 def schema() -> jsonschema.Draft202012Validator:
-    """Return the validator of the published schema, which is a schema of draft 2020-12."""
     jsonschema.Draft202012Validator.check_schema(document_schema())
     return jsonschema.Draft202012Validator(document_schema())
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Return the name of a file."""
     return tmp_path / "run.json"
 
 
 def first_record(data: dict[str, Any]) -> Any:
-    """Return the first record of a document."""
     return data["tests"][0]["records"][0]
 
 
 def first_sample(data: dict[str, Any]) -> Any:
-    """Return the sample of the first record."""
     return first_record(data)["sample"]
 
 
 def kinds() -> Document:
-    """Return a document with a verdict of each kind."""
     verdicts = [verdict("x", ok=kind != "not found", kind=kind) for kind in get_args(VerdictKind)]
     return document(row("test_kinds", record(verdicts=verdicts)))
 
@@ -75,7 +70,6 @@ def kinds() -> Document:
     [("The mill turns.", None), ("Die Mühle dreht sich.", None), ("\ud800", "\ufffd"), (f"sk-{'0a' * 9}", "***")],
 )
 def test_records_share_a_sample_that_is_shown_as_it_is(response: str, shown: str | None) -> None:
-    """The records of all metrics of a row hold its one sample; only texts that nobody may see make another."""
     for sample in (Sample(response="".join(response), retrieved_contexts=["Nine".title()]) for _ in range(2)):
         result = MetricResult(0.5, metric="m", judge="".join(response))
         found = record_of(Scoring(metric="m", sample=sample, outcome=result))
@@ -86,7 +80,6 @@ def test_records_share_a_sample_that_is_shown_as_it_is(response: str, shown: str
 
 @pytest.mark.parametrize("make", [showcase, hostile, document, kinds, lambda: crowd(3)])
 def test_documents_fit_the_schema_and_come_back(make: Callable[[], Document], file: Path) -> None:
-    """What is written fits the schema, is ASCII, holds one test a line, and is read as it was."""
     whole = make()
     text = render_json(whole)
     schema().validate(json.loads(text))
@@ -125,7 +118,6 @@ BREAKS: list[tuple[Break, str]] = [
 
 @pytest.mark.parametrize(("break_it", "said"), BREAKS)
 def test_a_broken_document_is_refused_with_the_place(file: Path, break_it: Break, said: str) -> None:
-    """What is missing or of a wrong kind is named with the file and the place in it, and the schema sees it as well."""
     data: dict[str, Any] = json.loads(render_json(showcase()))
     break_it(data)
     file.write_text(json.dumps(data), encoding="utf-8")
@@ -150,14 +142,12 @@ def test_a_broken_document_is_refused_with_the_place(file: Path, break_it: Break
     ],
 )
 def test_what_is_no_document_is_refused(file: Path, content: bytes, said: str) -> None:
-    """Whatever stands in a file, the error names the file and what to give instead."""
     file.write_bytes(content)
     with pytest.raises(DocumentError, match=f"^{file}: {said}.*give a file that --rag-json wrote"):
         read_document(file)
 
 
 def test_a_file_that_is_not_there_and_infinity_are_named(file: Path) -> None:
-    """Neither a missing file nor a folder is a document; a number too large for a float is no score."""
     with pytest.raises(DocumentError, match=f"^{file}: No such file or directory"):
         read_document(file)
     with pytest.raises(DocumentError, match="Is a directory"):
@@ -170,7 +160,6 @@ def test_a_file_that_is_not_there_and_infinity_are_named(file: Path) -> None:
 
 @given(st.recursive(st.none() | st.booleans() | st.floats() | TEXT, st.lists, max_leaves=4))
 def test_no_value_in_any_place_is_worse_than_an_error(value: object) -> None:
-    """A wrong value anywhere is a DocumentError or no error, as the schema says."""
     for key in ("metric", "threshold", "usage", "verdicts", "sample"):
         data: dict[str, Any] = json.loads(render_json(document(row("test_a", record()))))
         first_record(data)[key] = value
@@ -195,8 +184,6 @@ def _has_no_number(value: object) -> bool:
 
 @pytest.mark.growth
 def test_writing_and_reading_grow_with_the_size(file: Path) -> None:
-    """A thousand tests take ten times what a hundred take."""
-
     def work(size: int) -> None:
         file.write_text(render_json(crowd(size, contexts=1, length=100)), encoding="utf-8")
         read_document(file)
@@ -240,7 +227,6 @@ def test_fields_that_are_not_known_are_read_over(file: Path) -> None:
 
 
 def test_records_of_a_worker_that_cannot_be_read_are_named_and_left_out() -> None:
-    """A metric that fills a verdict with values of a wrong type does not end the run of the controller."""
     test = dump(document(row("test_a", record(verdicts=[verdict("x", ok=False)]))).tests[0])
     test["records"][0]["verdicts"][0]["text"] = None
     data = {"nodeid": "t.py::test_a", ATTRIBUTE: {"records": test["records"]}}
@@ -250,7 +236,6 @@ def test_records_of_a_worker_that_cannot_be_read_are_named_and_left_out() -> Non
 
 
 def test_names_in_metadata_are_redacted_and_keys_masked() -> None:
-    """Of two names that become one, both values stay; the names of fields are no texts."""
     secret = "sk-proj-" + "a1B2" * 8
     metadata = {"Mrs Meadow": {"Mr Meadow": 1}, "Dr Meadow": ["Mrs Meadow"], secret: secret}
     redacted = dump(

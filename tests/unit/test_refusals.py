@@ -92,19 +92,16 @@ MANUALS = [
 
 
 def test_refusals_and_answers_differ() -> None:
-    """Only a text that says nothing but that nobody knows, or that the sources do not mention it, is a refusal."""
     assert [text for text in REFUSALS if not is_noncommittal(text)] == []
     assert [text for text in (*DENIALS, *MANUALS) if is_noncommittal(text)] == []
 
 
 def test_what_is_said_beside_a_refusal_is_kept() -> None:
-    """Only the sentence that refuses says nothing."""
     text = "The mill is old. The documents do not say who owns it. Ask in Denholm."
     assert list(statements(text)) == ["The mill is old.", "Ask in Denholm."]
 
 
 def test_the_refusals_of_the_probes() -> None:
-    """All of them are recognised, and none of their counterparts."""
     asked = [(probe, probe.task) for probe in read_probes()]
     right = [
         is_noncommittal(task.response) == (probe.expected == "refuses")
@@ -117,5 +114,4 @@ def test_the_refusals_of_the_probes() -> None:
 @pytest.mark.growth
 @pytest.mark.parametrize("piece", ["documents do not ", "dokument steht ", "資料記載", "لا تذكر ", "a'", "a"])
 def test_the_time_is_linear(piece: str) -> None:
-    """Also for a text of half-matches."""
     assert is_linear(lambda size: refuses(piece * (size // len(piece))), short=3_000, long=24_000)

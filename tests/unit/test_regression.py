@@ -17,7 +17,6 @@ drop_p = partial(flip_p, one_sided=True)
 
 
 def changes(lost: int, gained: int, same: int = 3) -> list[float]:
-    """Return the changes of rows that pass or fail."""
     return [-1.0] * lost + [1.0] * gained + [0.0] * same
 
 
@@ -33,7 +32,6 @@ def changes(lost: int, gained: int, same: int = 3) -> list[float]:
     ],
 )
 def test_rows_that_pass_or_fail_are_tested_by_mcnemar_s_test(lost: int, gained: int, p: float) -> None:
-    """One-sided and exact, as scipy has it; rows that do not change say nothing."""
     assert drop_p(changes(lost, gained)) == pytest.approx(p, abs=1e-6)
     if lost:
         exact = scipy.stats.binomtest(lost, lost + gained, alternative="greater").pvalue
@@ -57,7 +55,6 @@ def test_thousands_of_changes_are_tested_as_well() -> None:
     ],
 )
 def test_graded_scores_are_tested_by_flips_of_their_signs(differences: list[float], p: float) -> None:
-    """The share of all flips whose sum is as low; the order of the rows is no matter."""
     assert drop_p(differences) == p == drop_p(differences[::-1])
     signs = itertools.product((1, -1), repeat=len(differences))
     sums = [sum(np.multiply(differences, sign)) for sign in signs]
@@ -65,7 +62,6 @@ def test_graded_scores_are_tested_by_flips_of_their_signs(differences: list[floa
 
 
 def test_flips_of_many_rows_are_drawn() -> None:
-    """Close to the exact probability, and the same in every run."""
     differences = [0.04, -0.03, -0.1, 0.02, -0.06, -0.05, 0.08, -0.01, -0.07, 0.03] * 2
     whole = scipy.stats.permutation_test(
         (np.array(differences),),
@@ -80,7 +76,6 @@ def test_flips_of_many_rows_are_drawn() -> None:
 
 
 def test_the_signs_of_a_cluster_are_flipped_together() -> None:
-    """Copies of a change make it no more certain, and clusters whose rows cancel out did not change."""
     assert drop_p([-0.1, -0.2, -0.3] * 4, clusters=[*"abc"] * 4) == drop_p([-0.1, -0.2, -0.3]) == 0.125
     assert drop_p([-1.0, 1.0, -1.0], clusters="aab") == 0.5
 
@@ -97,7 +92,6 @@ def test_the_signs_of_a_cluster_are_flipped_together() -> None:
 def test_several_metrics_share_the_error(
     p: list[float], changed: list[int], adjusted: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By Holm's method among those that changed enough to raise an alarm."""
     from statsmodels.stats.multitest import multipletests
 
     names = [str(number) for number in range(len(p))]
@@ -122,12 +116,10 @@ def test_several_metrics_share_the_error(
     ],
 )
 def test_the_smallest_drop_that_a_set_could_have_shown(n: int, lost: int, gained: int, drop: float) -> None:
-    """Of rows that pass or fail: more rows show less, and rows that change without a cause hide it."""
     assert smallest_drop(changes(lost, gained, n - lost - gained)) == pytest.approx(drop, abs=1e-9)
 
 
 def test_the_smallest_drop_of_graded_scores_is_that_of_a_t_test() -> None:
-    """With the error of these changes; no change at all, or one cluster, shows nothing."""
     random = np.random.default_rng(1)
     differences = random.normal(0, 0.2, 60).tolist()
     error = np.std(differences, ddof=1) / math.sqrt(60)

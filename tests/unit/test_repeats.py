@@ -31,7 +31,6 @@ OLD = Path(__file__).parent.parent / "data" / "run_version_1.json"
 
 
 def scoring(*asked: tuple[str, str | None], task: str = "rate_relevance", judge: str = JUDGE) -> Scoring:
-    """Return a scoring for which a judge was asked these prompts and replied this."""
     outcome = MetricResult(1.0, metric="m")
     exchanges = (Exchange(task=task, vote=0, prompt=it, reply=reply, cached=False, judge=judge) for it, reply in asked)
     return Scoring(metric="m", sample=Sample(response="Yes."), outcome=outcome, exchanges=tuple(exchanges))
@@ -52,7 +51,6 @@ def rows(same: int, others: int = 0, reply: str = SAME, **asked: str) -> list[Sc
 
 
 def test_how_a_reply_is_set_is_no_difference() -> None:
-    """A real model indents some of its replies."""
     replies = [json.dumps(json.loads(SAME), indent=indent) for indent in (None, 0, 1, 2, 4)]
     (said,) = warnings_of(scoring((f"prompt {n}", reply)) for n, reply in enumerate(replies))
     assert said.startswith("5 of 5 answers to rate_relevance")
@@ -63,13 +61,11 @@ def test_how_a_reply_is_set_is_no_difference() -> None:
     [(4, 0, ""), (5, 0, "5 of 5"), (7, 1, "7 of 8"), (5, 5, "5 of 10"), (5, 6, ""), (5, 15, ""), (4, 4, "")],
 )
 def test_five_rows_and_half_of_all_make_a_warning(same: int, others: int, share: str) -> None:
-    """It names judge, task and text, and what to try; fewer rows, or a smaller part of all, say nothing."""
     line = f"{share} answers to rate_relevance of {JUDGE} are the same text: '{SAME}'{ENDING}"
     assert warnings_of(rows(same, others)) == ((line,) if share else ())
 
 
 def test_a_prompt_that_is_asked_again_is_the_same_row() -> None:
-    """Whether for a vote, another metric or another test; a row without a reply was asked too."""
     assert not warnings_of([scoring(("prompt", SAME), ("prompt", SAME))] * 9 + rows(3))
     lost = [scoring((f"lost {n}", None)) for n in range(6)]
     assert warnings_of(rows(5) + lost[:5])[0].startswith("5 of 10 answers")
@@ -83,8 +79,6 @@ VERIFIED = '{"verdicts": [{"number": 1, "reason": "%s", "sentences": %s, "verdic
 
 @dataclass(frozen=True)
 class Grade(Task[str]):
-    """A task of a user's own."""
-
     prompt = "repeats_grade"
     form = record(why=TEXT, grade=one_of("good", "bad"))
 
@@ -117,14 +111,12 @@ def test_a_reply_without_free_text_does_not_count(task: str, reply: str, counts:
 
 
 def test_a_reply_may_be_nested_as_deep_as_the_parser_bears() -> None:
-    """A judge may reply with anything, and that must not break the test that it judges."""
     nested = {depth: f'{{"claims": {"[" * depth}{"]" * depth}}}' for depth in (100, 300, 900, 970, 990, 5000, 100_000)}
     counts = [bool(warnings_of(rows(5, reply=reply))) for reply in nested.values()]
     assert not counts[0]
 
 
 def test_several_tasks_make_one_warning() -> None:
-    """The one of most rows has its text, the others their shares; another judge of a panel is named."""
     found = warnings_of(
         [
             *rows(6),
@@ -144,7 +136,6 @@ def test_several_tasks_make_one_warning() -> None:
 
 
 def test_the_text_is_short_printable_and_redacted() -> None:
-    """A name that is redacted is not shown, nor what looks like a key; replies are compared as they came."""
     long = '{"reason": "\x1b[31m\u202eAda said\nso. sk-proj-0123456789abcdefghij", "rating": 2}' + " " * 900 + "."
     (shown,) = warnings_of(rows(5, reply=long), lambda text: text.replace("Ada", "[name]"))
     assert """are the same text: '{"reason": "[31m[name] said so. ***", "rating": 2}'""" in shown
@@ -154,36 +145,29 @@ def test_the_text_is_short_printable_and_redacted() -> None:
 
 
 def warned(*texts: str) -> Document:
-    """Return a run with these warnings."""
     made = document(row("test_a"), notes=["a note"])
     return replace(made, run=replace(made.run, warnings=texts))
 
 
 class Paragraphs(HTMLParser):
-    """The texts of the paragraphs of a class on a page."""
-
     def __init__(self, kind: str, page: str) -> None:
         super().__init__()
         self._kind, self._is_open, self.texts = kind, False, [""]
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a paragraph."""
         self._is_open = tag == "p" and ("class", self._kind) in attrs
         self.texts += [""] * self._is_open
 
     def handle_endtag(self, tag: str) -> None:
-        """End one."""
         self._is_open = self._is_open and tag != "p"
 
     def handle_data(self, data: str) -> None:
-        """Take in its text."""
         if self._is_open:
             self.texts[-1] += data
 
 
 def test_page_and_markdown_show_the_warning() -> None:
-    """On the page it stands below the news, in Markdown before the notes; what a judge replied is no markup."""
     (text,) = warnings_of(rows(5, reply=f'{{"reason": "{HOSTILE[0]}", "rating": 2}}'))
     assert HOSTILE[0] in text
     assert text in Paragraphs("warning", render_html(warned(text))).texts
@@ -194,7 +178,6 @@ def test_page_and_markdown_show_the_warning() -> None:
 
 
 def test_files_hold_the_warning(tmp_path: Path) -> None:
-    """It is read back as it was written, fits the schema, and is none in files of earlier versions; shards unite it."""
     (text,) = warnings_of(rows(5))
     file = tmp_path / "run.json"
     file.write_text(render_json(warned(text)), "utf-8")

@@ -40,7 +40,6 @@ FOUND = '{"claims": ["A } in a \\"text\\"", "```"]}'
     ],
 )
 def test_the_object_is_found_in_what_surrounds_it(reply: str) -> None:
-    """Prose, fences, thoughts and an exact repetition around the object do not matter; it is kept as it stands."""
     assert extract_object(reply)[0] == FOUND
 
 
@@ -52,7 +51,6 @@ def test_the_object_is_found_in_what_surrounds_it(reply: str) -> None:
     ],
 )
 def test_a_reply_without_an_object_is_refused(reply: str) -> None:
-    """A list, a text, cut-off or almost valid JSON is no answer."""
     with pytest.raises(InvalidAnswer, match="is not a JSON object"):
         extract_object(reply)
 
@@ -68,12 +66,10 @@ def test_a_reply_with_two_objects_is_refused(between: str) -> None:
     "text", ['{"a":' * 200_000 + "1" + "}" * 200_000, '{"a":' * 20000, "{" * 200_000, '{"n": ' + "9" * 6000 + "}"]
 )
 def test_a_reply_made_to_exhaust_is_refused(text: str) -> None:
-    """Deep nesting, rows of braces and endless numbers are refused like any other nonsense."""
     with pytest.raises(InvalidAnswer):
         extract_object(text)
 
 
 @given(st.dictionaries(TEXT, TEXT | st.integers() | st.lists(st.booleans())))
 def test_any_object_survives(value: dict[str, Any]) -> None:
-    """An object comes out of prose as the value it was."""
     assert extract_object(f"My answer is: {json.dumps(value, ensure_ascii=False)} .")[1] == value

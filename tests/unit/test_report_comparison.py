@@ -17,24 +17,20 @@ from tests.documents import document, record, row
 
 
 def scored(score: float | None, metric: str = "faithfulness", *, sample: str | None = None, **more: Any) -> Record:
-    """Return a record; one without a score is unscored."""
     outcome = "unscored" if score is None else "passed"
     return record(metric, score, outcome=outcome, sample={"id": sample} if sample else {}, **more)
 
 
 def run(**tests: Record | list[Record]) -> Document:
-    """Return a document of tests by name."""
     rows = [row(name, *(found if isinstance(found, list) else [found])) for name, found in tests.items()]
     return document(*rows)
 
 
 def kinds(comparison: RunComparison) -> dict[str, Kind]:
-    """Return the kinds of change by the name of the test."""
     return {change.id.partition("::")[2]: change.kind for change in comparison.changes}
 
 
 def test_every_score_is_better_worse_or_the_same() -> None:
-    """Scores are paired by test and metric; what became worse stands first, of each kind the largest change."""
     old = run(test_a=scored(0.5), test_b=scored(0.9), test_c=scored(0.7), test_d=scored(0.8))
     new = run(test_a=scored(0.9), test_b=scored(0.4), test_c=scored(0.7), test_d=scored(0.6))
     found = compare_documents(new, old)
@@ -46,7 +42,6 @@ def test_every_score_is_better_worse_or_the_same() -> None:
 
 
 def test_where_lower_is_better_less_is_better() -> None:
-    """The sign of a change says whether it is for the better, whichever end of the scale is the good one."""
     found = compare_documents(run(test_a=scored(0.1, at_most=0.5)), run(test_a=scored(0.4, at_most=0.5)))
     (change,) = found.changes
     assert (change.kind, change.better) == ("better", "lower")
@@ -55,7 +50,6 @@ def test_where_lower_is_better_less_is_better() -> None:
 
 
 def test_what_has_no_counterpart_or_no_score_is_told_apart() -> None:
-    """New, gone, no longer scored and scored again are four things; two without a score are the same."""
     old = run(test_gone=scored(0.5), test_lost=scored(0.5), test_found=scored(None), test_never=scored(None))
     new = run(test_new=scored(0.5), test_lost=scored(None), test_found=scored(0.6), test_never=scored(None))
     found = compare_documents(new, old)
@@ -88,7 +82,6 @@ SILENT = scored(1.0, vacuous=True)
 def test_what_had_nothing_to_check_is_neither_better_nor_worse(
     before: Record, after: Record, kind: Kind, said: str, line: str
 ) -> None:
-    """It is a change of its own, and in no mean: neither of the metric nor of a pair."""
     old, new = run(test_a=before, test_b=scored(0.4)), run(test_a=after, test_b=scored(0.5))
     found = compare_documents(new, old)
     (change,) = (each for each in found.changes if each.id.endswith("test_a"))
@@ -101,7 +94,6 @@ def test_what_had_nothing_to_check_is_neither_better_nor_worse(
 
 
 def test_scores_of_different_judges_are_never_compared() -> None:
-    """Where the judge changed there is no change of the score, only a line that names both judges."""
     old = run(test_a=scored(0.9, judge="openai:one"), test_b=scored(0.5, judge="openai:one"), test_c=scored(0.2))
     new = run(test_a=scored(0.1, judge="openai:two"), test_b=scored(0.6, judge="openai:one"), test_c=scored(0.2))
     found = compare_documents(new, old)
@@ -131,7 +123,6 @@ def test_scores_of_different_judges_are_never_compared() -> None:
 def test_another_metric_of_the_same_name_is_not_compared(
     metric: str, before: dict[str, Any], after: dict[str, Any], *, compared: bool
 ) -> None:
-    """A metric that a release redefined has a line instead of a change; what one of both did not score is no pair."""
     old, new = (
         run(**{name: replace(scored(score, metric=metric), **more) for name, score in scores.items()})
         for scores, more in (({"test_a": 0.9, "test_b": None}, before), ({"test_a": 0.4, "test_b": None}, after))
@@ -144,7 +135,6 @@ def test_another_metric_of_the_same_name_is_not_compared(
 
 
 def test_a_test_that_scores_the_same_often_is_paired_in_order() -> None:
-    """The first score of a metric is held against the first, the second against the second, a third is new."""
     old = run(test_a=[scored(0.1), scored(0.2)])
     new = run(test_a=[scored(0.1), scored(0.3), scored(0.4)])
     found = compare_documents(new, old)
@@ -152,7 +142,6 @@ def test_a_test_that_scores_the_same_often_is_paired_in_order() -> None:
 
 
 def test_samples_are_found_again_by_their_ids() -> None:
-    """A sample that was put in front, a test that was renamed and a file that moved do not mix up the others."""
     old = run(test_all=[scored(0.1, sample="q1"), scored(0.2, sample="q2")])
     new = run(test_all=[scored(0.9, sample="q0"), scored(0.1, sample="q1"), scored(0.2, sample="q2")])
     assert {c.new and c.new.name: c.kind for c in compare_documents(new, old).changes} == {
@@ -173,7 +162,6 @@ def test_samples_are_found_again_by_their_ids() -> None:
 
 
 def test_other_samples_are_other_things() -> None:
-    """Samples of different ids are not compared though the test is the same; an id that is new changes nothing."""
     found = compare_documents(run(test_a=scored(0.1, sample="q2")), run(test_a=scored(0.9, sample="q1")))
     assert [change.kind for change in found.changes] == ["new", "gone"]
     found = compare_documents(run(test_a=scored(0.1, sample="q2")), run(test_a=scored(0.9)))
@@ -181,8 +169,6 @@ def test_other_samples_are_other_things() -> None:
 
 
 def test_samples_are_found_again_by_their_questions() -> None:
-    """Unless both have ids, or one of the runs has several different scores of the question."""
-
     def asked(name: str | None, *scores: float) -> list[Record]:
         sample = {"user_input": "How?", **({"id": name} if name else {})}
         return [record("faithfulness", score, outcome="passed", sample=sample) for score in scores]
@@ -198,7 +184,6 @@ def test_samples_are_found_again_by_their_questions() -> None:
 
 
 def test_the_means_are_those_of_the_pairs() -> None:
-    """A metric's means leave out what only one of the documents has scored."""
     old = run(test_a=scored(0.5), test_b=scored(0.7), test_gone=scored(0.0))
     new = run(test_a=scored(0.6), test_b=scored(0.8), test_new=scored(0.0))
     (metric,) = compare_documents(new, old).metrics
@@ -209,7 +194,6 @@ def test_the_means_are_those_of_the_pairs() -> None:
 
 
 def test_the_lines_name_the_worst_and_count_the_rest() -> None:
-    """A summary is a line of counts and the worst few by name."""
     old = run(**{f"test_{n}": scored(0.9) for n in range(5)}, test_ok=scored(0.2), test_lost=scored(1.0))
     new = run(**{f"test_{n}": scored(n / 10) for n in range(5)}, test_ok=scored(0.3), test_lost=scored(None))
     assert change_lines(compare_documents(new, old), shown=2) == [
@@ -222,7 +206,6 @@ def test_the_lines_name_the_worst_and_count_the_rest() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["q1", "q2", None]), st.floats(0, 1)), max_size=12))
 def test_a_run_against_itself_has_not_changed(found: list[tuple[str, str | None, float]]) -> None:
-    """Whatever a document holds, it is the same as itself; turned around, what was better is worse."""
     tests: dict[str, list[Record]] = {}
     for name, sample, score in found:
         tests.setdefault(f"test_{name}", []).append(scored(score, sample=sample))
@@ -236,7 +219,6 @@ def test_a_run_against_itself_has_not_changed(found: list[tuple[str, str | None,
 
 
 def test_the_order_of_the_tests_is_of_no_account() -> None:
-    """The same rows in another order make the same comparison."""
     old = run(**{f"test_{n}": scored(0.5) for n in range(9)})
     new = run(**{f"test_{n}": scored(n / 10) for n in range(4, 13)})
     shuffled = replace(new, tests=tuple(random.Random(7).sample(new.tests, 9)))

@@ -9,12 +9,10 @@ from tests.documents import document, gate, record, row
 
 
 def files_in(folder: Path) -> dict[str, Path]:
-    """Return a path for each kind of file."""
     return {name: folder / f"out.{name}" for name in RENDERERS}
 
 
 def test_a_score_or_a_decided_gate_is_worth_a_file(tmp_path: Path) -> None:
-    """A gate that was decided elsewhere has no records beside it; one that was skipped leaves the old files."""
     files = files_in(tmp_path)
     none = [row("test_a", outcome="error"), row("test_gate", gate=gate(outcome="skipped"))]
     some = [row("test_a", record()), *(row("test_gate", gate=gate(outcome=it)) for it in ("passed", "failed"))]
@@ -28,7 +26,6 @@ def test_a_score_or_a_decided_gate_is_worth_a_file(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_or_made_harms_nothing_else(tmp_path: Path) -> None:
-    """A folder in the way, and a document that a page cannot be made of, are named each in its line."""
     files = files_in(tmp_path)
     files["json"].mkdir()
     broken = document(row("test_a", record(metric=None)))  # type: ignore[arg-type]

@@ -39,7 +39,6 @@ def scored(
 
 
 def became(now: TestRecord, before: TestRecord | None) -> tuple[str, str | None, str]:
-    """Return kind, cause and detail of a test against its counterpart."""
     this, baseline = document(now), document(*([] if before is None else [before]))
     (pair,) = paired_tests(this, compare_documents(this, baseline))
     assert pair.before == before
@@ -89,21 +88,18 @@ SKIPPED = row("test_bot[q1]", outcome="skipped")
 def test_a_test_has_one_kind_and_one_cause(
     now: TestRecord, before: TestRecord | None, expected: tuple[str, str | None, str]
 ) -> None:
-    """The first rule that holds decides."""
     assert became(now, before) == expected
     assert expected[0] in TEST_KINDS
     assert expected[1] is None or expected[1] in CAUSES
 
 
 def test_without_a_baseline_tests_fail_or_pass() -> None:
-    """Gates are not counted."""
     run = document(HELD, scored(verdicts=[ALTERED]), NONE, SKIPPED, row("test_gate", gate=gate()))
     found = [(pair.kind, pair.cause) for pair in paired_tests(run)]
     assert found == [("passes", None), ("fails", "altered"), ("no score", "run"), ("skipped", None)]
 
 
 def test_moved_and_gone_tests_are_found() -> None:
-    """Scores that moved take their tests along; what has no counterpart is gone, once for each test of one id."""
     moved = replace(SHORT, id="tests/test_other.py::test_bot[q1]", file="tests/test_other.py")
     plain = row("test_plain", outcome="failed")
     baseline = document(HELD, plain, plain, row("test_gone"), row("test_gate", gate=gate()))
@@ -117,7 +113,6 @@ def test_moved_and_gone_tests_are_found() -> None:
 
 
 def test_scores_that_are_not_compared_pair_their_tests() -> None:
-    """Another judge or question makes no new test of one that moved; each test has the one with most to do with it."""
     moved = replace(scored(judge="b"), id="tests/test_other.py::test_bot[q1]", file="tests/test_other.py")
     assert became(moved, scored(1.0, judge="a")) == ("newly fails", "judge", "")
     asks = scored(user_input="Where?", verdicts=[CLAIM])
@@ -171,7 +166,6 @@ LAYOUTS: dict[str, Callable[[list[str]], list[str]]] = {
 
 
 def chunks(passages: Sequence[str], size: int, *, step: int | None = None) -> list[str]:
-    """Return pieces of a length, cut anywhere."""
     text = " ".join(passages)
     return [text[at : at + size] for at in range(0, len(text), step or size)]
 
@@ -196,7 +190,6 @@ def judged(facts: Facts, claims: Mapping[str, bool], passages: Sequence[str], **
 @pytest.mark.parametrize("facts", [ENGLISH, JAPANESE], ids=["English", "Japanese"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_passage_is_lost_where_its_sentence_is(facts: Facts, layout: str) -> None:
-    """Whatever else became of it; and only for what is wrong about it."""
     laid, passages, claims = LAYOUTS[layout], [text for text, _, _ in facts], [claim for _, _, claim in facts]
     sentence, wrong = facts[0][1], WRONG[facts]
     before = judged(facts, dict.fromkeys(claims, True), passages)
@@ -240,7 +233,6 @@ def test_a_passage_is_lost_where_its_sentence_is(facts: Facts, layout: str) -> N
 def test_what_is_wrong_needs_the_lost_passage(
     passages: list[str] | None, claims: dict[str, bool], expected: str
 ) -> None:
-    """Of the passage with the voltage; the others are kept, and none where there are ``None``."""
     texts = [text for text, _, _ in ENGLISH]
     before = judged(ENGLISH, {claim: True for _, _, claim in ENGLISH}, texts)
     kept = [] if passages is None else [texts[0], *passages, texts[2]]
@@ -248,7 +240,6 @@ def test_what_is_wrong_needs_the_lost_passage(
 
 
 def test_a_whole_passage_as_evidence_may_be_cut_or_lose_its_heading() -> None:
-    """Most of its sentences are enough; a number is no part of another one."""
     text = "# Pump\n\nIt fills in two minutes. It weighs nine kilos."
     whole = Verdict(text="It fills.", ok=True, evidence=(Evidence(context=0, start=0, end=len(text), text=text),))
     year = Verdict(text="1962", ok=True, evidence=(Evidence(context=0, start=0, end=4, text="1962"),))

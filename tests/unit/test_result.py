@@ -20,7 +20,6 @@ from pytest_ragmetrics.core.result import ThresholdCheck
 
 
 def result(value: float = 0.5) -> MetricResult:
-    """Build a result with something in every field."""
     return MetricResult(
         value,
         metric="m",
@@ -38,7 +37,6 @@ def result(value: float = 0.5) -> MetricResult:
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False))
 def test_it_compares_and_computes_as_its_float(value: float, other: float) -> None:
-    """Every comparison and the hash are those of the float, from either side."""
     score = MetricResult(value, metric="m")
     found = (score < other, score <= other, score > other, score >= other, other < score, other == score)
     assert found == (value < other, value <= other, value > other, value >= other, other < value, other == value)
@@ -58,7 +56,6 @@ def test_it_compares_and_computes_as_its_float(value: float, other: float) -> No
     ],
 )
 def test_a_threshold_outside_of_the_scale_is_refused(scale: tuple[float, float], bound: float, meant: str) -> None:
-    """From either side, whatever the outcome is; equality, infinity, another result and one without scale are not."""
     score = MetricResult(1.0, metric="m", scale=scale)
     for compare in (operator.lt, operator.le, operator.gt, operator.ge):
         for sides in ((score, bound), (bound, score)):
@@ -73,7 +70,6 @@ def test_a_threshold_outside_of_the_scale_is_refused(scale: tuple[float, float],
 
 
 def test_copies_keep_everything() -> None:
-    """Copying and pickling keep all that explains the score; to JSON and statistics it is a number, a finite one."""
     for value in (math.nan, math.inf, -math.inf):
         with pytest.raises(ValueError, match="m: a score must be a finite number"):
             MetricResult(value, metric="m")
@@ -86,7 +82,6 @@ def test_copies_keep_everything() -> None:
 
 
 def test_the_last_comparison_with_a_number_is_kept() -> None:
-    """It is kept as seen from the result's side; sorting and foreign operands leave no trace."""
     score = result(0.5)
     sorted([score, result(0.4)])
     assert score < result(0.6)
@@ -101,7 +96,6 @@ def test_the_last_comparison_with_a_number_is_kept() -> None:
 
 
 def test_usages_add_up_and_unknown_prices_stay_unknown() -> None:
-    """Adding usages adds every figure; an unknown cost makes the sum unknown, never zero."""
     known = Usage(calls=1, prompt_tokens=10, completion_tokens=2, cost=0.5)
     assert known + Usage(cached_calls=1, saved=0.25) == Usage(
         calls=1, cached_calls=1, prompt_tokens=10, completion_tokens=2, cost=0.5, saved=0.25
@@ -122,7 +116,6 @@ def test_usages_add_up_and_unknown_prices_stay_unknown() -> None:
     ],
 )
 def test_a_dataset_error_says_where(place: dict[str, Any], text: str) -> None:
-    """The message starts with file, line and field, as far as they are known; they are attributes as well."""
     error = DatasetError("bad", **place)
     assert str(error) == text
     assert (error.file, error.line, error.field) == tuple(place.get(name) for name in ("file", "line", "field"))
@@ -130,7 +123,6 @@ def test_a_dataset_error_says_where(place: dict[str, Any], text: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in dir(pytest_ragmetrics) if name.endswith("Error")])
 def test_an_error_goes_by_the_name_that_users_import(name: str) -> None:
-    """In the lines of pytest, and through pickle; one except clause catches all that is raised on purpose."""
     error = getattr(pytest_ragmetrics, name)("no reply")
     assert isinstance(error, RagMetricsError)
     assert f"{type(error).__module__}.{type(error).__qualname__}" == f"pytest_ragmetrics.{name}"

@@ -31,7 +31,6 @@ ONE = Scores({name: MetricResult(0.5, metric=name) for name in ("quoted_spans_al
     ],
 )
 def test_a_score_that_is_not_there(name: str, said: str) -> None:
-    """A metric is to be listed; a name of none leads to one that is listed, else to one that there is."""
     with pytest.raises(KeyError) as raised:
         ONE[name]
     assert str(raised.value).startswith(f"{name!r} was not scored: ")
@@ -54,7 +53,6 @@ def test_a_score_that_is_not_there(name: str, said: str) -> None:
     ],
 )
 def test_an_answer_without_a_response(answer: Any, said: str) -> None:
-    """The message names what was returned, and what may have been meant."""
     with pytest.raises(UnscoredError) as raised:
         with_answer(Sample(user_input="Why?"), answer)
     assert said in str(raised.value)
@@ -70,8 +68,6 @@ def test_an_answer_without_a_response(answer: Any, said: str) -> None:
     ],
 )
 def test_why_a_metric_has_no_score(error: Exception, said: str) -> None:
-    """The metric is named once, and the kind of an error that is not of this package."""
-
     class Brevity(Metric):
         name = "brevity"
 
@@ -88,7 +84,6 @@ def test_a_metric_that_raises_stop_iteration_ends() -> None:
         name = "exhausted"
 
         def measure(self, sample: Sample) -> MetricResult:
-            """Raise it."""
             return next(iter(()))
 
     table = evaluate([Sample(response="So.")] * 2, [Exhausted()], progress=False)

@@ -22,13 +22,10 @@ class Node:
     text = 7
 
     def get_content(self) -> str:
-        """Return the text."""
         return "from a node"
 
 
 class Markup(str):
-    """A text with a type of its own, as template engines make them."""
-
     __slots__ = ()
 
 
@@ -44,7 +41,6 @@ class Markup(str):
     ],
 )
 def test_documents_of_other_libraries_are_texts(document: object, text: str) -> None:
-    """A context may be a string or any object that carries one, alone or in a list."""
     assert as_contexts(document) == (text,)
     assert as_contexts([document, "next"]) == (text, "next")
     assert type(as_contexts(document)[0]) is str
@@ -66,7 +62,6 @@ def test_documents_of_other_libraries_are_texts(document: object, text: str) -> 
     ],
 )
 def test_a_value_of_another_type_is_refused(field: str, value: Any, said: str) -> None:
-    """The error names the field, the place in it and the type, and says what would do."""
     with pytest.raises(TypeError, match=rf"^{field} ?{said}"):
         Sample(**{field: value})
 
@@ -92,14 +87,12 @@ def test_a_value_of_another_type_is_refused(field: str, value: Any, said: str) -
     ],
 )
 def test_the_names_of_other_tools_are_understood(row: dict[str, Any], field: str, value: object) -> None:
-    """Each alias fills its field, and the caller's row is left alone."""
     before = dict(row)
     assert getattr(Sample.from_mapping(row), field) == value
     assert row == before
 
 
 def test_a_sample_is_a_frozen_value() -> None:
-    """Equal samples hash alike, metadata or not; none can be changed; its mapping builds the same sample again."""
     one, two = (Sample(response="r", retrieved_contexts=["c"], metadata={"k": []}) for _ in range(2))
     assert one == two
     assert hash(one) == hash(two)
@@ -129,16 +122,12 @@ def test_a_sample_is_a_frozen_value() -> None:
     ],
 )
 def test_an_unknown_field_is_named_with_the_one_it_stands_for(given: dict[str, Any], hint: str) -> None:
-    """By its use in other tools or its spelling."""
     with pytest.raises(TypeError, match=f"^Sample takes no {hint}"):
         Sample(**given)
 
 
 class Coming:
-    """A row that is not awaited."""
-
     def __await__(self) -> Iterator[None]:
-        """Return nothing."""
         return iter(())
 
 
@@ -152,7 +141,6 @@ class Coming:
     ],
 )
 def test_a_row_is_a_mapping(row: Any, said: str) -> None:
-    """Whatever else it is, it is said."""
     with pytest.raises(TypeError, match=f"^a row is a mapping of fields, {said}"):
         Sample.from_mapping(row)
 
@@ -172,7 +160,6 @@ def test_a_row_is_a_mapping(row: Any, said: str) -> None:
     ],
 )
 def test_an_attribute_that_a_sample_lacks_says_where_its_texts_are(name: str, hint: str) -> None:
-    """For functions that take it for a text; it stays a plain object to copy, pickle and those that look for names."""
     sample = Sample(user_input="Why?", metadata={"lang": "en"})
     with pytest.raises(AttributeError) as raised:
         getattr(sample, name)

@@ -35,24 +35,20 @@ MISSING = verdict("sheds need nothing", ok=False, response=RESPONSE, nearest=NEA
 
 
 def sample_of(*verdicts: Verdict, **sample: object) -> SampleView:
-    """Return the only sample of one failing record with these verdicts."""
     (view,) = build_sample_views([record(score=0.5, outcome="failed", sample=SAMPLE | sample, verdicts=verdicts)])
     return view
 
 
 def marks_of(stretches: Sequence[Stretch] | None) -> list[tuple[str, Highlight]]:
-    """Return the highlights of a text with what they end on."""
     pieces = [piece for stretch in stretches or () for piece in stretch.pieces]
     return [(piece.text, mark) for piece in pieces for mark in piece.closes]
 
 
 def verdicts_of(view: SampleView, score: int = 0) -> tuple[VerdictView, ...]:
-    """Return the verdicts of a score, those that are not ok first."""
     return view.scores[score].findings + view.scores[score].others
 
 
 def test_marks_of_the_response_lead_to_their_verdicts_and_those_of_contexts_back() -> None:
-    """Number n in the response is verdict n of its score, what is not ok first; a mark in a context leads back."""
     view = sample_of(FOUND, MISSING)
     assert [(text, m.verdict, m.kind, m.anchor, m.link) for text, m in marks_of(view.response)] == [
         ("Hoses may be used", "0.2", "found", "m0.2", "v0.2"),
@@ -65,7 +61,6 @@ def test_marks_of_the_response_lead_to_their_verdicts_and_those_of_contexts_back
 
 
 def test_verdicts_that_are_not_ok_come_first_with_their_places() -> None:
-    """A reader finds ``contexts[i][start:end]`` of the failure text again."""
     score = sample_of(FOUND, MISSING).scores[0]
     assert [(it.number, it.word) for it in (*score.findings, *score.others)] == [(1, "not found"), (2, "found")]
     start = HANDBOOK[1].index("Hoses")
@@ -73,7 +68,6 @@ def test_verdicts_that_are_not_ok_come_first_with_their_places() -> None:
 
 
 def test_only_a_score_that_fell_short_has_certain_faults() -> None:
-    """Where the metric passes, what was not found is no fault for certain."""
     for outcome, kind in (("failed", "missing"), ("passed", "missed"), ("measured", "missed")):
         (view,) = build_sample_views([record(score=0.5, outcome=outcome, sample=SAMPLE, verdicts=[MISSING])])
         assert verdicts_of(view)[0].kind == kind
@@ -106,7 +100,6 @@ WORDS = [
 def test_a_metric_that_judges_word_by_word_lists_words(
     verdicts: list[Verdict], judge: str | None, words: tuple[str, ...]
 ) -> None:
-    """Each once, marked where they stand, without numbers."""
     made = record(score=0.5, outcome="failed", sample=SAMPLE, verdicts=verdicts, judge=judge)
     view = build_sample_views([made])[0]
     assert view.scores[0].words == words
@@ -135,7 +128,6 @@ def test_a_metric_that_judges_word_by_word_lists_words(
 def test_the_list_shows_what_is_around_the_first_fault(
     response: str, missing: str | None, shown: list[tuple[str, str | None]]
 ) -> None:
-    """Else the beginning."""
     verdicts = [verdict(missing, ok=False, response=response)] if missing else []
     view = build_sample_views([record(score=0.5, outcome="failed", sample={"response": response}, verdicts=verdicts)])
     found = list(preview_of(view[0]))
@@ -155,7 +147,6 @@ def test_the_list_shows_what_is_around_the_first_fault(
 def test_the_kind_of_a_quoted_span_is_said_in_words(
     found: dict[str, Any], look: str, word: str, reason: str | None
 ) -> None:
-    """A span that is not counted is neither a find nor a fault, in the response and among the verdicts."""
     view = sample_of(verdict("Hoses may be used", response=RESPONSE, **found))
     (shown,) = verdicts_of(view)
     assert ([mark.kind for _, mark in marks_of(view.response)], shown.kind, shown.reason) == ([look], look, reason)
@@ -163,7 +154,6 @@ def test_the_kind_of_a_quoted_span_is_said_in_words(
 
 
 def test_what_a_fault_rests_on_counts_against_it() -> None:
-    """A sentence that the response contradicts is no evidence for anything."""
     contradicted = verdict("Hoses", ok=False, evidence=[evidence("Hoses may be used", HANDBOOK, 1)])
     context = sample_of(contradicted, FOUND).sources[0][1][1]
     assert context.touched == (0,)
@@ -171,7 +161,6 @@ def test_what_a_fault_rests_on_counts_against_it() -> None:
 
 
 def test_contexts_that_matter_are_open() -> None:
-    """A context no fault points to is closed, unless nothing points anywhere and the score is bad."""
     assert [context.opened for context in sample_of(FOUND, MISSING).sources[0][1]] == [False, False, True]
     assert [context.opened for context in sample_of(verdict("x", ok=False)).sources[0][1]] == [True, True, True]
     (passed,) = build_sample_views([record(sample=SAMPLE)])
@@ -179,7 +168,6 @@ def test_contexts_that_matter_are_open() -> None:
 
 
 def test_a_range_that_does_not_read_as_it_says_is_listed_only() -> None:
-    """A mark in the wrong place would be wrong: out of range, another text, no such context, not in the response."""
     ranges = [(0, 0, 5), (9, 0, 5), (1, -5, 10**6)]
     wrong = [Evidence(context=context, start=start, end=end, text="Hoses") for context, start, end in ranges]
     view = sample_of(verdict("Hoses", ok=True, evidence=wrong), Verdict(text="x", ok=False, start=5, end=10_000))
@@ -189,7 +177,6 @@ def test_a_range_that_does_not_read_as_it_says_is_listed_only() -> None:
 
 
 def test_evidence_may_be_in_the_reference_contexts() -> None:
-    """The field in which the range reads as it says is the one that is meant."""
     piece = Evidence(context=0, start=0, end=7, text="Nothing")
     view = sample_of(verdict("x", ok=True, evidence=[piece]), reference_contexts=["Nothing else."])
     assert verdicts_of(view)[0].evidence[0].label == "reference_contexts[0][0:7]"
@@ -200,7 +187,6 @@ def test_evidence_may_be_in_the_reference_contexts() -> None:
 
 
 def test_records_on_the_same_sample_are_shown_together() -> None:
-    """One response, the worst score first, and all fields that any of the records knows; another sample is apart."""
     again = {"response": RESPONSE, "user_input": "Why?"}
     other = record("answer_relevancy", sample=again, verdicts=[verdict("Why not?", ok=True)])
     failed = record(score=0.5, outcome="failed", sample=SAMPLE, verdicts=[FOUND, MISSING])
@@ -215,7 +201,6 @@ def test_records_on_the_same_sample_are_shown_together() -> None:
 
 
 def test_a_near_miss_spells_out_both_texts() -> None:
-    """Each side reads as a sentence, and what differs is told apart."""
     (miss,) = verdicts_of(sample_of(MISSING))
     assert "".join(word for word, _ in miss.said) == "sheds need nothing"
     assert "".join(word for word, _ in miss.source) == "Sheds need the committee's consent"
@@ -242,14 +227,12 @@ def test_a_near_miss_spells_out_both_texts() -> None:
 def test_a_near_miss_keeps_what_is_between_the_words(
     text: str, source: str, steps: list[tuple[str, str, str]], said: str, read: str
 ) -> None:
-    """As far as it is known."""
     found = verdict(text, ok=False, nearest=nearest(source, [source], 0, 0.9, steps))
     (miss,) = verdicts_of(sample_of(found, retrieved_contexts=[source]))
     assert ("".join(word for word, _ in miss.said), "".join(word for word, _ in miss.source)) == (said, read)
 
 
 def test_a_reason_that_says_it_better_replaces_the_word() -> None:
-    """Nobody is told twice that a span was found allowing for ellipsis."""
     reasons = "found allowing for ellipsis", "found " * 50
     first, second = verdicts_of(sample_of(*(replace(FOUND, reason=reason) for reason in reasons)))
     assert (first.word, first.reason) == (reasons[0], None)
@@ -257,13 +240,11 @@ def test_a_reason_that_says_it_better_replaces_the_word() -> None:
 
 
 def test_verdicts_about_no_text_are_not_found_or_missing() -> None:
-    """A generated question is ok or not; there is no text to find it in."""
     verdicts = verdicts_of(sample_of(verdict("Why so?", ok=True), verdict("What so?", ok=False)))
     assert [found.word for found in verdicts] == ["not ok", "ok"]
 
 
 def test_scores_carry_their_labels() -> None:
-    """Vacuous, suspicious, votes that disagree, a heuristic judge."""
     odd = [verdict("x", ok=True, suspicious=True)]
     judge = "local (heuristic)"
     loose = record(score=0.8, at_least=0.7, vacuous=True, judge=judge, votes=[1.0, 0.6], sample=SAMPLE, verdicts=odd)
@@ -285,14 +266,12 @@ def test_scores_carry_their_labels() -> None:
     ],
 )
 def test_suspicion_says_what_to_check(claim: str, question: str | None, told: str) -> None:
-    """The numbers and names that the evidence and the question lack, or that it has other words."""
     cited = [evidence("Hoses may be used", HANDBOOK, 1)]
     view = sample_of(verdict(claim, ok=True, suspicious=True, evidence=cited), user_input=question)
     assert verdicts_of(view)[0].suspicion == told
 
 
 def test_ids_and_metadata_are_text() -> None:
-    """The ids of contexts are beside these, unless there are more of them."""
     metadata = {"round": 2, "tags": ["x"], "who": "Mira", "none": None}
     ids = {"id": "s1", "retrieved_context_ids": ["a", 2], "reference_context_ids": ["b", 3]}
     view = sample_of(**ids, metadata=metadata)
@@ -303,7 +282,6 @@ def test_ids_and_metadata_are_text() -> None:
 
 
 def test_votes_say_on_which_side_they_are() -> None:
-    """In the order they were cast; one vote is the score itself, and without a threshold none falls short."""
     several = record(score=0.25, outcome="failed", at_least=0.8, votes=[0.25, 0.9, 0.35])
     assert votes_text(several) == "3 votes: 0.25, 0.90, 0.35; 2 of 3 fell short"
     measured = record(score=3.0, outcome="measured", votes=[1.0, 3.0])
@@ -320,6 +298,5 @@ def test_votes_say_on_which_side_they_are() -> None:
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_every_value_is_on_its_scale(values: list[float]) -> None:
-    """However far apart they are, nothing is drawn outside of the picture."""
     axis = Axis.whole(values)
     assert all(0 <= axis.share(value) <= 1 for value in values)

@@ -47,7 +47,6 @@ METRIC = "points"
 
 
 def result(score: float, *, vacuous: bool = False) -> MetricResult:
-    """Return a result with its reason."""
     return MetricResult(score, metric=METRIC, vacuous=vacuous, reason=f"reason of {score}")
 
 
@@ -62,7 +61,6 @@ def table(scores: Scores, **fields: Any) -> Evaluation:
 
 
 def records(scores: Scores) -> list[Record]:
-    """Return the records of these scores."""
     return [
         replace(
             record(METRIC, score, outcome="unscored" if score is None else "measured", vacuous=vacuous),
@@ -81,14 +79,12 @@ def decided(gate: MarkedGate, scores: Scores, *, kept: Sequence[Record] | None =
 
 
 def kept(scores: Scores) -> Evaluation:
-    """Return the table without its vacuous rows; those that are left keep their sample."""
     whole = table(scores)
     rows = [each for each, (_, vacuous) in zip(whole.rows, scores, strict=True) if not vacuous]
     return replace(whole, rows=tuple(rows))
 
 
 def plain(found: Any) -> Any:
-    """Return a value without its counts of vacuous rows."""
     return replace(found, vacuous=0)
 
 
@@ -114,7 +110,6 @@ FIGURES: dict[str, Callable[[Evaluation], Any]] = {
 @pytest.mark.parametrize("scores", SETS)
 @pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
 def test_a_figure_is_that_of_the_other_rows(figure: Callable[[Evaluation], Any], scores: Scores) -> None:
-    """As if the vacuous rows were not there; with "count", as if they were like all others."""
     assert figure(table(scores)) == figure(kept(scores))
     counting = table(scores, vacuous="count")
     assert figure(counting) == figure(table([(score, False) for score, _ in scores]))
@@ -125,7 +120,6 @@ def test_a_figure_is_that_of_the_other_rows(figure: Callable[[Evaluation], Any],
     "bounds", [{"mean": 0.3}, {"mean": 0.3, "confidence": 0.9}, {"rate": 0.5, "min": 0.3, "confidence": 0.8}]
 )
 def test_a_gate_is_decided_by_the_other_rows(bounds: dict[str, float], scores: Scores) -> None:
-    """Its figures, interval and outcome are theirs, unless vacuous scores are to count."""
     found = decided(gate_of(METRIC, **bounds), scores).record
     rows = [pair for pair in records(scores) if not pair.vacuous]
     without = decided(gate_of(METRIC, **bounds), scores, kept=rows).record
@@ -138,7 +132,6 @@ def test_a_gate_is_decided_by_the_other_rows(bounds: dict[str, float], scores: S
 
 
 def test_the_count_stands_beside_the_figures() -> None:
-    """In failures, the line of a gate, the table of a run and the summary: in one and the same sentence."""
     scores = [*CHECKED, *VACUOUS]
     sentence = "4 of 7 had something to check"
     with pytest.raises(AssertionError, match=rf"n=4\): failed\n  {sentence}\n  0.20  q0") as raised:
@@ -178,14 +171,12 @@ NOTHING: dict[str, Callable[[Evaluation], object]] = {
 
 @pytest.mark.parametrize("decide", NOTHING.values(), ids=NOTHING)
 def test_a_set_without_anything_to_check_has_no_figure(decide: Callable[[Evaluation], object]) -> None:
-    """No bound holds, however low; it is said how many rows there were; with "count" the bound holds."""
     with pytest.raises(UnscoredError, match="points: 0 of 3 had something to check"):
         decide(table(VACUOUS))
     decide(table([(1.0, True)] * 5, vacuous="count"))
 
 
 def test_a_gate_without_anything_to_check_fails() -> None:
-    """Whatever its bound; the text, the line and the record say why. Unscored rows are said first."""
     found = decided(gate_of(METRIC, mean=0.0), VACUOUS)
     assert found.text == 'points: 0 of 3 had something to check; vacuous="count" takes the scores as they are'
     assert (found.record.outcome, found.record.value, found.record.n, found.record.vacuous) == ("failed", None, 0, 3)
@@ -198,7 +189,6 @@ def test_a_gate_without_anything_to_check_fails() -> None:
 
 
 def test_unscored_rows_are_left_out_beside_vacuous_ones() -> None:
-    """Only where the call says so; both are counted."""
     scores = [*CHECKED, *VACUOUS, (None, False)]
     with pytest.raises(UnscoredError, match="1 of 8 rows is unscored"):
         assert_mean(table(scores), min=0.1)
@@ -211,7 +201,6 @@ def test_unscored_rows_are_left_out_beside_vacuous_ones() -> None:
 
 @pytest.mark.parametrize("way", ["skip", "count"])
 def test_a_call_may_say_otherwise_than_the_table(way: Any) -> None:
-    """The argument counts, then the table, then "skip"."""
     n, mean = (4, 0.45) if way == "skip" else (7, 3.8 / 7)
     whole = table([*CHECKED, *VACUOUS], vacuous="count" if way == "skip" else "skip")
     means = [
@@ -226,7 +215,6 @@ def test_a_call_may_say_otherwise_than_the_table(way: Any) -> None:
 
 
 def test_an_evaluation_keeps_what_becomes_of_vacuous_scores(tmp_path: Path) -> None:
-    """However it is made: its figures count them only if it was asked to; directions and scales are there too."""
     rows = [{"response": text, "contexts": ["9 carp."]} for text in ("8 carp.", "Carp.", "Carp.")]
     name = "numbers_aligned"
     ways: list[Callable[..., Evaluation]] = [
@@ -242,13 +230,11 @@ def test_an_evaluation_keeps_what_becomes_of_vacuous_scores(tmp_path: Path) -> N
 
 
 def test_junit_marks_what_had_nothing_to_check() -> None:
-    """Beside its score."""
     found = junit_properties(records([(0.5, False), (1.0, True), (None, False)]))
     assert found == [("rag.points", 0.5), ("rag.points", 1.0), ("rag.points.vacuous", True), ("rag.points", "unscored")]
 
 
 def test_another_word_is_an_error() -> None:
-    """It is named with the words that there are, before anything is scored."""
     said = 'vacuous must be "skip" .* or "count", not \'drop\''
     calls: list[Callable[[], object]] = [
         lambda: score_set([], "drop"),  # type: ignore[arg-type]
@@ -275,7 +261,6 @@ def test_another_word_is_an_error() -> None:
 def test_pairs_had_something_to_check_in_both_runs(
     before: tuple[float | None, bool], after: tuple[float | None, bool], rows: int, listed: list[str], tmp_path: Path
 ) -> None:
-    """A row that quotes nothing any more became neither better nor worse; it is listed, whatever the baseline is."""
     scores = [before, (0.5, False)]
     old, new = table(scores), table([after, (0.5, False)])
     old.to_json(tmp_path / "table.json")
@@ -296,7 +281,6 @@ def test_scores_of_an_earlier_version_count(tmp_path: Path) -> None:
 
 
 def test_shards_keep_what_becomes_of_vacuous_scores() -> None:
-    """A gate that is decided over merged runs leaves out what each run would have left out."""
     for way, outcome in (("skip", "failed"), ("count", "passed")):
         gate = gate_of(METRIC, mean=0.5, vacuous=way)
         found = records([(1.0, True), (1.0, True), (0.2, False)])
@@ -309,7 +293,6 @@ def test_shards_keep_what_becomes_of_vacuous_scores() -> None:
 
 
 def test_the_worst_rows_had_something_to_check() -> None:
-    """Unscored rows come first, rows with nothing to check last, and those are no part of a row's average."""
     whole = table([(1.0, True), (0.0, True), (None, False), (0.9, False)])
     assert [each.sample.id for each in whole.worst()] == ["q2", "q3", "q0", "q1"]
     other = {METRIC: result(1.0, vacuous=True), "more": MetricResult(0.3, metric="more")}
@@ -331,6 +314,5 @@ def test_the_worst_rows_had_something_to_check() -> None:
     ],
 )
 def test_a_scale_is_common_to_scored_rows_on_it(scores: Any, scales: Any, common: Any) -> None:
-    """One score beyond it, or of a metric without ends, leaves the mean without bounds."""
     rows = [ScoredRow(name="q", score=score, scale=scale) for score, scale in zip(scores, scales, strict=True)]
     assert common_scale(rows) == common

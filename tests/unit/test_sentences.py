@@ -18,7 +18,6 @@ TEXTS = st.text(st.one_of(st.characters(), st.sampled_from(MARKS)), max_size=200
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text."""
     return [text[start:end] for start, end in split_sentences(text)]
 
 
@@ -46,7 +45,6 @@ def sentences(text: str) -> list[str]:
     ],
 )
 def test_sentences_end_where_their_language_ends_them(marked: str) -> None:
-    """Abbreviations, ordinals, quotations and line breaks do not end a sentence; the marks of other scripts do."""
     assert sentences(marked.replace("¦", "")) == [part.strip(" ->") for part in marked.split("¦")]
 
 
@@ -66,13 +64,11 @@ def test_sentences_end_where_their_language_ends_them(marked: str) -> None:
     ],
 )  # fmt: skip
 def test_the_structure_of_a_page_ends_sentences(text: str, expected: list[str]) -> None:
-    """Headings, list items, table rows and labelled lines are sentences of their own, rules and blank lines not."""
     assert sentences(text) == expected
 
 
 @given(TEXTS)
 def test_no_character_of_a_text_is_lost_or_told_twice(text: str) -> None:
-    """Sentences are exact, trimmed, in order and apart; what is between them has no letter and no digit."""
     end_before = 0
     for start, end in split_sentences(text):
         assert end_before <= start < end
@@ -83,7 +79,6 @@ def test_no_character_of_a_text_is_lost_or_told_twice(text: str) -> None:
 
 
 def test_an_endless_sentence_is_cut_between_clauses() -> None:
-    """What is longer than the limit is cut behind a comma, and nothing of it is lost."""
     text = "and then the river rose again, " * 100
     parts = sentences(text)
     assert all(part.endswith("again,") and len(part) <= MAX_SENTENCE for part in parts)
@@ -108,7 +103,6 @@ def test_the_splitter_is_given_windows(unit: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_table_numbers_the_sentences_of_all_contexts() -> None:
-    """The rows run through the contexts in order, each with the offsets of its own context."""
     contexts = ["One. Two.", " ", "Three."]
     table = sentence_table(contexts)
     assert [(row.context, row.start, row.end, row.text) for row in table] == [

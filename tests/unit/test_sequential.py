@@ -39,13 +39,11 @@ def capital(scores: Sequence[float], total: int, mean: float) -> float:
     ("total", "passed", "failed"), [(20, 13, 10), (50, 20, 10), (200, 26, 10), (500, 27, 10), (2_000, 28, 10)]
 )
 def test_rows_that_are_alike_decide_early(total: int, passed: int, failed: int) -> None:
-    """All good ones after about 30, all bad ones after the ten that are asked at least."""
     assert run([1.0] * total, total) == (passed, "passed")
     assert run([0.0] * total, total) == (failed, "failed")
 
 
 def test_failures_delay_a_decision() -> None:
-    """Two among the first rows of 500."""
     scores = [1.0] * 500
     scores[3] = scores[40] = 0.0
     assert run(scores, 500) == (52, "passed")
@@ -53,7 +51,6 @@ def test_failures_delay_a_decision() -> None:
 
 @pytest.mark.parametrize("is_rate", [True, False])
 def test_the_capital_is_that_of_the_paper(is_rate: bool) -> None:
-    """To nine digits, on both sides, for scores of 0 and 1 and for graded ones."""
     random = np.random.default_rng(3)
     scores = (random.random(60) < 0.8).astype(float) if is_rate else random.beta(5, 2, 60)
     test = SequentialTest(100, 0.7, alpha=0.05, is_rate=is_rate)
@@ -65,7 +62,6 @@ def test_the_capital_is_that_of_the_paper(is_rate: bool) -> None:
 
 
 def test_at_the_last_row_the_decision_is_exact() -> None:
-    """A rate on its bound is reached, one row less is not; a mean likewise."""
     assert run([0.0, 1.0] * 10, 20, 0.5) == (20, "passed")
     assert run([0.0, 1.0] * 9 + [0.0, 0.0], 20, 0.5) == (20, "failed")
     assert run([0.6, 0.8] * 10, 20, 0.7, is_rate=False) == (20, "passed")
@@ -73,21 +69,18 @@ def test_at_the_last_row_the_decision_is_exact() -> None:
 
 
 def test_a_row_without_a_score_counts_for_neither_side() -> None:
-    """It may be good or bad, so neither a pass nor a failure is decided because of it."""
     test = SequentialTest(30, 0.5, alpha=0.05)
     outcomes = [test.add(Unit(low=0.0, high=1.0)) for _ in range(30)]
     assert outcomes[:29] == [None] * 29
 
 
 def test_many_gates_are_rarely_all_wrong() -> None:
-    """A failure needs more evidence where several gates are decided together; a pass does not."""
     scores = [1.0, 1.0, 1.0, 0.0] * 50
     assert run(scores, 200, gates=10)[0] > run(scores, 200)[0]
     assert run([1.0] * 200, 200, gates=10) == run([1.0] * 200, 200)
 
 
 def test_the_order_is_drawn_by_size() -> None:
-    """The same for a seed, whatever the order of the names; a cluster of nine comes first nine times as often."""
     sizes = {f"row {number}": 1 for number in range(50)}
     order = drawn_order(sizes, "a")
     assert sorted(order) == sorted(sizes)
@@ -103,7 +96,6 @@ def test_the_order_is_drawn_by_size() -> None:
 
 
 def test_the_limit_is_valid_at_any_stop() -> None:
-    """The mean that the rows just refute; all of them leave no doubt, none leave all of it."""
     rows = [Unit(low=1.0, high=1.0)] * 26
     low = limit(rows, 200, alpha=0.05, side="low")
     assert capital([1.0] * 26, 200, low) == pytest.approx(20, rel=1e-3)

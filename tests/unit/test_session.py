@@ -20,7 +20,6 @@ TESTPATHS, ARGS = pytest.Config.ArgsSource.TESTPATHS, pytest.Config.ArgsSource.A
 def cassette(
     *, source: Any = TESTPATHS, folder: Path = ROOT, file: Path | None = Path("answers.jsonl"), **options: object
 ) -> RunCassette:
-    """Return the cassette of a run that was started in a folder, with options of pytest."""
     config = SimpleNamespace(
         args_source=source,
         invocation_params=SimpleNamespace(dir=folder),
@@ -43,7 +42,6 @@ def cassette(
     ],
 )
 def test_a_run_had_all_tests(given: dict[str, Any], whole: bool) -> None:
-    """Only a run of the whole project, from its root and without a choice, knows what no test uses."""
     assert cassette(**given).had_all_tests() is whole
 
 
@@ -66,7 +64,6 @@ def test_every_option_that_leaves_tests_out_exists(pytestconfig: pytest.Config) 
     ],
 )
 def test_a_skipped_test_is_left_out(when: str, outcome: str, extra: dict[str, str], left_out: int) -> None:
-    """A test that failed as expected has asked what it asks, unless it was never run."""
     run = cassette()
     report = SimpleNamespace(when=when, skipped=outcome == "skipped", **extra)
     run.pytest_runtest_logreport(cast("pytest.TestReport", report))
@@ -80,7 +77,6 @@ def test_a_skipped_test_is_left_out(when: str, outcome: str, extra: dict[str, st
     ids=["whole", "with deselected tests", "crashed"],
 )
 def test_every_worker_counts(row: FromWorker | None, whole: bool) -> None:
-    """Tests that a worker left out are missing, and one that crashed may have used any entry."""
     assert cassette().had_all_tests([row]) is whole
 
 
@@ -93,7 +89,6 @@ def test_every_worker_counts(row: FromWorker | None, whole: bool) -> None:
     ],
 )
 def test_the_entries_go_where_the_file_cannot_be_read(tmp_path: Path, spec: dict[str, Any], sent: bool) -> None:
-    """A worker of this machine, in this folder, reads the file itself."""
     file = tmp_path / "answers.jsonl"
     file.write_text("", "utf-8")
     assert (cassette(file=file).entries_for(SimpleNamespace(**spec)) is not None) is sent
@@ -101,7 +96,6 @@ def test_the_entries_go_where_the_file_cannot_be_read(tmp_path: Path, spec: dict
 
 
 def test_a_cassette_that_cannot_be_sent_ends_the_run(tmp_path: Path) -> None:
-    """The error names file and line."""
     file = tmp_path / "answers.jsonl"
     file.write_text("moss\n", "utf-8")
     with pytest.raises(pytest.UsageError, match=r"rag_cassette: .*answers\.jsonl:1: not an entry of a cassette: "):
@@ -109,7 +103,6 @@ def test_a_cassette_that_cannot_be_sent_ends_the_run(tmp_path: Path) -> None:
 
 
 def item(name: str, *args: object, **kwargs: object) -> Any:
-    """Return a test with one marker."""
     marker = SimpleNamespace(args=args, kwargs=kwargs)
     hook = SimpleNamespace(pytest_ragmetrics_make_judge=SimpleNamespace(get_hookimpls=list))
     return SimpleNamespace(
@@ -131,7 +124,6 @@ def item(name: str, *args: object, **kwargs: object) -> Any:
     ],
 )
 def test_markers_say_who_judges_how_often(marker: Any, found: tuple[str | None, int | None]) -> None:
-    """Their argument may be named."""
     assert (marked_judge(marker), marked_votes(marker)) == found
 
 
@@ -150,13 +142,11 @@ def test_markers_say_who_judges_how_often(marker: Any, found: tuple[str | None, 
     ],
 )
 def test_a_marker_that_cannot_be_used_is_named(marker: Any, said: str) -> None:
-    """The error names test and marker, and says what to write."""
     with pytest.raises(pytest.UsageError, match=f"^test_it.py::test_it: {said}"):
         (marked_judge(marker), marked_votes(marker))
 
 
 def test_the_function_of_a_test() -> None:
-    """Tests of one function share it; their parameters do not matter."""
     parent = SimpleNamespace(nodeid="test_it.py::TestIt")
     for test in ({"name": "test_one[a]", "originalname": "test_one"}, {"name": "test_one"}):
         assert (
@@ -174,7 +164,6 @@ def test_the_function_of_a_test() -> None:
     ],
 )
 def test_a_dry_run_skips_what_scored(requests: int | None, when: str, failed: bool, outcome: str) -> None:
-    """A test that scored is skipped when it is called or fails; one that scored nothing keeps its outcome."""
     budget = SessionBudget(cast("Any", SimpleNamespace(dry_run=True)), workers=None, file=None)
     budget.__dict__["forecast"] = SimpleNamespace(requests_of=lambda _: requests)
     report = SimpleNamespace(

@@ -32,7 +32,6 @@ def read(
 def test_the_command_line_counts_before_the_environment_and_the_ini(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is given nowhere has its default; blank texts are given nowhere."""
     ini = {"rag_concurrency": " 3 ", "rag_cache_salt": " "}
     assert (read(tmp_path).concurrency, read(tmp_path, ini=ini).concurrency) == (32, 3)
     assert read(tmp_path, ini=ini).cache_salt == ""
@@ -44,7 +43,6 @@ def test_the_command_line_counts_before_the_environment_and_the_ini(
 
 
 def test_paths_start_where_they_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path in the ini means the same wherever pytest is started; any other starts there; a default at the rootdir."""
     (tmp_path / "tiny").mkdir()
     ini = {"rag_report": "reports/page.html", "rag_judge": "nli:tiny"}
     found = read(tmp_path, ini=ini, options={"json": "all.json"})
@@ -87,7 +85,6 @@ def test_paths_start_where_they_are_written(tmp_path: Path, monkeypatch: pytest.
     ],
 )
 def test_a_wrong_value_names_its_option(tmp_path: Path, field: str, text: str, said: str) -> None:
-    """The error says what to write instead; the place is named."""
     (tmp_path / "sub/folder.html").mkdir(parents=True)
     (tmp_path / "sub/file").touch()
     with pytest.raises(pytest.UsageError) as caught:
@@ -96,7 +93,6 @@ def test_a_wrong_value_names_its_option(tmp_path: Path, field: str, text: str, s
 
 
 def test_a_wrong_value_names_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ini key or the variable is named."""
     for key, text, said in (
         ("rag_prompts", "nowhere", "ini option rag_prompts: 'nowhere' is not a folder"),
         ("rag_report", "page.pdf", "ini option rag_report: 'page.pdf' is not a *.html file"),
@@ -109,7 +105,6 @@ def test_a_wrong_value_names_its_place(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_hooks_know_other_judges_and_flags_are_on_or_off(tmp_path: Path) -> None:
-    """A text that the plugin does not know is one for a hook, where there is one; a flag has no ini key."""
     assert read(tmp_path, options={"judge": " house "}, hooks=True).judge == "house"
     assert (read(tmp_path).dry_run, read(tmp_path, options={"dry_run": "yes"}).dry_run) == (False, True)
     assert not cast("Any", read(tmp_path, ini={"rag_dry_run": "yes"})).dry_run
@@ -134,7 +129,6 @@ def test_hooks_know_other_judges_and_flags_are_on_or_off(tmp_path: Path) -> None
     ],
 )
 def test_a_prompt_of_no_task_is_refused(tmp_path: Path, name: str, hint: str | None) -> None:
-    """It would replace nothing, in silence."""
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / name).write_text("Is it so?", "utf-8")
     if hint is None:

@@ -39,6 +39,5 @@ def test_decisions_are_as_often_right(part: str, figures: list[str]) -> None:
     ],
 )
 def test_intervals_miss_the_truth_as_seldom(part: str, missed: list[tuple[int, int, float]]) -> None:
-    """On either side, of twenty simulated sets, and are as wide."""
     found = [(above, below, round(half, 4)) for _, above, below, half in intervals.missed(part, 20)]
     assert found == missed

@@ -33,19 +33,15 @@ FAITHFUL = [Faithfulness()]
 
 
 class Stars(Metric):
-    """Of 1 to 5, where one is best."""
-
     name = "stars"
     scale = (1.0, 5.0)
     better = "lower"
 
     def measure(self, sample: Sample) -> MetricResult:
-        """Return the number that is the response."""
         return MetricResult(float(sample.response or 0), metric=self.name)
 
 
 def scores(values: Sequence[float | None], *, vacuous: Collection[int] = ()) -> dict[str, dict[str, ScoredRow]]:
-    """Return rows with their score of the metric ``m``."""
     return {
         f"r{n}": {"m": ScoredRow(name=f"r{n}", score=value, vacuous=n in vacuous)} for n, value in enumerate(values)
     }
@@ -84,12 +80,10 @@ def decided(rows: Mapping[str, Any], sizes: Sequence[int] = (), **rule: Any) -> 
     ],
 )
 def test_rows_decide(values: list[float | None], rule: dict[str, Any], expected: tuple[str | None, int]) -> None:
-    """On any scale and in either direction, as soon as the first rows of the order do."""
     assert decided(scores(values), **rule) == expected
 
 
 def test_vacuous_rows_decide_nothing() -> None:
-    """They are taken as scores on the bound, or count where the gate says so."""
     half = range(0, 500, 2)
     rows = scores([1.0] * 500, vacuous=half)
     assert decided(rows) == ("passed", 54)
@@ -99,7 +93,6 @@ def test_vacuous_rows_decide_nothing() -> None:
 
 
 def test_only_a_complete_beginning_decides() -> None:
-    """Rows that come early wait for those before them, and a cluster for all of its rows."""
     rows = scores([1.0] * 500)
     drawn = DrawnSet(list(rows), Draw(seed="s", sizes=(5,) * 100), [Rule(metric="m", bound=0.85, alpha=0.05)])
     for name, of_row in [*rows.items()][1:]:
@@ -112,7 +105,6 @@ def test_only_a_complete_beginning_decides() -> None:
 
 
 def test_clusters_are_drawn_whole() -> None:
-    """Each stays together; the order is that of the seed, and does not depend on the one in the file."""
     clusters = {f"r{n}": f"'{n // 3}'" if n < 30 else None for n in range(40)}
     order, drawn = draw(clusters, "seed")
     assert sorted(order) == sorted(clusters)
@@ -132,7 +124,6 @@ def gated(
     spared: Collection[int] = (),
     **of: Any,
 ) -> GateDecision:
-    """Return the decision on rows of which some did not run or were not needed."""
     names = [f"t.py::t[r{n}]" for n in range(len(values))]
     tests: dict[str, TestRecord] = {
         name: one_test(f"t[r{n}]", *([] if value is None else [record(gate.metric, value)]), file="t.py")
@@ -174,7 +165,6 @@ MEAN = gate_among(FAITHFUL, ("faithfulness",), {"mean": 0.85, **STOP})
 def test_a_gate_that_stops_says_what_decided_it(
     values: list[float | None], options: dict[str, Any], outcome: str, after: int | None, said: str
 ) -> None:
-    """By the first rows of the order, else by all; what is left open is inconclusive or lists its unscored rows."""
     decision = gated(values, gate=MEAN, **options)
     stop = decision.record.stop
     assert stop is not None
@@ -185,7 +175,6 @@ def test_a_gate_that_stops_says_what_decided_it(
 
 
 def test_the_record_has_figures_of_the_rows_that_decided() -> None:
-    """Not those under way then; they were asked all the same. The reports say it in one line."""
     values = [1.0] * 27 + [0.0] * 173
     decision = gated(values, gate=MEAN, spared=range(34, 200))
     found = decision.record
@@ -206,7 +195,6 @@ def test_the_record_has_figures_of_the_rows_that_decided() -> None:
 
 
 def test_the_figures_are_on_the_scale_of_the_metric() -> None:
-    """Also where the lower scores are the good ones."""
     gate = gate_among([Stars()], ("stars",), {"mean": 1.6, **STOP})
     assert (gate.scale, gate.better) == ((1.0, 5.0), "lower")
     found = gated([1.0] * 29 + [5.0] * 471, gate=gate, spared=range(29, 500)).record
@@ -217,7 +205,6 @@ def test_the_figures_are_on_the_scale_of_the_metric() -> None:
 
 
 def test_shards_stop_nothing_and_their_union_is_exact() -> None:
-    """Each has a part of the set, so its gate is skipped; all rows together decide it."""
     shard = gated([], gate=MEAN, total=40, selected=(), draw=None).record
     assert shard.outcome == "skipped"
     assert shard.stop is not None
@@ -241,7 +228,6 @@ def test_shards_stop_nothing_and_their_union_is_exact() -> None:
     ],
 )
 def test_what_cannot_stop_says_what_to_write(named: dict[str, Any], listed: list[Metric], said: str) -> None:
-    """It needs a confidence, and rows that are scored ahead."""
     with pytest.raises(ValueError, match=r"stop_when_decided|not scored") as raised:
         gate_among(listed, ("faithfulness",), named)
     assert said in str(raised.value)
@@ -258,7 +244,6 @@ def test_what_cannot_stop_says_what_to_write(named: dict[str, Any], listed: list
     ],
 )
 def test_the_option_makes_the_others_stop(named: dict[str, Any], listed: list[Metric], *, stops: bool) -> None:
-    """All that can and do not say otherwise, at a confidence of 0.95 where they have none; their names stay."""
     gate = gate_among(listed, ("faithfulness",), named, stops=True)
     assert (gate.stop_when_decided, gate.id) == (stops, gate_among(listed, ("faithfulness",), named).id)
     whole = gated_set(gate, gate, total=1)
@@ -269,7 +254,6 @@ def test_the_option_makes_the_others_stop(named: dict[str, Any], listed: list[Me
 
 
 def test_rows_are_begun_block_by_block() -> None:
-    """None of the next block before this one is known, none once all gates are decided, all if nothing can be read."""
     names = tuple(f"t[{n}]" for n in range(100))
     base = gated_set(MEAN, total=100, selected=names, draw=Draw(seed="s", sizes=(1,) * 100))
     one = RowJob(test="t", group="t", row=DatasetRow(sample=Sample(), id="q"), sample=Sample(), metrics=(), judge="")
@@ -324,7 +308,6 @@ def test_the_order_in_which_rows_come_changes_nothing(seed: int) -> None:
 
 
 def outcome(value: float | None) -> Done:
-    """Return what came of a row."""
     found = UnscoredError("away") if value is None else MetricResult(value, metric="faithfulness")
     scoring = Scoring(metric="faithfulness", sample=Sample(), outcome=found, better="higher")
     return Done(sample=Sample(), scores={"faithfulness": Score(outcome=found, scorings=(scoring,))})

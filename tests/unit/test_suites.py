@@ -32,14 +32,12 @@ HALF = table([0.5] * 5)
 
 
 def failure(assertion: Callable[..., object], *args: Any, **arguments: Any) -> list[str]:
-    """Return the lines of the failure of an assertion."""
     with pytest.raises(AssertionError) as raised:
         assertion(*args, **arguments)
     return str(raised.value).splitlines()
 
 
 def test_a_mean_is_compared_with_a_bound() -> None:
-    """On it is enough; the figures are returned, and the results are not marked with a threshold."""
     evaluation = table(SCORES)
     found = assert_mean(evaluation, min=0.85)
     assert found.value == pytest.approx(0.85)
@@ -52,7 +50,6 @@ def test_a_mean_is_compared_with_a_bound() -> None:
 
 
 def test_a_mean_that_is_too_low_fails_with_the_worst_rows() -> None:
-    """The worst first, of those beyond the bound on either side, with their reasons; ten are enough."""
     assert failure(assert_mean, table([0.9, 0.5, 0.25, 0.8]), 0.85) == [
         "faithfulness mean 0.61 < 0.85 (n=4): failed",
         "  0.25  q2: reason 2",
@@ -65,7 +62,6 @@ def test_a_mean_that_is_too_low_fails_with_the_worst_rows() -> None:
 
 
 def test_with_a_confidence_the_end_of_the_interval_decides() -> None:
-    """A mean above the bound may be chance; the ends are shown with the decimals that tell them from the bound."""
     interval = mean_interval(SCORES)
     assert assert_mean(table(SCORES), interval.low - 0.001, confidence=0.95).interval == interval
     failed = failure(assert_mean, table(SCORES), interval.high + 0.001, confidence=0.95)
@@ -82,14 +78,12 @@ def test_with_a_confidence_the_end_of_the_interval_decides() -> None:
     ],
 )
 def test_what_is_inconclusive_says_how_many_more(scores: list[float], bound: float, first: str, second: str) -> None:
-    """Ten perfect scores do not show a mean of 0.9; on the bound no number of samples is enough."""
     lines = failure(assert_mean, scores, bound, confidence=0.95)
     assert lines[0] == f"score mean {first}: inconclusive: too few rows to tell"
     assert second in lines[1]
 
 
 def test_what_is_inconclusive_may_pass() -> None:
-    """Then only an interval that is wholly on the bad side fails."""
     few = [1.0] * 17 + [0.0] * 3
     assert assert_mean(few, 0.9, confidence=0.95, inconclusive="pass").outcome == "inconclusive"
     assert assert_pass_rate(few, 0.5, 0.9, confidence=0.95, inconclusive="pass").outcome == "inconclusive"
@@ -100,7 +94,6 @@ def test_what_is_inconclusive_may_pass() -> None:
 
 
 def test_samples_of_a_cluster_count_as_dependent() -> None:
-    """As their metadata says, or the argument, which takes precedence."""
     scores = [1.0, 1.0, 1.0, 1.0, 0.2, 0.2, 0.2, 0.2, 0.8, 0.8, 0.8, 0.8]
     clusters = ["a"] * 4 + ["b"] * 4 + [{"deep": 1}] * 4
     named = assert_mean(table(scores, clusters=clusters), 0.0, confidence=0.9).interval
@@ -114,7 +107,6 @@ def test_samples_of_a_cluster_count_as_dependent() -> None:
 
 
 def test_clusters_of_unscored_rows_are_left_out_with_them() -> None:
-    """No other row takes their place."""
     with_gap = assert_mean([0.5, None, 1.0, 0.6], 0.0, confidence=0.9, clusters="aabb", skip_unscored=True)
     assert with_gap.interval == mean_interval([0.5, 1.0, 0.6], confidence=0.9, clusters="abb")
     assert (with_gap.n, with_gap.unscored) == (3, 1)
@@ -123,7 +115,6 @@ def test_clusters_of_unscored_rows_are_left_out_with_them() -> None:
 
 
 def test_a_pass_rate_is_compared_with_a_bound() -> None:
-    """How many scores reach theirs; with a confidence an interval decides, and says how many are missing."""
     found = assert_pass_rate(table(SCORES), min_score=0.8, min_rate=0.8)
     assert (found.value, found.reached, found.n) == (0.8, 16, 20)
     assert assert_pass_rate(SCORES, max_score=0.8, min_rate=0.4).reached == 8
@@ -144,7 +135,6 @@ def test_a_pass_rate_is_compared_with_a_bound() -> None:
 
 
 def test_scores_are_taken_in_any_form() -> None:
-    """Floats, flags, arrays, results and rows."""
     scores = [0.9, 1.0, 1.0, 0.5]
     forms: list[Any] = [[0.9, 1, True, np.float32(0.5)], np.array(scores), iter(scores), table(scores).rows]
     forms.append([MetricResult(value, metric="recall") for value in scores])
@@ -152,7 +142,6 @@ def test_scores_are_taken_in_any_form() -> None:
 
 
 def test_of_several_metrics_one_is_named() -> None:
-    """Which has to be said, and to be there."""
     both = {"a": MetricResult(0.2, metric="a"), "b": MetricResult(0.9, metric="b")}
     rows = (Row(sample=Sample(id="q"), results=both),)
     evaluation = Evaluation(metrics=("a", "b"), rows=rows)
@@ -168,7 +157,6 @@ def test_of_several_metrics_one_is_named() -> None:
 
 
 def test_rows_without_a_score_are_named() -> None:
-    """A mean and a rate are errors, unless the call leaves such rows out; then their number is shown."""
     gaps = table([0.9, None, 0.8, None])
     assertions = partial(assert_mean, gaps, 0.5), partial(assert_pass_rate, gaps, 0.5, 0.5)
     for assertion in assertions:
@@ -219,7 +207,6 @@ def test_rows_without_a_score_are_named() -> None:
 def test_bounds_that_make_no_sense_are_refused(
     assertion: Callable[..., object], arguments: Mapping[str, Any], error: type[Exception], message: str
 ) -> None:
-    """Before anything is compared, for a table, its rows and its results alike."""
     baseline = {"baseline": table([0.5])} if assertion in (assert_not_worse, assert_no_regression) else {}
     with pytest.raises(error, match=message):
         assertion(table([0.5]), **baseline, **arguments)
@@ -228,7 +215,6 @@ def test_bounds_that_make_no_sense_are_refused(
 
 
 def test_a_bound_is_on_the_scale_that_is_known() -> None:
-    """That of a table, else that of the name; scores that leave it, and plain numbers, have none."""
     rows = table([30.0, 40.0]).rows
     assert assert_mean(rows, 20).value == 35.0
     assert assert_mean([0.0, 1.0], max=2).value == 0.5
@@ -257,13 +243,11 @@ def test_a_bound_is_on_the_scale_that_is_known() -> None:
     ],
 )
 def test_what_are_no_scores_is_refused(results: Any, error: type[Exception], message: str) -> None:
-    """With what to give instead."""
     with pytest.raises(error, match=message):
         assert_mean(results, 0.5)
 
 
 def test_intervals_end_at_the_scale() -> None:
-    """The scale is declared or recognised by its scores; otherwise the interval is not bounded."""
     found = assert_mean([4.0, 5.0, 5.0, 4.5, 4.0, 5.0], 4.0, confidence=0.9)
     assert found.interval == mean_interval([4.0, 5.0, 5.0, 4.5, 4.0, 5.0], confidence=0.9, bounds=None)
     negative = assert_mean([-0.5, 0.5, 0.25], -1.0, confidence=0.9).interval
@@ -285,7 +269,6 @@ def test_in_a_dry_run_nothing_fails() -> None:
 
 
 def test_what_is_not_worse_passes() -> None:
-    """Without a margin a proven gain; with one, equal scores of as many rows as the margin takes."""
     better = table(min(1.0, score + 0.3) for score in [0.4, 0.5, 0.6] * 30)
     assert not assert_not_worse(better, table([0.4, 0.5, 0.6] * 30))["faithfulness"].regressed
     assert assert_not_worse(table([0.5] * 72), table([0.5] * 72), margin=0.05)["faithfulness"].unchanged
@@ -298,7 +281,6 @@ def test_what_is_not_worse_passes() -> None:
 
 
 def test_worse_fails_with_the_comparison() -> None:
-    """Its first line ends with the margin and the outcome."""
     worse = table(score - 0.2 - 0.02 * (index % 2) for index, score in enumerate(SCORES * 3))
     first, *rest = failure(assert_not_worse, worse, table(SCORES * 3), margin=0.02)
     compared, *lines = str(worse.compare(table(SCORES * 3))).splitlines()
@@ -306,7 +288,6 @@ def test_worse_fails_with_the_comparison() -> None:
 
 
 def test_what_may_be_worse_is_inconclusive() -> None:
-    """It says how many samples would settle it, and which loss is ruled out."""
     before = table([0.5, 1.0] * 100)
     changed = table(([0.5, 1.0] * 100)[index] - (0.4 if index % 20 == 0 else 0.0) for index in range(200))
     lines = failure(assert_not_worse, changed, before, margin=0.03)
@@ -319,7 +300,6 @@ def test_what_may_be_worse_is_inconclusive() -> None:
 
 
 def test_worse_is_higher_where_lower_is_better() -> None:
-    """For the margin as for the rows, and for a regression."""
     lower, higher = (
         table([score + change for score in (0.1, 0.2, 0.3, 0.15) * 10], better="lower") for change in (0.0, 0.5)
     )
@@ -334,7 +314,6 @@ def test_worse_is_higher_where_lower_is_better() -> None:
 
 
 def test_a_regression_fails_only_where_it_is_proven() -> None:
-    """With the rows that regressed; five of ten rows that pass no more are one, four are not."""
     before = table([1.0] * 10)
     lines = failure(assert_no_regression, table([0.0] * 5 + [1.0] * 5), before)
     assert lines[0] == (
@@ -356,7 +335,6 @@ def test_a_regression_fails_only_where_it_is_proven() -> None:
 
 
 def test_rows_of_a_cluster_regress_together() -> None:
-    """Six rows of one document are one."""
     before, after = ([score] * 6 for score in (1.0, 0.0))
     assert failure(assert_no_regression, table(after), table(before))
     whole = assert_no_regression(table(after, clusters=["a"] * 6), table(before, clusters=["a"] * 6))
@@ -367,7 +345,6 @@ EXTRA = Evaluation(metrics=("faithfulness", "extra"), rows=HALF.rows)
 
 
 def test_all_metrics_are_compared_unless_one_is_named() -> None:
-    """One that only one run has is listed."""
     found = assert_no_regression(EXTRA, HALF)
     assert (list(found.metrics), found.only_here) == (["faithfulness"], ("extra",))
     assert assert_no_regression(EXTRA, HALF, metrics="faithfulness").only_here == ()
@@ -391,13 +368,11 @@ def test_all_metrics_are_compared_unless_one_is_named() -> None:
 def test_nothing_to_compare_is_an_error(
     results: Any, arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """Which says why."""
     with pytest.raises(error, match=message):
         assert_no_regression(results, HALF, **arguments)
 
 
 def test_a_row_that_lost_its_score_is_named() -> None:
-    """One that never had one is not."""
     before, after = table([0.5, 0.6, None, *[0.5] * 5]), table([0.5, None, None, *[0.5] * 5])
     with pytest.raises(UnscoredError) as raised:
         assert_no_regression(after, before)
@@ -410,7 +385,6 @@ def test_a_row_that_lost_its_score_is_named() -> None:
 
 
 def test_the_baseline_may_be_a_file(tmp_path: Path) -> None:
-    """It is named by its path or by the session."""
     file = tmp_path / "baseline.json"
     HALF.to_json(file)
     running = FakeSession()
@@ -427,13 +401,11 @@ def test_the_baseline_may_be_a_file(tmp_path: Path) -> None:
 
 
 def record(name: str, score: float | None, *, metric: str = "harmfulness") -> Record:
-    """Return what a run keeps of a scoring."""
     outcome = UnscoredError("no") if score is None else MetricResult(score, metric=metric, judge="openai:small")
     return record_of(Scoring(metric=metric, sample=Sample(id=name), outcome=outcome, better="lower"))
 
 
 def run_file(folder: Path, *tests: list[Record]) -> Path:
-    """Write the document of a run."""
     document = documents.document(*(documents.row(f"test_{number}", *records) for number, records in enumerate(tests)))
     file = folder / "run.json"
     file.write_text(render_json(document), encoding="utf-8")
@@ -441,7 +413,6 @@ def run_file(folder: Path, *tests: list[Record]) -> Path:
 
 
 def test_the_file_of_a_run_is_read(tmp_path: Path) -> None:
-    """Scores of all its tests by metric; a sample that two tests scored differently cannot be compared."""
     tests = (
         [record("q1", 0.5), record("q2", None), record("q3", 0.5)],
         [record("q1", 1.0, metric="coherence"), record("q1", 0.5), record("q3", 0.75)],
@@ -461,7 +432,6 @@ def test_the_file_of_a_run_is_read(tmp_path: Path) -> None:
 
 
 def test_the_file_of_a_table_is_read(tmp_path: Path) -> None:
-    """It gives the scores that the table itself has, but for clusters; early releases named no judge, no direction."""
     result = MetricResult(0.25, metric="harmfulness", judge="openai:small")
     rows = (
         Row(sample=Sample(user_input="Why?"), results={"harmfulness": result}),
@@ -477,7 +447,6 @@ def test_the_file_of_a_table_is_read(tmp_path: Path) -> None:
 
 
 def rated_by(noun: str) -> Evaluation:
-    """Return nine rows with a score called correctness whose verdict is about ``noun``."""
     result = MetricResult(1.0, metric="correctness", noun=noun)
     rows = (Row(sample=Sample(id=f"q{number}"), results={"correctness": result}) for number in range(9))
     return Evaluation(metrics=("correctness",), rows=tuple(rows))
@@ -486,7 +455,6 @@ def rated_by(noun: str) -> Evaluation:
 @pytest.mark.parametrize("kind", ["run", "table", "table of before"])
 @pytest.mark.parametrize("noun", ["judgement", "response"])
 def test_an_aspect_in_a_file_is_not_compared_with_the_rating_of_its_name(tmp_path: Path, kind: str, noun: str) -> None:
-    """What a verdict is about tells them apart; a table of before does not say it."""
     before = rated_by(noun)
     if kind == "run":
         scorings = (
@@ -506,7 +474,6 @@ def test_an_aspect_in_a_file_is_not_compared_with_the_rating_of_its_name(tmp_pat
 
 
 def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
-    """Every assertion of a suite asks for it."""
     file = run_file(tmp_path, [record("q1", 0.5)])
     first = read_baseline(file)
     assert read_baseline(file) is first
@@ -538,7 +505,6 @@ TABLE: dict[str, Any] = {"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "sco
     ],
 )
 def test_a_broken_file_is_named_with_the_place(tmp_path: Path, text: str, message: str) -> None:
-    """And with what to give instead."""
     file = tmp_path / "broken.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DocumentError, match=message) as raised:
@@ -547,7 +513,6 @@ def test_a_broken_file_is_named_with_the_place(tmp_path: Path, text: str, messag
 
 
 def run_of(scores: Mapping[str, float], function: str, **run: Any) -> Document:
-    """Return the run of a function that scores a row in each of its tests."""
     tests = (documents.row(f"{function}[{name}]", record(name, score)) for name, score in scores.items())
     made = documents.document(*tests)
     return replace(made, run=replace(made.run, **run))
@@ -557,7 +522,6 @@ LITTLE = "rows of the baseline can be compared, fewer than 80 %"
 
 
 def numbered(number: int, name: str = "q", score: float = 0.0) -> dict[str, float]:
-    """Return so many rows."""
     return {f"{name}{index}": score for index in range(number)}
 
 
@@ -575,7 +539,6 @@ def numbered(number: int, name: str = "q", score: float = 0.0) -> dict[str, floa
 def test_a_small_part_of_a_baseline_decides_nothing(
     here: Mapping[str, float], there: Mapping[str, float], run: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    """Neither assertion passes; other functions of the baseline are not missed."""
     before = run_of(there, "test_it", **run)
     others = run_of(numbered(30, "other"), "test_other").tests
     file = tmp_path / "main.json"
@@ -594,7 +557,6 @@ def test_a_small_part_of_a_baseline_decides_nothing(
 
 
 def test_a_table_that_falls_silent_fails() -> None:
-    """Where so many rows with nothing to check are no chance."""
     before = table([1.0] * 40)
     quiet = MetricResult(1.0, metric="faithfulness", judge="openai:small", vacuous=True)
     after = replace(

@@ -27,14 +27,12 @@ NOTHING = Evaluation(metrics=METRICS, rows=())
 
 
 def row(name: str, *, unscored: Mapping[str, str] | None = None, **scores: float) -> Row:
-    """Return a row with these scores."""
     results = {metric: MetricResult(score, metric=metric, reason=f"{score}") for metric, score in scores.items()}
     return Row(sample=Sample(id=name, response=f"Answer {name}."), results=results, unscored=unscored or {})
 
 
 @pytest.fixture
 def table() -> Evaluation:
-    """Return four rows, one of them without one of its scores."""
     rows = (
         row("a", faithfulness=1.0, relevance=0.5),
         row("b", faithfulness=0.5, relevance=0.75),
@@ -45,12 +43,10 @@ def table() -> Evaluation:
 
 
 def ids(rows: tuple[Row, ...]) -> str:
-    """Return the ids of rows in one word."""
     return "".join(row.sample.id or "" for row in rows)
 
 
 def test_a_mean_needs_a_score_of_every_row(table: Evaluation) -> None:
-    """Unscored rows are left out only where the call says so, and a mean of nothing says why."""
     assert table.scores("faithfulness") == [1.0, 0.5, None, 0.75]
     assert table.mean("relevance") == 0.5625
     with pytest.raises(UnscoredError, match="1 of 4 rows are unscored; the first: no claims; skip_unscored=True le"):
@@ -64,7 +60,6 @@ def test_a_mean_needs_a_score_of_every_row(table: Evaluation) -> None:
 
 
 def test_stats_count_what_is_unscored(table: Evaluation) -> None:
-    """The figures are over the others."""
     assert table.stats()["faithfulness"] == Stats(n=4, unscored=1, mean=0.75, min=0.5, max=1.0, std=0.25)
     assert NOTHING.stats()["relevance"] == Stats(n=0, unscored=0, mean=None, min=None, max=None)
     single = Evaluation(metrics=METRICS[:1], rows=table.rows[:1], durations={"faithfulness": 1.5})
@@ -72,7 +67,6 @@ def test_stats_count_what_is_unscored(table: Evaluation) -> None:
 
 
 def test_an_overall_score_is_a_weighted_mean(table: Evaluation) -> None:
-    """Each mean counts by its share of the scale from the bad end; a metric that is not named does not count."""
     assert table.overall(skip_unscored=True) == pytest.approx((0.75 + 0.5625) / 2)
     assert table.overall({"relevance": 2}) == 0.5625
     assert table.overall({"faithfulness": 3, "relevance": 1}, skip_unscored=True) == pytest.approx(0.703125)
@@ -98,14 +92,12 @@ def test_an_overall_score_is_a_weighted_mean(table: Evaluation) -> None:
 
 
 def test_the_worst_rows_come_first(table: Evaluation) -> None:
-    """Those without a score before all others; equal ones in the order of the rows."""
     assert ids(table.worst(2, metric="relevance")) == "da"
     assert ids(table.worst(metric="faithfulness")) == "cbda"
     assert ids(table.worst(3)) == "cdb"
 
 
 def test_failures_are_below_a_bound_or_unscored(table: Evaluation) -> None:
-    """One bound for all metrics, or one for each that is named; on it is not below it; no result is marked with it."""
     assert ids(table.failures(0.5)) == "cd"
     assert ids(table.failures({"relevance": 0.75})) == "ad"
     assert ids(table.failures({"faithfulness": 0.5})) == "c"
@@ -113,7 +105,6 @@ def test_failures_are_below_a_bound_or_unscored(table: Evaluation) -> None:
 
 
 def test_the_worst_is_the_highest_where_lower_is_better() -> None:
-    """On average a score counts by its distance from the bad end; a bare bound is for the metrics of its direction."""
     rows = (
         row("a", harm=0.0, relevance=0.5),
         row("b", harm=0.9, relevance=1.0),
@@ -133,7 +124,6 @@ def test_the_worst_is_the_highest_where_lower_is_better() -> None:
 
 
 def test_what_makes_no_sense_of_a_table_is_an_error(table: Evaluation) -> None:
-    """A bound for no metric would let every row pass; a metric that was not evaluated is named with those that were."""
     for bounds, message in (({}, "give min= or max="), ({"max": 0.5}, "whose lower scores are better; give min=")):
         with pytest.raises(ValueError, match=message):
             table.failures(**bounds)
@@ -146,7 +136,6 @@ def test_what_makes_no_sense_of_a_table_is_an_error(table: Evaluation) -> None:
 
 
 def test_json_says_all_of_it(table: Evaluation, tmp_path: Path) -> None:
-    """Scores with their reasons, and the reasons for those that are missing; the file is what is returned."""
     text = table.to_json(tmp_path / "table.json")
     assert (tmp_path / "table.json").read_text(encoding="utf-8") == text
     read = json.loads(text)
@@ -162,8 +151,6 @@ def test_json_says_all_of_it(table: Evaluation, tmp_path: Path) -> None:
 
 
 class Unspeakable:
-    """A value whose text cannot be computed."""
-
     def __str__(self) -> str:
         raise RuntimeError
 
@@ -186,7 +173,6 @@ class Unspeakable:
     ids=lambda value: type(value).__name__,
 )
 def test_json_takes_any_metadata(tmp_path: Path, value: object, written: object) -> None:
-    """Rows of other tools have dates, missing numbers, numbers of numpy and broken text."""
     rows = (Row(sample=Sample(response="So.", metadata={"value": value})),)
     Evaluation(metrics=("relevance",), rows=rows).to_json(tmp_path / "table.json")
     read = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
@@ -194,7 +180,6 @@ def test_json_takes_any_metadata(tmp_path: Path, value: object, written: object)
 
 
 def test_json_writes_the_rest_where_a_value_has_no_end_or_no_text() -> None:
-    """The other values are written, and other formats leave metadata as it is."""
     endless: dict[str, object] = {}
     endless["self"] = endless
     metadata = {"endless": endless, "unspeakable": Unspeakable(), "last": "here"}
@@ -207,7 +192,6 @@ def test_json_writes_the_rest_where_a_value_has_no_end_or_no_text() -> None:
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"])
 def test_csv_holds_no_formulas(start: str) -> None:
-    """A text that a spreadsheet would run becomes one that it shows; a negative score stays a number."""
     text = f"{start}1+1"
     sample = Sample(id=text, user_input=text, response=text)
     results = {"relevance": MetricResult(-0.5, metric="relevance")}
@@ -218,7 +202,6 @@ def test_csv_holds_no_formulas(start: str) -> None:
 
 
 def test_csv_has_a_column_for_each_metric(table: Evaluation, tmp_path: Path) -> None:
-    """What is missing is an empty cell, with the reason in the last column; the file is what is returned."""
     text = table.to_csv(tmp_path / "table.csv")
     assert (tmp_path / "table.csv").read_bytes().decode() == text
     first, *rest = text.splitlines()
@@ -226,7 +209,6 @@ def test_csv_has_a_column_for_each_metric(table: Evaluation, tmp_path: Path) -> 
 
 
 def test_a_data_frame_has_samples_and_scores(table: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One row a sample, in their order, with nothing where there is no score; without pandas it is named."""
     frame = table.to_pandas()
     assert list(frame["id"]) == ["a", "b", "c", "d"]
     assert list(frame["relevance"]) == [0.5, 0.75, 1.0, 0.0]
@@ -237,7 +219,6 @@ def test_a_data_frame_has_samples_and_scores(table: Evaluation, monkeypatch: pyt
 
 
 def test_it_prints_as_a_table(table: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Means, then the worst rows, those without a score first; cut to the width of the terminal."""
     monkeypatch.setenv("COLUMNS", "60")
     assert str(table).splitlines() == [
         "             faithfulness  relevance",
@@ -266,7 +247,6 @@ def test_it_prints_as_a_table(table: Evaluation, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_notebook_shows_the_same_table(table: Evaluation) -> None:
-    """As HTML, in which texts are texts."""
     rows = (*table.rows, Row(sample=Sample(id="<img src=x>"), results=table.rows[0].results))
     page = replace(table, rows=rows)._repr_html_()
     assert page.startswith("<table><thead><tr><th></th><th>faithfulness</th><th>relevance</th></tr></thead><tbody>")
@@ -294,7 +274,6 @@ def test_a_notebook_shows_the_same_table(table: Evaluation) -> None:
     ],
 )
 def test_it_says_how_many_rows_are_in_a_mean(rows: list[dict[str, Any] | None], counts: list[str], told: str) -> None:
-    """In print, in a notebook and in its repr; the reason of the first row without a score is below the table."""
     made = [
         Row(sample=Sample(), unscored={"fit": "fit: <no> reply\nat all"})
         if fields is None

@@ -17,12 +17,10 @@ from tests.scripted_judge import contradicted, matches
 
 
 def verdict(number: Any, word: str = "unsupported", sentences: Any = (), reason: str = " So. ") -> dict[str, Any]:
-    """Return a verdict as a judge writes it."""
     return {"number": number, "reason": reason, "sentences": list(sentences), "verdict": word}
 
 
 def replying(*pairs: tuple[int, str], key: str = "answers", word: str = "answer") -> dict[str, Any]:
-    """Return the replies to numbered questions, or the verdicts on numbered contexts."""
     return {key: [{"number": number, "reason": " So. ", word: said} for number, said in pairs]}
 
 
@@ -79,7 +77,6 @@ WHY, WHO = ({"question": text, "noncommittal": flag} for text, flag in (("Why? "
     ],
 )
 def test_an_answer_is_read(task: Task[Any], answer: object, read: object) -> None:
-    """Texts are trimmed, numbers become indexes, and a definition holds or it does not."""
     assert task.read(answer) == read
 
 
@@ -87,7 +84,6 @@ OTHER_FORMS: list[Any] = [None, [], "supported", 1, {}, {"verdicts": [], "score"
 
 
 def verified(*verdicts: Any) -> dict[str, Any]:
-    """Return an answer with these verdicts."""
     return {"verdicts": list(verdicts)}
 
 
@@ -147,7 +143,6 @@ def verified(*verdicts: Any) -> dict[str, Any]:
     ],
 )
 def test_an_answer_that_does_not_fit_is_refused(task: Task[Any], answer: object, problem: str) -> None:
-    """Wrong numbers, sentences, words and types are named, and nothing is guessed."""
     with pytest.raises(InvalidAnswer) as refused:
         task.read(answer)
     assert problem in str(refused.value)
@@ -156,7 +151,6 @@ def test_an_answer_that_does_not_fit_is_refused(task: Task[Any], answer: object,
 
 @given(st.lists(st.integers(min_value=-2, max_value=8), max_size=10), st.integers(min_value=0, max_value=6))
 def test_only_a_permutation_of_the_numbers_is_accepted(numbers: list[int], count: int) -> None:
-    """Numbers are taken in order exactly if each of ours is there once, and no other."""
     items = [{"number": number} for number in numbers]
     if sorted(numbers) == list(range(1, count + 1)):
         assert [item["number"] for item in in_order(items, count, "claim")] == list(range(1, count + 1))
@@ -178,7 +172,6 @@ def test_only_a_permutation_of_the_numbers_is_accepted(numbers: list[int], count
     ],
 )
 def test_a_scale_has_its_own_steps(task: Task[Rating], steps: tuple[int, ...]) -> None:
-    """They are spread evenly over 0 to 1, the step is kept, and nothing beside or between them is taken."""
     ratings = [task.read({"reason": " So. ", "rating": step}) for step in steps]
     last = len(steps) - 1
     assert ratings == [Rating(value=n / last, reason="So.", step=step) for n, step in enumerate(steps)]
@@ -189,8 +182,6 @@ def test_a_scale_has_its_own_steps(task: Task[Rating], steps: tuple[int, ...]) -
 
 @pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: str(task.prompt))
 def test_every_task_is_strict_and_shows_contexts_first(task: Task[Any]) -> None:
-    """Every field is required and no other allowed, down to the last object; prompts of a sample begin alike."""
-
     def check(schema: dict[str, Any]) -> None:
         assert set(schema) <= {"type", "properties", "required", "additionalProperties", "items", "enum"}
         if schema["type"] == "object":
@@ -213,7 +204,6 @@ _FORM = record(flags=list_of(one_of("yes", "no")), rating=one_of(0, 1))
 
 @given(st.recursive(_LEAVES, lambda inner: st.lists(inner) | st.dictionaries(_TEXT, inner), max_leaves=8))
 def test_any_other_data_is_refused(data: object) -> None:
-    """Data of any shape is refused in words."""
     with pytest.raises(InvalidAnswer, match="must"):
         validate(data, _FORM)
 
@@ -229,6 +219,5 @@ def test_any_other_data_is_refused(data: object) -> None:
     ],
 )
 def test_the_place_of_a_fault_is_named(data: object, form: dict[str, Any], place: str) -> None:
-    """By its field and the item it is in; a truth value is no number."""
     with pytest.raises(InvalidAnswer, match=rf"^{place} must be "):
         validate(data, form)

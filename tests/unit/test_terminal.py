@@ -38,7 +38,6 @@ ROWS = [("name", "n", "said"), ("faithfulness", "12,345,678.9", "supported by th
     ],
 )
 def test_the_widest_texts_of_a_table_are_cut(width: int | None, lines: list[str]) -> None:
-    """A column of numbers never is."""
     found = text_table(ROWS, width=width, left=1)
     assert [re.sub(r" +(?=y$)", "  ", line) for line in found[1:]] == lines
     assert len(set(map(len, found))) == 1
@@ -64,7 +63,6 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with two runs, a history, a cache and labelled answers."""
     folder = tmp_path_factory.mktemp("project")
     for name, run in (("old.json", baseline()), ("new.json", showcase())):
         (folder / name).write_text(render_json(run), "utf-8")
@@ -96,7 +94,6 @@ COMMANDS = (
 def test_lines_fit_the_terminal(
     project: Path, call: Call, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
-    """In a terminal no line is longer than it, and no number is lost; in a pipe nothing is cut or wrapped."""
     monkeypatch.chdir(project)
     status, whole = call(*command)
     assert max(map(len, whole)) > 72
@@ -110,7 +107,6 @@ def test_lines_fit_the_terminal(
 
 
 def test_metrics_for_programs(call: Call) -> None:
-    """--json has every metric of the table, in a terminal too, with the types that its docstring names."""
     assert call("metrics")[1] == metric_table()
     status, lines = call("metrics", "--json", columns=40)
     found = json.loads("\n".join(lines))
@@ -129,7 +125,6 @@ def test_metrics_for_programs(call: Call) -> None:
 
 
 def test_doctor_for_programs(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--json says the same as the lines, with the same status and without keys."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-mine")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://me:pass@127.0.0.1:9/v1")
     for judge, wanted in (("openai:sk-secret-of-mine", 1), ("local", 0)):

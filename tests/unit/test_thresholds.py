@@ -19,14 +19,12 @@ GOOD = [False, False, False, True, False, True, True, True, True, True]
 
 
 def noise(n: int, seed: int = 1) -> tuple[list[float], list[bool]]:
-    """Return scores that have nothing to do with the labels."""
     chance = random.Random(seed)
     return [chance.random() for _ in range(n)], [index % 2 == 0 for index in range(n)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 10), st.booleans()), min_size=6, max_size=40), st.sampled_from([1, -1]))
 def test_no_other_threshold_does_better(rows: list[tuple[int, bool]], sign: int) -> None:
-    """On its own rows the suggestion reaches the highest balanced accuracy that any cut reaches."""
     rows = [*rows, (2, False), (8, True), (2, False), (8, True)]
     scores, good = [sign * score / 10 for score, _ in rows], [flag for _, flag in rows]
     found = suggest_threshold(scores, good, better="higher" if sign > 0 else "lower")
@@ -40,20 +38,17 @@ def test_no_other_threshold_does_better(rows: list[tuple[int, bool]], sign: int)
 
 
 def test_it_lies_in_the_middle_of_a_gap() -> None:
-    """Between the last bad and the first good score, with as few decimals as the middle of the gap allows."""
     assert suggest_threshold([0.1, 0.2, 0.3, 0.8, 0.9, 1.0], [False] * 3 + [True] * 3).threshold == 0.6
     assert suggest_threshold([0.1, 0.2, 0.71, 0.76, 0.9, 1.0], [False] * 3 + [True] * 3).threshold == 0.73
     assert suggest_threshold([0.9, 0.8, 0.3, 0.2], [False, False, True, True], better="lower").threshold == 0.6
 
 
 def test_of_equally_good_ones_it_is_that_of_the_widest_gap() -> None:
-    """Two cuts with the same balanced accuracy: the one that scores are furthest from is taken."""
     scores, good = [0.0, 0.1, 0.3, 0.35, 0.9, 1.0], [False, False, True, False, True, True]
     assert suggest_threshold(scores, good).threshold == 0.6
 
 
 def test_a_threshold_that_is_no_shorter_number_is_the_upper_score() -> None:
-    """Neighbouring floats have no number between them, and scores at the upper one still pass."""
     low = 0.1 + 0.2
     assert roundest(0.3, low) in {0.3, low}
     assert roundest(0.0, 1.0) in {0.0, 0.5, 1.0}
@@ -61,7 +56,6 @@ def test_a_threshold_that_is_no_shorter_number_is_the_upper_score() -> None:
 
 
 def test_kappa_may_be_the_aim() -> None:
-    """Where good answers are many, kappa and balanced accuracy ask for different thresholds."""
     scores = [0.2] * 2 + [0.4] * 20 + [0.4] * 2 + [0.8] * 80
     good = [False] * 2 + [True] * 20 + [False] * 2 + [True] * 80
     assert suggest_threshold(scores, good, aim="balanced_accuracy").threshold == 0.6
@@ -71,7 +65,6 @@ def test_kappa_may_be_the_aim() -> None:
 
 
 def test_cross_validated_figures_are_those_of_further_answers() -> None:
-    """Over simulated sets they are neither too high nor too low, and their intervals seldom miss."""
     claimed, true, hits, runs = 0.0, 0.0, 0, 40
     for seed in range(runs):
         chance = random.Random(seed)
@@ -86,7 +79,6 @@ def test_cross_validated_figures_are_those_of_further_answers() -> None:
 
 
 def test_a_seed_repeats_and_order_of_clusters_does_not_leak() -> None:
-    """The same seed gives the same suggestion; rows of one cluster are in one fold."""
     scores, good = noise(60)
     clusters = [index // 3 for index in range(60)]
     first, again = (suggest_threshold(scores, good, clusters=clusters, seed=3) for _ in range(2))
@@ -106,7 +98,6 @@ def test_a_seed_repeats_and_order_of_clusters_does_not_leak() -> None:
     ],
 )
 def test_what_suggests_nothing(scores: list[float], good: list[bool], clusters: list[str] | None, reason: str) -> None:
-    """Where no threshold can be found or tried the reason is given, and figures need a threshold then."""
     with pytest.raises(ValueError, match=reason):
         suggest_threshold(scores, good, clusters=clusters)
     with pytest.raises(ValueError, match=f"no threshold can be suggested: {reason}.*; give the threshold"):
@@ -117,7 +108,6 @@ def test_what_suggests_nothing(scores: list[float], good: list[bool], clusters: 
 
 
 def test_no_fold_is_left_without_a_class_to_learn_from() -> None:
-    """Two groups with bad answers never fall into one fold."""
     good = [True] * 30 + [False, False]
     scores = [0.9 - index / 1000 for index in range(30)] + [0.1, 0.2]
     for seed in range(40):
@@ -126,7 +116,6 @@ def test_no_fold_is_left_without_a_class_to_learn_from() -> None:
 
 
 def test_a_fold_may_leave_equal_scores_to_learn_from() -> None:
-    """Where the others show no gap, their one score is the threshold."""
     found = suggest_threshold([0.5] * 4 + [0.9, 0.1], [True, True, False, False, True, False], clusters=list("abcdee"))
     # The group "e" is judged by 0.5, and rightly; the others by what it shows.
     assert found.threshold == 0.3
@@ -134,7 +123,6 @@ def test_a_fold_may_leave_equal_scores_to_learn_from() -> None:
 
 
 def test_figures_at_a_given_threshold_are_not_cross_validated() -> None:
-    """A given threshold is taken as it is, beside the suggestion, which is judged on answers it was not chosen on."""
     given_ = calibration_figures(SCORES, GOOD, threshold=0.65)
     assert (given_.is_given, given_.threshold) == (True, 0.65)
     assert given_.agreement == agreement([score >= 0.65 for score in SCORES], GOOD)
@@ -147,7 +135,6 @@ def test_figures_at_a_given_threshold_are_not_cross_validated() -> None:
 
 
 def test_figures_of_a_metric_whose_lower_scores_are_better() -> None:
-    """Scores turned around give the same figures, with the threshold turned around as well."""
     up = calibration_figures(SCORES, GOOD)
     down = calibration_figures([-score for score in SCORES], GOOD, better="lower", scale=(-1.0, 0.0))
     assert down.auroc == up.auroc
@@ -159,7 +146,6 @@ def test_figures_of_a_metric_whose_lower_scores_are_better() -> None:
 
 
 def test_the_reliability_curve() -> None:
-    """Ten bins of the metric's scale with counts, means and intervals; a score on an edge is in the upper."""
     curve = reliability([0.0, 0.05, 0.3, 0.7, 0.95, 1.0], [False, False, True, False, True, True])
     bins = [(0.0, 0.1, 2), (0.3, 0.4, 1), (0.7, 0.8, 1), (0.9, 1.0, 2)]
     assert [(found.low, found.high, found.n) for found in curve] == bins
@@ -179,6 +165,5 @@ def test_the_reliability_curve() -> None:
     ],
 )
 def test_no_threshold_is_suggested_of_what_is_no_number(scores: list[float], confidence: float, said: str) -> None:
-    """A threshold of NaN would fail every answer, one of infinity too."""
     with pytest.raises(ValueError, match=said):
         suggest_threshold(scores, [False, True, False, True], confidence=confidence)

@@ -13,7 +13,6 @@ from pytest_ragmetrics.core.errors import CacheError
 
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
 def test_a_vector_comes_back_as_it_was(numbers: list[float]) -> None:
-    """To the last bit, in ASCII."""
     text = vector_text(np.array(numbers, dtype=np.float32))
     assert text.isascii()
     assert read_vector(text).tolist() == numbers
@@ -27,7 +26,6 @@ def test_a_vector_comes_back_as_it_was(numbers: list[float]) -> None:
     ],
 )
 def test_a_text_that_is_no_vector_is_an_error(text: str) -> None:
-    """Cut short, edited, empty or not finite: the last two make scores that are not numbers."""
     # Python 3.10 decodes "=" to nothing, later versions refuse it.
     with pytest.raises(CacheError, match=r"its vector is (not the base64 of 32-bit floats|empty or not finite)"):
         read_vector(text)

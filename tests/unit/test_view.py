@@ -21,13 +21,11 @@ UNSCORED = record(score=None, outcome="unscored", reason="no claims")
 
 
 def only(test: shapes.TestRecord) -> TestView:
-    """Return the view of a test."""
     (view,) = build_test_views(document(test))
     return view
 
 
 def test_the_worst_test_comes_first() -> None:
-    """By outcome, then by the distance from the threshold, in whichever direction it is; then as they came."""
     tests = [
         row("passed", record(score=0.95)),
         row("skipped", outcome="skipped"),
@@ -47,7 +45,6 @@ def test_the_worst_test_comes_first() -> None:
 
 
 def test_what_newly_fails_comes_before_what_failed_before() -> None:
-    """However far it is from its threshold."""
     far, near = (record(score=score, outcome="failed") for score in (0.1, 0.8))
     now = document(row("test_far", far, outcome="failed"), row("test_near", near, outcome="failed"))
     before = document(row("test_far", far, outcome="failed"), row("test_near", record()))
@@ -56,7 +53,6 @@ def test_what_newly_fails_comes_before_what_failed_before() -> None:
 
 
 def test_links_are_the_ids_of_the_tests() -> None:
-    """A link does not depend on what else ran; the same id twice is two links."""
     alone = only(row("TestBot::test_refund[annual plan]"))
     assert alone.anchor == f"{FILE}::TestBot::test_refund[annual plan]"
     assert alone.name == "TestBot::test_refund[annual plan]"
@@ -66,7 +62,6 @@ def test_links_are_the_ids_of_the_tests() -> None:
 
 
 def test_a_test_is_marked_with_what_its_scores_are() -> None:
-    """Votes on both sides of the threshold, verdicts that want a second look, nothing to check."""
     flaky = record(score=0.9, votes=[0.5, 0.9, 0.95])
     odd = record(verdicts=[verdict("a", ok=True, suspicious=True)])
     test = only(row("test_a", flaky, odd, record(vacuous=True)))
@@ -94,12 +89,10 @@ UNREASONED = record(score=0.5, outcome="failed", verdicts=[verdict("a", ok=True)
     ids=["worst score", "no reason", "score before pytest", "pytest", "xfail", "passed", "blank", "gate"],
 )
 def test_a_test_says_why(test: shapes.TestRecord, why: str, *, explained: bool) -> None:
-    """The reason of the worst score; without a failing one pytest's words; the numbers of a gate."""
     assert (only(test).why, only(test).explained) == (why, explained)
 
 
 def test_a_row_leads_with_a_score_that_says_something() -> None:
-    """What had nothing to check comes last, and the former score stands beside the metric whose score it was."""
     vacuous, other = record("quotations", 1.0, vacuous=True), record("faithfulness", 0.95)
     baseline = document(row("test_a", vacuous, record("faithfulness", 0.5, outcome="failed")))
     comparison = compare_documents(document(row("test_a", vacuous, other)), baseline)

@@ -39,7 +39,6 @@ WORDS = {
 
 
 def test_words_are_counted_in_every_script() -> None:
-    """Tokens between spaces, or pairs of characters."""
     assert {text: count_words(text) for text in WORDS} == WORDS
 
 
@@ -53,7 +52,6 @@ NO_PARTICLES = {"사": "과", "보일러": "을", "사실": "는데", "서울": 
 
 
 def test_a_korean_word_ends_before_its_particle() -> None:
-    """It goes with the sound before it and ends the word itself; none is where more of the word follows."""
     pairs = [(word, end) for word, ends in PARTICLES.items() for end in ends]
     assert [pair for pair in pairs if not ends_word(f"{''.join(pair)} 그", len(pair[0]))] == []
     assert [word for word, end in NO_PARTICLES.items() if ends_word(f"{word}{end} 그", len(word))] == []
@@ -61,13 +59,11 @@ def test_a_korean_word_ends_before_its_particle() -> None:
 
 @given(st.text(alphabet="ab9 -’.\n\té"), st.text(alphabet="ab9 -’.\n\té"))
 def test_words_of_two_texts_add_up(first: str, second: str) -> None:
-    """White space between two texts, or around them, neither makes nor hides a word."""
     assert count_words(f"\n {first}\u00a0 ") == count_words(first)
     assert count_words(f"{first} {second}") == count_words(first) + count_words(second)
 
 
 def test_words_are_found_in_any_form_of_them() -> None:
-    """One that begins like another and is far longer is another word, whichever of them come first."""
     for text in permutations(("carpenters", "car", "carp", "carpets")):
         known = WordsIn(" ".join(text))
         found = [word.text for word in content_words("car cars care carpeting card cat caravans") if word in known]
