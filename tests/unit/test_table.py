@@ -31,77 +31,68 @@ def row(name: str, *, unscored: Mapping[str, str] | None = None, **scores: float
     return Row(sample=Sample(id=name, response=f"Answer {name}."), results=results, unscored=unscored or {})
 
 
-@pytest.fixture
-def table() -> Evaluation:
-    rows = (
-        row("a", faithfulness=1.0, relevance=0.5),
-        row("b", faithfulness=0.5, relevance=0.75),
-        row("c", relevance=1.0, unscored={"faithfulness": "no claims"}),
-        row("d", faithfulness=0.75, relevance=0.0),
-    )
-    return Evaluation(metrics=METRICS, rows=rows)
+ROWS = (
+    row("a", faithfulness=1.0, relevance=0.5),
+    row("b", faithfulness=0.5, relevance=0.75),
+    row("c", relevance=1.0, unscored={"faithfulness": "no claims"}),
+    row("d", faithfulness=0.75, relevance=0.0),
+)
+TABLE = Evaluation(metrics=METRICS, rows=ROWS)
 
 
 def ids(rows: tuple[Row, ...]) -> str:
     return "".join(row.sample.id or "" for row in rows)
 
 
-def test_a_mean_needs_a_score_of_every_row(table: Evaluation) -> None:
-    assert table.scores("faithfulness") == [1.0, 0.5, None, 0.75]
-    assert table.mean("relevance") == 0.5625
+def test_a_mean_needs_a_score_of_every_row() -> None:
+    assert TABLE.scores("faithfulness") == [1.0, 0.5, None, 0.75]
+    assert TABLE.mean("relevance") == 0.5625
     with pytest.raises(UnscoredError, match="1 of 4 rows are unscored; the first: no claims; skip_unscored=True le"):
-        table.mean("faithfulness")
-    assert table.mean("faithfulness", skip_unscored=True) == 0.75
+        TABLE.mean("faithfulness")
+    assert TABLE.mean("faithfulness", skip_unscored=True) == 0.75
     with pytest.raises(UnscoredError, match="relevance: none of 0 rows has a score"):
         NOTHING.mean("relevance")
     unscored = Evaluation(metrics=METRICS, rows=(row("a", unscored={"relevance": "broken"}),))
     with pytest.raises(UnscoredError, match="none of 1 rows has a score; the first: broken"):
         unscored.mean("relevance", skip_unscored=True)
-
-
-def test_stats_count_what_is_unscored(table: Evaluation) -> None:
-    assert table.stats()["faithfulness"] == Stats(n=4, unscored=1, mean=0.75, min=0.5, max=1.0, std=0.25)
+    # The figures are over the others.
+    assert TABLE.stats()["faithfulness"] == Stats(n=4, unscored=1, mean=0.75, min=0.5, max=1.0, std=0.25)
     assert NOTHING.stats()["relevance"] == Stats(n=0, unscored=0, mean=None, min=None, max=None)
-    single = Evaluation(metrics=METRICS[:1], rows=table.rows[:1], durations={"faithfulness": 1.5})
+    single = Evaluation(metrics=METRICS[:1], rows=TABLE.rows[:1], durations={"faithfulness": 1.5})
     assert (single.stats()["faithfulness"].std, single.stats()["faithfulness"].duration) == (None, 1.5)
 
 
-def test_an_overall_score_is_a_weighted_mean(table: Evaluation) -> None:
-    assert table.overall(skip_unscored=True) == pytest.approx((0.75 + 0.5625) / 2)
-    assert table.overall({"relevance": 2}) == 0.5625
-    assert table.overall({"faithfulness": 3, "relevance": 1}, skip_unscored=True) == pytest.approx(0.703125)
-    assert table.overall({"faithfulness": 0, "relevance": 1}) == 0.5625
-    rated = replace(table, better={"faithfulness": "lower"}, scales={"relevance": (-1.0, 1.0)})
+def test_an_overall_score_is_a_weighted_mean() -> None:
+    assert TABLE.overall(skip_unscored=True) == pytest.approx((0.75 + 0.5625) / 2)
+    assert TABLE.overall({"relevance": 2}) == 0.5625
+    assert TABLE.overall({"faithfulness": 3, "relevance": 1}, skip_unscored=True) == pytest.approx(0.703125)
+    assert TABLE.overall({"faithfulness": 0, "relevance": 1}) == 0.5625
+    rated = replace(TABLE, better={"faithfulness": "lower"}, scales={"relevance": (-1.0, 1.0)})
     assert rated.overall(skip_unscored=True) == pytest.approx((0.25 + (0.5625 + 1) / 2) / 2)
     with pytest.raises(UnscoredError, match="faithfulness: 1 of 4 rows are unscored"):
-        table.overall()
-    with pytest.raises(KeyError, match="'relevanse' was not evaluated; there are faithfulness, relevance"):
-        table.overall({"relevanse": 1})
-    for weights, problem in (
+        TABLE.overall()
+    wrong: Any
+    for wrong, problem in (
+        ({"relevanse": 1}, "'relevanse' was not evaluated; there are faithfulness, relevance"),
         ({"relevance": -1}, "the weight of relevance must be a number from 0 on, not -1"),
         ({"relevance": 0}, "weights must name a metric with a weight above 0; there are faithfulness, relevance"),
         ({}, "weights must name a metric with a weight above 0"),
+        (["relevance"], "weights must map names of metrics to numbers, not be of type list"),
     ):
-        with pytest.raises(ValueError, match=problem):
-            table.overall(weights)
-    wrong: Any = ["relevance"]
-    with pytest.raises(TypeError, match="weights must map names of metrics to numbers, not be of type list"):
-        table.overall(wrong)
+        with pytest.raises((KeyError, TypeError, ValueError), match=problem):
+            TABLE.overall(wrong)
     with pytest.raises(ValueError, match="relevance has a scale from 0 to inf, which has no share: leave it out"):
-        replace(table, scales={"relevance": (0.0, math.inf)}).overall({"relevance": 1})
+        replace(TABLE, scales={"relevance": (0.0, math.inf)}).overall({"relevance": 1})
 
 
-def test_the_worst_rows_come_first(table: Evaluation) -> None:
-    assert ids(table.worst(2, metric="relevance")) == "da"
-    assert ids(table.worst(metric="faithfulness")) == "cbda"
-    assert ids(table.worst(3)) == "cdb"
-
-
-def test_failures_are_below_a_bound_or_unscored(table: Evaluation) -> None:
-    assert ids(table.failures(0.5)) == "cd"
-    assert ids(table.failures({"relevance": 0.75})) == "ad"
-    assert ids(table.failures({"faithfulness": 0.5})) == "c"
-    assert all(result.comparison is None for each in table.rows for result in each.results.values())
+def test_the_worst_rows_come_first() -> None:
+    assert ids(TABLE.worst(2, metric="relevance")) == "da"
+    assert ids(TABLE.worst(metric="faithfulness")) == "cbda"
+    assert ids(TABLE.worst(3)) == "cdb"
+    assert ids(TABLE.failures(0.5)) == "cd"
+    assert ids(TABLE.failures({"relevance": 0.75})) == "ad"
+    assert ids(TABLE.failures({"faithfulness": 0.5})) == "c"
+    assert all(result.comparison is None for each in TABLE.rows for result in each.results.values())
 
 
 def test_the_worst_is_the_highest_where_lower_is_better() -> None:
@@ -123,20 +114,24 @@ def test_the_worst_is_the_highest_where_lower_is_better() -> None:
     assert ids(harms.failures(max={"relevance": 0.9})) == "bd"
 
 
-def test_what_makes_no_sense_of_a_table_is_an_error(table: Evaluation) -> None:
+def test_what_makes_no_sense_of_a_table_is_an_error() -> None:
     for bounds, message in (({}, "give min= or max="), ({"max": 0.5}, "whose lower scores are better; give min=")):
         with pytest.raises(ValueError, match=message):
-            table.failures(**bounds)
+            TABLE.failures(**bounds)
     with pytest.raises(ValueError, match="there is no metric whose higher scores are better; give max="):
         Evaluation(metrics=("harm",), rows=(), better={"harm": "lower"}).failures(0.5)
-    worst, failures = lambda name: table.worst(metric=name), lambda name: table.failures({name: 1})
-    for look in (table.mean, table.scores, worst, failures):
+    worst, failures = lambda name: TABLE.worst(metric=name), lambda name: TABLE.failures({name: 1})
+    for look in (TABLE.mean, TABLE.scores, worst, failures):
         with pytest.raises(KeyError, match="'fairness' was not evaluated; there are faithfulness, relevance"):
             look("fairness")
 
 
-def test_json_says_all_of_it(table: Evaluation, tmp_path: Path) -> None:
-    text = table.to_json(tmp_path / "table.json")
+def test_the_files_say_all_of_it(tmp_path: Path) -> None:
+    text = TABLE.to_csv(tmp_path / "table.csv")
+    assert (tmp_path / "table.csv").read_bytes().decode() == text
+    first, *rest = text.splitlines()
+    assert (first, rest[2]) == ("id,user_input,response,faithfulness,relevance,unscored", "c,,Answer c.,,1.0,no claims")
+    text = TABLE.to_json(tmp_path / "table.json")
     assert (tmp_path / "table.json").read_text(encoding="utf-8") == text
     read = json.loads(text)
     assert (read["metrics"], read["better"]) == (list(METRICS), dict.fromkeys(METRICS, "higher"))
@@ -172,10 +167,9 @@ class Unspeakable:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_json_takes_any_metadata(tmp_path: Path, value: object, written: object) -> None:
+def test_json_takes_any_metadata(value: object, written: object) -> None:
     rows = (Row(sample=Sample(response="So.", metadata={"value": value})),)
-    Evaluation(metrics=("relevance",), rows=rows).to_json(tmp_path / "table.json")
-    read = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
+    read = json.loads(Evaluation(metrics=("relevance",), rows=rows).to_json())
     assert read["rows"][0]["sample"]["metadata"] == {"value": written}
 
 
@@ -201,26 +195,18 @@ def test_csv_holds_no_formulas(start: str) -> None:
     assert cells == [f"'{text}", f"'{text}", f"'{text}", "-0.5", "", f"'{text}"]
 
 
-def test_csv_has_a_column_for_each_metric(table: Evaluation, tmp_path: Path) -> None:
-    text = table.to_csv(tmp_path / "table.csv")
-    assert (tmp_path / "table.csv").read_bytes().decode() == text
-    first, *rest = text.splitlines()
-    assert (first, rest[2]) == ("id,user_input,response,faithfulness,relevance,unscored", "c,,Answer c.,,1.0,no claims")
-
-
-def test_a_data_frame_has_samples_and_scores(table: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = table.to_pandas()
-    assert list(frame["id"]) == ["a", "b", "c", "d"]
-    assert list(frame["relevance"]) == [0.5, 0.75, 1.0, 0.0]
-    assert list(frame["faithfulness"].isna()) == [row.results.get("faithfulness") is None for row in table.rows]
+def test_a_data_frame_has_samples_and_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = TABLE.to_pandas()
+    assert [list(frame[name]) for name in ("id", "relevance")] == [["a", "b", "c", "d"], [0.5, 0.75, 1.0, 0.0]]
+    assert list(frame["faithfulness"].isna()) == [False, False, True, False]
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(RagMetricsError, match=r'pip install "pytest-ragmetrics\[pandas\]"'):
-        table.to_pandas()
+        TABLE.to_pandas()
 
 
-def test_it_prints_as_a_table(table: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_prints_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    assert str(table).splitlines() == [
+    assert str(TABLE).splitlines() == [
         "             faithfulness  relevance",
         "mean                 0.75       0.56",
         "in the mean        3 of 4     4 of 4",
@@ -232,9 +218,8 @@ def test_it_prints_as_a_table(table: Evaluation, monkeypatch: pytest.MonkeyPatch
         "faithfulness: unscored; the first: no claims",
     ]
     nothing = Row(sample=Sample(), results={"fit": MetricResult(1.0, metric="fit", vacuous=True)})
-    asked = Row(
-        sample=Sample(id="q\x1b[1m1", user_input="Why? " * 99), results={"fit": MetricResult(0.5, metric="fit")}
-    )
+    hostile = Sample(id="q\x1b[1m1", user_input="Why? " * 99)
+    asked = Row(sample=hostile, results={"fit": MetricResult(0.5, metric="fit")})
     long = str(Evaluation(metrics=("fit",), rows=(nothing, *[asked] * 12)))
     assert long.splitlines()[-1].split() == ["...", "and", "3", "more"]
     assert "vacuous" in str(Evaluation(metrics=("fit",), rows=(nothing,)))
@@ -242,17 +227,20 @@ def test_it_prints_as_a_table(table: Evaluation, monkeypatch: pytest.MonkeyPatch
     assert "\x1b" not in long
     assert "0.50" in long
     monkeypatch.setenv("COLUMNS", "12")
-    assert max(map(len, str(table).splitlines()[:-1])) <= 12
+    assert max(map(len, str(TABLE).splitlines()[:-1])) <= 12
     assert len(str(NOTHING).splitlines()) == 2
 
 
-def test_a_notebook_shows_the_same_table(table: Evaluation) -> None:
-    rows = (*table.rows, Row(sample=Sample(id="<img src=x>"), results=table.rows[0].results))
-    page = replace(table, rows=rows)._repr_html_()
+def test_a_notebook_shows_the_same_table() -> None:
+    rows = (*TABLE.rows, Row(sample=Sample(id="<img src=x>"), results=TABLE.rows[0].results))
+    page = replace(TABLE, rows=rows)._repr_html_()
     assert page.startswith("<table><thead><tr><th></th><th>faithfulness</th><th>relevance</th></tr></thead><tbody>")
     assert "<tr><td>c</td><td>unscored</td><td>1.00</td></tr>" in page
     assert "<td>&lt;img src=x&gt;</td>" in page
     assert page.endswith("</table><p>faithfulness: unscored; the first: no claims</p>")
+
+
+EMPTY = {"vacuous": True}
 
 
 @pytest.mark.parametrize(
@@ -261,26 +249,19 @@ def test_a_notebook_shows_the_same_table(table: Evaluation) -> None:
         ([{}, {}], ["mean of 2 rows 1.00"], "fit 1"),
         ([{}, None], ["mean 1.00", "in the mean 1 of 2", "unscored 1"], "fit 1 (1 unscored)"),
         ([None, None], ["mean -", "in the mean 0 of 2", "unscored 2"], "fit - (2 unscored)"),
+        ([{}, EMPTY], ["mean 1.00", "in the mean 1 of 2", "nothing to check 1"], "fit 1 (1 nothing to check)"),
         (
-            [{}, {"vacuous": True}],
-            ["mean 1.00", "in the mean 1 of 2", "nothing to check 1"],
-            "fit 1 (1 nothing to check)",
-        ),
-        (
-            [{"vacuous": True}, None, {}],
+            [EMPTY, None, {}],
             ["mean 1.00", "in the mean 1 of 3", "unscored 1", "nothing to check 1"],
             "fit 1 (1 unscored, 1 nothing to check)",
         ),
     ],
 )
 def test_it_says_how_many_rows_are_in_a_mean(rows: list[dict[str, Any] | None], counts: list[str], told: str) -> None:
-    made = [
-        Row(sample=Sample(), unscored={"fit": "fit: <no> reply\nat all"})
-        if fields is None
-        else Row(sample=Sample(), results={"fit": MetricResult(1.0, metric="fit", **fields)})
-        for fields in rows
-    ]
-    found = Evaluation(metrics=("fit",), rows=tuple(made))
+    unscored = Row(sample=Sample(), unscored={"fit": "fit: <no> reply\nat all"})
+    made = [fields if fields is None else {"fit": MetricResult(1.0, metric="fit", **fields)} for fields in rows]
+    whole = [unscored if results is None else Row(sample=Sample(), results=results) for results in made]
+    found = Evaluation(metrics=("fit",), rows=tuple(whole))
     head, *lines = (" ".join(line.split()) for line in str(found).splitlines())
     assert (head, lines[: len(counts)]) == ("fit", counts)
     assert repr(found) == f"<Evaluation of {len(rows)} rows: {told}>"
