@@ -15,8 +15,6 @@ import pytest_ragmetrics
 from tests.pages import ROOT
 
 CLASS = '''
-"""Whether a response is kind."""
-
 from __future__ import annotations
 
 from pytest_ragmetrics.core.result import MetricResult
@@ -48,7 +46,6 @@ class Kindness(JudgedMetric):
     is_strict: bool = True
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-        """Return whether it is."""
         response = sample.response or ""
         judgement = await ask(JudgeKindness(response=response))
         verdict = on_response(response, ok=judgement.ok or not self.is_strict, reason=judgement.reason)
@@ -58,8 +55,6 @@ class Kindness(JudgedMetric):
 assert_kind = asserting(Kindness, min=1.0, example='"Wait, please.", judge="local"')
 '''
 TASK = '''
-"""The task of Kindness."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -80,7 +75,6 @@ class JudgeKindness(Task[Judgement]):
     response: str
 
     def by_rule(self) -> Judgement:
-        """Look for a word."""
         return Judgement(ok="please" in self.response, reason="It says please or not.")
 
     def _parse(self, answer: Mapping[str, Any]) -> Judgement:
@@ -98,9 +92,7 @@ Decide whether the response is kind.
 Example: response "Do come in, it is cold outside."
 {"reason":"It thinks of the guest.","verdict":"kind"}
 """,
-    "tests/metrics/test_kindness.py": '''
-"""Kindness."""
-
+    "tests/metrics/test_kindness.py": """
 import pytest
 
 from pytest_ragmetrics import assert_kind, assert_sample
@@ -109,7 +101,6 @@ from pytest_ragmetrics.metrics import Kindness, metric_named
 
 
 def test_kindness() -> None:
-    """By a judge and by the rule of the local one, by name, alias, class and helper."""
     seen: list[str] = []
     judge = lambda prompt: seen.append(prompt) or '{"reason": "A warm word.", "verdict": "kind"}'
     assert assert_kind("Get well soon!", judge=judge, is_strict=True) == 1.0
@@ -121,17 +112,28 @@ def test_kindness() -> None:
         assert_kind("Wait.", judge="local")
     with pytest.raises(ValueError, match="is_strict must be True or False"):
         Kindness(is_strict="no")
-''',
+
+
+if __name__ == "__main__":
+    test_kindness()
+""",
 }
 #: The tests that look at every metric, task and public name.
 TESTS = ["tests/metrics", "tests/judges", "tests/test_docs.py"]
 TESTS += [f"tests/unit/test_{name}.py" for name in ("layers", "rendering", "dry_run", "local_judge")]
 CHOSEN = "kindness or Kindness or registry or assertions or layers or public or committed or name or every"
+#: The first thing that the command of CONTRIBUTING, `.tools/make_reference.py`, does.
+WRITE_STUBS = """
+from stubs import stubs
+for place, text in stubs().items():
+    with open(f"pytest_ragmetrics/{place}", "w", encoding="utf-8") as file:
+        file.write(text)
+"""
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the repository with the four files, after the command that CONTRIBUTING names."""
+    """Return a copy of the repository with the four files and the stubs made of them."""
     folder = tmp_path_factory.mktemp("checkout")
     for part in ("pytest_ragmetrics", ".tools", "tests", "conftest_examples"):
         # With what is compiled, which takes half a second.
@@ -140,41 +142,40 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / part, folder / part)
     for path, text in FILES.items():
         (folder / path).write_text(text.lstrip("\n"), "utf-8")
-    assert run(folder, ".tools/make_reference.py").stderr == ""
+    run(folder, "-c", WRITE_STUBS)
     return folder
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python in the copy."""
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+def run(folder: Path, *arguments: str) -> str:
+    """Run Python in the copy; return what it prints."""
+    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{folder / '.tools'}"}
     command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout + ran.stderr
+    return ran.stdout
 
 
 def test_four_files_make_a_judged_metric(checkout: Path) -> None:
-    """Only these and what is made of them differ; the tests that look at every metric pass."""
-    package = Path(pytest_ragmetrics.__file__).parent
-    made = [path for path in package.rglob("*") if path.suffix in (".py", ".pyi", ".md", ".txt", ".toml", ".json")]
-    differ = {
-        str(path.relative_to(package))
-        for path in made
-        if (checkout / "pytest_ragmetrics" / path.relative_to(package)).read_bytes() != path.read_bytes()
-    }
-    pages = {f"docs/reference/{name}.md" for name in ("api", "metrics", "tasks")}
-    assert differ == {"__init__.pyi", "metrics/__init__.pyi", "core/typed.py", "judges/tasks/__init__.py", *pages}
-    tested = run(
-        checkout, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", f"not new_metric and ({CHOSEN})", *TESTS
-    )
-    assert tested.returncode == 0, tested.stdout
-    described = json.loads(run(checkout, "-m", "pytest_ragmetrics", "metrics", "--json").stdout)["metrics"]
-    (kindness,) = (each for each in described if each["class"] == "Kindness")
-    names = (kindness["name"], kindness["aliases"], kindness["helper"], kindness["asks"])
-    assert names == ("kindness", ["warmth"], "assert_kind", ["judge"])
-
-
-def test_its_types_are_known(checkout: Path) -> None:
-    """To type checkers, by the stubs."""
+    run(checkout, "tests/metrics/test_kindness.py")
     stub = (checkout / "pytest_ragmetrics/__init__.pyi").read_text("utf-8")
     shown = "response: str, *, min: float = 1.0, is_strict: bool = True, votes: int | None = None"
     assert f"# pytest_ragmetrics.metrics.kindness\ndef assert_kind(\n    {shown}" in stub
     assert "    kindness: float\n" in (checkout / "pytest_ragmetrics/core/typed.py").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_all_lists_and_tests_of_metrics_have_it(checkout: Path) -> None:
+    """Only the four files and what the command makes of them differ; the tests that look at every metric pass."""
+    run(checkout, ".tools/make_reference.py")
+    package = Path(pytest_ragmetrics.__file__).parent
+    made = [path for path in package.rglob("*") if path.suffix in (".py", ".pyi", ".md", ".txt", ".toml", ".json")]
+    names = [str(path.relative_to(package)) for path in made]
+    copy = checkout / "pytest_ragmetrics"
+    differ = {name for name in names if (copy / name).read_bytes() != (package / name).read_bytes()}
+    pages = {f"docs/reference/{name}.md" for name in ("api", "metrics", "tasks")}
+    assert differ == {"__init__.pyi", "metrics/__init__.pyi", "core/typed.py", "judges/tasks/__init__.py", *pages}
+    described = json.loads(run(checkout, "-m", "pytest_ragmetrics", "metrics", "--json"))["metrics"]
+    (kindness,) = (each for each in described if each["class"] == "Kindness")
+    shown = (kindness["name"], kindness["aliases"], kindness["helper"], kindness["asks"])
+    assert shown == ("kindness", ["warmth"], "assert_kind", ["judge"])
+    run(checkout, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", f"not new_metric and ({CHOSEN})", *TESTS)
