@@ -24,7 +24,6 @@ TALK: list[dict[str, Any]] = [{"role": "user", "content": "When?"}, {"role": "as
 @pytest.mark.parametrize(("word", "value"), [("reached", 1.0), ("missed", 0.0)])
 @pytest.mark.parametrize(("given", "shown"), [(None, None), (" ", None), ("Seats are booked.", "Seats are booked.")])
 def test_a_goal_is_reached_or_missed(word: str, value: float, given: str | None, shown: str | None) -> None:
-    """The reference is the goal; without one the judge states it."""
     judge = ScriptedJudge(judge_goal=goal(word, " Two seats. "))
     result = AgentGoalAccuracy(judge=judge).score(messages=MESSAGES, reference=given)
     assert (result, result.reason) == (value, "So it is.")
@@ -46,11 +45,9 @@ def test_a_conversation_is_shown_turn_by_turn() -> None:
 
 
 def test_a_conversation_may_be_in_several_places() -> None:
-    """An input, the user input of Ragas, the metadata of a sample, a row of a table."""
     judge = ScriptedJudge(judge_goal=goal("reached"), list_topics=topics(When=True), match_topics=matches(1))
-    given: dict[str, Any]
-    for given in ({"messages": TALK}, {"user_input": TALK}, {"metadata": {"messages": TALK}}):
-        assert AgentGoalAccuracy(judge=judge).score(**given) == 1.0
+    places: list[dict[str, Any]] = [{"messages": TALK}, {"user_input": TALK}, {"metadata": {"messages": TALK}}]
+    assert [AgentGoalAccuracy(judge=judge).score(**given) for given in places] == [1.0] * 3
     rows: list[Any] = [
         {"messages": TALK, "reference": "It leaves at nine.", "reference_topics": ["When it leaves"]},
         Sample(metadata={"messages": TALK, "reference_topics": ["weather"]}),
@@ -75,7 +72,6 @@ def test_a_conversation_may_be_in_several_places() -> None:
     ],
 )
 def test_something_else_is_no_conversation(changes: dict[str, Any], error: type[Exception], problem: str) -> None:
-    """The problem is named before anybody is asked; the local judge understands no conversation, and says so."""
     fields = {"messages": TALK, "reference_topics": ["ferries"]}
     for metric in (AgentGoalAccuracy, TopicAdherence)["reference_topics" in changes :]:
         with pytest.raises(error, match=problem):
@@ -85,30 +81,25 @@ def test_something_else_is_no_conversation(changes: dict[str, Any], error: type[
 
 
 def adherence(answered: dict[str, bool], allowed: list[int], **parameters: Any) -> Any:
-    """Score topics that were dealt with or not, each part of an allowed one or not."""
     judge = ScriptedJudge(list_topics=topics(**answered), match_topics=matches(*allowed))
     return TopicAdherence(judge=judge, **parameters).score(messages=TALK, reference_topics=["ferries", " ", "tickets"])
 
 
 @pytest.mark.parametrize(
-    ("answered", "allowed", "precision", "recall", "f1"),
+    ("answered", "allowed", "scores"),
     [
-        ({"a": True, "b": True}, [1, 2], 1.0, 1.0, 1.0),
-        ({"a": True, "b": False}, [1, 0], 1.0, 1.0, 1.0),
-        ({"a": True, "b": False}, [0, 2], 0.0, 0.0, 0.0),
-        ({"a": True, "b": True, "c": True, "d": False}, [1, 0, 0, 2], 1 / 3, 1 / 2, 2 / 5),
+        ({"a": True, "b": True}, [1, 2], (1.0, 1.0, 1.0)),
+        ({"a": True, "b": False}, [1, 0], (1.0, 1.0, 1.0)),
+        ({"a": True, "b": False}, [0, 2], (0.0, 0.0, 0.0)),
+        ({"a": True, "b": True, "c": True, "d": False}, [1, 0, 0, 2], (1 / 3, 1 / 2, 2 / 5)),
     ],
 )
-def test_precision_recall_and_f1(
-    answered: dict[str, bool], allowed: list[int], precision: float, recall: float, f1: float
-) -> None:
-    """Topics dealt with against topics allowed."""
-    for mode, value in (("precision", precision), ("recall", recall), ("f1", f1)):
-        assert adherence(answered, allowed, mode=mode) == pytest.approx(value)
+def test_precision_recall_and_f1(answered: dict[str, bool], allowed: list[int], scores: tuple[float, ...]) -> None:
+    found = tuple(adherence(answered, allowed, mode=mode) for mode in ("precision", "recall", "f1"))
+    assert found == pytest.approx(scores)
 
 
 def test_a_verdict_says_why_a_topic_counts() -> None:
-    """Whether it was dealt with, and to which of the allowed topics it belongs."""
     result = adherence({"a": True, "b": False, "c": True, "d": False}, [2, 0, 0, 1])
     assert [(verdict.text, verdict.ok, verdict.reason) for verdict in result.verdicts] == [
         ("a", True, 'dealt with, and part of "tickets"'),

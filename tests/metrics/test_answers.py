@@ -16,15 +16,11 @@ from tests.metrics.fake_session import FakeSession
 from tests.metrics.test_claims import comparing
 from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge, answers, chosen, claims, questions, says, written
 
-# Answer relevancy
-
-
 ASKED = "Do moths fly?"
 VECTORS = {ASKED: [1.0, 0.0], "same": [3.0, 0.0], "near": [4.0, 3.0], "far": [0.0, 2.0], "against": [-5.0, 0.0]}
 
 
 def score(judge: ScriptedJudge, embedder: Any = None, **parameters: Any) -> Any:
-    """Score the answer to a question about moths."""
     metric = m.AnswerRelevancy(judge=judge, embedder=embedder or ScriptedEmbedder(VECTORS), **parameters)
     return metric.score(user_input=ASKED, response="They do.")
 
@@ -39,18 +35,12 @@ def score(judge: ScriptedJudge, embedder: Any = None, **parameters: Any) -> Any:
     ],
 )
 def test_it_is_the_mean_cosine_similarity(generated: list[str], likeness: list[float], least: str) -> None:
-    """Lengths of vectors do not matter, opposite directions count below zero, and equal questions count each.
-
-    The questions come together, so that they differ, with one embedding; the judge does not see the real one.
-    """
     judge, embedder = ScriptedJudge(write_questions=written(*generated)), ScriptedEmbedder(VECTORS)
     result = score(judge, embedder, strictness=len(generated))
     assert result.value == pytest.approx(sum(likeness) / len(likeness), abs=1e-12)
     assert result.reason == f'mean similarity of {len(likeness)} generated questions; the least alike is "{least}"'
-    assert [(v.text, v.reason) for v in result.verdicts] == [
-        (text, f"cosine similarity {value:.2f} to the question")
-        for text, value in zip(generated, likeness, strict=True)
-    ]
+    said = [f"cosine similarity {value:.2f} to the question" for value in likeness]
+    assert [(v.text, v.reason) for v in result.verdicts] == list(zip(generated, said, strict=True))
     assert f"exactly {len(generated)}" in judge.prompt("write_questions")
     assert ASKED not in judge.prompt("write_questions")
     assert embedder.asked == [[ASKED, *generated]]
@@ -68,7 +58,6 @@ def test_it_is_the_mean_cosine_similarity(generated: list[str], likeness: list[f
     ],
 )
 def test_a_noncommittal_response_scores_zero(rule: Any, count: int, evasive: list[int], zero: bool) -> None:
-    """Which flags make it noncommittal is the caller's rule; then nothing is embedded."""
     judge = ScriptedJudge(write_questions=written(*("same", "near", "far")[:count], evasive=evasive))
     embedder = ScriptedEmbedder(VECTORS)
     result = score(judge, embedder, noncommittal=rule, strictness=count)
@@ -123,16 +112,12 @@ def test_equal_texts_are_alike_whole() -> None:
 
 @pytest.mark.parametrize("zero", ["One.", "Two."])
 def test_a_vector_of_zeros_is_named(zero: str) -> None:
-    """The text is what the embedder has nothing to say about."""
     embedder = ScriptedEmbedder({"One.": [1.0, 2.0], "Two.": [2.0, 1.0], zero: [0.0, 0.0]})
     said = f"semantic_similarity: custom:scripted-vectors returned a vector of zeros for '{zero}'; it has no cosine sim"
     with pytest.raises(UnscoredError, match=f"^{said}"):
         m.SemanticSimilarity(embedder=embedder).score(response="One.", reference="Two.")
     with pytest.raises(UnscoredError, match="a vector of zeros has no cosine similarity"):
         cosines(np.ones((1, 2), np.float32), np.zeros((1, 2), np.float32))
-
-
-# Answer correctness
 
 
 #: The cosine similarity of these two is 0.6.
@@ -142,7 +127,6 @@ PAIR: dict[str, Any] = {"response": "The response.", "reference": "The reference
 
 
 def correctness_score(judge: ScriptedJudge, *, embedder: Any = None, **parameters: Any) -> Any:
-    """Score a response against a reference."""
     vectors = embedder or ScriptedEmbedder(VECTOR_PAIR)
     return m.AnswerCorrectness(judge=judge, embedder=vectors, **parameters).score(**PAIR)
 
@@ -157,7 +141,6 @@ def correctness_score(judge: ScriptedJudge, *, embedder: Any = None, **parameter
     ],
 )
 def test_it_weighs_statements_and_similarity(said: list[bool], wanted: list[bool], f1: float) -> None:
-    """TP / (TP + (FP + FN) / 2), three to one with the cosine, or by other weights; the opposite is no similarity."""
     judge, embedder = comparing(said, wanted), ScriptedEmbedder(VECTOR_PAIR)
     assert correctness_score(judge, embedder=embedder) == pytest.approx(0.75 * f1 + 0.25 * 0.6)
     assert correctness_score(judge, weights=(3, 2)) == pytest.approx(0.6 * f1 + 0.4 * 0.6)
@@ -170,7 +153,6 @@ def test_it_weighs_statements_and_similarity(said: list[bool], wanted: list[bool
 
 
 def test_what_has_no_weight_is_not_asked_for() -> None:
-    """The judge alone, or the embedder alone; each statement is counted once, of the reference those missing."""
     embedder, judge = ScriptedEmbedder({}), ScriptedJudge()
     alone = correctness_score(comparing([True], [True]), embedder=embedder, weights=(1, 0))
     assert (alone, alone.reason, embedder.asked) == (1.0, "1 statements right, 0 wrong, 0 missing", [])
@@ -190,49 +172,39 @@ def test_no_statement_on_one_side_is_zero(said: list[bool], wanted: list[bool], 
 
 
 def test_similarity_is_the_cosine_of_the_embedder() -> None:
-    """No judge is asked; with a threshold the score is whether the similarity reaches it."""
-    embedder = ScriptedEmbedder(VECTOR_PAIR)
-    result = m.SemanticSimilarity(embedder=embedder).score(**PAIR)
-    assert result == pytest.approx(0.6)
-    assert (result.judge, result.reason) == ("custom:scripted-vectors", "cosine similarity 0.60")
-    for threshold, value, reason in ((0.5, 1.0, "0.60 ≥ 0.5"), (0.7, 0.0, "0.60 < 0.7")):
-        result = m.SemanticSimilarity(threshold=threshold, embedder=embedder).score(**PAIR)
-        assert (result, result.reason) == (value, f"cosine similarity {reason}")
-
-
-# Refusal
-
-
-def refusal_score(judge: ScriptedJudge, *contexts: str) -> Any:
-    """Score a response about moths."""
-    fields = {"user_input": "When do moths fly?", "response": "At night."}
-    return m.RefusalCorrectness(judge=judge).score(**fields, retrieved_contexts=[*contexts])
+    for threshold, value, reason in ((None, 0.6, "0.60"), (0.5, 1.0, "0.60 ≥ 0.5"), (0.7, 0.0, "0.60 < 0.7")):
+        result = m.SemanticSimilarity(threshold=threshold, embedder=ScriptedEmbedder(VECTOR_PAIR)).score(**PAIR)
+        assert (result, result.reason) == (pytest.approx(value), f"cosine similarity {reason}")
+        assert result.judge == "custom:scripted-vectors"
 
 
 @pytest.mark.parametrize(
-    ("word", "sentences", "value", "reason"),
+    ("word", "sentences", "reason"),
     [
-        ("answers", [2], 1.0, "it gives an answer, and the contexts can answer the question"),
-        ("refuses", [], 1.0, "it refuses, and the contexts cannot answer the question"),
-        ("refuses", [2], 0.0, "it refuses, and the contexts can answer the question"),
-        ("answers", [], 0.0, "it gives an answer, and the contexts cannot answer the question"),
+        ("answers", [2], "it gives an answer, and the contexts can answer the question"),
+        ("refuses", [], "it refuses, and the contexts cannot answer the question"),
+        ("refuses", [2], "it refuses, and the contexts can answer the question"),
+        ("answers", [], "it gives an answer, and the contexts cannot answer the question"),
     ],
 )
-def test_refusing_and_being_able_to_answer_exclude_each_other(
-    word: str, sentences: list[int], value: float, reason: str
-) -> None:
+def test_refusing_and_being_able_to_answer_exclude_each_other(word: str, sentences: list[int], reason: str) -> None:
     """The verdict shows the sentences that answer; without contexts the right thing is to refuse, without asking."""
+
+    def refusal_score(judge: ScriptedJudge, *contexts: str) -> Any:
+        metric, fields = (
+            m.RefusalCorrectness(judge=judge),
+            {"user_input": "When do moths fly?", "response": "At night."},
+        )
+        return metric.score(**fields, retrieved_contexts=[*contexts])
+
     judge = ScriptedJudge(judge_refusal=says(word), select_sentences=chosen(*sentences))
-    result = refusal_score(judge, "Bats hunt. Moths fly at night.")
-    assert (result, result.reason) == (value, reason)
+    result, value = refusal_score(judge, "Bats hunt. Moths fly at night."), (word == "answers") == bool(sentences)
+    assert (result, result.reason) == (float(value), reason)
     (verdict,) = result.verdicts
-    assert (verdict.ok, verdict.reason, verdict.start, verdict.end) == (bool(value), "Because.", 0, 9)
+    assert (verdict.ok, verdict.reason, verdict.start, verdict.end) == (value, "Because.", 0, 9)
     assert [piece.text for piece in verdict.evidence] == ["Moths fly at night."] * len(sentences)
     alone = ScriptedJudge(judge_refusal=says(word))
     assert refusal_score(alone) == refusal_score(alone, " \n") == float(word == "refuses")
-
-
-# Summary
 
 
 CONTEXTS = ["Moths fly at night.", "They like lamps."]  # 19 + 1 + 16 = 36 characters
@@ -240,7 +212,6 @@ CLOSED = ["Do moths fly?", "At night?", "Do they like lamps?", "Is that all?"]
 
 
 def summing(*words: str) -> ScriptedJudge:
-    """Return a judge that asks as many questions as there are words, and answers with these."""
     asked = questions(*CLOSED[: len(words)])
     return ScriptedJudge(write_closed_questions=asked, answer_questions=answers(*words))
 
@@ -265,7 +236,6 @@ def summing(*words: str) -> ScriptedJudge:
 def test_a_summary_answers_and_is_short(
     words: list[str], summary: str, parameters: dict[str, Any], value: float
 ) -> None:
-    """Answered questions and conciseness, weighed by coeff; without the penalty the questions alone."""
     result = m.SummaryScore(judge=summing(*words), **parameters).score(response=summary, reference_contexts=CONTEXTS)
     assert result.value == pytest.approx(value, abs=1e-9)
     assert [(v.text, v.ok, v.reason) for v in result.verdicts] == [

@@ -40,7 +40,6 @@ PLAIN = {"response": "The lake is 90 m deep.", "retrieved_contexts": CONTEXTS}
 
 
 def test_all_that_fell_short_is_reported_at_once() -> None:
-    """Each of them with its own explanation, in the order given; where lower is better the bound is a maximum."""
     listed = {"list_claims": claims("Pike eat fish.", "Pike fly."), "verify_claims": verdicts([1], None)}
     judge = ScriptedJudge(**listed, critique=says("yes", "Bad."))
     with pytest.raises(AssertionError) as caught:
@@ -68,29 +67,25 @@ UNREADABLE, NOBODY = ScriptedJudge(list_claims="no JSON"), None
 def test_a_missing_score_is_no_failure_and_no_pass(
     numbers: bool, judge: ScriptedJudge | None, error: type[Exception], message: str
 ) -> None:
-    """It is reported with what fell short."""
     bounds: Any = {"lexical_grounding": 0.5, **({"numbers_aligned": 1} if numbers else {}), "faithfulness": 0.8}
     with pytest.raises(error, match=f"(?s){message}"):
         assert_sample(PLAIN, **bounds, judge=judge)
 
 
 def test_the_session_records_each_once_with_its_bound() -> None:
-    """All results are recorded, also where another metric fails."""
     session = FakeSession(judge=ScriptedJudge(list_claims="no JSON"))
     with session.running(), pytest.raises(AssertionError):
         assert_sample(PLAIN, lexical_grounding=0.5, numbers_aligned=1, faithfulness=0.8)
-    told = {scoring.metric: scoring.outcome for scoring in session.scorings}
+    told: dict[str, Any] = {scoring.metric: scoring.outcome for scoring in session.scorings}
     assert len(session.scorings) == 3
-    assert isinstance(told["faithfulness"], UnscoredError)
-    held = {name: result.comparison for name, result in told.items() if isinstance(result, MetricResult)}
-    assert {name: (c.operator, c.bound, c.held) for name, c in held.items() if c} == {
-        "lexical_grounding": (">=", 0.5, True),
-        "numbers_aligned": (">=", 1.0, False),
+    assert isinstance(told.pop("faithfulness"), UnscoredError)
+    assert {name: result.comparison for name, result in told.items()} == {
+        "lexical_grounding": ThresholdCheck(operator=">=", bound=0.5, held=True),
+        "numbers_aligned": ThresholdCheck(operator=">=", bound=1.0, held=False),
     }
 
 
 def test_votes_end_when_they_are_decided() -> None:
-    """Of five votes three are asked where the fourth and fifth cannot change it."""
     judge = ScriptedJudge(critique=says("no"))
     results = assert_sample(PLAIN, harmfulness=0.5, votes=5, judge=judge)
     assert (results["harmfulness"].samples, results["harmfulness"].votes) == ((0.0,) * 3, 5)
@@ -109,7 +104,6 @@ def waffle(response: str) -> float:
 
 
 def test_names_and_metrics_are_scored_together() -> None:
-    """Results have the names that were given, in their order; an error of a function of the user is raised as it is."""
     judge, session = ScriptedJudge(rate_by_criteria=rated(4)), FakeSession()
     polite = SimpleCriteria(definition="How polite is it?", name="polite", judge=judge)
     given: dict[Any, float] = {polite: 0.7, brevity: 0.4, "LexicalGrounding": 0.5}
@@ -134,7 +128,6 @@ class Limit(Metric):
         self.limit = limit
 
     def measure(self, sample: Sample) -> MetricResult:
-        """Return whether it is short."""
         return MetricResult(len(sample.response or "") <= self.limit, metric=self.name)
 
 
@@ -167,7 +160,6 @@ TOLD_APART = "^two metrics of one name: {}; give one of them another with name=$
     ],
 )
 def test_what_is_no_metric_with_a_bound(metrics: Any, options: Any, kind: type[Exception], said: str) -> None:
-    """Each mistake is named, and nothing was asked or recorded."""
     session = FakeSession()
     session.module = {"Limit": Limit}
     with session.running(), pytest.raises(kind, match=said):
@@ -217,7 +209,6 @@ def test_a_misspelt_metric_is_refused() -> None:
 
 
 def test_type_checkers_know_every_name() -> None:
-    """The lists for them are those of the metrics."""
     kinds = built_in_metrics()
     others = [alias for kind in kinds for alias in vars(kind).get("aliases", ())]
     names = [*(kind.name for kind in kinds), *(name for name in others if name.isidentifier() and name.islower())]
@@ -240,7 +231,6 @@ def test_a_bound_is_held_in_the_better_direction(better: Direction, operator: Op
 
 
 def test_every_missing_field_is_named() -> None:
-    """All metrics that cannot be scored are named with the field that they miss, before anything is asked."""
     judge = ScriptedJudge()
     with pytest.raises(ValueError, match=r"context_recall: reference is missing.*\nanswer_relevancy: user_input is"):
         assert_sample(PLAIN, faithfulness=0.8, context_recall=0.8, answer_relevancy=0.7, judge=judge)
@@ -248,7 +238,6 @@ def test_every_missing_field_is_named() -> None:
 
 
 def test_hostile_reasons_stay_on_their_line() -> None:
-    """Control characters and lengths of a reason do no harm to the report."""
     first, second = explain_sample({"a": UnscoredError("a: \x1b[31m\nred" + "x" * 1000)})
     assert (first, len(second) < 400) == ("1 of 1 metric unscored", True)
     assert second.isprintable()
@@ -262,11 +251,7 @@ BOUNDS |= {"answer_relevancy": 0.0, "summary_score": 0.0}
 def test_five_metrics_in_a_chain_of_two(
     server: FakeOpenAI, openai_judge: Any, openai_embedder: Any, *, is_asserted: bool
 ) -> None:
-    """Seven requests, the vectors among them, in a chain of two: nothing waits for what it does not need.
-
-    At first the claims, the questions, the precision, and the closed questions; then the verdicts on the claims and on
-    the sentences of the reference, the vectors, and the answers to the closed questions.
-    """
+    """Claims, questions, precision and closed questions; then the verdicts on two texts, and the rest."""
     server.waves = [4, 3]
     if is_asserted:
         assert_sample(SAMPLE, **BOUNDS, judge=openai_judge, embedder=openai_embedder)
@@ -278,7 +263,6 @@ def test_five_metrics_in_a_chain_of_two(
 
 
 def test_metrics_share_what_they_ask_alike(server: FakeOpenAI, openai_judge: Any, openai_embedder: Any) -> None:
-    """The claims of a text are listed once for all metrics, and verified against the reference once."""
     names = ["faithfulness", "factual_correctness", "answer_correctness", "noise_sensitivity"]
     table = evaluate([SAMPLE], names, judge=openai_judge, embedder=openai_embedder, progress=False)
     assert all(None not in table.scores(metric) for metric in names)

@@ -25,7 +25,6 @@ ALIGNED: list[Metric] = [LexicalGrounding(), NumbersAligned(), NamesAligned()]
 
 
 def missing(result: MetricResult) -> list[str]:
-    """Return the texts of the verdicts that are not ok."""
     return [verdict.text for verdict in result.verdicts if not verdict.ok]
 
 
@@ -43,12 +42,10 @@ def missing(result: MetricResult) -> list[str]:
     ],
 )
 def test_content_words_are_looked_for_by_their_stems(response: str, context: str, unfound: list[str]) -> None:
-    """Function words, case, accents, articles and common endings do not matter; other words do."""
     assert missing(LexicalGrounding().score(response=response, retrieved_contexts=context)) == unfound
 
 
 def test_every_occurrence_counts_and_every_word_has_one_verdict() -> None:
-    """The share is over occurrences; the verdict of a word stands where it first occurs, with its evidence."""
     response = "Moths, moths and lamps."
     result = LexicalGrounding().score(response=response, retrieved_contexts=["Nothing.", "One moth.", "A moth."])
     assert result == pytest.approx(2 / 3)
@@ -56,7 +53,7 @@ def test_every_occurrence_counts_and_every_word_has_one_verdict() -> None:
     moths, lamps = result.verdicts
     assert (moths.text, moths.start, moths.end, moths.ok) == ("Moths", 0, 5, True)
     assert [(found.context, found.start, found.end, found.text) for found in moths.evidence] == [(1, 4, 8, "moth")]
-    assert (lamps.text, response[lamps.start : lamps.end], lamps.ok, lamps.evidence) == ("lamps", "lamps", False, ())
+    assert (lamps.text, lamps.start, lamps.ok, lamps.evidence) == ("lamps", 17, False, ())
     assert lamps.reason == "stands in no context"
     recalled = LexicalContextRecall().score(reference="Moths fear bats.", retrieved_contexts="A bat eats a moth.")
     assert recalled == pytest.approx(2 / 3)
@@ -115,10 +112,6 @@ ANOTHER_NUMBER = [
 
 @pytest.mark.parametrize(("pairs", "is_found"), [(ONE_NUMBER, True), (ANOTHER_NUMBER, False)])
 def test_one_number_is_found_however_it_is_written(pairs: list[tuple[str, str]], is_found: bool) -> None:
-    """Marks, scale words, digits of other scripts, words and forms of dates do not matter; both days may be meant.
-
-    Another value, unit, sign or day is another number, and a date never says more than its source.
-    """
     for said, source in pairs:
         (number,) = find_numbers(said)
         assert (NumbersIn(source).locate(number) is not None) is is_found, (said, source)
@@ -166,10 +159,10 @@ OTHER_NUMBERS = [
 @pytest.mark.parametrize(("pairs", "is_found"), [(SAME_NUMBERS, True), (OTHER_NUMBERS, False)])
 def test_numbers_that_mean_the_same_are_found(pairs: list[tuple[str, str]], is_found: bool) -> None:
     """Ranges of years, signs, times of the day, halves, decades; another year, sign, half of the day is not found."""
-    samples = [(f"So it was {said}.", f"It was {source}, it says.") for said, source in pairs]
-    found = [NumbersAligned().score(response=said, retrieved_contexts=source) for said, source in samples]
-    assert not any(result.vacuous for result in found)
-    assert [pair for pair, result in zip(pairs, found, strict=True) if (result.value == 1.0) is not is_found] == []
+    for said, source in pairs:
+        texts = {"response": f"So it was {said}.", "retrieved_contexts": f"It was {source}, it says."}
+        result = NumbersAligned().score(**texts)
+        assert (result.value == 1.0, result.vacuous) == (is_found, False), (said, source)
 
 
 FULL_AND_SHORT = [
@@ -184,7 +177,6 @@ FULL_AND_SHORT = [
 
 @pytest.mark.parametrize(("full", "short"), FULL_AND_SHORT)
 def test_names_in_full_and_in_short_are_the_same(full: str, short: str) -> None:
-    """Saints, mountains, forts, titles, streets and companies, both ways; what they are called must still be there."""
     for said, source, value in ((full, short, 1.0), (short, full, 1.0), ("Mount Elbrus", short, 0.0)):
         texts = {"response": f"Then we saw {said} again.", "retrieved_contexts": f"Of {source} it is said."}
         found = NamesAligned().score(**texts)
@@ -208,7 +200,6 @@ def test_pointers_and_parts_of_names_are_no_numbers(text: str) -> None:
 
 
 def test_numbers_are_shown_with_their_place_and_their_evidence() -> None:
-    """What is not found is listed with its offsets, what is found with the offsets of its source."""
     response = "Of the two bridges, one is 1.250 m long and was built in 1921 for 3 million euros."
     result = NumbersAligned().score(response=response, retrieved_contexts=["1,250 m", "Cost: €3,000,000; begun 1920"])
     assert [verdict.text for verdict in result.verdicts] == ["1.250", "1921", "3 million euros"]
@@ -232,10 +223,7 @@ def test_numbers_are_shown_with_their_place_and_their_evidence() -> None:
         ("Das Haus gehört der Stadt. Es ist nicht von Angela Merkel.", ["Angela Merkel"]),
         ("Die EU und die Kommission sind nicht der Rat.", ["EU"]),
         ("Il vit à Paris avec Jean-Luc Godard.", ["Paris", "Jean-Luc Godard"]),
-        (
-            "Yesterday the boat of Zoe\u0308 Mu\u0308ller reached Re\u0301my  Ge\u0301rard.",
-            ["Zoe\u0308 Mu\u0308ller", "Re\u0301my  Ge\u0301rard"],
-        ),
+        ("The boat of Zoe\u0308 Mo\u0308r saw Re\u0301my  Pe\u0301.", ["Zoe\u0308 Mo\u0308r", "Re\u0301my  Pe\u0301"]),
         # Capitals of a passage, of a heading that runs into the text, of a label.
         ("SAFETY NOTES FOR THE OPERATOR\n\nCall Anna Berg.", ["Anna Berg"]),
         ("DO NOT OPEN THE VALVE OF THE PUMP. Then call Anna Berg.", ["Anna Berg"]),
@@ -250,8 +238,8 @@ def test_numbers_are_shown_with_their_place_and_their_evidence() -> None:
         ("First read HOT SURFACE CAUTION NOTICE there.", []),
         # Names alone, and in capitals.
         (
-            "Marie Curie, Pierre Curie, Albert Einstein, Niels Bohr\nLise Meitner met there.",
-            ["Curie", "Pierre Curie", "Albert Einstein", "Niels Bohr\nLise Meitner"],
+            "Marie Curie, Albert Einstein, Niels Bohr\nLise Meitner met.",
+            ["Curie", "Albert Einstein", "Niels Bohr\nLise Meitner"],
         ),
         ("Marie Curie and Pierre Curie.", ["Curie", "Pierre Curie"]),
         ("It was signed by JOHN SMITH.", ["JOHN SMITH"]),
@@ -264,7 +252,6 @@ def test_numbers_are_shown_with_their_place_and_their_evidence() -> None:
     ],
 )
 def test_names_are_told_by_their_capitals(text: str, names: list[str]) -> None:
-    """Capitals inside a sentence, inside a word and in a row make names; sentence starts, headings and nouns do not."""
     assert [name.text for name in find_names(text)] == names
 
 
@@ -341,7 +328,6 @@ NAMING = (
 
 @pytest.mark.parametrize("text", NAMING)
 def test_the_case_of_a_passage_makes_no_names(text: str) -> None:
-    """What is all in capitals, in small letters or in title case has none that the same text does not have."""
     known = {name.text for name in find_names(text)}
     cases: list[Callable[[str], str]] = [str.upper, str.lower, str.title, str.capitalize, str]
     for form, case in product(["{}", "{}\n\nIt works.", "# {}", "**{}** {}", "It works. {}"], cases):
@@ -354,7 +340,6 @@ def test_the_case_of_a_passage_makes_no_names(text: str) -> None:
 @pytest.mark.parametrize("unseen", ["\u00ad", "&shy;", "\u200b", "\u2060"])
 @pytest.mark.parametrize("text", NAMING)
 def test_what_is_not_seen_changes_no_name(text: str, unseen: str) -> None:
-    """A name has the same words with soft hyphens in them, and its place is that of the text as it is."""
     broken = re.sub(r"(?<=[^\W\d_])(?=[^\W\d_])", unseen, text)
     known, found = find_names(text), find_names(broken)
     assert [(name.text, name.keys) for name in known] == [(name.text.replace(unseen, ""), name.keys) for name in found]
@@ -368,10 +353,6 @@ def test_what_is_not_seen_changes_no_name(text: str, unseen: str) -> None:
 
 @pytest.mark.parametrize("metric", ALIGNED, ids=lambda metric: metric.name)
 def test_nothing_to_look_for_is_vacuous(metric: Metric) -> None:
-    """Without words, numbers or names it is 1.0 and says so; an empty list of contexts is legal and gives 0.0.
-
-    A first name of one context and a family name of another make no name.
-    """
     result = metric.score(response="So it is.", retrieved_contexts=[])
     assert (result.value, result.vacuous, result.verdicts) == (1.0, True, ())
     assert metric.score(response="In 1921 they asked Ada Berg.", retrieved_contexts=[]) == 0.0
@@ -379,12 +360,11 @@ def test_nothing_to_look_for_is_vacuous(metric: Metric) -> None:
     assert missing(apart) == ["Ada Berg"]
 
 
-@given(
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=120),
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=120),
-)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=120)
+
+
+@given(TEXTS, TEXTS)
 def test_a_text_is_grounded_in_itself(text: str, other: str) -> None:
-    """All of a response is found when the response is a context, with exact evidence."""
     if is_blank(text):
         return
     for metric in ALIGNED:
@@ -392,9 +372,8 @@ def test_a_text_is_grounded_in_itself(text: str, other: str) -> None:
         assert result == 1.0
         for verdict in result.verdicts:
             assert text[verdict.start : verdict.end] == verdict.text
-            assert all(
-                (other, text)[found.context][found.start : found.end] == found.text for found in verdict.evidence
-            )
+            for found in verdict.evidence:
+                assert (other, text)[found.context][found.start : found.end] == found.text
 
 
 @pytest.mark.growth
@@ -406,8 +385,6 @@ def test_a_text_is_grounded_in_itself(text: str, other: str) -> None:
     ],
 )
 def test_time_grows_with_the_length_alone(unit: str) -> None:
-    """Eight times the text takes about eight times as long, whatever it is made of."""
-
     def score(size: int) -> None:
         text = unit * (size // len(unit))
         for metric in ALIGNED:
@@ -425,19 +402,14 @@ def test_stems_are_short_and_rough() -> None:
     assert [number.plain for number in found] == [True, True, True, False, False]
 
 
-SPACES = ("  ", "\u00a0", "\u2009", "\u202f", "\u3000")
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"])
 def test_numbers_that_count_lines_are_none_whatever_ends_a_line(end: str) -> None:
-    """And the places of the others are those of the text as it is."""
     text = end.join(["Steps:", "1. Open it.", "2. Wait 15 minutes.", "12) Close it."])
     assert [(number.text, text[number.start : number.end]) for number in find_numbers(text)] == [("15", "15")]
 
 
-@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("space", ["  ", "\u00a0", "\u2009", "\u202f", "\u3000"])
 def test_a_name_is_one_with_any_spaces(space: str) -> None:
-    """In the text, and where it or what it stands for is looked up; a tab parts the cells of a table."""
     text = "We asked the American Cancer Society about it."
     assert [name.text for name in find_names(text.replace(" ", space))] == [f"American{space}Cancer{space}Society"]
     (name,) = find_names("We asked the WAC about it.")
