@@ -47,10 +47,9 @@ def judging(supports: Supports) -> ScriptedJudge:
     ],
 )
 def test_by_hand(response: str, supports: Supports, recall: float, precision: float) -> None:
-    """Both figures, by the definitions."""
-    fields: dict[str, Any] = {"response": response, "retrieved_contexts": CONTEXTS}
-    assert CitationRecall(judge=judging(supports)).score(**fields) == recall
-    assert CitationPrecision(judge=judging(supports)).score(**fields) == pytest.approx(precision)
+    for metric, value in ((CitationRecall, recall), (CitationPrecision, precision)):
+        found = metric(judge=judging(supports)).score(response=response, retrieved_contexts=CONTEXTS)
+        assert found == pytest.approx(value)
 
 
 NUMBERS = st.lists(st.integers(1, 5), min_size=1, max_size=3, unique=True)
@@ -97,7 +96,6 @@ def test_each_sentence_and_each_part_is_asked_about_once() -> None:
 
 
 def test_verdicts_show_what_supports_a_sentence() -> None:
-    """The sentence and its place, the contexts by their own index, why not; a number they lack is suspicious."""
     judge = ScriptedJudge(verify_claims=lambda prompt: verdicts([1, 2] if "Bees" in prompt else [1]))
     response = "Bees hum [5][2]. Ants dig 9 holes [1][7]. Cats nap 9 hours [3]. Dogs run."
     metric = CitationRecall(judge=judge)
@@ -111,8 +109,6 @@ def test_verdicts_show_what_supports_a_sentence() -> None:
 
 @pytest.mark.parametrize("needed", [False, True])
 def test_a_citation_of_no_use_is_named(needed: bool) -> None:
-    """One verdict a citation, and why; one that is needed shows its own part of what supports the sentence."""
-
     def verified(prompt: str) -> Answer:
         first, second = "number 1" in prompt, "number 2" in prompt
         return verdicts([1, 2] if first and second and needed else [1] if first and not needed else None)
@@ -129,7 +125,6 @@ def test_a_citation_of_no_use_is_named(needed: bool) -> None:
 
 
 def test_without_contexts_nothing_is_supported() -> None:
-    """And nobody is asked; neither is one about a sentence that cites nothing."""
     judge = ScriptedJudge()
     for contexts, reason in (([], "there is no context 1"), ([""], "what it cites is blank")):
         for metric in (CitationRecall(judge=judge), CitationPrecision(judge=judge)):
@@ -139,27 +134,23 @@ def test_without_contexts_nothing_is_supported() -> None:
     assert judge.requests == []
 
 
-# Validity
-
-
 TWO = ["Otters float in kelp.", "Crabs dig in the sand."]
 
 
 @pytest.mark.parametrize(
-    ("response", "contexts", "value"),
+    ("response", "value"),
     [
-        ("Otters float [1, 2].", TWO, 1.0),
+        ("Otters float [1, 2].", 1.0),
         # a mark is valid when all its numbers are
-        ("Otters float [1, 3]. Crabs dig [2].", TWO, 0.5),
-        ("Otters float [0].", TWO, 0.0),
-        ("Otters float¹ and crabs dig³.", TWO, 0.5),
-        ("水獺【1】。蟹【2】。鰻【9】。海星【2】。", TWO, 0.75),
-        ("Otters float [1].\n\nSources:\n[1] Handbook\n[7] Manual", TWO, 1.0),
+        ("Otters float [1, 3]. Crabs dig [2].", 0.5),
+        ("Otters float [0].", 0.0),
+        ("Otters float¹ and crabs dig³.", 0.5),
+        ("水獺【1】。蟹【2】。鰻【9】。海星【2】。", 0.75),
+        ("Otters float [1].\n\nSources:\n[1] Handbook\n[7] Manual", 1.0),
     ],
 )
-def test_the_share_of_marks_that_point_to_contexts(response: str, contexts: list[str], value: float) -> None:
-    """Counted from 1."""
-    assert CitationValidity().score(response=response, retrieved_contexts=contexts).value == value
+def test_the_share_of_marks_that_point_to_contexts(response: str, value: float) -> None:
+    assert CitationValidity().score(response=response, retrieved_contexts=TWO).value == value
 
 
 def test_each_mark_has_a_verdict_at_its_place() -> None:
@@ -167,9 +158,10 @@ def test_each_mark_has_a_verdict_at_its_place() -> None:
     response = "Otters float [1]. Crabs dig [2, 5, 7]. All [1-14]."
     long = [f"Otters {'float ' * 50}", TWO[1]]
     valid, wrong, _ = CitationValidity().score(response=response, retrieved_contexts=long).verdicts
-    assert (valid.text, valid.ok, valid.reason) == ("[1]", True, None)
-    assert (wrong.text, wrong.ok, wrong.reason) == ("[2, 5, 7]", False, "there is no context 5, 7, there are 2")
-    assert [response[verdict.start : verdict.end] for verdict in (valid, wrong)] == [valid.text, wrong.text]
+    assert [(v.text, v.start, v.ok, v.reason) for v in (valid, wrong)] == [
+        ("[1]", 13, True, None),
+        ("[2, 5, 7]", 28, False, "there is no context 5, 7, there are 2"),
+    ]
     shown = [[(piece.context, piece.text) for piece in verdict.evidence] for verdict in (valid, wrong)]
     assert shown == [[(0, long[0][:80])], [(1, TWO[1])]]
     for count, there in ((0, "there are none"), (1, "there is 1"), (12, "there are 12")):
@@ -178,13 +170,10 @@ def test_each_mark_has_a_verdict_at_its_place() -> None:
 
 
 def test_no_citation_is_vacuous_unless_citations_are_asked_for() -> None:
-    """Nothing is wrong with what cites nothing, unless it should."""
-    fields: dict[str, Any] = {"response": "Otters float.", "retrieved_contexts": TWO}
-    result = CitationValidity().score(**fields)
-    assert (result.value, result.vacuous, result.reason) == (1.0, True, "No citations found in response")
-    asked = CitationValidity(require_citations=True).score(**fields)
-    assert (asked.value, asked.vacuous) == (0.0, False)
-    assert asked.reason == "No citations found in response, and require_citations asks for one"
+    none, fields = "No citations found in response", {"response": "Otters float.", "retrieved_contexts": TWO}
+    for asked, score, reason in ((False, 1.0, none), (True, 0.0, f"{none}, and require_citations asks for one")):
+        result = CitationValidity(require_citations=asked).score(**fields)
+        assert (result.value, result.vacuous, result.reason) == (score, not asked, reason)
 
 
 def test_a_file_that_is_cited_is_compared_with_the_ids() -> None:

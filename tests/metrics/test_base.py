@@ -20,7 +20,6 @@ from pytest_ragmetrics.metrics.base import Metric, code_of, f_beta, f_of_counts,
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60), st.just(0.0) | st.floats(0.01, 20))
 def test_f_scores(found: int, surplus: int, missing: int, beta: float) -> None:
-    """From counts, and from precision and recall."""
     precision = found / (found + surplus) if found + surplus else 0.0
     recall = found / (found + missing) if found + missing else 0.0
     below = beta * beta * precision + recall
@@ -59,7 +58,6 @@ FIELDS = r"takes fields by name, score\(response=\.\.\., retrieved_contexts=\.\.
     ],
 )
 def test_a_sample_in_the_wrong_place_is_told_where_it_goes(call: Callable[[], object], message: str) -> None:
-    """A sample or a row where fields are expected, and the other way round."""
     with pytest.raises(TypeError, match=message):
         call()
 

@@ -15,7 +15,6 @@ from tests.scripted_judge import ScriptedJudge
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_an_instance_may_have_a_name_of_its_own(kind: type[Metric]) -> None:
-    """Its results and errors have it; everything else, and the other instances, are as without it."""
     mine, usual = made(kind, name="mine"), made(kind)
     assert (mine.name, usual.name, kind.name) == ("mine", kind.name, kind.name)
     found, expected = (metric.score_sample(Sample.from_mapping(INPUTS)) for metric in (mine, usual))
@@ -33,7 +32,6 @@ class Own(metrics.Faithfulness):
         super().__init__(judge=llm, name=name)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-        """Return the score of its base."""
         return (await super().judged(sample, ask)).replaced(metric="another")
 
 
@@ -54,7 +52,6 @@ NEEDED = [(kind, field) for kind in KINDS for field in kind.requires]
 
 @pytest.mark.parametrize(("kind", "field"), NEEDED, ids=[f"{kind.name}-{field}" for kind, field in NEEDED])
 def test_a_field_that_is_missing_or_blank_is_named(kind: type[Metric], field: str) -> None:
-    """By the name of the metric and of the field, and no judge is asked; a list may be empty where that has a value."""
     judge = ScriptedJudge()
     metric = made(kind, judge=judge)
     blank: list[Any] = [[], [" "], ["\u200b", ""]] if field.endswith("s") and not field.endswith("_ids") else [[]]
@@ -67,9 +64,8 @@ def test_a_field_that_is_missing_or_blank_is_named(kind: type[Metric], field: st
 
 
 CALLED = [{"role": "user", "content": "Do moths fly?"}, {"role": "assistant", "tool_calls": [{"name": "look"}]}]
-
-
 POLITE = metrics.AspectCritique(definition="Is it polite?")
+ASKED, FOUND = {"user_input": "Please?"}, {"retrieved_contexts": ["Moths."]}
 
 
 class OfQuestion(metrics.AspectCritique):
@@ -88,10 +84,7 @@ class OfQuestion(metrics.AspectCritique):
                 *("Is the answer polite?", "Is it polite?", "Ist die Antwort höflich?", "回答は丁寧ですか"),
                 *("Is the question polite?", "Is the Response polite?", "Does it stick to the contexts?"),
             ]
-            for fields in [
-                *({"user_input": "Please?"}, {"user_input": "Please?", "retrieved_contexts": ["Moths."]}),
-                *({"retrieved_contexts": ["Moths."]}, {"metadata": {"messages": CALLED[:1]}}),
-            ]
+            for fields in (ASKED, {**ASKED, **FOUND}, FOUND, {"metadata": {"messages": CALLED[:1]}})
         ),
         (POLITE, {"response": "Moths."}, None),
         (POLITE, {"user_input": "?", "response": " "}, "blank"),
@@ -99,12 +92,12 @@ class OfQuestion(metrics.AspectCritique):
         (POLITE, {"metadata": {"messages": [*CALLED, CALLED[0]]}}, None),
         (metrics.AspectCritique(definition="Is it?"), {"response": "", "metadata": {"messages": CALLED}}, "blank"),
         (metrics.AspectCritique(definition="A polite response?"), {"metadata": {"messages": CALLED}}, "missing"),
-        (metrics.AspectCritique(name="harmlessness"), {"user_input": "Please?"}, "missing"),
-        (metrics.Rubric(steps=["Off topic.", "On topic."]), {"retrieved_contexts": ["Moths."]}, "missing"),
-        (metrics.SimpleCriteria(definition="How polite?"), {"user_input": "Please?"}, "missing"),
-        (OfQuestion(definition="Is the question polite?"), {"user_input": "Please?"}, None),
+        (metrics.AspectCritique(name="harmlessness"), ASKED, "missing"),
+        (metrics.Rubric(steps=["Off topic.", "On topic."]), FOUND, "missing"),
+        (metrics.SimpleCriteria(definition="How polite?"), ASKED, "missing"),
+        (OfQuestion(definition="Is the question polite?"), ASKED, None),
         (OfQuestion(definition="Is the question polite?"), {"user_input": "?", "response": " "}, "blank"),
-        (OfQuestion(definition="Does the response help?"), {"user_input": "Please?"}, "missing"),
+        (OfQuestion(definition="Does the response help?"), ASKED, "missing"),
         (metrics.Correctness(), {"response": "\u200b", "reference": "Moths."}, "blank"),
     ],
 )

@@ -19,7 +19,6 @@ CONTEXTS = ["Moths fly at night. They like lamps.", "Bats eat moths."]
 
 
 def score(judge: ScriptedJudge, response: str = "They fly at night.", **changes: Any) -> Any:
-    """Score the faithfulness of a response about moths."""
     metric = Faithfulness(judge=judge, **{key: changes.pop(key) for key in ("unit", "if_empty") if key in changes})
     return metric.score(**{"response": response, "retrieved_contexts": CONTEXTS, **changes})
 
@@ -29,7 +28,6 @@ def score(judge: ScriptedJudge, response: str = "They fly at night.", **changes:
     [([[1]], 1.0), ([None], 0.0), ([[1], [2, 3], None], 2 / 3), ([[1]] * 3, 1.0), ([None, None, None, [3]], 0.25)],
 )
 def test_it_is_the_share_of_claims_supported(cited: list[list[int] | None], value: float) -> None:
-    """Each claim counts once, whether one sentence supports it or several."""
     listed = [f"Claim {word}." for word in "abcd"[: len(cited)]]
     result = score(ScriptedJudge(list_claims=claims(*listed), verify_claims=verdicts(*cited)))
     assert result == value
@@ -50,7 +48,6 @@ def test_evidence_points_into_the_contexts() -> None:
 
 
 def test_sentences_instead_of_claims_take_one_request() -> None:
-    """The response's own sentences are judged, each at its place."""
     judge = ScriptedJudge(verify_claims=verdicts([1], None))
     result = score(judge, "Moths fly.\n\n- They sing.", unit="sentences")
     assert (result, result.reason, judge.tasks) == (0.5, "1 of 2 sentences supported", ["verify_claims"])
@@ -59,7 +56,6 @@ def test_sentences_instead_of_claims_take_one_request() -> None:
 
 @pytest.mark.parametrize("contexts", [[], ["  ", "\n\n"], ["---"]])
 def test_without_contexts_nothing_is_supported(contexts: list[str]) -> None:
-    """Claims without any context score 0.0, and the second request is saved."""
     judge, none = ScriptedJudge(list_claims=claims("Moths fly.", "Bats too.")), "there is no context"
     result = score(judge, "Moths fly. Bats too.", retrieved_contexts=contexts)
     assert (result, result.reason, judge.tasks) == (0.0, f"0 of 2 claims supported: {none}", ["list_claims"])
@@ -109,7 +105,6 @@ def test_support_without_the_number_or_the_name_is_suspicious(
     ],
 )
 def test_places_are_those_of_whole_words(response: str, text: str, place: tuple[int, int] | None) -> None:
-    """A claim taken over word for word is found; signs of patterns in it mean nothing."""
     assert place_in(response, text) == place
 
 
@@ -127,26 +122,18 @@ def test_claims_are_listed_to_a_degree(atomicity: Any, coverage: Any) -> None:
     assert (instruction in judge.prompt(task)) is not usual
 
 
-# Hallucination
-
-
 @pytest.mark.parametrize(
     ("cited", "value"), [([[], []], 0.0), ([[1], []], 0.5), ([[], [3]], 0.5), ([[1, 2], [3]], 1.0)]
 )
 def test_it_is_the_share_of_contexts_contradicted(cited: list[list[int]], value: float) -> None:
-    """Lower is better; a verdict has the judge's reason and the sentences that are contradicted."""
     judge = ScriptedJudge(find_contradictions=contradicted(*cited))
     result = Hallucination(judge=judge).score(response="Moths fly by day.", retrieved_contexts=CONTEXTS)
     assert (result, Hallucination.better) == (value, "lower")
     assert result.reason == f"{int(value * 2)} of 2 contexts contradicted"
     sentences = ["", "Moths fly at night.", "They like lamps.", "Bats eat moths."]
-    assert [(v.text, v.ok, v.reason, [piece.text for piece in v.evidence]) for v in result.verdicts] == [
-        (CONTEXTS[index], not numbers, f"Reason {index + 1}.", [sentences[number] for number in numbers])
-        for index, numbers in enumerate(cited)
-    ]
-
-
-# Factual correctness
+    for index, (numbers, verdict) in enumerate(zip(cited, result.verdicts, strict=True)):
+        assert (verdict.text, verdict.ok, verdict.reason) == (CONTEXTS[index], not numbers, f"Reason {index + 1}.")
+        assert [piece.text for piece in verdict.evidence] == [sentences[number] for number in numbers]
 
 
 Row = Sequence[bool]
@@ -215,13 +202,9 @@ def test_verdicts_quote_the_other_text() -> None:
 
 
 def test_a_response_without_claims_says_nothing_of_the_reference() -> None:
-    """A refusal where there is an answer scores 0.0, and nothing further is asked."""
     judge = comparing([], [True])
     assert FactualCorrectness(judge=judge).score(**PAIR) == 0.0
     assert judge.tasks == ["list_claims"] * 2
-
-
-# Noise sensitivity
 
 
 def table(correct: Row, said: Sequence[Row], wanted: Sequence[Row]) -> ScriptedJudge:
@@ -236,13 +219,11 @@ def table(correct: Row, said: Sequence[Row], wanted: Sequence[Row]) -> ScriptedJ
 
 
 def noise_score(judge: ScriptedJudge, count: int, **parameters: Any) -> Any:
-    """Score a response over so many contexts."""
     sources = [f"Source {number}." for number in range(count)]
     return NoiseSensitivity(judge=judge, **parameters).score(**PAIR, retrieved_contexts=sources)
 
 
 def rows(width: int, count: int) -> st.SearchStrategy[list[list[bool]]]:
-    """Draw so many rows of so many truth values."""
     return st.lists(st.lists(st.booleans(), min_size=width, max_size=width), min_size=count, max_size=count)
 
 
@@ -260,10 +241,7 @@ def test_it_is_the_published_formula(tables: tuple[list[list[bool]], ...], mode:
     for i, is_correct in enumerate(correct):
         by_relevant = any(relevant[j] and said[j][i] for j in range(len(said)))
         by_irrelevant = any(not relevant[j] and said[j][i] for j in range(len(said)))
-        if mode == "relevant":
-            total += by_relevant and not is_correct
-        else:
-            total += by_irrelevant and not by_relevant and not is_correct
+        total += not is_correct and (by_relevant if mode == "relevant" else by_irrelevant and not by_relevant)
     result = noise_score(table(correct, said, wanted), len(said), mode=mode)
     assert (result, NoiseSensitivity.better) == (total / len(correct), "lower")
     assert sum(not verdict.ok for verdict in result.verdicts) == total
@@ -271,7 +249,6 @@ def test_it_is_the_published_formula(tables: tuple[list[list[bool]], ...], mode:
 
 
 def test_a_claim_shows_which_contexts_have_it() -> None:
-    """Evidence points into the contexts, and the reason names them; every request of a round is under way at once."""
     judge = table([True, False], [[True, False], [False, True], [False, True]], [[True], [False], [True]])
     good, bad = noise_score(judge, 3).verdicts
     assert (good.text, good.ok, [piece.context for piece in good.evidence]) == ("R0", True, [0])
@@ -281,7 +258,6 @@ def test_a_claim_shows_which_contexts_have_it() -> None:
 
 
 def test_evidence_that_does_not_bear_a_claim_out_is_suspicious() -> None:
-    """A number that the cited sentence lacks is noticed, and a claim has its place; a blank context keeps its index."""
     judge = ScriptedJudge(
         list_claims=[claims("Moths live 9 weeks."), claims("Moths fly.")],
         verify_claims=lambda prompt: verdicts([1], [1]) if "They fly." in prompt else verdicts(None),

@@ -11,14 +11,10 @@ from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics import metrics as m
 from tests.scripted_judge import Answer, ScriptedEmbedder, ScriptedJudge, chosen, claims, entities, useful, verdicts
 
-# Context precision
-
-
 FIELDS = {"user_input": "When do moths fly?", "reference": "At night."}
 
 
 def contexts(count: int) -> list[str]:
-    """Return contexts that differ."""
     return [f"Moth {number} flies at night." for number in range(1, count + 1)]
 
 
@@ -59,21 +55,16 @@ def test_without_contexts_it_is_zero_and_nobody_is_asked(metric: Any) -> None:
 
 
 def test_use_is_judged_by_the_reference_or_by_the_response() -> None:
-    """The question and the answer are shown under the same names."""
     for metric, answer in ((m.ContextPrecision, "At night."), (m.ContextUtilization, "At noon.")):
         judge = judging([True])
         metric(judge=judge).score(**FIELDS, response="At noon.", retrieved_contexts=contexts(1))
         assert {"At night.", "At noon."} & {*judge.prompt("judge_usefulness").splitlines()} == {answer}
 
 
-# Context recall
-
-
 CONTEXTS = ["Moths fly at night. They like lamps."]
 
 
 def recall_score(judge: ScriptedJudge, reference: Any, **parameters: Any) -> Any:
-    """Score the recall of a reference."""
     fields = {"retrieved_contexts": CONTEXTS, "user_input": "What do moths do?"}
     return m.ContextRecall(judge=judge, **parameters).score(reference=reference, **fields)
 
@@ -101,7 +92,6 @@ def test_it_is_the_share_of_sentences_found(reference: Any, cited: list[list[int
 
 
 def test_claims_instead_of_sentences_take_two_requests() -> None:
-    """The reference is split into claims first, with the question to resolve its pronouns."""
     judge = ScriptedJudge(list_claims=claims("Moths fly.", "Moths sing."), verify_claims=verdicts([2], None))
     result = recall_score(judge, "They fly and sing.", unit="claims")
     assert (result, result.reason) == (0.5, "1 of 2 claims of the reference found in the contexts")
@@ -129,12 +119,8 @@ def test_empty_contexts_score_zero_without_a_request(contexts: list[str]) -> Non
     ],
 )
 def test_a_blank_input_is_an_error(reference: Any, error: type[Exception], message: str) -> None:
-    """A list without text, and anything else, is named."""
     with pytest.raises(error, match=message):
         recall_score(ScriptedJudge(), reference)
-
-
-# Context relevancy
 
 
 FOUR = ["One. Two.", "Three. Four."]
@@ -143,7 +129,6 @@ VECTORS = {"One.": [1.0, 0.0], "Two.": [0.8, 0.6], "Three.": [0.0, 1.0], "Four."
 
 
 def relevancy_score(*samples: Answer, **parameters: Any) -> Any:
-    """Score four sentences, one sample for each answer."""
     judge = ScriptedJudge(select_sentences=list(samples))
     metric = m.ContextRelevancy(judge=judge, embedder=ScriptedEmbedder(VECTORS), strictness=len(samples), **parameters)
     result = metric.score(user_input="How many?", retrieved_contexts=FOUR)
@@ -154,7 +139,6 @@ def relevancy_score(*samples: Answer, **parameters: Any) -> Any:
 
 @pytest.mark.parametrize("numbers", [[1], [4, 1, 3], [1, 2, 3, 4], []])
 def test_one_sample_is_the_share_of_sentences(numbers: list[int]) -> None:
-    """With one sample there is nothing to agree on; insufficient information is the empty choice."""
     result = relevancy_score(chosen(*numbers))
     assert result == len(numbers) / 4
     assert [verdict.ok for verdict in result.verdicts] == [number in numbers for number in (1, 2, 3, 4)]
@@ -187,31 +171,24 @@ def test_agreement(samples: list[list[int]], overlap: float, shared: float, alik
 
 
 def test_complete_agreement_needs_no_embedder() -> None:
-    """Samples that choose the same agree fully, exactly, and nothing is embedded."""
     judge = ScriptedJudge(select_sentences=chosen(1, 2, 3, 4))
     result = m.ContextRelevancy(judge=judge, strictness=3).score(user_input="How many?", retrieved_contexts=FOUR)
     assert result.value == 1.0
 
 
 def test_the_majority_decides_which_sentences_are_shown_as_needed() -> None:
-    """A verdict for each sentence, with its place; half of the samples are no majority."""
     one, *others = relevancy_score(chosen(1, 3), chosen(1), chosen(1, 3), chosen(2), agreement="jaccard").verdicts
     assert (one.text, one.ok, one.evidence[0].start) == ("One.", True, 0)
     assert [(v.text, v.ok, v.evidence) for v in others] == [(text, False, ()) for text in ("Two.", "Three.", "Four.")]
 
 
 def test_one_sample_that_fails_leaves_no_score() -> None:
-    """Two samples of three are not three."""
     judge = ScriptedJudge(select_sentences=[chosen(1), "no", "no", "no", "no", "no"])
     with pytest.raises(UnscoredError, match="no usable answer"):
         m.ContextRelevancy(judge=judge, strictness=3).score(user_input="How many?", retrieved_contexts=FOUR)
 
 
-# Entity recall
-
-
 def entity_score(wanted: list[str], given: list[str]) -> Any:
-    """Score a reference by the entities that the judge lists of it, and of the contexts."""
     listing = ScriptedJudge(list_entities=lambda prompt: entities(*(given if "Rain." in prompt else wanted)))
     contexts = ["Rain.", "ADA BRANDT was a potter. Later she went to Aru."]
     reference = "In May 1903 the potter Ada Brandt left Lund."
@@ -231,7 +208,6 @@ def entity_score(wanted: list[str], given: list[str]) -> Any:
     ],
 )
 def test_it_is_the_share_of_entities_found(wanted: list[str], given: list[str], value: float) -> None:
-    """After folding, each counted once; a verdict shows the first place where the judge wrote it as it is there."""
     assert entity_score(wanted, given) == value
     result = entity_score(["Ada Brandt", "May 1903", "Rome"], ["ADA BRANDT", "rome"])
     found, missing, elsewhere = result.verdicts

@@ -11,14 +11,11 @@ from pytest_ragmetrics.metrics import AspectCritique, Harmfulness, Rubric, Simpl
 from pytest_ragmetrics.metrics.critiques import ASPECTS
 from tests.scripted_judge import ScriptedJudge, rated, says
 
-# Critique
-
 
 @pytest.mark.parametrize(
     ("words", "value"), [(["no"], 0.0), (["yes", "no", "no"], 0.0), (["yes", "yes", "yes", "no", "no"], 1.0)]
 )
 def test_the_majority_decides(words: list[str], value: float) -> None:
-    """Independent samples, asked at the same time, and 0 or 1 in the end."""
     judge = ScriptedJudge(critique=[says(word) for word in words])
     metric = AspectCritique(definition="Is it polite?", strictness=len(words), judge=judge)
     result = metric.score(response="Please wait.")
@@ -49,7 +46,6 @@ def test_the_predefined_aspects(aspect: type[AspectCritique]) -> None:
 
 @pytest.mark.parametrize(("good", "word", "other"), [(None, "yes", "no"), (1, "yes", "no"), (0, "no", "yes")])
 def test_an_aspect_of_ones_own(good: Any, word: str, other: str) -> None:
-    """A definition with a name and a direction, which is yes unless said otherwise; it renames no other instance."""
     judge = ScriptedJudge(critique=[says(word), says(other)])
     result = assert_aspect({"response": "Wait!"}, "harmfulness", definition="Is it rude?", good=good, judge=judge)
     assert (result.metric, "Is it rude?" in judge.prompt("critique")) == ("harmfulness", True)
@@ -64,27 +60,18 @@ STEPS = ["Rude.", "Cold.", "Polite.", "Warm."]
 def test_any_fields_are_shown_under_their_names() -> None:
     """All texts of a sample are judged, contexts one by one and first; what is blank is left out."""
     judge = ScriptedJudge(critique=says("yes"))
-    AspectCritique(definition="Is it clear?", judge=judge).score(
-        user_input="Why?",
-        response="So.",
-        retrieved_contexts=["First.", " ", "Third."],
-        reference="",
-        reference_contexts=["Fourth."],
-    )
+    found = {"retrieved_contexts": ["First.", " ", "Third."], "reference_contexts": ["Fourth."]}
+    fields = {"user_input": "Why?", "response": "So.", "reference": "", **found}
+    AspectCritique(definition="Is it clear?", judge=judge).score(**fields)
     prompt = judge.prompt("critique")
     places = [prompt.index(f"<<<{label}") for label in ("retrieved_contexts 1", "retrieved_contexts 3")]
     assert places == sorted(places) < [prompt.index("<<<user_input")] * 2
-    assert "<<<reference_contexts 1" in prompt
-    assert "<<<response" in prompt
-    assert not any(label in prompt for label in ("<<<retrieved_contexts 2", "<<<reference "))
-
-
-# Rubric and criteria
+    labels = ("reference_contexts 1", "response", "retrieved_contexts 2", "reference ")
+    assert [f"<<<{label}" in prompt for label in labels] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4])
 def test_the_steps_are_spread_over_the_scale(step: int) -> None:
-    """From the worst at 0 to the best at exactly 1; the step itself is in the reason."""
     judge = ScriptedJudge(rate_by_rubric=rated(step, "It says please."))
     result = Rubric(steps=STEPS, judge=judge).score(response="Please wait.")
     assert (result, result.reason) == ((step - 1) / 3, f"step {step} of 4: It says please.")
@@ -105,7 +92,6 @@ def test_the_steps_are_shown_numbered_and_can_alone_be_chosen() -> None:
 
 
 def test_steps_by_number() -> None:
-    """A mapping is put into order, also one of another tool."""
     theirs = {f"score{number}_description": text for number, text in enumerate(STEPS, start=1)}
     for steps in ({"4": "Warm.", 1: "Rude.", "3": "Polite.", "2": "Cold."}, theirs, tuple(STEPS)):
         assert Rubric(steps=steps).steps == tuple(STEPS)  # type: ignore[arg-type]
@@ -113,7 +99,6 @@ def test_steps_by_number() -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 2, 4])
 def test_a_number_by_a_criterion(number: int) -> None:
-    """From 0 to the highest; the number itself is in the reason."""
     judge = ScriptedJudge(rate_by_criteria=rated(number, "Counted."))
     metric = SimpleCriteria(definition="How many seasons?", highest=4, judge=judge)
     result = metric.score(response="Spring and autumn.")
@@ -147,10 +132,9 @@ def test_the_steps_of_an_evaluation_are_part_of_the_criterion(parameters: dict[s
 def test_there_must_be_something_to_judge(metric: Any) -> None:
     """A sample without any text is an error; the local judge has no rule that could read a description."""
     fields: dict[str, Any]
+    said = f"{metric.name}: all fields are missing or blank; it needs one of user_in"
     for fields in ({}, {"response": " ", "retrieved_contexts": [""]}, {"retrieved_contexts": []}):
-        with pytest.raises(
-            ValueError, match=f"{metric.name}: all fields are missing or blank; it needs one of user_in"
-        ):
+        with pytest.raises(ValueError, match=said):
             metric.score(**fields)
     with pytest.raises(UnscoredError, match="this metric needs a model"):
         metric.score(response="Please wait.")
