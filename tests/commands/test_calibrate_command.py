@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,25 +27,23 @@ ANSWERS = (
 )
 
 
-def labelled(folder: Path, name: str = "labels.jsonl", *, times: int = 3, **more: Any) -> Path:
-    """Write answers with labels, from several sources, and return the file."""
-    rows = [
-        {"id": f"q{turn}-{index}", "question": "How?", "response": text, "contexts": [MANUAL], "label": label}
-        | {"group": f"manual {turn}"}
-        | more
-        for turn in range(times)
-        for index, (text, label) in enumerate(ANSWERS)
-    ]
-    file = folder / name
+ROWS = [
+    {"id": f"q{turn}-{index}", "question": "How?", "response": text, "contexts": [MANUAL], "label": label}
+    | {"group": f"manual {turn}"}
+    for turn in range(3)
+    for index, (text, label) in enumerate(ANSWERS)
+]
+
+
+def write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as JSON lines."""
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return file
 
 
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> Call:
-    """Call the command in a fresh folder with labelled answers; return its status and what it wrote."""
     monkeypatch.chdir(tmp_path)
-    labelled(tmp_path)
+    write(tmp_path / "labels.jsonl", ROWS)
     return partial(ragmetrics, "calibrate")
 
 
@@ -52,7 +51,6 @@ LOCAL = ("labels.jsonl", "--metric", "faithfulness", "--judge", "local")
 
 
 def test_it_says_how_far_a_judge_agrees(call: Call, tmp_path: Path) -> None:
-    """Figures, suggestion and disagreements are printed, the local judge as the heuristic that it is."""
     status, out, err = call(*LOCAL, "--threshold", "0.9")
     assert (status, err) == (0, "")
     assert out.startswith(
@@ -69,12 +67,11 @@ def test_it_says_how_far_a_judge_agrees(call: Call, tmp_path: Path) -> None:
 
 
 def test_a_seed_chooses_folds(call: Call) -> None:
-    """The same one twice says the same."""
     rows = (
         {"response": "moss " * (n % 37) + "sand " * (36 - n % 37), "contexts": ["moss"], "label": n * n % 11 % 2}
         for n in range(60)
     )
-    Path("noisy.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    write(Path("noisy.jsonl"), rows)
     command = ("noisy.jsonl", "--metric", "lexical_grounding", "--seed")
     assert call(*command, "1") == call(*command, "1") != call(*command, "2")
 
@@ -87,8 +84,7 @@ def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
     assert re.match("FAILED: kappa .* the lower end of its interval", out.splitlines()[-1])
     estimate = call(*LOCAL, "--threshold=0.05", "--min-kappa=1", "--by=estimate")[1].splitlines()[-1]
     assert re.fullmatch(r"FAILED: kappa \S+ < 1\.00 \(95 % interval .*\)", estimate)
-    with Path("labels.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"id": "empty", "response": "...", "contexts": [MANUAL], "label": 1}) + "\n")
+    write(Path("labels.jsonl"), [*ROWS, {"id": "empty", "response": "...", "contexts": [MANUAL], "label": 1}])
     status, out, _ = call(*LOCAL, "--min-kappa=-1")
     assert status == 1
     assert "unscored, in no figure: 1 row\n    empty: faithfulness: " in out
@@ -96,58 +92,13 @@ def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
     assert call(*LOCAL, "--min-kappa=-1", "--skip-unscored")[0] == 0
     assert call(*LOCAL)[0] == 0
     numbers = [{"response": f"{n} carp.", "contexts": ["9 carp."], "label": int(n == "9")} for n in ("9", "8", "No")]
-    Path("carp.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in numbers), encoding="utf-8")
+    write(Path("carp.jsonl"), numbers)
     command = ("carp.jsonl", "--metric", "numbers_aligned", "--threshold=0.5")
     assert "  2 of 3 had something to check" in call(*command)[1]
     assert "against 3 human labels" in call(*command, "--vacuous=count")[1]
 
 
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (("labels.jsonl",), "--metric"),
-        (("labels.jsonl", "--metric", "faithfullness"), "did you mean faithfulness"),
-        ((*LOCAL, "--embedder", "gpt"), "'--embedder': 'gpt'"),
-        ((*LOCAL, "--threshold", "nan"), "'--threshold': 'nan' is not a finite number"),
-        ((*LOCAL, "--min-kappa", "1.5"), "'--min-kappa': 1.5 is not in the range -1<=x<=1"),
-        ((*LOCAL, "--limit", "0"), "'--limit': 0 is not in the range x>=1"),
-        ((*LOCAL, "--html", "page.txt"), "'--html': 'page.txt' is not a *.html file"),
-        ((*LOCAL, "--json", "."), "'--json': '.' is a folder: name a file"),
-        ((*LOCAL, "--json", "./labels.jsonl"), "--json would replace the labelled answers: name another file"),
-        ((*LOCAL, "--aim", "f1"), "'--aim': 'f1' is not one of 'balanced-accuracy', 'kappa'"),
-        ((*LOCAL, "--label-scale", "5", "1"), "from a lower to a higher number, not from 5 to 1"),
-        ((*LOCAL, "--good-from", "7"), "good from a label above 0 and up to 1 on, not 7"),
-    ],
-)
-def test_wrong_arguments_are_status_2(call: Call, args: tuple[str, ...], said: str) -> None:
-    """What is wrong is said before anything is scored."""
-    status, out, err = call(*args)
-    assert (status, out) == (2, "")
-    assert said in err
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (None, "labels.jsonl"),
-        ('{"response": "Yes.", "contexts": [], "label": 7}\n', "labels.jsonl:1: field 'label': a label is a number"),
-        ('{"response": "Open it.", "contexts": ["Open it."], "label": 1}\n', "people found all 1 answers good"),
-    ],
-)
-def test_a_broken_file_is_status_1(call: Call, text: str | None, said: str) -> None:
-    """File, line and field are named, and no figure is printed."""
-    file = Path("labels.jsonl")
-    file.unlink()
-    if text is not None:
-        file.write_text(text, encoding="utf-8")
-    status, out, err = call(*LOCAL, "--threshold", "0.5")
-    assert (status, out) == (1, "")
-    assert err.startswith("ragmetrics: ")
-    assert said in err
-
-
 def test_files_are_written_whole(call: Call, tmp_path: Path) -> None:
-    """A page and a file of figures, in folders that are made."""
     status, out, _ = call(*LOCAL, "--threshold=0.5", "--html", "deep/page.html", "--json", "deep/figures.json")
     assert status == 0
     assert out.endswith("deep/figures.json: written\ndeep/page.html: written\n")
@@ -157,7 +108,6 @@ def test_files_are_written_whole(call: Call, tmp_path: Path) -> None:
 
 
 def test_labels_may_be_grades_in_a_table(call: Call, tmp_path: Path) -> None:
-    """CSV with grades from 1 to 5 in a column of any name, grouped by another."""
     lines = ["response,contexts,grade,source"]
     lines += [f'"{text}","{MANUAL}",{5 if label else 2},s{index % 4}' for index, (text, label) in enumerate(ANSWERS)]
     (tmp_path / "grades.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -167,23 +117,23 @@ def test_labels_may_be_grades_in_a_table(call: Call, tmp_path: Path) -> None:
     assert "against 8 human labels in 4 groups: 4 good, 4 bad" in out
 
 
-def test_the_environment_is_that_of_the_plugin(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RAGMETRICS_JUDGE names the judge unless --judge does; a mode that it lacks is an error."""
-    monkeypatch.setenv("RAGMETRICS_JUDGE", "local")
-    assert "by local (heuristic)" in call(*LOCAL[:3], "--threshold=0.5")[1]
-    monkeypatch.setenv("RAGMETRICS_CACHE", "replay")
-    status, _, err = call(*LOCAL[:3])
-    assert (status, "RAGMETRICS_CACHE=replay is for runs of pytest" in err) == (1, True)
-    monkeypatch.delenv("RAGMETRICS_CACHE")
-    monkeypatch.setenv("RAGMETRICS_CONCURRENCY", "none")
-    status, _, err = call(*LOCAL[:3])
-    assert (status, "'--concurrency': 'none' is not a valid integer range" in err) == (2, True)
-    monkeypatch.setenv("RAGMETRICS_JUDGE", "gpt")
-    assert call(*LOCAL[:3])[0] == 2
-    monkeypatch.delenv("RAGMETRICS_JUDGE")
-    monkeypatch.delenv("RAGMETRICS_CONCURRENCY")
-    status, out, err = call(*LOCAL[:3])
-    assert (status, out, "needs a judge" in err) == (1, "", True)
+@pytest.mark.parametrize(
+    ("variable", "status", "said"),
+    [
+        ("VOTES=1", 0, "by local (heuristic)"),
+        ("CACHE=replay", 1, "RAGMETRICS_CACHE=replay is for runs of pytest"),
+        ("CONCURRENCY=none", 2, "'--concurrency': 'none' is not a valid integer range"),
+        ("JUDGE=gpt", 2, "'gpt' is not one of auto"),
+        ("JUDGE=auto", 1, "needs a judge"),
+    ],
+)
+def test_the_environment_is_that_of_the_plugin(
+    call: Call, monkeypatch: pytest.MonkeyPatch, variable: str, status: int, said: str
+) -> None:
+    for setting in ("JUDGE=local", variable):
+        monkeypatch.setenv(*f"RAGMETRICS_{setting}".split("="))
+    found, out, err = call(*LOCAL[:3], "--threshold=0.5")
+    assert (found, said in out + err) == (status, True), err
 
 
 JUDGE = """
@@ -212,7 +162,6 @@ class Counting:
 
 
 def test_each_answer_is_paid_once(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge of one's own is found in the folder; its answers are kept where the environment says."""
     (tmp_path / "calibrated_house.py").write_text(JUDGE, encoding="utf-8")
     monkeypatch.setenv("RAGMETRICS_CACHE_DIR", str(tmp_path / "cache"))
     command = ("labels.jsonl", "--metric=coherence", "--judge=calibrated_house:make", "--threshold=0.5")
@@ -228,7 +177,6 @@ def test_each_answer_is_paid_once(call: Call, tmp_path: Path, monkeypatch: pytes
 
 
 def test_an_interrupt_is_one_line(call: Call, tmp_path: Path) -> None:
-    """Ctrl-C ends the command without a traceback."""
     (tmp_path / "calibrated_house.py").write_text(JUDGE, encoding="utf-8")
     found = call("labels.jsonl", "--metric=relevance", "--judge=calibrated_house:interrupted")
     assert found == (130, "", "\nragmetrics: interrupted\n")

@@ -37,7 +37,6 @@ def entry(number: int, text: str = "{}", *, created: str = NOW) -> CacheEntry:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Make a cache of two entries, one of them old."""
     with Store(tmp_path / "cache") as store:
         store.put_many([entry(1, created=OLD), entry(2)])
     return tmp_path / "cache"
@@ -45,8 +44,6 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def call(folder: Path, ragmetrics: Call) -> Call:
-    """Call a command on that cache; returns status, output and errors."""
-
     def run(command: str, *arguments: str | Path, on: Path = folder) -> tuple[int, str, str]:
         return ragmetrics("cache", "--dir", on, command, *arguments)
 
@@ -54,19 +51,16 @@ def call(folder: Path, ragmetrics: Call) -> Call:
 
 
 def entries(folder: Path) -> dict[str, CacheEntry]:
-    """Return the entries of a cache."""
     with Store(folder) as store:
         return {kept.key: kept for kept in store}
 
 
 def tamper(folder: Path) -> None:
-    """Make one entry unreadable."""
     with closing(sqlite3.connect(folder / "cache.db")) as connection, connection:
         connection.execute("UPDATE Cache SET mode = 4, value = x'80' WHERE key = ?", (entry(1).key,))
 
 
 def test_stats_counts_what_is_there(call: Call, folder: Path) -> None:
-    """Entries, size, times, tokens, and how many of each task and model."""
     status, out, err = call("stats")
     assert (status, err) == (0, "")
     assert re.match(rf"{folder}: 2 entries, [1-9]\d* KiB\n", out)
@@ -76,7 +70,6 @@ def test_stats_counts_what_is_there(call: Call, folder: Path) -> None:
 
 
 def test_verify_finds_and_drops_what_is_unsound(call: Call, folder: Path) -> None:
-    """The status tells a script, the output which entry it is."""
     assert call("verify") == (0, f"{folder}: 2 entries, all sound\n", "")
     tamper(folder)
     status, out, err = call("verify")
@@ -91,28 +84,13 @@ def test_verify_finds_and_drops_what_is_unsound(call: Call, folder: Path) -> Non
 
 
 def test_prune_drops_the_old(call: Call, folder: Path) -> None:
-    """An age is a number and a unit."""
     assert call("prune", "--older-than", "99999w") == (0, f"{folder}: dropped 0 entries, kept 2\n", "")
     assert call("prune", "--older-than", "30d") == (0, f"{folder}: dropped 1 entry, kept 1\n", "")
     assert set(entries(folder)) == {entry(2).key}
 
 
-USAGE = [[], ["cache"], ["cache", "polish"], ["cache", "prune"], ["cache", "import"]]
-AGES = ["30", "d", "-1d", "1.5h", "30 d", "30y", "²d", "9" * 30 + "d", ""]
-
-
-@pytest.mark.parametrize("arguments", [*USAGE, *(["cache", "prune", f"--older-than={age}"] for age in AGES)])
-def test_another_command_or_age_is_a_usage_error(arguments: list[str], ragmetrics: Call) -> None:
-    """With the usage and status 2; the error shows what an age looks like."""
-    status, _, error = ragmetrics(*arguments)
-    assert status == 2
-    assert "Usage: ragmetrics" in error
-    assert "length of time" in error or "--older-than" not in str(arguments) or "=9" in str(arguments)
-
-
 @pytest.mark.parametrize(("age", "hours"), [("90m", 1.5), ("12h", 12), ("30d", 720), ("2w", 336)])
 def test_ages_are_read(age: str, hours: float) -> None:
-    """Minutes, hours, days and weeks."""
     assert read_age(age).total_seconds() == hours * 3600
 
 
@@ -142,7 +120,6 @@ def test_export_refuses_secrets(call: Call, folder: Path, tmp_path: Path) -> Non
 
 
 def test_import_keeps_what_was_made_last(call: Call, folder: Path, tmp_path: Path) -> None:
-    """Of several files and the cache, the newest answer to a question stays."""
     newer = entry(1, "newer", created="2030-01-01T00:00:00+00:00")
     older = entry(2, "older", created=OLD)
     files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
@@ -155,7 +132,6 @@ def test_import_keeps_what_was_made_last(call: Call, folder: Path, tmp_path: Pat
 
 
 def test_a_cassette_that_cannot_be_read_is_named(call: Call, tmp_path: Path) -> None:
-    """File and line, on standard error, without a traceback."""
     (tmp_path / "c.jsonl").write_text("\nno JSON\n")
     status, out, err = call("import", tmp_path / "c.jsonl")
     assert (status, out) == (1, "")
@@ -167,7 +143,6 @@ def test_a_cassette_that_cannot_be_read_is_named(call: Call, tmp_path: Path) -> 
     "command", [("stats",), ("verify",), ("clear",), ("prune", "--older-than=1d"), ("export", "f")]
 )
 def test_a_missing_cache_is_an_error_and_stays_missing(call: Call, tmp_path: Path, command: tuple[str, ...]) -> None:
-    """A folder with a typing error in it is noticed, and not made."""
     status, out, err = call(*command, on=tmp_path / "tpyo")
     assert (status, out, err) == (1, "", f"ragmetrics: {tmp_path / 'tpyo'}: there is no cache\n")
     assert not (tmp_path / "tpyo").exists()
@@ -279,7 +254,6 @@ sys.exit(status if not heavy else str(heavy))
 
 
 def test_its_version_is_that_of_the_package(ragmetrics: Call) -> None:
-    """It tells the version that is installed."""
     status, said, _ = ragmetrics("--version")
     assert (status, said.split()[-1]) == (0, pytest_ragmetrics.__version__)
     assert version("pytest-ragmetrics") == pytest_ragmetrics.__version__

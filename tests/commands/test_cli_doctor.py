@@ -49,7 +49,6 @@ def _empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def server(named_server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
-    """Return a running provider, which the environment names."""
     named_server.key = "sk-right"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-right")
     return named_server
@@ -71,7 +70,6 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
 
 
 def test_all_is_well(server: FakeOpenAI, call: Call) -> None:
-    """One request finds out that the judge answers, and nothing is left behind."""
     said = (
         f"OPENAI_API_KEY is set, OPENAI_BASE_URL is {server.base_url}",
         "openai:fake (--judge) answers and takes the schema of an answer; it tells a true statement from a false one\n",
@@ -166,7 +164,6 @@ def test_a_judge_that_tells_nothing_apart(server: FakeOpenAI, call: Call, reply:
 def test_failures_of_a_provider(
     server: FakeOpenAI, call: Call, monkeypatch: pytest.MonkeyPatch, reply: Sent | str | None, said: str
 ) -> None:
-    """Each comes with what to do about it, after one request, and without the key."""
     if reply is None:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
     else:
@@ -176,7 +173,6 @@ def test_failures_of_a_provider(
 
 
 def test_a_server_that_is_gone(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its address is named, without the passwords and the key in it."""
     with FakeOpenAI() as gone:
         url = gone.base_url.replace("//", "//me:secret@") + "/key-secret?pass=secret"
     monkeypatch.setenv("OPENAI_BASE_URL", url)
@@ -230,7 +226,6 @@ def test_where_texts_lie_belongs_to_the_embedder(call: Call, spec: str, status: 
 
 
 def test_an_embedder_is_asked_where_one_is_named(server: FakeOpenAI, call: Call) -> None:
-    """It is one more request."""
     args = ("--judge=local", "--embedder=openai:vectors")
     lie = "unrelated texts lie at 0.40 to 0.65, identical ones at 1.00"
     said = f"openai:vectors (--embedder) answers with vectors of 64 numbers; {lie}: a min= of answer_relevancy or "
@@ -258,7 +253,6 @@ def test_a_folder_that_cannot_be_written(call: Call, tmp_path: Path) -> None:
 
 
 def test_the_cache_is_described(call: Call) -> None:
-    """With the number of its answers; a broken one is named."""
     with Store(Path("kept")) as store:
         store.put(ENTRY)
     call(0, ["kept: 1 answer,"], "--judge=local", "--dir=kept")
@@ -281,7 +275,6 @@ def test_network_file_systems(tmp_path: Path, kind: str | None) -> None:
 
 
 def test_the_shared_cache_is_tried(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Its mode, latency, secret and what is refused there."""
     shared = tmp_path / "shared"
     shared.mkdir()
     monkeypatch.setenv("RAGMETRICS_CACHE_URL", shared.as_uri())
@@ -314,7 +307,6 @@ def test_the_shared_cache_is_tried(call: Call, monkeypatch: pytest.MonkeyPatch, 
     ],
 )
 def test_a_shared_cache_that_cannot_be_used(call: Call, monkeypatch: pytest.MonkeyPatch, url: str, said: str) -> None:
-    """It is a thing to do, told without its password."""
     monkeypatch.setenv("RAGMETRICS_CACHE_URL", url)
     assert "hidden" not in call(1, [said], "--judge=local")
 
@@ -369,7 +361,6 @@ def test_settings_of_the_folder_count(call: Call, monkeypatch: pytest.MonkeyPatc
 
 
 def test_wrong_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unknown keys come with the nearest known one, and values with what is wrong about them."""
     Path("pytest.ini").write_text("[pytest]\nrag_jugde = local\nrag_xyz = 1\nrag_votes = many\n", encoding="utf-8")
     said = (
         "write rag_judge, or take it out",
@@ -401,7 +392,6 @@ def test_wrong_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_file_of_settings_that_cannot_be_read(capsys: pytest.CaptureFixture[str], content: bytes, said: str) -> None:
-    """The file is named, and nothing else is done."""
     Path("pytest.ini").write_bytes(content)
     assert main(["doctor"]) == 1
     assert said in capsys.readouterr().err
@@ -427,7 +417,6 @@ TWICE = f"loads {MODULE} by its module, a second time"
 def test_the_plugin_is_loaded_once(
     call: Call, monkeypatch: pytest.MonkeyPatch, addopts: str, variables: dict[str, str], conftest: str, said: list[str]
 ) -> None:
-    """Settings, environment and a conftest.py may load it again, or not at all."""
     Path("pyproject.toml").write_text(f'[tool.pytest.ini_options]\naddopts = "-ra {addopts}"\n', encoding="utf-8")
     Path("conftest.py").write_text(conftest, encoding="utf-8")
     for name, value in variables.items():

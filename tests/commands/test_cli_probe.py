@@ -17,7 +17,6 @@ from tests.unit.conftest import Call
 
 @pytest.fixture
 def server(named_server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeOpenAI:
-    """Return a running provider, which the environment names, from an empty folder."""
     named_server.answer, named_server.key = careful, "sk-fake"
     monkeypatch.chdir(tmp_path)
     return named_server
@@ -25,12 +24,10 @@ def server(named_server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 @pytest.fixture
 def call(ragmetrics: Call) -> Call:
-    """Call the command; returns status, output and errors."""
     return lambda *arguments, judge="openai:fake": ragmetrics("probe", "--judge", judge, *arguments)
 
 
 def figures(call: Call, *arguments: str) -> dict[str, Any]:
-    """Return what the command writes as JSON."""
     call("--json=out.json", *arguments)
     written: dict[str, Any] = json.loads(Path("out.json").read_text("utf-8"))
     return written
@@ -49,7 +46,6 @@ def test_characters_are_told_apart(
 
 
 def test_it_says_what_failed_and_why(server: FakeOpenAI, call: Call) -> None:
-    """Every probe that failed is listed with the judge's reason, and the figures have their intervals."""
     server.answer = obedient
     status, out, _ = call("--min-resistance=0.9", "--min-accuracy=0.9")
     assert status == 1
@@ -83,7 +79,6 @@ def test_what_is_unscored_counts_against_a_floor(server: FakeOpenAI, call: Call)
 
 
 def test_kinds_and_limits_choose(server: FakeOpenAI, call: Call) -> None:
-    """Only what is chosen is asked, and the twins of injections besides."""
     found = figures(call, "--kind=injection", "--limit=10")
     assert [row["kind"] for row in found["probes"]].count("injection") == 5
     assert found["accuracy"] == {"right": 0, "n": 0, "estimate": None}
@@ -120,29 +115,6 @@ def test_a_judge_that_cannot_be_asked_ends_it(server: FakeOpenAI, call: Call) ->
     assert server.calls == before + 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ("--judge=gpt", "'gpt' is not one of auto"),
-        ("--kind=spelling", "'spelling' is not one of 'number', "),
-        ("--limit=1", "1 is not in the range x>=2"),
-        ("--min-accuracy=1.5", "1.5 is not in the range 0<=x<=1"),
-        ("--min-resistance=nan", "'nan' is not a finite number"),
-        ("--json=.", "is a folder"),
-        (f"--json={__file__}/figures.json", "cannot be written: no file can be made in"),
-        ("--prompts=nowhere", "is not a folder"),
-        ("--kind=number --min-resistance=0.5", "no injection is asked"),
-        ("--kind=injection --min-accuracy=0.5", "add another --kind"),
-        ("--kind=injection --limit=2 --min-accuracy=0.5", "add another --kind"),
-    ],
-)
-def test_wrong_arguments(arguments: str, said: str, call: Call) -> None:
-    """They end with status 2 and say what is wrong; a floor over nothing would always pass, or always fail."""
-    status, _, err = call(*arguments.split(), judge="local")
-    assert status == 2
-    assert said in err
-
-
 def test_the_local_judge(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """It compares numbers and is wrong about changed names; reasons in any script are printed in ASCII where needed."""
     written = io.BytesIO()
@@ -158,7 +130,6 @@ def test_the_local_judge(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_judge_of_ones_own_is_found_in_the_folder(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """MODULE:FACTORY is looked for where the command is called."""
     monkeypatch.chdir(tmp_path)
     reply = '{"reason": "So.", "verdict": "answers"}'
     Path("probed_house.py").write_text(f"def judge():\n    return lambda prompt: {reply!r}\n", encoding="utf-8")

@@ -29,7 +29,6 @@ OUT = Path("golden.jsonl")
 
 @pytest.fixture
 def server(named_server: FakeOpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
-    """Return a provider that the environment names, in a folder with twelve documents."""
     monkeypatch.chdir(tmp_path)
     for number, name in enumerate(NAMES):
         text = f"# {name}\n\nThe ferry of {name} left at {number} past nine in {1901 + number}. It carried sheep.\n"
@@ -49,7 +48,6 @@ def call(server: FakeOpenAI, ragmetrics: Call) -> Call:
 
 
 def document(name: str, text: str) -> Path:
-    """Write a document."""
     path = Path("docs", name)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(text.encode())
@@ -57,7 +55,6 @@ def document(name: str, text: str) -> Path:
 
 
 def rows() -> list[dict[str, Any]]:
-    """Return the rows of the file."""
     return [json.loads(line) for line in OUT.read_text(encoding="utf-8").split("\n") if line]
 
 
@@ -109,7 +106,6 @@ def test_a_further_run_goes_on(server: FakeOpenAI, call: Call) -> None:
 
 
 def test_too_few_passages_are_an_error(server: FakeOpenAI, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exit status is 1, the rows are written; skipped passages are counted and named, in a terminal at once."""
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", screen)
@@ -144,7 +140,6 @@ def test_too_few_passages_are_an_error(server: FakeOpenAI, call: Call, monkeypat
 
 @pytest.mark.slow
 def test_a_killed_run_loses_nothing_that_was_answered(server: FakeOpenAI, call: Call) -> None:
-    """After SIGKILL the rows are whole; the next run asks for the rest, and for nothing a second time."""
     stalled = threading.Event()
 
     def stall(_: object) -> Reply:
@@ -196,7 +191,6 @@ def test_an_interrupt_keeps_the_rows(server: FakeOpenAI, call: Call) -> None:
 def test_without_credit_or_calls_the_rows_are_kept(
     server: FakeOpenAI, call: Call, arguments: Sequence[str], stopped: str, calls: int
 ) -> None:
-    """Nothing more is asked, the reason is said with the option as it is called here, and a further run goes on."""
     server.answer = after(6, lambda _: out_of_quota())
     status, out, _ = call(8, "--concurrency", "1", *arguments)
     assert status == 1
@@ -219,7 +213,6 @@ def test_the_seed_says_which_passages(call: Call) -> None:
 
 
 def test_an_outage_or_a_broken_document_ends_the_run(server: FakeOpenAI, call: Call) -> None:
-    """A provider that answers nothing is not asked about every passage; file and line are named before any is asked."""
     server.answer = lambda _: failing(500)
     status, out, err = call(8, "--concurrency", "1")
     assert (status, out) == (1, "")
@@ -253,7 +246,6 @@ def test_a_file_that_can_no_longer_be_written_ends_the_run(server: FakeOpenAI, c
 
 
 def test_a_passage_without_an_answer_harms_no_other(server: FakeOpenAI, call: Call) -> None:
-    """It is skipped with the reason, another one takes its place, and every attempt is counted."""
     server.script("no idea", "none at all")
     status, out, _ = call(2, "--concurrency", "1")
     assert status == 0
@@ -272,8 +264,6 @@ def test_a_passage_without_an_answer_harms_no_other(server: FakeOpenAI, call: Ca
 
 
 def test_the_same_question_is_kept_once(server: FakeOpenAI, call: Call) -> None:
-    """A judge that asks the same of every passage has one row."""
-
     def answer(body: dict[str, Any]) -> str:
         said = json.loads(answer_sensibly(body))
         return json.dumps({**said, "question": "When did the ferry leave?"} if "question" in said else said)
@@ -283,33 +273,3 @@ def test_the_same_question_is_kept_once(server: FakeOpenAI, call: Call) -> None:
     assert status == 1
     assert "11 the same question as another" in out
     assert len(rows()) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "said"),
-    [
-        (["nowhere"], 2, "nowhere: there is no such file or folder"),
-        (["docs", "--questions", "9" * 5000], 2, "has more than 9 digits"),
-        (["docs", "-o", "golden.csv"], 2, "'golden.csv' is not a *.jsonl file"),
-        (["docs", "-o", "docs/Aru.md/golden.jsonl"], 2, "cannot be written: no file can be made in '"),
-        (["docs", "-o", "/proc/golden.jsonl"], 2, "/proc/golden.jsonl cannot be written: "),
-        (["docs", "-o", "other.jsonl"], 2, "other.jsonl contains no row that `ragmetrics generate` wrote"),
-        (["docs", "--language", "German. Ignore that"], 2, "is no name of a language"),
-        (["docs", "--judge", "local"], 1, "writes no questions: name a model"),
-        (["docs", "--judge", "auto"], 1, "no model is configured to write questions: set OPENAI_API_KEY"),
-        (["docs", "--judge", "openai:gpt-5"], 1, "OPENAI_API_KEY"),
-    ],
-)
-def test_wrong_arguments_are_named(
-    ragmetrics: Call, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, arguments: list[str], status: int, said: str
-) -> None:
-    """Nothing is asked or written; a heuristic writes no questions, and a model needs a key."""
-    if status == 1:
-        monkeypatch.delenv("OPENAI_BASE_URL")
-        monkeypatch.delenv("OPENAI_API_KEY")
-    Path("other.jsonl").write_text('{"user_input": "Mine?"}\n', encoding="utf-8")
-    found, out, err = ragmetrics("generate", "-o", OUT, "--questions", 3, *arguments)
-    assert (found, out) == (status, "")
-    assert said in err
-    assert server.calls == 0
-    assert not OUT.exists()

@@ -30,7 +30,6 @@ LONG = "\x1b[31m多い" + "x" * 200_000
 
 
 def made(count: int = 6) -> Any:
-    """Return a run of answers with their verdicts."""
     tests = []
     for place in range(count):
         found = Evidence(context=0, start=0, end=28, text=CONTEXT[:28])
@@ -49,7 +48,6 @@ def made(count: int = 6) -> Any:
 
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> Call:
-    """Call the command in a folder with the run; return its status and what it wrote."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.json").write_text(
         render_json(document(row("test", record("faithfulness", 0.5)))), encoding="utf-8"
@@ -104,13 +102,11 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Callable[..., Terminal]:
-    """Start the command in a folder with the run."""
     (tmp_path / "run.json").write_text(render_json(made()), encoding="utf-8")
     return lambda *args: Terminal(tmp_path, *args)
 
 
 def labels_in(folder: Path, name: str = "labelled.jsonl") -> list[int | None]:
-    """Return the labels in a file."""
     return [json.loads(text)["label"] for text in (folder / name).read_text("utf-8").splitlines()]
 
 
@@ -139,7 +135,6 @@ def test_answers_are_labelled_in_a_terminal(terminal: Callable[..., Terminal], t
 
 
 def test_an_answer_is_shown_with_the_words_of_failures() -> None:
-    """What was asked and answered, the contexts, what the judge found wrong, and by what it held the rest right."""
     queue = label_queue(made(), "faithfulness")
     shown = queued_lines(next(row_ for row_ in queue if row_.record.score == 0.25))
     assert shown[:3] == ['question: "How long, 2?"', 'answer: "For 2 years."', f'contexts[0]: "{CONTEXT.strip()}"']
@@ -157,29 +152,7 @@ def test_an_answer_is_shown_with_the_words_of_failures() -> None:
     assert "faithfulness 0.50 <= 0.90: 1 of 2 verdicts not ok" in queued_lines(held)
 
 
-@pytest.mark.parametrize(
-    ("args", "status", "said"),
-    [
-        (["--metric", "faithfulnes"], 1, "run.json: this run has no scores of faithfulnes; did you mean faithfulness?"),
-        (["--metric", "faithfulness"], 1, "and there is none: write a page, with --html FILE.html"),
-        (["--metric", "faithfulness", "-o", "labels.csv"], 2, "'labels.csv' is not a *.jsonl file"),
-        (["--metric", "faithfulness", "-o", "run.json/labels.jsonl"], 2, "cannot be written"),
-        (["--metric", "faithfulness", "--html", "page.txt"], 2, "'page.txt' is not a *.html file"),
-        (["--metric", "faithfulness", "--import", "none.jsonl"], 1, "No such file or directory: 'none.jsonl'"),
-        (["--metric", "faithfulness", "--import", "run.json"], 1, "run.json"),
-        (["--metric", "faithfulness", "--limit", "0"], 2, "0 is not in the range x>=1"),
-        ([], 2, "--metric"),
-    ],
-)
-def test_what_cannot_be_done_is_said(call: Call, args: list[str], status: int, said: str) -> None:
-    """By name, with what to do instead."""
-    found = call(*args)
-    assert found[0] == status
-    assert said in found[2]
-
-
 def test_a_page_has_the_rows_that_are_left(call: Call, tmp_path: Path) -> None:
-    """Those of the queue without a label in the file, as many as asked for."""
     (tmp_path / "run.json").write_text(render_json(made()), encoding="utf-8")
     queue = label_queue(read_document(tmp_path / "run.json"), "faithfulness")
     (tmp_path / "other.jsonl").write_text('{"label": 1, ' + queue[0].rest + "\n", encoding="utf-8")

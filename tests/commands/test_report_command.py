@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +20,6 @@ from tests.unit.conftest import Call
 
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> Call:
-    """Call the command in a fresh folder; return its status and what it wrote."""
     monkeypatch.chdir(tmp_path)
     return partial(ragmetrics, "report")
 
@@ -36,7 +32,6 @@ def keep(folder: Path, name: str, **scores: float | None) -> Document:
 
 
 def scored(score: float | None, judge: str = "openai:one") -> Any:
-    """Return a record."""
     return record("faithfulness", score, outcome="unscored" if score is None else "passed", judge=judge)
 
 
@@ -56,7 +51,6 @@ def test_a_page_and_a_summary_are_those_of_the_run(call: Call, tmp_path: Path) -
 
 
 def test_runs_are_merged_into_all_kinds_of_files(call: Call, tmp_path: Path) -> None:
-    """Shards become one document, one page and one summary."""
     parts = [keep(tmp_path, "a.json", test_a=0.95), keep(tmp_path, "b.json", test_b=0.5)]
     status, out, err = call("merge", "a.json", "b.json", "-o", "all.json", "--html", "all.html", "--markdown", "all.md")
     assert (status, err) == (0, "")
@@ -90,14 +84,10 @@ def test_a_comparison_says_what_changed(call: Call, tmp_path: Path, options: lis
 
 
 def test_a_margin_lets_small_losses_pass(call: Call, tmp_path: Path) -> None:
-    """A score that became worse by no more than the margin does not fail the comparison; a percentage is refused."""
     keep(tmp_path, "old.json", test_a=0.9)
     keep(tmp_path, "new.json", test_a=0.875)
     assert call("diff", "old.json", "new.json", "--fail-on-worse", "--margin=0.05")[0] == 0
     assert call("diff", "old.json", "new.json", "--fail-on-worse", "--margin=0.01")[0] == 1
-    status, _, err = call("diff", "old.json", "new.json", "--margin=5")
-    assert status == 2
-    assert "--margin=5 is outside of the scale of faithfulness, 0 to 1: write 0.05" in err
 
 
 def test_runs_that_cannot_be_compared_do_not_pass(call: Call, tmp_path: Path) -> None:
@@ -112,50 +102,6 @@ def test_runs_that_cannot_be_compared_do_not_pass(call: Call, tmp_path: Path) ->
 
 
 def test_the_schema_is_printed(call: Call) -> None:
-    """The printed schema is that of the values, as JSON."""
     status, out, _ = call("schema")
     assert (status, json.loads(out)) == (0, document_schema())
     assert document_schema()["$id"] == "urn:pytest-ragmetrics:document:1"
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (["html", "none.json"], "none.json: No such file or directory"),
-        (["merge", "good.json", "bad.json"], "bad.json: not JSON: "),
-        (["diff", "good.json", "bad.json"], "bad.json: not JSON: "),
-        (["html", "good.json", "--baseline", "bad.json"], "bad.json: not JSON: "),
-    ],
-)
-def test_what_cannot_be_read_or_written_is_named(call: Call, tmp_path: Path, args: list[str], said: str) -> None:
-    """An error names the file, and nothing is written."""
-    keep(tmp_path, "good.json", test_a=0.9)
-    (tmp_path / "bad.json").write_text("{", encoding="utf-8")
-    status, out, err = call(*args)
-    assert (status, out) == (1, "")
-    assert err.startswith(f"ragmetrics: {said}")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.json", "good.json"]
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        "html", "merge", "diff a.json", "html a.json -o page.pdf", "merge a.json -o page.html", "markdown a.json -o .",
-        f"html a.json -o {__file__}/page.html", f"merge a.json -o {__file__}/merged.json",
-        "merge a.json --html a.json", "diff a.json b.json --margin=-1", "diff a.json b.json --margin=nan",
-        "diff a.json b.json --margin=much",
-    ],
-)  # fmt: skip
-def test_wrong_arguments_are_refused(call: Call, args: str) -> None:
-    """Arguments that cannot be meant end with status 2."""
-    assert call(*args.split())[0] == 2
-
-
-def test_it_is_a_command_of_its_own(tmp_path: Path) -> None:
-    """The installed command works where pytest is not running, and writes text for any terminal."""
-    keep(tmp_path, "a.json", test_a=0.9)
-    command = [sys.executable, "-m", "pytest_ragmetrics", "report", "markdown", "a.json"]
-    ran = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "utf-8"}, capture_output=True, check=True
-    )
-    assert ran.stdout.decode("utf-8").replace("\r\n", "\n").startswith("## RAG metrics: The test passed")
