@@ -35,7 +35,6 @@ TEXTS = tuple(f"Pump {number} hums." for number in range(6))
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBatches]:
-    """Return a running provider of both kinds, named by the environment."""
     with FakeBatches() as running:
         running.name_in(monkeypatch)
         yield running
@@ -43,7 +42,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBatches]:
 
 @pytest.fixture(params=SPECS)
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """Return what makes runs with one cache folder, once for each provider."""
     return Run(SPECS[request.param], tmp_path)
 
 
@@ -62,14 +60,12 @@ class Run:
         self.pauses: list[float] = []
 
     async def pause(self, seconds: float) -> None:
-        """Wait, but not as long."""
         self.pauses.append(seconds)
         await asyncio.sleep(min(seconds, 0.01))
 
     def __call__(
         self, mode: Any, texts: tuple[str, ...] = TEXTS, *, fallback: bool = False, **options: Any
     ) -> list[Any]:
-        """Return the answers to the texts, or what was raised."""
         batching = Batching(mode=mode, fallback=fallback, pause=self.pause)
         engine = Engine(judge=self.spec, cache_dir=self.folder, batching=batching, **options)
         try:
@@ -84,7 +80,6 @@ class Run:
 
     @property
     def ledger(self) -> list[Path]:
-        """The files of batches that are left."""
         return sorted((self.folder / "batches").glob("*.json*"))
 
 
@@ -94,19 +89,16 @@ async def _asked(judge: Judge, engine: Engine, texts: tuple[str, ...]) -> list[A
 
 
 def answered(found: list[Any]) -> int:
-    """Return how many were answered; raise an error that is none of this package."""
     for each in found:
         assert isinstance(each, (Answered, JudgeError, BatchPendingError, BudgetExceededError)), repr(each)
     return sum(isinstance(each, Answered) for each in found)
 
 
 def sizes(server: FakeBatches) -> list[int]:
-    """Return how many requests each batch has."""
     return [len(batch.requests) for batch in server.batches.values()]
 
 
 def test_wait_answers_in_one_batch_at_half_the_price(server: FakeBatches, run: Run) -> None:
-    """All that asks at the same time is one batch; the reply goes to its request, whatever the order."""
     found = run("wait")
     assert answered(found) == len(TEXTS)
     assert [each.answer for each in found] == [(text,) for text in TEXTS]
@@ -138,7 +130,6 @@ def test_requests_that_trickle_in_are_one_batch(server: FakeBatches, run: Run) -
 
 @pytest.fixture
 def shared(tmp_path: Path) -> dict[str, Any]:
-    """Return the option that names a folder which several machines share."""
     (tmp_path / "shared").mkdir()
     return {"cache_url": (tmp_path / "shared").as_uri()}
 
@@ -147,7 +138,6 @@ def shared(tmp_path: Path) -> dict[str, Any]:
 def test_a_batch_asks_for_what_no_machine_has(
     server: FakeBatches, run: Run, tmp_path: Path, shared: dict[str, Any]
 ) -> None:
-    """Replies of a batch are shared, and what is shared is not posted."""
     assert answered(run("wait", **shared)) == len(TEXTS)
     run.folder = tmp_path / "next"
     assert answered(run("wait", (*TEXTS, "Wells are deep."), **shared)) == len(TEXTS) + 1
@@ -174,7 +164,6 @@ def test_a_batch_that_another_machine_was_faster_than_is_forgotten(
 
 
 def test_submit_and_collect(server: FakeBatches, run: Run) -> None:
-    """One run posts, the next finds it under way, the last one reads it; what comes later is another batch."""
     server.delay = 60.0
     assert all("waits for batch rag-" in str(each) for each in run("submit"))
     (name,) = server.batches
@@ -225,7 +214,6 @@ def _cut_off(body: Body) -> str | Reply:
     ],
 )
 def test_a_line_that_fails_says_why(server: FakeBatches, run: Run, fault: dict[str, Any], reason: str) -> None:
-    """The others are answered; a later run asks for it again, and only for it."""
     vars(server).update(fault)
     run("submit")
     server.clock += DAY
@@ -240,7 +228,6 @@ def test_a_line_that_fails_says_why(server: FakeBatches, run: Run, fault: dict[s
 
 @pytest.mark.parametrize("fault", [{"answer": _failing}, {"expires": _late}])
 def test_fallback_asks_a_failed_line_at_once(server: FakeBatches, run: Run, fault: dict[str, Any]) -> None:
-    """It is asked singly, at the full price, and no other is."""
     vars(server).update(fault)
     run("submit")
     server.clock += DAY
@@ -267,7 +254,6 @@ def _overloaded(_: Body) -> Reply:
 def test_a_batch_that_fails_as_a_whole_is_forgotten(
     server: FakeBatches, run: Run, fault: dict[str, Any], reason: str, mended: dict[str, Any]
 ) -> None:
-    """It says why, whether all lines failed or none was accepted. Nothing was paid, so the next run posts it."""
     if "token_limit" in fault:
         run.spec = SPECS["openai"]
     vars(server).update(fault)
@@ -281,7 +267,6 @@ def test_a_batch_that_fails_as_a_whole_is_forgotten(
     "quirk", [{"empty_error_file": True}, {"cut": 1}, {"polls_fail": 2}, {"early": 2}, {"foreign": False}]
 )
 def test_quirks(server: FakeBatches, run: Run, quirk: dict[str, Any]) -> None:
-    """An empty file ID, a download that is cut off, a poll that fails, a file that is not found yet."""
     vars(server).update(quirk)
     if run.spec.startswith("anthropic") and "early" in quirk:
         server.early = 0
@@ -290,7 +275,6 @@ def test_quirks(server: FakeBatches, run: Run, quirk: dict[str, Any]) -> None:
 
 
 def test_results_that_stay_cut_off_are_not_lost(server: FakeBatches, run: Run) -> None:
-    """What is paid for is read by a later run."""
     run("submit")
     server.cut = 3
     assert answered(run("collect")) == 0
@@ -348,7 +332,6 @@ def _with(key: str, body: object) -> str:
 
 
 def test_a_line_that_is_no_result_is_lost_alone(server: FakeBatches, run: Run) -> None:
-    """Whatever is in it: the others are answered, its request says what is missing, and is the only one asked again."""
     kinds = [*SPOILT.values(), *HARMLESS.values()]
     texts = tuple(f"Pump {number:03} hums." for number in range(len(kinds)))
 
@@ -372,7 +355,6 @@ def test_a_line_that_is_no_result_is_lost_alone(server: FakeBatches, run: Run) -
 
 @pytest.mark.parametrize("line", ["null", "{}", '{"custom_id": "nobody"}', "<html>"])
 def test_a_batch_of_such_lines_is_not_posted_again_in_the_same_run(server: FakeBatches, run: Run, line: str) -> None:
-    """It was paid for once; the next run asks again."""
     server.spoil = lambda _: [line]
     assert answered(run("wait")) == 0
     assert len(server.batches) == 1
@@ -389,7 +371,6 @@ def test_500_after_acceptance_is_not_posted_again(server: FakeBatches, run: Run)
 
 
 def test_a_batch_of_others_is_not_taken_for_ours(server: FakeBatches, run: Run) -> None:
-    """One of the same size and time is told by its lines; ours is found among them."""
     other = Run(run.spec, run.folder / "other")
     other("submit", tuple(text.replace("Pump", "Valve") for text in TEXTS))
     server.fails_after = 1
@@ -430,7 +411,6 @@ def _wait(environment: dict[str, str], spec: str, folder: Path) -> None:
 @pytest.mark.parametrize(("vendor", "step"), random.Random(10).sample(STEPS, 4))
 @pytest.mark.slow
 def test_killed_at_any_step(server: FakeBatches, tmp_path: Path, vendor: str, step: str) -> None:
-    """A run that is killed there is finished by the next, and each request is paid once."""
     server.answer, server.holds = _invalid_first, step
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*IMPORTED])
@@ -450,7 +430,6 @@ def test_killed_at_any_step(server: FakeBatches, tmp_path: Path, vendor: str, st
 
 
 def test_a_batch_that_is_gone(server: FakeBatches, run: Run) -> None:
-    """One of another account, or too old, is named; deleting it from the ledger is for the user to decide."""
     run("submit")
     server.clock += 31 * DAY
     (first, *_) = run("collect")
@@ -458,7 +437,6 @@ def test_a_batch_that_is_gone(server: FakeBatches, run: Run) -> None:
 
 
 def test_what_a_model_refuses_is_left_out_of_the_next_batch(server: FakeBatches, run: Run) -> None:
-    """A parameter is refused in every line, which costs nothing; later runs know it from the ledger."""
     server.refuses = frozenset({"temperature"})
     server.answer = _invalid_first
     run("submit")
@@ -469,7 +447,6 @@ def test_what_a_model_refuses_is_left_out_of_the_next_batch(server: FakeBatches,
 
 
 def test_parts_of_a_wave(server: FakeBatches, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wave beyond the limits of the provider is several batches, and nothing of it is lost."""
     kind = VENDORS[run.spec.partition(":")[0]].kind("batches")
     monkeypatch.setattr(kind, "limits", (4, 10**9))
     assert answered(run("wait")) == len(TEXTS)
@@ -477,7 +454,6 @@ def test_parts_of_a_wave(server: FakeBatches, run: Run, monkeypatch: pytest.Monk
 
 
 def test_budget_is_charged_with_what_it_took(server: FakeBatches, run: Run) -> None:
-    """What it does not allow is not posted; the estimate is replaced where the same run reads the replies."""
     budget = Budget(Limits(calls=4))
     found = run("wait", budget=budget)
     assert (answered(found), sizes(server)) == (4, [4])
@@ -495,8 +471,6 @@ def test_budget_is_charged_with_what_it_took(server: FakeBatches, run: Run) -> N
 
 @ONE_VENDOR
 def test_replies_are_redacted_before_they_are_kept(server: FakeBatches, run: Run) -> None:
-    """No file of the ledger has what a hook takes out."""
-
     def redact(text: str) -> str:
         return text.replace("Mara", "Somebody")
 
@@ -525,7 +499,6 @@ def test_one_run_at_a_time(server: FakeBatches, run: Run) -> None:
 @ONE_VENDOR
 @pytest.mark.parametrize("damage", ["{", "[]", '{"name": "rag-1"}'])
 def test_a_damaged_ledger_is_not_ignored(server: FakeBatches, run: Run, damage: str) -> None:
-    """It says what was paid for."""
     run("submit")
     (file,) = run.ledger
     file.write_text(damage, "utf-8")
@@ -537,7 +510,6 @@ def test_a_damaged_ledger_is_not_ignored(server: FakeBatches, run: Run, damage: 
 
 @ONE_VENDOR
 def test_the_ledger_is_cleared_only_of_what_was_used(server: FakeBatches, run: Run) -> None:
-    """A run of some tests leaves the replies of the others."""
     run("submit")
     assert answered(run("collect", TEXTS[:2])) == 2
     assert len(run.ledger) == 2

@@ -34,7 +34,6 @@ PLAIN = st.recursive(
 
 
 def written_differently(value: Any) -> Any:
-    """Return an equal value: fields in reverse, lists as tuples, dicts as other mappings."""
     if isinstance(value, dict):
         return MappingProxyType({name: written_differently(value[name]) for name in reversed(value)})
     if isinstance(value, list):
@@ -44,7 +43,6 @@ def written_differently(value: Any) -> Any:
 
 @given(PLAIN, PLAIN)
 def test_a_key_depends_on_the_value_alone(value: Any, other: Any) -> None:
-    """Not on the order of fields nor on types of containers; canonical JSON loses nothing, so other values differ."""
     assert canonical(written_differently(value)) == canonical(value)
     assert json.loads(canonical(value)) == value
     assert (key_of({"a": value}) == key_of({"a": other})) == (canonical(value) == canonical(other))
@@ -67,18 +65,15 @@ def test_a_key_depends_on_the_value_alone(value: Any, other: Any) -> None:
     ids="-".join,
 )
 def test_every_part_of_a_request_changes_its_key(change: Mapping[str, Any]) -> None:
-    """An answer to another question is never taken for the answer to this one."""
     assert key_of(request_row(replace(REQUEST, **change))) != key_of(request_row(REQUEST))
 
 
 def test_equal_numbers_have_equal_keys_and_flags_are_no_numbers() -> None:
-    """A temperature of 0 may be written 0 or 0.0; True is not 1 although Python calls them equal."""
     assert key_of(request_row(replace(REQUEST, parameters={"temperature": 0.0}))) == key_of(request_row(REQUEST))
     assert canonical({"n": True}) != canonical({"n": 1})
 
 
 def test_the_key_is_that_of_the_schema_as_it_is_now() -> None:
-    """Requests share their schemas, which may change."""
     schema: dict[str, Any] = {"type": "object", "properties": {"claims": {"type": "array"}}}
     request = replace(REQUEST, schema=schema)
     assert key_of(request_row(request)) == key_of(request_row(REQUEST))
@@ -91,7 +86,6 @@ def test_the_key_is_that_of_the_schema_as_it_is_now() -> None:
 
 
 def test_a_salt_separates_keys() -> None:
-    """Two caches can be kept apart by hand."""
     row = request_row(REQUEST)
     assert len({key_of(row), key_of(row, salt="a"), key_of(row, salt="b")}) == 3
 
@@ -104,14 +98,12 @@ def test_keys_stay_the_same_from_release_to_release() -> None:
 
 
 def test_everything_that_determines_a_vector_changes_its_key() -> None:
-    """Kind, model, text and dimensions all count."""
     given_: dict[str, Any] = {"kind": "openai", "model": "m", "text": "t", "dimensions": 8}
     rows = [given_, *({**given_, name: other} for name, other in zip(given_, ("k", "n", "u", 9), strict=True))]
     assert len({key_of(embedding_row(**row)) for row in rows}) == 5
 
 
 def test_half_a_surrogate_pair_has_a_key() -> None:
-    """A broken text under test is not an error of the cache."""
     assert len(key_of({"text": "\ud800"})) == 64
 
 
@@ -123,12 +115,10 @@ def test_half_a_surrogate_pair_has_a_key() -> None:
     ],
 )
 def test_a_value_that_is_not_json_is_refused(value: object, error: type[Exception]) -> None:
-    """What has no JSON form has no canonical one; the error names the place."""
     with pytest.raises(error, match=r"parameters\.stop: .* is not JSON"):
         request_row(replace(REQUEST, parameters={"stop": value}))
 
 
 def test_a_field_must_be_named_by_a_text() -> None:
-    """JSON would turn the number into a text without an error."""
     with pytest.raises(TypeError, match="must be a str, not int"):
         key_of({"schema": {1: "x"}})

@@ -106,7 +106,6 @@ with Store(folder / "cache") as store:
 
 
 def request(text: str = "Do ponds freeze?", **change: Any) -> Request:
-    """Return a request for judgement."""
     messages = (ChatMessage(role="user", content=text),)
     settings: dict[str, Any] = {"schema": {"type": "object"}, "parameters": {"temperature": 0}}
     return Request(
@@ -115,7 +114,6 @@ def request(text: str = "Do ponds freeze?", **change: Any) -> Request:
 
 
 def kept(asked: Request, text: str = "{}", redact: Redact | None = None) -> CacheEntry:
-    """Return what is kept of the reply to a request."""
     row = request_row(asked)
     return new_entry(key_of(row), row, Reply(text=text), salt="", redact=redact)
 
@@ -134,7 +132,6 @@ class Provider:
         self.text, self.delay, self.error = text, delay, error
 
     async def complete(self, request: Request) -> Reply:
-        """Answer."""
         self.asked.append(request.texts[0])
         await asyncio.sleep(self.delay)
         if self.error is not None:
@@ -157,7 +154,6 @@ class Lengths(Embedder):
         self.dimensions = dimensions
 
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one vector a text."""
         import numpy as np
 
         self.asked.append(list(texts))
@@ -166,14 +162,12 @@ class Lengths(Embedder):
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """Open a store in a folder that does not exist yet."""
     with Store(tmp_path / "cache") as opened:
         yield opened
 
 
 @pytest.fixture
 def broken(tmp_path: Path) -> Iterator[Store]:
-    """Open a store that exists and cannot be used."""
     folder = tmp_path / "broken"
     folder.mkdir()
     (folder / "cache.db").write_bytes(b"no database" * 1000)
@@ -184,8 +178,6 @@ def broken(tmp_path: Path) -> Iterator[Store]:
 
 
 def run(awaitable: Awaitable[T]) -> T:
-    """Run to the end, on a loop of its own."""
-
     async def main() -> T:
         return await asyncio.wait_for(awaitable, 60)
 
@@ -193,19 +185,16 @@ def run(awaitable: Awaitable[T]) -> T:
 
 
 def ask(cache: Transport, provider: Provider, asked: Request | None = None) -> Reply:
-    """Ask once."""
     return run(cache.send(replace(asked or request(), provider=provider)))
 
 
 def embed(cache: Transport, embedder: Embedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-    """Return the vectors of texts."""
     vectors = run(cache.send(embedder.request(texts))).vectors
     assert vectors is not None
     return vectors
 
 
 def test_the_second_time_is_free(store: Store) -> None:
-    """An answer, with the tokens it took, comes back from the store in the same run and the next."""
     provider = Provider()
     cache = CachedTransport(DIRECT, store=store)
     first = ask(cache, provider)
@@ -224,7 +213,6 @@ def test_the_second_time_is_free(store: Store) -> None:
 
 
 def test_an_error_is_not_kept(store: Store) -> None:
-    """What failed is asked again; a reply that cannot be used was paid for although there is nothing to keep."""
     cache = CachedTransport(DIRECT, store=store)
     with pytest.raises(JudgeError, match="overloaded"):
         ask(cache, Provider(error=JudgeError("overloaded")))
@@ -235,7 +223,6 @@ def test_an_error_is_not_kept(store: Store) -> None:
 
 
 def test_off_keeps_nothing_and_finds_nothing(store: Store) -> None:
-    """Every question is asked, each time."""
     provider = Provider()
     cache = CachedTransport(DIRECT, store=store, mode="off")
     assert not ask(cache, provider).cached
@@ -248,7 +235,6 @@ def test_off_keeps_nothing_and_finds_nothing(store: Store) -> None:
 
 
 def test_refresh_pays_once_a_run(store: Store) -> None:
-    """The old answer is replaced, unless that fails, and the new one serves the rest of the run, in every process."""
     provider = Provider()
     ask(CachedTransport(DIRECT, store=store), provider)
     with pytest.raises(JudgeError):
@@ -265,7 +251,6 @@ def test_refresh_pays_once_a_run(store: Store) -> None:
 
 
 def test_replay_never_calls(store: Store, tmp_path: Path) -> None:
-    """What was recorded is found, in a cassette too; else the error shows the nearest prompt and the difference."""
     provider, cassette = Provider(), Cassette(tmp_path / "c.jsonl")
     recording = CachedTransport(DIRECT, store=store, cassette=cassette)
     ask(recording, provider)
@@ -288,7 +273,6 @@ def test_replay_never_calls(store: Store, tmp_path: Path) -> None:
 
 
 def test_a_store_that_cannot_be_used_costs_one_warning(tmp_path: Path) -> None:
-    """The run goes on, and within it nothing is paid for twice."""
     (tmp_path / "file").write_text("")
     warned: list[str] = []
     provider = Provider()
@@ -304,7 +288,6 @@ def test_a_store_that_cannot_be_used_costs_one_warning(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs modes")
 def test_a_store_that_is_read_only_is_read_on() -> None:
-    """What was paid for is not paid for again, in every mode that reads; what is new costs one warning in all."""
     provider = Provider()
     warned: list[str] = []
     with read_only(kept(request())) as folder, Store(folder) as store:
@@ -349,8 +332,6 @@ def test_where_warnings_are_errors_no_answer_is_lost(broken: Store, tmp_path: Pa
 def test_a_store_that_breaks_while_writing_loses_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A full disk costs one warning and no noise; what was just paid for is handed out and used again."""
-
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -374,7 +355,6 @@ class Counted(Store):
         self.sizes: list[int] = []
 
     async def aput_many(self, entries: Sequence[CacheEntry], *, run: str = "") -> None:
-        """Count."""
         self.sizes.append(len(entries))
         await super().aput_many(entries, run=run)
 
@@ -396,7 +376,6 @@ def many(cache: CachedTransport, provider: Provider) -> list[Reply | BaseExcepti
 
 
 def test_replies_that_come_together_are_stored_together(tmp_path: Path) -> None:
-    """Whoever gives up takes nothing from the others, and what was paid for is stored."""
     provider = Provider()
     with Counted(tmp_path / "cache") as store:
         replies = many(CachedTransport(Limiter(40), store=store), provider)
@@ -415,14 +394,12 @@ class Held(Counted):
         self.writing, self.let = asyncio.Event(), asyncio.Event()
 
     async def aput_many(self, entries: Sequence[CacheEntry], *, run: str = "") -> None:
-        """Wait."""
         self.writing.set()
         await self.let.wait()
         await super().aput_many(entries, run=run)
 
 
 def test_a_write_takes_what_came_during_the_one_before(tmp_path: Path) -> None:
-    """There is one at a time; a caller that gives up cancels neither it nor the others, and what it brought is kept."""
     entries = [kept(request(f"{number}?")) for number in range(5)]
 
     async def keep(store: Held) -> list[BaseException | None]:
@@ -447,7 +424,6 @@ def test_a_write_takes_what_came_during_the_one_before(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "replay"])
 def test_a_tampered_entry_is_an_error_in_every_mode(store: Store, mode: Mode) -> None:
-    """It is neither used nor paid for anew in silence."""
     ask(CachedTransport(DIRECT, store=store), Provider())
     with closing(sqlite3.connect(store.database)) as connection, connection:
         connection.execute("UPDATE Cache SET mode = 4, value = x'80'")
@@ -456,7 +432,6 @@ def test_a_tampered_entry_is_an_error_in_every_mode(store: Store, mode: Mode) ->
 
 
 def test_the_cassette_comes_before_the_store(store: Store, tmp_path: Path) -> None:
-    """What is committed decides, so that everybody gets the same answers."""
     cassette = Cassette(tmp_path / "c.jsonl")
     recording = CachedTransport(DIRECT, store=None, cassette=cassette)
     ask(recording, Provider('{"claims": ["committed"]}'))
@@ -466,7 +441,6 @@ def test_the_cassette_comes_before_the_store(store: Store, tmp_path: Path) -> No
 
 
 def test_a_run_records_what_it_used(store: Store, tmp_path: Path) -> None:
-    """From the store or fetched, judged or embedded: all of it, and of a full run nothing else."""
     ask(CachedTransport(DIRECT, store=store), Provider(), request("earlier"))
     ask(CachedTransport(DIRECT, store=store), Provider(), request("not used"))
     cassette = Cassette(tmp_path / "c.jsonl")
@@ -485,7 +459,6 @@ def test_a_run_records_what_it_used(store: Store, tmp_path: Path) -> None:
 
 
 def test_workers_hand_over_what_they_used(store: Store, broken: Store, tmp_path: Path) -> None:
-    """The controller writes for all: keys cross as JSON, and whole entries where a worker could store none."""
     cassette = Cassette(tmp_path / "c.jsonl")
     parts = []
     for number, shelf in enumerate((store, broken)):
@@ -501,7 +474,6 @@ def test_workers_hand_over_what_they_used(store: Store, broken: Store, tmp_path:
 
 
 def test_a_refreshing_run_records_the_new_answers(store: Store, tmp_path: Path) -> None:
-    """And for a question whose refresh failed, the answer that was recorded before."""
     cassette = Cassette(tmp_path / "c.jsonl")
     cache = CachedTransport(DIRECT, store=store, cassette=cassette)
     for text in ("one", "two"):
@@ -517,8 +489,6 @@ def test_a_refreshing_run_records_the_new_answers(store: Store, tmp_path: Path) 
 
 
 def test_what_is_kept_is_redacted(store: Store) -> None:
-    """The answer stays JSON, live and replayed answers are the same, and no name is in the error of a miss."""
-
     def redact(text: str) -> str:
         return text.replace("Meadow", '"the client"')
 
@@ -553,14 +523,12 @@ FORGED: dict[str, Any] = {
 
 
 def forged(key: str, change: dict[str, Any]) -> CacheEntry:
-    """Return the entry of another question under a key, changed."""
     redact = _bracketed if change is FORGED["redacted by a hook"] else None
     made = kept(request("Is Meadow warm?"), '{"claims": ["forged"]}', redact)
     return CacheEntry(**{**made.to_row(), "key": key, **change})
 
 
 def lines(*entries: CacheEntry) -> str:
-    """Return entries as lines of a cassette, infinity as the number that is read as such."""
     return "".join(f"{json.dumps(each.to_row())}\n".replace("Infinity", "1e999") for each in entries)
 
 
@@ -575,7 +543,6 @@ def lines(*entries: CacheEntry) -> str:
 def test_an_entry_of_another_request_is_never_used(
     tmp_path: Path, question: str, change: dict[str, Any], redact: Any
 ) -> None:
-    """Whatever its fields claim: in replay it is an error that names place and key; a cache asks anew and mends it."""
     asked, provider = request(question), Provider()
     warned: list[str] = []
     wrong = forged(key_of(request_row(asked)), change)
@@ -601,7 +568,6 @@ def test_an_entry_of_another_request_is_never_used(
 
 @pytest.mark.parametrize("redacted", [False, True, "0" * 64])
 def test_a_vector_of_another_text_is_never_used(store: Store, redacted: bool | str) -> None:
-    """It is asked for anew, with one warning for all, and in replay an error."""
     embedder, texts = Lengths(), ["Ponds freeze.", "水"]
     warned: list[str] = []
     cache = CachedTransport(DIRECT, store=store, redact=_bracketed, warn=warned.append)
@@ -660,7 +626,6 @@ def test_what_was_redacted_is_found_however_a_later_run_redacts(
 
 
 def test_texts_are_embedded_once_each(store: Store) -> None:
-    """What is missing is fetched in one call, doubles once, and the rows come in the order of the texts."""
     embedder = Lengths()
     cache = CachedTransport(DIRECT, store=store)
     embed(cache, embedder, ["bb", "a"])
@@ -681,7 +646,6 @@ def test_dimensions_are_part_of_the_question(store: Store) -> None:
 
 
 def test_vectors_that_do_not_fit_are_not_kept(store: Store) -> None:
-    """Too few, flat, empty or not finite: an error that names the embedder, and nothing stored."""
     import numpy as np
 
     class Wrong(Lengths):
@@ -702,7 +666,6 @@ def test_vectors_that_do_not_fit_are_not_kept(store: Store) -> None:
 
 
 def test_workers_pay_once_between_them(tmp_path: Path) -> None:
-    """Two that create the store at once pay for the same twenty questions and texts once, even when refreshing."""
     command = [sys.executable, "-W", "error", "-c", WORKER, str(tmp_path), "refresh", "one-run"]
     workers = [
         subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -739,7 +702,6 @@ def test_a_worker_killed_in_the_middle_loses_only_what_it_was_fetching(tmp_path:
 
 
 def test_answers_of_another_host_are_said_once(store: Store) -> None:
-    """An entry notes the server that made it, where it is not the provider's own; replaying asks no server."""
     here, there = (replace(request("one"), url=f"http://{host}/v1") for host in ("here:1", "there:2"))
     told: list[str] = []
     ask(CachedTransport(DIRECT, store=store), Provider(), here)

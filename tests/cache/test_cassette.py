@@ -27,32 +27,27 @@ MODEL_KEY = "sk-proj-" + "a1B2" * 8
 def entry(
     prompt: str, text: str = '{"claims": []}', *, created: str = "2026-01-01T00:00:00+00:00", **request: Any
 ) -> CacheEntry:
-    """Return the entry of a prompt."""
     row = {"task": "list_claims", "kind": "openai", "model": "judge-1", "vote": 0, "parameters": {}}
     row |= {"messages": [{"role": "user", "content": prompt}], "schema": {"type": "object"}, **request}
     return replace(new_entry(key_of(row), row, Reply(text=text), salt="", redact=None), created=created)
 
 
 def keyed(*entries: CacheEntry) -> dict[str, CacheEntry]:
-    """Return entries by key."""
     return {entry.key: entry for entry in entries}
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Return the path of a cassette that does not exist yet."""
     return tmp_path / "cassettes" / "answers.jsonl"
 
 
 def write(file: Path, *lines: str) -> Path:
-    """Write lines into a cassette."""
     file.parent.mkdir(exist_ok=True)
     file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return file
 
 
 def test_what_is_saved_is_read(file: Path) -> None:
-    """Entries, vectors among them, come back as they were; a run that used nothing makes no file."""
     row = embedding_row(kind="openai", model="m", text="Ponds freeze.")
     vector = new_entry(key_of(row), row, "AACAPwAAAL8=", salt="", redact=None)
     assert Cassette(file).entries == {}
@@ -66,7 +61,6 @@ def test_what_is_saved_is_read(file: Path) -> None:
 
 @given(st.lists(st.tuples(st.text(st.characters(exclude_categories=()), max_size=20), TEXT), max_size=3))
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]]) -> None:
-    """Line separators, controls and half surrogate pairs neither break a line nor change."""
     entries = keyed(*(entry(prompt, reply) for prompt, reply in texts if find_credential(prompt + reply) is None))
     file = tmp_path_factory.mktemp("any") / "c.jsonl"
     Cassette(file).save(entries, complete=True)
@@ -76,7 +70,6 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list
 
 
 def test_a_line_is_an_entry_that_can_be_read(file: Path) -> None:
-    """Request and reply are written as they are, sorted by key; invisible characters are escaped."""
     entries = keyed(*(entry(f"Über die Brücke {n}\u202e", "größer") for n in range(5)))
     Cassette(file).save(entries, complete=True)
     lines = file.read_text(encoding="utf-8").split("\n")
@@ -108,7 +101,6 @@ GOOD = line_of(entry("good"))
     ],
 )
 def test_a_line_that_cannot_be_read_is_named(file: Path, line: str, problem: str) -> None:
-    """The error names the file, the line and what is wrong with it; another encoding and a merge are errors too."""
     file.parent.mkdir()
     file.write_bytes(f"{line_of(entry('one'))}\n\n{line}\n".encode(errors="surrogateescape"))
     with pytest.raises(CassetteError, match=problem) as raised:
@@ -121,7 +113,6 @@ FAULTY = GOOD.replace('"calls": 1', '"calls": -1')
 
 
 def test_a_line_is_parsed_where_its_entry_is_used(file: Path) -> None:
-    """A faulty line harms neither another entry nor a run that leaves the file as it is; its own use is an error."""
     one, good = entry("one"), entry("good")
     lines = sorted((line_of(one), FAULTY))
     write(file, *lines)
@@ -154,7 +145,6 @@ def test_a_line_is_parsed_where_its_entry_is_used(file: Path) -> None:
     ],
 )
 def test_only_a_file_as_it_would_be_written_is_left_alone(file: Path, edit: Callable[[str], str]) -> None:
-    """Any other order or layout is read, and brought into order by the next run that writes."""
     entries = keyed(*(entry(str(number)) for number in range(5)))
     Cassette(file).save(entries, complete=True)
     text = file.read_text("utf-8")
@@ -170,7 +160,6 @@ def test_only_a_file_as_it_would_be_written_is_left_alone(file: Path, edit: Call
 
 
 def test_a_folder_is_no_cassette(tmp_path: Path) -> None:
-    """The error names it."""
     with pytest.raises(CassetteError, match=f"^{tmp_path}: "):
         _ = Cassette(tmp_path).entries
 
@@ -207,7 +196,6 @@ VECTOR = embedding_row(kind="openai", model="m", text="Ponds freeze.")
     ],
 )
 def test_a_line_that_was_edited_is_an_error_of_its_place(file: Path, old: str, new: str, said: str) -> None:
-    """Where its entry is used, and where all lines are checked; the entry of another line can be used."""
     vector = new_entry(key_of(VECTOR), VECTOR, "AACAPwAAAL8=", salt="", redact=None)
     edited = vector if old in line_of(vector) and "vote" not in old and "calls" not in old else entry("ice")
     sound = entry("Ponds dry up.")
@@ -245,7 +233,6 @@ def test_a_line_that_was_edited_is_an_error_of_its_place(file: Path, old: str, n
 def test_an_edited_reply_is_used_and_named(
     file: Path, text: str, edit: Callable[[dict[str, Any]], object], is_named: bool
 ) -> None:
-    """By verify with its line, however its digest was changed; without one it is believed, as in earlier versions."""
     row = json.loads(line_of(entry("ice", text)))
     edit(row)
     write(file, line_of(entry("Ponds dry up.")), json.dumps(row))
@@ -291,7 +278,6 @@ def test_which_entries_a_run_drops(
 
 
 def test_what_was_added_meanwhile_is_kept(file: Path) -> None:
-    """A partial run adds to the file as it is now, not as it was when the run began."""
     early = Cassette(file)
     assert early.entries == {}
     Cassette(file).save(keyed(entry("other")), complete=False)
@@ -311,7 +297,6 @@ def test_what_was_added_meanwhile_is_kept(file: Path) -> None:
     ids=["prompt", "reply", "schema", "parameters"],
 )
 def test_what_looks_like_a_key_is_refused_with_the_tests_name(file: Path, leak: CacheEntry) -> None:
-    """A secret in what is about to be committed is left out; the rest is written."""
     tests = {leak.key: "test_bot.py::test_login"}
     saved = Cassette(file).save(keyed(leak, entry("fine")), complete=True, tests=tests)
     assert Cassette(file).entries == keyed(entry("fine"))
@@ -357,7 +342,6 @@ WORDS = [
 
 @pytest.mark.parametrize(("text", "is_secret"), [(text, text in SECRETS) for text in SECRETS + WORDS])
 def test_secrets_are_told_from_words(text: str, is_secret: bool) -> None:
-    """Of a secret only the first characters are shown; hyphenated words, digests and talk about keys are recorded."""
     found = find_credential(text)
     assert (found is not None) is is_secret
     assert len(found or "") < 40
@@ -367,7 +351,6 @@ def test_secrets_are_told_from_words(text: str, is_secret: bool) -> None:
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_what_looks_like_a_key_in_a_reply_is_masked(secret: str) -> None:
-    """In whatever it is, and whatever it is for; the request stays as it was sent."""
     for text in (json.dumps({"claims": [f"Log in with {secret}."]}), f"no JSON {secret}"):
         row = entry(secret).request
         made = new_entry(key_of(row), row, Reply(text=text), salt="", redact=None)
@@ -377,7 +360,6 @@ def test_what_looks_like_a_key_in_a_reply_is_masked(secret: str) -> None:
 
 
 def test_the_nearest_prompt_of_a_task_explains_a_miss() -> None:
-    """Out of many entries it is the one with the fewest changes; without any entry, that is the reason."""
     story = "\n".join(f"{n}: sentence number {n} about ponds" for n in range(30))
     near = entry(story.replace("number 7", "number seven" + "n" * 30), model="judge-2")
     # As long as the prompt that is asked for, which the nearest is not.
@@ -394,7 +376,6 @@ def test_the_nearest_prompt_of_a_task_explains_a_miss() -> None:
 
 
 def test_a_difference_stays_readable() -> None:
-    """A change deep in a long line is shown with its surroundings, a long diff is cut, and controls are escaped."""
     words = " ".join(f"word{n}" for n in range(500))
     old, new = difference([words], [words.replace("word250 ", "WORD ").replace("word258 ", "LAST ")], ("a", "b"))[-2:]
     assert "word250" in old
@@ -408,12 +389,10 @@ def test_a_difference_stays_readable() -> None:
 
 @given(TEXT, TEXT)
 def test_a_difference_can_be_made_of_anything(old: str, new: str) -> None:
-    """No pair of texts breaks it, and equal ones have none."""
     assert (difference([old], [new], ("a", "b")) == []) == (old == new)
 
 
 def test_a_secret_is_masked_whole() -> None:
-    """Also the lines of a private key, as text and as JSON; what surrounds it stays."""
     key = "-----BEGIN RSA PRIVATE KEY-----\nMIIBogIBAAJ+/BALKZtKIe4\n4OM8aQ==\n-----END RSA PRIVATE KEY-----"
     for text in (key, key.replace("\n", "\\n"), "sk-proj-0123456789abcdefghij", "Bearer 0123456789abcdefgh=="):
         assert "0123" not in masked(f"a {text} b")

@@ -24,8 +24,6 @@ ENTRIES = [entry(number, f'{{"claims": ["{number}{"x" * 900}"]}}') for number in
 
 
 def sql(statement: str) -> Callable[[Path], object]:
-    """Return what runs a statement on a database."""
-
     def change(database: Path) -> None:
         with closing(sqlite3.connect(database)) as connection, connection:
             connection.execute(statement)
@@ -34,24 +32,19 @@ def sql(statement: str) -> Callable[[Path], object]:
 
 
 def cut(part: float) -> Callable[[Path], object]:
-    """Return what cuts a file to a part of it."""
     return lambda file: file.write_bytes(file.read_bytes()[: int(file.stat().st_size * part)])
 
 
 def replaced(data: bytes) -> Callable[[Path], object]:
-    """Return what puts other content into a file."""
     return lambda file: file.write_bytes(data)
 
 
 def overwrite(file: Path) -> None:
-    """Write noise over the second half of the rows."""
     data = file.read_bytes()
     file.write_bytes(data[: len(data) // 2] + Random(1).randbytes(len(data) - len(data) // 2))
 
 
 def in_its_place(make: Callable[[Path], object]) -> Callable[[Path], object]:
-    """Return what makes something else in the place of a file."""
-
     def change(file: Path) -> None:
         file.unlink()
         make(file)
@@ -76,7 +69,6 @@ DAMAGES = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_database_is_moved_aside(tmp_path: Path, name: str) -> None:
-    """With one sentence; what is stored from then on is found by the next run, which says nothing."""
     change, said, least = DAMAGES[name]
     with Store(tmp_path) as store:
         store.put_many(ENTRIES)
@@ -99,7 +91,6 @@ def test_a_damaged_database_is_moved_aside(tmp_path: Path, name: str) -> None:
 
 
 def test_what_goes_on_writing_in_a_database_that_was_moved_aside(tmp_path: Path) -> None:
-    """Another process has it open: what it wrote and writes is in the new one, and it does not move that aside too."""
     told: list[str] = []
     with Store(tmp_path, warn=told.append) as slow, Store(tmp_path, warn=told.append) as quick:
         slow.put(ENTRIES[0])
@@ -115,7 +106,6 @@ def test_what_goes_on_writing_in_a_database_that_was_moved_aside(tmp_path: Path)
 @pytest.mark.skipif(sys.platform == "win32", reason="a file in use cannot be deleted")
 @pytest.mark.parametrize("what", ["folder", "files", "database"])
 def test_what_is_deleted_in_use_is_made_again(tmp_path: Path, what: str) -> None:
-    """With everything that was in it, also what this store only reads; the folder is private as before."""
     told: list[str] = []
     folder = tmp_path / "cache"
     with Store(folder, warn=told.append) as store:
@@ -156,7 +146,6 @@ with Store(folder, warn=lambda text: None) as store:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a file in use cannot be deleted")
 def test_two_processes_lose_nothing_when_their_folder_is_deleted(tmp_path: Path) -> None:
-    """Each writes on into the folder that one of them makes again."""
     folder = tmp_path / "cache"
     command = [sys.executable, "-W", "error", "-c", WRITER, str(folder)]
     writing = [subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True) for name in "ab"]
@@ -175,7 +164,6 @@ def test_two_processes_lose_nothing_when_their_folder_is_deleted(tmp_path: Path)
 @pytest.mark.skipif(sys.platform == "win32", reason="needs modes")
 @pytest.mark.parametrize("mode", [0o000, 0o200, 0o400, 0o444])
 def test_permissions_of_our_own_file_are_mended(mode: int) -> None:
-    """The answers are read, and new ones kept."""
     told: list[str] = []
     with read_only(ENTRIES[0]) as folder:
         folder.chmod(0o700)

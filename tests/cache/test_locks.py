@@ -34,7 +34,6 @@ sys.stdin.read()
 @pytest.mark.parametrize("first", KINDS)
 @pytest.mark.parametrize("second", KINDS)
 def test_a_lock_has_one_holder(tmp_path: Path, first: Kind, second: Kind) -> None:
-    """The second gets it when it is released; releasing a lock that is not held, or twice, changes nothing."""
     path = tmp_path / "made" / "on" / "demand" / "a.lock"
     one, other = first(path), second(path)
     other.release()
@@ -53,7 +52,6 @@ def test_a_lock_has_one_holder(tmp_path: Path, first: Kind, second: Kind) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_path_below_a_file_cannot_be_locked(tmp_path: Path, kind: Kind) -> None:
-    """The error of the system is raised and nothing is held."""
     (tmp_path / "file").write_text("")
     lock = kind(tmp_path / "file" / "a.lock")
     with pytest.raises(OSError, match="file"):
@@ -76,13 +74,11 @@ def test_a_lock_file_is_private_and_no_link(tmp_path: Path) -> None:
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder for temporary files that no other run uses."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
 
 def test_a_folder_is_private_and_removed_with_its_run(temporary: Path) -> None:
-    """Closing removes the files in it too."""
     folder = SharedFolder()
     assert folder.path.parent == temporary
     if sys.platform != "win32":
@@ -93,13 +89,11 @@ def test_a_folder_is_private_and_removed_with_its_run(temporary: Path) -> None:
 
 
 def age(folder: Path) -> None:
-    """Make a folder and its files look untouched for more than a day."""
     for path in (*folder.iterdir(), folder):
         os.utime(path, (0, time.time() - 90_000))
 
 
 def test_the_folder_of_a_killed_run_is_removed_by_the_next(temporary: Path) -> None:
-    """Not while it lives, however old it is."""
     command = [sys.executable, "-c", RUN, str(temporary)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:

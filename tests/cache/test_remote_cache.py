@@ -52,12 +52,10 @@ class Shelf:
             raise self.errors[name]
 
     async def get(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return what is there."""
         await self._do("get", len(keys))
         return {key: self.parcels[key] for key in keys if key in self.parcels}
 
     async def put(self, key: str, parcel: bytes, *, replace: bool) -> bool:
-        """Keep a parcel."""
         await self._do("put")
         if key in self.parcels and not replace:
             return False
@@ -65,20 +63,16 @@ class Shelf:
         return True
 
     async def probe(self) -> None:
-        """Write nothing."""
         await self._do("probe")
 
     async def sample(self, count: int) -> list[str]:
-        """Return some keys."""
         await self._do("sample", count)
         return list(self.parcels)[:count]
 
     async def aclose(self) -> None:
-        """Note it."""
         self.said.append(("close", 1))
 
     def count(self, name: str) -> int:
-        """Return how often an operation was asked for."""
         return sum(each == name for each, _ in self.said)
 
 
@@ -96,18 +90,15 @@ class Machine:
         self.cache = CachedTransport(DIRECT, store=self.store, remote=self.remote, **cache)
 
     async def ask(self, *texts: str) -> list[Reply]:
-        """Ask all at once."""
         return await asyncio.gather(*(self.cache.send(request(text, provider=self.judge)) for text in texts))
 
     async def end(self) -> None:
-        """End the run."""
         await self.cache.settle()
         await self.remote.aclose()
         self.store.close()
 
 
 async def asked_once(folder: Path, shelf: Shelf, *texts: str, **options: Any) -> Machine:
-    """Return a machine that asked and ended."""
     machine = Machine(folder, lambda: shelf, **options)
     await machine.ask(*texts)
     await machine.end()
@@ -129,7 +120,6 @@ def test_objects_do_what_is_agreed(tmp_path: Path, url: str) -> None:
 
 @on_a_loop
 async def test_what_one_machine_paid_for_is_free_on_the_next(tmp_path: Path) -> None:
-    """Replies and vectors arrive with what they took; a second look is local; few requests read many keys."""
     shelf, texts = Shelf(), [f"Question {number}?" for number in range(120)]
     first, second = (Machine(tmp_path / name, lambda: shelf) for name in ("a", "b"))
     paid = await first.ask(*texts)
@@ -148,7 +138,6 @@ async def test_what_one_machine_paid_for_is_free_on_the_next(tmp_path: Path) -> 
 
 @on_a_loop
 async def test_two_machines_at_once_pay_twice_and_agree(tmp_path: Path) -> None:
-    """Each pays once for the same questions and texts; what the first one put there is kept."""
     shelf, texts = Shelf(delay=0.001), [f"Question {number}?" for number in range(60)]
     machines = [Machine(tmp_path / name, lambda: shelf, judge=Provider(None, delay=0.01)) for name in "ab"]
     replies = await asyncio.gather(*(machine.ask(*texts) for machine in machines))
@@ -174,13 +163,11 @@ async def test_two_machines_at_once_pay_twice_and_agree(tmp_path: Path) -> None:
 
 
 def remote_row(text: str) -> dict[str, Any]:
-    """Return the row of a question."""
     return request_row(request(text))
 
 
 @on_a_loop
 async def test_a_run_that_only_reads_writes_nothing(tmp_path: Path) -> None:
-    """No parcel; what is there is found, in replay too, where the rest is a miss."""
     shelf = Shelf()
     await asked_once(tmp_path / "a", shelf, "Old?")
     shelf.said.clear()
@@ -195,7 +182,6 @@ async def test_a_run_that_only_reads_writes_nothing(tmp_path: Path) -> None:
 
 @on_a_loop
 async def test_refresh_replaces_what_is_there(tmp_path: Path) -> None:
-    """It reads nothing there; the next machine has the new answer."""
     shelf = Shelf()
     await asked_once(tmp_path / "a", shelf, "Old?")
     before = dict(shelf.parcels)
@@ -210,7 +196,6 @@ async def test_refresh_replaces_what_is_there(tmp_path: Path) -> None:
 
 
 def entry(text: str = "Do ponds freeze?", **change: Any) -> CacheEntry:
-    """Return an entry."""
     row = remote_row(text)
     reply = {"text": '{"said": "yes"}', "prompt_tokens": 1, "completion_tokens": 1, "calls": 1}
     made = CacheEntry(key=key_of(row), request=row, reply=reply, created="2026-01-01T00:00:00+00:00")
@@ -223,7 +208,6 @@ LONG = "Is it? " * 2_000
 @pytest.mark.parametrize("text", ["Do ponds freeze?", "\ud800 ü", LONG])
 @pytest.mark.parametrize("secret", ["", SECRET])
 def test_a_parcel_keeps_its_entry(text: str, secret: str) -> None:
-    """Short and long ones, signed and not; a long one takes less room."""
     parcel = pack(entry(text), secret)
     assert unpack(entry(text).key, parcel, secret) == entry(text)
     assert unpack(entry(text).key, parcel) == entry(text)
@@ -231,7 +215,6 @@ def test_a_parcel_keeps_its_entry(text: str, secret: str) -> None:
 
 
 def test_which_runs_share(tmp_path: Path) -> None:
-    """Not those with a cassette or without a cache."""
     url = tmp_path.as_uri()
     cases: tuple[dict[str, Any], ...] = (
         *({}, {"batching": Batching(mode="wait")}, {"cassette": tmp_path / "c.jsonl"}),
@@ -273,7 +256,6 @@ def _edited(parcel: bytes) -> bytes:
 async def test_what_is_forged_or_damaged_is_refused_and_replaced(
     tmp_path: Path, spoil: Callable[[bytes], bytes], secret: str
 ) -> None:
-    """It is counted, asked for anew, and the next machine finds a good one; no test fails for it."""
     shelf = Shelf()
     key = entry().key
     shelf.parcels[key] = spoil(pack(entry(), SECRET))
@@ -286,7 +268,6 @@ async def test_what_is_forged_or_damaged_is_refused_and_replaced(
 
 @on_a_loop
 async def test_an_answer_must_fit_its_task(tmp_path: Path) -> None:
-    """What could not be read is refused on arrival, not in the test that asks."""
     shelf = Shelf()
     machine = Machine(tmp_path / "a", lambda: shelf)
     asked = request("It hums.", provider=Provider(), asked=ListClaims(text="It hums."))
@@ -300,7 +281,6 @@ async def test_an_answer_must_fit_its_task(tmp_path: Path) -> None:
 
 @on_a_loop
 async def test_what_is_shared_is_redacted(tmp_path: Path) -> None:
-    """It leaves a machine as it is stored there, machines with the same rule share it, and arrivals are redacted."""
     shelf = Shelf()
 
     def hide(text: str) -> str:
@@ -334,7 +314,6 @@ SHUT = CacheReadOnlyError("writing is forbidden")
 async def test_a_broken_place_costs_one_warning(
     tmp_path: Path, errors: dict[str, Exception], said: str, asked_next: int
 ) -> None:
-    """Every question is answered; where only writing fails, reading goes on."""
     shelf = Shelf()
     await asked_once(tmp_path / "a", shelf, "Old?", "Older?")
     shelf.errors = errors
@@ -358,8 +337,6 @@ async def test_a_broken_place_costs_one_warning(
 )
 @on_a_loop
 async def test_a_place_that_cannot_be_opened_keeps_nobody_waiting(tmp_path: Path, error: Exception, said: str) -> None:
-    """Whatever is raised, of which nothing is shown that may have a password."""
-
     def connect() -> Shelf:
         raise error
 
@@ -372,8 +349,6 @@ async def test_a_place_that_cannot_be_opened_keeps_nobody_waiting(tmp_path: Path
 
 @on_a_loop
 async def test_a_warning_that_is_an_error_fails_nothing(tmp_path: Path) -> None:
-    """With -W error a warning raises where it is made; the summary has it all the same."""
-
     def raises(text: str) -> None:
         raise UserWarning(text)
 
@@ -443,7 +418,6 @@ def looked(
     ids=["one of 100", "four of five", "four in a row", "one of three without end", "two without end", "just in time"],
 )
 def test_a_place_that_is_slow_now_and_then_is_kept(seconds: list[float]) -> None:
-    """However often in all, and however long the run."""
     line, warned = looked(seconds, len(seconds))
     assert (warned, len(line.times)) == ([], len(seconds))
 
@@ -456,7 +430,6 @@ def test_a_processor_that_is_busy_is_no_slow_place(seconds: float) -> None:
 
 
 def test_operations_at_the_same_time_are_slow_once() -> None:
-    """Many that wait for the same hiccup are one."""
     line, warned = looked([1.2] * 16, 20, wide=16)
     assert (warned, len(line.times)) == ([], 320)
 
@@ -484,7 +457,6 @@ def test_a_place_that_stays_slow_or_away_is_asked_once_a_minute(
 
 @pytest.mark.parametrize("seconds", [[1.2] * 7, [60.0] * 3, [DEAD], [DEAD] * 3, [DEAD, 1.2, 1.2]])
 def test_a_place_that_is_well_again_is_used_again(seconds: list[float | Exception]) -> None:
-    """After the rest that it is given, and no test fails meanwhile."""
     line, warned = looked(seconds, 600, pause=0.5)
     assert len(warned) == 1
     assert len(line.times) > 100
@@ -492,7 +464,6 @@ def test_a_place_that_is_well_again_is_used_again(seconds: list[float | Exceptio
 
 @on_a_loop
 async def test_writing_ends_with_the_run(tmp_path: Path) -> None:
-    """What is not written in time is given up with a warning."""
     shelf = Shelf()
     machine = Machine(tmp_path / "a", lambda: shelf)
     await machine.ask("New?")
@@ -522,7 +493,6 @@ async def test_writing_ends_with_the_run(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_url_is_explained(url: str, said: str) -> None:
-    """The error says what to write instead, and no password."""
     with pytest.raises(ValueError, match=r"none of|absolute|valid") as raised:
         check_cache_url(url)
     assert str(raised.value).startswith(said)
@@ -533,7 +503,6 @@ def test_a_wrong_url_is_explained(url: str, said: str) -> None:
     ("url", "package", "extra"), [("s3://b", "obstore", "remote"), ("redis://h", "redis", "redis")]
 )
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, url: str, package: str, extra: str) -> None:
-    """The package and what installs it."""
     assert check_cache_url(f" {url} ") == url
     monkeypatch.setattr(remote_module, "find_spec", lambda _: None)
     scheme = url.partition(":")[0]
@@ -561,13 +530,11 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, url: str, pac
     ],
 )
 def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
-    """Also where the password has signs that should be escaped, or no host follows it."""
     assert shown_url(url) == shown
 
 
 @on_a_loop
 async def test_what_a_client_does_not_take_is_told() -> None:
-    """An unknown option of a URL costs one warning, in which there is neither its value nor a password."""
     warned: list[str] = []
     remote = open_remote("redis://me:hidden@127.0.0.1:1/0?unknown=hidden", warn=warned.append)
     await remote.look(["a" * 64], lambda _: None)
@@ -578,5 +545,4 @@ async def test_what_a_client_does_not_take_is_told() -> None:
 
 
 def test_only_a_place_that_can_be_written_is() -> None:
-    """A page on the web is none."""
     assert not remote_module.is_written("https://cache", "readwrite")

@@ -54,7 +54,6 @@ def result() -> MetricResult:
 
 
 def scoring(outcome: MetricResult | UnscoredError, sample: Sample = ANSWERED) -> Scoring:
-    """Return a scoring with what was asked for it."""
     exchange = Exchange(task="rate", vote=1, prompt="Why?", reply=None, cached=True, judge="a")
     return Scoring(
         metric="quality", sample=sample, outcome=outcome, better="lower", exchanges=(exchange,), own_usage=USAGE
@@ -62,7 +61,6 @@ def scoring(outcome: MetricResult | UnscoredError, sample: Sample = ANSWERED) ->
 
 
 def test_an_outcome_comes_back_whole() -> None:
-    """Results with all their fields, errors with their class and usage, the samples, and what belongs together."""
     own, unscored, refused = result(), UnscoredError("No answer.", usage=USAGE), BudgetExceededError("It is spent.")
     outcome = Done(
         sample=ANSWERED,
@@ -101,7 +99,6 @@ def test_an_outcome_comes_back_whole() -> None:
     ],
 )
 def test_a_failure_comes_back(failure: BaseException, kind: type[BaseException], told: str) -> None:
-    """An error of this package and a skip are raised as such, others with their traceback; the row is as it was."""
     back = read(written(Done(sample=ASKED, failure=failure), JOB), JOB)
     assert back.sample is ASKED
     assert type(back.failure) is kind
@@ -109,7 +106,6 @@ def test_a_failure_comes_back(failure: BaseException, kind: type[BaseException],
 
 
 def test_a_database_that_cannot_be_read_leaves_nothing_open(tmp_path: Path) -> None:
-    """Neither a connection nor the lock of a worker that shares nothing."""
     (tmp_path / "rows.sqlite").write_text("No database, but longer than a header of one has to be. " * 20)
     with pytest.raises(sqlite3.DatabaseError):
         SharedResults(tmp_path, "gw0-1")
@@ -121,7 +117,6 @@ def test_a_database_that_cannot_be_read_leaves_nothing_open(tmp_path: Path) -> N
 
 
 def test_workers_that_begin_at_the_same_time_share_results(tmp_path: Path) -> None:
-    """One of them has each row."""
     workers = ["gw0", "gw1", "gw2", "gw3"]
     with ThreadPoolExecutor(len(workers)) as threads:
         all_shared = list(threads.map(SharedResults, [tmp_path] * len(workers), workers))

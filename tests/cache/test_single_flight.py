@@ -61,8 +61,6 @@ class Source:
         self.error: Exception | None = None
 
     def share(self, flight: SingleFlight[str], *keys: str) -> asyncio.Task[dict[str, Fetched]]:
-        """Ask for keys."""
-
         async def shared() -> dict[str, Fetched]:
             values, fetched = await flight.share(keys, self.look, self.fetch)
             return {key: Fetched(value, key in fetched) for key, value in values.items()}
@@ -70,11 +68,9 @@ class Source:
         return asyncio.ensure_future(shared())
 
     def look(self, keys: Sequence[str]) -> dict[str, str]:
-        """Return the stored values."""
         return {key: self.stored[key] for key in keys if key in self.stored}
 
     async def fetch(self, keys: Sequence[str], depart: Callable[[], None]) -> dict[str, str]:
-        """Fetch and store values, as soon as ``open`` is set."""
         self.begun.set()
         self.waiting += 1
         await self.open.wait()
@@ -89,7 +85,6 @@ class Source:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something to become true."""
     for _ in range(3000):
         if condition():
             return
@@ -106,13 +101,11 @@ def flight(request: pytest.FixtureRequest, tmp_path: Path) -> SingleFlight[str]:
 
 @pytest.fixture
 def source() -> Source:
-    """Return an open source."""
     return Source()
 
 
 @on_a_loop
 async def test_many_who_ask_at_once_share_one_fetch(flight: SingleFlight[str], source: Source) -> None:
-    """One result is marked as fetched; the others, and later ones that find it stored, are not."""
     found = await asyncio.gather(*(source.share(flight, A) for _ in range(50)))
     assert source.fetches == [(A,)]
     assert {each[A].value for each in found} == {A[:4]}
@@ -123,7 +116,6 @@ async def test_many_who_ask_at_once_share_one_fetch(flight: SingleFlight[str], s
 
 @on_a_loop
 async def test_overlapping_batches_fetch_each_key_once(flight: SingleFlight[str], source: Source) -> None:
-    """A batch fetches together what nobody is fetching yet, and waits for the rest."""
     batches = ([A, B], [B, C], [C, A, A])
     found = await asyncio.gather(*(source.share(flight, *batch) for batch in batches))
     assert sorted(source.fetches) == [(A, B), (C,)]
@@ -145,7 +137,6 @@ async def test_different_keys_are_fetched_side_by_side(flight: SingleFlight[str]
 
 @on_a_loop
 async def test_an_error_reaches_all_who_wait_and_is_not_kept(flight: SingleFlight[str], source: Source) -> None:
-    """The next one who asks tries again."""
     source.error = ValueError("no value")
     found = await asyncio.gather(*(source.share(flight, A) for _ in range(3)), return_exceptions=True)
     assert found == [source.error] * 3
@@ -156,7 +147,6 @@ async def test_an_error_reaches_all_who_wait_and_is_not_kept(flight: SingleFligh
 
 @on_a_loop
 async def test_cancelling_one_caller_does_not_cancel_the_fetch(flight: SingleFlight[str], source: Source) -> None:
-    """The fetch belongs to all who wait, also when the one who caused it is cancelled."""
     source.open.clear()
     first = source.share(flight, A)
     second = source.share(flight, A)
@@ -172,7 +162,6 @@ async def test_cancelling_one_caller_does_not_cancel_the_fetch(flight: SingleFli
 async def test_a_fetch_that_costs_nothing_yet_ends_with_the_last_who_waits(
     flight: SingleFlight[str], source: Source
 ) -> None:
-    """After an interrupt no further request is begun, and who asks then starts anew."""
     source.open.clear()
     callers = [source.share(flight, A) for _ in range(2)]
     await source.begun.wait()
@@ -188,8 +177,6 @@ async def test_a_fetch_that_costs_nothing_yet_ends_with_the_last_who_waits(
 async def test_who_asks_while_a_fetch_is_being_called_off_starts_anew(
     flight: SingleFlight[str], source: Source
 ) -> None:
-    """The cancellation does not reach later callers."""
-
     async def slow_to_end(keys: Sequence[str], _: Callable[[], None]) -> dict[str, str]:
         try:
             await asyncio.Event().wait()
@@ -206,7 +193,6 @@ async def test_who_asks_while_a_fetch_is_being_called_off_starts_anew(
 
 @on_a_loop
 async def test_a_fetch_that_is_being_paid_for_is_finished(flight: SingleFlight[str], source: Source) -> None:
-    """Nobody waits any more, and the answer is stored all the same."""
     waiting = source.share(flight, A)
     await source.departed.wait()
     waiting.cancel()
@@ -218,7 +204,6 @@ async def test_a_fetch_that_is_being_paid_for_is_finished(flight: SingleFlight[s
 
 @on_a_loop
 async def test_settling_calls_off_what_has_not_begun(flight: SingleFlight[str], source: Source) -> None:
-    """At the end of a run only what costs something already is waited for."""
     paid = source.share(flight, A)
     await source.departed.wait()
     source.open.clear()
@@ -234,8 +219,6 @@ async def test_settling_calls_off_what_has_not_begun(flight: SingleFlight[str], 
 def test_an_error_that_nobody_waits_for_is_quiet(
     flight: SingleFlight[str], source: Source, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is no "exception was never retrieved"."""
-
     @on_a_loop
     async def given_up() -> None:
         source.error = ValueError("no value")
@@ -264,7 +247,6 @@ async def test_no_more_fetches_run_than_allowed(source: Source, tmp_path: Path) 
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start a process that fetches A for ever, with its lock in the temporary folder."""
     command = [sys.executable, "-W", "error", "-c", HOLDER, str(tmp_path), A]
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -278,7 +260,6 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 async def test_the_lock_of_a_killed_process_is_free(
     source: Source, tmp_path: Path, holder: subprocess.Popen[str]
 ) -> None:
-    """A waiting process fetches then; a caller that was cancelled while it waited takes no lock."""
     flight: SingleFlight[str] = SingleFlight(tmp_path)
     other: SingleFlight[str] = SingleFlight(tmp_path)
     leaving = source.share(other, A)
@@ -299,7 +280,6 @@ async def test_the_lock_of_a_killed_process_is_free(
 async def test_a_process_that_hangs_is_waited_for_no_longer_than_the_lease(
     source: Source, tmp_path: Path, holder: subprocess.Popen[str]
 ) -> None:
-    """A stopped process cannot stop a whole run."""
     flight: SingleFlight[str] = SingleFlight(tmp_path, lease=0.2)
     assert (await source.share(flight, A))[A].fetched
     assert holder.poll() is None
@@ -307,7 +287,6 @@ async def test_a_process_that_hangs_is_waited_for_no_longer_than_the_lease(
 
 @on_a_loop
 async def test_a_lock_is_released_after_its_fetch(source: Source, tmp_path: Path) -> None:
-    """Another process need not wait for the end of the run."""
     flight: SingleFlight[str] = SingleFlight(tmp_path)
     await source.share(flight, A)
     (file,) = tmp_path.iterdir()  # noqa: ASYNC240 - a local folder

@@ -32,7 +32,6 @@ from tests.read_only import read_only
 
 
 def entry(number: int, text: str = '{"claims": []}', **request: Any) -> CacheEntry:
-    """Return an entry whose request differs from others by a number."""
     row = {"task": "list_claims", "model": "judge-1", "number": number, **request}
     reply = Reply(text=text, prompt_tokens=10, completion_tokens=2)
     return replace(new_entry(key_of(row), row, reply, salt="", redact=None), created="2026-01-01T00:00:00+00:00")
@@ -40,24 +39,20 @@ def entry(number: int, text: str = '{"claims": []}', **request: Any) -> CacheEnt
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """Open a store in a folder that does not exist yet."""
     with Store(tmp_path / "cache") as opened:
         yield opened
 
 
 def tamper(store: Store, statement: str, *values: object) -> None:
-    """Change the database behind the store's back."""
     with closing(sqlite3.connect(store.database)) as connection, connection:
         connection.execute(statement, values)
 
 
 def mode(path: Path) -> int:
-    """Return the permission bits of a file."""
     return stat.S_IMODE(path.stat().st_mode)
 
 
 def test_what_is_put_is_found_again(store: Store, tmp_path: Path) -> None:
-    """An entry comes back as it was, also a long one and by the next run; no folder is made before the first write."""
     long = entry(1, "x" * 1_000_000)
     assert (store.exists(), store.get(long.key), store.verify(), [*tmp_path.iterdir()]) == (False, None, [], [])
     store.put(entry(1, "old"))
@@ -81,7 +76,6 @@ def test_what_is_put_is_found_again(store: Store, tmp_path: Path) -> None:
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_survives(store: Store, text: str, model: str) -> None:
-    """Controls, quotes, half surrogate pairs and line separators come back as they were."""
     kept = entry(1, text, model=model)
     store.put(kept)
     found = store.get(kept.key)
@@ -92,14 +86,12 @@ def test_any_text_survives(store: Store, text: str, model: str) -> None:
 
 
 def test_threads_may_come_and_go(store: Store) -> None:
-    """Any thread may use the store, and closing it leaves no connection of theirs behind."""
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(store.put, map(entry, range(8))))
     assert store.count() == 8
 
 
 def test_the_folder_is_private_and_out_of_the_way(tmp_path: Path) -> None:
-    """Only its owner can read it, also after it was restored with other modes; git and backups pass over it."""
     folder = tmp_path / "cache"
     with Store(folder) as store:
         store.put(entry(1))
@@ -133,7 +125,6 @@ def test_a_folder_with_other_things_in_it_stays_as_it_is(tmp_path: Path) -> None
     ],
 )
 def test_a_row_that_asks_to_be_unpickled_or_names_a_file_is_refused(store: Store, tmp_path: Path, change: str) -> None:
-    """What is written into the database raises, in diskcache too: it is not executed, and no file is read."""
     (tmp_path / "secret.txt").write_text('"a secret"')
     store.put(entry(1))
     ran = tmp_path / "ran"
@@ -157,7 +148,6 @@ def test_a_row_that_asks_to_be_unpickled_or_names_a_file_is_refused(store: Store
 
 
 def test_dropping_a_row_deletes_no_file(store: Store, tmp_path: Path) -> None:
-    """A row that names a file outside of the folder cannot have it deleted by being overwritten or dropped."""
     (tmp_path / "precious.txt").write_text("keep me")
     store.put_many([entry(1), entry(2)])
     tamper(store, "UPDATE Cache SET filename = '../precious.txt', mode = 4")
@@ -177,7 +167,6 @@ def test_dropping_a_row_deletes_no_file(store: Store, tmp_path: Path) -> None:
 def test_a_row_that_is_not_the_entry_of_its_key_is_refused(
     store: Store, column: str, value: object, message: str
 ) -> None:
-    """Half an entry is not an answer, and an answer cannot be moved to another question."""
     store.put(entry(1))
     tamper(store, f"UPDATE Cache SET {column} = ?", value)
     with pytest.raises(CacheError, match=message):
@@ -202,7 +191,6 @@ def test_a_strangers_folder_in_a_public_place_is_refused(tmp_path: Path, monkeyp
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs modes")
 def test_a_folder_that_is_read_only_is_read(tmp_path: Path) -> None:
-    """What is in it is found and counted as ever, and what cannot be added is an error that names the folder."""
     with read_only(entry(1), entry(2)) as folder, Store(folder) as store:
         assert store.get(entry(1).key) == entry(1)
         assert (store.count(), store.verify()) == (2, [])
@@ -214,7 +202,6 @@ def test_a_folder_that_is_read_only_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("below", ["file", "file/cache", "file/a/b/cache"])
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> None:
-    """A file in its place or above it is an error about that folder, when it is written to; nothing is in it."""
     (tmp_path / "file").write_text("")
     folder = tmp_path / below
     with Store(folder) as store:
@@ -225,7 +212,6 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> No
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has other limits")
 def test_a_path_that_is_too_long_for_sqlite_is_named(tmp_path: Path) -> None:
-    """The longest that can be used is used; of a longer one the reason says how long it may be."""
     folder = tmp_path
     while len(str(folder)) < 495:
         folder /= "x" * max(1, min(100, 494 - len(str(folder))))
@@ -236,7 +222,6 @@ def test_a_path_that_is_too_long_for_sqlite_is_named(tmp_path: Path) -> None:
 
 
 def test_a_database_that_can_be_mended_by_nobody_is_an_error(store: Store) -> None:
-    """Every operation reports a damaged one where there is no room for locks."""
     store.folder.mkdir()
     store.locks.write_text("")
     store.database.write_bytes(b"this is no database" * 500)
@@ -258,14 +243,12 @@ def test_nothing_is_ever_evicted(store: Store) -> None:
 
 
 def test_all_entries_come_in_the_order_of_their_keys(store: Store) -> None:
-    """Going through the store needs no more memory than a page of it, and gives all."""
     entries = [entry(number) for number in range(450)]
     store.put_many(entries)
     assert [kept.key for kept in store] == sorted(kept.key for kept in entries)
 
 
 def test_verifying_finds_and_removes_every_unsound_row(store: Store) -> None:
-    """Pickles, files, broken texts and answers whose question was edited are found; a redacted entry is sound."""
     store.put_many([entry(number) for number in range(5)])
     row = {"task": "list_claims", "text": "Ask Mrs Meadow."}
     sound = new_entry(key_of(row), row, Reply(text="{}"), salt="", redact=lambda text: text.replace("Meadow", "X"))
@@ -299,7 +282,6 @@ def put_together(store: Store, entries: list[CacheEntry]) -> list[BaseException 
 
 
 def test_what_cannot_be_written_raises_for_everybody_who_waits(store: Store) -> None:
-    """What is not JSON raises only for whoever put it."""
     store.put(entry(0))
     bad = replace(entry(1), reply={"text": "{}", "prompt_tokens": float("nan")})
     first, second = put_together(store, [bad, entry(2)])

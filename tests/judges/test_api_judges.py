@@ -37,12 +37,10 @@ GOOD = json.dumps({"claims": ["Der See ist groß."]}, ensure_ascii=False)
 
 
 def judge(server: FakeOpenAI, kind: str = "openai", **options: Any) -> ApiJudge[Any]:
-    """Return a judge that retries twice."""
     return judge_at(server, kind, **{"retries": 2, **options})
 
 
 def failure(asked: ApiJudge[Any], error: type[RagMetricsError] = JudgeError) -> str:
-    """Return the message of a failing judge; the key is neither in it nor in the variables of its traceback."""
     with pytest.raises(error) as failed:
         ask(asked, CLAIMS)
     assert failed.type is error
@@ -53,7 +51,6 @@ def failure(asked: ApiJudge[Any], error: type[RagMetricsError] = JudgeError) -> 
 
 @BOTH
 def test_every_task_is_asked_with_its_schema(server: FakeOpenAI, kind: str) -> None:
-    """One request a task, all at the same time, with strict structured output or a tool that must be called."""
     server.waves = [len(EVERY_TASK)]
     answers = ask(judge(server, kind), *EVERY_TASK)
     assert all(answered.answer is not None for answered in answers)
@@ -83,7 +80,6 @@ def test_every_task_is_asked_with_its_schema(server: FakeOpenAI, kind: str) -> N
 
 @BOTH
 def test_usage_and_reply_are_kept(server: FakeOpenAI, kind: str) -> None:
-    """Tokens are those of the server; what is stored is readable JSON; an unknown model has no price."""
     server.script(fake.Reply(text=GOOD, usage=(120, 7)))
     transport = MemoryTransport()
     (answered,) = ask(judge(server, kind), CLAIMS, transport=transport)
@@ -92,7 +88,6 @@ def test_usage_and_reply_are_kept(server: FakeOpenAI, kind: str) -> None:
 
 
 def test_a_known_model_has_a_price(server: FakeOpenAI) -> None:
-    """The cost is computed from the tokens; a cached reply says what it saved and costs nothing."""
     server.script(fake.Reply(text=GOOD, usage=(1_000_000, 0)))
     transport = MemoryTransport()
     live, cached = (ask(judge(server, model="gpt-4o"), CLAIMS, transport=transport)[0].usage for _ in "ab")
@@ -111,7 +106,6 @@ class TestRepair:
 
     @BOTH
     def test_one_request_repairs_and_both_are_counted(self, server: FakeOpenAI, kind: str) -> None:
-        """The judge is sent its own reply and the fault; the tokens of both requests are counted."""
         server.script(fake.Reply(text=self.BAD, usage=(100, 10)), fake.Reply(text=self.FULL, usage=(130, 20)))
         transport = MemoryTransport()
         (answered,) = ask(judge(server, kind), VERIFY, transport=transport)
@@ -127,7 +121,6 @@ class TestRepair:
         assert answered.usage == reply.usage(request)
 
     def test_a_second_misfit_is_unscored(self, server: FakeOpenAI) -> None:
-        """There is no third request: the error contains the fault, the reply and the tokens of both."""
         server.script(*[fake.Reply(text=self.BAD, usage=(100, 10))] * 2)
         transport = MemoryTransport()
         with pytest.raises(UnreadableReplyError, match=r"openai:fake-1, verify_claims.*nothing for claim 2") as failed:
@@ -138,7 +131,6 @@ class TestRepair:
 
     @pytest.mark.parametrize(("kind", "text"), [("openai", "```json\n{}\n```"), ("anthropic", "Here you are: {}.")])
     def test_prose_around_the_object_is_not_stored(self, server: FakeOpenAI, kind: str, text: str) -> None:
-        """Fences and prose are removed, also from a text in place of a tool call."""
         server.script(text.replace("{}", GOOD))
         transport = MemoryTransport()
         ask(judge(server, kind), CLAIMS, transport=transport)
@@ -147,7 +139,6 @@ class TestRepair:
 
     @pytest.mark.parametrize("text", ["edited by hand", '{"claims": 3}', f"{GOOD} and more"])
     def test_a_recorded_reply_that_does_not_fit_is_unscored(self, server: FakeOpenAI, text: str) -> None:
-        """The error says that the record was edited, and the judge is not asked again."""
         transport = MemoryTransport()
         asked = judge(server)
         transport.kept.append((asked.request(CLAIMS), Reply(text=text)))
@@ -168,7 +159,6 @@ class TestNegotiation:
         ],
     )
     def test_output_steps_down(self, server: FakeOpenAI, refuses: set[str], form: object, calls: int) -> None:
-        """Schema, then JSON mode, then text: tried once a judge; the schema is then part of the prompt."""
         server.refuses = frozenset(refuses)
         asked = judge(server)
         use(asked, asked.ask(CLAIMS), asked.ask(VERIFY))
@@ -179,7 +169,6 @@ class TestNegotiation:
 
     @BOTH
     def test_refused_parameters_are_dropped_but_stay_in_the_key(self, server: FakeOpenAI, kind: str) -> None:
-        """Each refused parameter is left out, the others stay; the request handed in is the same before and after."""
         server.refuses = frozenset({"temperature", "top_p"})
         asked = judge(server, kind, parameters={"temperature": 0.3, "top_p": 0.9, "seed": 7, "min_p": 0.1})
         before, transport = asked.request(CLAIMS), MemoryTransport()
@@ -193,7 +182,6 @@ class TestNegotiation:
         assert asked.request(CLAIMS, vote=1) != before
 
     def test_many_step_down_at_once(self, server: FakeOpenAI) -> None:
-        """Requests that are refused together step down once, not once each."""
         server.refuses = frozenset({"json_schema"})
         server.waves = [10, 10]
         ask(judge(server), *[ListClaims(text=f"Lake {number} is deep.") for number in range(10)])
@@ -210,14 +198,12 @@ class TestNegotiation:
         ],
     )
     def test_the_words_of_other_servers_are_understood(self, server: FakeOpenAI, message: str) -> None:
-        """A refusal is also recognised by its text, with 422 as with 400."""
         for status in (400, 422):
             server.script(fake.failing(status, message))
             assert ask(judge(server), CLAIMS)[0].answer
             assert server.requests[-1].body["temperature"] == 0
 
     def test_a_model_that_may_not_be_forced_answers_in_text(self, server: FakeOpenAI) -> None:
-        """Where the tool cannot be forced, the schema is part of the prompt and the answer is text."""
         server.script(fake.failing(400, "Thinking may not be enabled when tool_choice forces tool use."), f"So: {GOOD}")
         assert ask(judge(server, "anthropic"), CLAIMS)[0].answer == ("Der See ist groß.",)
         body = server.requests[-1].body
@@ -226,7 +212,6 @@ class TestNegotiation:
 
 
 def replies() -> Iterator[tuple[str, fake.Reply, type[JudgeError], str]]:
-    """Yield rows of a kind, a reply, the error that it becomes, and a part of its message."""
     plain, gone = JudgeError, JudgeUnavailableError
     for kind in ("openai", "anthropic"):
         name = kind.upper()
@@ -252,14 +237,12 @@ class TestFailures:
     def test_what_no_retry_can_cure(
         self, server: FakeOpenAI, kind: str, reply: fake.Reply, error: type[JudgeError], message: str
     ) -> None:
-        """The error says what to check, is neither repaired nor retried, and ends a run if no request can succeed."""
         server.script(reply)
         assert message in failure(judge(server, kind), error)
         assert server.calls == 1
 
     @BOTH
     def test_overload_is_waited_for(self, server: FakeOpenAI, kind: str) -> None:
-        """A pause that the server asks for is kept and reported; dropped and failed requests are sent again."""
         server.script(fake.rate_limited(0.1), fake.dropped(), fake.failing(529, "Overloaded"), fake.rate_limited())
         asked, limiter = judge(server, kind, retries=4), Limiter(8, clock=itertools.count(0, 1).__next__)
 
@@ -282,14 +265,12 @@ class TestFailures:
     def test_an_outage_names_the_settings_that_help(
         self, server: FakeOpenAI, reply: fake.Reply, options: dict[str, Any], calls: int, message: str
     ) -> None:
-        """A request is retried as often as asked for."""
         server.answer = lambda _: reply
         assert message.format(url=server.base_url) in failure(judge(server, **options), JudgeOutageError)
         assert server.calls == calls
 
     @pytest.mark.parametrize(("scheme", "error"), [("http", JudgeOutageError), ("ftp", JudgeNotConfiguredError)])
     def test_nobody_listens(self, scheme: str, error: type[RagMetricsError]) -> None:
-        """The error names address and variable, and shows no password or token."""
         with FakeOpenAI() as gone:
             plain = gone.base_url
         url = plain.replace("http://", f"{scheme}://me:s3cret@") + "?token=t0ken"
@@ -315,12 +296,10 @@ class TestKeyAndAddress:
         ],
     )
     def test_what_is_missing_is_named(self, kind: str, options: dict[str, Any], message: str) -> None:
-        """Nothing is sent without a key or with one that no header may contain, which is not shown."""
         with pytest.raises(JudgeNotConfiguredError, match=message):
             ask(KINDS[kind]("m", **options), CLAIMS)
 
     def test_the_environment_gives_both(self, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Key and address are read from it without white space; an address alone is enough, and no key is made up."""
         monkeypatch.setenv("OPENAI_BASE_URL", f" {server.base_url} ")
         assert ask(OpenAIJudge("fake-1"), CLAIMS)[0].answer
         assert server.requests[0].headers["authorization"] == "Bearer none"
@@ -329,7 +308,6 @@ class TestKeyAndAddress:
         assert ask(OpenAIJudge("fake-1"), CLAIMS)[0].answer
 
     def test_nothing_shows_the_key(self, server: FakeOpenAI) -> None:
-        """Neither the judge nor its requests show the key or the address."""
         asked = judge(server)
         shown = f"{asked!r} {asked.request(CLAIMS)!r} {asked._connection!r}"
         assert not [hidden for hidden in (KEY, "127.0.0.1") if hidden in shown]
@@ -339,14 +317,12 @@ class TestKeyAndAddress:
     def test_a_missing_package_names_what_to_install(
         self, monkeypatch: pytest.MonkeyPatch, kind: str, wanted: str
     ) -> None:
-        """Without the SDK the message is the command that installs it."""
         monkeypatch.setitem(sys.modules, kind, None)
         with pytest.raises(JudgeNotConfiguredError, match=re.escape(f'pip install "pytest-ragmetrics{wanted}"')):
             ask(KINDS[kind]("fake-1", api_key=KEY), CLAIMS)
 
 
 def test_further_samples_are_varied(server: FakeOpenAI) -> None:
-    """The first sample has temperature 0, the next have 1; parameters that are given are used for all."""
     ask(judge(server), CLAIMS, votes=2)
     ask(judge(server, parameters={"temperature": 0.3}), CLAIMS, votes=2)
     temperatures = [request.body["temperature"] for request in server.requests]
@@ -396,7 +372,6 @@ def refusals(name: str) -> Iterator[bytes]:
 
 @pytest.mark.parametrize(("kind", "name", "status"), [("openai", "top_p", 400), ("anthropic", "seed", 422)])
 def test_refusals_are_understood_in_every_shape(server: FakeOpenAI, kind: str, name: str, status: int) -> None:
-    """The parameter is given up, and only that one; where nothing can be, the reason is shown."""
     for body in refusals(name):
         server.script(fake.Reply(raw=body, status=status))
         ask(judge(server, kind, parameters={"temperature": 0.3, "top_p": 0.9, "seed": 7}), CLAIMS)
@@ -410,7 +385,6 @@ def test_refusals_are_understood_in_every_shape(server: FakeOpenAI, kind: str, n
 
 @BOTH
 def test_what_cannot_be_left_out_is_shown(server: FakeOpenAI, kind: str) -> None:
-    """A value is for the user to correct; without a reason the status is shown, and no empty brackets."""
     for said in ("top_p must be at most 1", "top_p: only numbers from 0 to 1", "top_p muss kleiner als 1 sein"):
         server.script(*[fake.failing(400, said)] * 2)
         assert said in failure(judge(server, kind, parameters={"top_p": 9}))

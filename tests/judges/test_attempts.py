@@ -45,26 +45,22 @@ class Sending(FakeOpenAI):
 
 
 def chunk(content: bytes) -> bytes:
-    """Return a piece of a body of unknown length."""
     return b"%x\r\n%s\r\n" % (len(content), content)
 
 
 async def drip() -> AsyncIterator[bytes]:
-    """Send one space after the other, without end."""
     while True:
         yield chunk(b" ")
         await asyncio.sleep(0.05)
 
 
 async def flood() -> AsyncIterator[bytes]:
-    """Send as fast as it is read, without end."""
     piece = chunk(b" " * 1_000_000)
     while True:
         yield piece
 
 
 async def bomb() -> AsyncIterator[bytes]:
-    """Send little that becomes much."""
     yield gzip.compress(b" " * 20_000_000)
 
 
@@ -73,7 +69,6 @@ CHUNKED = "Transfer-Encoding: chunked"
 
 @BOTH
 def test_an_attempt_is_bounded_as_a_whole(kind: str) -> None:
-    """Not each of its reads; it is tried again, as one that is silent."""
     with Sending(head=CHUNKED, pieces=drip) as server:
         began = time.monotonic()
         with pytest.raises(JudgeOutageError, match=r"no answer within 0\.3 s, after 1 retry; see --rag-timeout"):
@@ -91,7 +86,6 @@ def test_an_attempt_is_bounded_as_a_whole(kind: str) -> None:
     ids=["without end", "its length", "compressed"],
 )
 def test_a_reply_has_a_size(head: str, pieces: Any, said: str) -> None:
-    """A larger one is not read on, and asked for once more; it is not retried."""
     with Sending(head=head, pieces=pieces) as server:
         began = time.monotonic()
         with pytest.raises(UnusableReplyError, match=f"openai:fake-1 {said}.*asked once more: the same"):
@@ -100,7 +94,6 @@ def test_a_reply_has_a_size(head: str, pieces: Any, said: str) -> None:
 
 
 def test_vectors_may_be_as_many_as_texts() -> None:
-    """The limit of a reply with vectors grows with the texts."""
     with Sending(head=CHUNKED, pieces=flood) as server:
         embedder = OpenAIEmbedder("fake", base_url=server.base_url, api_key="sk-fake-key", retries=0)
 
@@ -109,7 +102,6 @@ def test_vectors_may_be_as_many_as_texts() -> None:
 
 
 def moved(to: str) -> fake.Reply:
-    """Redirect a request."""
     return fake.Reply(raw=b"", status=307, headers={"location": to})
 
 
@@ -118,7 +110,6 @@ def moved(to: str) -> fake.Reply:
     "address", ["http://judge.test:81/v1/x", "//127.0.0.2/v1", "https://127.0.0.1/v1", "gopher://a/"]
 )
 def test_another_host_gets_nothing(server: FakeOpenAI, kind: str, address: str) -> None:
-    """A redirect to it, or to another port, is refused with its name; nothing is tried again."""
     server.answer = lambda _: moved(address)
     host = re.escape(re.sub(r"^\w*:?//|/.*", "", address))
     with pytest.raises(JudgeUnavailableError, match=rf"127\.0\.0\.1:\d+.* redirects to \w+://{host}, where nothing"):
@@ -128,7 +119,6 @@ def test_another_host_gets_nothing(server: FakeOpenAI, kind: str, address: str) 
 
 @BOTH
 def test_the_same_host_is_followed(server: FakeOpenAI, kind: str) -> None:
-    """But not in a circle."""
     server.script(*[moved("../v1/messages" if kind == "anthropic" else "/v1/chat/completions")] * 2)
     assert ask(judge_at(server, kind), CLAIMS)[0].answer
     assert server.calls == 3
@@ -146,18 +136,15 @@ class Tokens:
         self.threads: set[str] = set()
 
     def __call__(self) -> str:
-        """Return the next one; it may wait for the network, and other requests go on."""
         self.threads.add(threading.current_thread().name)
         self.given.append(f"token-{len(self.given)}-0123456789")
         return self.given[-1]
 
     async def later(self) -> str:
-        """Return it too."""
         return self()
 
 
 def authorisations(server: FakeOpenAI) -> list[str]:
-    """Return the keys that came."""
     return [r.headers.get("x-api-key") or r.headers["authorization"].removeprefix("Bearer ") for r in server.requests]
 
 
@@ -166,7 +153,6 @@ def authorisations(server: FakeOpenAI) -> list[str]:
     "take", [lambda tokens: tokens, lambda tokens: tokens.later, lambda tokens: partial(tokens.later)]
 )
 def test_a_key_is_asked_for_before_each_attempt(server: FakeOpenAI, kind: str, take: Any) -> None:
-    """From a function, a coroutine function, and what returns a coroutine; nothing shows it."""
     tokens = Tokens()
     asked = judge_at(server, kind, api_key=take(tokens), retries=2)
     server.script(fake.failing(500), fake.failing(500))
@@ -193,7 +179,6 @@ def test_a_single_request_is_not_tried_again(server: FakeOpenAI, kind: str, faul
 
 @BOTH
 def test_a_key_that_is_refused_is_asked_for_once_more(server: FakeOpenAI, kind: str) -> None:
-    """It may have run out on the way; a key that stays is not tried again."""
     tokens = Tokens()
     server.key = "token-1-0123456789"
     ask(judge_at(server, kind, api_key=tokens), CLAIMS)
@@ -206,7 +191,6 @@ def test_a_key_that_is_refused_is_asked_for_once_more(server: FakeOpenAI, kind: 
 
 
 def failing() -> str:
-    """Fail as a library of credentials does."""
     raise OSError("no token at https://me:s3cret@login.test/x?code=c0de for sk-proj-0123456789abcdefghij")
 
 
@@ -221,7 +205,6 @@ def failing() -> str:
     ],
 )
 def test_a_key_that_is_not_to_be_had_is_named(server: FakeOpenAI, kind: str, key: Any, said: str) -> None:
-    """Nothing is sent and nothing tried again."""
     with pytest.raises(JudgeNotConfiguredError, match=rf"{kind}:fake-1: api_key\(\) {said}") as failed:
         ask(judge_at(server, kind, api_key=key, retries=3), CLAIMS)
     assert failed.value.__cause__ is None
@@ -237,7 +220,6 @@ def test_a_key_that_is_not_to_be_had_is_named(server: FakeOpenAI, kind: str, key
     ],
 )
 def test_what_cannot_be_sent_is_no_reply(url: str, options: Any, said: str) -> None:
-    """And it is not asked for twice."""
     with pytest.raises((JudgeError, JudgeNotConfiguredError), match=said) as failed:
         ask(OpenAIJudge("fake-1", **{"base_url": url, "api_key": KEY, "retries": 0, **options}), CLAIMS)
     assert "asked once more" not in str(failed.value)

@@ -40,21 +40,18 @@ _ANTHROPIC = "anthropic", "claude-sonnet-5-5"
 
 
 def openai_answer(usage: object, text: str = GOOD, **more: object) -> fake.Reply:
-    """Return a completion with a usage as it is given; without one for ``...``."""
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
     counted = {} if usage is ... else {"usage": usage}
     return fake.Reply(raw=json.dumps({"id": "x", "choices": [choice], **counted, **more}).encode())
 
 
 def anthropic_answer(usage: object, text: str = GOOD) -> fake.Reply:
-    """Return a message with a usage as it is given."""
     block = {"type": "tool_use", "id": "t", "name": "list_claims", "input": json.loads(text)}
     head = {"id": "m", "type": "message", "role": "assistant", "model": "x", "stop_reason": "tool_use"}
     return fake.Reply(raw=json.dumps({**head, "content": [block], "usage": usage}).encode())
 
 
 def reply_to(server: FakeOpenAI, kind: str, model: str, answer: fake.Reply) -> tuple[Reply, Usage]:
-    """Return the reply that is kept of an answer, and its usage."""
     server.script(answer)
     transport = MemoryTransport()
     (answered,) = ask(judge_at(server, kind, model), CLAIMS, transport=transport)
@@ -105,7 +102,6 @@ _CLAUDE = {
     ],
 )
 def test_an_openai_usage_is_read(server: FakeOpenAI, usage: object, more: Any, counts: tuple[Any, ...]) -> None:
-    """Details may be missing, null or wrong; the tier is the one that the answer reports."""
     reply, used = reply_to(server, *_OPENAI, openai_answer(usage, **more))
     prompt, completion, cached, written, tier, billed = counts
     assert (reply.prompt_tokens, reply.completion_tokens) == (prompt, completion)
@@ -148,7 +144,6 @@ def test_an_anthropic_usage_is_read(server: FakeOpenAI, usage: object, counts: t
 def test_more_cached_tokens_than_the_prompt_has_are_cut(
     server: FakeOpenAI, cached: int, written: int, kept: tuple[int, int]
 ) -> None:
-    """The price stays known, and one warning says so; where warnings are errors the answer counts all the same."""
     details = {"cached_tokens": cached, "cache_write_tokens": written}
     warn_once.cache_clear()
     answer = openai_answer({**_FULL, "prompt_tokens_details": details})
@@ -186,7 +181,6 @@ def test_each_part_of_a_repaired_answer_is_priced_by_itself(server: FakeOpenAI) 
 
 
 def test_a_budget_counts_what_is_billed(server: FakeOpenAI) -> None:
-    """Cached tokens at their own rate, a bill of the server as it is, and an answer that cannot be read too."""
     budget = Budget(Limits(cost=1.0))
     chain = Repair(Budgeted(Providers(), budget))
     cut = {"id": "x", "choices": [{"index": 0, "finish_reason": "length", "message": {"content": "{"}}], "usage": _FULL}
@@ -233,14 +227,12 @@ def test_an_entry_has_only_the_details_there_are(details: dict[str, Any]) -> Non
     ],
 )
 def test_an_entry_with_wrong_details_is_refused(name: str, value: object) -> None:
-    """A cassette is edited by hand."""
     row = new_entry("a" * 64, request_row(_REQUEST), Reply(text="{}"), salt="", redact=None).to_row()
     with pytest.raises(ValueError, match="the reply is not one"):
         CacheEntry.from_row({**row, "reply": {**row["reply"], name: value}})
 
 
 def no_capacity(status: int = 429, **error: object) -> fake.Reply:
-    """Have no capacity in the tier, as the provider says it."""
     said = {"message": "Not enough resources.", "type": "rate_limit", "code": "resource_unavailable", **error}
     return fake.Reply(status=status, error=said, headers={"retry-after": "7"})
 
@@ -276,7 +268,6 @@ def test_flex_without_capacity_ends_in_the_ordinary_tier(
 
 
 def test_the_tier_is_a_parameter_that_determines_no_answer(server: FakeOpenAI) -> None:
-    """The sampling parameters stay, what is stored answers in every tier, and an attempt may take 15 minutes."""
     plain, flex = (make_judge(f"openai:gpt-5.4-mini{tier}", timeout=7) for tier in ("", "?service_tier=flex"))
     assert isinstance(plain, OpenAIJudge)
     assert isinstance(flex, OpenAIJudge)
@@ -305,7 +296,6 @@ def test_the_tier_is_a_parameter_that_determines_no_answer(server: FakeOpenAI) -
     ],
 )
 def test_the_price_is_that_of_who_sells(url: str | None, model: str, seller: str | None) -> None:
-    """Known by the address, of judge and embedder, and before a budget in dollars lets anything pass."""
     asked = OpenAIJudge(model, base_url=url)
     request = asked.request(CLAIMS)
     assert "secret" not in str(request.url)

@@ -27,13 +27,11 @@ NAMES = [task.prompt for task in EVERY_TASK]
 
 
 def schema_of(body: Mapping[str, Any]) -> Any:
-    """Return the schema that was sent."""
     return body["response_format"]["json_schema"]["schema"]
 
 
 @pytest.mark.parametrize("task", EVERY_TASK, ids=NAMES)
 def test_every_text_and_list_has_a_bound_that_honest_answers_keep(server: FakeOpenAI, task: Task[Any]) -> None:
-    """Whatever the task; the request that is stored has the schema of the task."""
     asked = judge_at(server)
     assert ask(asked, task)[0].answer is not None
     body = server.requests[0].body
@@ -54,7 +52,6 @@ def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 @pytest.mark.parametrize("count", [1, 7, 50, 51, 500, 501])
 def test_numbered_answers_have_exactly_as_many_entries(count: int) -> None:
-    """With the numbers that there are, where these are not too many for a grammar."""
     task = tasks.VerifyClaims(claims=tuple(f"Pump {n} hums." for n in range(count)), contexts=("It hums.",))
     verdicts = bounded(task.form, task)[0]["properties"]["verdicts"]
     exact = {name: verdicts.get(name) for name in ("minItems", "maxItems")}
@@ -68,7 +65,6 @@ def test_numbered_answers_have_exactly_as_many_entries(count: int) -> None:
 
 
 def test_bounds_grow_with_the_texts() -> None:
-    """A long text has room for its claims; the largest are left to the limit of tokens."""
     sizes = (10, 1_000, 100_000)
     found = [bounded(CLAIMS.form, tasks.ListClaims(text="x" * size)) for size in sizes]
     claims = [(schema["properties"]["claims"], most) for schema, most in found]
@@ -95,7 +91,6 @@ def test_what_goes_first(server: FakeOpenAI) -> None:
     ],
 )
 def test_a_schema_without_bounds_follows_one_that_is_refused(server: FakeOpenAI, message: str) -> None:
-    """Once for all requests of the judge; what is refused then is the form."""
     asked = judge_at(server)
     server.script(fake.failing(400, message))
     ask(asked, CLAIMS, CLAIMS)
@@ -135,8 +130,6 @@ def test_a_model_that_thinks_first_in_a_small_window_is_answered(server: FakeOpe
     ],
 )
 def test_what_was_added_loses_no_row(server: FakeOpenAI, message: str, calls: int) -> None:
-    """A server that refuses bounds in words of its own is asked without; a prompt that is too long stays so."""
-
     def answer(body: dict[str, Any]) -> fake.Reply | str:
         is_bounded = schema_of(body) != CLAIMS.form and "max_tokens" in body
         return fake.failing(400, message) if is_bounded or calls == 1 else answer_sensibly(body)
@@ -176,7 +169,6 @@ def test_what_lifts_the_limit(server: FakeOpenAI) -> None:
 )
 @pytest.mark.parametrize("kind", ["content", "reasoning"])
 def test_a_reply_that_repeats_itself_is_not_asked_for_with_more_room(server: FakeOpenAI, loop: str, kind: str) -> None:
-    """It would fill any room; the error shows how it ends, and says what to write."""
     text = '{"claims": ["It is.' + loop * 400
     message = {"content": text} if kind == "content" else {"content": None, "reasoning_content": text}
     answer = {"choices": [{"finish_reason": "length", "message": message}], "usage": {}}
@@ -187,7 +179,6 @@ def test_a_reply_that_repeats_itself_is_not_asked_for_with_more_room(server: Fak
 
 
 def test_the_advice_fits_the_provider(server: FakeOpenAI) -> None:
-    """Anthropic has no penalty of repetitions; a cut says where the limit is set."""
     text = "The pump hums. " * 40
     assert cut("anthropic:m", text).text.endswith("; name a larger model")
     assert cut("openai:m", text).text.endswith("; write 'openai:m?frequency_penalty=0.5', or name a larger model")
@@ -206,6 +197,5 @@ def test_the_advice_fits_the_provider(server: FakeOpenAI) -> None:
     ],
 )
 def test_an_honest_text_does_not_repeat_itself(text: str) -> None:
-    """Also where its sentences are of one form."""
     assert not repeats_itself(text)
     assert not any(repeats_itself(text[:end]) for end in range(0, len(text), 7))

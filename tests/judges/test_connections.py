@@ -45,7 +45,6 @@ def test_as_many_connections_as_requests(together: int, rounds: int) -> None:
 @pytest.mark.parametrize("sdk", ["openai", "anthropic"], indirect=True)
 @pytest.mark.parametrize(("url", "checked"), [("https://judge.test/v1", True), ("http://judge.test/v1", False)])
 def test_certificates_are_checked_where_there_are_some(sdk: Any, url: str, checked: bool) -> None:
-    """Loading them takes long."""
     transport = http_client(sdk, url)._transport
     context: ssl.SSLContext = getattr(transport, "ssl_context", None) or transport._pool._ssl_context
     wanted = (ssl.CERT_REQUIRED, True) if checked else (ssl.CERT_NONE, False)
@@ -87,7 +86,6 @@ _FULL = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5
     ],
 )
 def test_a_lost_connection_is_no_timeout(kind: str, content: bytes) -> None:
-    """It names the address to check without the token in it, and is an outage."""
     with Raw(contents=[content]) as server:
         judge = judge_at(server, kind, base_url=f"{server.base_url}?token=t0ken")
         with pytest.raises(JudgeOutageError) as failed:
@@ -118,7 +116,6 @@ def test_what_is_not_http_is_asked_again(kind: str) -> None:
 
 
 def test_a_password_in_the_address_is_sent() -> None:
-    """A server behind a gate of its own takes it instead of the key."""
     with FakeOpenAI() as server:
         ask(judge_at(server, base_url=server.base_url.replace("//", "//me:s3cret@")), CLAIMS)
         assert server.requests[0].headers["authorization"] == "Basic bWU6czNjcmV0"
@@ -126,8 +123,6 @@ def test_a_password_in_the_address_is_sent() -> None:
 
 @pytest.mark.parametrize("closed", [True, False])
 def test_a_client_ends_with_the_loop(caplog: pytest.LogCaptureFixture, closed: bool) -> None:
-    """Nobody needs to close a judge that was asked there, and nothing keeps one that was closed."""
-
     async def once(judge: Judge) -> None:
         await judge.ask(CLAIMS)
         if closed:
@@ -146,7 +141,6 @@ def test_a_client_ends_with_the_loop(caplog: pytest.LogCaptureFixture, closed: b
 
 
 def test_a_proxy_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By httpx, which knows every kind of proxy."""
     with FakeOpenAI() as server:
         monkeypatch.setenv("http_proxy", server.base_url.removesuffix("/v1"))
         url = "http://judge.test/v1"
@@ -156,8 +150,6 @@ def test_a_proxy_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_none_of_the_provider_keeps_its_cause() -> None:
-    """An error of the code that sends is raised as it is."""
-
     async def send(*_: Any) -> None:
         raise RuntimeError("no request") from KeyError("claims")
 

@@ -32,7 +32,6 @@ class Recorder:
         self.asked: list[tuple[list[ChatMessage], Mapping[str, Any]]] = []
 
     async def complete(self, messages: list[ChatMessage], schema: Mapping[str, Any]) -> str:
-        """Return the next answer."""
         self.asked.append((list(messages), dict(schema)))
         messages[-1]["content"] += " changed"
         messages.clear()
@@ -40,12 +39,10 @@ class Recorder:
         return self.answers.pop(0)
 
     async def aclose(self) -> None:
-        """Note that the judge was closed."""
         self.closed = True
 
 
 def test_an_object_with_complete_is_asked_with_messages_and_schema() -> None:
-    """It gets copies of messages and schema: changing them changes neither the key nor the repair; it is closed."""
     own, transport = Recorder("What?", GOOD), MemoryTransport()
     (answered,) = ask(CustomJudge(own, name="own"), CLAIMS, transport=transport)
     assert (answered.answer, answered.usage, own.closed) == (("The lake is deep.",), Usage(calls=2, cost=None), True)
@@ -58,8 +55,6 @@ def test_an_object_with_complete_is_asked_with_messages_and_schema() -> None:
 
 
 def test_the_name_is_part_of_the_request_and_without_one_nothing_is_recorded() -> None:
-    """It is given, or an attribute of the object; a function or class alone does not say which model answers."""
-
     def own(_: str) -> str:
         return GOOD
 
@@ -74,7 +69,6 @@ def test_the_name_is_part_of_the_request_and_without_one_nothing_is_recorded() -
 
 
 def test_a_function_gets_one_text_and_runs_in_a_thread() -> None:
-    """Instruction, data and schema are one text, to which a repair adds the answer and its fault."""
     prompts: list[str] = []
 
     def own(prompt: str) -> str:
@@ -91,8 +85,6 @@ def test_a_function_gets_one_text_and_runs_in_a_thread() -> None:
 
 
 def test_a_function_may_be_asynchronous() -> None:
-    """A coroutine function is awaited on the loop, and so is an awaitable that a plain function returns."""
-
     async def own(prompt: str) -> str:
         assert threading.current_thread() is threading.main_thread()
         return GOOD
@@ -113,8 +105,6 @@ def test_a_function_may_be_asynchronous() -> None:
     ],
 )
 def test_an_answer_that_is_no_text_is_an_error(answer: Any, error: type[Exception], message: str) -> None:
-    """The error names the judge and the type, or is chained to what was raised; our own errors pass."""
-
     def own(_: str) -> Any:
         if isinstance(answer, Exception):
             raise answer
@@ -126,7 +116,6 @@ def test_an_answer_that_is_no_text_is_an_error(answer: Any, error: type[Exceptio
 
 
 def test_only_what_can_judge_is_taken() -> None:
-    """A judge is taken as it is, what can be asked becomes one, anything else is a TypeError."""
     own = CustomJudge(Recorder())
     assert as_judge(own) is own
     assert as_judge(str.lower, name="mine").name == "mine"
@@ -135,7 +124,6 @@ def test_only_what_can_judge_is_taken() -> None:
 
 
 def test_a_reply_is_parsed_and_validated_once() -> None:
-    """Where a faulty one is repaired."""
     read = []
 
     class Counted(ListClaims):

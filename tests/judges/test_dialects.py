@@ -55,20 +55,17 @@ SPOKEN = pytest.mark.parametrize("name", DIALECTS)
 
 @pytest.fixture(scope="module")
 def _speaking() -> Iterator[DialectServer]:
-    """Run one server for all dialects."""
     with DialectServer(dimensions=8) as running:
         yield running
 
 
 @pytest.fixture
 def server(_speaking: DialectServer) -> DialectServer:
-    """Return a running server as it begins."""
     _speaking.speak("openai")
     return _speaking
 
 
 def judge(server: DialectServer, name: str, **options: Any) -> ApiJudge[Any]:
-    """Return a judge that asks a server which speaks a dialect from now on."""
     server.speak(name)
     server.key = None if DIALECTS[name].uses else KEY
     kind = AnthropicJudge if DIALECTS[name].fault is DIALECTS["anthropic"].fault else OpenAIJudge
@@ -77,7 +74,6 @@ def judge(server: DialectServer, name: str, **options: Any) -> ApiJudge[Any]:
 
 
 def embedded(server: DialectServer, *batches: list[str]) -> Any:
-    """Return the reply of an embedder to the first of the requests that it makes in turn."""
     embedder = OpenAIEmbedder("m", base_url=f"{server.root_url}{server.dialect.base}", api_key=KEY)
     return use(embedder, *(embedder.complete(embedder.request(texts)) for texts in batches))[0]
 
@@ -92,7 +88,6 @@ def tokens() -> Iterator[str]:
 
 @SPOKEN
 def test_tasks_are_answered(server: DialectServer, name: str) -> None:
-    """Refusals cost a request each, once a judge; a token that ran out is asked for again."""
     given = tokens()
     asked = judge(server, name, **({"api_key": lambda: next(given)} if DIALECTS[name].uses else {}))
     refused, form = REFUSED[name]
@@ -109,7 +104,6 @@ def test_tasks_are_answered(server: DialectServer, name: str) -> None:
 
 @SPOKEN
 def test_a_wrong_key_and_a_wrong_model_are_named(server: DialectServer, name: str) -> None:
-    """In whatever words the server says so, and without the key."""
     asked = judge(server, name)
     server.key = "another" if DIALECTS[name].headers else None
     server.answer = lambda _: fake.failing(404, "No such model.")
@@ -134,7 +128,6 @@ def test_a_cut_reply_gets_more_room_in_the_word_of_the_server(server: DialectSer
 
 
 def reply_of(content: object) -> fake.Reply:
-    """Return a completion with this content."""
     return fake.Reply(raw=json.dumps({"choices": [{"message": {"content": content}}]}).encode())
 
 
@@ -159,7 +152,6 @@ def reply_of(content: object) -> fake.Reply:
     ],
 )
 def test_what_is_no_whole_reply(server: DialectServer, reply: fake.Reply, said: str, calls: int) -> None:
-    """It is known in the words of each server."""
     asked = judge(server, "llama.cpp")
     server.answer = lambda _: reply
     with pytest.raises(JudgeError, match=said):
@@ -180,7 +172,6 @@ def test_what_is_no_whole_reply(server: DialectServer, reply: fake.Reply, said: 
 def test_an_embedder_learns_how_many_texts_a_server_takes(
     server: DialectServer, name: str, count: int, sizes: list[int]
 ) -> None:
-    """No text that was embedded is sent again, and the vectors are in order."""
     server.speak(name)
     texts = [f"text {number}" for number in range(count)]
     reply = embedded(server, texts, ["one"])
@@ -200,7 +191,6 @@ def test_an_embedder_learns_how_many_texts_a_server_takes(
     ],
 )
 def test_a_text_that_is_too_much_by_itself_is_an_error(server: DialectServer, body: bytes) -> None:
-    """Requests are halved down to it; one of it is not."""
     server.speak("ollama")
     server.script(*[fake.Reply(status=413, raw=body)] * 4)
     with pytest.raises(JudgeError, match="413"):
@@ -236,6 +226,5 @@ def test_a_server_that_cuts_prompts_is_noticed(
     ],
 )
 def test_a_window_is_told_by_the_longest_prompts(counts: list[tuple[int, int]], is_cut: bool) -> None:
-    """By their number, and how they differ in length."""
     longest = _Longest()
     assert [longest.is_cut(*count) for count in counts][-1] is is_cut

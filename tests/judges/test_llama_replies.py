@@ -28,12 +28,10 @@ REPLIES = {
 
 
 def judge(server: FakeOpenAI, retries: int = 2) -> ApiJudge[Any]:
-    """Return a judge that asks the server."""
     return judge_at(server, model="smollm2-135m", retries=retries)
 
 
 def fails(server: FakeOpenAI, name: str, used: ApiJudge[Any] | OpenAIEmbedder, asked: Any) -> str:
-    """Return the type and the message of the error of what is sent a reply, and does not ask again."""
     server.script(*[REPLIES[name]] * 2)
     with pytest.raises(JudgeError) as failed:
         use(used, asked)
@@ -42,7 +40,6 @@ def fails(server: FakeOpenAI, name: str, used: ApiJudge[Any] | OpenAIEmbedder, a
 
 
 def test_a_completion_is_read(server: FakeOpenAI) -> None:
-    """The text with its own white space, and all counts of tokens; timings are read over."""
     server.script(REPLIES["completion"])
     transport = MemoryTransport()
     (answered,) = ask(judge(server), CLAIMS, transport=transport)
@@ -74,7 +71,6 @@ def test_a_cut_reply_is_paid_for(server: FakeOpenAI, name: str, prompt: int, com
     ],
 )
 def test_what_the_server_says_is_shown_at_once(server: FakeOpenAI, name: str, said: str) -> None:
-    """No request is tried again that would be refused again; a server that is no right one ends the run."""
     embedder = OpenAIEmbedder("smollm2-135m", base_url=server.base_url, retries=2, timeout=5)
     asked = judge(server)
     is_vector = name in ("no embeddings", "text too long")
@@ -98,7 +94,6 @@ def test_bounds_that_the_server_cannot_read_are_left_out(server: FakeOpenAI) -> 
 
 
 def test_a_model_that_loads_is_waited_for(server: FakeOpenAI) -> None:
-    """The server listens before it has its model; without retries the reason is what it says."""
     loading = replace(REPLIES["loading"], headers={"retry-after-ms": "5"})
     server.script(loading, loading, REPLIES["completion"])
     (answered,) = ask(judge(server), CLAIMS)

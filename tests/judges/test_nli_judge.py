@@ -41,22 +41,18 @@ NAMES = ("Alpha", "Bravo", "Charlie", "Delta")
 
 
 def verified(judge: NliJudge, *claims: str, contexts: tuple[str, ...] = GARDEN) -> tuple[Judgement, ...]:
-    """Return a judge's judgements of claims."""
     return asyncio.run(judge.ask(VerifyClaims(claims=claims, contexts=contexts))).answer
 
 
 def contradicted(judge: NliJudge, response: str, contexts: tuple[str, ...] = GARDEN) -> tuple[Judgement, ...]:
-    """Return for each context whether a response contradicts it."""
     return asyncio.run(judge.ask(FindContradictions(response=response, contexts=contexts))).answer
 
 
 def judge(scorer: WordScorer | None = None, **parameters: Any) -> NliJudge:
-    """Return a judge by words."""
     return NliJudge("words", scorer=scorer or WordScorer(), **parameters)
 
 
 def test_a_claim_is_supported_by_the_sentence_that_entails_it() -> None:
-    """Evidence is one sentence, though the passage around it entails the claim as well."""
     first, second = verified(judge(), "Ivy climbs walls.", "Ivy climbs trees.")
     assert first == Judgement(ok=True, sentences=(3,), reason="The best of 5 passages entails it with 0.96.")
     assert (second.ok, second.sentences) == (False, ())
@@ -75,13 +71,11 @@ def test_a_claim_is_supported_by_the_sentence_that_entails_it() -> None:
 def test_several_sentences_support_a_claim_together(
     claim: str, contexts: tuple[str, ...], cited: tuple[int, ...]
 ) -> None:
-    """All of them are the evidence, though none entails the claim alone."""
     (found,) = verified(judge(), claim, contexts=contexts)
     assert (found.ok, found.sentences) == (True, cited)
 
 
 def test_a_long_context_is_cut_into_passages_that_overlap() -> None:
-    """No premise has more than eight sentences; every sentence is in one unless few are tried."""
     sentences = [f"Tree {number} stands in the garden of the castle." for number in range(60)]
     for most, tried in ((100, 18), (2, 6)):
         scorer = WordScorer()
@@ -97,7 +91,6 @@ def test_a_long_context_is_cut_into_passages_that_overlap() -> None:
 
 
 def test_the_threshold_decides() -> None:
-    """0.96 is enough for 0.9 and not for 0.99; labels can be named in the order of a model's numbers."""
     assert verified(judge(labels=("refuted", "supported", "NEI")), "Mint spreads fast.")[0].ok
     for threshold, ok in ((0.9, True), (0.99, False)):
         assert verified(judge(threshold=threshold), "Mint spreads fast.")[0].ok is ok
@@ -109,14 +102,12 @@ def test_the_threshold_decides() -> None:
 
 @pytest.mark.parametrize("contexts", [(), ("",), ("  \n ", "---")])
 def test_without_a_passage_nothing_is_supported_or_contradicted(contexts: tuple[str, ...]) -> None:
-    """Contexts without a sentence give no premise."""
     assert [found.ok for found in verified(judge(), "Mint spreads.", contexts=contexts)] == [False]
     none = Judgement(ok=False, reason="There is no passage to hold it against.")
     assert contradicted(judge(), "Mint spreads.", contexts) == (none,) * len(contexts)
 
 
 def test_a_context_is_contradicted_by_the_sentence_that_says_the_contrary() -> None:
-    """Sentences are counted through all contexts; a refusal makes no claim and contradicts nothing."""
     assert not any(found.ok for found in contradicted(judge(), "I don't know."))
     first, second = contradicted(judge(), "We grow ivy. Ivy is edible.")
     assert (first.ok, second.ok, second.sentences) == (False, True, (4,))
@@ -124,7 +115,6 @@ def test_a_context_is_contradicted_by_the_sentence_that_says_the_contrary() -> N
 
 
 def test_a_model_without_contradiction_says_so() -> None:
-    """It verifies claims; what else it cannot answer names a metric that it can, where there is one."""
     binary = judge(WordScorer(labels=("hallucinated", "entailment")))
     assert verified(binary, "Mint spreads fast.")[0].ok
     unanswered: list[tuple[Task[Any], str]] = [
@@ -138,7 +128,6 @@ def test_a_model_without_contradiction_says_so() -> None:
 
 
 def test_claims_are_sentences() -> None:
-    """They are taken by rule, without refusals, and no model is asked."""
     scorer = WordScorer()
     text = "Mint spreads. It likes water. I don't know more."
     answered = asyncio.run(judge(scorer).ask(ListClaims(text=text)))
@@ -147,7 +136,6 @@ def test_claims_are_sentences() -> None:
 
 
 def test_metrics_are_scored_with_evidence() -> None:
-    """Faithfulness, ContextRecall and Hallucination need no other judge, and cost nothing."""
     words = judge()
     result = Faithfulness(judge=words).score(response="Mint spreads fast. Ivy climbs trees.", retrieved_contexts=GARDEN)
     assert (result.value, result.judge, result.usage.calls, result.usage.cost) == (0.5, "nli:words", 1, 0.0)
@@ -160,19 +148,16 @@ def test_metrics_are_scored_with_evidence() -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """Return a store that is closed."""
     opened = Store(tmp_path / "kept")
     yield opened
     opened.close()
 
 
 def asked(words: NliJudge, transport: CachedTransport, *claims: str) -> Answered[tuple[Judgement, ...]]:
-    """Return the answer of a judge."""
     return asyncio.run(words.ask(VerifyClaims(claims=claims, contexts=GARDEN), vote=3, transport=transport))
 
 
 def test_an_answer_is_kept_by_model_and_threshold(store: Store) -> None:
-    """The same texts are scored once; another model, threshold or claim is asked anew, and replaying asks nobody."""
     scorer = WordScorer()
     transport = CachedTransport(DIRECT, store=store)
     first = asked(judge(scorer), transport, "Mint spreads fast.")
@@ -189,7 +174,6 @@ def test_an_answer_is_kept_by_model_and_threshold(store: Store) -> None:
 
 
 def test_an_exchange_shows_the_texts_and_the_answer(store: Store) -> None:
-    """What is logged for a report is what the model saw and said, and an outage leaves no reply."""
     session = FakeSession(judge=judge(), transport=CachedTransport(DIRECT, store=store))
     replay = FakeSession(judge=judge(), transport=CachedTransport(DIRECT, mode="replay"))
     for each in (session, replay):
@@ -205,7 +189,6 @@ class Broken(WordScorer):
     """A scorer with a model that fails at some words."""
 
     def logits(self, pairs: Sequence[Pair]) -> Sequence[Sequence[float]]:
-        """Raise where a claim is about bombs, and give too few numbers where it is about holes."""
         if any("bomb" in hypothesis for _, hypothesis in pairs):
             msg = "out of memory"
             raise RuntimeError(msg)
@@ -217,8 +200,6 @@ class Broken(WordScorer):
 
 
 def test_a_failing_model_fails_the_task_at_fault_alone() -> None:
-    """Tasks that were scored in the same batch have their answers."""
-
     async def together(words: NliJudge) -> list[object]:
         tasks = [VerifyClaims(claims=(claim,), contexts=GARDEN) for claim in ("A bomb.", "Mint spreads.", "A hole.")]
         return list(await asyncio.gather(*map(words.ask, tasks), return_exceptions=True))
@@ -240,13 +221,11 @@ def test_a_failing_model_fails_the_task_at_fault_alone() -> None:
 def test_a_model_that_cannot_be_asked(
     scorer: dict[str, Any], options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """The error says what does not fit."""
     with pytest.raises(error, match=message):
         verified(judge(WordScorer(**scorer), **options), " ".join(["word"] * 12))
 
 
 def test_a_spec_makes_the_judge_without_its_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are missed when the first task is asked."""
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     made = make_judge("nli:house/entailment@v2")
     assert repr(made) == "<NliJudge nli:house/entailment@v2>"

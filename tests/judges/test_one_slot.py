@@ -58,11 +58,9 @@ class Slots:
     is_kept = True
 
     def __post_init__(self) -> None:
-        """Begin with all slots free."""
         self._slots = asyncio.Semaphore(self.count)
 
     async def complete(self, request: Request) -> Reply:
-        """Try as often as the SDK does, with the pauses of its attempts."""
         call = Call(timeout=TIMEOUT, steady=True, in_flight=self.in_flight)
         for tried in range(self.retries + 1):
             try:
@@ -114,7 +112,6 @@ def test_no_row_is_lost_in_the_queue(seconds: float, width: int, home: int) -> N
 
 
 def test_what_narrowed_the_limiter_widens_it_again() -> None:
-    """One in flight of a slow server stays one; of one with many slots as many are as may be."""
     slow, _, _ = story(40, 32, Slots(3.0), home=4)
     assert slow.width == 1
     quick = Slots(1.0, count=64)
@@ -127,7 +124,6 @@ def test_what_narrowed_the_limiter_widens_it_again() -> None:
     ("url", "home", "width"), [(HOME, 4, 4), ("http://ollama:11434/v1", 4, 4), (HOME, None, 32), (ELSEWHERE, 4, 32)]
 )
 def test_a_server_of_ones_own_begins_with_four(url: str, home: int | None, width: int) -> None:
-    """Unless the number in flight was set; another server has all of it."""
     most = 0
 
     class Watched(Slots):
@@ -178,7 +174,6 @@ def test_a_lone_request_is_not_sent_five_times_more(kind: type[Slots], found: tu
 def test_what_would_be_answered_alike_is_given_up(
     server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, vote: int, options: Any, workers: int, calls: int
 ) -> None:
-    """A request at temperature 0; the error says what to raise, and counts as an outage."""
     monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", f"{workers}")
     server.answer = lambda _: fake.silent()
     judge, limiter = judge_at(server, **{"retries": 2, "timeout": 0.2, **options}), Limiter(8)

@@ -49,7 +49,6 @@ TOPICS = tasks.MatchTopics(topics=("depth", "fish"), allowed=("lakes", "pike"))
 
 
 def ask_panel(server: FakeOpenAI, task: Task[Any], *said: Said) -> Answered[Any]:
-    """Ask a panel whose models a, b, c ... answer so."""
     script = dict(zip("abcde", said, strict=False))
 
     def answer(body: Body) -> str | fake_openai.Reply:
@@ -62,7 +61,6 @@ def ask_panel(server: FakeOpenAI, task: Task[Any], *said: Said) -> Answered[Any]
 
 
 def panel(server: FakeOpenAI, *models: str) -> Panel:
-    """Return a panel of these models."""
     return Panel(judge_at(server, model=model) for model in models)
 
 
@@ -77,7 +75,6 @@ def panel(server: FakeOpenAI, *models: str) -> Panel:
     ],
 )
 def test_verdicts_go_by_majority(server: FakeOpenAI, words: str, ok: bool, disagreement: str | None) -> None:
-    """With the reason of the first who agrees; who is outvoted is listed with a reason."""
     said = [says("yes" if word == "y" else "no", f"Not by {name}.") for name, word in zip("abcde", words, strict=False)]
     answered = ask_panel(server, CRITIQUE, *said)
     assert (answered.answer.ok, answered.disagreements) == (ok, (disagreement,) if disagreement else ())
@@ -96,7 +93,6 @@ def test_verdicts_go_by_majority(server: FakeOpenAI, words: str, ok: bool, disag
     ],
 )
 def test_without_a_majority_there_is_no_answer(server: FakeOpenAI, words: str, problem: str) -> None:
-    """A tie, and a single answer; what was answered is in the usage."""
     said = [failing(400) if word == "-" else says("yes" if word == "y" else "no", "So.") for word in words]
     with pytest.raises(UnscoredError, match=problem) as caught:
         ask_panel(server, CRITIQUE, *said)
@@ -108,7 +104,6 @@ def test_without_a_majority_there_is_no_answer(server: FakeOpenAI, words: str, p
 
 
 def test_judges_that_fail_leave_the_others_to_decide(server: FakeOpenAI) -> None:
-    """At least two; the one that failed is listed, with the tokens of a reply that could not be used."""
     answered = ask_panel(server, CRITIQUE, says("yes"), fake_openai.Reply(text="Hm."), says("yes"))
     (failure,) = answered.disagreements
     assert answered.answer.ok
@@ -128,7 +123,6 @@ def test_judges_that_fail_leave_the_others_to_decide(server: FakeOpenAI) -> None
 def test_a_run_is_to_stop_where_too_few_judges_can_answer(
     server: FakeOpenAI, replies: list[Said], kind: type[RagMetricsError]
 ) -> None:
-    """The error of a provider that is out is raised as such only when the others cannot decide without it."""
     with pytest.raises(kind, match="judges answered, and 2 must") as caught:
         ask_panel(server, CRITIQUE, *replies)
     assert type(caught.value) is kind
@@ -150,7 +144,6 @@ def test_a_run_is_to_stop_where_too_few_judges_can_answer(
 def test_ratings_go_by_the_median(
     server: FakeOpenAI, steps: list[int | None], value: float, listed: str | None
 ) -> None:
-    """Of an even number the mean of the middle two; listed when they are more than half of the scale apart."""
     replies = [failing(400) if step is None else rated(step, f"A {step}.") for step in steps]
     answered = ask_panel(server, CRITERIA, *replies)
     assert answered.answer.value == pytest.approx(value)
@@ -160,7 +153,6 @@ def test_ratings_go_by_the_median(
 
 
 def test_the_step_of_a_mean_is_one_of_the_scale(server: FakeOpenAI) -> None:
-    """The reason says between which steps it lies; a median that a judge gave has the reason of that judge."""
     between = ask_panel(server, CRITERIA, rated(9, "Deep."), rated(4, "Flat.")).answer
     assert (between.step, between.reason) == (6, "between the middle ratings, steps 4 and 9: Flat.")
     given = ask_panel(server, CRITERIA, rated(9, "Deep."), rated(4, "Flat."), rated(5, "So so.")).answer
@@ -216,7 +208,6 @@ MERGED: list[tuple[Task[Any], list[Said], object, tuple[str, ...]]] = [
 def test_answers_are_merged_verdict_by_verdict(
     server: FakeOpenAI, task: Task[Any], said: list[Said], merged: object, disagreements: tuple[str, ...]
 ) -> None:
-    """Each verdict has the sentences that its majority cites, and those alone; each is listed by its text."""
     answered = ask_panel(server, task, *said)
     found: Any = answered.answer if isinstance(answered.answer, tuple) else (answered.answer,)
     if isinstance(found[0] if found else None, tasks.Judgement):
@@ -228,7 +219,6 @@ def test_answers_are_merged_verdict_by_verdict(
 
 @pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: task.prompt)
 def test_judges_of_one_mind_answer_as_one_does(server: FakeOpenAI, task: Task[Any]) -> None:
-    """Every task of the package can be asked of a panel."""
     (alone,) = ask(panel(server, "a", "b").judges[0], task)
     (together,) = ask(panel(server, "a", "b", "c"), task)
     assert (together.answer, together.disagreements) == (alone.answer, ())
@@ -236,7 +226,6 @@ def test_judges_of_one_mind_answer_as_one_does(server: FakeOpenAI, task: Task[An
 
 @pytest.mark.parametrize("task", [task for task in EVERY_TASK if task.prompt.startswith(("list_", "write_"))])
 def test_the_first_judge_that_answers_writes(server: FakeOpenAI, task: Task[Any]) -> None:
-    """The others are asked only where it fails; that is listed."""
     (answered,) = ask(panel(server, "a", "b", "c"), task)
     assert [request.body["model"] for request in server.requests] == ["a"]
     server.reset()
@@ -252,7 +241,6 @@ def test_the_first_judge_that_answers_writes(server: FakeOpenAI, task: Task[Any]
 
 @pytest.mark.parametrize("vote", [0, 1])
 def test_answers_are_kept_as_those_of_each_judge_alone(server: FakeOpenAI, vote: int) -> None:
-    """Also those to further votes; a panel with one judge more asks that one alone."""
     kept = MemoryTransport()
     for judge in panel(server, "a", "b").judges:
         ask(judge, CRITIQUE, transport=kept, votes=vote + 1)
@@ -265,8 +253,6 @@ def test_answers_are_kept_as_those_of_each_judge_alone(server: FakeOpenAI, vote:
 
 @pytest.mark.parametrize("error", [CacheMissError("It was never recorded."), BudgetExceededError("It is spent.")])
 def test_what_no_judge_can_help_is_raised(server: FakeOpenAI, error: RagMetricsError) -> None:
-    """The others do not decide without a judge that was not recorded, or that the budget left out."""
-
     class Refusing:
         async def send(self, request: AnyRequest) -> Reply:
             if request.model == "b":
@@ -278,8 +264,6 @@ def test_what_no_judge_can_help_is_raised(server: FakeOpenAI, error: RagMetricsE
 
 
 def test_answers_of_a_kind_unknown_here(server: FakeOpenAI) -> None:
-    """A task of the user's own whose answers cannot be merged says so."""
-
     class Depth(tasks.Critique):
         read: Callable[..., Any] = lambda _, __: 40
 
@@ -288,7 +272,6 @@ def test_answers_of_a_kind_unknown_here(server: FakeOpenAI) -> None:
 
 
 def test_one_judge_that_may_vary_makes_the_panel_vary(server: FakeOpenAI) -> None:
-    """So that votes are asked for."""
     judges = panel(server, "a", "b").judges
     for number in range(3):
         assert (Panel(judges).is_varied, Panel(judges).is_paid) == (number < 2, number < 2)
@@ -296,7 +279,6 @@ def test_one_judge_that_may_vary_makes_the_panel_vary(server: FakeOpenAI) -> Non
 
 
 def test_a_panel_has_two_judges_or_more() -> None:
-    """However it is made, and no panel among them."""
     a, b, c = (OpenAIJudge(model) for model in "abc")
     for judges in ([a], [], [Panel([a, b]), c]):
         with pytest.raises(JudgeNotConfiguredError, match="a panel has two judges or more, and no other panel"):
@@ -304,8 +286,6 @@ def test_a_panel_has_two_judges_or_more() -> None:
 
 
 def test_disagreements_are_in_an_order_that_is_no_chance(server: FakeOpenAI) -> None:
-    """Whichever of several requests at the same time is answered first."""
-
     def answer(body: Body) -> fake_openai.Reply:
         is_slow = body["response_format"]["json_schema"]["name"] == "judge_refusal"
         is_against = body["model"] == "b"
@@ -328,12 +308,10 @@ class Fixed(Judge):
         self.answer: Any = answer
 
     async def ask(self, task: Task[A], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[A]:
-        """Return the answer."""
         return Answered(answer=self.answer, usage=Usage(calls=1))
 
 
 def test_any_number_of_any_answers_is_merged_as_counting_and_sorting_would() -> None:
-    """Against an implementation of its own, over 200 random panels of two to seven judges."""
     chance = random.Random(7)
     for _ in range(100):
         steps = [chance.randrange(11) for _ in range(chance.randint(2, 7))]

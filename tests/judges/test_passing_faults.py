@@ -63,7 +63,6 @@ def bodies(good: bytes) -> Iterator[fake.Reply]:
 
 
 def texts() -> Iterator[fake.Reply]:
-    """Yield replies that are cut off, or no answer to the task."""
     for text in ("", " \n", "\0", "I would rather talk.", '{"claims": ["It', GOOD + '{"claims": []}', "null", "[1]"):
         yield fake.Reply(text=text)
     for text in ("", GOOD[:-5], GOOD):
@@ -72,7 +71,6 @@ def texts() -> Iterator[fake.Reply]:
 
 @pytest.mark.parametrize(("kind", "good"), [("openai", OPENAI), ("anthropic", ANTHROPIC)])
 def test_a_second_question_is_answered(server: FakeOpenAI, kind: str, good: Any) -> None:
-    """Whatever came first, in any place of an answer; nothing is asked a third time."""
     asked = judge_at(server, kind)
     faults = [*bodies(json.dumps(good).encode()), *texts()]
     faults += [fake.Reply(raw=json.dumps(value).encode()) for value in wrong_types(good)]
@@ -97,7 +95,6 @@ def test_a_second_question_is_answered(server: FakeOpenAI, kind: str, good: Any)
 
 @BOTH
 def test_what_comes_twice_is_unscored(server: FakeOpenAI, kind: str) -> None:
-    """The reason shows the beginning of what came, without what looks like a key; both replies are counted."""
     key = "sk-proj-0123456789abcdefghij"
     page = f"<html>\x1b[31m {key} {'a' * 300}"
     server.answer = lambda _: fake.Reply(raw=page.encode(), headers={"content-type": "text/html"})
@@ -134,7 +131,6 @@ def test_what_comes_twice_is_unscored(server: FakeOpenAI, kind: str) -> None:
 def test_a_reply_that_was_cut_off_gets_more_room(
     server: FakeOpenAI, kind: str, parameters: dict[str, int], limits: dict[str, int]
 ) -> None:
-    """Twice the limit, once; it is no part of the request."""
     asked = judge_at(server, kind, parameters=parameters)
     needed = {} if kind == "openai" else AnthropicJudge.needed
     server.script(fake.truncated())
@@ -163,7 +159,6 @@ def test_a_server_may_have_no_more_room(server: FakeOpenAI) -> None:
 
 
 def test_a_repair_that_is_no_reply_is_the_last_question(server: FakeOpenAI) -> None:
-    """Two replies are paid for at most."""
     server.script("no", fake.Reply(text=""))
     with pytest.raises(UnusableReplyError, match=r"replied with nothing"):
         ask(judge_at(server, "openai"), CLAIMS)

@@ -98,7 +98,6 @@ def sent(width: int, asked: Sequence[Asked], judge: ApiJudge[Any] | None = None)
 
 
 def ask(*tasks: Task[Any]) -> list[Asked]:
-    """Return requests at the same time."""
     return [Asked(task=task) for task in tasks]
 
 
@@ -195,7 +194,6 @@ LEADS = Asked(task=LISTED, then=VerifyClaims(claims=(), contexts=LONG))
 def test_what_is_marked_and_when_it_is_sent(
     width: int, asked: Sequence[Asked], expected: list[tuple[int, float, int]]
 ) -> None:
-    """A beginning is written once a reader is known, and readers wait for it without a place."""
     assert sent(width, asked) == expected
 
 
@@ -215,7 +213,6 @@ def test_what_is_marked_and_when_it_is_sent(
     ],
 )
 def test_the_least_that_a_model_caches(model: str, kind: str, tokens: int, marks: int) -> None:
-    """Nothing shorter is marked."""
     made: type[ApiJudge[Any]] = OpenAIJudge if kind == "openai" else AnthropicJudge
     contexts = ("The wheel of a mill turns nine times a minute. " * (tokens * 4 // 47),)
     tasks = [VerifyClaims(claims=(f"It turns {number} times.",), contexts=contexts) for number in range(2)]
@@ -223,7 +220,6 @@ def test_the_least_that_a_model_caches(model: str, kind: str, tokens: int, marks
 
 
 def test_other_servers_are_left_alone(server: FakeOpenAI) -> None:
-    """Nothing is marked for a server that only speaks like the provider."""
     judge = OpenAIJudge("gpt-5.6-luna", base_url=server.base_url, api_key="sk-fake")
     assert sent(1, ask(*CLAIMS), judge) == [(number, number, 0) for number in range(4)]
     assert "prompt_cache_options" not in bodies(server, judge, judge.request(USE))[0]
@@ -245,7 +241,6 @@ def marked(judge: ApiJudge[Any], task: Task[Any]) -> Request:
 
 @pytest.mark.parametrize("task", [CLAIMS[0], USE], ids=["claims", "use"])
 def test_a_breakpoint_stands_behind_the_contexts(server: FakeOpenAI, task: Task[Any]) -> None:
-    """With one form for all tasks over them; without a mark there is none, and nothing is written."""
     judge = direct(server, "gpt-5.6-luna")
     body, lone = bodies(server, judge, marked(judge, task), judge.request(task))
     assert body["prompt_cache_options"] == lone["prompt_cache_options"] == {"mode": "explicit"}
@@ -260,7 +255,6 @@ def test_a_breakpoint_stands_behind_the_contexts(server: FakeOpenAI, task: Task[
 
 
 def test_the_other_ways_to_a_cache(server: FakeOpenAI) -> None:
-    """Older models have a key of at most 64 characters, Anthropic has marks of its own."""
     old = direct(server, "gpt-5.4-mini")
     body, other, lone = bodies(server, old, marked(old, USE), marked(old, CLAIMS[0]), old.request(USE))
     assert 0 < len(body["prompt_cache_key"]) <= 64
@@ -284,7 +278,6 @@ def test_the_other_ways_to_a_cache(server: FakeOpenAI) -> None:
     ],
 )
 def test_what_a_model_refuses_is_left_out(server: FakeOpenAI, model: str, kind: str, refused: str) -> None:
-    """Once, like any parameter; then nobody waits for what is not written."""
     judge = direct(server, model, kind)
     server.refuses = frozenset({refused})
     found = bodies(server, judge, marked(judge, USE), marked(judge, USE))
@@ -350,7 +343,6 @@ def test_the_bill_of_a_table(rule: str, width: int, most: float) -> None:
     [("implicit", FIVE[:1]), ("explicit", FIVE[2:4]), ("automatic", (FIVE[0], FIVE[2], "hallucination"))],
 )
 def test_no_bill_rises(rule: str, metrics: Sequence[str]) -> None:
-    """Whatever the number of metrics, of votes, of contexts and of places."""
     for contexts, width, votes in ((1, 9, 1), (4, 1, 1), (13, 3, 1), (13, 2, 3)):
         rows = [replace(row, retrieved_contexts=(row.retrieved_contexts or ())[:contexts]) for row in ROWS[:3]]
         with context.changed(votes=votes):
@@ -359,7 +351,6 @@ def test_no_bill_rises(rule: str, metrics: Sequence[str]) -> None:
 
 
 def test_tasks_that_share_a_form() -> None:
-    """The form has room for the answers of each, and is the same; each answer is read by its own."""
     sharing = [task for task in EVERY_TASK if task.envelope]
     assert {task.prompt for task in sharing} == {"verify_claims", "judge_usefulness", "find_contradictions"}
     for task in sharing:

@@ -33,12 +33,10 @@ NAMES = [task.prompt for task in TWO_ITEMS]
 
 
 def prompt(task: Task[Any], prompts: PromptBook | None = None) -> str:
-    """Return what a judge is asked."""
     return render(task, prompts or PromptBook())[1]
 
 
 def examples(task: Task[Any], prompts: PromptBook | None = None) -> list[str]:
-    """Return the examples of a prompt."""
     return list(json_objects(parted(prompt(task, prompts))[1]))
 
 
@@ -48,7 +46,6 @@ def own(task: Task[Any], answer: object) -> object:
 
 
 def judge(reply: str, *later: str, asked: list[str] | None = None, **options: Any) -> CustomJudge:
-    """Return a judge with these replies, the last one for ever."""
     replies = iter([reply, *later])
     last = [reply]
 
@@ -62,7 +59,6 @@ def judge(reply: str, *later: str, asked: list[str] | None = None, **options: An
 
 @pytest.mark.parametrize("task", TWO_ITEMS, ids=NAMES)
 def test_the_example_is_no_answer(task: Task[Any]) -> None:
-    """To no task; the judge is asked once more, and the error says what a person can see."""
     for example in examples(task):
         asked: list[str] = []
         with pytest.raises(UnscoredError, match=f"also after a repair: {REPEATED}: the model is too small") as caught:
@@ -76,7 +72,6 @@ def test_the_example_is_no_answer(task: Task[Any]) -> None:
 @pytest.mark.parametrize("task", TWO_ITEMS, ids=NAMES)
 @pytest.mark.parametrize("change", ["pretty", "capitals", "number"])
 def test_small_changes_make_no_answer_of_it(task: Task[Any], change: str) -> None:
-    """White space, letter case, and other ratings and verdicts beside the same texts."""
     (example, *_) = examples(task)
     value: Any = json.loads(example)
     if change == "pretty":
@@ -101,7 +96,6 @@ OF_ADA = {"claims": ["Ada Brandt was from Oslo.", "Ada Brandt was a potter."]}
 
 
 def pike(**said: Any) -> dict[str, Any]:
-    """Return a verdict in the words of the example."""
     return {"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [2], "verdict": "supported", **said}]}
 
 
@@ -125,7 +119,6 @@ def pike(**said: Any) -> dict[str, Any]:
     ],
 )
 def test_a_repetition_is_no_answer(task: Task[Any], answer: Any) -> None:
-    """In other letters, or with the contrary verdict."""
     with pytest.raises(InvalidAnswer, match=REPEATED):
         own(task, answer)
 
@@ -148,7 +141,6 @@ def test_a_repetition_is_no_answer(task: Task[Any], answer: Any) -> None:
     ],
 )
 def test_what_is_no_repetition(task: Task[Any], answer: Any, kept: Any) -> None:
-    """What stands in the texts under test, or fits any text."""
     assert own(task, answer) == (answer if kept is ... else kept)
 
 
@@ -162,7 +154,6 @@ def test_what_is_no_repetition(task: Task[Any], answer: Any, kept: Any) -> None:
     ],
 )
 def test_a_form_that_is_no_json_is_an_example(tmp_path: Path, form: str) -> None:
-    """As people write it in prompts of their own."""
     (tmp_path / "rate_relevance.md").write_text(f"Rate it.\n\n{form}\n", "utf-8")
     asked = prompt(RELEVANCE, PromptBook(folder=tmp_path))
     with pytest.raises(InvalidAnswer, match=REPEATED):
@@ -170,7 +161,6 @@ def test_a_form_that_is_no_json_is_an_example(tmp_path: Path, form: str) -> None
 
 
 def test_what_the_author_of_a_test_wrote_is_no_example() -> None:
-    """A definition may say how the answers under test look."""
     definition = 'Does it name a fault, as {"reason": "out of stock"} does?'
     task = tasks.Critique(definition=definition, fields=(("response", "We have none left."),))
     assert '"out of stock"' in prompt(task)
@@ -179,7 +169,6 @@ def test_what_the_author_of_a_test_wrote_is_no_example() -> None:
 
 @pytest.mark.parametrize("text", ["他去了北京开会", "Lundで会議があった", "Lunds hamn", "1903년에 Lund에서"])
 def test_words_need_no_spaces_around_them(tmp_path: Path, text: str) -> None:
-    """In the texts under test."""
     (tmp_path / "list_entities.md").write_text('List them.\n\n{"entities": ["Lund", "北京"]}\n', "utf-8")
     task = tasks.ListEntities(contexts=(text,))
     answer = {"entities": ["北京" if "北京" in text else "Lund"]}
@@ -195,7 +184,6 @@ def test_words_need_no_spaces_around_them(tmp_path: Path, text: str) -> None:
     ],
 )
 def test_the_words_of_an_instruction_are_no_example(instruction: str, schema: Any, answer: Any) -> None:
-    """Tasks of users' own choose among them."""
     asked = prompt(tasks.ListClaims(text="It is late.")).rpartition("List every claim")[0] + instruction
     assert own_part(answer, schema, asked) == answer
 
@@ -212,8 +200,6 @@ def test_the_words_of_an_instruction_are_no_example(instruction: str, schema: An
     ],
 )
 def test_schemas_of_users_own_are_read_over(schema: Any) -> None:
-    """A task with a ``read`` of its own may have any."""
-
     class Own(tasks.ListClaims):
         def schema(self) -> Any:
             return schema
@@ -228,7 +214,6 @@ def test_schemas_of_users_own_are_read_over(schema: Any) -> None:
 
 
 def test_a_repetition_that_comes_once() -> None:
-    """Also a reply that an older version has stored is unscored; a model that is told may answer."""
     (example,), task = examples(TWO_ITEMS[0]), TWO_ITEMS[0]
     small, memory = judge(example, '{"claims": ["Pike live in the lake."]}'), MemoryTransport()
     (answered,) = ask(small, task, transport=Repair(Providers()))
@@ -239,7 +224,6 @@ def test_a_repetition_that_comes_once() -> None:
 
 
 def test_the_examples_of_users_prompts_count(tmp_path: Path) -> None:
-    """Each JSON object in a prompt of their own, on one line or several."""
     late = {"reason": "The tram is late.", "verdict": "answers"}
     none = {"reason": "No tram runs.", "verdict": "refuses"}
     text = f"Does it refuse?\n\n{json.dumps(late)}\n{json.dumps(none, indent=2)}\n"
@@ -264,7 +248,6 @@ def test_the_examples_of_users_prompts_count(tmp_path: Path) -> None:
     ],
 )
 def test_a_list_that_begins_with_the_example_counts_by_the_rest(task: Task[Any], mine: object) -> None:
-    """In any order: what is the example's and not in the text is left out, what is the judge's own remains."""
     ((field, of_example),) = json.loads(examples(task)[0]).items()
     assert own(task, {field: [*of_example, mine]}) == {field: [mine]}
     assert own(task, {field: [mine, *of_example[:1]]}) == {field: [mine]}
@@ -273,7 +256,6 @@ def test_a_list_that_begins_with_the_example_counts_by_the_rest(task: Task[Any],
 
 
 def test_verdicts_that_begin_with_the_example_are_no_answer() -> None:
-    """None of them can be left out; one that is worded as in the example among others is the judge's own."""
     task = tasks.AnswerQuestions(text="Pike live in the lake.", questions=("Pike?", "Eels?", "Crabs?"))
     reply: dict[str, Any] = json.loads(examples(task)[0])
     mine = {"number": 3, "reason": "Crabs are not mentioned.", "answer": "no"}
@@ -285,7 +267,6 @@ def test_verdicts_that_begin_with_the_example_are_no_answer() -> None:
 
 @pytest.mark.parametrize("text", ["Moths fly. {0}", "{0}", "<<<text {0}"])
 def test_a_claim_with_the_digest_of_a_block_is_refused(text: str) -> None:
-    """It repeats what stands around the texts, which no text has."""
     task = tasks.ListClaims(text="Moths fly in 123456789012 gardens.")
     digest = prompt(task).partition("<<<text ")[2].partition("\n")[0]
     with pytest.raises(InvalidAnswer, match="repeats a delimiter"):
@@ -294,7 +275,6 @@ def test_a_claim_with_the_digest_of_a_block_is_refused(text: str) -> None:
 
 
 def test_honest_answers_that_quote_the_texts_are_none() -> None:
-    """Five hundred random ones of all tasks, in the words of the examples."""
     draw = random.Random(7)
     words = sorted(
         {word for task in TWO_ITEMS for text in examples(task) for word in re.findall(r"[A-Za-z0-9]+", text)}
@@ -308,12 +288,10 @@ def test_honest_answers_that_quote_the_texts_are_none() -> None:
 
 
 def _asked(shown: Task[Any], task: Task[Any]) -> str:
-    """Return the prompt of a task over the texts of another."""
     return prompt(shown).replace(parted(prompt(shown))[1], parted(prompt(task))[1])
 
 
 def _filled(schema: Mapping[str, Any], draw: random.Random, texts: list[str]) -> Any:
-    """Return a random value of a schema with texts of those under test."""
     if "enum" in schema:
         return draw.choice(schema["enum"])
     if schema["type"] == "object":

@@ -30,7 +30,6 @@ class Echoing(FakeServer):
     status: int
 
     async def respond(self, request: Recorded) -> Response:
-        """Send the headers with passwords, as they are and decoded."""
         sent = [request.headers.get(name, "") for name in ("authorization", "proxy-authorization")]
         said = " ".join([*sent, *(base64.b64decode(each[6:]).decode() for each in sent if each[:5] == "Basic")])
         message = {"role": "assistant", "content": json.dumps({"claims": [said]})}
@@ -43,12 +42,10 @@ class Echoing(FakeServer):
 
 
 def judge(url: str, key: str = "sk-key0") -> OpenAIJudge:
-    """Return a judge without retries."""
     return OpenAIJudge("fake", base_url=url, api_key=key, retries=0)
 
 
 def outcome(judge: PromptedJudge) -> str:
-    """Ask, and return the reply or the error with the variables of all its frames."""
     try:
         return str(use(judge, judge.complete(judge.request(ListClaims(text="It hums."))))[0].text)
     except RagMetricsError as error:
@@ -60,7 +57,6 @@ def outcome(judge: PromptedJudge) -> str:
 def test_a_server_that_echoes(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, status: int, place: str
 ) -> None:
-    """It gets the password, and neither its reply, an error, its frames nor the log of the HTTP library shows it."""
     caplog.set_level(logging.DEBUG)
     with Echoing(status=status) as server:
         url = server.root_url.replace("//", f"//joe:{QUOTED}@")
@@ -76,14 +72,12 @@ def test_a_server_that_echoes(
 @pytest.mark.parametrize("status", [200, 400])
 @pytest.mark.parametrize(("key", "is_word"), [("Kaffee-Kanne-n7-x", False), ("gemma-3-it", True), ("k" * 16, True)])
 def test_a_server_that_echoes_the_key(status: int, key: str, is_word: bool) -> None:
-    """A long key with a digit is shown nowhere; another one may be a word of a reply."""
     with Echoing(status=status) as server:
         assert (key in outcome(judge(server.root_url, key))) == (is_word and status == 200)
 
 
 @pytest.mark.parametrize("proxy", ["ftp://joe:hunt3r%40two@host", "http://joe:hunt3r%40two@host:port", "socks5://h:1"])
 def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
-    """It is an error that names the variables, without the frames of the HTTP library."""
     monkeypatch.setenv("HTTP_PROXY", proxy)
     shown = outcome(judge("http://127.0.0.1:9"))
     assert "JudgeNotConfiguredError: openai:fake: no connection to http://127.0.0.1:9 can be made (" in shown
@@ -130,5 +124,4 @@ def test_the_forms_of_a_password() -> None:
     ],
 )
 def test_a_short_key_is_masked_as_a_word_of_its_own(key: str, said: str, shown: str) -> None:
-    """A word that it is a part of stays; a long one is masked wherever it is."""
     assert without({"said": [said]}, [key]) == {"said": [shown]}

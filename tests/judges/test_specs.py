@@ -27,19 +27,16 @@ OWN = OpenAIJudge("m")
 
 
 def needy(prompt: str) -> str:
-    """Return what it is given."""
     return prompt
 
 
 def unready() -> Judge:
-    """Miss something."""
     msg = "set HOUSE_TOKEN"
     raise JudgeNotConfiguredError(msg)
 
 
 @pytest.fixture(autouse=True)
 def _house(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a module ``house.judges`` with factories."""
     module = ModuleType("house.judges")
     shelf = type("Shelf", (), {"make": lambda: OWN})
     names = {"make": lambda: OWN, "simple": lambda: str.lower, "Shelf": shelf, "three": lambda: 3, "NUMBER": 3}
@@ -67,13 +64,11 @@ def _house(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_spec_makes_its_kind(make: Callable[[str], Any], spec: str, kind: type, name: str) -> None:
-    """A provider with a model needs no key before it is asked; what a factory returns is named after the spec."""
     made = make(spec)
     assert (type(made), made.name) == (kind, name)
 
 
 def test_what_a_factory_makes_and_settings_are_passed_on() -> None:
-    """A judge is taken as it is; timeout, retries and prompts reach the judge of a provider."""
     assert make_judge("house.judges:make") is OWN
     prompts = PromptBook()
     judge = make_judge("openai:m", timeout=7, retries=3, prompts=prompts)
@@ -95,7 +90,6 @@ def test_what_a_factory_makes_and_settings_are_passed_on() -> None:
 def test_auto_goes_by_the_keys(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[str], Any], variables: dict[str, str], name: str
 ) -> None:
-    """OpenAI where its key or address is set, Anthropic where only its key is."""
     for variable, value in variables.items():
         monkeypatch.setenv(variable, value)
     assert make("auto").name.startswith(name)
@@ -108,7 +102,6 @@ def test_auto_goes_by_the_keys(
 def test_auto_without_a_key_names_the_three_ways_on(
     make: Callable[[str], Any], keys: str, name: str, *, in_pytest: bool
 ) -> None:
-    """The heuristic is not used unasked: the error says how to go on, in pytest with its options."""
     ways = f'{name}="openai:MODEL", or --{name} .*{name}="local"$'
     if in_pytest:
         ways = f"--rag-cache=replay.*--rag-cassette.*--rag-{name}=local"
@@ -137,7 +130,6 @@ def test_auto_without_a_key_names_the_three_ways_on(
     ],
 )
 def test_a_factory_that_makes_nothing(make: Callable[[str], Any], spec: str, problem: str) -> None:
-    """The error names the spec and its fault; an error of ours that the factory raises passes."""
     noun = "judge" if make is make_judge else "embedder"
     with pytest.raises(JudgeNotConfiguredError, match=f"{spec} makes no {noun}: {problem}"):
         make(spec)
@@ -183,7 +175,6 @@ FORMS: dict[Callable[[str], str], str] = {
     ],
 )
 def test_a_spec_with_a_fault(spec: str, problem: str) -> None:
-    """The error names it, and says what to write."""
     with pytest.raises(ValueError, match=problem):
         check_spec(spec)
 
@@ -199,7 +190,6 @@ def test_a_spec_with_a_fault(spec: str, problem: str) -> None:
     ],
 )
 def test_parameters_of_a_spec_are_those_of_its_requests(spec: str, parameters: dict[str, Any], *, varied: bool) -> None:
-    """Beside the temperature of 0, and of 1 for further votes, unless it is given; the name is that of the model."""
     judge, plain = make_judge(check_spec(spec)), make_judge(spec.partition("?")[0])
     assert isinstance(judge, OpenAIJudge | AnthropicJudge)
     assert isinstance(plain, OpenAIJudge | AnthropicJudge)
@@ -235,13 +225,11 @@ def test_parameters_of_a_judge_are_checked_by_name(kind: Callable[..., Any], nam
     ],
 )
 def test_what_is_no_spec(check: Callable[[str], str], spec: str) -> None:
-    """Anything else is refused before a test runs, with the forms that there are."""
     with pytest.raises(ValueError, match=FORMS[check]):
         check(spec)
 
 
 def test_a_panel_is_made_of_its_judges() -> None:
-    """White space around each spec is passed over, and settings reach each of them."""
     spec = check_spec(" panel: openai:m-1 ,nli: a folder,local,house.judges:simple ")
     assert spec == "panel:openai:m-1,nli: a folder,local,house.judges:simple"
     panel = make_judge("panel:openai:m-1?service_tier=flex&max_tokens=80,anthropic:m-2,local", timeout=7)
@@ -270,13 +258,11 @@ def test_a_panel_is_made_of_its_judges() -> None:
     ],
 )
 def test_what_is_no_panel(judges: str, problem: str) -> None:
-    """The error names the place in the panel."""
     for function in (check_spec, make_judge):
         with pytest.raises(ValueError, match=problem):
             function(f"panel:{judges}")
 
 
 def test_two_names_of_one_judge_are_no_panel() -> None:
-    """A factory may make the judge that another spec names."""
     with pytest.raises(JudgeNotConfiguredError, match=r"openai:m is in it twice"):
         make_judge("panel:openai:m,house.judges:make")

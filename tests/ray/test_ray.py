@@ -28,7 +28,6 @@ FAITHFUL = {"faithfulness": 0.8, "quoted_spans_alignment": None}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[FakeOpenAI]:
-    """Start a judge, and a cluster whose workers find it in their environment."""
     with FakeOpenAI() as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", server.base_url)
         patch.setenv("OPENAI_API_KEY", "sk-fake")
@@ -45,13 +44,11 @@ def _fresh(server: FakeOpenAI) -> None:
 
 
 def rows(number: int, *, different: int | None = None) -> list[dict[str, Any]]:
-    """Return rows of which so many are different, but for their ids."""
     texts = [f'It rains {n % (different or number)} mm. It says "the rain is over".' for n in range(number)]
     return [{"id": f"q{n}", "response": text, "contexts": [text[:15], "No."]} for n, text in enumerate(texts)]
 
 
 def scored(given: list[dict[str, Any]], folder: Path, metrics: Any = None, **options: Any) -> dict[str, dict[str, Any]]:
-    """Return the scored rows by id, of a data set in eight parts."""
     dataset = ray.data.from_items(given, override_num_blocks=8)
     chosen = FAITHFUL if metrics is None else metrics
     options = {"judge": "openai:fake", "concurrency": 8, "cache_dir": folder, **options}
@@ -61,7 +58,6 @@ def scored(given: list[dict[str, Any]], folder: Path, metrics: Any = None, **opt
 
 
 def test_scores_are_those_of_one_process(server: FakeOpenAI, tmp_path: Path) -> None:
-    """Rows keep their columns; equal rows of different parts are asked once; no more requests are in flight."""
     server.latency = 0.01
     given = rows(300, different=60)
     found = scored(given, tmp_path)
@@ -83,7 +79,6 @@ def test_scores_are_those_of_one_process(server: FakeOpenAI, tmp_path: Path) -> 
 
 
 def test_all_actors_have_one_budget(server: FakeOpenAI, tmp_path: Path) -> None:
-    """No more calls are made than it allows; other rows have its reason, and metrics without a judge their scores."""
     found = scored(rows(120), tmp_path, budget=Limits(calls=50))
     assert 40 <= server.calls <= 50
     unscored = [row["faithfulness_unscored"] for row in found.values() if row["faithfulness_score"] is None]
@@ -114,7 +109,6 @@ def test_a_killed_actor_loses_nothing(server: FakeOpenAI, tmp_path: Path) -> Non
 
 
 def workers() -> list[int]:
-    """Return the processes of the actors that score."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -128,7 +122,6 @@ def workers() -> list[int]:
 
 
 def raylet_is_ours(parent: int) -> bool:
-    """Tell whether a process belongs to the cluster of this test."""
     session = ray._private.worker._global_node.get_session_dir_path()
     return session.encode() in Path(f"/proc/{parent}/cmdline").read_bytes()
 
@@ -152,7 +145,6 @@ def test_a_row_that_kills_its_worker_is_left_out(server: FakeOpenAI, tmp_path: P
 
 
 def test_a_storm_of_429_passes(server: FakeOpenAI, tmp_path: Path) -> None:
-    """Requests that are refused at first are answered in the end."""
     refused: Counter[str] = Counter()
     answer = server.answer
 
@@ -169,7 +161,6 @@ def test_a_storm_of_429_passes(server: FakeOpenAI, tmp_path: Path) -> None:
 
 
 def test_a_provider_is_given_up_for_all_actors(server: FakeOpenAI, tmp_path: Path) -> None:
-    """A key that is refused costs a few requests, and each row has the reason."""
     server.answer = lambda _: failing(401, code="invalid_api_key")
     found = scored(rows(300), tmp_path)
     assert all("the key was refused" in row["faithfulness_unscored"] for row in found.values())
@@ -177,8 +168,6 @@ def test_a_provider_is_given_up_for_all_actors(server: FakeOpenAI, tmp_path: Pat
 
 
 def test_an_error_in_a_row_is_that_of_the_row(server: FakeOpenAI, tmp_path: Path) -> None:
-    """Also one that cannot be read, or a metric that raises."""
-
     @metric
     def kindness(response: str) -> float:
         return 1 / (len(response) - 3)
@@ -192,7 +181,6 @@ def test_an_error_in_a_row_is_that_of_the_row(server: FakeOpenAI, tmp_path: Path
 
 
 def test_it_is_refused_at_once() -> None:
-    """What is wrong with the arguments is said before anything is computed."""
     dataset = ray.data.from_items(rows(2))
     with pytest.raises(ValueError, match="concurrency=1 is less than one request for each of 2 actors"):
         on_ray.score(dataset, ["faithfulness"], concurrency=1, actors=2)
@@ -203,7 +191,6 @@ def test_it_is_refused_at_once() -> None:
 def test_the_command_scores_on_a_cluster(
     server: FakeOpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The file is the same as without it, in the same order, and what another run did is taken up."""
     monkeypatch.chdir(tmp_path)
     text = "".join(f"{json.dumps(row)}\n" for row in rows(1200, different=40))
     Path("log.jsonl").write_text(f"{text}{{bad\n", "utf-8")
@@ -219,7 +206,6 @@ def test_the_command_scores_on_a_cluster(
 
 
 def plain(line: str) -> dict[str, Any]:
-    """Return a row of scores without what it cost."""
     row: dict[str, Any] = json.loads(line)
     for record in row["records"]:
         del record["usage"]

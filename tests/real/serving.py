@@ -31,7 +31,6 @@ class LlamaServer:
 
     @property
     def url(self) -> str:
-        """The address to give to an OpenAI client."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
@@ -40,7 +39,6 @@ class LlamaServer:
         return self.log.read_text("utf-8", "replace").count("processing task")
 
     def kill(self) -> None:
-        """End the server in the middle of whatever it does."""
         self.process.kill()
         self.process.wait()
 
@@ -49,7 +47,6 @@ class LlamaServer:
 def llama_server(
     folder: Path, *, context: int = 8192, slots: int = 1, embeds: bool = False, port: int = 0
 ) -> Iterator[LlamaServer]:
-    """Serve the model of ``REAL_MODEL`` on one thread, by default on a free port."""
     port = port or free_port()
     log = folder / f"server-{time.monotonic_ns()}.log"
     program = Path(__file__).with_name("serve.py")
@@ -85,7 +82,6 @@ class Run:
 
     @property
     def records(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """What became of each metric of each test, by the names of both."""
         return {
             (test["id"].rpartition("::")[2], record["metric"]): record
             for test in self.written["tests"]
@@ -94,13 +90,11 @@ class Run:
 
     @property
     def outcomes(self) -> list[tuple[Any, ...]]:
-        """What became of each test and of each of its metrics."""
         tests = [(test["id"], test["outcome"]) for test in self.written["tests"]]
         return [*tests, *((*names, found["outcome"], found["score"]) for names, found in self.records.items())]
 
 
 def write(folder: Path, **files: str) -> None:
-    """Write modules into a folder."""
     for name, text in files.items():
         (folder / f"{name}.py").write_text(dedent(text), "utf-8")
 
@@ -119,7 +113,6 @@ def start(folder: Path, url: str, *args: str, before: Sequence[str] = (), **more
 
 
 def ended(process: subprocess.Popen[str], folder: Path) -> Run:
-    """Return a run when it has ended."""
     out, _ = process.communicate(timeout=600)
     # It is shown where a test fails.
     print(out)
@@ -127,5 +120,4 @@ def ended(process: subprocess.Popen[str], folder: Path) -> Run:
 
 
 def run(folder: Path, url: str, *args: str, before: Sequence[str] = (), **more: str) -> Run:
-    """Run pytest in a folder, with a judge at an address."""
     return ended(start(folder, url, *args, before=before, **more), folder)

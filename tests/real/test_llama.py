@@ -77,7 +77,6 @@ REPEATED = "repeats the example of the prompt"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
-    """Serve the model to all tests that leave the server as it is: one slot, and room for every prompt."""
     with llama_server(tmp_path_factory.mktemp("server")) as running:
         yield running
 
@@ -90,7 +89,6 @@ class Relay:
     exchanges: list[tuple[Body, dict[str, Any]]] = field(default_factory=list)
 
     def __call__(self, body: Body) -> Reply:
-        """Return what the server answers."""
         headers = {"content-type": "application/json"}
         asked = urllib.request.Request(f"{self.server.url}/chat/completions", json.dumps(body).encode(), headers)
         try:
@@ -123,14 +121,12 @@ def recording(server: LlamaServer, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def said(value: Any) -> list[str]:
-    """Return the free texts of a reply or an example."""
     if isinstance(value, dict):
         return [text for name, part in value.items() if name in {"reason", "claims"} for text in said(part)]
     return [value] if isinstance(value, str) else [text for part in value for text in said(part)]
 
 
 def is_echo(body: Body, answer: dict[str, Any]) -> bool:
-    """Tell whether all texts of a reply are those of the example in its prompt."""
     *_, example = (line for line in body["messages"][1]["content"].splitlines() if line.startswith("{"))
     try:
         found = said(json.loads(answer["choices"][0]["message"]["content"]))
@@ -140,7 +136,6 @@ def is_echo(body: Body, answer: dict[str, Any]) -> bool:
 
 
 def test_no_reply_that_repeats_the_example_is_scored(recording: Recording) -> None:
-    """A repair is asked for; where that repeats it too, the row is unscored and says why, and the run warns."""
     last = {
         (body["response_format"]["json_schema"]["name"], body["messages"][1]["content"]): (body, answer)
         for body, answer in recording.exchanges
@@ -162,7 +157,6 @@ def test_no_reply_that_repeats_the_example_is_scored(recording: Recording) -> No
 
 
 def test_a_recording_replays_without_a_network(recording: Recording, tmp_path: Path) -> None:
-    """Nothing is asked, every row fares as it did, and the cassette stays as it is."""
     cassette = recording.folder / "answers.jsonl"
     before = cassette.read_bytes()
     # Rows without a score have no answer that could be kept.
@@ -180,7 +174,6 @@ def test_a_recording_replays_without_a_network(recording: Recording, tmp_path: P
 
 
 def test_a_server_that_is_killed_costs_what_it_had_not_answered(tmp_path: Path) -> None:
-    """The run ends and says that the server cannot be reached; the next one asks only for the rest."""
     write(tmp_path, test_rows=SHORT)
     with llama_server(tmp_path) as server:
         process = start(tmp_path, server.url, SERIAL, "--rag-retries=1")
@@ -199,7 +192,6 @@ def test_a_server_that_is_killed_costs_what_it_had_not_answered(tmp_path: Path) 
 
 
 def test_a_prompt_that_is_too_long_is_refused_once(tmp_path: Path) -> None:
-    """The row says what the server said; the other rows have their scores."""
     long = 'ROWS = [{**ROWS[0], "contexts": ["The harbour is nine metres deep. " * 200]}, *ROWS[1:4]]\n    @pytest.mark'
     write(tmp_path, test_rows=SHORT.replace("@pytest.mark", long))
     with llama_server(tmp_path, context=1024) as server:
@@ -214,7 +206,6 @@ def test_a_prompt_that_is_too_long_is_refused_once(tmp_path: Path) -> None:
 
 
 def doctor(folder: Path, url: str, *specs: str) -> dict[str, dict[str, Any]]:
-    """Return the checks of ``ragmetrics doctor`` at an address, by topic."""
     command = [sys.executable, "-m", "pytest_ragmetrics", "doctor", "--json", *specs]
     found = subprocess.run(command, cwd=folder, env=asking(url), capture_output=True, text=True, check=False)
     checks = json.loads(found.stdout)["checks"]
@@ -223,7 +214,6 @@ def doctor(folder: Path, url: str, *specs: str) -> dict[str, dict[str, Any]]:
 
 
 def test_doctor_asks_the_judge(server: LlamaServer, tmp_path: Path) -> None:
-    """It says what the judge does with a statement that is true and one that is not, and where nothing listens."""
     text = doctor(tmp_path, server.url, "--judge=openai:smollm2")["judge"]["text"]
     assert "answers and takes the schema of an answer" in text
     assert "a true statement from a false one" in text
@@ -271,7 +261,6 @@ def test_one_sentence_ends(server: LlamaServer, tmp_path: Path) -> None:
 
 
 def test_embeddings_are_asked_of_a_server_of_their_own(tmp_path: Path) -> None:
-    """Semantic similarity is scored with them, and doctor says where unrelated texts lie."""
     test = f"""{TABLE}
     ROWS = [{{"id": f"row{{n}}", "answer": row[1], "reference": row[2]}} for n, row in enumerate(TABLE)]
 

@@ -40,7 +40,6 @@ class Server:
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])
 
@@ -66,7 +65,6 @@ def _running(command: Sequence[str], port: int, folder: Path) -> Iterator[subpro
 
 @contextmanager
 def redis_server(folder: Path, *options: str) -> Iterator[Server]:
-    """Run a Redis server that keeps nothing on disk."""
     program = shutil.which("redis-server")
     assert program, "there is no redis-server: apt-get install redis-server"
     port = free_port()
@@ -77,7 +75,6 @@ def redis_server(folder: Path, *options: str) -> Iterator[Server]:
 
 @contextmanager
 def s3_server(folder: Path) -> Iterator[Server]:
-    """Run an S3 server with a bucket ``team``."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with _running(command, port, folder) as process:
@@ -105,7 +102,6 @@ _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOt
 
 @contextmanager
 def azure_server(folder: Path) -> Iterator[Server]:
-    """Run Azurite, the emulator of Azure's blobs, with a container ``team``."""
     program = shutil.which("azurite-blob")
     assert program, "there is no azurite-blob: npm install azurite, and have node_modules/.bin on the PATH"
     port = free_port()
@@ -176,6 +172,5 @@ class SlowLine:
 
 
 def environment_of(server_environment: dict[str, str], **more: str) -> dict[str, str]:
-    """Return the environment of a process that uses a server."""
     root = str(Path(__file__).parents[2])
     return {**os.environ, "PYTHONPATH": root, **server_environment, **more}

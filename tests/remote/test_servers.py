@@ -30,7 +30,6 @@ ALL = (*KINDS, "azure")
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
-    """Start the servers."""
     make, folder = {"redis": redis_server, "s3": s3_server, "azure": azure_server}, tmp_path_factory.mktemp
     with ExitStack() as stack:
         yield {kind: stack.enter_context(start(folder(kind))) for kind, start in make.items()}
@@ -38,7 +37,6 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Serv
 
 @pytest.fixture
 def server(servers: dict[str, Server], kind: str, request: pytest.FixtureRequest) -> Server:
-    """Return a server with a cache that is empty."""
     found, name = servers[kind], str(abs(hash(request.node.nodeid)))
     url = found.url if kind == "redis" else f"{found.url}/{name}"
     if kind == "redis":
@@ -80,26 +78,22 @@ def result(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def paid(folder: Path) -> list[str]:
-    """Return what was paid for, in order."""
     till = folder / "till"
     return till.read_text("utf-8").splitlines() if till.exists() else []
 
 
 def await_paid(folder: Path, count: int, process: subprocess.Popen[str]) -> None:
-    """Return when so many are paid for, or the process that pays has ended."""
     while len(paid(folder)) < count and process.poll() is None:
         time.sleep(0.05)
 
 
 def forgotten(server: Server) -> dict[str, Any]:
-    """Return keyword arguments for a server behind a port where nothing listens."""
     url, environment = server.behind(free_port())
     return {"url": url, "environment": environment}
 
 
 @pytest.mark.parametrize("kind", ALL)
 def test_servers_do_what_is_agreed(server: Server, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parcels are those of every other place."""
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     asyncio.run(backend_contract.parcels(backend_of(server.url)))
@@ -107,7 +101,6 @@ def test_servers_do_what_is_agreed(server: Server, kind: str, monkeypatch: pytes
 
 @pytest.mark.parametrize("kind", ALL)
 def test_two_machines_share_500_prompts(server: Server, kind: str, tmp_path: Path) -> None:
-    """Each answer is added once, whoever paid; the next machine finds all, and pays for nothing."""
     processes = [start(tmp_path / name, server, 500) for name in "ab"]
     found = [result(process) for process in processes]
     assert [each["right"] for each in found] == [500, 500]
@@ -120,7 +113,6 @@ def test_two_machines_share_500_prompts(server: Server, kind: str, tmp_path: Pat
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_read_mode_and_a_server_that_dies(server: Server, kind: str, tmp_path: Path) -> None:
-    """Reading adds nothing; where nothing listens there is one warning, and every question is answered."""
     reading = result(start(tmp_path / "a", server, 5, url_mode="read"))
     assert (reading["asked"], reading["added"], reading["warned"]) == (5, 0, [])
     assert result(start(tmp_path / "b", server, 5))["added"] == 5
@@ -132,7 +124,6 @@ def test_read_mode_and_a_server_that_dies(server: Server, kind: str, tmp_path: P
 
 @pytest.mark.parametrize("make", [redis_server, s3_server])
 def test_a_server_that_is_killed_in_the_middle(make: Any, tmp_path: Path) -> None:
-    """What is asked meanwhile and later is answered and kept locally."""
     with make(tmp_path) as server:
         process = start(tmp_path / "a", server, 400, 0.1, hasty="yes")
         await_paid(tmp_path, 100, process)
@@ -143,7 +134,6 @@ def test_a_server_that_is_killed_in_the_middle(make: Any, tmp_path: Path) -> Non
 
 
 def test_a_wrong_bucket_is_no_endless_miss(servers: dict[str, Server], tmp_path: Path) -> None:
-    """It is said at the first look, in both modes."""
     for mode in ("read", "readwrite"):
         found = result(start(tmp_path / mode, servers["s3"], 20, url="s3://nobody/x", url_mode=mode))
         assert found["asked"] == found["right"] == 20
@@ -195,7 +185,6 @@ def test_credentials_that_only_read_read_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_warm_run_reads_many_keys_a_request(server: Server, kind: str, tmp_path: Path) -> None:
-    """Over a long line 500 answers take a few round trips a connection, and not 500."""
     result(start(tmp_path / "a", server, 500, 0.0))
     with SlowLine(server.port, 0.01) as line:
         url, environment = server.behind(line.port)
@@ -208,7 +197,6 @@ def test_a_warm_run_reads_many_keys_a_request(server: Server, kind: str, tmp_pat
 
 
 def test_forged_answers_are_refused_in_a_whole_run(servers: dict[str, Server], tmp_path: Path) -> None:
-    """Signed ones are found by who has the secret, and refused and replaced where it differs."""
     server = servers["redis"]
     asyncio.run(_emptied(server.url))
     assert result(start(tmp_path / "a", server, 10, secret="theirs"))["added"] == 10
@@ -229,7 +217,6 @@ def test_it(number):
 
 
 def pytest_run(folder: Path, *options: str, environment: dict[str, str]) -> str:
-    """Run the suite in a folder of its own and return what it says."""
     folder.mkdir()
     (folder / "test_pump.py").write_text(SUITE, "utf-8")
     (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", "utf-8")
@@ -242,7 +229,6 @@ def pytest_run(folder: Path, *options: str, environment: dict[str, str]) -> str:
 
 
 def test_suites_of_two_machines_share(servers: dict[str, Server], tmp_path: Path) -> None:
-    """With workers, refresh, replay, off, a cassette, and a place that is gone; no password is ever shown."""
     server = servers["redis"]
     asyncio.run(_emptied(server.url))
     url = server.url

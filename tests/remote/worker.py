@@ -32,7 +32,6 @@ class Judge:
         self.seconds = seconds
 
     async def complete(self, request: Request) -> Reply:
-        """Answer, and note what is paid."""
         with self.till.open("a") as till:
             till.write(f"{request.texts[0]}\n")
         await asyncio.sleep(self.seconds)
@@ -40,7 +39,6 @@ class Judge:
 
 
 async def run(folder: Path, url: str, count: int, seconds: float, options: dict[str, str]) -> dict[str, Any]:
-    """Ask, and return what came of it."""
     warned: list[str] = []
     remote = open_remote(
         url,
@@ -66,12 +64,10 @@ async def run(folder: Path, url: str, count: int, seconds: float, options: dict[
 
 
 def text(number: int) -> str:
-    """Return a question of an ordinary length."""
     return f"Question {number}? " + "It was built in 1932, of brick. " * 60
 
 
 def question(number: int, judge: Any) -> Request:
-    """Return a request."""
     messages = (ChatMessage(role="user", content=text(number)),)
     return Request(
         task="t", kind="k", model="m", messages=messages, schema={"type": "object"}, parameters={}, provider=judge
