@@ -1,4 +1,4 @@
-"""Both HTTP clients for judges."""
+"""Both HTTP clients for judges, and SDKs that do not pause."""
 
 from __future__ import annotations
 
@@ -20,3 +20,10 @@ def _both_clients(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 def sdk(request: pytest.FixtureRequest) -> ModuleType:
     """Import the SDK of that name, where it is used: that of Anthropic takes a second."""
     return import_module(request.param)
+
+
+@pytest.fixture
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the SDKs try again after 10 ms, not half a second, unless the server says when."""
+    for name in ("openai", "anthropic"):
+        monkeypatch.setattr(import_module(f"{name}._base_client"), "MAX_RETRY_DELAY", 0.01)

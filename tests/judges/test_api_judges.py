@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError, UnscoredError
-from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.providers.bounds import bounded
 from pytest_ragmetrics.judges.providers.connection import ApiJudge
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
@@ -32,6 +31,7 @@ from tests.asking import BOTH, KEY, KINDS, MemoryTransport, ask, judge_at, use
 from tests.every_task import EVERY_TASK, VERIFY
 from tests.fake_openai import FakeOpenAI
 
+pytestmark = pytest.mark.usefixtures("_short_pauses")
 CLAIMS = ListClaims(text="The lake is deep. Pike live in it.")
 GOOD = json.dumps({"claims": ["Der See ist groß."]}, ensure_ascii=False)
 
@@ -52,8 +52,7 @@ def failure(asked: ApiJudge[Any], error: type[RagMetricsError] = JudgeError) -> 
 @BOTH
 def test_every_task_is_asked_with_its_schema(server: FakeOpenAI, kind: str) -> None:
     server.waves = [len(EVERY_TASK)]
-    answers = ask(judge(server, kind), *EVERY_TASK)
-    assert all(answered.answer is not None for answered in answers)
+    assert all(answered.answer is not None for answered in ask(judge(server, kind), *EVERY_TASK))
     found = {}
     for request in server.requests:
         body = request.body
@@ -72,143 +71,119 @@ def test_every_task_is_asked_with_its_schema(server: FakeOpenAI, kind: str) -> N
             assert request.path == "/v1/messages"
             assert KEY in (request.headers.get("x-api-key"), request.headers.get("authorization", "")[7:])
             found[tool["name"]] = tool["input_schema"]
-    is_bounded = kind == "openai"
-    assert found == {
-        task.prompt: bounded(task.schema(), task)[0] if is_bounded else task.schema() for task in EVERY_TASK
-    }
+    wanted = (
+        (task, bounded(task.schema(), task)[0]) if kind == "openai" else (task, task.schema()) for task in EVERY_TASK
+    )
+    assert found == {task.prompt: schema for task, schema in wanted}
+
+
+BAD = json.dumps({"verdicts": [{"number": 1, "reason": "", "sentences": [1], "verdict": "supported"}]})
+NONE = {"reason": "", "sentences": [], "verdict": "unsupported"}
+FULL = json.dumps({"verdicts": [{"number": 1, **NONE}, {"number": 2, **NONE}]})
 
 
 @BOTH
-def test_usage_and_reply_are_kept(server: FakeOpenAI, kind: str) -> None:
-    server.script(fake.Reply(text=GOOD, usage=(120, 7)))
+def test_one_request_repairs_and_both_are_counted(server: FakeOpenAI, kind: str) -> None:
+    server.script(fake.Reply(text=BAD, usage=(100, 10)), fake.Reply(text=FULL, usage=(130, 20)))
     transport = MemoryTransport()
-    (answered,) = ask(judge(server, kind), CLAIMS, transport=transport)
-    assert answered.usage == Usage(calls=1, prompt_tokens=120, completion_tokens=7, cost=None)
-    assert [(request.kind, reply.text) for request, reply in transport.kept] == [(kind, GOOD)]
+    (answered,) = ask(judge(server, kind), VERIFY, transport=transport)
+    assert [judgement.ok for judgement in answered.answer] == [False, False]
+    first, second = (request.body["messages"] for request in server.requests)
+    assert second[:-1] == [*first, {"role": "assistant", "content": BAD}]
+    assert "nothing for claim 2" in second[-1]["content"]
+    ((request, reply),) = transport.kept
+    assert request.messages[-1] == first[-1]
+    parts = Reply(prompt_tokens=100, completion_tokens=10), Reply(prompt_tokens=130, completion_tokens=20)
+    assert reply == Reply(text=FULL, prompt_tokens=230, completion_tokens=30, calls=2, parts=parts)
+    assert answered.usage == reply.usage(request)
 
 
-def test_a_known_model_has_a_price(server: FakeOpenAI) -> None:
-    server.script(fake.Reply(text=GOOD, usage=(1_000_000, 0)))
+def test_a_second_misfit_is_unscored(server: FakeOpenAI) -> None:
+    server.script(*[fake.Reply(text=BAD, usage=(100, 10))] * 2)
     transport = MemoryTransport()
-    live, cached = (ask(judge(server, model="gpt-4o"), CLAIMS, transport=transport)[0].usage for _ in "ab")
-    assert live.cost is not None
-    assert live.cost > 0.1
-    assert cached == Usage(cached_calls=1, saved=live.cost)
+    with pytest.raises(UnreadableReplyError, match=r"openai:fake-1, verify_claims.*nothing for claim 2") as failed:
+        ask(judge(server), VERIFY, transport=transport)
+    assert '"sentences": [1]' in str(failed.value)
+    assert (server.calls, transport.kept) == (2, [])
+    assert (failed.value.reply.prompt_tokens, failed.value.reply.calls) == (200, 2)
 
 
-class TestRepair:
-    """A reply that does not fit is repaired once."""
-
-    BAD = json.dumps({"verdicts": [{"number": 1, "reason": "", "sentences": [1], "verdict": "supported"}]})
-    FULL = json.dumps(
-        {"verdicts": [{"number": n, "reason": "", "sentences": [], "verdict": "unsupported"} for n in (1, 2)]}
-    )
-
-    @BOTH
-    def test_one_request_repairs_and_both_are_counted(self, server: FakeOpenAI, kind: str) -> None:
-        server.script(fake.Reply(text=self.BAD, usage=(100, 10)), fake.Reply(text=self.FULL, usage=(130, 20)))
-        transport = MemoryTransport()
-        (answered,) = ask(judge(server, kind), VERIFY, transport=transport)
-        assert [judgement.ok for judgement in answered.answer] == [False, False]
-        first, second = (request.body["messages"] for request in server.requests)
-        *before, own, fault = second
-        assert (before, own) == (first, {"role": "assistant", "content": self.BAD})
-        assert "nothing for claim 2" in fault["content"]
-        ((request, reply),) = transport.kept
-        assert request.messages[-1] == first[-1]
-        parts = Reply(prompt_tokens=100, completion_tokens=10), Reply(prompt_tokens=130, completion_tokens=20)
-        assert reply == Reply(text=self.FULL, prompt_tokens=230, completion_tokens=30, calls=2, parts=parts)
-        assert answered.usage == reply.usage(request)
-
-    def test_a_second_misfit_is_unscored(self, server: FakeOpenAI) -> None:
-        server.script(*[fake.Reply(text=self.BAD, usage=(100, 10))] * 2)
-        transport = MemoryTransport()
-        with pytest.raises(UnreadableReplyError, match=r"openai:fake-1, verify_claims.*nothing for claim 2") as failed:
-            ask(judge(server), VERIFY, transport=transport)
-        assert '"sentences": [1]' in str(failed.value)
-        assert (server.calls, transport.kept) == (2, [])
-        assert (failed.value.reply.prompt_tokens, failed.value.reply.calls) == (200, 2)
-
-    @pytest.mark.parametrize(("kind", "text"), [("openai", "```json\n{}\n```"), ("anthropic", "Here you are: {}.")])
-    def test_prose_around_the_object_is_not_stored(self, server: FakeOpenAI, kind: str, text: str) -> None:
-        server.script(text.replace("{}", GOOD))
-        transport = MemoryTransport()
-        ask(judge(server, kind), CLAIMS, transport=transport)
-        assert [reply.text for _, reply in transport.kept] == [GOOD]
-        assert server.calls == 1
-
-    @pytest.mark.parametrize("text", ["edited by hand", '{"claims": 3}', f"{GOOD} and more"])
-    def test_a_recorded_reply_that_does_not_fit_is_unscored(self, server: FakeOpenAI, text: str) -> None:
-        transport = MemoryTransport()
-        asked = judge(server)
-        transport.kept.append((asked.request(CLAIMS), Reply(text=text)))
-        with pytest.raises(UnscoredError, match="recorded reply does not fit"):
-            ask(asked, CLAIMS, transport=transport)
-        assert server.calls == 0
+@pytest.mark.parametrize(("kind", "text"), [("openai", "```json\n{}\n```"), ("anthropic", "Here you are: {}.")])
+def test_prose_around_the_object_is_not_stored(server: FakeOpenAI, kind: str, text: str) -> None:
+    server.script(text.replace("{}", GOOD))
+    transport = MemoryTransport()
+    ask(judge(server, kind), CLAIMS, transport=transport)
+    assert ([reply.text for _, reply in transport.kept], server.calls) == ([GOOD], 1)
 
 
-class TestNegotiation:
-    """What a server refuses is left out from then on, and does not change the cache key."""
-
-    @pytest.mark.parametrize(
-        ("refuses", "form", "calls"),
-        [
-            ({"json_schema"}, {"type": "json_object"}, 2),
-            ({"json_schema", "json_object"}, None, 3),
-            ({"response_format"}, None, 3),
-        ],
-    )
-    def test_output_steps_down(self, server: FakeOpenAI, refuses: set[str], form: object, calls: int) -> None:
-        server.refuses = frozenset(refuses)
-        asked = judge(server)
-        use(asked, asked.ask(CLAIMS), asked.ask(VERIFY))
-        assert [request.status for request in server.requests] == [400] * (calls - 1) + [200, 200]
-        last = server.requests[-1].body
-        assert last.get("response_format") == form
-        assert json.dumps(VERIFY.schema(), separators=(",", ":")) in last["messages"][-1]["content"]
-
-    @BOTH
-    def test_refused_parameters_are_dropped_but_stay_in_the_key(self, server: FakeOpenAI, kind: str) -> None:
-        server.refuses = frozenset({"temperature", "top_p"})
-        asked = judge(server, kind, parameters={"temperature": 0.3, "top_p": 0.9, "seed": 7, "min_p": 0.1})
-        before, transport = asked.request(CLAIMS), MemoryTransport()
+@pytest.mark.parametrize("text", ["edited by hand", '{"claims": 3}', f"{GOOD} and more"])
+def test_a_recorded_reply_that_does_not_fit_is_unscored(server: FakeOpenAI, text: str) -> None:
+    asked, transport = judge(server), MemoryTransport()
+    transport.kept.append((asked.request(CLAIMS), Reply(text=text)))
+    with pytest.raises(UnscoredError, match="recorded reply does not fit"):
         ask(asked, CLAIMS, transport=transport)
-        assert [request.status for request in server.requests] == [400, 400, 200]
-        body = server.requests[-1].body
-        assert not {"temperature", "top_p"} & body.keys()
-        assert (body["seed"], body["min_p"], "max_tokens" in body) == (7, 0.1, True)
-        assert transport.kept[0][0] == before == asked.request(CLAIMS)
-        assert before.parameters["temperature"] == 0.3
-        assert asked.request(CLAIMS, vote=1) != before
+    assert server.calls == 0
 
-    def test_many_step_down_at_once(self, server: FakeOpenAI) -> None:
-        server.refuses = frozenset({"json_schema"})
-        server.waves = [10, 10]
-        ask(judge(server), *[ListClaims(text=f"Lake {number} is deep.") for number in range(10)])
-        assert (server.calls, server.answered) == (20, 10)
-        assert all(r.body["response_format"] == {"type": "json_object"} for r in server.requests if r.status == 200)
 
-    @pytest.mark.parametrize(
-        "message",
-        [
-            "This model does not support response format `json_schema`.",
-            "'response_format.type' must be in ['text', 'json_object']",
-            "Structured output is not available.",
-            "response_format is not supported together with temperature",
-        ],
-    )
-    def test_the_words_of_other_servers_are_understood(self, server: FakeOpenAI, message: str) -> None:
-        for status in (400, 422):
-            server.script(fake.failing(status, message))
-            assert ask(judge(server), CLAIMS)[0].answer
-            assert server.requests[-1].body["temperature"] == 0
+@pytest.mark.parametrize(
+    ("refuses", "form", "calls"),
+    [("json_schema", "json_object", 2), ("json_schema json_object", None, 3), ("response_format", None, 3)],
+)
+def test_output_steps_down(server: FakeOpenAI, refuses: str, form: str | None, calls: int) -> None:
+    server.refuses = frozenset(refuses.split())
+    asked = judge(server)
+    use(asked, asked.ask(CLAIMS), asked.ask(VERIFY))
+    assert [request.status for request in server.requests] == [400] * (calls - 1) + [200, 200]
+    last = server.requests[-1].body
+    assert last.get("response_format") == (form and {"type": form})
+    assert json.dumps(VERIFY.schema(), separators=(",", ":")) in last["messages"][-1]["content"]
 
-    def test_a_model_that_may_not_be_forced_answers_in_text(self, server: FakeOpenAI) -> None:
-        server.script(fake.failing(400, "Thinking may not be enabled when tool_choice forces tool use."), f"So: {GOOD}")
-        assert ask(judge(server, "anthropic"), CLAIMS)[0].answer == ("Der See ist groß.",)
-        body = server.requests[-1].body
-        assert not {"tools", "tool_choice"} & body.keys()
-        assert json.dumps(CLAIMS.schema(), separators=(",", ":")) in body["messages"][0]["content"]
+
+@BOTH
+def test_refused_parameters_are_dropped_but_stay_in_the_key(server: FakeOpenAI, kind: str) -> None:
+    server.refuses = frozenset({"temperature", "top_p"})
+    asked = judge(server, kind, parameters={"temperature": 0.3, "top_p": 0.9, "seed": 7, "min_p": 0.1})
+    before, transport = asked.request(CLAIMS), MemoryTransport()
+    ask(asked, CLAIMS, transport=transport)
+    assert [request.status for request in server.requests] == [400, 400, 200]
+    body = server.requests[-1].body
+    assert not {"temperature", "top_p"} & body.keys()
+    assert (body["seed"], body["min_p"], "max_tokens" in body) == (7, 0.1, True)
+    assert transport.kept[0][0] == before == asked.request(CLAIMS)
+    assert before.parameters["temperature"] == 0.3
+    assert asked.request(CLAIMS, vote=1) != before
+
+
+def test_many_step_down_at_once(server: FakeOpenAI) -> None:
+    server.refuses = frozenset({"json_schema"})
+    server.waves = [10, 10]
+    ask(judge(server), *[ListClaims(text=f"Lake {number} is deep.") for number in range(10)])
+    assert (server.calls, server.answered) == (20, 10)
+    assert all(r.body["response_format"] == {"type": "json_object"} for r in server.requests if r.status == 200)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model does not support response format `json_schema`.",
+        "'response_format.type' must be in ['text', 'json_object']",
+        "Structured output is not available.",
+        "response_format is not supported together with temperature",
+    ],
+)
+def test_the_words_of_other_servers_are_understood(server: FakeOpenAI, message: str) -> None:
+    for status in (400, 422):
+        server.script(fake.failing(status, message))
+        assert ask(judge(server), CLAIMS)[0].answer
+        assert server.requests[-1].body["temperature"] == 0
+
+
+def test_a_model_that_may_not_be_forced_answers_in_text(server: FakeOpenAI) -> None:
+    server.script(fake.failing(400, "Thinking may not be enabled when tool_choice forces tool use."), f"So: {GOOD}")
+    assert ask(judge(server, "anthropic"), CLAIMS)[0].answer == ("Der See ist groß.",)
+    body = server.requests[-1].body
+    assert not {"tools", "tool_choice"} & body.keys()
+    assert json.dumps(CLAIMS.schema(), separators=(",", ":")) in body["messages"][0]["content"]
 
 
 def replies() -> Iterator[tuple[str, fake.Reply, type[JudgeError], str]]:
@@ -216,13 +191,11 @@ def replies() -> Iterator[tuple[str, fake.Reply, type[JudgeError], str]]:
     for kind in ("openai", "anthropic"):
         name = kind.upper()
         yield kind, fake.refused("I will not."), plain, "refused to answer: I will not."
-        refused = fake.failing(401, f"Incorrect API key provided: {KEY}.")
-        yield kind, refused, gone, f"the key was refused; check {name}_API_KEY"
+        yield kind, fake.failing(401, f"Wrong key: {KEY}."), gone, f"the key was refused; check {name}_API_KEY"
         unknown = f"knows no model fake-1 (Gone.); check its name and {name}_BASE_URL"
         yield kind, fake.failing(404, "Gone."), gone, unknown
         yield kind, fake.failing(400, f"{KEY} is too long"), plain, "rejected with status 400 (*** is too long)"
-    no_right = "the key may not use the model fake-1 (No.); check OPENAI_API_KEY"
-    yield "openai", fake.failing(403, "No."), gone, no_right
+    yield "openai", fake.failing(403, "No."), gone, "may not use the model fake-1 (No.); check OPENAI_API_KEY"
     yield "openai", fake.out_of_quota(), gone, "no credit left (You exceeded your current quota, please check your plan"
     yield "anthropic", fake.failing(400, "Your credit balance is too low to go on."), gone, "no credit left"
     # The API requires it.
@@ -230,96 +203,92 @@ def replies() -> Iterator[tuple[str, fake.Reply, type[JudgeError], str]]:
     yield "openai", fake.filtered(), plain, "was stopped by the provider's content filter"
 
 
-class TestFailures:
-    """Each failure of a provider becomes a JudgeError that says what to do, and never shows the key."""
-
-    @pytest.mark.parametrize(("kind", "reply", "error", "message"), list(replies()))
-    def test_what_no_retry_can_cure(
-        self, server: FakeOpenAI, kind: str, reply: fake.Reply, error: type[JudgeError], message: str
-    ) -> None:
-        server.script(reply)
-        assert message in failure(judge(server, kind), error)
-        assert server.calls == 1
-
-    @BOTH
-    def test_overload_is_waited_for(self, server: FakeOpenAI, kind: str) -> None:
-        server.script(fake.rate_limited(0.1), fake.dropped(), fake.failing(529, "Overloaded"), fake.rate_limited())
-        asked, limiter = judge(server, kind, retries=4), Limiter(8, clock=itertools.count(0, 1).__next__)
-
-        began = time.monotonic()
-        assert use(asked, limiter.send(asked.request(CLAIMS)))[0].calls == 1
-        assert time.monotonic() - began >= 0.1
-        assert (server.calls, limiter.sent, limiter.width) == (5, 5, 2)
-
-    @pytest.mark.parametrize(
-        ("reply", "options", "calls", "message"),
-        [
-            (fake.rate_limited(), {}, 3, "asked too fast, after 2 retries (Rate limit reached.); lower --rag-concurr"),
-            (fake.failing(500, "No coffee."), {}, 3, "failed with status 500, after 2 retries (No coffee.)"),
-            (fake.dropped(), {"retries": 1}, 2, "{url} cannot be reached, after 1 retry"),
-            (fake.silent(), {"retries": 0, "timeout": 0.2}, 1, "no answer within 0.2 s; see --rag-timeout"),
-            # A pause that the server asks for does not extend the time of all attempts together.
-            (fake.rate_limited(30), {"deadline": 0.2}, 1, "no answer within 0.2 s in all"),
-        ],
-    )
-    def test_an_outage_names_the_settings_that_help(
-        self, server: FakeOpenAI, reply: fake.Reply, options: dict[str, Any], calls: int, message: str
-    ) -> None:
-        server.answer = lambda _: reply
-        assert message.format(url=server.base_url) in failure(judge(server, **options), JudgeOutageError)
-        assert server.calls == calls
-
-    @pytest.mark.parametrize(("scheme", "error"), [("http", JudgeOutageError), ("ftp", JudgeNotConfiguredError)])
-    def test_nobody_listens(self, scheme: str, error: type[RagMetricsError]) -> None:
-        with FakeOpenAI() as gone:
-            plain = gone.base_url
-        url = plain.replace("http://", f"{scheme}://me:s3cret@") + "?token=t0ken"
-        message = failure(OpenAIJudge("fake-1", base_url=url, api_key=KEY, retries=0), error)
-        assert plain.replace("http://", "//***@") in message
-        assert "OPENAI_BASE_URL" in message
-        assert not [hidden for hidden in ("s3cret", "t0ken") if hidden in message]
+@pytest.mark.parametrize(("kind", "reply", "error", "message"), list(replies()))
+def test_what_no_retry_can_cure(
+    server: FakeOpenAI, kind: str, reply: fake.Reply, error: type[JudgeError], message: str
+) -> None:
+    server.script(reply)
+    assert message in failure(judge(server, kind), error)
+    assert server.calls == 1
 
 
-class TestKeyAndAddress:
-    """Where key and address come from, and the error if they are missing."""
+@BOTH
+def test_overload_is_waited_for(server: FakeOpenAI, kind: str) -> None:
+    server.script(fake.rate_limited(0.1), fake.dropped(), fake.failing(529, "Overloaded"), fake.rate_limited())
+    asked, limiter = judge(server, kind, retries=4), Limiter(8, clock=itertools.count(0, 1).__next__)
+    began = time.monotonic()
+    assert use(asked, limiter.send(asked.request(CLAIMS)))[0].calls == 1
+    assert time.monotonic() - began >= 0.1
+    assert (server.calls, limiter.sent, limiter.width) == (5, 5, 2)
 
-    @pytest.mark.parametrize(
-        ("kind", "options", "message"),
-        [
-            ("openai", {}, "openai:m needs a key: set OPENAI_API_KEY"),
-            ("anthropic", {}, "anthropic:m needs a key: set ANTHROPIC_API_KEY"),
-            ("openai", {"base_url": "host:80", "api_key": KEY}, "must begin with http:// or https://, not 'host:80'"),
-            *(
-                ("openai", {"api_key": key}, "OPENAI_API_KEY contains characters that no key has$")
-                for key in ("sk-zwölf", "sk-two words", "sk-a\r\nx-evil: 1")
-            ),
-        ],
-    )
-    def test_what_is_missing_is_named(self, kind: str, options: dict[str, Any], message: str) -> None:
-        with pytest.raises(JudgeNotConfiguredError, match=message):
-            ask(KINDS[kind]("m", **options), CLAIMS)
 
-    def test_the_environment_gives_both(self, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("OPENAI_BASE_URL", f" {server.base_url} ")
-        assert ask(OpenAIJudge("fake-1"), CLAIMS)[0].answer
-        assert server.requests[0].headers["authorization"] == "Bearer none"
-        monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
-        server.key = KEY
-        assert ask(OpenAIJudge("fake-1"), CLAIMS)[0].answer
+@pytest.mark.parametrize(
+    ("reply", "options", "calls", "message"),
+    [
+        (fake.rate_limited(), {}, 3, "asked too fast, after 2 retries (Rate limit reached.); lower --rag-concurr"),
+        (fake.failing(500, "No coffee."), {}, 3, "failed with status 500, after 2 retries (No coffee.)"),
+        (fake.dropped(), {"retries": 1}, 2, "{url} cannot be reached, after 1 retry"),
+        (fake.silent(), {"retries": 0, "timeout": 0.2}, 1, "no answer within 0.2 s; see --rag-timeout"),
+        # A pause that the server asks for does not extend the time of all attempts together.
+        (fake.rate_limited(30), {"deadline": 0.2}, 1, "no answer within 0.2 s in all"),
+    ],
+)
+def test_an_outage_names_the_settings_that_help(
+    server: FakeOpenAI, reply: fake.Reply, options: dict[str, Any], calls: int, message: str
+) -> None:
+    server.answer = lambda _: reply
+    assert message.format(url=server.base_url) in failure(judge(server, **options), JudgeOutageError)
+    assert server.calls == calls
 
-    def test_nothing_shows_the_key(self, server: FakeOpenAI) -> None:
-        asked = judge(server)
-        shown = f"{asked!r} {asked.request(CLAIMS)!r} {asked._connection!r}"
-        assert not [hidden for hidden in (KEY, "127.0.0.1") if hidden in shown]
-        assert repr(asked) == "<OpenAIJudge openai:fake-1>"
 
-    @pytest.mark.parametrize(("kind", "wanted"), [("openai", ""), ("anthropic", "[anthropic]")])
-    def test_a_missing_package_names_what_to_install(
-        self, monkeypatch: pytest.MonkeyPatch, kind: str, wanted: str
-    ) -> None:
-        monkeypatch.setitem(sys.modules, kind, None)
-        with pytest.raises(JudgeNotConfiguredError, match=re.escape(f'pip install "pytest-ragmetrics{wanted}"')):
-            ask(KINDS[kind]("fake-1", api_key=KEY), CLAIMS)
+@pytest.mark.parametrize(("scheme", "error"), [("http", JudgeOutageError), ("ftp", JudgeNotConfiguredError)])
+def test_nobody_listens(scheme: str, error: type[RagMetricsError]) -> None:
+    with FakeOpenAI() as gone:
+        plain = gone.base_url
+    url = plain.replace("http://", f"{scheme}://me:s3cret@") + "?token=t0ken"
+    message = failure(OpenAIJudge("fake-1", base_url=url, api_key=KEY, retries=0), error)
+    assert plain.replace("http://", "//***@") in message
+    found = [name for name in ("OPENAI_BASE_URL", "s3cret", "t0ken") if name in message]
+    assert found == ["OPENAI_BASE_URL"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("openai", {}, "openai:m needs a key: set OPENAI_API_KEY"),
+        ("anthropic", {}, "anthropic:m needs a key: set ANTHROPIC_API_KEY"),
+        ("openai", {"base_url": "host:80", "api_key": KEY}, "must begin with http:// or https://, not 'host:80'"),
+        ("openai", {"api_key": "sk-zwölf"}, "OPENAI_API_KEY contains characters that no key has$"),
+        ("openai", {"api_key": "sk-two words"}, "OPENAI_API_KEY contains characters that no key has$"),
+        ("openai", {"api_key": "sk-a\r\nx-evil: 1"}, "OPENAI_API_KEY contains characters that no key has$"),
+    ],
+)
+def test_what_is_missing_is_named(kind: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(JudgeNotConfiguredError, match=message):
+        ask(KINDS[kind]("m", **options), CLAIMS)
+
+
+def test_the_environment_gives_both(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f" {server.base_url} ")
+    assert ask(OpenAIJudge("fake-1"), CLAIMS)[0].answer
+    assert server.requests[0].headers["authorization"] == "Bearer none"
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+    server.key = KEY
+    assert ask(OpenAIJudge("fake-1"), CLAIMS)[0].answer
+
+
+def test_nothing_shows_the_key(server: FakeOpenAI) -> None:
+    asked = judge(server)
+    shown = f"{asked!r} {asked.request(CLAIMS)!r} {asked._connection!r}"
+    assert not [hidden for hidden in (KEY, "127.0.0.1") if hidden in shown]
+    assert repr(asked) == "<OpenAIJudge openai:fake-1>"
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [("openai", ""), ("anthropic", "[anthropic]")])
+def test_a_missing_package_names_what_to_install(monkeypatch: pytest.MonkeyPatch, kind: str, wanted: str) -> None:
+    monkeypatch.setitem(sys.modules, kind, None)
+    with pytest.raises(JudgeNotConfiguredError, match=re.escape(f'pip install "pytest-ragmetrics{wanted}"')):
+        ask(KINDS[kind]("fake-1", api_key=KEY), CLAIMS)
 
 
 def test_further_samples_are_varied(server: FakeOpenAI) -> None:
@@ -358,16 +327,13 @@ def refusals(name: str) -> Iterator[bytes]:
         {"message": f"{name}: forbidden", "request": input_},
         f"got an unexpected keyword argument '{name}'",
         {"error": {"message": f"invalid {name}: only 1 is allowed for this model"}},
-        *(
-            [f"{name} {no}"]
-            for no in ("不支持", "はサポートされていません", "wird nicht unterstützt", "n'est pas pris en charge")
-        ),
+        *([f"{name} 不支持"], [f"{name} はサポートされていません"]),
+        *([f"{name} wird nicht unterstützt"], [f"{name} n'est pas pris en charge"]),
         {"fault": {"text": said}},
     ):
         yield json.dumps(body).encode()
     yield f"{name} is not a valid field".encode()
-    page = f"<!DOCTYPE html><style>seed {{}}</style><h1>400</h1><p>Unrecognised &quot;{name}&quot;</p>"
-    yield page.encode()
+    yield f"<!DOCTYPE html><style>seed {{}}</style><h1>400</h1><p>Unrecognised &quot;{name}&quot;</p>".encode()
 
 
 @pytest.mark.parametrize(("kind", "name", "status"), [("openai", "top_p", 400), ("anthropic", "seed", 422)])

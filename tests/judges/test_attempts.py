@@ -23,7 +23,7 @@ from tests import fake_openai as fake
 from tests.asking import BOTH, KEY, ask, judge_at, use
 from tests.fake_openai import FakeOpenAI
 
-pytestmark = pytest.mark.usefixtures("_both_clients")
+pytestmark = pytest.mark.usefixtures("_both_clients", "_short_pauses")
 CLAIMS = ListClaims(text="The lake is deep.")
 
 
@@ -65,6 +65,7 @@ async def bomb() -> AsyncIterator[bytes]:
 
 
 CHUNKED = "Transfer-Encoding: chunked"
+LIMIT = "10,000,000 bytes"
 
 
 @BOTH
@@ -79,16 +80,15 @@ def test_an_attempt_is_bounded_as_a_whole(kind: str) -> None:
 @pytest.mark.parametrize(
     ("head", "pieces", "said"),
     [
-        (CHUNKED, flood, "sent a reply of more than 10,000,000 bytes, which was read no further"),
-        ("Content-Length: 52428800", drip, "sent a reply of 52,428,800 bytes, of which at most 10,000,000 are read"),
-        ("Content-Encoding: gzip\r\nConnection: close", bomb, "sent a reply of more than 10,000,000 bytes"),
+        pytest.param(CHUNKED, flood, f"more than {LIMIT}, which was read no further", id="without end"),
+        pytest.param("Content-Length: 52428800", drip, f"52,428,800 bytes, of which at most {LIMIT[:-6]}", id="length"),
+        pytest.param("Content-Encoding: gzip\r\nConnection: close", bomb, f"more than {LIMIT}", id="compressed"),
     ],
-    ids=["without end", "its length", "compressed"],
 )
 def test_a_reply_has_a_size(head: str, pieces: Any, said: str) -> None:
     with Sending(head=head, pieces=pieces) as server:
         began = time.monotonic()
-        with pytest.raises(UnusableReplyError, match=f"openai:fake-1 {said}.*asked once more: the same"):
+        with pytest.raises(UnusableReplyError, match=f"fake-1 sent a reply of {said}.*asked once more: the same"):
             ask(judge_at(server, retries=5), CLAIMS)
         assert time.monotonic() - began < 5
 
@@ -96,7 +96,6 @@ def test_a_reply_has_a_size(head: str, pieces: Any, said: str) -> None:
 def test_vectors_may_be_as_many_as_texts() -> None:
     with Sending(head=CHUNKED, pieces=flood) as server:
         embedder = OpenAIEmbedder("fake", base_url=server.base_url, api_key="sk-fake-key", retries=0)
-
         with pytest.raises(UnusableReplyError, match="more than 1,400,000 bytes"):
             use(embedder, embedder.aembed(["a", "b"]))
 
@@ -107,7 +106,7 @@ def moved(to: str) -> fake.Reply:
 
 @BOTH
 @pytest.mark.parametrize(
-    "address", ["http://judge.test:81/v1/x", "//127.0.0.2/v1", "https://127.0.0.1/v1", "gopher://a/"]
+    "address", ["http://judge.test:81/v1/x", "//127.0.0.2/v1", "https://127.0.0.1/v", "gopher://a"]
 )
 def test_another_host_gets_nothing(server: FakeOpenAI, kind: str, address: str) -> None:
     server.answer = lambda _: moved(address)
@@ -144,20 +143,16 @@ class Tokens:
         return self()
 
 
-def authorisations(server: FakeOpenAI) -> list[str]:
-    return [r.headers.get("x-api-key") or r.headers["authorization"].removeprefix("Bearer ") for r in server.requests]
-
-
 @BOTH
-@pytest.mark.parametrize(
-    "take", [lambda tokens: tokens, lambda tokens: tokens.later, lambda tokens: partial(tokens.later)]
-)
+@pytest.mark.parametrize("take", [lambda given: given, lambda given: given.later, lambda given: partial(given.later)])
 def test_a_key_is_asked_for_before_each_attempt(server: FakeOpenAI, kind: str, take: Any) -> None:
     tokens = Tokens()
     asked = judge_at(server, kind, api_key=take(tokens), retries=2)
     server.script(fake.failing(500), fake.failing(500))
     ask(asked, CLAIMS, ListClaims(text="Pike live in it."))
-    assert sorted(authorisations(server)) == tokens.given
+    headers = [request.headers for request in server.requests]
+    sent = [each.get("x-api-key") or each["authorization"].removeprefix("Bearer ") for each in headers]
+    assert sorted(sent) == tokens.given
     assert (len(tokens.given), "MainThread" in tokens.threads) == (4, asked._connection._asked_for is not tokens)
     assert "0123456789" not in f"{asked!r} {asked.request(CLAIMS)!r} {asked._connection!r}"
     server.reset()
@@ -183,10 +178,9 @@ def test_a_key_that_is_refused_is_asked_for_once_more(server: FakeOpenAI, kind: 
     server.key = "token-1-0123456789"
     ask(judge_at(server, kind, api_key=tokens), CLAIMS)
     assert [request.status for request in server.requests] == [401, 200]
-    with pytest.raises(JudgeUnavailableError, match="the key was refused"):
-        ask(judge_at(server, kind, api_key=tokens), CLAIMS)
-    with pytest.raises(JudgeUnavailableError, match="the key was refused"):
-        ask(judge_at(server, kind), CLAIMS)
+    for asked in (judge_at(server, kind, api_key=tokens), judge_at(server, kind)):
+        with pytest.raises(JudgeUnavailableError, match="the key was refused"):
+            ask(asked, CLAIMS)
     assert server.calls == 5
 
 

@@ -73,41 +73,31 @@ _CLAUDE = {
 }
 
 
+_DETAILS = (None, {}, [1], *({"cached_tokens": wrong} for wrong in (None, "many", -5, True)))
+
+
 @pytest.mark.parametrize(
-    ("usage", "more", "counts"),
+    ("usage", "tier", "counts"),
     [
+        *((_FULL, tier, (2006, 300, 1920, 50, None, None)) for tier in (..., "default", None, 3)),
+        (_FULL, "flex", (2006, 300, 1920, 50, "flex", None)),
+        *(({**_FULL, "prompt_tokens_details": each}, ..., (2006, 300, 0, 0, None, None)) for each in _DETAILS),
+        ({"prompt_tokens": 9, "completion_tokens": 1}, ..., (9, 1, 0, 0, None, None)),
         *(
-            (_FULL, more, (2006, 300, 1920, 50, tier, None))
-            for more, tier in [
-                ({}, None),
-                ({"service_tier": "default"}, None),
-                ({"service_tier": "flex"}, "flex"),
-                ({"service_tier": None}, None),
-                ({"service_tier": 3}, None),
-            ]
+            (no, ..., (0,) * 4 + (None,) * 2)
+            for no in ({"prompt_tokens": None, "completion_tokens": -1}, None, ..., "9")
         ),
-        *(
-            ({**_FULL, "prompt_tokens_details": details}, {}, (2006, 300, 0, 0, None, None))
-            for details in [None, {}, [1], *({"cached_tokens": wrong} for wrong in (None, "many", -5, True))]
-        ),
-        ({"prompt_tokens": 9, "completion_tokens": 1}, {}, (9, 1, 0, 0, None, None)),
-        ({"prompt_tokens": None, "completion_tokens": -1}, {}, (0, 0, 0, 0, None, None)),
-        (None, {}, (0, 0, 0, 0, None, None)),
-        (..., {}, (0, 0, 0, 0, None, None)),
-        ("9", {}, (0, 0, 0, 0, None, None)),
-        *(
-            ({**_FULL, "cost": cost}, {}, (2006, 300, 1920, 50, None, billed))
-            for cost, billed in [(0.00125, 0.00125), (0, 0.0), *((no, None) for no in (-1, "0.1", True, float("nan")))]
-        ),
+        *(({**_FULL, "cost": cost}, ..., (2006, 300, 1920, 50, None, cost)) for cost in (0.00125, 0)),
+        *(({**_FULL, "cost": no}, ..., (2006, 300, 1920, 50, None, None)) for no in (-1, "0.1", True, float("nan"))),
     ],
 )
-def test_an_openai_usage_is_read(server: FakeOpenAI, usage: object, more: Any, counts: tuple[Any, ...]) -> None:
-    reply, used = reply_to(server, *_OPENAI, openai_answer(usage, **more))
-    prompt, completion, cached, written, tier, billed = counts
+def test_an_openai_usage_is_read(server: FakeOpenAI, usage: object, tier: object, counts: tuple[Any, ...]) -> None:
+    reply, used = reply_to(server, *_OPENAI, openai_answer(usage, **({} if tier is ... else {"service_tier": tier})))
+    prompt, completion, cached, written, reported, billed = counts
     assert (reply.prompt_tokens, reply.completion_tokens) == (prompt, completion)
     assert (reply.cached_prompt_tokens, reply.cache_write_tokens) == (cached, written)
-    assert (reply.tier, reply.billed) == (tier, billed)
-    listed = price(*_OPENAI, prompt, completion, cached=cached, written=written, tier=tier)
+    assert (reply.tier, reply.billed) == (reported, billed)
+    listed = price(*_OPENAI, prompt, completion, cached=cached, written=written, tier=reported)
     assert used.cost == pytest.approx(listed if billed is None else billed)
     assert (used.cached_prompt_tokens, used.cache_write_tokens) == (cached, written)
 
@@ -132,8 +122,8 @@ def test_an_anthropic_usage_is_read(server: FakeOpenAI, usage: object, counts: t
     reply, used = reply_to(server, *_ANTHROPIC, anthropic_answer(usage))
     prompt, completion, cached, written, written_1h, tier = counts
     assert (reply.prompt_tokens, reply.completion_tokens, reply.tier) == (prompt, completion, tier)
-    assert (reply.cached_prompt_tokens, reply.cache_write_tokens) == (cached, written)
-    assert reply.cache_write_1h_tokens == written_1h
+    caching = (reply.cached_prompt_tokens, reply.cache_write_tokens, reply.cache_write_1h_tokens)
+    assert caching == (cached, written, written_1h)
     details = {"cached": cached, "written": written, "written_1h": written_1h, "tier": tier}
     assert used.cost == price(*_ANTHROPIC, prompt, completion, **details)
 
@@ -197,18 +187,11 @@ def test_a_budget_counts_what_is_billed(server: FakeOpenAI) -> None:
     budget.close()
 
 
-_PARTS: list[object] = [{}, [3], [{"text": "x"}], [{"prompt_tokens": -3}], [{"parts": []}]]
 _REQUEST = Request(task="t", kind="openai", model="gpt-5.4-mini", messages=(), schema={}, parameters={})
+_CACHED = {"cached_prompt_tokens": 4, "tier": "flex", "billed": 0.25}
 
 
-@pytest.mark.parametrize(
-    "details",
-    [
-        {},
-        {"cached_prompt_tokens": 4, "tier": "flex", "billed": 0.25},
-        {"cache_write_tokens": 2, "cache_write_1h_tokens": 1},
-    ],
-)
+@pytest.mark.parametrize("details", [{}, _CACHED, {"cache_write_tokens": 2, "cache_write_1h_tokens": 1}])
 def test_an_entry_has_only_the_details_there_are(details: dict[str, Any]) -> None:
     """So that what is recorded of a server without details is what it was."""
     reply = Reply(text="{}", prompt_tokens=9, **details)
@@ -223,7 +206,7 @@ def test_an_entry_has_only_the_details_there_are(details: dict[str, Any]) -> Non
     [
         *(("cached_prompt_tokens", -1), ("cache_write_tokens", 1.5), ("tier", 3), ("tier", None)),
         *(("billed", wrong) for wrong in ("0.1", -0.1, True)),
-        *(("parts", wrong) for wrong in _PARTS),
+        *(("parts", wrong) for wrong in ({}, [3], [{"text": "x"}], [{"prompt_tokens": -3}], [{"parts": []}])),
     ],
 )
 def test_an_entry_with_wrong_details_is_refused(name: str, value: object) -> None:

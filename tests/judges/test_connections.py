@@ -25,7 +25,7 @@ from tests.asking import BOTH, KEY, ask, judge_at, use
 from tests.fake_openai import FakeOpenAI
 from tests.fake_server import FakeServer
 
-pytestmark = pytest.mark.usefixtures("_both_clients")
+pytestmark = pytest.mark.usefixtures("_both_clients", "_short_pauses")
 CLAIMS = ListClaims(text="It climbs.")
 
 
@@ -70,23 +70,21 @@ class Raw(FakeServer):
 
 _RESET = b"reset the connection"
 _SSH = b"SSH-2.0-OpenSSH_9.6\r\n\r\n"
-_FULL = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n"
+_OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+_LOST = {
+    "nothing": b"",
+    "an error without a message": _RESET,
+    "another protocol": _SSH,
+    "half a head": _OK[:20],
+    "an impossible length": _OK + b"Content-Length: many\r\n\r\n",
+    "an impossible header": _OK + b"A b\x01: 1\r\nContent-Length: 0\r\n\r\n",
+}
 
 
 @BOTH
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(b"", id="nothing"),
-        pytest.param(_RESET, id="an error without a message"),
-        pytest.param(_SSH, id="another protocol"),
-        pytest.param(_FULL[:20], id="half a head"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", id="an impossible length"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nA b\x01: 1\r\nContent-Length: 0\r\n\r\n", id="an impossible header"),
-    ],
-)
-def test_a_lost_connection_is_no_timeout(kind: str, content: bytes) -> None:
-    with Raw(contents=[content]) as server:
+@pytest.mark.parametrize("name", _LOST)
+def test_a_lost_connection_is_no_timeout(kind: str, name: str) -> None:
+    with Raw(contents=[_LOST[name]]) as server:
         judge = judge_at(server, kind, base_url=f"{server.base_url}?token=t0ken")
         with pytest.raises(JudgeOutageError) as failed:
             ask(judge, CLAIMS)
@@ -99,12 +97,10 @@ def test_a_lost_connection_is_no_timeout(kind: str, content: bytes) -> None:
 @BOTH
 def test_what_is_not_http_is_asked_again(kind: str) -> None:
     """As often as a lost connection, also where aiohttp has an error that OpenAI's SDK does not know."""
-    reply = {
-        "choices": [{"message": {"content": '{"claims": ["It climbs."]}'}}],
-        "content": [{"type": "text", "text": '{"claims": ["It climbs."]}'}],
-    }
+    text = '{"claims": ["It climbs."]}'
+    reply = {"choices": [{"message": {"content": text}}], "content": [{"type": "text", "text": text}]}
     content = json.dumps(reply).encode()
-    good = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(content) + content
+    good = _OK + b"Content-Length: %d\r\n\r\n" % len(content) + content
     with Raw(contents=[_SSH, good]) as server:
         assert ask(judge_at(server, kind, retries=1), CLAIMS)[0].answer == ("It climbs.",)
     with Raw(contents=[_SSH]) as server:

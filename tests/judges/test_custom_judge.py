@@ -63,8 +63,7 @@ def test_the_name_is_part_of_the_request_and_without_one_nothing_is_recorded() -
     assert transport.kept == []
     ask(CustomJudge(type("Named", (Recorder,), {"name": "lake"})(GOOD)), CLAIMS, transport=transport)
     assert transport.kept[0][0].model == "custom:lake"
-    assert CustomJudge(own).name.endswith(".own")
-    assert CustomJudge(Recorder()).name == "custom:Recorder"
+    assert (CustomJudge(own).name[-4:], CustomJudge(Recorder()).name) == (".own", "custom:Recorder")
     assert CustomJudge(own, name="a").request(CLAIMS) != CustomJudge(own, name="b").request(CLAIMS)
 
 
@@ -78,8 +77,8 @@ def test_a_function_gets_one_text_and_runs_in_a_thread() -> None:
 
     (answered,) = ask(CustomJudge(own), CLAIMS)
     assert (answered.answer, answered.usage.calls) == (("The lake is deep.",), 2)
-    schema = json.dumps(CLAIMS.schema(), separators=(",", ":"))
-    for piece in ("You judge texts.", "Is the lake deep?", "List every claim", schema):
+    pieces = "You judge texts.", "Is the lake deep?", "List every claim"
+    for piece in (*pieces, json.dumps(CLAIMS.schema(), separators=(",", ":"))):
         assert piece in prompts[0]
     assert "You answered:\nno idea\n\nYour answer cannot be used: " in prompts[1]
 
@@ -124,7 +123,7 @@ def test_only_what_can_judge_is_taken() -> None:
 
 
 def test_a_reply_is_parsed_and_validated_once() -> None:
-    read = []
+    read: list[object] = []
 
     class Counted(ListClaims):
         __slots__ = ()

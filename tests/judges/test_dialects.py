@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -32,23 +33,14 @@ MODELS = {
     "bedrock": "openai.gpt-oss-120b",
     "claude on bedrock": "anthropic.claude-haiku-5-5",
 }
-#: What each dialect refuses of a first request, in turn, and the form in which it is asked in the end.
+#: What a dialect refuses of a first request, in turn; and those that are asked without a form in the end.
 REFUSED = {
-    "openai": (["max_tokens", "temperature"], "json_schema"),
-    "azure": (["max_tokens", "temperature"], "json_schema"),
-    "anthropic": ([], None),
-    "gemini": ([], "json_schema"),
-    "vertex": ([], "json_schema"),
-    "bedrock": (["json_schema", "json_object"], None),
-    "claude on bedrock": ([], None),
-    "mistral": ([], "json_schema"),
-    "openrouter": ([], "json_schema"),
-    "litellm": (["temperature"], "json_schema"),
-    "ollama": ([], "json_schema"),
-    "vllm": ([], "json_schema"),
-    "llama.cpp": ([], "json_schema"),
-    "lm studio": ([], "json_schema"),
+    "openai": ["max_tokens", "temperature"],
+    "azure": ["max_tokens", "temperature"],
+    "bedrock": ["json_schema", "json_object"],
+    "litellm": ["temperature"],
 }
+FORMLESS = {"anthropic", "bedrock", "claude on bedrock"}
 TASKS = EVERY_TASK[::3]
 SPOKEN = pytest.mark.parametrize("name", DIALECTS)
 
@@ -65,12 +57,20 @@ def server(_speaking: DialectServer) -> DialectServer:
     return _speaking
 
 
-def judge(server: DialectServer, name: str, **options: Any) -> ApiJudge[Any]:
+def tokens() -> Iterator[str]:
+    """Yield each token four times, of which the server takes three."""
+    for number in count():
+        yield from (f"token-{number}",) * 4
+
+
+def judge(server: DialectServer, name: str, *, expires: bool = False) -> ApiJudge[Any]:
+    """Return a judge that asks in this dialect, with a key that expires where the dialect has such keys."""
     server.speak(name)
     server.key = None if DIALECTS[name].uses else KEY
     kind = AnthropicJudge if DIALECTS[name].fault is DIALECTS["anthropic"].fault else OpenAIJudge
-    url = f"{server.root_url}{DIALECTS[name].base}"
-    return kind(MODELS.get(name, "gpt-5-mini"), base_url=url, **{"api_key": KEY, "retries": 1, "timeout": 5, **options})
+    url, given = f"{server.root_url}{DIALECTS[name].base}", tokens()
+    key: Any = (lambda: next(given)) if expires and DIALECTS[name].uses else KEY
+    return kind(MODELS.get(name, "gpt-5-mini"), base_url=url, api_key=key, retries=1, timeout=5)
 
 
 def embedded(server: DialectServer, *batches: list[str]) -> Any:
@@ -78,25 +78,15 @@ def embedded(server: DialectServer, *batches: list[str]) -> Any:
     return use(embedder, *(embedder.complete(embedder.request(texts)) for texts in batches))[0]
 
 
-def tokens() -> Iterator[str]:
-    """Yield each token four times, of which the server takes three."""
-    number = 0
-    while True:
-        yield from (f"token-{number}",) * 4
-        number += 1
-
-
 @SPOKEN
 def test_tasks_are_answered(server: DialectServer, name: str) -> None:
-    given = tokens()
-    asked = judge(server, name, **({"api_key": lambda: next(given)} if DIALECTS[name].uses else {}))
-    refused, form = REFUSED[name]
+    asked, refused = judge(server, name, expires=True), REFUSED.get(name, [])
     answers = use(asked, *map(asked.ask, TASKS))
     assert all(answered.usage.calls == 1 and answered.usage.prompt_tokens > 0 for answered in answers)
     bodies = [(request.body, request.status) for request in server.requests if request.status != 401]
     assert [status for _, status in bodies] == [DIALECTS[name].status] * len(refused) + [200] * len(TASKS)
     for body, _ in bodies[len(refused) :]:
-        assert body.get("response_format", {}).get("type") == form
+        assert body.get("response_format", {}).get("type") == (None if name in FORMLESS else "json_schema")
         assert ("temperature" in body) == ("temperature" not in refused)
     expired = sum(request.status == 401 for request in server.requests)
     assert expired == ((len(bodies) - 1) // 3 if DIALECTS[name].uses else 0)
@@ -116,8 +106,7 @@ def test_a_wrong_key_and_a_wrong_model_are_named(server: DialectServer, name: st
 @pytest.mark.parametrize("name", ["openai", "azure", "mistral", "litellm", "vllm", "llama.cpp"])
 def test_a_cut_reply_gets_more_room_in_the_word_of_the_server(server: DialectServer, name: str) -> None:
     """Also where a server that is not OpenAI has OpenAI's newer models, which know another word for it."""
-    given = tokens()
-    asked = judge(server, name, **({"api_key": lambda: next(given)} if DIALECTS[name].uses else {}))
+    asked = judge(server, name, expires=True)
     server.script(fake.truncated())
     assert ask(asked, CLAIMS)[0].answer
     takes = DIALECTS[name].takes or {"max_tokens"}
@@ -131,23 +120,18 @@ def reply_of(content: object) -> fake.Reply:
     return fake.Reply(raw=json.dumps({"choices": [{"message": {"content": content}}]}).encode())
 
 
+NO_TEXT = ([{"type": "thinking"}], [{"type": "text", "text": None}], [], {"type": "text"})
+
+
 @pytest.mark.parametrize(
     ("reply", "said", "calls"),
     [
         # What other servers call a cut, a full window and a filter.
-        *(
-            (fake.Reply(text='{"claims": ["The', finish=finish), said, calls)
-            for finish, said, calls in [
-                ("max_tokens", "cut off by its length limit", 2),
-                ("model_length", "cut off by the context window", 1),
-                ("content_filter: PROHIBITED_CONTENT", "content filter", 1),
-            ]
-        ),
+        (fake.Reply(text="{", finish="max_tokens"), "cut off by its length limit", 2),
+        (fake.Reply(text="{", finish="model_length"), "cut off by the context window", 1),
+        (fake.Reply(text="{", finish="content_filter: PROHIBITED_CONTENT"), "content filter", 1),
         # Parts without text are no reply: it is asked for once more, like an empty one.
-        *(
-            (reply_of(content), "replied with what is no text", 2)
-            for content in ([{"type": "thinking"}], [{"type": "text", "text": None}], [], {"type": "text"})
-        ),
+        *((reply_of(content), "replied with what is no text", 2) for content in NO_TEXT),
         (reply_of([{"type": "text", "text": " "}]), "replied with nothing", 2),
     ],
 )
@@ -160,36 +144,25 @@ def test_what_is_no_whole_reply(server: DialectServer, reply: fake.Reply, said: 
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "sizes"),
-    [
-        # It says how many it takes, and is asked for as many from then on.
-        ("gemini", 250, [250, 100, 100, 50, 1]),
-        # It does not.
-        ("mistral", 300, [300, 150, 75, 75, 75, 75, 1]),
-        ("ollama", 300, [300, 1]),
-    ],
+    ("name", "sizes"),
+    # Gemini says how many it takes, and is asked for as many from then on.
+    [("gemini", [250, 100, 100, 50, 1]), ("mistral", [300, 150, 75, 75, 75, 75, 1]), ("ollama", [300, 1])],
 )
-def test_an_embedder_learns_how_many_texts_a_server_takes(
-    server: DialectServer, name: str, count: int, sizes: list[int]
-) -> None:
+def test_an_embedder_learns_how_many_texts_a_server_takes(server: DialectServer, name: str, sizes: list[int]) -> None:
     server.speak(name)
-    texts = [f"text {number}" for number in range(count)]
+    texts = [f"text {number}" for number in range(sizes[0])]
     reply = embedded(server, texts, ["one"])
     assert [len(request.body["input"]) for request in server.requests] == sizes
     assert np.allclose(reply.vectors, [embed(text, 8) for text in texts], atol=1e-6)
     answered = [request for request in server.requests[:-1] if request.status == 200]
     assert reply.prompt_tokens == sum(sum(map(len, request.body["input"])) // 4 for request in answered)
-    assert sum(len(request.body["input"]) for request in answered) == count
+    assert sum(len(request.body["input"]) for request in answered) == len(texts)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"<h1>Request Entity Too Large</h1>",
-        b'{"error": "too many inputs"}',
-        b'{"error": {"message": "Requested 350000 tokens, max 300000 tokens per request"}}',
-    ],
-)
+MANY_TOKENS = b'{"error": {"message": "Requested 350000 tokens, max 300000 tokens per request"}}'
+
+
+@pytest.mark.parametrize("body", [b"<h1>Entity Too Large</h1>", b'{"error": "too many inputs"}', MANY_TOKENS])
 def test_a_text_that_is_too_much_by_itself_is_an_error(server: DialectServer, body: bytes) -> None:
     server.speak("ollama")
     server.script(*[fake.Reply(status=413, raw=body)] * 4)
@@ -221,8 +194,7 @@ def test_a_server_that_cuts_prompts_is_noticed(
         ([(4096, 5000), (4096, 5100), (4096, 5200), (4096, 5300)], False),
         ([(4096, 5000)] * 9, False),
         # No count at all, and one that is the same for everything.
-        ([(0, 5000), (0, 4400), (0, 7000)], False),
-        ([(100, 5000), (100, 4400), (100, 7000)], False),
+        *(([(count, 5000), (count, 4400), (count, 7000)], False) for count in (0, 100)),
     ],
 )
 def test_a_window_is_told_by_the_longest_prompts(counts: list[tuple[int, int]], is_cut: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.judges.providers.connection import ApiJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transports.values import JudgeOutageError, UnusableReplyError
+from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUnavailableError, UnusableReplyError
 from tests import fake_openai as fake
 from tests.asking import MemoryTransport, ask, judge_at, use
 from tests.fake_openai import FakeOpenAI
@@ -29,14 +30,6 @@ REPLIES = {
 
 def judge(server: FakeOpenAI, retries: int = 2) -> ApiJudge[Any]:
     return judge_at(server, model="smollm2-135m", retries=retries)
-
-
-def fails(server: FakeOpenAI, name: str, used: ApiJudge[Any] | OpenAIEmbedder, asked: Any) -> str:
-    server.script(*[REPLIES[name]] * 2)
-    with pytest.raises(JudgeError) as failed:
-        use(used, asked)
-    assert server.calls == 1
-    return f"{failed.type.__name__}: {failed.value}"
 
 
 def test_a_completion_is_read(server: FakeOpenAI) -> None:
@@ -56,8 +49,7 @@ def test_a_cut_reply_is_paid_for(server: FakeOpenAI, name: str, prompt: int, com
     asked = judge(server)
     with pytest.raises(UnusableReplyError, match="was cut off") as failed:
         asked.read(json.loads(REPLIES[name].raw or b""), asked.request(CLAIMS))
-    spent = failed.value.spent
-    assert spent is not None
+    spent: Any = failed.value.spent
     assert (spent.prompt_tokens, spent.completion_tokens, failed.value.is_cut) == (prompt, completion, True)
 
 
@@ -71,16 +63,12 @@ def test_a_cut_reply_is_paid_for(server: FakeOpenAI, name: str, prompt: int, com
     ],
 )
 def test_what_the_server_says_is_shown_at_once(server: FakeOpenAI, name: str, said: str) -> None:
-    embedder = OpenAIEmbedder("smollm2-135m", base_url=server.base_url, retries=2, timeout=5)
-    asked = judge(server)
+    embedder, asked = OpenAIEmbedder("m", base_url=server.base_url, retries=2, timeout=5), judge(server)
+    server.script(*[REPLIES[name]] * 2)
     is_vector = name in ("no embeddings", "text too long")
-    message = (
-        fails(server, name, embedder, embedder.aembed(["A lake."]))
-        if is_vector
-        else fails(server, name, asked, asked.ask(CLAIMS))
-    )
-    assert said in message
-    assert message.startswith("JudgeUnavailableError: " if name.startswith("no ") else "JudgeError: ")
+    with pytest.raises(JudgeError, match=re.escape(said)) as failed:
+        use(*((embedder, embedder.aembed(["A lake."])) if is_vector else (asked, asked.ask(CLAIMS))))
+    assert (failed.type, server.calls) == (JudgeUnavailableError if name.startswith("no ") else JudgeError, 1)
 
 
 def test_bounds_that_the_server_cannot_read_are_left_out(server: FakeOpenAI) -> None:

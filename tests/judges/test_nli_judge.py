@@ -15,17 +15,10 @@ from pytest_ragmetrics import NliJudge
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.core.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.nli import Pair
 from pytest_ragmetrics.judges.specs import make_judge
-from pytest_ragmetrics.judges.tasks import (
-    FindContradictions,
-    Judgement,
-    ListClaims,
-    RateGroundedness,
-    RateRelevance,
-    Task,
-    VerifyClaims,
-)
+from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListClaims, Task, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import DIRECT, Answered
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Hallucination, ResponseGroundedness
 from tests.metrics.fake_session import FakeSession
@@ -35,8 +28,6 @@ GARDEN = (
     "Basil wilts when it is cold. It likes sun and water. Mint spreads fast.",
     "Ivy climbs walls. Ivy is not edible. Deer eat ivy in winter.",
 )
-
-
 NAMES = ("Alpha", "Bravo", "Charlie", "Delta")
 
 
@@ -68,20 +59,17 @@ def test_a_claim_is_supported_by_the_sentence_that_entails_it() -> None:
         (f"{' '.join(NAMES)} oaks.", (" ".join(f"{name} oaks. It rains." for name in NAMES),), (0, 2, 4, 6)),
     ],
 )
-def test_several_sentences_support_a_claim_together(
-    claim: str, contexts: tuple[str, ...], cited: tuple[int, ...]
-) -> None:
+def test_several_sentences_support_a_claim_together(claim: str, contexts: Any, cited: Any) -> None:
     (found,) = verified(judge(), claim, contexts=contexts)
     assert (found.ok, found.sentences) == (True, cited)
 
 
 def test_a_long_context_is_cut_into_passages_that_overlap() -> None:
     sentences = [f"Tree {number} stands in the garden of the castle." for number in range(60)]
+    claim, contexts = "Tree 59 stands in the castle.", (" ".join(sentences),)
     for most, tried in ((100, 18), (2, 6)):
         scorer = WordScorer()
-        (found,) = verified(
-            judge(scorer, passages=most), "Tree 59 stands in the castle.", contexts=(" ".join(sentences),)
-        )
+        (found,) = verified(judge(scorer, passages=most), claim, contexts=contexts)
         premises = [premise for batch in scorer.seen for premise, _ in batch]
         assert max(premise.count("Tree") for premise in premises) == 8
         assert all(any(sentence in premise for premise in premises) for sentence in sentences) is (most == 100)
@@ -117,10 +105,11 @@ def test_a_context_is_contradicted_by_the_sentence_that_says_the_contrary() -> N
 def test_a_model_without_contradiction_says_so() -> None:
     binary = judge(WordScorer(labels=("hallucinated", "entailment")))
     assert verified(binary, "Mint spreads fast.")[0].ok
+    grounded = tasks.RateGroundedness(response="A.", contexts=("B.",))
     unanswered: list[tuple[Task[Any], str]] = [
         (FindContradictions(response="Mint spreads.", contexts=GARDEN), "^nli:words knows no contradiction"),
-        (RateGroundedness(response="A.", contexts=("B.",)), "rate_groundedness needs a language model; Faithfulness"),
-        (RateRelevance(question="Q?", response="A."), "rate_relevance needs a language model$"),
+        (grounded, "rate_groundedness needs a language model; Faithfulness"),
+        (tasks.RateRelevance(question="Q?", response="A."), "rate_relevance needs a language model$"),
     ]
     for task, message in unanswered:
         with pytest.raises(JudgeError, match=message):
@@ -129,10 +118,8 @@ def test_a_model_without_contradiction_says_so() -> None:
 
 def test_claims_are_sentences() -> None:
     scorer = WordScorer()
-    text = "Mint spreads. It likes water. I don't know more."
-    answered = asyncio.run(judge(scorer).ask(ListClaims(text=text)))
-    assert answered.answer == ("Mint spreads.", "It likes water.")
-    assert (answered.usage.calls, scorer.seen) == (0, [])
+    answered = asyncio.run(judge(scorer).ask(ListClaims(text="Mint spreads. It likes water. I don't know more.")))
+    assert (answered.answer, answered.usage.calls, scorer.seen) == (("Mint spreads.", "It likes water."), 0, [])
 
 
 def test_metrics_are_scored_with_evidence() -> None:
@@ -190,13 +177,9 @@ class Broken(WordScorer):
 
     def logits(self, pairs: Sequence[Pair]) -> Sequence[Sequence[float]]:
         if any("bomb" in hypothesis for _, hypothesis in pairs):
-            msg = "out of memory"
-            raise RuntimeError(msg)
-        numbers = super().logits(pairs)
-        return [
-            [float("nan")] * 3 if "hole" in hypothesis else row
-            for row, (_, hypothesis) in zip(numbers, pairs, strict=True)
-        ]
+            raise RuntimeError("out of memory")
+        numbers = zip(super().logits(pairs), pairs, strict=True)
+        return [[float("nan")] * 3 if "hole" in hypothesis else row for row, (_, hypothesis) in numbers]
 
 
 def test_a_failing_model_fails_the_task_at_fault_alone() -> None:
@@ -212,26 +195,23 @@ def test_a_failing_model_fails_the_task_at_fault_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scorer", "options", "error", "message"),
+    ("labels", "message"),
     [
-        ({}, {"labels": ("yes", "no")}, JudgeNotConfiguredError, r"has 3 classes \(contradiction, entailment, neut"),
-        ({}, {"labels": ("yes", "no", "maybe")}, JudgeNotConfiguredError, "has the labels 'yes', 'no', 'maybe'"),
+        (("yes", "no"), r"has 3 classes \(contradiction, entailment, neut"),
+        (("yes", "no", "maybe"), "has the labels 'yes', 'no', 'maybe'"),
     ],
 )
-def test_a_model_that_cannot_be_asked(
-    scorer: dict[str, Any], options: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        verified(judge(WordScorer(**scorer), **options), " ".join(["word"] * 12))
+def test_a_model_that_cannot_be_asked(labels: tuple[str, ...], message: str) -> None:
+    with pytest.raises(JudgeNotConfiguredError, match=message):
+        verified(judge(labels=labels), " ".join(["word"] * 12))
 
 
 def test_a_spec_makes_the_judge_without_its_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     made = make_judge("nli:house/entailment@v2")
     assert repr(made) == "<NliJudge nli:house/entailment@v2>"
+    message = r'needs sentence_transformers: pip install "pytest-ragmetrics\[nli\]"'
     for _ in range(2):
-        with pytest.raises(
-            JudgeNotConfiguredError, match=r'needs sentence_transformers: pip install "pytest-ragmetrics\[nli\]"'
-        ):
+        with pytest.raises(JudgeNotConfiguredError, match=message):
             asyncio.run(made.ask(VerifyClaims(claims=("Mint.",), contexts=GARDEN)))
     asyncio.run(made.aclose())

@@ -16,17 +16,8 @@ from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge
 from pytest_ragmetrics.judges.providers.attempts import Call, attempt
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transports.values import (
-    DIRECT,
-    WIDTH,
-    Answered,
-    JudgeOutageError,
-    Limiter,
-    Reply,
-    Request,
-    Transport,
-    at_home,
-)
+from pytest_ragmetrics.judges.transports import values
+from pytest_ragmetrics.judges.transports.values import DIRECT, JudgeOutageError, Limiter, Reply, Request, Transport
 from pytest_ragmetrics.plugin.settings import Settings
 from tests import fake_openai as fake
 from tests.asking import ask, judge_at, use
@@ -77,9 +68,7 @@ class Slots:
         return Reply(text="{}")
 
 
-def story(
-    rows: int, width: int, slots: Slots, *, url: str = HOME, home: int | None = None
-) -> tuple[Limiter, float, int]:
+def story(rows: int, width: int, slots: Slots, home: int | None, *, url: str = HOME) -> tuple[Limiter, float, int]:
     """Send rows at once; return the limiter, the seconds that it took, and how many rows were lost."""
 
     async def run() -> tuple[Limiter, float, int]:
@@ -98,11 +87,11 @@ def story(
 
 
 @pytest.mark.parametrize("seconds", [0.2, 1.0, 1.9, 2.9, 3.0, 3.1, 5.5])
-@pytest.mark.parametrize(("width", "home"), [(32, at_home(32)), (32, 32), (8, 8), (2, 2), (1, 1)])
+@pytest.mark.parametrize(("width", "home"), [(32, values.at_home(32)), (32, 32), (8, 8), (2, 2), (1, 1)])
 def test_no_row_is_lost_in_the_queue(seconds: float, width: int, home: int) -> None:
     """Forty rows take hardly longer than one at a time, also where someone asked for too many in flight."""
     slots = Slots(seconds)
-    limiter, took, lost = story(40, width, slots, home=home)
+    limiter, took, lost = story(40, width, slots, home)
     assert lost == 0
     # Of those in flight at first all but one may have to be sent again, after a pause.
     assert took <= 1.2 * 40 * seconds + (2 if home == 32 else 0)
@@ -112,11 +101,9 @@ def test_no_row_is_lost_in_the_queue(seconds: float, width: int, home: int) -> N
 
 
 def test_what_narrowed_the_limiter_widens_it_again() -> None:
-    slow, _, _ = story(40, 32, Slots(3.0), home=4)
-    assert slow.width == 1
-    quick = Slots(1.0, count=64)
-    fast, took, _ = story(400, 32, quick, home=4)
-    assert (fast.width, fast.given_up) == (32, 0)
+    slow, _, _ = story(40, 32, Slots(3.0), 4)
+    fast, took, _ = story(400, 32, Slots(1.0, count=64), 4)
+    assert (slow.width, fast.width, fast.given_up) == (1, 32, 0)
     assert took < 2 * 400 / 32
 
 
@@ -124,26 +111,21 @@ def test_what_narrowed_the_limiter_widens_it_again() -> None:
     ("url", "home", "width"), [(HOME, 4, 4), ("http://ollama:11434/v1", 4, 4), (HOME, None, 32), (ELSEWHERE, 4, 32)]
 )
 def test_a_server_of_ones_own_begins_with_four(url: str, home: int | None, width: int) -> None:
-    most = 0
+    seen = []
 
     class Watched(Slots):
         async def complete(self, request: Request) -> Reply:
-            nonlocal most
-            most = max(most, self.in_flight_now)
+            seen.append(len(self.in_flight) + 1)
             return await super().complete(request)
 
-        @property
-        def in_flight_now(self) -> int:
-            return len(self.in_flight) + 1
-
-    story(40, 32, Watched(5.0, count=64), url=url, home=home)
-    assert most == width
+    story(40, 32, Watched(5.0, count=64), home, url=url)
+    assert max(seen) == width
 
 
 def test_the_width_that_nobody_set_is_the_default_of_the_option() -> None:
     """By it a number that someone chose is told from it."""
-    assert vars(Settings)["concurrency"].default == WIDTH
-    assert signature(evaluate).parameters["concurrency"].default == WIDTH
+    assert vars(Settings)["concurrency"].default == values.WIDTH
+    assert signature(evaluate).parameters["concurrency"].default == values.WIDTH
 
 
 class Loading(Slots):
@@ -157,12 +139,13 @@ class Loading(Slots):
 @pytest.mark.parametrize(("kind", "found"), [(Slots, (1, 2, 2)), (Loading, (0, 2, 1))])
 def test_a_lone_request_is_not_sent_five_times_more(kind: type[Slots], found: tuple[int, int, int]) -> None:
     """After a second time-out with nothing else in flight the server was still writing; a model may be there then."""
-    limiter, took, lost = story(1, 32, kind(100.0), home=4)
+    limiter, took, lost = story(1, 32, kind(100.0), 4)
     assert (lost, limiter.sent, limiter.given_up) == found
     assert took == pytest.approx(2 * TIMEOUT + 0.5 if lost else TIMEOUT + 1.5)
     assert limiter.width == 4
 
 
+@pytest.mark.usefixtures("_short_pauses")
 @pytest.mark.parametrize(
     ("vote", "options", "workers", "calls"),
     [
@@ -194,7 +177,7 @@ def test_a_judge_of_ones_own_may_ask_several_judges_inside(server: FakeOpenAI) -
     class Pair(Judge):
         name = "pair"
 
-        async def ask(self, task: Any, *, vote: int = 0, transport: Transport = DIRECT) -> Answered[Any]:
+        async def ask(self, task: Any, *, vote: int = 0, transport: Transport = DIRECT) -> values.Answered[Any]:
             first, _ = await asyncio.gather(*(judge.ask(task, vote=vote) for judge in pair))
             return first
 
@@ -204,8 +187,6 @@ def test_a_judge_of_ones_own_may_ask_several_judges_inside(server: FakeOpenAI) -
 
     server.script(*[fake.rate_limited()] * 8)
     limiter = Limiter(1)
-    judge = AnsweringJudge(Pair())
-
     rows = [ListClaims(text=f"Pump {number} needs two minutes.") for number in range(6)]
-    assert len(ask(judge, *rows, transport=limiter)) == 6
+    assert len(ask(AnsweringJudge(Pair()), *rows, transport=limiter)) == 6
     assert (limiter._busy, limiter._waiting, limiter._again) == (0, deque(), deque())
