@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from pytest_ragmetrics.core.result import WordChange
 from pytest_ragmetrics.runs.wording.figures import counted
-from pytest_ragmetrics.text.diff import tokens_of, word_changes
+from pytest_ragmetrics.text.diff import word_changes, words_of
 from pytest_ragmetrics.text.unicode import shortened
 from pytest_ragmetrics.text.words import count_words
 
@@ -151,7 +151,7 @@ def versions(olds: Sequence[Text], news: Sequence[Text]) -> dict[int, int]:
         return found
     # As many characters have more tokens than are compared.
     old_tokens, new_tokens = (
-        {place: [*map(str.strip, tokens_of(texts[place].text[: 20 * _COMPARED])[:_COMPARED])] for place in places}
+        {place: words_of(texts[place].text[: 20 * _COMPARED]).keys[:_COMPARED] for place in places}
         for texts, places in ((olds, old_places), (news, new_places))
     )
     near = []

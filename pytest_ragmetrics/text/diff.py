@@ -25,6 +25,7 @@ _MOST_CELLS = 4 * 10**8
 _TOO_FEW = 24
 # How many tokens an insertion is moved to begin with a sentence.
 _FARTHEST = 60
+_STOPS = tuple(ENDS)
 
 
 def word_changes(before: str, after: str) -> tuple[WordChange, ...]:
@@ -38,29 +39,34 @@ def word_changes(before: str, after: str) -> tuple[WordChange, ...]:
     >>> [(step.kind, step.source, step.said) for step in steps if step.kind != "same"]
     [('replaced', '30 ', '14 '), ('replaced', 'after ', 'of the week of ')]
     """
-    olds, news = tokens_of(before), tokens_of(after)
-    runs = _readable(_joined(_runs([*map(_key, olds)], [*map(_key, news)])), olds, news)
-    return tuple(_step(run, olds, news) for run in _slid(runs, olds, news))
+    return changes_of_words(words_of(before), words_of(after))
 
 
-def tokens_of(text: str) -> list[str]:
+class Words(NamedTuple):
+    """The words of a text: as they are written, with what is behind them, and as they are compared."""
+
+    tokens: list[str]
+    keys: list[str]
+
+
+def changes_of_words(before: Words, after: Words) -> tuple[WordChange, ...]:
+    """Return the steps of :func:`word_changes` from words to words."""
+    olds, news = before.tokens, after.tokens
+    runs = _slid(_readable(runs_of(before.keys, after.keys), before, after), before, after)
+    return tuple(_step(run, olds, news) for run in runs)
+
+
+def words_of(text: str) -> Words:
     """Return the words and signs of a text, each with the white space behind it; joined they are the text.
 
-    >>> tokens_of("It's 3.5 %, 東京")
+    >>> words_of("It's 3.5 %, 東京").tokens
     ["It's ", '3.5 ', '%', ', ', '東', '京']
     """
-    return _TOKEN.findall(text)
+    tokens = _TOKEN.findall(text)
+    return Words(tokens, [*map(str.rstrip, tokens)])
 
 
-def _key(token: str) -> str:
-    return token.rstrip()
-
-
-def _ends_sentence(token: str) -> bool:
-    return "\n" in token or token[:1] in ENDS
-
-
-class _Run(NamedTuple):
+class Run(NamedTuple):
     """A run of tokens of the older and one of the newer text, and whether they are the same words."""
 
     old: int
@@ -70,28 +76,36 @@ class _Run(NamedTuple):
     same: bool = False
 
 
-def _runs(olds: Sequence[str], news: Sequence[str]) -> Iterator[_Run]:
-    """Yield the runs of two rows of keys, in order."""
+def _ends_sentence(token: str) -> bool:
+    return "\n" in token or token.rstrip().endswith(_STOPS)
+
+
+def runs_of(olds: Sequence[str], news: Sequence[str]) -> list[Run]:
+    """Return the runs of two rows of keys in order, same ones and changes by turns."""
+    return [*_joined(_runs(olds, news))]
+
+
+def _runs(olds: Sequence[str], news: Sequence[str]) -> Iterator[Run]:
     from rapidfuzz.distance import Postfix, Prefix
 
     start = Prefix.similarity(olds, news)
     left = min(len(olds), len(news)) - start
     end = min(Postfix.similarity(olds, news), left)
-    yield _Run(0, start, 0, start, same=True)
-    between = _Run(start, len(olds) - end, start, len(news) - end)
+    yield Run(0, start, 0, start, same=True)
+    between = Run(start, len(olds) - end, start, len(news) - end)
     yield from _aligned(between, olds, news) if _cells(between) <= _MOST_CELLS else _by_sentence(between, olds, news)
-    yield _Run(len(olds) - end, len(olds), len(news) - end, len(news), same=True)
+    yield Run(len(olds) - end, len(olds), len(news) - end, len(news), same=True)
 
 
-def _cells(run: _Run) -> int:
+def _cells(run: Run) -> int:
     return (run.old_end - run.old) * (run.new_end - run.new)
 
 
-def _aligned(run: _Run, olds: Sequence[str], news: Sequence[str]) -> Iterator[_Run]:
+def _aligned(run: Run, olds: Sequence[str], news: Sequence[str]) -> Iterator[Run]:
     from rapidfuzz.distance import Indel
 
     for step in Indel.opcodes(olds[run.old : run.old_end], news[run.new : run.new_end]):
-        yield _Run(
+        yield Run(
             run.old + step.src_start,
             run.old + step.src_end,
             run.new + step.dest_start,
@@ -100,19 +114,19 @@ def _aligned(run: _Run, olds: Sequence[str], news: Sequence[str]) -> Iterator[_R
         )
 
 
-def _by_sentence(run: _Run, olds: Sequence[str], news: Sequence[str]) -> Iterator[_Run]:
+def _by_sentence(run: Run, olds: Sequence[str], news: Sequence[str]) -> Iterator[Run]:
     """Align whole sentences, then the words of what is between those that both have, where that is short enough."""
     old_ends, new_ends = _sentence_ends(olds, run.old, run.old_end), _sentence_ends(news, run.new, run.new_end)
     rows = [
         [" ".join(tokens[start:end]) for start, end in pairwise(ends)]
         for tokens, ends in ((olds, old_ends), (news, new_ends))
     ]
-    whole = _Run(0, len(rows[0]), 0, len(rows[1]))
+    whole = Run(0, len(rows[0]), 0, len(rows[1]))
     if _cells(whole) > _MOST_CELLS:
         yield run
         return
     for step in _joined(_aligned(whole, *rows)):
-        found = _Run(
+        found = Run(
             old_ends[step.old], old_ends[step.old_end], new_ends[step.new], new_ends[step.new_end], same=step.same
         )
         small = not step.same and _cells(found) <= _MOST_CELLS // len(rows[0])
@@ -124,7 +138,7 @@ def _sentence_ends(tokens: Sequence[str], start: int, end: int) -> list[int]:
     return [start, *(place + 1 for place in range(start, end - 1) if _ends_sentence(tokens[place])), end]
 
 
-def _joined(runs: Iterable[_Run]) -> Iterator[_Run]:
+def _joined(runs: Iterable[Run]) -> Iterator[Run]:
     """Yield the runs without empty ones, neighbours of one kind as one."""
     some = (run for run in runs if run.old < run.old_end or run.new < run.new_end)
     for _, group in groupby(some, key=lambda run: run.same):
@@ -132,30 +146,29 @@ def _joined(runs: Iterable[_Run]) -> Iterator[_Run]:
         yield row[0]._replace(old_end=row[-1].old_end, new_end=row[-1].new_end)
 
 
-def _readable(runs: Iterable[_Run], olds: Sequence[str], news: Sequence[str]) -> list[_Run]:
+def _readable(runs: Iterable[Run], before: Words, after: Words) -> list[Run]:
     """Return the runs without those of a few common words that are shorter than the changes beside them."""
-    old_sums, new_sums = (list(accumulate(map(_letters, tokens), initial=0)) for tokens in (olds, news))
+    old_sums, new_sums = (list(accumulate(map(_letters, words.keys), initial=0)) for words in (before, after))
 
-    def length(run: _Run) -> int:
+    def length(run: Run) -> int:
         return max(old_sums[run.old_end] - old_sums[run.old], new_sums[run.new_end] - new_sums[run.new])
 
-    def is_noise(same: _Run, beside: int) -> bool:
+    def is_noise(same: Run, beside: int) -> bool:
         # A word with a meaning counts twice.
-        return length(same) <= beside and sum(map(_weight, news[same.new : same.new_end])) <= beside
+        return length(same) <= beside and sum(map(_weight, after.keys[same.new : same.new_end])) <= beside
 
-    kept: list[_Run] = []
+    kept: list[Run] = []
     for run in runs:
         kept.append(run)
         while not run.same and kept[:-2]:
-            before, same, after = kept[-3:]
-            if not is_noise(same, min(length(before), length(after), _TOO_FEW)):
+            first, same, last = kept[-3:]
+            if not is_noise(same, min(length(first), length(last), _TOO_FEW)):
                 break
-            kept[-3:] = [before._replace(old_end=after.old_end, new_end=after.new_end)]
+            kept[-3:] = [first._replace(old_end=last.old_end, new_end=last.new_end)]
     return kept
 
 
-def _weight(token: str) -> int:
-    word = _key(token)
+def _weight(word: str) -> int:
     return _letters(word) * (1 if len(word) == 1 or is_function_word(fold_word(word)) else 2)
 
 
@@ -163,7 +176,7 @@ def _letters(token: str) -> int:
     return sum(map(str.isalnum, token))
 
 
-def _slid(runs: Sequence[_Run], olds: Sequence[str], news: Sequence[str]) -> list[_Run]:
+def _slid(runs: Sequence[Run], olds: Words, news: Words) -> list[Run]:
     """Return the runs with what was only added or only removed moved to begin with a sentence, where it can be.
 
     In "It rains. <We stay. It> rains" and "It rains. <We stay.> It rains" the same was added.
@@ -173,32 +186,34 @@ def _slid(runs: Sequence[_Run], olds: Sequence[str], news: Sequence[str]) -> lis
         before, run, after = found[place - 1 : place + 2]
         if not before.same or not after.same or (run.old < run.old_end and run.new < run.new_end):
             continue
-        tokens, start, end = (news, run.new, run.new_end) if run.old == run.old_end else (olds, run.old, run.old_end)
+        words, start, end = (news, run.new, run.new_end) if run.old == run.old_end else (olds, run.old, run.old_end)
         # Between two changes one token stays, or they were one.
         left = min(before.old_end - before.old - (place > 1), _FARTHEST)
         right = min(after.old_end - after.old - (place < len(found) - 2), _FARTHEST)
-        by = _way_to_sentence(tokens, start, end, left, right)
+        by = _way_to_sentence(words, start, end, left, right)
         found[place - 1 : place + 2] = [
             before._replace(old_end=before.old_end + by, new_end=before.new_end + by),
-            _Run(run.old + by, run.old_end + by, run.new + by, run.new_end + by),
+            Run(run.old + by, run.old_end + by, run.new + by, run.new_end + by),
             after._replace(old=after.old + by, new=after.new + by),
         ]
     return [*_joined(found)]
 
 
-def _way_to_sentence(tokens: Sequence[str], start: int, end: int, left: int, right: int) -> int:
+def _way_to_sentence(words: Words, start: int, end: int, left: int, right: int) -> int:
     """Return how far to move a run to begin with a sentence, backwards if negative; 0 where it cannot be."""
 
     def fits(at: int) -> bool:
         """Tell whether the run is the same words one step further."""
         step = at if at < 0 else at - 1
-        return at == 0 or _key(tokens[start + step]) == _key(tokens[end + step])
+        return at == 0 or words.keys[start + step] == words.keys[end + step]
 
     places = [*takewhile(fits, range(0, -left - 1, -1)), *takewhile(fits, range(1, right + 1))]
-    return min((at for at in places if start + at == 0 or _ends_sentence(tokens[start + at - 1])), key=abs, default=0)
+    return min(
+        (at for at in places if start + at == 0 or _ends_sentence(words.tokens[start + at - 1])), key=abs, default=0
+    )
 
 
-def _step(run: _Run, olds: Sequence[str], news: Sequence[str]) -> WordChange:
+def _step(run: Run, olds: Sequence[str], news: Sequence[str]) -> WordChange:
     source, said = "".join(olds[run.old : run.old_end]), "".join(news[run.new : run.new_end])
     kind: ChangeKind = "same" if run.same else "added" if not source else "missing" if not said else "replaced"
     return WordChange(kind=kind, said=said, source=source)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.report.text_changes import Text, folded, text_change, versions
 from pytest_ragmetrics.text import diff as differences
-from pytest_ragmetrics.text.diff import tokens_of, word_changes
+from pytest_ragmetrics.text.diff import word_changes, words_of
 
 LONG = "The tide turned at noon and the boats came in. " * 40
 
@@ -73,7 +73,7 @@ SIGNS = {
 
 
 def test_what_is_seen_as_one_sign_is_not_cut() -> None:
-    assert {text: tokens_of(text) for text in SIGNS} == SIGNS
+    assert {text: words_of(text).tokens for text in SIGNS} == SIGNS
 
 
 @example(".a", ". a")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from itertools import accumulate
-from typing import NamedTuple
 
 from pytest_ragmetrics.core.lazy import lazily
-from pytest_ragmetrics.core.result import ChangeKind, Nearest, WordChange
+from pytest_ragmetrics.core.result import Nearest
 from pytest_ragmetrics.text import unicode
+from pytest_ragmetrics.text.diff import Words, changes_of_words, runs_of
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex, comparison_key
 from pytest_ragmetrics.text.unicode import UNSPACED, are_joined
 
@@ -17,24 +18,12 @@ _LONGEST = 4000
 # Up to this length the passage is found character by character.
 _LONG = 500
 # Less similar passages are not given.
-_FAINTEST = 0.3
+_FAINTEST = 0.4
 # How far a passage is widened to whole words.
 _FARTHEST = 64
 _TOKEN = lazily(rf"(?:[{UNSPACED}]|[^\s{UNSPACED}]+)\s*")
-_KINDS: dict[str, ChangeKind] = {"equal": "same", "replace": "replaced", "delete": "added", "insert": "missing"}
 _PLAIN = str.maketrans(dict.fromkeys(unicode.APOSTROPHES, "'") | dict.fromkeys(unicode.ALL_DASHES, "-"))
 _EDGES = f".,;:!?'\"()[]*_-{unicode.WHITE_SPACE}{unicode.QUOTES}{unicode.ELLIPSES}{unicode.STOPS}{unicode.COMMAS}"
-
-
-class _Words(NamedTuple):
-    """The words of a text: as they are written, with the space after them, and as they are compared."""
-
-    tokens: list[str]
-    keys: list[str]
-
-    def between(self, start: int, end: int) -> str:
-        """Return the text from one word up to another."""
-        return "".join(self.tokens[start:end]).strip()
 
 
 def find_nearest(span: str, sources: SourceIndex) -> Nearest | None:
@@ -51,12 +40,17 @@ def find_nearest(span: str, sources: SourceIndex) -> Nearest | None:
         return None
     inside = sources.text(window.context)[window.start : window.end]
     quoted, around = _split_words(span), _split_words(inside)
-    first, last, changes = _closest(span, quoted, inside, around)
-    similarity = ratio(" ".join(quoted.keys), " ".join(around.keys[first:last])) / 100
+    first, last = _closest(span, quoted, inside, around)
+    closest = Words(around.tokens[first:last], around.keys[first:last])
+    similarity = ratio(" ".join(quoted.keys), " ".join(closest.keys)) / 100
     if similarity < _FAINTEST:
         return None
+    changes = tuple(
+        replace(change, said=change.said.strip(), source=change.source.strip())
+        for change in changes_of_words(closest, quoted)
+    )
     at = window.start + len(inside) - len(inside.lstrip()) + sum(map(len, around.tokens[:first]))
-    end = at + len("".join(around.tokens[first:last]).rstrip())
+    end = at + len("".join(closest.tokens).rstrip())
     start, end, text = sources.original(Passage(window.context, at, end))
     return Nearest(context=window.context, start=start, end=end, text=text, similarity=similarity, changes=changes)
 
@@ -90,9 +84,8 @@ def _window(key: bytes, length: int, sources: SourceIndex) -> Passage | None:
     return Passage(context, start, end)
 
 
-def _closest(span: str, quoted: _Words, inside: str, around: _Words) -> tuple[int, int, tuple[WordChange, ...]]:
-    """Return the (start, end) word indexes of the closest passage, and how it differs."""
-    from rapidfuzz.distance import Levenshtein
+def _closest(span: str, quoted: Words, inside: str, around: Words) -> tuple[int, int]:
+    """Return the (start, end) word indexes of the closest passage."""
     from rapidfuzz.fuzz import partial_ratio_alignment
 
     first, last = 0, len(around.keys)
@@ -102,31 +95,17 @@ def _closest(span: str, quoted: _Words, inside: str, around: _Words) -> tuple[in
             starts = list(accumulate(map(len, around.tokens), initial=len(inside) - len(inside.lstrip())))
             first = max(bisect_right(starts, alignment.dest_start) - 1, 0)
             last = bisect_left(starts, alignment.dest_end)
-    steps, low, high = Levenshtein.opcodes(quoted.keys, around.keys[first:last]), first, last
-    if steps:
-        # Cut off what is outside the first and last word that are equal; put back what was cut off too early.
-        head, tail = steps[0], steps[-1]
-        if head.tag == "insert":
-            low += head.dest_end
-        elif head.tag == "delete" and around.keys[max(first - head.src_end, 0) : first] == quoted.keys[: head.src_end]:
-            low -= head.src_end
-        dropped = tail.src_end - tail.src_start
-        if tail.tag == "insert":
-            high -= tail.dest_end - tail.dest_start
-        elif tail.tag == "delete" and around.keys[last : last + dropped] == quoted.keys[tail.src_start :]:
-            high += dropped
-        high = max(low, high)
-    if (low, high) != (first, last):
-        steps = Levenshtein.opcodes(quoted.keys, around.keys[low:high])
-    changes = (
-        WordChange(
-            kind=_KINDS[step.tag],
-            said=quoted.between(step.src_start, step.src_end),
-            source=around.between(low + step.dest_start, low + step.dest_end),
-        )
-        for step in steps
-    )
-    return low, high, tuple(changes)
+    runs = runs_of(around.keys[first:last], quoted.keys)
+    if not any(run.same for run in runs):
+        return first, last
+    # Cut off what the quotation has no words for in front of the first word that is equal, and behind the last; put
+    # back what was cut off too early.
+    before, behind = (0 if run.same else run.old_end - run.old - (run.new_end - run.new) for run in (runs[0], runs[-1]))
+    if before > 0 or around.keys[max(first + before, 0) : first] == quoted.keys[:-before]:
+        first += before
+    if behind > 0 or around.keys[last : last - behind] == quoted.keys[behind:]:
+        last -= behind
+    return first, last
 
 
 def split_tokens(text: str) -> list[str]:
@@ -143,8 +122,8 @@ def _lower(text: str) -> str:
     return lowered if len(lowered) == len(text) else text
 
 
-def _split_words(text: str) -> _Words:
-    words = _Words([], [])
+def _split_words(text: str) -> Words:
+    words = Words([], [])
     forms = _TOKEN.findall(text.translate(_PLAIN).casefold())
     for token, key in zip(_TOKEN.findall(text), (form.strip(_EDGES) for form in forms), strict=True):
         # A dash between two words goes with the first.
