@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from math import fsum
 from typing import Any
 
 from pytest_ragmetrics.core.errors import warn_once
@@ -32,6 +33,12 @@ def priced_tier(tier: object) -> str | None:
     ('flex', None, None)
     """
     return tier if isinstance(tier, str) and tier not in _ORDINARY else None
+
+
+def known_sum(bills: Iterable[float | None]) -> float | None:
+    """Return the sum of amounts in dollars, ``None`` where one is unknown."""
+    amounts = list(bills)
+    return None if None in amounts else fsum(filter(None, amounts))
 
 
 # Answers found in a cache have the same tokens again and again, and one look-up takes 0.1 ms.

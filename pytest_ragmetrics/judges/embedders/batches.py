@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import fsum
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from pytest_ragmetrics.core.loop import in_child
+from pytest_ragmetrics.judges.prices import known_sum
 from pytest_ragmetrics.judges.transports.values import AnyRequest, EmbeddingRequest, Reply, Transport
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Batches:
         return Reply(
             vectors=np.stack([found[text].vector for text in request.texts]),
             prompt_tokens=sum(embedded.tokens for embedded in new),
-            billed=None if any(embedded.billed is None for embedded in new) else fsum(e.billed or 0.0 for e in new),
+            billed=known_sum(embedded.billed for embedded in new),
         )
 
     async def aclose(self) -> None:

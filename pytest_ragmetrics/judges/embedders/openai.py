@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.judges.embedders.batches import split
 from pytest_ragmetrics.judges.embedders.embedder import Embedder, as_vectors
+from pytest_ragmetrics.judges.prices import known_sum
 from pytest_ragmetrics.judges.providers.connection import (
     Connection,
     counted_reply,
@@ -91,11 +91,10 @@ class OpenAIEmbedder(Embedder):
         # In turn: the limits of requests in flight count one.
         replies = [await self.complete(replace(request, texts=part)) for part in texts]
         rows = [row for reply in replies for row in (() if reply.vectors is None else reply.vectors)]
-        bills = [reply.billed for reply in replies]
         return Reply(
             vectors=as_vectors(rows, count=len(rows), name="it"),
             prompt_tokens=sum(reply.prompt_tokens for reply in replies),
-            billed=None if None in bills else math.fsum(bill or 0.0 for bill in bills),
+            billed=known_sum(reply.billed for reply in replies),
         )
 
     async def _complete(self, request: EmbeddingRequest) -> Reply:

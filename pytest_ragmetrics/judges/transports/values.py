@@ -24,7 +24,7 @@ from pytest_ragmetrics.core.errors import JudgeError, RagMetricsError, UnscoredE
 from pytest_ragmetrics.core.loop import in_child
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.examples import own_part
-from pytest_ragmetrics.judges.prices import price
+from pytest_ragmetrics.judges.prices import known_sum, price
 from pytest_ragmetrics.judges.providers.addresses import is_private
 from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object, parse_json
 from pytest_ragmetrics.text.unicode import printable
@@ -256,8 +256,7 @@ class Reply:
         if request.provider is not None and not request.provider.is_paid:
             return 0.0
         if self.parts:
-            costs = [part.cost(request) for part in self.parts]
-            return math.fsum(cost or 0.0 for cost in costs) if None not in costs else None
+            return known_sum(part.cost(request) for part in self.parts)
         if self.billed is not None:
             return self.billed
         return price(
