@@ -17,19 +17,16 @@ LONG = "The pump needs " + "very " * 100 + "long."
 
 
 def failure(message: str, *records: Record, test: str = "tests/test_a.py::test_x", **fields: Any) -> Failure:
-    """Return a failure of a test."""
     return Failure(**{"test": test, "line": 3, "phase": "", "message": message, "records": records, **fields})
 
 
 def low(*verdicts: Verdict, score: float = 0.5, **fields: Any) -> Record:
     """Return the record of a score that fell short."""
-    return record(
-        "faithfulness", score, outcome="failed", verdicts=verdicts, noun="claim", complaint="not supported", **fields
-    )
+    fields |= {"verdicts": verdicts, "noun": "claim", "complaint": "not supported"}
+    return record("faithfulness", score, outcome="failed", **fields)
 
 
 def bad(text: str, **fields: Any) -> Verdict:
-    """Return a verdict that is not ok."""
     return Verdict(text=text, ok=False, **fields)
 
 
@@ -62,6 +59,9 @@ def test_what_is_beyond_ten_pieces_is_counted() -> None:
     assert digest([failure(SHORT, some)])[-3:] == [' "Claim 9."', " ... and 2 more", " judges: a: yes, b: no"]
 
 
+FALSE = "E   assert False"
+LISTS = "E   assert [1] == [2]\nE     \nE     At index 0 diff: 1 != 2\nE    +  where [1] = f()"
+AWAY = "relevance unscored: the judge is away: set OPENAI_API_KEY"
 UNSCORED = record("relevance", None, outcome="unscored", reason="the judge is away: set OPENAI_API_KEY")
 DEEP = """>   f()
 
@@ -91,31 +91,24 @@ tests/test_a.py:4: RuntimeError"""
         (
             "E   AssertionError: 2 of 3 metrics fell short: faithfulness 0.50 < 0.90, harm 0.40 > 0.10, 1 unscored",
             [low(), record("harm", 0.4, outcome="failed", at_most=0.1, reason="loud"), UNSCORED, record()],
-            [
-                "3 test_x faithfulness 0.50 < 0.90",
-                " harm 0.40 > 0.10: loud",
-                " relevance unscored: the judge is away: set OPENAI_API_KEY",
-            ],
+            ["3 test_x faithfulness 0.50 < 0.90", " harm 0.40 > 0.10: loud", f" {AWAY}"],
         ),
         # An error behind a score that fell short, and places that it passed.
         (DEEP, [low()], ["8 test_x faithfulness 0.50 < 0.90", " KeyError: 'a' at src/bot.py:7, src/deep.py:2"]),
         # The explanation is in a section: the assertion itself says nothing.
         (
-            "E   assert False\n\ntests/test_a.py:8: AssertionError", [low()],
+            f"{FALSE}\n\ntests/test_a.py:8: AssertionError",
+            [low()],
             ["8 test_x faithfulness 0.50 < 0.90", " assert False"],
         ),
         # A text of pytest's own, and one in lines.
-        (
-            "E   assert [1] == [2]\nE     \nE     At index 0 diff: 1 != 2\nE    +  where [1] = f()",
-            [],
-            ["3 test_x assert [1] == [2]", " At index 0 diff: 1 != 2"],
-        ),
+        (LISTS, [], ["3 test_x assert [1] == [2]", " At index 0 diff: 1 != 2"]),
         ("[XPASS(strict)] known", [record()], ["3 test_x [XPASS(strict)] known"]),
         ("", [], ["3 test_x failed"]),
         # A cause.
         (CAUSED, [], ["4 test_x RuntimeError: c at src/a.py:2", " from ValueError: b"]),
     ],
-)  # fmt: skip
+)
 def test_other_errors_have_their_text_and_places(message: str, records: list[Record], lines: list[str]) -> None:
     """Scores that fell short come first; an error that is not theirs follows with its places in the user's code."""
     assert digest([failure(message, *records)]) == ["tests/test_a.py", *lines]
@@ -134,7 +127,7 @@ def test_what_was_said_is_not_said_again() -> None:
     ]
     assert digest(failures) == [
         "tests/test_a.py",
-        "3 test_x relevance unscored: the judge is away: set OPENAI_API_KEY",
+        f"3 test_x {AWAY}",
         "9 test_z setup as test_x",
         "tests/test_b.py",
         "3 collect assert 0",
@@ -161,10 +154,9 @@ def test_no_text_makes_a_line_of_its_own() -> None:
     breaks = ("a\n9 test_y passed", "b\x0b\x0c\x1c\x85c\u2028\u2029d\r9 test_y", "E   x\ntests/test_a.py:1: y")
     for text in (*HOSTILE, *breaks):
         near = Nearest(context=0, start=0, end=1, text=text, similarity=0.5, changes=WORDS.changes)
-        verdict = bad(text, reason=text, nearest=near)
-        low_one = low(verdict, disagreements=[text])
+        fell = low(bad(text, reason=text, nearest=near), disagreements=[text])
         said = "E   " + text.replace("\n", "\nE   ")
-        found = digest([failure(said, low_one, test=f"tests/test_a.py::test_x[{before}{text}]") for before in "ab"])
+        found = digest([failure(said, fell, test=f"tests/test_a.py::test_x[{before}{text}]") for before in "ab"])
         assert [printable(line) for line in found] == [line.strip() for line in found]
         tests = [line for line in found if not line.startswith(" ")]
         assert [re.sub(r"\[.*", "[", line) for line in tests] == ["tests/test_a.py", "3 test_x[", "["]

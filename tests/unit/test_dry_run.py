@@ -37,7 +37,6 @@ def dry_run() -> tuple[DryRun, Forecast]:
 
 
 def scoring(metric: str, usage: Usage) -> Scoring:
-    """Return a scoring that took this much."""
     return Scoring(metric=metric, sample=Sample(), outcome=MetricResult(0.5, metric=metric, usage=usage))
 
 
@@ -52,11 +51,8 @@ def test_every_task_has_an_answer(task: Any) -> None:
     """By the local judge's rule, and where it has none as small as the task takes it."""
     made, forecast = dry_run()
     _, usage = asked(made, OpenAIJudge("gpt-4o-mini"), task)
-    assert usage.calls == 1
-    assert usage.prompt_tokens > 100
-    assert usage.completion_tokens > 0
-    assert usage.cost is not None
-    assert usage.cost > 0
+    assert (usage.calls, usage.prompt_tokens > 100, usage.completion_tokens > 0) == (1, True, True)
+    assert usage.cost
     kind = type(task)
     unknown = type(kind.__name__, (kind,), {"__slots__": (), "__module__": __name__, "by_rule": Task.by_rule})
     own = unknown(**{field.name: getattr(task, field.name) for field in fields(task)})
@@ -71,10 +67,8 @@ def test_prices_and_tokens_are_estimated() -> None:
     parameters: tuple[dict[str, Any] | None, ...] = (None, {"service_tier": "flex"}, {"service_tier": "default"})
     judges = (OpenAIJudge("gpt-5.4-mini", parameters=given) for given in parameters)
     full, half, ordinary = (asked(dry_run()[0], judge, TASK)[1] for judge in judges)
-    assert full.cost
-    assert half.cost == pytest.approx(full.cost / 2)
-    assert ordinary == full
-    assert full.cached_prompt_tokens == 0
+    assert half.cost == pytest.approx((full.cost or 0) / 2)
+    assert (ordinary, full.cached_prompt_tokens) == (full, 0)
     # Four letters make a token; so do somewhat more than one Chinese character.
     latin, chinese = (
         asked(dry_run()[0], OpenAIJudge("m"), replace(TASK, response=text * 1000))[1].prompt_tokens
@@ -97,7 +91,6 @@ class Impossible(RateRelevance):
     __slots__ = ()
 
     def read(self, data: object) -> Any:
-        """Refuse it."""
         raise InvalidAnswer
 
 
@@ -112,8 +105,7 @@ def test_what_is_asked_twice_is_counted_once() -> None:
     made, forecast = dry_run()
     named = CustomJudge(_fails, name="mine")
     usages = [asked(made, named, TASK, vote=vote)[1] for vote in (0, 0, 1)]
-    assert [usage.calls for usage in usages] == [1, 0, 1]
-    assert [usage.cached_calls for usage in usages] == [0, 1, 0]
+    assert [(usage.calls, usage.cached_calls) for usage in usages] == [(1, 0), (0, 1), (1, 0)]
     nameless = CustomJudge(_fails)
     assert [asked(made, nameless, TASK)[1].calls for _ in range(2)] == [1, 1]
     assert (forecast.judged.requests, forecast.judged.unpriced) == (4, 4)
@@ -141,11 +133,9 @@ def test_who_costs_nothing_is_asked() -> None:
 def test_vectors_by_rule_stand_in_for_all_of_a_request() -> None:
     """They are not mixed with others, which may have another length."""
     made, forecast = dry_run()
-    embedder = CustomEmbedder(_fails, name="mine")
-    vectors = asyncio.run(made.send(embedder.request(["It hums.", "It hums.", "It sings."]))).vectors
-    assert vectors is not None
-    assert vectors.shape == (3, 512)
-    assert (vectors[0] == vectors[1]).all()
+    request = CustomEmbedder(_fails, name="mine").request(["It hums.", "It hums.", "It sings."])
+    vectors: Any = asyncio.run(made.send(request)).vectors
+    assert (vectors.shape, (vectors[0] == vectors[1]).all()) == ((3, 512), True)
     assert forecast.lines["(embeddings)"] == ForecastLine(samples=3, requests=1, prompt_tokens=5, unpriced=1)
 
 
@@ -171,8 +161,7 @@ def test_the_table_adds_up() -> None:
         *ASSUMPTIONS,
         "1 worker crashed: requests of tests there are not counted",
     ]
-    assert forecast.requests_of("test") == 2
-    assert forecast.requests_of("other") is None
+    assert (forecast.requests_of("test"), forecast.requests_of("other")) == (2, None)
 
 
 def test_scores_of_a_dry_run_decide_nothing() -> None:
@@ -181,10 +170,7 @@ def test_scores_of_a_dry_run_decide_nothing() -> None:
     assert isinstance(result, MetricResult)
     assert not result > 0.5
     Forecast().scored(None, told)
-    assert result > 0.5
-    assert result < 0.5
-    assert result == 7
+    assert (result > 0.5, result < 0.5, result == 7) == (True, True, True)
     assert result.comparison is not None
-    assert result.comparison.held
-    assert float(result) == 0.5
+    assert (result.comparison.held, float(result)) == (True, 0.5)
     Forecast().scored("test", Scoring(metric="m", sample=Sample(), outcome=UnscoredError("No score.")))
