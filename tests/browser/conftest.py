@@ -211,6 +211,15 @@ def axe() -> Any:
     return Axe()
 
 
+def check_views(axe: Any, page: Any, *views: tuple[Any, int]) -> None:
+    """Fail where a page is wider than the screen or axe complains, in each of these colour schemes and widths."""
+    for scheme, width in views:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert complaints(axe, page) == [], scheme
+
+
 def complaints(axe: Any, page: Any) -> list[str]:
     """Return what violates a rule of WCAG 2.2 A or AA, or a best practice, with the elements that do.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.conftest import OpenReport, complaints, large
+from tests.browser.conftest import OpenReport, check_views, complaints, large
 from tests.showcase import baseline, showcase
 
 
@@ -27,8 +27,7 @@ def test_axe_finds_nothing(open_report: OpenReport, axe: Any) -> None:
         report.unfold()
         check(*schemes)
     report.opened("test_index_is_fresh")
-    page.set_viewport_size({"width": 390, "height": 844})
-    check("light")
+    check_views(axe, page, ("light", 390))
     page.locator("#to-list").click()
     page.locator("#filters summary").click()
     check("light")

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ragmetrics.report.columns import compare_runs
 from pytest_ragmetrics.report.page import render_columns
-from tests.browser.conftest import OpenReport, complaints
+from tests.browser.conftest import OpenReport, check_views
 from tests.documents import HOSTILE, document, record, row
 
 
@@ -16,14 +16,12 @@ def page_of(names: tuple[str, ...]) -> str:
     """Return the page of runs with an ordinary row and a hostile one each; the first wins one row, the second one."""
     runs = []
     for place, name in enumerate(names):
-        tests = [
-            row(
-                f"test_{number}",
-                record(metric, score, sample={"id": text, "user_input": text, "response": f"{text} {place}"}),
-            )
-            for number, text in enumerate(["How high?", *HOSTILE])
-            for metric, score in (("faithfulness", 0.9 - place / 10 if number else 0.5 + place / 10), ("brevity", 1.0))
-        ]
+        tests = []
+        for number, text in enumerate(["How high?", *HOSTILE]):
+            sample = {"id": text, "user_input": text, "response": f"{text} {place}"}
+            score = 0.9 - place / 10 if number else 0.5 + place / 10
+            records = record("faithfulness", score, sample=sample), record("brevity", 1.0, sample=sample)
+            tests.append(row(f"test_{number}", *records))
         runs.append((name, document(*tests)))
     return render_columns(compare_runs(runs))
 
@@ -31,14 +29,11 @@ def page_of(names: tuple[str, ...]) -> str:
 @pytest.mark.parametrize("setting", [("light", 390, 3), ("dark", 1440, 2)])
 def test_rows_are_filtered_by_winner_and_metric(open_page: OpenReport, axe: Any, setting: Any) -> None:
     scheme, width, columns = setting
-    text = page_of(("monday", HOSTILE[0], HOSTILE[2])[:columns])
-    viewport = {"width": width, "height": 900}
-    report = open_page(text, color_scheme=scheme, viewport=viewport, bypass_csp=True)
+    report = open_page(page_of(("monday", HOSTILE[0], HOSTILE[2])[:columns]), bypass_csp=True)
     page = report.page
+    check_views(axe, page, (scheme, width))
     shown = page.locator("#rows > li:visible")
     assert shown.count() == 1 + len(HOSTILE)
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert complaints(axe, page) == []
     page.get_by_label("monday wins").focus()
     page.keyboard.press("Space")
     assert shown.count() == len(HOSTILE)

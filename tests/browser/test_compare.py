@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from pytest_ragmetrics.report.page import render_html
 from pytest_ragmetrics.runs.records import Document, TestRecord
 from tests.browser.conftest import OpenReport, complaints, page_of
 from tests.documents import HOSTILE, document, evidence, record, row, verdict
 
-RENT, WATER, SHEDS = (
-    "The rent is 62 pounds a year.",
-    "Water is turned on in April.",
-    "Sheds need the committee's consent.",
-)
+RENT, WATER, SHEDS = "The rent is 62 pounds a year.", "Water is turned on in April.", "Sheds need consent."
 
 
 def answered(
     name: str, score: float, answer: str, contexts: list[str], *, claims: tuple[tuple[str, bool], ...] = ()
 ) -> TestRecord:
     """Return a test with one score; a claim that is ok has the first context as evidence."""
+    first = evidence(contexts[0], contexts, 0)
     verdicts = [
-        verdict(text, ok=ok, evidence=[evidence(contexts[0], contexts, 0)] if ok else (), reason=None if ok else text)
-        for text, ok in claims
+        verdict(text, ok=ok, evidence=[first] if ok else (), reason=None if ok else text) for text, ok in claims
     ]
     sample = {"id": name, "user_input": f"What of {name}?", "response": answer, "retrieved_contexts": contexts}
     outcome = "passed" if score >= 0.9 else "failed"
-    scored = replace(
-        record("faithfulness", score, sample=sample, outcome=outcome, noun="claim"), verdicts=tuple(verdicts)
-    )
+    scored = record("faithfulness", score, sample=sample, outcome=outcome, noun="claim", verdicts=verdicts)
     return row(f"test_bot[{name}]", scored, outcome=outcome)
 
 
@@ -70,18 +60,17 @@ def chips(report: Any) -> dict[str, int]:
 def test_a_change_is_read_word_by_word(open_report: OpenReport, axe: Any) -> None:
     report = open_report(now, "#compare", baseline=before, color_scheme="dark", bypass_csp=True)
     page, hostile = report.page, len(HOSTILE)
-    assert chips(report) == {
-        "Changed": 3 + hostile, "Worse": 2 + hostile, "Better": 1, "Other passages": 1 + hostile,
-        "Same answer, other score": 1, "New": 1, "Gone": 1,
-    }  # fmt: skip
+    counts = {"Changed": 3 + hostile, "Worse": 2 + hostile, "Better": 1, "Other passages": 1 + hostile}
+    assert chips(report) == counts | {"Same answer, other score": 1, "New": 1, "Gone": 1}
     assert report.shown()[:2] == ["test_bot[rent]", "test_bot[water]"]
     pane = report.showing("rent")
-    assert pane.locator("del").all_inner_texts()[:1] == ["62"]
-    assert pane.locator("ins").all_inner_texts()[:1] == ["72"]
+    assert [pane.locator(tag).first.inner_text() for tag in ("del", "ins")] == ["62", "72"]
     ranks = [cells.split("\t") for cells in pane.locator(".ranks tbody tr").all_inner_texts()]
-    assert [(then, rank, text.split()[0]) for then, rank, text in ranks] == [
-        ("1", "–", "lost"), ("2", "1", "Water"), ("–", "2", "new"),
-    ]  # fmt: skip
+    assert [[*at, text.split()[0]] for *at, text in ranks] == [
+        ["1", "–", "lost"],
+        ["2", "1", "Water"],
+        ["–", "2", "new"],
+    ]
     assert "carried claim 1" in ranks[0][2]
     (scores,) = (line.split("\t") for line in pane.locator(".scores tbody tr").all_inner_texts())
     assert scores == ["faithfulness", "1.00", "0.50", "≥ 0.90", "newly fails"]
@@ -118,9 +107,6 @@ def test_on_a_phone_nothing_overflows(open_report: OpenReport, axe: Any) -> None
     assert page.locator("#test :is(script, img, iframe, a[href^='javascript'])").count() == 0
 
 
-@pytest.mark.parametrize("baseline", [None, now])
-def test_without_a_change_there_is_no_view(baseline: Any) -> None:
-    page = page_of(now, baseline)
-    assert 'href="#compare"' not in page
-    assert 'href="#compare"' in page_of(now, before)
-    assert render_html(now()).count('<span id="compare"') == 0
+def test_without_a_change_there_is_no_view() -> None:
+    assert ['href="#compare"' in page_of(now, baseline) for baseline in (None, now, before)] == [False, False, True]
+    assert '<span id="compare"' not in page_of(now)

@@ -63,8 +63,8 @@ def test_tests_are_grouped_by_their_metadata(open_report: OpenReport) -> None:
     tests = []
     for n, (topic, score) in enumerate([("pets", 1.0), ("rent", 0.1), ("pets", 0.05), ("rent", 0.3)]):
         outcome: Any = "passed" if score == 1.0 else "failed"
-        sample = {"user_input": f"{topic} {n}?", "metadata": {"topic": topic, "n": n}}
-        tests.append(row(f"test_{n}", record(sample=sample, score=score, outcome=outcome), outcome=outcome))
+        scored = record(sample={"metadata": {"topic": topic, "n": n}}, score=score, outcome=outcome)
+        tests.append(row(f"test_{n}", scored, outcome=outcome))
     report = open_report(lambda: document(*tests, row("test_other", record())), "#tests?by=topic")
     assert report.page.locator("#list .group").all_inner_texts() == ["rent\n2", "pets\n2", "no topic\n1"]
     assert report.shown() == ["test_1", "test_3", "test_2", "test_0", "test_other"]
@@ -91,18 +91,15 @@ def test_search_reads_all_texts_from_outside(open_report: OpenReport) -> None:
         assert search(report, words) == found, words
     assert report.page.locator("#nothing").is_visible()
     report.page.locator("#clear").click()
-    assert len(report.shown()) == 28
-    assert report.page.locator("#search").input_value() == ""
+    assert (len(report.shown()), report.page.locator("#search").input_value()) == (28, "")
     assert len(search(report, "  ")) == 28
 
 
 def test_sorting_by_score_name_duration_and_cost(open_report: OpenReport) -> None:
     report = open_report(showcase)
-    first = report.shown()
+    first, last = report.shown(), {"test_index_is_fresh", "test_bees", "test_no_quotes"}
     assert choose(report, "sort", "lowest")[:2] == ["test_watering", "test_quotes_are_real[rent and water]"]
-    last = {"test_index_is_fresh", "test_bees", "test_no_quotes"}
-    assert set(report.shown()[-3:]) == last
-    assert set(choose(report, "sort", "highest")[-3:]) == last
+    assert set(report.shown()[-3:]) == set(choose(report, "sort", "highest")[-3:]) == last
     names = choose(report, "sort", "name")
     assert names.index("test_golden[row-9]") < names.index("test_golden[row-10]")
     assert choose(report, "sort", "dearest")[0] == "test_shed_size"
@@ -149,8 +146,7 @@ def test_the_id_of_a_test_is_its_link(open_report: OpenReport) -> None:
 
 def test_ids_that_read_like_others_are_links_too(open_report: OpenReport) -> None:
     names = ["test_a[why?sort=name#x]", "test_b[why?sort=name]", "test_c", "test_d"]
-    rows = [row(name, record()) for name in names]
-    run = document(*rows[:3], row("test_c", record(), file="test_assistant.py"), rows[3])
+    run = document(*(row(name, record()) for name in names), row("test_c", record(), file="test_assistant.py"))
 
     def odd() -> Document:
         return run
@@ -160,8 +156,8 @@ def test_ids_that_read_like_others_are_links_too(open_report: OpenReport) -> Non
         report.page.locator("#list .row").nth(number).click()
         again = open_report(odd, report.page.evaluate("location.hash"))
         for each in (report, again):
-            shown = each.page.locator("#test .id").inner_text(), each.page.locator("#test .meta bdi").last.inner_text()
-            assert shown == (test.id.partition("::")[2], f"{test.file}:12")
+            shown = [each.page.locator(f"#test {part}").last.inner_text() for part in (".id", ".meta bdi")]
+            assert shown == [test.id.partition("::")[2], f"{test.file}:12"]
     raw = open_report(odd, "#tests/test_assistant.py::test_b[why?sort=name]")
     assert raw.showing("test_b").is_visible()
 

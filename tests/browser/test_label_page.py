@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragmetrics import Sample
 from pytest_ragmetrics.evaluation.calibration.queue import label_file, label_queue
 from pytest_ragmetrics.report.page import render_labels
-from tests.browser.conftest import OpenReport, complaints
+from tests.browser.conftest import OpenReport, check_views
 from tests.documents import HOSTILE, document, record, row
 from tests.showcase import showcase
 
@@ -22,7 +22,6 @@ PAGE = render_labels(SHOWN, total=len(SHOWN))
 
 
 def exported(page: Page, folder: Path) -> Path:
-    """Press the button and return the file."""
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Export labels").click()
     file = folder / waiting.value.suggested_filename
@@ -86,14 +85,10 @@ def test_hostile_texts_are_texts(open_page: OpenReport, tmp_path: Path) -> None:
 
 def test_axe_finds_nothing(open_page: OpenReport, axe: Any) -> None:
     page = open_page(render_labels(SHOWN[:3], total=3), bypass_csp=True).page
-    for keys, scheme, checked in (("", "light", 390), ("11", "dark", 320), ("1", "light", 1440)):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    for keys, *view in (("", "light", 390), ("11", "dark", 320), ("1", "light", 1440)):
         for key in keys:
             page.keyboard.press(key)
-        for width in (320, 390, 1440):
-            page.set_viewport_size({"width": width, "height": 844})
-            assert page.evaluate("document.documentElement.scrollWidth") == width
-            assert width != checked or complaints(axe, page) == []
+        check_views(axe, page, tuple(view))
 
 
 def test_without_scripts_the_page_names_the_command(open_page: OpenReport) -> None:
