@@ -85,10 +85,10 @@ def test_hostile_texts_are_texts(open_page: OpenReport, tmp_path: Path) -> None:
 
 def test_axe_finds_nothing(open_page: OpenReport, axe: Any) -> None:
     page = open_page(render_labels(SHOWN[:3], total=3), bypass_csp=True).page
-    for keys, *view in (("", "light", 390), ("11", "dark", 320), ("1", "light", 1440)):
+    for keys, scheme, width in (("", "light", 390), ("11", "dark", 320), ("1", "light", 1440)):
         for key in keys:
             page.keyboard.press(key)
-        check_views(axe, page, tuple(view))
+        check_views(axe, page, (scheme, width))
 
 
 def test_without_scripts_the_page_names_the_command(open_page: OpenReport) -> None:

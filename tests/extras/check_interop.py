@@ -46,10 +46,8 @@ def llama_index_results() -> Iterator[Any]:
     schema: Any = import_module("llama_index.core.schema")
     responses: Any = import_module("llama_index.core.base.response.schema")
     chat: Any = import_module("llama_index.core.chat_engine.types")
-    nodes = [
-        schema.NodeWithScore(node=schema.TextNode(text=text, id_=f"d{number}"), score=0.5)
-        for number, text in enumerate(CONTEXTS)
-    ]
+    texts = [schema.TextNode(text=text, id_=f"d{number}") for number, text in enumerate(CONTEXTS)]
+    nodes = [schema.NodeWithScore(node=text, score=0.5) for text in texts]
     yield responses.Response(response="Ivy.", source_nodes=nodes)
     yield chat.AgentChatResponse(response="Ivy.", source_nodes=nodes)
     synthesizer = core.get_response_synthesizer(llm=core.llms.MockLLM(max_tokens=4), response_mode="compact")
@@ -111,6 +109,10 @@ def example(pytester: pytest.Pytester) -> Path:
     return folder
 
 
+def observed(pytester: pytest.Pytester, example: Path, *arguments: str) -> pytest.RunResult:
+    return pytester.runpytest_subprocess(str(example), "-p", "ragmetrics", "-p", "no:cacheprovider", *arguments)
+
+
 @pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n2"]], ids=["alone", "xdist"])
 def test_scores_arrive_in_mlflow(
     pytester: pytest.Pytester, example: Path, monkeypatch: pytest.MonkeyPatch, workers: list[str]
@@ -118,7 +120,7 @@ def test_scores_arrive_in_mlflow(
     store = (pytester.path / "store").as_uri()
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    result = pytester.runpytest_subprocess(str(example), "-p", "ragmetrics", "-p", "no:cacheprovider", *workers)
+    result = observed(pytester, example, *workers)
     result.assert_outcomes(passed=2)
     result.stdout.no_fnmatch_line("*mlflow_observer: *")
     client = MLFLOW.MlflowClient(tracking_uri=store)
@@ -154,14 +156,8 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         path = self.path.partition("?")[0]
         self.server.sent.append((path, body))
-        now = "2030-01-01T00:00:00+00:00"
-        project = {
-            "id": self.server.project,
-            "start_time": now,
-            "name": body.get("name"),
-            "reference_dataset_id": None,
-            "tenant_id": str(uuid.uuid4()),
-        }
+        project = {"id": self.server.project, "start_time": "2030-01-01T00:00:00+00:00", "name": body.get("name")}
+        project |= {"reference_dataset_id": None, "tenant_id": str(uuid.uuid4())}
         self._answer(project if path == "/sessions" else {})
 
     def _answer(self, row: dict[str, Any]) -> None:
@@ -190,18 +186,16 @@ def langsmith(monkeypatch: pytest.MonkeyPatch) -> Iterator[LangSmith]:
 
 
 def test_scores_arrive_in_langsmith(pytester: pytest.Pytester, example: Path, langsmith: LangSmith) -> None:
-    result = pytester.runpytest_subprocess(str(example), "-p", "ragmetrics", "-p", "no:cacheprovider")
+    result = observed(pytester, example)
     result.assert_outcomes(passed=2)
     result.stdout.no_fnmatch_line("*warning*")
     runs = {body["id"]: body for path, body in langsmith.sent if path == "/runs"}
     feedback = [body for path, body in langsmith.sent if path == "/feedback"]
     assert sorted(run["name"].partition("[")[2] for run in runs.values()) == ["sun]", "water]"]
-    assert all(
-        "handbook" in run["outputs"]["response"] or "shade" in run["outputs"]["response"] for run in runs.values()
-    )
-    assert [(row["key"], row["score"], row["value"]) for row in feedback] == [
-        ("quoted_spans_alignment", 1.0, "passed")
-    ] * 2
+    outputs = [run["outputs"]["response"] for run in runs.values()]
+    assert all("handbook" in text or "shade" in text for text in outputs)
+    scores = [(row["key"], row["score"], row["value"]) for row in feedback]
+    assert scores == [("quoted_spans_alignment", 1.0, "passed")] * 2
     assert {row["run_id"] for row in feedback} == set(runs)
     assert {row["session_id"] for row in feedback} == {langsmith.project}
 
@@ -213,6 +207,6 @@ def test_a_server_that_is_gone_fails_no_test(
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("LANGSMITH_API_KEY" if variable.startswith("LANG") else variable, "made up")
     monkeypatch.setenv(variable, "http://127.0.0.1:9")
-    result = pytester.runpytest_subprocess(str(example), "-p", "ragmetrics", "-p", "no:cacheprovider")
+    result = observed(pytester, example)
     result.assert_outcomes(passed=2, warnings=1)
     result.stdout.fnmatch_lines(["*_observer: pytest_ragmetrics_result raised *"])

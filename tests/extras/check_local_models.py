@@ -23,11 +23,7 @@ from tests.pages import blocks_of
 
 #: A sentence, a paraphrase of it, and another fact of its topic.
 TEXTS = (
-    (
-        "The library lends books for four weeks.",
-        "You may keep a borrowed book for a month.",
-        "The library is in Leeds.",
-    ),
+    ("The library lends books for four weeks.", "You may keep a book for a month.", "The library is in Leeds."),
     ("The battery lasts about ten hours.", "It runs for ten hours on one charge.", "The battery is sold in any shop."),
     ("The court dismissed the appeal.", "The judges rejected the complaint.", "The court hears six hundred cases."),
     ("Penguins cannot fly.", "Penguins are birds that are unable to fly.", "Penguins feed their young with fish."),

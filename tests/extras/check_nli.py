@@ -30,10 +30,14 @@ def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Save a model whose weights are written here: a pair is contradicted if "not" stands in it, else entailed."""
-    place = tmp_path / "tiny"
-    save_tokenizer(place)
-    save_model(place, ["CONTRADICTION", "neutral", "Entailment"])
-    return place
+    return saved(tmp_path / "tiny", "CONTRADICTION", "neutral", "Entailment")
+
+
+def saved(folder: Path, *labels: str) -> Path:
+    """Save tokenizer and model, and return the folder."""
+    save_tokenizer(folder)
+    save_model(folder, list(labels))
+    return folder
 
 
 def save_tokenizer(folder: Path) -> None:
@@ -113,22 +117,15 @@ def test_long_contexts_fit_into_the_model(folder: Path) -> None:
         verified(NliJudge(str(folder)), (context,), " ".join(["ivy"] * 41))
 
 
-@pytest.mark.parametrize(
-    ("labels", "share"),
-    [(["LABEL_0"], "0.99"), (["LABEL_0", "LABEL_1"], "0.99"), (["hallucinated", "consistent"], "0.99")],
-)
-def test_models_with_one_class_or_two(tmp_path: Path, labels: list[str], share: str) -> None:
-    place = tmp_path / "small"
-    save_tokenizer(place)
-    save_model(place, labels)
-    assert share in verified(NliJudge(str(place)), ("Ivy climbs.",), "Ivy climbs.")[0].reason
+@pytest.mark.parametrize("labels", [["LABEL_0"], ["LABEL_0", "LABEL_1"], ["hallucinated", "consistent"]])
+def test_models_with_one_class_or_two(tmp_path: Path, labels: list[str]) -> None:
+    place = saved(tmp_path / "small", *labels)
+    assert "0.99" in verified(NliJudge(str(place)), ("Ivy climbs.",), "Ivy climbs.")[0].reason
 
 
 def test_labels_without_names_are_an_error_that_lists_them(tmp_path: Path) -> None:
     """Three classes called by numbers could stand in any order, unless they are named."""
-    place = tmp_path / "unnamed"
-    save_tokenizer(place)
-    save_model(place, ["LABEL_0", "LABEL_1", "LABEL_2"])
+    place = saved(tmp_path / "unnamed", "LABEL_0", "LABEL_1", "LABEL_2")
     with pytest.raises(JudgeNotConfiguredError, match="has the labels 'LABEL_0', 'LABEL_1', 'LABEL_2'"):
         verified(NliJudge(str(place)), ("Ivy climbs.",), "Ivy climbs.")
     named = NliJudge(str(place), labels=("contradiction", "neutral", "entailment"))

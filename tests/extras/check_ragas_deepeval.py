@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from pytest_ragmetrics import Sample, sample_from
 from pytest_ragmetrics.core.other_tools import names_of_metrics
@@ -24,6 +26,8 @@ from pytest_ragmetrics.metrics import metric_named
 # Both report their use over the network unless they are told not to before they are imported.
 os.environ.update(DEEPEVAL_TELEMETRY_OPT_OUT="YES", RAGAS_DO_NOT_TRACK="true")
 
+#: Modules of ragas.metrics that hold what metrics are made of.
+BASES = {"base", "discrete", "numeric", "ranking"}
 WHOLE = Sample(user_input="What climbs?", response="Ivy.", retrieved_contexts=["Ivy climbs."], reference="Ivy does.")
 
 
@@ -33,27 +37,20 @@ def ragas_metrics() -> Iterator[str]:
     folder = Path(str(found and found.origin)).parent / "metrics"
     for file in sorted(folder.rglob("*.py")):
         for node in ast.parse(file.read_text("utf-8")).body:
-            if isinstance(node, ast.ClassDef) and file.name not in {
-                "base.py",
-                "discrete.py",
-                "numeric.py",
-                "ranking.py",
-            }:
+            if isinstance(node, ast.ClassDef) and file.stem not in BASES:
                 bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
                 if bases & {"SingleTurnMetric", "MultiTurnMetric", "BaseMetric"}:
                     yield node.name
 
 
-def test_metrics_of_ragas_are_known_by_their_names() -> None:
+def deepeval_metrics() -> Iterator[str]:
+    return (name for name in import_module("deepeval.metrics").__all__ if name.endswith(("Metric", "GEval")))
+
+
+@pytest.mark.parametrize("metrics", [ragas_metrics, deepeval_metrics])
+def test_their_metrics_are_known_by_their_names(metrics: Callable[[], Iterator[str]]) -> None:
     """Each class that means the same as one here is found by its name; the error on the others says what to write."""
-    names = sorted(set(ragas_metrics()) - {"ExampleMetric"})
-    assert len(names) > 30
-    for name in names:
-        assert name in names_of_metrics() or metric_named(name).name, name
-
-
-def test_metrics_of_deepeval_are_known_by_their_names() -> None:
-    names = [name for name in import_module("deepeval.metrics").__all__ if name.endswith(("Metric", "GEval"))]
+    names = sorted({*metrics()} - {"ExampleMetric"})
     assert len(names) > 30
     for name in names:
         assert name in names_of_metrics() or metric_named(name).name, name

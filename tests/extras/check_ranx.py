@@ -27,6 +27,7 @@ PAIRS: tuple[tuple[str, type[RankingMetric], dict[str, Any]], ...] = (
     ("ndcg_burges", NDCG, {"gain": "exponential"}),
     ("precision", PrecisionAtK, {}),
 )
+each_metric = pytest.mark.parametrize(("name", "kind", "parameters"), PAIRS, ids=[name for name, _, _ in PAIRS])
 #: Rankings and grades made by hand: all, none, the last one, too few, more than there are.
 HAND_MADE: tuple[tuple[list[str], dict[str, int]], ...] = (
     (["a", "b", "c"], {"a": 1, "b": 1, "c": 1}),
@@ -39,7 +40,6 @@ HAND_MADE: tuple[tuple[list[str], dict[str, int]], ...] = (
 
 
 def made_up(seed: int) -> tuple[list[str], dict[str, int]]:
-    """Return a ranking and grades."""
     dice = random.Random(seed)
     ids = [f"d{number}" for number in range(dice.randint(1, 15))]
     ranking = dice.sample(ids, dice.randint(1, len(ids)))
@@ -60,7 +60,7 @@ def ours(kind: type[RankingMetric], ranking: list[str], grades: dict[str, int], 
     return kind(**parameters).score(retrieved_context_ids=ranking, **given).value
 
 
-@pytest.mark.parametrize(("name", "kind", "parameters"), PAIRS, ids=[name for name, _, _ in PAIRS])
+@each_metric
 @pytest.mark.parametrize("k", [None, 1, 3, 5, 20])
 def test_a_ranking_scores_as_it_does_there(
     name: str, kind: type[RankingMetric], parameters: dict[str, Any], k: int | None
@@ -72,7 +72,7 @@ def test_a_ranking_scores_as_it_does_there(
         assert ours(kind, ranking, grades, k=k, **parameters) == pytest.approx(expected), (ranking, grades)
 
 
-@pytest.mark.parametrize(("name", "kind", "parameters"), PAIRS, ids=[name for name, _, _ in PAIRS])
+@each_metric
 def test_a_repeated_id_counts_at_its_first_rank(
     name: str, kind: type[RankingMetric], parameters: dict[str, Any]
 ) -> None:
@@ -87,7 +87,7 @@ def test_a_repeated_id_counts_at_its_first_rank(
         assert ours(kind, repeated, grades, **parameters) == pytest.approx(theirs(name, first, grades, None))
 
 
-@pytest.mark.parametrize(("name", "kind", "parameters"), PAIRS, ids=[name for name, _, _ in PAIRS])
+@each_metric
 def test_nothing_retrieved_scores_nothing(name: str, kind: type[RankingMetric], parameters: dict[str, Any]) -> None:
     """There an empty ranking cannot be told from one without hits, which scores 0.0."""
     assert theirs(name, ["other"], {"a": 1}, None) == 0.0
