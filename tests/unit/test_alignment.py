@@ -78,7 +78,11 @@ FOUND = {
     "several words replaced": ("sold [the yard] for little", "They sold the old family yard for little.", "bracket"),
     "two brackets": ("[he] sold [it] for little money", "They sold the yard for little money.", "bracket"),
     "bracket and ellipsis": ("[N]obody in Hull … saw it", "Nobody in Hull saw it.", "ellipsis and bracket"),
-    "negation farther": ("I saw he … left here", "I saw he was not there. I saw he, too, left here.", "ellipsis"),
+    "negation farther": (
+        "We saw that he … left",
+        "We saw that he was not there. We saw that he, too, left.",
+        "ellipsis",
+    ),
     "negation before": ("[The men] sat … in the town", "It did not rain. They sat long in the town.", "bracket"),
     "square brackets of the source": ("the text [sic] was kept", "And the text [sic] was kept.", "exact"),
     "raised note mark of the source": ("ferry sank. Nobody saw it", "The ferry³ sank.¹² Nobody⁴ saw it.", "bracket"),
