@@ -78,9 +78,9 @@ FOUND = {
     "several words replaced": ("sold [the yard] for little", "They sold the old family yard for little.", "bracket"),
     "two brackets": ("[he] sold [it] for little money", "They sold the yard for little money.", "bracket"),
     "bracket and ellipsis": ("[N]obody in Hull … saw it", "Nobody in Hull saw it.", "ellipsis and bracket"),
-    "negation farther": (
-        "We saw that he … left",
-        "We saw that he was not there. We saw that he, too, left.",
+    "negation farther off": (
+        "We saw that he … left the town",
+        "We saw that he was not there. We saw that he, as always, left the town.",
         "ellipsis",
     ),
     "negation before": ("[The men] sat … in the town", "It did not rain. They sat long in the town.", "bracket"),
