@@ -6,8 +6,10 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from hypothesis import given
@@ -147,26 +149,19 @@ async def test_the_width_comes_back_with_what_succeeds_after_a_while() -> None:
     now = [1000.0]
     limiter = Limiter(4, clock=lambda: now[0])
 
-    async def ask(error: type[Exception] | None = None) -> None:
-        try:
+    async def width_after_asking(error: type[Exception] | None = None) -> int:
+        with suppress(LookupError):
             async with Place(limiter):
                 if error is not None:
                     raise error
-        except LookupError:
-            pass
+        return limiter.width
 
     limiter.narrow()
     now[0] += 4.9
-    await ask()
-    assert limiter.width == 2
+    assert await width_after_asking() == 2
     now[0] += 0.1
-    await ask(LookupError)
-    assert limiter.width == 2
-    widths = []
-    for _ in range(4):
-        await ask()
-        widths.append(limiter.width)
-    assert widths == [3, 4, 4, 4]
+    assert await width_after_asking(LookupError) == 2
+    assert [await width_after_asking() for _ in range(4)] == [3, 4, 4, 4]
 
 
 def test_a_limiter_lets_at_least_one_in() -> None:
@@ -241,28 +236,18 @@ def test_a_judge_that_is_given_is_asked_and_stays_open(server: FakeOpenAI) -> No
     loop.run(embedder.aclose())
 
 
-class Fragile(LocalJudge):
-    async def aclose(self) -> None:
-        raise RuntimeError("the hinge broke")
-
-
-class Noted(LocalEmbedder):
-    closed = False
-
-    async def aclose(self) -> None:
-        self.closed = True
-
-
-def test_everything_is_closed_even_if_one_thing_breaks(tmp_path: Path) -> None:
-    embedder = Noted()
-    engine = Engine(cache_dir=tmp_path / "cache", offer_judge=lambda _: Fragile(), offer_embedder=lambda _: embedder)
+def test_everything_is_closed_even_if_one_thing_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, embedder = LocalJudge(), LocalEmbedder()
+    monkeypatch.setattr(judge, "aclose", AsyncMock(side_effect=RuntimeError("the hinge broke")))
+    monkeypatch.setattr(embedder, "aclose", AsyncMock())
+    engine = Engine(cache_dir=tmp_path / "cache", offer_judge=lambda _: judge, offer_embedder=lambda _: embedder)
     engine.judge()
     engine.embedder()
     length = CustomEmbedder(lambda texts: [[float(len(text))] for text in texts], name="length")
     loop.run(engine.transport.send(length.request(["One."])))
     with pytest.raises(RuntimeError, match="the hinge broke"):
         engine.close()
-    assert embedder.closed
+    embedder.aclose.assert_awaited_once_with()  # type: ignore[attr-defined] # a mock
     assert [thread.name for thread in threading.enumerate() if "ragmetrics-store" in thread.name] == []
 
 

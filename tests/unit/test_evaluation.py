@@ -9,9 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,20 +135,10 @@ def test_a_metric_of_ones_own_may_wait_for_another() -> None:
 YES = {"response": "Yes."}
 
 
-@dataclass
-class AIMessage:
-    """A message as LangChain has it."""
-
-    content: str
-    type: str = "ai"
-
-
-class coroutine(Awaitable[str]):  # noqa: N801 - as messages name one
-    """What a call without its await is; a real one that nobody awaits makes a warning."""
-
-    def __await__(self) -> Generator[None, None, str]:
-        yield
-        return "Yes."
+#: A message as LangChain has it, and a call without its await.
+MESSAGE = type("AIMessage", (), {"content": "Yes.", "type": "ai"})()
+UNAWAITED = asyncio.sleep(0)
+UNAWAITED.close()
 
 
 @pytest.mark.parametrize(
@@ -163,12 +151,12 @@ class coroutine(Awaitable[str]):  # noqa: N801 - as messages name one
         (["Yes."], [Length()], r"samples\[0\]: a row is a Sample or a mapping, not str"),
         ([{"answer": 3}], [Length()], r"samples\[0\]: field 'answer': response must be a str, not int"),
         ([{"answr": "Yes."}], [Length()], r"samples\[0\]: has no field to score, only 'answr'; did you write 'ans"),
-        ([{"answer": AIMessage("Yes.")}], [Length()], "must be a str, not AIMessage; give its text, the .content"),
+        ([{"answer": MESSAGE}], [Length()], "must be a str, not AIMessage; give its text, the .content"),
         ([{"answer": "Yes.", "contexts": [{"txt": "a"}]}], [Length()], "or content is a str, with the keys 'txt'"),
-        (coroutine(), [Length()], "samples must be a list of samples or rows, not a coroutine: await it first"),
-        ([{"answer": coroutine()}], [Length()], "response must be a str, not coroutine; await it first"),
-        ([{"contexts": coroutine()}], [Length()], "a document or a list of them, not coroutine; await it first"),
-        ([{"contexts": [coroutine()]}], [Length()], r"retrieved_contexts\[0\] is .*; await it first"),
+        (UNAWAITED, [Length()], "samples must be a list of samples or rows, not a coroutine: await it first"),
+        ([{"answer": UNAWAITED}], [Length()], "response must be a str, not coroutine; await it first"),
+        ([{"contexts": UNAWAITED}], [Length()], "a document or a list of them, not coroutine; await it first"),
+        ([{"contexts": [UNAWAITED]}], [Length()], r"retrieved_contexts\[0\] is .*; await it first"),
         (YES, [Length()], "samples must be a list of samples or rows, not one dict"),
         # Bounds would be dropped, and a class is no metric.
         ([YES], {"numbers_aligned": 0.8}, r"not a mapping: .*table\.failures\(.*rag_dataset\(\.\.\., metrics=\{"),
@@ -205,20 +193,6 @@ def test_a_loop_may_be_running(server: FakeOpenAI) -> None:
     assert len(whole) == 3
     assert whole[:1] == part == blocked
     assert ticks >= 5
-
-
-def test_threads_evaluate_side_by_side(server: FakeOpenAI, tmp_path: Path) -> None:
-    server.latency = 0.02
-
-    def table(number: int) -> Evaluation:
-        return evaluate(numbered(4 * number), ["relevance"], cache_dir=tmp_path / str(number))
-
-    with ThreadPoolExecutor(3) as threads:
-        tables = list(threads.map(table, (1, 2, 3)))
-    for number, each in enumerate(tables, start=1):
-        assert None not in each.scores("relevance")
-        with Store(tmp_path / str(number)) as store:
-            assert store.count() == len(each.rows) == 4 * number
 
 
 def test_the_second_time_is_paid_for(server: FakeOpenAI, tmp_path: Path) -> None:

@@ -26,11 +26,6 @@ from tests.documents import document, gate_of, record, row
 from tests.tables import gated_set
 
 
-def test_a_gate_knows_its_metric_by_any_name() -> None:
-    assert gate_of("ResponseRelevancy", mean=0.5).metric == "answer_relevancy"
-    assert gate_of(metric="sympathy", mean=0.5) == MarkedGate(metric="sympathy", statistic="mean", bound=0.5)
-
-
 @pytest.mark.parametrize(
     ("given", "name"),
     [
@@ -111,6 +106,7 @@ BOTH = RagasScore(metrics=[Faithfulness(), ContextRecall()])
         ([Faithfulness(), own], "points", ("points", "lower")),
         ([BOTH], "context_recall", ("context_recall", "higher")),
         ([], "sympathy", ("sympathy", None)),
+        ([], "ResponseRelevancy", ("answer_relevancy", "higher")),
     ],
 )
 def test_a_gate_is_over_a_metric_of_its_data_set(listed: list[Metric], name: str, found: tuple[str, Any]) -> None:
@@ -135,7 +131,7 @@ def test_a_gate_over_what_is_not_scored(listed: list[Metric], name: str, said: s
 
 def test_a_set_crosses_processes() -> None:
     named = ({"mean": 0.5}, {"rate": 1, "max": 0.2}, {"regression": True, "alpha": 0.1})
-    gates = [gate_of("clutter", **it) for it in named]
+    gates = [gate_of(metric="clutter", **it) for it in named]
     gated = replace(gated_set(*gates, total=2, selected=["t[1]"]), line=3, scope="T.")
     assert load(GatedSet, json.loads(json.dumps(dump(gated)))) == gated
     assert gated.location(gates[0]) == ("t.py", 3, "T.t[gate-clutter-mean-0.5]")

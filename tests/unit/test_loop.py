@@ -255,16 +255,6 @@ SCRIPTS = {
         """,
         ["2", "4", "6 0"],
     ),
-    "work under way": (
-        """
-        import asyncio, threading
-        from pytest_ragmetrics.core import loop
-
-        threading.Thread(target=lambda: loop.run(asyncio.sleep(0)), daemon=True).start()
-        print(loop.run(asyncio.sleep(0, "done")))
-        """,
-        ["done"],
-    ),
     # No thread can be started at exit since Python 3.12, and none is needed: clients and generators are closed.
     "threads": (
         """
@@ -291,26 +281,6 @@ SCRIPTS = {
         started.wait(10)
         """,
         ["2", "client closed", "generator closed"],
-    ),
-    # After the loop was stopped Python 3.12 can start no other; nothing is left open or unawaited then.
-    "calls at exit": (
-        """
-        import asyncio, atexit, gc
-
-        def late():
-            said = set()
-            for call in (loop.run, lambda coro: asyncio.run(loop.arun(coro))):
-                try:
-                    said.add(call(asyncio.sleep(0, "answered")))
-                except RuntimeError as error:
-                    said.add(str(error))
-            print(said in ({"answered"}, {"can't create new thread at interpreter shutdown"}))
-            gc.collect()
-
-        atexit.register(late)
-        from pytest_ragmetrics.core import loop
-        """,
-        ["True"],
     ),
 }
 
