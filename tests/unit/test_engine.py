@@ -284,10 +284,9 @@ def test_no_more_requests_are_in_flight_than_allowed(server: FakeOpenAI) -> None
 
     async def all_of_them() -> None:
         embedder, judge = engine.embedder(), engine.judge()
-        texts = [engine.transport.send(embedder.request([f"Text {n}."])) for n in range(4)]
-        await asyncio.gather(
-            *texts, *(judge.ask(ListClaims(text=f"{n}."), transport=engine.transport) for n in range(9))
-        )
+        vectors = [engine.transport.send(embedder.request([f"Text {n}."])) for n in range(4)]
+        claims = [judge.ask(ListClaims(text=f"{n}."), transport=engine.transport) for n in range(9)]
+        await asyncio.gather(*vectors, *claims)
 
     loop.run(all_of_them())
     engine.close()

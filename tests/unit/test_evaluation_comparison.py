@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
 from pytest_ragmetrics.runs.compare import PlacedRecord, key_of, sample_key
@@ -18,23 +17,19 @@ from pytest_ragmetrics.runs.wording.comparisons import MetricComparison
 from pytest_ragmetrics.stats.paired import paired_difference
 from tests.tables import table
 
+Scores = Mapping[str, float | None]
+Column = list[PlacedRecord]
 BEFORE = {"a": 0.5, "b": 1.0, "c": 0.75, "d": None, "e": 0.25, "gone": 1.0}
 AFTER = {"e": 0.5, "d": 0.5, "c": 0.75, "b": 0.25, "a": None, "new": 0.0}
 
 
-def column(
-    scores: Mapping[str, float | None],
-    *,
-    better: Direction = "higher",
-    judge: str | None = None,
-    again: Mapping[str, float] = MappingProxyType({}),
-) -> list[PlacedRecord]:
-    rows = [*table(scores, judge=judge, better=better).rows, *table(again, judge=judge).rows]
+def column(scores: Scores, better: Any = "higher", judge: str | None = None, again: Scores | None = None) -> Column:
+    rows = [*table(scores, judge=judge, better=better).rows, *table(again or {}, judge=judge).rows]
     both = Evaluation(metrics=("faithfulness",), rows=tuple(rows), better={"faithfulness": better})
     return compared_records(both, unique=False)["faithfulness"]
 
 
-def compared(here: list[PlacedRecord], there: list[PlacedRecord]) -> MetricComparison:
+def compared(here: Column, there: Column) -> MetricComparison:
     return compare_metric("faithfulness", here, there)
 
 
@@ -74,7 +69,7 @@ def test_changes_are_sorted_by_their_size() -> None:
         (column(AFTER), column(BEFORE, again={"b": 0.5, "gone": 0.5}), "'b' has several different scores in one run"),
     ],
 )
-def test_what_cannot_be_compared_is_an_error(here: list[PlacedRecord], there: list[PlacedRecord], message: str) -> None:
+def test_what_cannot_be_compared_is_an_error(here: Column, there: Column, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         compared(here, there)
     assert compared(here, column({"elsewhere": 1.0}, judge="other")).rows == ()

@@ -13,7 +13,6 @@ import pytest
 
 from pytest_ragmetrics import metric
 from pytest_ragmetrics.core.codec import dump, load
-from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
 from pytest_ragmetrics.plugin.gates.decide import evaluate_gate, evaluate_merged_gate
 from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate, gate_among
@@ -138,17 +137,12 @@ def test_a_set_crosses_processes() -> None:
 
 
 def found(
-    scores: Mapping[str, float],
-    gate: MarkedGate,
-    *,
-    better: Direction = "higher",
-    cluster: int | None = None,
-    unnamed: Collection[str] = (),
+    scores: Mapping[str, float], gate: MarkedGate, *, better: Any = "higher", cluster: int = 0, unnamed: str = ""
 ) -> Any:
     """Return the decision over tests with these scores; ``cluster`` rows belong together, but for the ``unnamed``."""
     rows: dict[str, Any] = {}
     for number, (name, score) in enumerate(scores.items()):
-        sample = {} if cluster is None or name in unnamed else {"metadata": {"cluster": number // cluster}}
+        sample = {} if not cluster or name == unnamed else {"metadata": {"cluster": number // cluster}}
         scored = replace(record(gate.metric, score, outcome="measured", sample=sample), better=better)
         rows[f"t[{name}]"] = row(name, scored)
     return evaluate_gate(gate, gated_set(gate, total=len(rows), selected=rows), rows.get, skipped=(), ran=tuple(rows))
@@ -183,7 +177,7 @@ def test_rows_of_one_cluster_weigh_as_one() -> None:
     assert together.low < alone.low
     assert alone.value == together.value == 0.5
     # One without a cluster is one of its own, and the others stay together.
-    nearly = found({**scores, "last": 1.0}, gate, cluster=2, unnamed={"last"}).record
+    nearly = found({**scores, "last": 1.0}, gate, cluster=2, unnamed="last").record
     scores_of_all, clusters = [*scores.values(), 1.0], [*(str(n // 2) for n in range(16)), "last"]
     interval = mean_interval(scores_of_all, confidence=0.9, clusters=clusters)
     assert (nearly.low, nearly.high) == (interval.low, interval.high)

@@ -18,7 +18,9 @@ from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task, WriteGoldenQuest
 from tests.scripted_judge import ScriptedJudge, verdicts
 
 TEXT = "The crane of Aru was built in 1887. It lifted timber for Marie Hale. It closed after a storm."
+WHEN, THEN = "When was the crane of Aru built?", "The crane of Aru was built in 1887."
 OUT = Path("golden.jsonl")
+Drafted = tuple[Row | Skipped, ScriptedJudge]
 
 
 @pytest.fixture(autouse=True)
@@ -26,24 +28,13 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def written(
-    question: str = "When was the crane of Aru built?",
-    answer: str = "The crane of Aru was built in 1887.",
-    sentences: tuple[int, ...] = (1,),
-    *,
-    askable: bool = True,
-) -> dict[str, Any]:
+def written(question: str = WHEN, answer: str = THEN, sentences: Any = (1,), *, askable: bool = True) -> dict[str, Any]:
     return {"askable": askable, "question": question, "sentences": list(sentences), "answer": answer}
 
 
 def draft(
-    golden: dict[str, Any] | str | None = None,
-    verify: dict[str, Any] | None = None,
-    *,
-    text: str = TEXT,
-    heading: str = "",
-    language: str | None = None,
-) -> tuple[Row | Skipped, ScriptedJudge]:
+    golden: Any = None, verify: Any = None, *, text: str = TEXT, heading: str = "", language: Any = None
+) -> Drafted:
     judge = ScriptedJudge(write_golden_question=golden or written(), verify_claims=verify or verdicts([1]))
 
     async def ask(task: Task[Any]) -> Any:
@@ -176,11 +167,11 @@ class TestDrafting:
         metadata = {"file": "a.md", "start": 5, "end": 5 + len(TEXT), "heading": "Harbour", "judge": "scripted"}
         assert made == {
             "id": row_id(TEXT),
-            "user_input": "When was the crane of Aru built?",
-            "reference": "The crane of Aru was built in 1887.",
+            "user_input": WHEN,
+            "reference": THEN,
             "reference_contexts": [TEXT],
             "reference_context_ids": ["a.md#1"],
-            "metadata": {**metadata, "support": ["The crane of Aru was built in 1887.", "It closed after a storm."]},
+            "metadata": {**metadata, "support": [THEN, "It closed after a storm."]},
         }
         # The second request shows only the sentences named for the answer, from which it has to follow.
         second = judge.prompt("verify_claims")

@@ -387,7 +387,7 @@ def test_a_run_that_scored_nothing_is_not_kept(tmp_path: Path) -> None:
     ],
 )
 def test_a_part_is_told_from_a_choice(
-    given: list[str], options: dict[str, Any], ended: tuple[int, int], expected: tuple[str, str]
+    given: Any, options: Any, ended: tuple[int, int], expected: tuple[str, str]
 ) -> None:
     source = pytest.Config.ArgsSource
     config = SimpleNamespace(

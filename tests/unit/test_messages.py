@@ -318,9 +318,7 @@ IN_FIELDS: list[tuple[Any, dict[str, str], str | None, str | None]] = [
 
 
 @pytest.mark.parametrize(("talk", "given", "asked", "answered"), IN_FIELDS)
-def test_the_last_question_and_the_answer_of_a_conversation(
-    talk: Any, given: dict[str, str], asked: str | None, answered: str | None
-) -> None:
+def test_the_question_and_the_answer(talk: Any, given: dict[str, str], asked: str | None, answered: str | None) -> None:
     rows: list[dict[str, Any]] = [{"messages": talk, **given}, {"metadata": {"messages": talk}, **given}]
     rows += [] if "user_input" in given else [{"user_input": talk, **given}, {"question": talk, **given}]
     for row in rows:
