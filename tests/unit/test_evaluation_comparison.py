@@ -60,11 +60,7 @@ def test_changes_are_sorted_by_their_size() -> None:
 @pytest.mark.parametrize(
     ("here", "there", "message"),
     [
-        (
-            column(AFTER, judge="local (heuristic)"),
-            column(BEFORE, judge="small"),
-            "of 'local .*, those before of 'smal",
-        ),
+        (column(AFTER, judge="local (heuristic)"), column(BEFORE, judge="small"), "'local .* before of 'small'"),
         (column(AFTER), column(BEFORE, better="lower"), "higher scores are better here, lower ones there"),
         (column(AFTER), column(BEFORE, again={"b": 0.5, "gone": 0.5}), "'b' has several different scores in one run"),
     ],

@@ -80,28 +80,16 @@ YEARS = [
 @pytest.mark.parametrize(
     ("result", "lines"),
     [
-        (
-            quotes(missing("as the sauce said", 0.75, *CHANGES)),
-            [
-                '  not found: "as the sauce said" (response[3:9])',
-                '    nearest: "as the source says" (contexts[2][10:30], 75% alike)',
-                '    differs: "sauce said" where the source has "source says"; adds "never"; leaves out "not"',
-            ],
-        ),
+        (quotes(missing("as the sauce said", 0.75, *CHANGES)),
+         ['  not found: "as the sauce said" (response[3:9])',
+          '    nearest: "as the source says" (contexts[2][10:30], 75% alike)',
+          '    differs: "sauce said" where the source has "source says"; adds "never"; leaves out "not"']),
         # A reason that says what the line above says already is left out.
-        (
-            MetricResult(0, metric="numbers_aligned", verdicts=YEARS, complaint="in no context"),
-            [
-                '  in no context: "1931"',
-                '  in no context: "1932"',
-                "    reason: stands in no context, but 1933 does",
-                '  in no context: "t"',
-                "    suspicious: the evidence does not bear it out",
-                "    reason: r",
-            ],
-        ),
+        (MetricResult(0, metric="numbers_aligned", verdicts=YEARS, complaint="in no context"),
+         ['  in no context: "1931"', '  in no context: "1932"', "    reason: stands in no context, but 1933 does",
+          '  in no context: "t"', "    suspicious: the evidence does not bear it out", "    reason: r"]),
     ],
-)
+)  # fmt: skip
 def test_a_verdict_shows_text_place_nearest_and_difference(result: MetricResult, lines: list[str]) -> None:
     assert explain(result, held(0.9))[1:] == lines
 

@@ -228,10 +228,7 @@ def test_answers_are_what_a_model_would_have_to_answer(claims: list[str], contex
 ROWS = json.loads((Path(__file__).parents[1] / "data" / "southeast_asian.json").read_text("utf-8"))
 ROWS["Chinese, Japanese"] = [
     {"context": "这座石桥建于1921年，长三百米，连接老城和火车站。", "answer": "石桥长三百米，连接火车站和老城。"},
-    {
-        "context": "図書館は月曜日から土曜日まで開いていて、本は二週間借りられます。",
-        "answer": "図書館の本は二週間借りられます。",
-    },
+    {"context": "図書館は土曜日まで開いていて、本は二週間借りられます。", "answer": "図書館の本は二週間借りられます。"},
 ]
 
 

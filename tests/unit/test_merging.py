@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.runs.merge import merge_documents
-from pytest_ragmetrics.runs.records import Document, Judging, RunRecord, position
+from pytest_ragmetrics.runs.records import Document, Judging, position
 from tests.documents import crowd, document, record, row
 from tests.showcase import showcase
 
@@ -66,22 +66,13 @@ def test_the_run_is_that_of_all_together() -> None:
     asked = {**asked, "judge": "openai:two", "new": True}
     other = run(started="2026-03-01T00:00:00Z", duration=1.0, settings=asked, notes=(note, "budget spent"))
     other = replace(other, run=replace(other.run, exit_status=0, python="3.11.9", ragmetrics="0.2.0"))
-    assert merge_documents([one, other]).run == RunRecord(
-        started="2026-03-01T00:00:00Z",
-        duration=3.5,
-        exit_status=0,
-        python="3.11.9, 3.12.1",
-        pytest="9.2.0",
-        ragmetrics="0.1.0, 0.2.0",
-        settings={"judge": "openai:one, openai:two", "votes": 1, "new": "None, True"},
-        notes=(
-            "merged from 2 runs",
-            note,
-            "budget spent",
-            "the runs differ in their version of pytest-ragmetrics: 0.1.0, 0.2.0",
-            "the runs differ in their judge: openai:one, openai:two",
-        ),
-    )
+    merged = merge_documents([one, other]).run
+    assert (merged.started, merged.duration, merged.exit_status) == ("2026-03-01T00:00:00Z", 3.5, 0)
+    assert (merged.python, merged.pytest, merged.ragmetrics) == ("3.11.9, 3.12.1", "9.2.0", "0.1.0, 0.2.0")
+    assert merged.settings == {"judge": "openai:one, openai:two", "votes": 1, "new": "None, True"}
+    differ = "the runs differ in their version of pytest-ragmetrics: 0.1.0, 0.2.0"
+    judges = "the runs differ in their judge: openai:one, openai:two"
+    assert merged.notes == ("merged from 2 runs", note, "budget spent", differ, judges)
 
 
 def test_where_shards_come_from_is_what_they_share() -> None:

@@ -36,25 +36,17 @@ def run_of(rows: Mapping[str, Record]) -> Document:
     return document(*(replace(row(name, each), id=names[name]) for name, each in rows.items()))
 
 
+SCORES = {"worse": 0.9, "better": 0.2, "again": None, "silent": 0.5, "gone": 1.0, "asks": 1.0, "moved": 0.5}
 BEFORE = {
     **{name: scored(name) for name in SAME},
-    "worse": scored("worse", 0.9),
-    "better": scored("better", 0.2),
-    "again": scored("again", None),
-    "silent": scored("silent", 0.5),
-    "gone": scored("gone"),
-    "asks": scored("asks"),
-    "moved": scored("moved", 0.5),
+    **{name: scored(name, score) for name, score in SCORES.items()},
     "nameless": scored("", 0.5, sample={"id": None, "user_input": "Who is nameless?"}),
     "named": scored("", 0.5, sample={"id": None, "user_input": "Who is named?"}),
 }
 AFTER = {
     **{name: scored(name) for name in SAME},
-    "worse": scored("worse", 0.4),
-    "better": scored("better", 0.6),
-    "again": scored("again", 0.7),
+    **{name: scored(name, score) for name, score in {"worse": 0.4, "better": 0.6, "again": 0.7, "new": 1.0}.items()},
     "silent": scored("silent", vacuous=True),
-    "new": scored("new"),
     "asks": scored("asks", 0.1, sample={"user_input": "How is asks?"}),
     "renamed": scored("moved", 0.6),
     "3": scored("", 0.4, sample={"id": None, "user_input": "Who is nameless?"}),
@@ -142,11 +134,7 @@ def test_all_readers_of_two_runs_agree(tmp_path: Path, ragmetrics: Call) -> None
     ("fields", "why", "said"),
     [
         ({"judge": "openai:two"}, "judged by openai:two now, by openai:one in the baseline", "different judges"),
-        (
-            {"better": "lower"},
-            "it is another metric in the baseline",
-            "lower scores are better here, higher ones there",
-        ),
+        ({"better": "lower"}, "it is another metric in the baseline", "lower scores are better here, higher"),
     ],
 )
 def test_all_readers_refuse_the_same(fields: Any, why: str, said: str, tmp_path: Path, ragmetrics: Call) -> None:
