@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pytest_ragmetrics import Evaluation, aevaluate, evaluate
+from pytest_ragmetrics import Evaluation, aevaluate, assert_no_regression, evaluate
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.core import loop
@@ -380,3 +380,9 @@ def test_a_table_that_went_through_a_file_is_scored_alike(tmp_path: Path) -> Non
     (again,) = evaluate(pd.read_csv(tmp_path / "rows.csv"), [Length()]).rows
     assert again.sample.retrieved_contexts == ("[1] a", "b")
     assert again.sample.metadata["messages"] == [{"role": "user"}]
+
+
+def test_an_assertion_names_a_table_that_was_not_awaited() -> None:
+    one: Any = UNAWAITED
+    with pytest.raises(TypeError, match="await it first"):
+        assert_no_regression(one)

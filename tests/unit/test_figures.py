@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.core.result import Usage
@@ -16,6 +16,7 @@ _SCORES = st.floats(-1, 1, allow_subnormal=False)
 
 
 @given(_SCORES, _SCORES)
+@example(0.1 + 0.2, 0.3)
 def test_a_score_never_seems_to_be_on_the_other_side_of_its_bound(score: float, bound: float) -> None:
     shown = float(score_text(score, bound))
     assert (shown > bound, shown < bound) == (score > bound, score < bound)

@@ -71,6 +71,7 @@ SAME = [
     ("the old\U0001f525 mill\u2600\ufe0f is it", "the old mill \U0001f600\U0001f3fd is it"),
     *(("wait... no, really!", "wait \u2026 no \u2013 really"), ("eat, Ann", "eat Ann")),
     *(("他来了，她走了", "他来了。她走了"), ("他来了，她走了", "他来了她走了"), ("ไป, แล้ว", "ไปแล้ว")),
+    *(("the end -", "the end"), ("- the end", "the end")),
     *(("नहीं, हम आए।", "नहीं हम आए"), ("Wow\u00ae \u2022 5 %", "Wow 5%")),
 ]
 #: Texts that differ in a word, a number or a sign.

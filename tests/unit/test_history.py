@@ -145,6 +145,12 @@ def test_what_is_no_run_is_left_out_by_name(tmp_path: Path, name: str, text: str
     assert left_out == () if said is None else left_out[0].startswith(said)
 
 
+def test_a_run_says_how_each_of_its_metrics_is_judged(tmp_path: Path) -> None:
+    write_history(tmp_path, kept(1, {"test_a": 0.9}, judging={}))
+    with pytest.raises(HistoryError, match=r"left out, run\.judging lacks faithfulness"):
+        read_history(tmp_path, last=5)
+
+
 def test_a_branch_and_the_last_runs_are_shown(tmp_path: Path) -> None:
     for day in (3, 1, 2):
         write_history(tmp_path, kept(day, {"test_a": 0.9}, branch="fix" if day == 3 else "main"))

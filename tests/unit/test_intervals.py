@@ -146,7 +146,7 @@ def test_degrees_of_freedom_follow_from_their_definition(sizes: tuple[int, ...])
     assert mean_error(some_scores(sum(sizes)), clusters).df == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("sizes", [(1, 10**6), (1, 1, 10**5), (50, 10**6)])
+@pytest.mark.parametrize("sizes", [(1, 10**4), (1, 1, 10**4), (50, 10**5)])
 def test_a_cluster_of_nearly_all_rows_leaves_one_degree_of_freedom(sizes: tuple[int, ...]) -> None:
     scores = [float(row % 3) for row in range(sum(sizes))]
     clusters = [cluster for cluster, size in enumerate(sizes) for _ in range(size)]
