@@ -192,24 +192,19 @@ def _changed(text: str, **changes: object) -> str:
         (lambda text: f"{text}\n{text}", "jsonl:2: .*has a label above"),
         (lambda text: text.replace('"label": 1', '"label": "perhaps"'), "jsonl:1: .*a label is a number from 0 to 1"),
         (lambda text: f"{{\n{text}", "jsonl:1: "),
+        (lambda text: "My notes", "jsonl:1"),
+        (lambda text: '{"response": "Ye', "jsonl:1"),
+        (lambda text: "\ufeff\x00", "jsonl:1"),
     ],
 )
 def test_lines_of_something_else_are_refused(tmp_path: Path, write: Callable[[str], str], said: str) -> None:
     queue, file = queue_of(), tmp_path / "labelled.jsonl"
     text = write(line(1, queue[0].rest))
-    file.write_text(f"{text}\n", encoding="utf-8")
-    with pytest.raises(RagMetricsError, match=f"labelled.{said}"), label_file(file, queue):
-        pass
-    assert file.read_text("utf-8") == f"{text}\n"
-
-
-@pytest.mark.parametrize("text", ["My notes", '{"response": "Ye', "\ufeff\x00"])
-def test_a_last_line_of_something_else_is_left_alone(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "labelled.jsonl"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(RagMetricsError, match=r"labelled\.jsonl:1"), label_file(file, queue_of()):
-        pass
-    assert file.read_text("utf-8") == text
+    for end in ("\n", ""):
+        file.write_text(f"{text}{end}", encoding="utf-8")
+        with pytest.raises(RagMetricsError, match=f"labelled.{said}"), label_file(file, queue):
+            pass
+        assert file.read_text("utf-8") == f"{text}{end}"
 
 
 def test_labels_of_another_file_are_taken_up(tmp_path: Path) -> None:

@@ -118,8 +118,10 @@ class LabelFile:
         #: Labels by the place of the row, in the order of the lines; ``None`` for a skipped row.
         self.labels: dict[int, int | None] = {}
         if path.exists():
-            self._mend()
+            self._cut_short()
             self.labels = dict(self._read(path))
+            if self.labels and not path.read_bytes().endswith(b"\n"):
+                append_line(path, "")
 
     def next(self) -> QueuedRow | None:
         """Return the first row that has no line."""
@@ -154,18 +156,15 @@ class LabelFile:
             self.add(row, found[row.labelling.place])
         return len(new)
 
-    def _mend(self) -> None:
-        with self._path.open("r+b") as stream:
-            data = stream.read()
-            last = data.rpartition(b"\n")[2]
-            try:
-                json.loads(last or b"0")
-            except ValueError:
-                # What does not begin as our lines do is refused when it is read.
-                if _BEGINNING.startswith(last[: len(_BEGINNING)]):
-                    stream.truncate(len(data) - len(last))
-            else:
-                stream.write(b"\n" if last else b"")
+    def _cut_short(self) -> None:
+        """Remove a last line that is half written; what does not begin as our lines do is refused when it is read."""
+        data = self._path.read_bytes()
+        last = data.rpartition(b"\n")[2]
+        try:
+            json.loads(last or b"0")
+        except ValueError:
+            if _BEGINNING.startswith(last[: len(_BEGINNING)]):
+                os.truncate(self._path, len(data) - len(last))
 
     def _read(self, path: Path) -> Iterator[tuple[int, int | None]]:
         if not path.read_bytes().strip():
