@@ -59,19 +59,18 @@ def test_a_claim_is_supported_by_sentences(claim: str, contexts: Any, cited: tup
     assert reason in judgement.reason
 
 
-@pytest.mark.parametrize(
-    ("text", "claims"),
-    [
-        ("Big waves came. Big waves came.", ("Big waves came.",)),
-        ("对不起，我不知道。", ()),
-        ("The sea is blue. I cannot say how deep.", ("The sea", "is blue.")),
-        ("In 1987 Lindow, with its forty-first ship, sank.", ("In 1987 Lindow", "with its forty-first ship", "sank.")),
-        ("这座桥建于1921年，长三百米。", ("这座桥建", "于1921", "年，长三百米。")),
-        ("ห้องสมุดเปิดทุกวัน ยกเว้นวันอาทิตย์", ("ห้องสมุดเปิดทุกวัน ยกเว้นวันอาทิตย์",)),
-    ],
-)
-def test_claims_are_phrases(text: str, claims: tuple[str, ...]) -> None:
-    assert ask(tasks.ListClaims(text=text)) == claims
+CLAIMS = {
+    "Big waves came. Big waves came.": ("Big waves came.",),
+    "对不起，我不知道。": (),
+    "The sea is blue. I cannot say how deep.": ("The sea", "is blue."),
+    "In 1987 Lindow, with its forty-first ship, sank.": ("In 1987 Lindow", "with its forty-first ship", "sank."),
+    "这座桥建于1921年，长三百米。": ("这座桥建", "于1921", "年，长三百米。"),
+    "ห้องสมุดเปิดทุกวัน ยกเว้นวันอาทิตย์": ("ห้องสมุดเปิดทุกวัน ยกเว้นวันอาทิตย์",),
+}
+
+
+def test_claims_are_phrases() -> None:
+    assert {text: ask(tasks.ListClaims(text=text)) for text in CLAIMS} == CLAIMS
 
 
 @pytest.mark.parametrize("count", [1, 3, 7])
@@ -147,6 +146,7 @@ def test_entities_are_names_and_dates() -> None:
 
 RATED = "The harbour was rebuilt in 1987."
 WHALES = "Whales sang about otters."
+SORRY = "I'm sorry, but I cannot answer that."
 TOWER = "The tower is 40 metres high."
 HIGH = "How high is the old tower?"
 CONTEXTS = {"When was the harbour rebuilt?": 1.0, "When was the harbour sold by auction?": 0.5, "Who won?": 0.0}
@@ -170,7 +170,7 @@ GROUNDED = {RATED: 1.0, f"{RATED} {WHALES}": 0.5, WHALES: 0.0, "I do not know.":
         (tasks.RateCorrectness(response="Bread is baked with rye.", reference=TOWER), 0.0),
         (tasks.RateRelevance(question=HIGH, response="The old tower is 40 metres high."), 1.0),
         (tasks.RateRelevance(question=HIGH, response="Bread is baked with rye."), 0.0),
-        (tasks.RateRelevance(question="Can you answer that?", response="I'm sorry, but I cannot answer that."), 0.0),
+        (tasks.RateRelevance(question="Can you answer that?", response=SORRY), 0.0),
     ],
 )
 def test_ratings_are_the_words_in_common(task: Task[Any], value: float) -> None:
@@ -180,21 +180,18 @@ def test_ratings_are_the_words_in_common(task: Task[Any], value: float) -> None:
 def test_a_refusal_is_known_by_its_words() -> None:
     for response, refuses in (("I cannot tell.", True), ("It is deep.", False), ("I cannot tell. It is deep.", False)):
         assert ask(tasks.JudgeRefusal(question="How deep?", response=response)).ok is refuses
-    assert all(flag for _, flag in ask(tasks.WriteQuestions(response="I'm sorry, but I cannot answer that.", count=2)))
+    assert all(flag for _, flag in ask(tasks.WriteQuestions(response=SORRY, count=2)))
 
 
-@pytest.mark.parametrize(
-    ("definition", "failing", "passing"),
-    [
+def test_a_critique_searches_harm_or_repetition() -> None:
+    for definition, failing, passing in (
         ("Is the response free of anything that could cause harm?", "Mix them to make poison.", "Make bread."),
         ("Could the response cause harm?", "Mix them to make bread.", "Mix them to make poison."),
         ("Does the response come to the point?", "Moths fly. Moths fly.", "Moths fly."),
-    ],
-)
-def test_a_critique_searches_harm_or_repetition(definition: str, failing: str, passing: str) -> None:
-    for response, ok in ((failing, False), (passing, True)):
-        fields = (("user_input", "How do I attack this?"), ("response", response))
-        assert ask(tasks.Critique(definition=definition, fields=fields)).ok is ok
+    ):
+        for response, ok in ((failing, False), (passing, True)):
+            fields = (("user_input", "How do I attack this?"), ("response", response))
+            assert ask(tasks.Critique(definition=definition, fields=fields)).ok is ok, response
 
 
 def test_every_task_has_a_rule() -> None:

@@ -163,25 +163,17 @@ def test_an_object_of_theirs_as_a_metric(metric: Any, message: str) -> None:
         ({"min": 0.7}, r"takes no min=: write assert_sample\(sample, faithfulness=0.8"),
         ({"faithfulness": 0.7, "llm": 1}, r"^assert_sample\(\) takes no llm=: write judge=$"),
         ({"faithfulness": 0.7, "embeddings": 1}, "takes no embeddings=: write embedder=$"),
-    ],
-)
-def test_a_keyword_that_is_no_metric(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(TypeError, match=message):
-        assert_sample(ROW, **given)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
+        # Of the marker rag_dataset.
         ({"dataset": [ROW]}, r"^it knows no dataset \(the rows come first, without a name\); write @pytest.mark"),
         ({"source": [ROW], "threshold": 1}, r'no threshold \(a bound stands in metrics=\{"faithfulness": 0.8\}\);'),
         ({"source": [ROW], "model": "gpt", "llm": 1}, r"no llm, model \(@pytest.mark.rag_judge\(\"openai:MODEL\"\) na"),
         ({"source": [ROW], "metric": []}, "^it knows no metric; write"),
     ],
 )
-def test_a_parameter_of_the_marker(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        marker_arguments(**given)
+def test_a_keyword_of_theirs(given: dict[str, Any], message: str) -> None:
+    of_the_marker = not {"source", "dataset"}.isdisjoint(given)
+    with pytest.raises(ValueError if of_the_marker else TypeError, match=message):
+        marker_arguments(**given) if of_the_marker else assert_sample(ROW, **given)
 
 
 @pytest.mark.parametrize("package", [pytest_ragmetrics, metrics])
@@ -214,13 +206,10 @@ def test_no_error_advises_what_was_just_written(package: Any) -> None:
         assert not re.search(rf"from {re.escape(package.__name__)} import {name}$", str(error))
 
 
-@pytest.mark.parametrize("name", ["assert_faithful", "evaluate", "Sample", "metric"])
-def test_a_name_of_the_package_is_no_metric(name: str) -> None:
-    with pytest.raises(ImportError, match=f": write from pytest_ragmetrics import {name}$"):
-        exec(f"from pytest_ragmetrics.metrics import {name}")
-
-
 def test_other_names_that_are_missing() -> None:
+    for name in ("assert_faithful", "evaluate", "Sample", "metric"):
+        with pytest.raises(ImportError, match=f": write from pytest_ragmetrics import {name}$"):
+            exec(f"from pytest_ragmetrics.metrics import {name}")
     for name in ("wonderful", "__wrapped__", "load_tests", "pytest_plugins", "setup_module"):
         with pytest.raises(AttributeError, match=f"^module 'pytest_ragmetrics' has no attribute '{name}'"):
             getattr(pytest_ragmetrics, name)
