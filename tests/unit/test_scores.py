@@ -61,12 +61,10 @@ def table(scores: Scores, **fields: Any) -> Evaluation:
 
 
 def records(scores: Scores) -> list[Record]:
+    samples = [{"id": f"q{number}", "metadata": {"cluster": number // 3}} for number in range(len(scores))]
     return [
-        replace(
-            record(METRIC, score, outcome="unscored" if score is None else "measured", vacuous=vacuous),
-            sample=Sample(id=f"q{number}", metadata={"cluster": number // 3}),
-        )
-        for number, (score, vacuous) in enumerate(scores)
+        record(METRIC, score, outcome="unscored" if score is None else "measured", vacuous=vacuous, sample=sample)
+        for (score, vacuous), sample in zip(scores, samples, strict=True)
     ]
 
 
@@ -88,6 +86,10 @@ def plain(found: Any) -> Any:
     return replace(found, vacuous=0)
 
 
+def results_of(whole: Evaluation) -> list[MetricResult]:
+    return [each.results[METRIC] for each in whole.rows]
+
+
 FIGURES: dict[str, Callable[[Evaluation], Any]] = {
     "mean": lambda t: t.mean(METRIC),
     "stats": lambda t: replace(t.stats()[METRIC], n=0, vacuous=0),
@@ -96,9 +98,7 @@ FIGURES: dict[str, Callable[[Evaluation], Any]] = {
     "assert_mean": lambda t: plain(assert_mean(t, min=0.0)),
     "assert_mean confident": lambda t: plain(assert_mean(t, max=1.0, confidence=0.9)),
     "assert_mean of rows": lambda t: plain(assert_mean(t.rows, min=0.0, vacuous=t.vacuous)),
-    "assert_mean of results": lambda t: plain(
-        assert_mean([each.results[METRIC] for each in t.rows], min=0.0, vacuous=t.vacuous)
-    ),
+    "assert_mean of results": lambda t: plain(assert_mean(results_of(t), min=0.0, vacuous=t.vacuous)),
     "assert_pass_rate": lambda t: plain(assert_pass_rate(t, 0.35, 0.0, confidence=0.9)),
     "compare": lambda t: t.compare(replace(t, rows=t.rows[::-1]))[METRIC].difference,
     "data frame": lambda t: t.to_pandas()[METRIC].mean(),
@@ -121,7 +121,7 @@ def test_a_figure_is_that_of_the_other_rows(figure: Callable[[Evaluation], Any],
 )
 def test_a_gate_is_decided_by_the_other_rows(bounds: dict[str, float], scores: Scores) -> None:
     found = decided(gate_of(METRIC, **bounds), scores).record
-    rows = [pair for pair in records(scores) if not pair.vacuous]
+    rows = [each for each in records(scores) if not each.vacuous]
     without = decided(gate_of(METRIC, **bounds), scores, kept=rows).record
     left_out = sum(vacuous for _, vacuous in scores)
     assert replace(found, vacuous=0, total=len(rows)) == without
@@ -143,13 +143,10 @@ def test_the_count_stands_beside_the_figures() -> None:
     assert gate.text.splitlines()[1] == f"  {sentence}"
     assert gate_line(gate.record) == f"mean points 0.450, needed >= 0.9: failed (n 4, {sentence})"
     [found] = tallies(document(row("a", *records([*scores, (None, False)]))))
-    assert found.mean == pytest.approx(0.45)
-    assert (found.n, found.lowest, found.unscored, found.vacuous) == (4, 0.2, 1, 3)
-    assert found.cells == ("points", "4", "0.450", "0.200", "0", "1")
+    assert (found.cells, found.vacuous) == (("points", "4", "0.450", "0.200", "0", "1"), 3)
     assert checked_lines([found]) == [f"points: {sentence}"]
-    assert f"| points | 4 | 0.450 | 0.200 | 0 | 0 |\n\n- points: {sentence}\n" in render_markdown(
-        document(row("a", *records(scores)))
-    )
+    markdown = render_markdown(document(row("a", *records(scores))))
+    assert f"| points | 4 | 0.450 | 0.200 | 0 | 0 |\n\n- points: {sentence}\n" in markdown
     stats = table(scores).stats()[METRIC]
     assert (stats.n, stats.unscored, stats.vacuous) == (7, 0, 3)
     assert checked_lines(tallies(document(row("a", *records(CHECKED))))) == []
@@ -160,9 +157,7 @@ NOTHING: dict[str, Callable[[Evaluation], object]] = {
     "corrected": lambda t: t.corrected_mean(METRIC, tpr=0.9, tnr=0.8, threshold=0.5),
     "assert_mean": lambda t: assert_mean(t, min=0.0),
     "assert_mean of rows": lambda t: assert_mean(t.rows, min=0.0, vacuous=t.vacuous),
-    "assert_mean of results": lambda t: assert_mean(
-        [each.results[METRIC] for each in t.rows], min=0.0, vacuous=t.vacuous
-    ),
+    "assert_mean of results": lambda t: assert_mean(results_of(t), min=0.0, vacuous=t.vacuous),
     "assert_pass_rate": lambda t: assert_pass_rate(t, 0.0, 0.0),
     "assert_not_worse": lambda t: assert_not_worse(t, t, margin=0.98),
     "assert_no_regression": lambda t: assert_no_regression(t, t),
@@ -180,15 +175,12 @@ def test_a_gate_without_anything_to_check_fails() -> None:
     found = decided(gate_of(METRIC, mean=0.0), VACUOUS)
     assert found.text == 'points: 0 of 3 had something to check; vacuous="count" takes the scores as they are'
     assert (found.record.outcome, found.record.value, found.record.n, found.record.vacuous) == ("failed", None, 0, 3)
-    assert gate_line(found.record) == (
-        "mean points nothing to check, needed >= 0: failed (n 0, 0 of 3 had something to check)"
-    )
+    line = "mean points nothing to check, needed >= 0: failed (n 0, 0 of 3 had something to check)"
+    assert gate_line(found.record) == line
     unscored = decided(gate_of(METRIC, mean=0.0), [*VACUOUS, (None, False)])
     assert unscored.text.startswith("points: 1 of 4 rows is unscored; a gate is over all of them")
     assert decided(gate_of(METRIC, mean=0.6, vacuous="count"), VACUOUS).record.outcome == "passed"
-
-
-def test_unscored_rows_are_left_out_beside_vacuous_ones() -> None:
+    # Unscored rows are left out only where the call says so.
     scores = [*CHECKED, *VACUOUS, (None, False)]
     with pytest.raises(UnscoredError, match="1 of 8 rows is unscored"):
         assert_mean(table(scores), min=0.1)
@@ -217,12 +209,7 @@ def test_a_call_may_say_otherwise_than_the_table(way: Any) -> None:
 def test_an_evaluation_keeps_what_becomes_of_vacuous_scores(tmp_path: Path) -> None:
     rows = [{"response": text, "contexts": ["9 carp."]} for text in ("8 carp.", "Carp.", "Carp.")]
     name = "numbers_aligned"
-    ways: list[Callable[..., Evaluation]] = [
-        evaluate,
-        lambda *args, **options: asyncio.run(aevaluate(*args, **options)),
-        Evaluate(tmp_path),
-    ]
-    for way in ways:
+    for way in (evaluate, lambda *args, **options: asyncio.run(aevaluate(*args, **options)), Evaluate(tmp_path)):
         found, counting = way(rows, [name]), way(rows, [name], vacuous="count")
         assert (found.vacuous, found.mean(name), found.scores(name)) == ("skip", 0.0, [0.0, 1.0, 1.0])
         assert counting.mean(name) == pytest.approx(2 / 3)
