@@ -22,8 +22,7 @@ def scored(score: float | None, metric: str = "faithfulness", *, sample: str | N
 
 
 def run(**tests: Record | list[Record]) -> Document:
-    rows = [row(name, *(found if isinstance(found, list) else [found])) for name, found in tests.items()]
-    return document(*rows)
+    return document(*(row(name, *(it if isinstance(it, list) else [it])) for name, it in tests.items()))
 
 
 def kinds(comparison: RunComparison) -> dict[str, Kind]:
@@ -39,9 +38,7 @@ def test_every_score_is_better_worse_or_the_same() -> None:
     assert [round(change.change or 0, 6) for change in found.changes] == [-0.5, -0.2, 0.4, 0.0]
     assert found.counts["worse"] == 2
     assert [change.id for change in found.of("better")] == ["tests/test_assistant.py::test_a"]
-
-
-def test_where_lower_is_better_less_is_better() -> None:
+    # Where lower is better, less is.
     found = compare_documents(run(test_a=scored(0.1, at_most=0.5)), run(test_a=scored(0.4, at_most=0.5)))
     (change,) = found.changes
     assert (change.kind, change.better) == ("better", "lower")
@@ -53,16 +50,10 @@ def test_what_has_no_counterpart_or_no_score_is_told_apart() -> None:
     old = run(test_gone=scored(0.5), test_lost=scored(0.5), test_found=scored(None), test_never=scored(None))
     new = run(test_new=scored(0.5), test_lost=scored(None), test_found=scored(0.6), test_never=scored(None))
     found = compare_documents(new, old)
-    assert kinds(found) == {
-        "test_lost": "unscored",
-        "test_never": "same",
-        "test_found": "scored again",
-        "test_new": "new",
-        "test_gone": "gone",
-    }
+    expected = {"test_lost": "unscored", "test_never": "same", "test_found": "scored again", "test_new": "new"}
+    assert kinds(found) == {**expected, "test_gone": "gone"}
     assert [change.change for change in found.changes] == [None] * 5
-    assert found.metrics[0].pairs == 0
-    assert found.metrics[0].before is None
+    assert (found.metrics[0].pairs, found.metrics[0].before) == (0, None)
 
 
 SILENT = scored(1.0, vacuous=True)
@@ -101,9 +92,8 @@ def test_scores_of_different_judges_are_never_compared() -> None:
     (foreign,) = found.incomparable
     assert (foreign.metric, foreign.pairs) == ("faithfulness", 1)
     assert found.metrics[0].pairs == 2
-    assert "  not compared: 1 of faithfulness: judged by openai:two now, by openai:one in the baseline" in change_lines(
-        found
-    )
+    line = "  not compared: 1 of faithfulness: judged by openai:two now, by openai:one in the baseline"
+    assert line in change_lines(found)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +114,8 @@ def test_another_metric_of_the_same_name_is_not_compared(
     metric: str, before: dict[str, Any], after: dict[str, Any], *, compared: bool
 ) -> None:
     old, new = (
-        run(**{name: replace(scored(score, metric=metric), **more) for name, score in scores.items()})
-        for scores, more in (({"test_a": 0.9, "test_b": None}, before), ({"test_a": 0.4, "test_b": None}, after))
+        run(test_a=scored(score, metric, **more), test_b=scored(None, metric, **more))
+        for score, more in ((0.9, before), (0.4, after))
     )
     found = compare_documents(new, old)
     assert ("test_a" in kinds(found)) is compared
@@ -139,36 +129,25 @@ def test_a_test_that_scores_the_same_often_is_paired_in_order() -> None:
     new = run(test_a=[scored(0.1), scored(0.3), scored(0.4)])
     found = compare_documents(new, old)
     assert [(c.number, c.kind) for c in found.changes] == [(1, "better"), (0, "same"), (2, "new")]
-
-
-def test_samples_are_found_again_by_their_ids() -> None:
     old = run(test_all=[scored(0.1, sample="q1"), scored(0.2, sample="q2")])
     new = run(test_all=[scored(0.9, sample="q0"), scored(0.1, sample="q1"), scored(0.2, sample="q2")])
-    assert {c.new and c.new.name: c.kind for c in compare_documents(new, old).changes} == {
-        "q0": "new",
-        "q1": "same",
-        "q2": "same",
-    }
-    renamed = compare_documents(run(test_every=[scored(0.3, sample="q1")]), run(test_all=[scored(0.1, sample="q1")]))
-    assert [(c.kind, c.old and c.old.test) for c in renamed.changes] == [
-        ("better", "tests/test_assistant.py::test_all")
-    ]
+    changes = compare_documents(new, old).changes
+    assert {it.new and it.new.name: it.kind for it in changes} == {"q0": "new", "q1": "same", "q2": "same"}
+    one = run(test_all=scored(0.1, sample="q1"))
+    (renamed,) = compare_documents(run(test_every=[scored(0.3, sample="q1")]), one).changes
+    assert (renamed.kind, renamed.old and renamed.old.test) == ("better", "tests/test_assistant.py::test_all")
     moved = document(row("test_all", scored(0.1, sample="q1"), file="tests/test_moved.py"))
-    assert [c.kind for c in compare_documents(moved, run(test_all=scored(0.1, sample="q1"))).changes] == ["same"]
+    assert [change.kind for change in compare_documents(moved, one).changes] == ["same"]
     # Two tests of one sample whose file moves are each paired with themselves.
     both = run(test_one=scored(0.1, sample="q1"), test_two=scored(0.9, sample="q1"))
     rows = [row(name, scored(s, sample="q1"), file="moved.py") for name, s in (("test_two", 0.9), ("test_one", 0.1))]
     assert [change.kind for change in compare_documents(document(*rows), both).changes] == ["same", "same"]
+    # Samples of different ids are other things, though the test is the same; an id that is new changes nothing.
+    for earlier, expected in ((scored(0.9, sample="q1"), ["new", "gone"]), (scored(0.9), ["worse"])):
+        found = compare_documents(run(test_a=scored(0.1, sample="q2")), run(test_a=earlier))
+        assert [change.kind for change in found.changes] == expected
 
-
-def test_other_samples_are_other_things() -> None:
-    found = compare_documents(run(test_a=scored(0.1, sample="q2")), run(test_a=scored(0.9, sample="q1")))
-    assert [change.kind for change in found.changes] == ["new", "gone"]
-    found = compare_documents(run(test_a=scored(0.1, sample="q2")), run(test_a=scored(0.9)))
-    assert [change.kind for change in found.changes] == ["worse"]
-
-
-def test_samples_are_found_again_by_their_questions() -> None:
+    # By their questions, unless both have ids, or one of the runs has several different scores of the question.
     def asked(name: str | None, *scores: float) -> list[Record]:
         sample = {"user_input": "How?", **({"id": name} if name else {})}
         return [record("faithfulness", score, outcome="passed", sample=sample) for score in scores]
@@ -188,8 +167,7 @@ def test_the_means_are_those_of_the_pairs() -> None:
     new = run(test_a=scored(0.6), test_b=scored(0.8), test_new=scored(0.0))
     (metric,) = compare_documents(new, old).metrics
     assert metric.pairs == 2
-    assert [metric.before, metric.after] == pytest.approx([0.6, 0.7])
-    assert metric.change == pytest.approx(0.1)
+    assert [metric.before, metric.after, metric.change] == pytest.approx([0.6, 0.7, 0.1])
     assert metric_change_lines(compare_documents(new, old)) == ["faithfulness: mean 0.600 -> 0.700 over 2"]
 
 
