@@ -115,11 +115,7 @@ def test_every_convention_is_read() -> None:
 
 #: What a rule is about, and texts that it holds for; without ⟦ they have no quotation.
 RULES = {
-    # Nothing is found in a text without marks, nor between marks that enclose nothing.
-    "a text without quotations has none": [
-        *("", " ", "\n\n", "No mark at all.", "a > b & c", "`", "''", '""', "«»", "&quot;&quot;")
-    ],
-    # Contractions, possessives, elisions and decades have no quotation between them.
+    "a text without quotations has none": ["", " ", "\n\n", "No mark at all.", "a > b & c", "`", "''", '""', "«»"],
     "apostrophes are not quotations": [
         "The Joneses' dog and the Smiths' cat aren't the neighbours' only worry.",
         "Give 'em the '98 figures, not the '97 ones; 'twas the clerks' error.",
@@ -135,7 +131,6 @@ RULES = {
         "'s Avonds is 't koud in 's-Hertogenbosch, zo'n auto's en foto's.",
         "The boys ' tea is ready , they 're late and it is n't hot .",
     ],
-    # Feet, inches, minutes, seconds and primes are left alone, a closing mark behind a number is not.
     "measures years and primes are not quotations": [
         'They measured 5\'10" and 6\' 2" and 5\' 11½"; the door is 80" x 36".',
         "It is at 54° 20' 31\" N and 10° 8' 22\" E, 3' deep and 12\" wide.",
@@ -145,8 +140,7 @@ RULES = {
         '"⟦The 12" pipe is far too wide,⟧" said the plumber, and 10" is not.',
         'Beside the 18" hatch stands "⟦keep it shut at sea⟧", beside the 20" one nothing.',
         "On the masters' list '⟦a hatch of 18\" by 20\"⟧' comes first, doesn't it?",
-        '"⟦We wed in 1999⟧" and "⟦parted in 2005⟧" are his words.',
-        "“⟦The 18” hatch leaks⟧” stands in the log.",
+        *('"⟦We wed in 1999⟧" and "⟦parted in 2005⟧" are his words.', "“⟦The 18” hatch leaks⟧” stands in the log."),
         "The class of '06 said '⟦never say never again⟧' in '07.",
     ],
     # An opening mark that begins no elision and a closing one that ends no possessive make a quotation.
@@ -161,7 +155,6 @@ RULES = {
         "Selon lui, '⟦l'heure d'hier n'est plus⟧', rien d'autre.",
         "'⟦Er sei's gewesen⟧', sagte Hans' Mutter, '⟦und sonst keiner⟧'.",
     ],
-    # The single marks of LaTeX quote, unless another backtick makes code of them.
     "a backtick opens what an apostrophe closes": [
         "The log says `⟦the tide isn't late⟧', and then `⟦it turned⟧'; **`⟦at last⟧'**.",
         "`⟦Don't go there,⟧' she said, `⟦it's the keepers' boat.⟧'",
@@ -170,22 +163,16 @@ RULES = {
         "the `code` and the `⟦tide⟧' and the `code's` end",
         "`⟦the tide of 1912⟧' is there and\n`⟦the ebb of 1913⟧'; the log is\n`⟦lost⟧'.",
     ],
-    # One in a name, in code that was not closed or for an apostrophe takes no possessive for its end.
     "a backtick that opens nothing": [
-        "`Abd al-Malik and the others' sons ruled.",
-        "`Ali said that the people's house is the rulers' house.",
-        "The `users table is large, and the others' rows are few.",
-        "Hawai`i and the islands' people aren't far.",
-        "Don`t do it, it`s the boys' best idea.",
-        "SELECT `name`, `age` FROM `users` WHERE `zip` != '';",
-        "The angle is 40\u00b0 26` 46'' N.",
-        "List<Q> and Map<Q> are generic, and List<Q> is the shorter.",
+        *("`Abd al-Malik and the others' sons ruled.", "`Ali said that the people's house is the rulers' house."),
+        *("The `users table is large, and the others' rows are few.", "Hawai`i and the islands' people aren't far."),
+        *("Don`t do it, it`s the boys' best idea.", "SELECT `name`, `age` FROM `users` WHERE `zip` != '';"),
+        *("The angle is 40\u00b0 26` 46'' N.", "List<Q> and Map<Q> are generic, and List<Q> is the shorter."),
     ],
     # The one glyph that is both closes only where that explains the other marks.
     "a closing mark is told from an apostrophe": [
         "‘⟦It’s the sailors’ boat,⟧’ said he, ‘⟦and the sailors’ oars.⟧’",
-        "‘⟦The dogs’ dinner?⟧’ ‘⟦Whose?⟧’ ‘⟦The dogs’.⟧’",
-        "‘⟦I’m goin’ ’ome,⟧’ said he, ‘⟦to the lads’ place.⟧’",
+        *("‘⟦The dogs’ dinner?⟧’ ‘⟦Whose?⟧’ ‘⟦The dogs’.⟧’", "‘⟦I’m goin’ ’ome,⟧’ said he, ‘⟦to the lads’ place.⟧’"),
         "‘⟦Tis the season for the lads’ pranks,⟧’ he said.",
         "She noted ‘⟦D’Arcy’s mate won’t take the pilots’ word⟧’ twice.",
         "‘⟦She called it “the boys’ own war” in ’42,⟧’ he wrote.",
@@ -194,81 +181,58 @@ RULES = {
         "’⟦Tidvattnet vänder vid tolv,⟧’ sade Lars’ bror.",
         "Nils’ dagbok nämner ”⟦det stigande vattnet⟧” två gånger.",
     ],
-    # Dashes, brackets, notes, elided articles and scripts without spaces may touch a mark.
     "marks are read with and without spaces round them": [
         'It says "⟦the tide turns⟧"—"⟦it always does⟧"/"⟦so they say⟧".',
-        'She said--"⟦The tide turns at noon⟧"--and left.',
-        '"⟦But the tide--⟧" "⟦--turns at noon?⟧"',
+        *('She said--"⟦The tide turns at noon⟧"--and left.', '"⟦But the tide--⟧" "⟦--turns at noon?⟧"'),
         '"⟦...the tide turns...⟧" and "⟦… it does …⟧" and "⟦[T]he tide⟧" and "⟦(so to speak)⟧"',
-        'He asked:"⟦Does it turn?⟧"("⟦It does⟧")',
-        "The title=\"⟦The tide⟧\" and x='⟦the ebb and flow⟧'.",
+        *('He asked:"⟦Does it turn?⟧"("⟦It does⟧")', "The title=\"⟦The tide⟧\" and x='⟦the ebb and flow⟧'."),
         '"⟦The tide turns⟧"[1], "⟦it always does⟧"² and "⟦so they say⟧"(Moe 2001).',
         '"⟦The tide turns!⟧"she said."⟦It does!⟧"',
         'the "⟦tide rule⟧"\'s end, the “⟦tide rule⟧”’s end and the „⟦Tidenregel⟧“-Ende',
-        "l'\"⟦âge d'or du port⟧\", l’“⟦âge d'or⟧” et l'«⟦âge d'or⟧»",
-        '"⟦The tide turns⟧""⟦it does⟧"',
-        '“⟦the tide turns⟧" and "⟦it does⟧”',
-        '他说"⟦潮水中午才会转向⟧"然后又说"⟦明天再来看看⟧"就走了。',
-        "他说'⟦潮水中午才会转向⟧'就走了。",
-        "그는 \"⟦조수는 정오에 바뀐다⟧\"라고, 또 '⟦늘 그렇다⟧'라고 말했다.",
-        'เขาพูดว่า "⟦น้ำขึ้นตอนเที่ยง⟧" แล้วก็ไป',
-        'הוא אמר "⟦הגאות בצהריים⟧" והלך; צה"ל וארה"ב לא הגיבו.',
+        *("l'\"⟦âge d'or du port⟧\", l’“⟦âge d'or⟧” et l'«⟦âge d'or⟧»", '"⟦The tide turns⟧""⟦it does⟧"'),
+        *('“⟦the tide turns⟧" and "⟦it does⟧”', '他说"⟦潮水中午才会转向⟧"然后又说"⟦明天再来看看⟧"就走了。'),
+        *("他说'⟦潮水中午才会转向⟧'就走了。", "그는 \"⟦조수는 정오에 바뀐다⟧\"라고, 또 '⟦늘 그렇다⟧'라고 말했다."),
+        *('เขาพูดว่า "⟦น้ำขึ้นตอนเที่ยง⟧" แล้วก็ไป', 'הוא אמר "⟦הגאות בצהריים⟧" והלך; צה"ל וארה"ב לא הגיבו.'),
     ],
-    # Where spaces say nothing the order of the marks does.
     "tokenised text is read": [
         '" ⟦The tide turns ,⟧ " he wrote , " ⟦it always does .⟧ "',
         "`` ⟦The tide turns ,⟧ '' he wrote , `` ⟦it always does .⟧ ''",
         "“ ⟦It ’s the boys ’ tide ,⟧ ” he wrote .\n“ ⟦Do n’t\nask .⟧\n” She left .",
         "‘ ⟦It ’s the boys ’ tide ,⟧ ’ he wrote .",
         "' ⟦It 's the boys ' tide ,⟧ ' he wrote , ' ⟦and it is n't late .⟧ '",
-        "» ⟦Guten Tag⟧ « , sagte er , » ⟦wie geht es ?⟧ «",
-        "» ⟦God dag⟧ » , sade han , » ⟦hur mår du ?⟧ »",
+        *("» ⟦Guten Tag⟧ « , sagte er , » ⟦wie geht es ?⟧ «", "» ⟦God dag⟧ » , sade han , » ⟦hur mår du ?⟧ »"),
         "« ⟦Bonjour⟧ » , dit-il , « ⟦comment allez-vous ?⟧ »",
     ],
-    # What is never closed, or never opened, is no quotation and hides none.
     "a mark without a partner swallows nothing": [
-        'It reads "call me at five. Then "⟦do not call⟧" again.',
-        'It says "⟦the first part⟧" and "the second part.',
+        *('It reads "call me at five. Then "⟦do not call⟧" again.', 'It says "⟦the first part⟧" and "the second part.'),
         'It says the first part" and "⟦the second part⟧".',
         "He left. “The tide turns. “⟦It always does,⟧” she said.",
         "Le premier, dit-il. « Le deuxième. « ⟦Le troisième⟧ » enfin.",
-        "Le premier », dit-il. « ⟦Le deuxième⟧ » et voilà.",
-        "Le premier », dit-il. « Le deuxième.",
-        "»Der erste. »⟦Der zweite⟧« und Schluss.",
-        "「最初の部分。「⟦二番目の部分⟧」と言った。",
-        '"⟦The tide⟧" turned" late "⟦at night⟧"',
-        "‘The tide turned late.\n\nHe wrote ‘⟦the tide turned⟧’.",
+        *("Le premier », dit-il. « ⟦Le deuxième⟧ » et voilà.", "Le premier », dit-il. « Le deuxième."),
+        *("»Der erste. »⟦Der zweite⟧« und Schluss.", "「最初の部分。「⟦二番目の部分⟧」と言った。"),
+        *('"⟦The tide⟧" turned" late "⟦at night⟧"', "‘The tide turned late.\n\nHe wrote ‘⟦the tide turned⟧’."),
         '1. "The tide turns\n2. "⟦It always does⟧"',
         '| "the open cell | "⟦the next cell⟧" |\n| "⟦a third cell⟧" | it\'s 5" |',
         "A lone \" mark and a lone ' mark.",
     ],
-    # A reopened quotation is one, to its only closing mark; one that is not reopened ends unread.
     "a quotation goes on where the next paragraph begins with its mark": [
         "“⟦The tide turns.\n\n“It always does,⟧” she said. “⟦Always.⟧”",
         "“⟦The tide turns.\n\n“‘At noon,’ he says.\n\n“And so it does.⟧”",
         "“⟦The tide turns.\n  “It always does,⟧” she said.",
-        "'⟦The tide turns.\n\n'It's the boys' boat,⟧' she said.",
-        "«⟦La marea cambia.\n\n»Siempre es así⟧», dijo.",
-        "« ⟦La marée tourne.\n\n« Toujours⟧ », dit-il.",
-        "“The tide turns.\n\nIt always does,” she said.",
+        *("'⟦The tide turns.\n\n'It's the boys' boat,⟧' she said.", "«⟦La marea cambia.\n\n»Siempre es así⟧», dijo."),
+        *("« ⟦La marée tourne.\n\n« Toujours⟧ », dit-il.", "“The tide turns.\n\nIt always does,” she said."),
         "“The tide turns.\n\n- “⟦It always does,⟧” she said.",
     ],
-    # A quotation in a quotation is a part of it, also when its own mark is missing.
     "only the outermost quotation is returned": [
-        "“⟦He wrote “never, ever, again” to me,⟧” she said.",
-        '"⟦He wrote "never, ever, again" to me⟧" she said.',
-        "\"⟦He wrote “never again” to 'us'⟧\" she said.",
-        "“⟦The keeper—he said ‘it turns at noon—and left.⟧”",
+        *("“⟦He wrote “never, ever, again” to me,⟧” she said.", '"⟦He wrote "never, ever, again" to me⟧" she said.'),
+        *("\"⟦He wrote “never again” to 'us'⟧\" she said.", "“⟦The keeper—he said ‘it turns at noon—and left.⟧”"),
         "”⟦Hon sade ’aldrig mer’ och gick⟧”, sade han.",
         "``⟦He wrote `never again'⟧'', she said, ``⟦or `not ever'⟧''.",
         "„⟦Er schrieb »nie ›ganz‹ wieder« an mich⟧“, sagte sie.",
-        "«⟦Она сказала „никогда больше“ и ушла⟧», — сказал он.",
-        "„⟦Azt mondta, »soha többé«, és elment⟧” – mondta.",
-        "„⟦Ze zei ‚nooit meer’ en vertrok⟧”, zei hij.",
-        "他写道：“⟦他说‘再也不会’就走了⟧”。",
+        *("«⟦Она сказала „никогда больше“ и ушла⟧», — сказал он.", "„⟦Azt mondta, »soha többé«, és elment⟧” – mondta."),
+        *("„⟦Ze zei ‚nooit meer’ en vertrok⟧”, zei hij.", "他写道：“⟦他说‘再也不会’就走了⟧”。"),
         "彼は「⟦彼女は『もう二度と』と言った⟧」と書いた。",
     ],
-    # Straight and curly marks may be mixed, marks of different shapes may not; a mark may be written in many ways.
     "marks of one kind close each other": [
         *('“⟦a b⟧" c', '"⟦a b⟧” c', '„⟦a b⟧" c', "``⟦a b⟧” c", "‘⟦a b⟧' c", "“⟦a 'b c'⟧” d"),
         *("“a b« c", "「a b』 c", "«a b” c", "``a b ''' c", "``⟦a b'⟧'' c", "“⟦‘a’⟧”", "“⟦‘“‘a’”’⟧”"),
@@ -276,47 +240,32 @@ RULES = {
         *("it's l’aube O‘Hara 10'000", "'''", "a, b ` c ``` d", r"&amp; &eacute; &#65; \n \u00e9"),
         f"{'„x ‚x «x ‹x ``x 「x 『x 〝x ' * 30}\n\nHe wrote “⟦so it is⟧”.",
     ],
-    # An excerpt begins and ends anywhere: what is cut off hides nothing, and what is between is no quotation.
     "an excerpt may begin and end inside speech": [
-        "so war es«, sagte er. »⟦Komm herein,⟧« rief sie. »Ich",
-        "so war es«, sagte er, »und nun",
-        "so war es.« Er ging hinaus. »Und nun",
-        "und nie mehr‹, sagte er, ›auch nicht",
-        "so war es.“ Er ging. „⟦Komm herein,⟧“ rief sie. „Ich",
-        "c'était ainsi » , dit-il . « Je",
+        *("so war es«, sagte er. »⟦Komm herein,⟧« rief sie. »Ich", "so war es«, sagte er, »und nun"),
+        *("so war es.« Er ging hinaus. »Und nun", "und nie mehr‹, sagte er, ›auch nicht"),
+        *("so war es.“ Er ging. „⟦Komm herein,⟧“ rief sie. „Ich", "c'était ainsi » , dit-il . « Je"),
         '晩は"と言いました。\n\n"⟦今晩は、ごめんなさい⟧"と言う。',
         "c'était ainsi\u00a0», dit-il. «\u00a0⟦Venez donc,⟧\u00a0» dit-elle. «\u00a0Je",
         "it was so,” he said. “⟦Come in,⟧” she called. “I shall",
-        'it was so," he said. "⟦Come in,⟧" she called. "I shall',
-        'it was so," he said, "and now',
+        *('it was so," he said. "⟦Come in,⟧" she called. "I shall', 'it was so," he said, "and now'),
         "det var så,” sade han. ”⟦Kom in,⟧” ropade hon. ”Jag",
         "是这样的。”他走了出去。她说：“⟦请进来吧。⟧”又说：“我",
         '是这样的。"他走了出去。她说："⟦请进来吧。⟧"他说："⟦好的好的。⟧"又说："我',
         "そうだった」と言った。「⟦入ってください⟧」と呼んだ。「私は",
         # The last mark opens what is cut off, and the first closes it.
         *("sagte« und ging. »⟦Ich komme⟧«, sagte sie. Dann »", "«, sagte er. »⟦Ich komme⟧«, sagte sie. Dann »\n"),
-        *(
-            "ja‹ z ›⟦Ich komme⟧‹ z ›",
-            "»⟦Wir gehen jetzt⟧ « z »⟦Ich komme⟧«",
-            "oui\u202f», dit-il. «\u202f⟦Je viens⟧\u202f» et «",
-        ),
+        *("ja‹ z ›⟦Ich komme⟧‹ z ›", "»⟦Wir gehen jetzt⟧ « z »⟦Ich komme⟧«"),
+        "oui\u202f», dit-il. «\u202f⟦Je viens⟧\u202f» et «",
         *('", she said. "⟦I am here⟧", he said. Then "', "home', she said. '⟦I am here⟧', he said. Then '"),
-        *(
-            "hem”, sade han. ”⟦Jag kommer⟧”, sade hon. Sedan ”",
-            "回家”他说。她说“⟦我在这里⟧”他又说“",
-            "”他说。她说“⟦我在这里⟧”他说“",
-        ),
+        *("hem”, sade han. ”⟦Jag kommer⟧”, sade hon. Sedan ”", "回家”他说。她说“⟦我在这里⟧”他又说“"),
+        "”他说。她说“⟦我在这里⟧”他说“",
     ],
-    # A mark in a Hebrew word is that of an acronym, a numeral or a sound, unless a prefix is before it.
     "hebrew marks": [
         "צה״ל וארה״ב חתמו; מנכ״לית ודו״חות רו״ח הוגשו בתשפ״ד לפי סעיף ל״ב, בשנת ה׳תשפ״ה.",
         "ג׳ירפה וצ'ק בכיתה ג׳ ברח׳ הרצל, עמ' 5, פרופ׳ לוי וגב׳ כהן, ר׳ עקיבא.",
-        '״⟦צה״ל הודיע על כך⟧״, כתב ה״⟦ארץ של אתמול⟧״ וב"⟦מעריב⟧".',
-        "צה״ל אמר ה״⟦מומחה הגדול⟧״ כי רו״ח.",
-        "הוא כתב '⟦גר ברח' ירושלים⟧' כאן.",
-        "הוא כתב ׳⟦איש לא בדק⟧׳ ברח׳ הרצל; לפי ה׳⟦מומחה הגדול⟧׳.",
+        *('״⟦צה״ל הודיע על כך⟧״, כתב ה״⟦ארץ של אתמול⟧״ וב"⟦מעריב⟧".', "צה״ל אמר ה״⟦מומחה הגדול⟧״ כי רו״ח."),
+        *("הוא כתב '⟦גר ברח' ירושלים⟧' כאן.", "הוא כתב ׳⟦איש לא בדק⟧׳ ברח׳ הרצל; לפי ה׳⟦מומחה הגדול⟧׳."),
     ],
-    # Stops and brackets of any script follow a mark, and so do endings where they are written without a space.
     "what follows a single mark": [
         "उसने कहा '⟦किसी ने नहीं देखा⟧'। ‘⟦वह गया⟧’॥ और '⟦कोई⟧'?",
         "قال '⟦لم يفحص أحد⟧'، ثم ‘⟦ذهب⟧’؛ هل قال '⟦نعم⟧'؟ وقال ب'⟦البيت⟧'.",
@@ -331,15 +280,12 @@ RULES = {
         *("« ⟦a⟧ » b « ⟦c⟧ »", "» ⟦A⟧ « , b » ⟦C⟧ «", "a » , b. « ⟦C⟧ » d", "a » , b. « C", "» ⟦A⟧ » , b » ⟦C⟧ »"),
         *("»⟦A⟧« b »⟦C⟧«", "»⟦A⟧» b »⟦C⟧»", "«⟦A⟧» b «⟦C⟧»", "»⟦A‹b›⟧«", "他写道»⟦没有人⟧«就走了。"),
     ],
-    # Angle brackets enclose titles.
     "title marks are not quotations": ["《潮汐的故事》是一本书。", "〈潮汐〉和《海》"],
-    # Code, tags, comments, addresses and link titles are passed over; text in and beside them is not.
     "code and markup are not quotations": [
         '`x = "a b c"` is code, "⟦this is not⟧", and `it\'s` isn\'t.',
         'Use ``a `tick` "in code" b`` or ``x = \'\'``, "⟦not this⟧".',
         '```python\nprint("not this")\n```\n"⟦But this⟧"\n~~~\n"not this"\n~~~~\n"⟦and this⟧"',
-        '- ```\n  "not this"\n  ```\n- "⟦but this⟧"',
-        'Run: ```sh\necho "not this"\n```\nIt prints "⟦but this⟧".',
+        *('- ```\n  "not this"\n  ```\n- "⟦but this⟧"', 'Run: ```sh\necho "not this"\n```\nIt prints "⟦but this⟧".'),
         '"⟦Before⟧"\n```\n"never closed"',
         'Run:\n\n    print("not this")\n\n\techo "nor this"\n\n1. It prints:\n\n    "⟦but this⟧"',
         '>>> print("not this")\nIt prints "⟦but this⟧".',
@@ -348,8 +294,7 @@ RULES = {
         '<p>"⟦This⟧"</p><p>"⟦and this⟧"</p> if a < b "⟦and a > b⟧"',
         '[log](https://example.org/l "not this") and ["⟦but this⟧"](<u> \'nor this\').',
         '![alt](a.png "not this") "⟦but this⟧"\n\n[1]: https://example.org "nor this"',
-        '[1]: He wrote "⟦this in a note⟧".',
-        '**"⟦This⟧"**, _“⟦this⟧”_, *‘⟦this⟧’* and "⟦**this** _here_⟧"',
+        *('[1]: He wrote "⟦this in a note⟧".', '**"⟦This⟧"**, _“⟦this⟧”_, *‘⟦this⟧’* and "⟦**this** _here_⟧"'),
         "Use `cp a b' `, `it's c d` and \"⟦that⟧\"; but `⟦so it is⟧', he said, `⟦now.⟧'",
         'He wrote <q cite="a > b">⟦the tide\nturned⟧</q>, if p <q> r, "⟦and so⟧".',
         '## "⟦The tide⟧" explained\n* **Time**: "⟦at noon⟧"\n* it\'s late',
@@ -358,8 +303,7 @@ RULES = {
     "the marks of json are not quotations": [
         '{"answer": "The log says \\"⟦the tide turns⟧\\" twice.", "source": "the log book"}',
         '{"answer": "First \\"⟦this one⟧\\".\\n\\nThen \\u201c⟦that one⟧\\u201d."}',
-        '["the tide turns", "it always does"]',
-        '"The log says \\"⟦the tide turns⟧\\" twice."',
+        *('["the tide turns", "it always does"]', '"The log says \\"⟦the tide turns⟧\\" twice."'),
         '"⟦The tide turns.⟧"',
         'It returned {"name": "the old boat", "crew": ["the first mate"]}, which "⟦is right⟧".',
         'What begins as {"⟦name⟧": [} and goes wrong "⟦is not JSON⟧".',
@@ -368,23 +312,15 @@ RULES = {
     "a block quote is a quotation": [
         "The log says:\n\n> ⟦The tide turns\n> at noon.⟧\n\nSo it does.",
         "> ⟦The tide turns\n>\n> at noon.⟧\n> — The Harbour Master",
-        '> "⟦The tide turns.⟧"\n> -- The Harbour Master',
-        "> *“⟦The tide turns.⟧”* — The Harbour Master",
-        "> “⟦The tide turns.\n>\n> “At noon.⟧”",
-        '> ⟦He wrote "the tide turns" and left.⟧',
-        "> ⟦“The tide turns.” “It does.”⟧",
-        '> ⟦The tide turns.⟧\n> — Moe, "⟦On Tides⟧"',
-        "> ⟦- one\n> - two⟧",
+        *('> "⟦The tide turns.⟧"\n> -- The Harbour Master', "> *“⟦The tide turns.⟧”* — The Harbour Master"),
+        *("> “⟦The tide turns.\n>\n> “At noon.⟧”", '> ⟦He wrote "the tide turns" and left.⟧'),
+        *("> ⟦“The tide turns.” “It does.”⟧", '> ⟦The tide turns.⟧\n> — Moe, "⟦On Tides⟧"', "> ⟦- one\n> - two⟧"),
         '> [!NOTE]\n> The log has "⟦the tide turns⟧" in it.',
         'He wrote "⟦one⟧".\n> ⟦two⟧\nThen "⟦three⟧".\n\n> ⟦four⟧\n\n> ⟦five⟧',
-        "- The log:\n  > ⟦The tide turns.⟧\n- He wrote “⟦so it does⟧”.",
-        "> > ⟦nested⟧",
-        ">\n> \n",
+        *("- The log:\n  > ⟦The tide turns.⟧\n- He wrote “⟦so it does⟧”.", "> > ⟦nested⟧", ">\n> \n"),
         "> ```\n> code\n> ```",
     ],
 }
-
-
 CLOSED = """
 He wrote ‘⟦50 men were lost there⟧’. | He wrote '⟦50 men were lost there⟧'.
 '⟦50 men were lost⟧', he wrote. | The report says ‘⟦90 percent of the staff left⟧’ and more.
@@ -431,12 +367,10 @@ def texts(rows: str) -> list[str]:
 
 
 BLOCKS = [
-    "> **Warning**\n> the valve must be closed",
-    "> [!TIP]- Folded\n> the valve must be closed",
+    *("> **Warning**\n> the valve must be closed", "> [!TIP]- Folded\n> the valve must be closed"),
     '> **Note:** it has "⟦the valve must⟧" in it',
     *(f"> ⟦{start} the valve must be closed.⟧" for start in texts(STARTS)),
-    "> ⟦**DO NOT OPEN THE VALVE**⟧",
-    "<blockquote>⟦the valve must be closed⟧</blockquote>",
+    *("> ⟦**DO NOT OPEN THE VALVE**⟧", "<blockquote>⟦the valve must be closed⟧</blockquote>"),
     'It says:\n<blockquote cite="x y">\n<p>⟦the valve</p>\n\n<p>must be closed⟧</p>\n</blockquote>\nSo "⟦it is⟧".',
     "<blockquote>⟦the valve must be closed⟧\n— Moe</blockquote>",
     "<BLOCKQUOTE>“⟦the valve must be closed⟧”</BLOCKQUOTE>",
@@ -447,10 +381,14 @@ BLOCKS = [
     "`<blockquote>the valve</blockquote>` and\n\n```\n<blockquote>the valve</blockquote>\n```",
 ]
 
-
 RULES |= {
     "single marks before what may be an elision": [*texts(CLOSED), *texts(APOSTROPHES)],
-    "empty pairs": [*texts(EMPTY), "title: ''\nlabels: ''", "title: ''\n- labels: ''\n- name: '⟦one two three⟧'"],
+    "empty pairs": [
+        "&quot;&quot;",
+        *texts(EMPTY),
+        "title: ''\nlabels: ''",
+        "title: ''\n- labels: ''\n- name: '⟦one two three⟧'",
+    ],
     "remarks set as block quotes": [f"> {label} the valve must be closed first." for label in texts(LABELS)],
     "block quotes, also in HTML": BLOCKS,
 }
