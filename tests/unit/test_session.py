@@ -65,52 +65,38 @@ def test_every_option_that_leaves_tests_out_exists(pytestconfig: pytest.Config) 
 )
 def test_a_skipped_test_is_left_out(when: str, outcome: str, extra: dict[str, str], left_out: int) -> None:
     run = cassette()
-    report = SimpleNamespace(when=when, skipped=outcome == "skipped", **extra)
-    run.pytest_runtest_logreport(cast("pytest.TestReport", report))
+    report: Any = SimpleNamespace(when=when, skipped=outcome == "skipped", **extra)
+    run.pytest_runtest_logreport(report)
     assert run.left_out == left_out
     assert run.had_all_tests() is (left_out == 0)
 
 
-@pytest.mark.parametrize(
-    ("row", "whole"),
-    [(FromWorker(), True), (FromWorker(left_out=2), False), (None, False)],
-    ids=["whole", "with deselected tests", "crashed"],
-)
-def test_every_worker_counts(row: FromWorker | None, whole: bool) -> None:
-    assert cassette().had_all_tests([row]) is whole
+def test_every_worker_counts() -> None:
+    workers = {"whole": FromWorker(), "with deselected tests": FromWorker(left_out=2), "crashed": None}
+    assert [name for name, worker in workers.items() if cassette().had_all_tests([worker])] == ["whole"]
 
 
 @pytest.mark.parametrize(
-    ("spec", "sent"),
-    [
-        ({"popen": True, "chdir": None}, False),
-        ({"popen": True, "chdir": "/elsewhere"}, True),
-        ({"popen": False, "chdir": None}, True),
-    ],
+    ("popen", "chdir", "sent"), [(True, None, False), (True, "/elsewhere", True), (False, None, True)]
 )
-def test_the_entries_go_where_the_file_cannot_be_read(tmp_path: Path, spec: dict[str, Any], sent: bool) -> None:
-    file = tmp_path / "answers.jsonl"
+def test_the_entries_go_where_the_file_cannot_be_read(
+    tmp_path: Path, popen: bool, chdir: str | None, sent: bool
+) -> None:
+    file, spec = tmp_path / "answers.jsonl", SimpleNamespace(popen=popen, chdir=chdir)
     file.write_text("", "utf-8")
-    assert (cassette(file=file).entries_for(SimpleNamespace(**spec)) is not None) is sent
-    assert cassette(file=None).entries_for(SimpleNamespace(**spec)) is None
-
-
-def test_a_cassette_that_cannot_be_sent_ends_the_run(tmp_path: Path) -> None:
-    file = tmp_path / "answers.jsonl"
+    assert (cassette(file=file).entries_for(spec) is not None) is sent
+    assert cassette(file=None).entries_for(spec) is None
+    # A cassette that cannot be sent ends the run.
     file.write_text("moss\n", "utf-8")
     with pytest.raises(pytest.UsageError, match=r"rag_cassette: .*answers\.jsonl:1: not an entry of a cassette: "):
         cassette(file=file).entries_for(SimpleNamespace(popen=False, chdir=None))
 
 
 def item(name: str, *args: object, **kwargs: object) -> Any:
-    marker = SimpleNamespace(args=args, kwargs=kwargs)
     hook = SimpleNamespace(pytest_ragmetrics_make_judge=SimpleNamespace(get_hookimpls=list))
-    return SimpleNamespace(
-        name="test_it",
-        parent=SimpleNamespace(nodeid="test_it.py"),
-        get_closest_marker={name: marker}.get,
-        config=SimpleNamespace(rootpath=ROOT, hook=hook),
-    )
+    config, parent = SimpleNamespace(rootpath=ROOT, hook=hook), SimpleNamespace(nodeid="test_it.py")
+    marked = {name: SimpleNamespace(args=args, kwargs=kwargs)}.get
+    return SimpleNamespace(name="test_it", parent=parent, get_closest_marker=marked, config=config)
 
 
 @pytest.mark.parametrize(
@@ -149,28 +135,26 @@ def test_a_marker_that_cannot_be_used_is_named(marker: Any, said: str) -> None:
 def test_the_function_of_a_test() -> None:
     parent = SimpleNamespace(nodeid="test_it.py::TestIt")
     for test in ({"name": "test_one[a]", "originalname": "test_one"}, {"name": "test_one"}):
-        assert (
-            function_of(cast("pytest.Item", SimpleNamespace(parent=parent, **test))) == "test_it.py::TestIt::test_one"
-        )
+        given: Any = SimpleNamespace(parent=parent, **test)
+        assert function_of(given) == "test_it.py::TestIt::test_one"
 
 
 @pytest.mark.parametrize(
-    ("requests", "when", "failed", "outcome"),
+    ("requests", "when", "before", "after", "said"),
     [
-        (None, "call", True, "failed"),
-        (2, "setup", False, "passed"),
-        (2, "call", False, "skipped"),
-        (1, "setup", True, "skipped"),
+        (None, "call", "failed", "failed", None),
+        (2, "setup", "passed", "passed", None),
+        (2, "call", "passed", "skipped", "2 requests"),
+        (1, "setup", "failed", "skipped", "1 request"),
     ],
 )
-def test_a_dry_run_skips_what_scored(requests: int | None, when: str, failed: bool, outcome: str) -> None:
+def test_a_dry_run_skips_what_scored(
+    requests: int | None, when: str, before: str, after: str, said: str | None
+) -> None:
     budget = SessionBudget(cast("Any", SimpleNamespace(dry_run=True)), workers=None, file=None)
     budget.__dict__["forecast"] = SimpleNamespace(requests_of=lambda _: requests)
-    report = SimpleNamespace(
-        nodeid="t", when=when, failed=failed, outcome="failed" if failed else "passed", location=("t.py", 4, "t")
-    )
-    budget.skip_scored(cast("pytest.TestReport", report))
-    assert report.outcome == outcome
-    if outcome == "skipped":
-        text = "1 request" if requests == 1 else "2 requests"
-        assert report.longrepr == ("t.py", 5, f"Skipped: dry run: {text}")
+    place: dict[str, Any] = {"nodeid": "t", "location": ("t.py", 4, "t"), "longrepr": None}
+    report: Any = SimpleNamespace(when=when, failed=before == "failed", outcome=before, **place)
+    budget.skip_scored(report)
+    assert report.outcome == after
+    assert report.longrepr == (said and ("t.py", 5, f"Skipped: dry run: {said}"))
