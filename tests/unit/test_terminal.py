@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Callable
@@ -47,9 +46,7 @@ def test_the_widest_texts_of_a_table_are_cut(width: int | None, lines: list[str]
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Call a command, in a terminal of so many columns or with its output in a pipe; return its status and lines."""
     monkeypatch.chdir(tmp_path)
-    for variable in list(os.environ):
-        if variable.startswith(("OPENAI_", "ANTHROPIC_", "RAGMETRICS_", "PYTEST_")):
-            monkeypatch.delenv(variable)
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")  # as in the tests of the doctor
 
     def run(*arguments: str, columns: int | None = None) -> tuple[int, list[str]]:
@@ -72,36 +69,27 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         request = {"task": "list_claims", "kind": "openai", "model": "m" * 70, "number": 1}
         store.put_many([new_entry(key_of(request), request, Reply(text="{}"), salt="", redact=None)])
     contexts = ["Open the valve slowly. The pump needs two minutes to fill."]
-    rows = [
-        {"id": f"a row with a name of some words {n}", "response": text, "contexts": contexts, "label": n % 2}
-        for n, text in enumerate(["The warranty covers broken hoses.", "Open the valve slowly."] * 8)
-    ]
-    (folder / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    answers = ["The warranty covers broken hoses.", "Open the valve slowly."] * 8
+    rows = [{"id": f"a row with a name of some words {n}", "response": text} for n, text in enumerate(answers)]
+    labelled = [{**row, "contexts": contexts, "label": n % 2} for n, row in enumerate(rows)]
+    (folder / "labels.jsonl").write_text("\n".join(map(json.dumps, labelled)), "utf-8")
     return folder
 
 
-COMMANDS = (
-    ("metrics",),
-    ("doctor", "--judge=local"),
-    ("report", "diff", "old.json", "new.json"),
-    ("report", "history", "history"),
-    ("cache", "--dir=cache", "stats"),
-    ("calibrate", "labels.jsonl", "--metric=faithfulness", "--judge=local"),
-)
+COMMANDS = ("metrics", "doctor --judge=local", "report diff old.json new.json", "report history history")
+OTHERS = ("cache --dir=cache stats", "calibrate labels.jsonl --metric=faithfulness --judge=local")
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_lines_fit_the_terminal(
-    project: Path, call: Call, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("command", [*COMMANDS, *OTHERS])
+def test_lines_fit_the_terminal(project: Path, call: Call, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.chdir(project)
-    status, whole = call(*command)
+    status, whole = call(*command.split())
     assert max(map(len, whole)) > 72
-    again, fitted = call(*command, columns=72)
+    again, fitted = call(*command.split(), columns=72)
     # A path is no words, and is not parted.
     assert [line for line in fitted if len(line) > 72 and max(map(len, line.split())) < 50] == []
     assert again == status
-    if "metrics" not in command and "history" not in command:  # of their tables texts are cut, which have numbers
+    if "metrics" != command and "history" not in command:  # of their tables texts are cut, which have numbers
         numbers = [re.findall(r"(?<![\w/.])\d[\d.,]*(?![\w/])", "\n".join(lines)) for lines in (whole, fitted)]
         assert numbers[0] == numbers[1]
 
@@ -113,12 +101,13 @@ def test_metrics_for_programs(call: Call) -> None:
     assert (status, found["version"], set(found)) == (0, 1, {"version", "metrics"})
     assert [each["name"] for each in found["metrics"]] == [kind.name for kind in built_in_metrics()]
     by_name = {each.pop("name"): each for each in found["metrics"]}
-    assert by_name["hit_rate"].pop("summary").startswith("1.0 if any relevant id")
-    assert by_name["hit_rate"].pop("blind_spots").startswith("Further relevant ids")
+    hits = by_name["hit_rate"]
+    assert hits.pop("summary").startswith("1.0 if any relevant id")
+    assert hits.pop("blind_spots").startswith("Further relevant ids")
     ids = ["retrieved_context_ids", "reference_context_ids"]
     plain = {"class": "HitRate", "takes": [], "asks": [], "rounds": 0, "scale": [0.0, 1.0], "better": "higher"}
     names = {"aliases": ["hit_rate@k", "hit_at_k", "hit@k"], "helper": "assert_retrieved"}
-    assert by_name["hit_rate"] == {**plain, **names, "needs": ids, "arguments": ["retrieved_ids", "reference_ids"]}
+    assert hits == {**plain, **names, "needs": ids, "arguments": ["retrieved_ids", "reference_ids"]}
     assert by_name["answer_relevancy"]["asks"] == ["judge", "embedder"]
     assert by_name["noise_sensitivity"]["better"] == "lower"
     assert "reference_tool_calls" in by_name["tool_call_f1"]["takes"]

@@ -41,14 +41,10 @@ def test_it_lies_in_the_middle_of_a_gap() -> None:
     assert suggest_threshold([0.1, 0.2, 0.3, 0.8, 0.9, 1.0], [False] * 3 + [True] * 3).threshold == 0.6
     assert suggest_threshold([0.1, 0.2, 0.71, 0.76, 0.9, 1.0], [False] * 3 + [True] * 3).threshold == 0.73
     assert suggest_threshold([0.9, 0.8, 0.3, 0.2], [False, False, True, True], better="lower").threshold == 0.6
-
-
-def test_of_equally_good_ones_it_is_that_of_the_widest_gap() -> None:
+    # Two cuts have the same balanced accuracy: the widest gap is taken.
     scores, good = [0.0, 0.1, 0.3, 0.35, 0.9, 1.0], [False, False, True, False, True, True]
     assert suggest_threshold(scores, good).threshold == 0.6
-
-
-def test_a_threshold_that_is_no_shorter_number_is_the_upper_score() -> None:
+    # Neighbouring floats have no number between them.
     low = 0.1 + 0.2
     assert roundest(0.3, low) in {0.3, low}
     assert roundest(0.0, 1.0) in {0.0, 0.5, 1.0}
@@ -113,9 +109,7 @@ def test_no_fold_is_left_without_a_class_to_learn_from() -> None:
     for seed in range(40):
         found = suggest_threshold(scores, good, clusters=[*range(30), 0, 30], seed=seed).agreement
         assert (found.failed_bad, found.passed_bad, found.failed_good) == (2, 0, 0)
-
-
-def test_a_fold_may_leave_equal_scores_to_learn_from() -> None:
+    # Where the others show no gap, their one score is the threshold.
     found = suggest_threshold([0.5] * 4 + [0.9, 0.1], [True, True, False, False, True, False], clusters=list("abcdee"))
     # The group "e" is judged by 0.5, and rightly; the others by what it shows.
     assert found.threshold == 0.3
@@ -126,23 +120,15 @@ def test_figures_at_a_given_threshold_are_not_cross_validated() -> None:
     given_ = calibration_figures(SCORES, GOOD, threshold=0.65)
     assert (given_.is_given, given_.threshold) == (True, 0.65)
     assert given_.agreement == agreement([score >= 0.65 for score in SCORES], GOOD)
-    assert given_.suggestion is not None
     figures = calibration_figures(SCORES, GOOD)
-    assert not figures.is_given
-    assert figures.suggestion is not None
-    assert figures.agreement == figures.suggestion.agreement
-    assert figures.threshold == figures.suggestion.threshold
-
-
-def test_figures_of_a_metric_whose_lower_scores_are_better() -> None:
-    up = calibration_figures(SCORES, GOOD)
+    assert figures.suggestion == given_.suggestion is not None
+    suggested = (False, figures.suggestion.agreement, figures.suggestion.threshold)
+    assert (figures.is_given, figures.agreement, figures.threshold) == suggested
+    # Of a metric whose lower scores are better they are the same, the threshold turned around.
     down = calibration_figures([-score for score in SCORES], GOOD, better="lower", scale=(-1.0, 0.0))
-    assert down.auroc == up.auroc
-    assert down.agreement == up.agreement
-    assert down.threshold == -up.threshold
-    given_up = calibration_figures(SCORES, GOOD, threshold=0.65)
+    assert (down.auroc, down.agreement, down.threshold) == (figures.auroc, figures.agreement, -figures.threshold)
     given_down = calibration_figures([-score for score in SCORES], GOOD, better="lower", threshold=-0.65)
-    assert given_down.agreement == given_up.agreement
+    assert given_down.agreement == given_.agreement
 
 
 def test_the_reliability_curve() -> None:
