@@ -37,12 +37,9 @@ def test_each_token_has_one_rate(kind: str, model: str, standard: float, batch: 
 
 def test_an_hour_costs_more_than_five_minutes() -> None:
     """Anthropic's rates of writing are 1.25 and 2 times that of reading."""
-    prices = [
-        price("anthropic", "claude-sonnet-5-5", 100_000, 0, written=written, written_1h=written_1h)
-        for written, written_1h in ((0, 0), (100_000, 0), (100_000, 100_000), (100_000, 40_000))
-    ]
-    assert prices[0]
-    assert [each and each / prices[0] for each in prices] == pytest.approx([1, 1.25, 2, 1.55])
+    asked, read = ("anthropic", "claude-sonnet-5-5", 100_000, 0), price("anthropic", "claude-sonnet-5-5", 100_000, 0)
+    for written_1h, times in ((0, 1.25), (100_000, 2), (40_000, 1.55)):
+        assert price(*asked, written=100_000, written_1h=written_1h) == pytest.approx(times * (read or 0))
 
 
 def test_a_tier_without_a_price_is_counted_in_full_and_said_once() -> None:
@@ -55,11 +52,9 @@ def test_a_tier_without_a_price_is_counted_in_full_and_said_once() -> None:
 
 
 @pytest.mark.parametrize(("kind", "model"), [("openai", "house-model"), ("anthropic", "gpt-4o"), ("custom", "gpt-4o")])
-def test_an_unknown_price_is_unknown(kind: str, model: str) -> None:
+def test_an_unknown_price_is_unknown(kind: str, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert price(kind, model, 10, 10) is None
-
-
-def test_without_the_price_list_every_price_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Without the price list every price is.
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     assert price("openai", "gpt-4o", 10, 10) is None
 

@@ -12,31 +12,22 @@ from hypothesis import strategies as st
 from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+THOUGHTS = [
+    *(("<think>", "</think>"), ("<thinking>", "</thinking>"), ("\n<reasoning>", "</reasoning>")),
+    *(("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷")),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ("<|channel|>analysis<|message|>", "<|channel|>final <|constrain|>json<|message|>"),
+]
 FOUND = '{"claims": ["A } in a \\"text\\"", "```"]}'
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        FOUND,
-        f"\n {FOUND}\n",
-        f"```json\n{FOUND}\n```",
+        *(FOUND, f"\n {FOUND}\n", f"```json\n{FOUND}\n```", f"Sure {{as you asked}}: {FOUND}"),
+        *(f"{FOUND}\n{FOUND}", f"\ufeff{FOUND}"),
         f"Here is the answer:\n\n```\n{FOUND}\n```\nTell me if you need more.",
-        f"Sure {{as you asked}}: {FOUND}",
-        f'<think>Perhaps {{"claims": []}}, or not.</think>\n{FOUND}',
-        *(
-            f'{opening}Perhaps {{"claims": []}}, or not.{closing}\n{FOUND}'
-            for opening, closing in (
-                ("<thinking>", "</thinking>"),
-                ("\n<reasoning>", "</reasoning>"),
-                ("[THINK]", "[/THINK]"),
-                ("◁think▷", "◁/think▷"),
-                ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
-                ("<|channel|>analysis<|message|>", "<|channel|>final <|constrain|>json<|message|>"),
-            )
-        ),
-        f"{FOUND}\n{FOUND}",
-        f"\ufeff{FOUND}",
+        *(f'{opening}Perhaps {{"claims": []}}, or not.{closing}\n{FOUND}' for opening, closing in THOUGHTS),
     ],
 )
 def test_the_object_is_found_in_what_surrounds_it(reply: str) -> None:

@@ -41,9 +41,7 @@ def capital(scores: Sequence[float], total: int, mean: float) -> float:
 def test_rows_that_are_alike_decide_early(total: int, passed: int, failed: int) -> None:
     assert run([1.0] * total, total) == (passed, "passed")
     assert run([0.0] * total, total) == (failed, "failed")
-
-
-def test_failures_delay_a_decision() -> None:
+    # Two failures among the first rows delay a decision.
     scores = [1.0] * 500
     scores[3] = scores[40] = 0.0
     assert run(scores, 500) == (52, "passed")
@@ -66,15 +64,11 @@ def test_at_the_last_row_the_decision_is_exact() -> None:
     assert run([0.0, 1.0] * 9 + [0.0, 0.0], 20, 0.5) == (20, "failed")
     assert run([0.6, 0.8] * 10, 20, 0.7, is_rate=False) == (20, "passed")
     assert run([1.0] * 5, 5, 0.8)[1] == "passed"
-
-
-def test_a_row_without_a_score_counts_for_neither_side() -> None:
+    # A row without a score counts for neither side.
     test = SequentialTest(30, 0.5, alpha=0.05)
     outcomes = [test.add(Unit(low=0.0, high=1.0)) for _ in range(30)]
     assert outcomes[:29] == [None] * 29
-
-
-def test_many_gates_are_rarely_all_wrong() -> None:
+    # A failure needs more evidence where several gates are decided together; a pass does not.
     scores = [1.0, 1.0, 1.0, 0.0] * 50
     assert run(scores, 200, gates=10)[0] > run(scores, 200)[0]
     assert run([1.0] * 200, 200, gates=10) == run([1.0] * 200, 200)
