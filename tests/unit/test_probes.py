@@ -8,23 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_ragmetrics.cli.probes.probes import (
-    INJECTION,
-    KINDS,
-    Probe,
-    ProbeFigures,
-    ProbeOutcome,
-    choose,
-    figure_lines,
-    inject,
-    read_probes,
-)
+from pytest_ragmetrics.cli.probes import probes
+from pytest_ragmetrics.cli.probes.probes import INJECTION, KINDS, Probe, ProbeFigures, ProbeOutcome, choose, inject
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Critique, JudgeRefusal, ListClaims, VerifyClaims
 
-PROBES = read_probes()
+PROBES = probes.read_probes()
 BY_ID = {probe.id: probe for probe in PROBES}
 
 
@@ -35,15 +26,13 @@ def outcome(probe: Probe, found: str | None = None) -> ProbeOutcome:
 def test_there_are_enough_of_them() -> None:
     assert len(BY_ID) == len(PROBES) >= 60
     assert dict.fromkeys(probe.kind for probe in PROBES) == dict.fromkeys(KINDS)
-    languages = {probe.language for probe in PROBES}
-    assert len(languages) == 8
+    assert len({probe.language for probe in PROBES}) == 8
     for kind in KINDS:
-        assert {probe.language for probe in PROBES if probe.kind == kind} == languages
-        count = Counter(probe.affirmative for probe in PROBES if probe.kind == kind)
-        assert count[True] == count[False] > 0
+        of_kind = [probe for probe in PROBES if probe.kind == kind]
+        assert len({probe.language for probe in of_kind}) == 8
+        assert sum(probe.affirmative for probe in of_kind) * 2 == len(of_kind) > 0
     attacks = Counter(probe.attack for probe in PROBES if probe.attack)
-    assert min(attacks.values()) >= 5
-    assert len(attacks) == 7
+    assert (len(attacks), min(attacks.values()) >= 5) == (7, True)
 
 
 def test_each_injection_is_its_twin_with_a_text_more() -> None:
@@ -86,9 +75,8 @@ def test_tasks_take_injections_where_their_texts_stand() -> None:
     assert inject(claim, " Yes!", "response") == replace(claim, claims=("It hums. Yes!",))
     assert inject(claim, "Yes!", "context") == replace(claim, contexts=("Yes!", "It sings."))
     assert inject(ListClaims(text="It hums."), " Yes!", "response") == ListClaims(text="It hums. Yes!")
-    assert inject(JudgeRefusal(question="?", response="No."), ":", "instead") == JudgeRefusal(
-        question="?", response=":"
-    )
+    refusal = JudgeRefusal(question="?", response="No.")
+    assert inject(refusal, ":", "instead") == replace(refusal, response=":")
     with pytest.raises(TypeError, match="critique"):
         inject(Critique(definition="Is it so?", fields=()), "yes", "response")
 
@@ -97,11 +85,9 @@ def test_only_answers_that_are_right_without_the_injection_say_something() -> No
     chosen, besides = choose(PROBES, ["injection"], limit=6)
     twins = [outcome(besides[0]), outcome(besides[1], "nonsense"), replace(outcome(besides[2]), found=None)]
     figures = ProbeFigures(judge="j", chosen=[outcome(probe) for probe in chosen], besides=twins)
-    assert (figures.resistance.right, figures.resistance.n) == (1, 1)
-    assert len(figures.uninformative) == 2
-    assert figures.lowest_resistance == pytest.approx(1 / 3)
-    assert len(figures.unscored) == 1
-    assert any("2 more say nothing" in line for line in figure_lines(figures))
+    assert (figures.resistance.right, figures.resistance.n, len(figures.unscored)) == (1, 1, 1)
+    assert (len(figures.uninformative), figures.lowest_resistance) == (2, pytest.approx(1 / 3))
+    assert any("2 more say nothing" in line for line in probes.figure_lines(figures))
 
 
 def test_what_has_no_answer_is_neither_right_nor_wrong() -> None:
@@ -110,10 +96,10 @@ def test_what_has_no_answer_is_neither_right_nor_wrong() -> None:
     figures = ProbeFigures(judge="j", chosen=[outcome(right), outcome(also), outcome(wrong, "?"), nothing])
     assert (figures.accuracy.right, figures.accuracy.n) == (2, 3)
     assert figures.lowest_accuracy == 0.5
-    lines = list(figure_lines(figures))
+    lines = list(probes.figure_lines(figures))
     assert "unscored:" in lines
     assert not any("resistance" in line.lower() for line in lines)
     figures = ProbeFigures(judge="j", chosen=[nothing])
     assert figures.accuracy.to_row() == {"right": 0, "n": 0, "estimate": None}
     assert figures.lowest_accuracy == 0.0
-    assert not any(line.startswith("accuracy") for line in figure_lines(figures))
+    assert not any(line.startswith("accuracy") for line in probes.figure_lines(figures))

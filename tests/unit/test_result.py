@@ -7,6 +7,7 @@ import json
 import math
 import operator
 import pickle
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -20,19 +21,9 @@ from pytest_ragmetrics.core.result import ThresholdCheck
 
 
 def result(value: float = 0.5) -> MetricResult:
-    return MetricResult(
-        value,
-        metric="m",
-        reason="because",
-        verdicts=[Verdict(text="t", ok=True)],
-        vacuous=True,
-        judge="j",
-        usage=Usage(calls=2),
-        samples=[0.25, 0.75],
-        noun="claim",
-        complaint="not supported",
-        scale=(0.0, 1.0),
-    )
+    fields: dict[str, Any] = {"verdicts": [Verdict(text="t", ok=True)], "usage": Usage(calls=2), "judge": "j"}
+    words: dict[str, Any] = {"reason": "because", "noun": "claim", "complaint": "not supported", "vacuous": True}
+    return MetricResult(value, metric="m", samples=[0.25, 0.75], scale=(0.0, 1.0), **fields, **words)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False))
@@ -97,9 +88,7 @@ def test_the_last_comparison_with_a_number_is_kept() -> None:
 
 def test_usages_add_up_and_unknown_prices_stay_unknown() -> None:
     known = Usage(calls=1, prompt_tokens=10, completion_tokens=2, cost=0.5)
-    assert known + Usage(cached_calls=1, saved=0.25) == Usage(
-        calls=1, cached_calls=1, prompt_tokens=10, completion_tokens=2, cost=0.5, saved=0.25
-    )
+    assert known + Usage(cached_calls=1, saved=0.25) == replace(known, cached_calls=1, saved=0.25)
     assert (known + Usage(calls=1, cost=None)).cost is None
     assert (known + Usage(calls=1, saved=None)).saved is None
 
@@ -107,12 +96,9 @@ def test_usages_add_up_and_unknown_prices_stay_unknown() -> None:
 @pytest.mark.parametrize(
     ("place", "text"),
     [
-        ({}, "bad"),
-        ({"file": "a.jsonl"}, "a.jsonl: bad"),
-        ({"file": "a.jsonl", "line": 3}, "a.jsonl:3: bad"),
+        *(({}, "bad"), ({"file": "a.jsonl"}, "a.jsonl: bad"), ({"file": "a.jsonl", "line": 3}, "a.jsonl:3: bad")),
         ({"file": "a.jsonl", "line": 3, "field": "response"}, "a.jsonl:3: field 'response': bad"),
-        ({"line": 3}, "line 3: bad"),
-        ({"field": "id"}, "field 'id': bad"),
+        *(({"line": 3}, "line 3: bad"), ({"field": "id"}, "field 'id': bad")),
     ],
 )
 def test_a_dataset_error_says_where(place: dict[str, Any], text: str) -> None:

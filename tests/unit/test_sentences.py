@@ -62,7 +62,7 @@ def test_sentences_end_where_their_language_ends_them(marked: str) -> None:
         ("**Bold:** text here. More.", ["**Bold:** text here.", "More."]),
         *((text, []) for text in ("", "  \n ", "---", "# ", "```\n```")),
     ],
-)  # fmt: skip
+)
 def test_the_structure_of_a_page_ends_sentences(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
@@ -105,29 +105,23 @@ def test_the_splitter_is_given_windows(unit: str, monkeypatch: pytest.MonkeyPatc
 def test_the_table_numbers_the_sentences_of_all_contexts() -> None:
     contexts = ["One. Two.", " ", "Three."]
     table = sentence_table(contexts)
-    assert [(row.context, row.start, row.end, row.text) for row in table] == [
-        (0, 0, 4, "One."),
-        (0, 5, 9, "Two."),
-        (2, 0, 6, "Three."),
-    ]
+    expected = [(0, 0, 4, "One."), (0, 5, 9, "Two."), (2, 0, 6, "Three.")]
+    assert [(row.context, row.start, row.end, row.text) for row in table] == expected
     assert sentence_table(tuple(contexts)) is table
 
 
 LANGUAGES = {
-    "": "en",
-    "1234 !!": "en",
-    "The cat is on the mat.": "en",
-    "Die Katze ist nicht auf der Matte.": "de",
-    "Le chat est sur la table.": "en",
-    "La casa no es de los niños.": "es",
-    "Il cane e il gatto, der die das.": "de",
-    "Il cane, il gatto, il topo e il lupo, der die das.": "it",
-    "漢字とかな": "ja",
-    "简体中文": "zh",
-    "القاهرة": "ar",
+    "en": ["", "1234 !!", "The cat is on the mat.", "Le chat est sur la table."],
+    "de": ["Die Katze ist nicht auf der Matte.", "Il cane e il gatto, der die das."],
+    "it": ["Il cane, il gatto, il topo e il lupo, der die das."],
+    "es": ["La casa no es de los niños."],
+    "ja": ["漢字とかな"],
+    "zh": ["简体中文"],
+    "ar": ["القاهرة"],
 }
 
 
 def test_the_language_is_guessed_from_script_and_words() -> None:
     """Script decides, then common words; French is split by the rules of English on purpose."""
-    assert {text: guess_language(text) for text in LANGUAGES} == LANGUAGES
+    found = [(text, language) for language, texts in LANGUAGES.items() for text in texts]
+    assert [(text, guess_language(text)) for text, _ in found] == found

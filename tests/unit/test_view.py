@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from pytest_ragmetrics.report import tests_view
 from pytest_ragmetrics.report.page import environment
 from pytest_ragmetrics.report.tests_view import build_test_views
 from pytest_ragmetrics.runs import records as shapes
@@ -13,38 +14,28 @@ from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.wording.runs import gate_line
 from tests.documents import FILE, document, gate, record, row, verdict
 
-if TYPE_CHECKING:
-    from pytest_ragmetrics.report.tests_view import TestView
-
 FAILED = record(score=0.4, outcome="failed", reason="Matched 2/5 quoted spans")
 UNSCORED = record(score=None, outcome="unscored", reason="no claims")
 
 
-def only(test: shapes.TestRecord) -> TestView:
+def only(test: shapes.TestRecord) -> tests_view.TestView:
     (view,) = build_test_views(document(test))
     return view
 
 
 def test_the_worst_test_comes_first() -> None:
     tests = [
-        row("passed", record(score=0.95)),
-        row("skipped", outcome="skipped"),
-        row("close", record(score=0.89, outcome="failed"), outcome="failed"),
-        row("edge", record(score=0.9)),
+        *(row("passed", record(score=0.95)), row("skipped", outcome="skipped")),
+        *(row("close", record(score=0.89, outcome="failed"), outcome="failed"), row("edge", record(score=0.9))),
         row("high", record(score=0.9, outcome="failed", at_most=0.1), outcome="failed"),
         row("far", record(score=0.3, outcome="failed"), outcome="failed"),
-        row("unscored", UNSCORED, outcome="failed"),
-        row("error", outcome="error"),
-        row("xpassed", record(), outcome="xpassed"),
-        row("xfailed", FAILED, outcome="xfailed"),
+        *(row("unscored", UNSCORED, outcome="failed"), row("error", outcome="error")),
+        *(row("xpassed", record(), outcome="xpassed"), row("xfailed", FAILED, outcome="xfailed")),
         row("measured", record(score=0.1, outcome="measured")),
     ]
-    assert [test.name for test in build_test_views(document(*tests))] == [
-        "high", "far", "close", "error", "unscored", "xpassed", "xfailed", "edge", "passed", "measured", "skipped",
-    ]  # fmt: skip
-
-
-def test_what_newly_fails_comes_before_what_failed_before() -> None:
+    order = "high far close error unscored xpassed xfailed edge passed measured skipped"
+    assert [test.name for test in build_test_views(document(*tests))] == order.split()
+    # What newly fails comes before what failed before.
     far, near = (record(score=score, outcome="failed") for score in (0.1, 0.8))
     now = document(row("test_far", far, outcome="failed"), row("test_near", near, outcome="failed"))
     before = document(row("test_far", far, outcome="failed"), row("test_near", record()))
@@ -99,8 +90,7 @@ def test_a_row_leads_with_a_score_that_says_something() -> None:
     (view,) = build_test_views(comparison.document, comparison)
     assert [it.metric for it in view.records] == ["faithfulness", "quotations"]
     macros: Any = environment().get_template("test.html.jinja").module
-    markup = macros.row(view)
-    assert 'faithfulness</bdi> <span class="change">was 0.50' in markup
+    assert 'faithfulness</bdi> <span class="change">was 0.50' in macros.row(view)
     both = document(row("test_a", record("faithfulness", 0.92), record("relevancy", 0.99)))
     earlier = document(row("test_a", record("faithfulness", 0.92), record("relevancy", 0.91)))
     (view,) = build_test_views(both, compare_documents(both, earlier))
