@@ -30,7 +30,6 @@ SPOKEN["Bedrock"].append("claude on bedrock")
 #: What stands for libraries of credentials: tokens of which a server takes three requests each.
 _TOKENS = """
 _count = 0
-
 def token():
     global _count
     _count += 1
@@ -40,22 +39,17 @@ LIBRARIES = {
     "tokens.py": _TOKENS,
     "azure/identity.py": """
         import tokens
-
         class DefaultAzureCredential: ...
-
         def get_bearer_token_provider(credential, scope):
             assert scope == "https://ai.azure.com/.default"
             return tokens.token
         """,
     "google/auth/__init__.py": """
         import tokens
-
         class Credentials:
             valid = False
-
             def refresh(self, request):
                 self.token = tokens.token()
-
         def default(scopes):
             assert scopes == ["https://www.googleapis.com/auth/cloud-platform"]
             return Credentials(), "my-project"

@@ -19,16 +19,66 @@ import pytest
 from tests.fake_openai import FakeOpenAI
 from tests.forked import PYTHON, forking, workers
 
-RunPytest = Callable[..., pytest.RunResult]
-Scored = Callable[[], dict[str, dict[str, Any]]]
 SERIAL: list[str] = []
+ONE = ["-p", "xdist", "-n1"]
 MANY = ["-p", "xdist", "-n2"]
+HOW = pytest.mark.parametrize("how", [SERIAL, ONE], ids=["one process", "worker"])
 
 # What the inner tests score: one quotation is real, the other has one word changed.
 SOURCE = "Open the valve slowly. The pump needs two minutes to fill."
 TRUE = 'It says "open the valve slowly".'
 FALSE = 'It says "the pump needs nine minutes to fill".'
 TEXTS = f"SOURCE = {SOURCE!r}\nTRUE = {TRUE!r}\nFALSE = {FALSE!r}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of pytest that has ended: what it printed, and the folder it ran in; the rest is that of its result."""
+
+    result: pytest.RunResult
+    folder: Path
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.result, name)
+
+    def shows(self, *lines: str, **outcomes: int) -> None:
+        """Check that the output has lines that match, in this order, and how many tests passed, failed and so on."""
+        self.result.stdout.fnmatch_lines(lines)
+        if outcomes:
+            self.result.assert_outcomes(**outcomes)
+
+    def shows_all(self, *lines: str, **outcomes: int) -> None:
+        """Check the same with lines in any order."""
+        self.result.stdout.fnmatch_lines_random(lines)
+        self.shows(**outcomes)
+
+    def text(self, name: str) -> str:
+        """Return the text of a file in the folder."""
+        return (self.folder / name).read_text("utf-8")
+
+    def refused(self, line: str) -> None:
+        """Check that the run ended before any test, with this on standard error."""
+        assert self.ret == pytest.ExitCode.USAGE_ERROR
+        self.result.stderr.fnmatch_lines([line])
+        self.result.stdout.no_fnmatch_line("*passed*")
+
+    @property
+    def tests(self) -> dict[str, dict[str, Any]]:
+        """The tests of the JSON file that the run wrote to ``out.json``, by id."""
+        return {row["id"]: row for row in json.loads(self.text("out.json"))["tests"]}
+
+    @property
+    def named(self) -> dict[str, dict[str, Any]]:
+        """The same by their names alone."""
+        return {name.partition("::")[2]: row for name, row in self.tests.items()}
+
+    @property
+    def gates(self) -> dict[str, dict[str, Any]]:
+        """The gates of these tests, by the names of the tests."""
+        return {name: row["gate"] for name, row in self.named.items() if row["gate"]}
+
+
+RunPytest = Callable[..., Run]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -52,53 +102,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def run(pytester: pytest.Pytester) -> RunPytest:
-    """Run pytest in-process with the plugin, on files given by name and the texts every example uses."""
+    """Run pytest in-process with the plugin, on files given by name and the texts every example uses.
+
+    An interrupt ends this test as well, unless the run is to be ``interrupted``.
+    """
     # Neither the colours nor the verbosity that CI variables switch on are what these tests are about.
     pytester.makepyfile(texts=TEXTS)
     pytester.syspathinsert()
 
-    def run_pytest(*args: str, **files: str) -> pytest.RunResult:
+    def run_pytest(*args: str, interrupted: bool = False, **files: str) -> Run:
         if files:
             pytester.makepyfile(**files)
-        return pytester.runpytest_inprocess("-p", "ragmetrics", *args, plugins=[workers()])
+        how: dict[str, Any] = {"plugins": [workers()], "no_reraise_ctrlc": interrupted}
+        return Run(pytester.runpytest_inprocess("-p", "ragmetrics", *args, **how), pytester.path)
 
     return run_pytest
-
-
-@pytest.fixture
-def scored(pytester: pytest.Pytester) -> Callable[[], dict[str, dict[str, Any]]]:
-    """Return the tests of the JSON file that the run wrote to ``out.json``, by id."""
-
-    def read() -> dict[str, dict[str, Any]]:
-        return {row["id"]: row for row in json.loads((pytester.path / "out.json").read_text("utf-8"))["tests"]}
-
-    return read
 
 
 @pytest.fixture
 def server(named_server: FakeOpenAI) -> FakeOpenAI:
     """Return a running provider, which the environment names to every run inside the test."""
     return named_server
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run of pytest that has ended: what it printed, and the folder it ran in."""
-
-    result: pytest.RunResult
-    folder: Path
-
-    def text(self, name: str) -> str:
-        """Return the text of a file in the folder."""
-        return (self.folder / name).read_text("utf-8")
-
-    @property
-    def tests(self) -> dict[str, dict[str, Any]]:
-        """The tests of the JSON file that the run wrote to ``out.json``, by id."""
-        return {row["id"]: row for row in json.loads(self.text("out.json"))["tests"]}
-
-
-RunOnce = Callable[..., Run]
 
 
 def unpacked(page: str) -> str:
@@ -111,30 +135,23 @@ def unpacked(page: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def run_once(tmp_path_factory: pytest.TempPathFactory) -> RunOnce:
+def run_once(tmp_path_factory: pytest.TempPathFactory) -> RunPytest:
     """Run pytest in a process of its own for a fixture whose run several tests read.
 
     Takes arguments and files like ``run``; ``provider`` is the server that the environment names, ``env`` are further
-    variables, ``folder`` is that of an earlier run.
+    variables.
     """
 
     def run_pytest(
-        *args: str,
-        provider: FakeOpenAI | None = None,
-        env: dict[str, str] | None = None,
-        folder: Path | None = None,
-        **files: str,
+        *args: str, provider: FakeOpenAI | None = None, env: dict[str, str] | None = None, **files: str
     ) -> Run:
-        folder = folder or tmp_path_factory.mktemp("run")
+        folder = tmp_path_factory.mktemp("run")
         for name, text in {"texts": TEXTS, **files}.items():
             file = folder / f"{name}.py"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(dedent(text), "utf-8")
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("OPENAI_", "ANTHROPIC_", "RAGMETRICS_"))
-        }
+        foreign = ("OPENAI_", "ANTHROPIC_", "RAGMETRICS_")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         environment |= {"PY_COLORS": "0", "HOME": str(folder), **(env or {})}
         if provider is not None:
             environment |= {"OPENAI_BASE_URL": provider.base_url, "OPENAI_API_KEY": "sk-fake"}

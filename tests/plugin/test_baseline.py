@@ -15,9 +15,7 @@ SUITE = """
     from pytest_ragmetrics import assert_quoted_spans_aligned
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
     from texts import SOURCE, TRUE, FALSE
-
     ANSWERS = {answers}
-
     @pytest.mark.parametrize("name", sorted(ANSWERS))
     def test_row(name):
         QuotedSpansAlignment().score(response=ANSWERS[name], retrieved_contexts=[SOURCE])
@@ -35,8 +33,7 @@ RULES = """
     @pytest.mark.rag_gate("brevity", regression=True)
     @pytest.mark.rag_gate("spans", regression=True)
     @pytest.mark.rag_dataset(ROWS, metrics=["brevity", QuotedSpansAlignment(name="spans", min_span_words=3)])
-    def test_rules(rag_scores):
-        pass
+    def test_rules(rag_scores): pass
 """
 CHANGED_RULES = RULES.replace("< 80", "< 70").replace("_words=3", "_words=2")
 
@@ -49,37 +46,33 @@ def baseline(run: RunPytest, pytester: pytest.Pytester) -> Path:
 
 
 def test_what_changed_is_in_every_output(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """The controller counts what became better and worse and names the worst, and what is made otherwise now."""
     run("--rag-json=baseline.json", **BEFORE, test_rules=RULES).assert_outcomes(passed=10, skipped=2)
     files = ("--rag-report=a.html", "--rag-markdown=a.md", "--rag-json=a.json")
     result = run(*MANY, "--dist=loadscope", "--rag-baseline=baseline.json", *files, **AFTER, test_rules=CHANGED_RULES)
     result.assert_outcomes(passed=10, failed=2)
     said = "against the baseline: 1 better, 1 worse, 1 the same, 1 new, 1 gone"
-    result.stdout.fnmatch_lines_random(
-        [
-            said,
-            "  worse: test_suite.py::test_row[[]a[]]: quoted_spans_alignment 1.000 -> 0.000 (-1.000)",
-            "  not compared: 6 of brevity: its code changed",
-            "  not compared: 6 of spans: its parameters changed",
-        ]
+    result.shows_all(
+        said,
+        "  worse: test_suite.py::test_row[[]a[]]: quoted_spans_alignment 1.000 -> 0.000 (-1.000)",
+        "  not compared: 6 of brevity: its code changed",
+        "  not compared: 6 of spans: its parameters changed",
+        "*brevity 1.00 -> 1.00: inconclusive: its code changed since the baseline",
+        "*spans 1.00 -> 1.00: inconclusive: its parameters changed since the baseline",
     )
     assert result.stdout.str().count(said) == 1
-    run("--rag-report=b.html")
-    assert "1 better, 1 worse" in (pytester.path / "a.md").read_text("utf-8")
-    with_it, without = ((pytester.path / name).read_text("utf-8").casefold() for name in ("a.html", "b.html"))
-    assert with_it.count("baseline") > without.count("baseline")
-    assert json.loads((pytester.path / "a.json").read_text("utf-8"))["run"]["settings"]["baseline"] == "baseline.json"
+    assert "1 better, 1 worse" in result.text("a.md")
+    assert result.text("a.html").count("baseline") > run("--rag-report=b.html").text("b.html").count("baseline")
+    assert json.loads(result.text("a.json"))["run"]["settings"]["baseline"] == "baseline.json"
 
 
 def test_the_baseline_may_be_written_anew(
     run: RunPytest, baseline: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is read first and replaced at the end; the ini names it from the rootdir; without scores nothing is gone."""
     result = run("--rag-baseline=baseline.json", "--rag-json=baseline.json", **AFTER)
-    result.stdout.fnmatch_lines(["against the baseline: 1 better, 1 worse, *", "*baseline.json: written"])
+    result.shows("against the baseline: 1 better, 1 worse, *", "*baseline.json: written")
     pytester.makeini("[pytest]\nrag_baseline = baseline.json")
     monkeypatch.chdir(pytester.mkdir("sub"))
-    run("..").stdout.fnmatch_lines(["against the baseline: 0 better, 0 worse, 4 the same"])
+    run("..").shows("against the baseline: 0 better, 0 worse, 4 the same")
     pytester.makepyfile(test_plain="def test_plain(): pass")
     run("test_plain.py").stdout.no_fnmatch_line("*baseline: *")
 
@@ -94,26 +87,19 @@ def test_the_baseline_may_be_written_anew(
     ],
 )
 def test_a_baseline_that_cannot_be_read_is_named(tmp_path: Path, content: str, said: str) -> None:
-    """The error names the file and the place in it."""
     (tmp_path / "other.json").write_text(content, encoding="utf-8")
     with pytest.raises(pytest.UsageError, match=rf"^--rag-baseline: .*other\.json: {said}"):
         read_baseline(tmp_path / "other.json")
 
 
 def test_a_baseline_that_cannot_be_read_ends_the_run_before_it_begins(run: RunPytest) -> None:
-    """With workers the controller reads it before it starts them."""
-    result = run("--rag-baseline=texts.py", *MANY, **AFTER)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --rag-baseline: *texts.py: not JSON: *"])
-    result.stdout.no_fnmatch_line("*passed*")
+    run("--rag-baseline=texts.py", *MANY, **AFTER).refused("ERROR: --rag-baseline: *texts.py: not JSON: *")
 
 
 GOLDEN = """
     from pytest_ragmetrics import assert_mean, assert_no_regression, evaluate
     from texts import FALSE, SOURCE, TRUE
-
     ANSWERS = [TRUE, *[{second}] * 5, TRUE]
-
     def test_golden(request):
         rows = [{{"id": f"q{{n}}", "answer": answer, "contexts": [SOURCE]}} for n, answer in enumerate(ANSWERS)]
         table = evaluate(rows, ["quoted_spans_alignment"])
@@ -124,30 +110,18 @@ GOLDEN = """
 
 
 def test_a_run_is_held_against_the_file_of_an_earlier_one(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """The same scores pass; a quotation that became wrong fails the test and is named."""
     run("--rag-json=main.json", test_it=GOLDEN.format(second="TRUE")).assert_outcomes(passed=1)
     run("--rag-baseline=main.json").assert_outcomes(passed=1)
     result = run("--rag-baseline=main.json", test_it=GOLDEN.format(second="FALSE"))
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "E*AssertionError: quoted_spans_alignment 1.00 -> 0.29: 5 of 7 rows got worse, 0 better; *(limit 5 %)",
-            "E*regressed: 5",
-            "E*-1.00  1.00 -> 0.00  q1",
-        ]
-    )
-    # The frames of the package say nothing that the message does not.
-    result.stdout.no_fnmatch_line("*suites.py*")
+    result.shows("E*AssertionError: quoted_spans_alignment 1.00 -> 0.29: 5 of 7 rows got worse, *", "E*regressed: 5")
+    result.stdout.no_fnmatch_line("*suites.py*")  # no frame of the package
 
 
-def test_the_answers_of_a_baseline_are_redacted(run: RunPytest, baseline: Path, pytester: pytest.Pytester) -> None:
-    """The page shows former answers; what the hook redacts today is in none of them, whatever the file says."""
-    word = "SECRET"
-    baseline.write_text(baseline.read_text("utf-8").replace('"response": "', f'"response": "{word} '), "utf-8")
-    hook = f"def pytest_ragmetrics_redact(text):\n    return text.replace({word!r}, '[name]')"
-    run("--rag-baseline=baseline.json", "--rag-report=a.html", conftest=hook, **AFTER)
-    page = unpacked((pytester.path / "a.html").read_text("utf-8"))
-    assert ("[name]" in page, word in page) == (True, False)
+def test_the_answers_of_a_baseline_are_redacted(run: RunPytest, baseline: Path) -> None:
+    baseline.write_text(baseline.read_text("utf-8").replace('"response": "', '"response": "SECRET '), "utf-8")
+    hook = "def pytest_ragmetrics_redact(text):\n    return text.replace('SECRET', '[name]')"
+    page = unpacked(run("--rag-baseline=baseline.json", "--rag-report=a.html", conftest=hook, **AFTER).text("a.html"))
+    assert ("[name]" in page, "SECRET" in page) == (True, False)
 
 
 #: A metric of one's own, a judge with a model that the environment names, and gates over six rows.
@@ -160,12 +134,10 @@ GATED = """
     @pytest.mark.rag_gate("relevance", regression=True)
     @pytest.mark.rag_dataset([{"id": f"q{n}", "question": f"What is {n}?"} for n in range(6)],
                              metrics=["length", "relevance"])
-    def test_golden(rag_sample):
-        pass
+    def test_golden(rag_sample): pass
     @pytest.mark.rag_gate("relevance", regression=True, inconclusive="pass")
     @pytest.mark.rag_dataset([{"id": f"p{n}", "question": f"What is {n}?"} for n in range(6)], metrics=["relevance"])
-    def test_lenient(rag_sample):
-        pass
+    def test_lenient(rag_sample): pass
 """
 OWN = """
     from pytest_ragmetrics import MetricResult
@@ -194,53 +166,25 @@ HOUSE = """
 JUDGE = "--rag-judge=house:make"
 
 
-@pytest.fixture
-def main(run: RunPytest) -> Path:
-    """Write a whole baseline."""
-    run(JUDGE, "--rag-json=main.json", test_gated=GATED, conftest=OWN, house=HOUSE).assert_outcomes(
-        passed=12, skipped=3
-    )
-    return Path("main.json")
-
-
-def test_a_changed_prompt_or_metric_is_named(run: RunPytest, main: Path, pytester: pytest.Pytester) -> None:
-    """By its gate, which is inconclusive, by the summary and by the page; a gate that may be so passes."""
-    against = (JUDGE, f"--rag-baseline={main}")
+def test_a_changed_prompt_or_metric_is_named(run: RunPytest, pytester: pytest.Pytester) -> None:
+    first = run(JUDGE, "--rag-json=main.json", test_gated=GATED, conftest=OWN, house=HOUSE)
+    first.assert_outcomes(passed=12, skipped=3)
+    against = (JUDGE, "--rag-baseline=main.json")
     run(*against).assert_outcomes(passed=15)
-    folder = pytester.mkdir("prompts")
-    (folder / "rate_relevance.md").write_text("Rate it from 0 to 4. {}", "utf-8")
-    result = run(*against, "-o", "rag_prompts=prompts", "--rag-report=out.html", "--junitxml=out.xml")
+    (pytester.mkdir("prompts") / "rate_relevance.md").write_text("Rate it from 0 to 4. {}", "utf-8")
+    result = run(*against, "-o", "rag_prompts=prompts", "--rag-report=out.html")
     result.assert_outcomes(passed=14, failed=1)
     why = "the prompt of rate_relevance changed"
-    result.stdout.fnmatch_lines(
-        [
-            f"relevance 1.00 -> 1.00: inconclusive: {why} since the baseline",
-            "  write the baseline anew (--rag-json=FILE), in a run of the whole set as it is now, of 5 rows or more",
-            f"gate: relevance against the baseline *: inconclusive: {why} since the baseline (n 6), *",
-            "against the baseline: 0 better, 0 worse, 6 the same",
-            f"  not compared: 12 of relevance: {why}",
-        ]
+    result.shows(
+        f"relevance 1.00 -> 1.00: inconclusive: {why} since the baseline",
+        "  write the baseline anew (--rag-json=FILE), in a run of the whole set as it is now, of 5 rows or more",
+        f"gate: relevance against the baseline *: inconclusive: {why} since the baseline (n 6), *",
+        "against the baseline: 0 better, 0 worse, 6 the same",
+        f"  not compared: 12 of relevance: {why}",
     )
-    page = (pytester.path / "out.html").read_text("utf-8")
-    assert f"Not compared: 12 of relevance: {why}" in page
-    assert f"inconclusive: {why} since the baseline" in page
+    assert f"Not compared: 12 of relevance: {why}" in result.text("out.html")
     result = run(*against, conftest=OWN.replace("MetricResult(2.0", "MetricResult(1.0 + 1.0"))
-    result.assert_outcomes(passed=14, failed=1)
-    result.stdout.fnmatch_lines(["length 2.00 -> 2.00: inconclusive: its code changed since the baseline"])
-
-
-def test_a_changed_function_or_parameter_of_a_test_module_is_named(run: RunPytest) -> None:
-    """A metric that no hook registers, and an instance, by their gates."""
-    run("--rag-json=rules.json", test_rules=RULES).assert_outcomes(passed=6, skipped=2)
-    run("--rag-baseline=rules.json").assert_outcomes(passed=8)
-    result = run("--rag-baseline=rules.json", test_rules=CHANGED_RULES)
-    result.assert_outcomes(passed=6, failed=2)
-    result.stdout.fnmatch_lines_random(
-        [
-            "*brevity 1.00 -> 1.00: inconclusive: its code changed since the baseline",
-            "*spans 1.00 -> 1.00: inconclusive: its parameters changed since the baseline",
-        ]
-    )
+    result.shows("length 2.00 -> 2.00: inconclusive: its code changed since the baseline", passed=14, failed=1)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +198,6 @@ def test_a_changed_function_or_parameter_of_a_test_module_is_named(run: RunPytes
 def test_a_baseline_of_a_part_decides_nothing(
     run: RunPytest, pytester: pytest.Pytester, part: list[str], said: str
 ) -> None:
-    """However it came to be a part; -v shows the figures that do not decide."""
     stops = GATED.replace(
         "pass\n    @", "assert 'part' not in __import__('os').environ or rag_sample.id != 'q1'\n    @", 1
     )
@@ -263,19 +206,17 @@ def test_a_baseline_of_a_part_decides_nothing(
         patch.setenv("part", "1")
         run(JUDGE, "--rag-json=part.json", *part)
     result = run(JUDGE, "--rag-baseline=part.json", "-v", "-k", "golden")
-    result.stdout.fnmatch_lines(
-        [
-            f"length 2.00 -> 2.00: inconclusive: the baseline is not whole ({said})*",
-            "  mean change +0.000, 95 % interval -*, sign flips p=1.000",
-        ]
-    )
     result.assert_outcomes(passed=6, failed=2, deselected=7)
+    result.shows(
+        f"length 2.00 -> 2.00: inconclusive: the baseline is not whole ({said})*",
+        "  mean change +0.000, 95 % interval -*, sign flips p=1.000",
+    )
 
 
 def test_the_name_of_a_judge_of_ones_own_is_a_part_of_what_it_is_asked(
     run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another model is asked anew; without a name replies are known by the factory alone, as they always were."""
+    """Without a name, replies are known by the factory alone."""
     asked = pytester.path / "asked.txt"
     files = {"test_gated": GATED, "conftest": OWN, "house": HOUSE}
     for model, name, number in (
@@ -283,7 +224,7 @@ def test_the_name_of_a_judge_of_ones_own_is_a_part_of_what_it_is_asked(
         ("small", "house:make:small", 18), (None, "house:make", 18),
     ):  # fmt: skip
         monkeypatch.delenv("MODEL", raising=False) if model is None else monkeypatch.setenv("MODEL", model)
-        run(JUDGE, "--rag-json=out.json", **files)
-        tests = json.loads((pytester.path / "out.json").read_text("utf-8"))["tests"]
-        assert {it["judge"] for test in tests for it in test["records"] if it["metric"] == "relevance"} == {name}
+        ran = run(JUDGE, "--rag-json=out.json", **files)
+        records = [it for test in ran.tests.values() for it in test["records"] if it["metric"] == "relevance"]
+        assert {it["judge"] for it in records} == {name}
         assert len(asked.read_text("utf-8")) == number

@@ -11,39 +11,25 @@ from tests.plugin.conftest import RunPytest
 
 ROWS = """
     import pytest
-
-    ROWS = [
-        {
-            "id": f"q{number}",
-            "user_input": "How long?",
-            "response": f"Pump {number} needs two minutes.",
-            "retrieved_contexts": [f"Pump {number} needs two minutes to fill."],
-        }
-        for number in range(12)
-    ]
-
+    SOURCE = "Pump {} needs two minutes to fill."
+    ROWS = [{"id": f"q{n}", "user_input": "How long?", "response": f"Pump {n} needs two minutes.",
+             "retrieved_contexts": [SOURCE.format(n)]} for n in range(12)]
     @pytest.mark.rag_gate("faithfulness", mean=0.5)
     @pytest.mark.rag_dataset(ROWS, metrics={"faithfulness": 0.5})
-    def test_rows(rag_sample, rag_scores):
-        pass
+    def test_rows(rag_sample, rag_scores): pass
 """
 OTHERS = """
     import pytest
     from pytest_ragmetrics import assert_faithful
-
     def test_alone():
         assert_faithful("The valve opens.", ["The valve opens."])
-
     def test_among_errors():
         with pytest.raises(Exception):
             assert_faithful("The lamp is lit.", ["Herons eat fish."])
-
     def test_table(rag_evaluate):
         samples = [{"response": "The pump hums.", "retrieved_contexts": ["The pump hums."]}]
         assert rag_evaluate(samples, ["faithfulness"]).rows
-
-    def test_without_a_judge():
-        pass
+    def test_without_a_judge(): pass
 """
 
 
@@ -58,26 +44,23 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBatches]:
 
 
 def sizes(server: FakeBatches) -> list[int]:
-    """Return how many requests each batch has."""
     return [len(batch.requests) for batch in server.batches.values()]
 
 
 def test_two_jobs(server: FakeBatches, run: RunPytest) -> None:
-    """Tests that wait are skipped, their gates too; two waves later all of them run from the cache."""
+    """Tests that wait are skipped, and so are their gates; after two waves all tests run from the cache."""
     server.delay = 60.0
-    posted = run("--rag-batch=submit", "-rs", test_a=ROWS, test_b=OTHERS)
-    posted.assert_outcomes(passed=1, skipped=16)
-    posted.stdout.fnmatch_lines(
-        [
-            "batch openai_batch_0: openai:gpt-5.4-mini, 15 requests, submitted",
-            "collect them later with --rag-batch=collect*",
-            "SKIPPED*waits for batch rag-*",
-        ]
+    result = run("--rag-batch=submit", "-rs", test_a=ROWS, test_b=OTHERS)
+    result.assert_outcomes(passed=1, skipped=16)
+    result.shows(
+        "batch openai_batch_0: openai:gpt-5.4-mini, 15 requests, submitted",
+        "collect them later with --rag-batch=collect*",
+        "SKIPPED*waits for batch rag-*",
     )
     waiting = run("--rag-batch=collect", "-rs")
     waiting.assert_outcomes(passed=1, skipped=16)
     state = "batch openai_batch_0: *, 15 requests, in_progress, 0 of 15 done"
-    waiting.stdout.fnmatch_lines([state, "SKIPPED*waits for batch openai_batch_0"])
+    waiting.shows(state, "SKIPPED*waits for batch openai_batch_0")
     for _ in range(2):
         server.clock += 60.0
         last = run("--rag-batch=collect")
@@ -86,30 +69,24 @@ def test_two_jobs(server: FakeBatches, run: RunPytest) -> None:
 
 
 def test_rows_wait_together(server: FakeBatches, run: RunPytest) -> None:
-    """All rows are in each wave, however few requests may be in flight."""
     server.slow_polls = 1
     result = run("--rag-batch=wait", "--rag-concurrency=1", test_a=ROWS)
-    result.assert_outcomes(passed=13)
-    result.stdout.fnmatch_lines(["ragmetrics: 0 of 12 rows done ahead; *_batch_0: in_progress, 0 of 12 done"])
+    result.shows("ragmetrics: 0 of 12 rows done ahead; *_batch_0: in_progress, 0 of 12 done", passed=13)
     assert sizes(server) == [12, 12]
 
 
 def test_an_application_is_waited_for(server: FakeBatches, run: RunPytest) -> None:
-    """A row that is being answered may still lead to requests."""
     slow = """
         import asyncio
         import pytest
-
         @pytest.fixture(scope="session")
         def rag_respond():
             async def respond(sample):
                 await asyncio.sleep(0.25 * int(sample.id))
                 return {"response": f"Pump {sample.id} hums.", "retrieved_contexts": [f"Pump {sample.id} hums."]}
             return respond
-
         @pytest.mark.rag_dataset([{"id": n, "user_input": "How long?"} for n in "0123"], metrics=["faithfulness"])
-        def test_rows(rag_sample):
-            pass
+        def test_rows(rag_sample): pass
     """
     run("--rag-batch=wait", test_a=slow).assert_outcomes(passed=4)
     assert sizes(server) == [4, 4]
@@ -124,15 +101,11 @@ def test_an_application_is_waited_for(server: FakeBatches, run: RunPytest) -> No
         (["--rag-batch=submit", "--rag-cache=refresh"], "*which --rag-cache=refresh does not read"),
     ],
 )
-def test_options_that_cannot_be(pytester: pytest.Pytester, options: list[str], message: str) -> None:
-    """They end the run before a test, and say what to write instead."""
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", *options)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+def test_options_that_cannot_be(run: RunPytest, options: list[str], message: str) -> None:
+    run(*options).refused(f"ERROR: {message}")
 
 
 def test_a_refused_batch_ends_the_run(server: FakeBatches, run: RunPytest) -> None:
-    """A run that submits nothing has not passed."""
     server.has_batches = False
     result = run("--rag-batch=submit", test_a=ROWS)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -140,7 +113,6 @@ def test_a_refused_batch_ends_the_run(server: FakeBatches, run: RunPytest) -> No
 
 
 def test_a_dry_run_knows_the_price(server: FakeBatches, run: RunPytest) -> None:
-    """It forecasts half the cost, and posts nothing."""
     costs = []
     for args in ([], ["--rag-batch=submit"]):
         result = run("--rag-dry-run", *args, test_a=ROWS)

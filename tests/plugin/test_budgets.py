@@ -14,7 +14,6 @@ from tests.plugin.conftest import RunPytest
 SUITE = """
     import pytest
     from pytest_ragmetrics import assert_relevant
-
     @pytest.mark.parametrize("number", range(12))
     def test_it(number):
         assert_relevant(f"Does it hum {number}?", f"It hums {number}.", min=0.0)
@@ -23,7 +22,6 @@ TOKENS = 275
 
 
 def counted(body: Body) -> Reply:
-    """Answer, and say that it took as many tokens."""
     return Reply(text=answer_sensibly(body), usage=(250, 25))
 
 
@@ -31,36 +29,28 @@ def counted(body: Body) -> Reply:
 def test_a_worker_and_its_successor_never_pass_the_budget(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The provider sees exactly as many requests, those of a killed worker among them; other tests name the limit.
-
-    What the worker that lived added to a shared cache is counted too.
-    """
     server.answer = counted
     monkeypatch.setenv("RAGMETRICS_CACHE_URL", pytester.mkdir("shared").as_uri())
     killed = """
         if number == 2:
             import os
             import signal
-
             os.kill(os.getpid(), signal.SIGKILL)
     """
     result = run("-p", "xdist", "-n1", "--max-worker-restart=1", "--rag-max-calls=5", test_it=SUITE + killed)
     result.assert_outcomes(passed=4, failed=8)
     assert server.calls == 5
-    result.stdout.fnmatch_lines(["budget: 5 of 5 calls, 1375 tokens, $0.00* used; reached, 7 requests were not made"])
-    result.stdout.fnmatch_lines(["shared cache *: 0 answers found, 2 added"])
+    used = "budget: 5 of 5 calls, 1375 tokens, $0.00* used; reached, 7 requests were not made"
+    result.shows_all(used, "shared cache *: 0 answers found, 2 added")
     reasons = [line for line in result.outlines if line.startswith("E ") and "--rag-max-calls=5 is reached" in line]
     assert len(reasons) == 7
     assert not [line for line in result.outlines if "budget.py" in line]
 
 
 def test_what_was_paid_for_is_kept(run: RunPytest, pytester: pytest.Pytester, server: FakeOpenAI) -> None:
-    """Cached answers are free: the next run pays for the rest, and a run without a budget says nothing of one."""
     pytester.makeini("[pytest]\nrag_max_calls = 5")
     run(test_it=SUITE).assert_outcomes(passed=5, failed=7)
-    result = run("--rag-max-calls=7", test_it=SUITE)
-    result.assert_outcomes(passed=12)
-    result.stdout.fnmatch_lines(["budget: 7 of 7 calls, * used"])
+    run("--rag-max-calls=7", test_it=SUITE).shows("budget: 7 of 7 calls, * used", "*12 passed*")
     assert server.calls == 12
     pytester.makeini("[pytest]")
     run(test_it=SUITE).stdout.no_fnmatch_line("budget:*")
@@ -82,24 +72,19 @@ def test_tokens_and_dollars_stop_the_run(
 ) -> None:
     """A model without a price is not free: its first request is refused."""
     server.answer = counted
-    result = run(*args, test_it=SUITE)
-    result.assert_outcomes(passed=made, failed=12 - made)
-    result.stdout.fnmatch_lines([f"E *{reason}"])
+    run(*args, test_it=SUITE).shows(f"E *{reason}", passed=made, failed=12 - made)
     assert server.calls == made
 
 
 def test_the_budget_is_closed_beside_a_judge_that_cannot_be(
     run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file that workers share is there during the run and gone after it."""
     monkeypatch.setattr("tempfile.tempdir", str(pytester.mkdir("temporary")))
     broken = """
         class Judge:
             name = "broken"
-
             async def complete(self, messages, schema):
                 return '{"reason": "It hums.", "rating": 4}'
-
             async def aclose(self):
                 raise OSError("already gone")
     """
@@ -114,11 +99,10 @@ def test_the_budget_is_closed_beside_a_judge_that_cannot_be(
 
 @pytest.mark.parametrize("ahead", [False, True], ids=["asserted", "ahead"])
 def test_the_summary_counts_what_a_row_without_a_score_took(run: RunPytest, server: FakeOpenAI, *, ahead: bool) -> None:
-    """The first step of an answer may be paid for, and the second refused: both lines count all three calls."""
+    """The first step of an answer is paid for, and the second is refused: both lines count all three calls."""
     rows = """
         import pytest
         from pytest_ragmetrics import Sample, assert_faithful
-
         ROWS = [Sample(response=f"Moth {n} hums.", retrieved_contexts=(f"Moth {n} hums.",), id=f"q{n}") for n in (1, 2)]
     """
     asserted = """
@@ -133,4 +117,4 @@ def test_the_summary_counts_what_a_row_without_a_score_took(run: RunPytest, serv
     """
     result = run("--rag-max-calls=3", "--rag-concurrency=1", test_it=rows + (scored if ahead else asserted))
     assert server.calls == 3
-    result.stdout.fnmatch_lines(["judge calls: 3 made *", "budget: 3 of 3 calls, *"])
+    result.shows("judge calls: 3 made *", "budget: 3 of 3 calls, *")

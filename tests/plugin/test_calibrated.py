@@ -24,11 +24,8 @@ ANSWERS = (
 
 SUITE = """
 from pathlib import Path
-
 from pytest_ragmetrics import evaluate, rag_calibrated
-
 LABELS = Path(__file__).parent / "labels.jsonl"
-
 def test_the_judge(rag_judge):
     found = rag_calibrated("faithfulness", LABELS, min_kappa={floor}, threshold=0.5, by="estimate")
     run = evaluate([{{"response": "Open the valve slowly.", "contexts": [{manual!r}]}}] * 4, "faithfulness")
@@ -47,26 +44,21 @@ def labels(pytester: pytest.Pytester) -> None:
 
 
 def test_a_judge_passes_that_agrees_enough(run: RunPytest) -> None:
-    """Its calibration corrects its scores of other answers; below the floor the failure says what people see."""
     fails = SUITE.format(floor=0.9, manual=MANUAL)
     options = ("--rag-judge=local", "-s", "--assert=plain")
     result = run(*options, test_it=SUITE.format(floor=0.6, manual=MANUAL), test_more=fails)
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "*corrected 1.0*",
-            "E*AssertionError: kappa 0.72 < 0.90 (95 % interval *, n=7)",
-            "E*faithfulness by local (heuristic) against 7 human labels: 3 good, 4 bad",
-            "E*q6: people say bad (label 0), the judge passed it",
-        ]
+    result.shows(
+        "*corrected 1.0*",
+        "E*AssertionError: kappa 0.72 < 0.90 (95 % interval *, n=7)",
+        "E*faithfulness by local (heuristic) against 7 human labels: 3 good, 4 bad",
+        "E*q6: people say bad (label 0), the judge passed it",
     )
 
 
 def test_a_judge_is_not_skipped_for_want_of_one(run: RunPytest) -> None:
-    """Without a judge the test fails and says so; scores of a dry run fail no judge."""
     result = run(test_it=SUITE.format(floor=0.6, manual=MANUAL).replace("rag_judge", ""))
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*this metric needs a judge*"])
+    result.shows("*this metric needs a judge*", failed=1)
     suite = SUITE.format(floor=1.0, manual=MANUAL).partition("    run =")[0]
     run("--rag-judge=openai:gpt-5.4-mini", "--rag-dry-run", "-rs", test_it=suite).assert_outcomes(skipped=1)
 
@@ -74,22 +66,17 @@ def test_a_judge_is_not_skipped_for_want_of_one(run: RunPytest) -> None:
 HELD = """
 import pytest
 from pathlib import Path
-
 from pytest_ragmetrics import Sample, rag_calibrated
 from pytest_ragmetrics.metrics import Faithfulness
-
 LABELS = Path(__file__).parent / "labels.jsonl"
-
 @pytest.fixture(scope="module")
 def held():
     return rag_calibrated("faithfulness", LABELS, min_kappa=-1, threshold=0.5)
-
 @pytest.mark.rag_gate("faithfulness", mean=1.0)
 @pytest.mark.parametrize("n", range(3))
 def test_app(n, held, rag_judge):
     assert Faithfulness().score(response="Open the valve slowly.", retrieved_contexts=[{manual!r}]) == 1.0
     rag_calibrated("faithfulness", LABELS, min_kappa=-1, threshold=0.5)
-
 def test_judge(rag_judge):
     rag_calibrated("faithfulness", LABELS, min_kappa=-1, threshold=0.5)
 """
@@ -99,15 +86,14 @@ def test_judge(rag_judge):
 def test_labelled_answers_are_in_no_figure_of_the_application(
     run: RunPytest, pytester: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
-    """Every output has the mean of three answers; the 35 labelled ones are counted in a line of their own."""
     files = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
     options = ("--rag-judge=local", "--rag-history=history", "--rag-baseline=before.json", *files, *workers)
     pytester.path.joinpath("before.json").write_text(render_json(document()), "utf-8")
     result = run(*options, test_it=HELD.format(manual=MANUAL))
     result.assert_outcomes(passed=5)
     line = "calibration: 35 labelled rows of faithfulness by local (heuristic), in no figure of the application"
-    result.stdout.fnmatch_lines(["faithfulness  3  1.000  1.000        0         0", line])
-    result.stdout.fnmatch_lines(["against the baseline: 0 better, 0 worse, 3 new"])
+    result.shows("faithfulness  3  1.000  1.000        0         0", line)
+    result.shows("against the baseline: 0 better, 0 worse, 3 new")
     texts = {path.suffix: path.read_text("utf-8") for path in pytester.path.glob("out.*")}
     assert "| faithfulness | 3 | 1.000 | 1.000 | 0 | 0 |" in texts[".md"]
     assert line in texts[".md"]

@@ -38,9 +38,7 @@ def recorded(run: RunPytest, recordings: list[bytes], server: FakeOpenAI, pytest
     pytester.makepyfile(test_suite=SUITE)
     cassette = pytester.path / "answers.jsonl"
     if not recordings:
-        result = run(*RECORDING)
-        result.assert_outcomes(passed=4)
-        result.stdout.fnmatch_lines(["*answers.jsonl: written, 4 answers, 4 added, 0 dropped"])
+        run(*RECORDING).shows("*answers.jsonl: written, 4 answers, 4 added, 0 dropped", passed=4)
         recordings.append(cassette.read_bytes())
         shutil.rmtree(pytester.path / ".ragmetrics")
         server.requests.clear()
@@ -57,7 +55,6 @@ def keyless(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def rows_of(cassette: Path) -> list[dict[str, Any]]:
-    """Return the lines of a cassette."""
     return [json.loads(line) for line in cassette.read_text("utf-8").splitlines()]
 
 
@@ -73,13 +70,9 @@ def things_in(cassette: Path) -> list[str]:
 def test_a_complete_cassette_is_enough(
     run: RunPytest, keyless: Path, pytester: pytest.Pytester, server: FakeOpenAI, judge: list[str]
 ) -> None:
-    """Without a key the model of the cassette is the one replayed, and nothing is left behind."""
     before = keyless.read_bytes()
     result = run("-o", "rag_cassette=answers.jsonl", *judge, "--rag-cache-dir=elsewhere")
-    result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines(
-        ["judge calls: 0 made (0 tokens, *), 4 saved by the cache (*)", "judged by: openai:gpt-mine"]
-    )
+    result.shows("judge calls: 0 made (0 tokens, *), 4 saved by the cache (*)", "judged by: openai:gpt-mine", passed=4)
     if "--rag-cache=replay" in judge:
         result.stdout.no_fnmatch_line("*answers.jsonl*")
     assert (server.calls, keyless.read_bytes()) == (0, before)
@@ -89,16 +82,13 @@ def test_a_complete_cassette_is_enough(
 def test_auto_without_a_key_asks_nobody_for_what_a_cassette_lacks(
     run: RunPytest, keyless: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error names the model of the cassette, and the key that it needs."""
     monkeypatch.setenv("THINGS", "pump wheel")
     result = run("-o", "rag_cassette=answers.jsonl")
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["E*openai:gpt-mine needs a key: set OPENAI_API_KEY*"])
+    result.shows("E*openai:gpt-mine needs a key: set OPENAI_API_KEY*", passed=1, failed=1)
 
 
 @pytest.mark.parametrize("option", [["--rag-cassette=answer.jsonl"], ["-o", "rag_cassette=answer.jsonl"]])
 def test_replay_names_a_cassette_that_is_not_there(run: RunPytest, recorded: Path, option: list[str]) -> None:
-    """Before any test runs; a run that records writes one."""
     result = run(*option, "--rag-cache=replay")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: rag_cassette: */answer.jsonl does not exist, and a replay records nothing: *"])
@@ -118,25 +108,21 @@ def test_replay_names_a_cassette_that_is_not_there(run: RunPytest, recorded: Pat
 def test_a_partial_run_only_adds(
     run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], other: str
 ) -> None:
-    """A run drops nothing that did not have every test, that failed, or that has the option."""
     monkeypatch.setenv("THINGS", "pump lamp hose" if "-k" in args else "pump lamp")
     result = run(*RECORDING, *args, test_other=f"import pytest\ndef test_other(): {other}")
-    result.stdout.fnmatch_lines(["*answers.jsonl: written, 5 answers, 1 added, 0 dropped"])
+    result.shows("*answers.jsonl: written, 5 answers, 1 added, 0 dropped")
     assert sorted(things_in(recorded)) == ["hose", "lamp", "pump", "seal", "valve"]
 
 
 def test_an_unresolved_merge_is_named(run: RunPytest, recorded: Path) -> None:
-    """A cassette that cannot be read fails the tests that need it, with file and line, and is not overwritten."""
     recorded.write_text("<<<<<<< HEAD\n" + recorded.read_text("utf-8"), "utf-8")
     before = recorded.read_bytes()
     result = run(*RECORDING)
-    result.assert_outcomes(failed=4)
-    result.stdout.fnmatch_lines(["E *answers.jsonl:1: a merge was left unresolved*", "*answers.jsonl: NOT written, *"])
+    result.shows("E *answers.jsonl:1: a merge was left unresolved*", "*answers.jsonl: NOT written, *", failed=4)
     assert recorded.read_bytes() == before
 
 
 def test_a_key_is_never_written(run: RunPytest, recorded: Path) -> None:
-    """An answer about a text with a key in it is used but not recorded, and the summary names the test."""
     key = "sk-proj-" + "0123456789abcdefghij"
     result = run(
         *RECORDING,
@@ -146,12 +132,10 @@ def test_a_key_is_never_written(run: RunPytest, recorded: Path) -> None:
                 assert_relevant("Which key is it?", "The key is {key}.", min=0.1)
         """,
     )
-    result.assert_outcomes(passed=5)
-    result.stdout.fnmatch_lines(
-        [
-            "*answers.jsonl: unchanged, 4 answers, 0 added, 0 dropped",
-            "test_secret.py::test_leak: the rate_relevance answer * was not recorded, it seems to hold an API key (*)",
-        ]
+    result.shows(
+        "*answers.jsonl: unchanged, 4 answers, 0 added, 0 dropped",
+        "test_secret.py::test_leak: the rate_relevance answer * was not recorded, it seems to hold an API key (*)",
+        passed=5,
     )
     assert key not in recorded.read_text("utf-8")
     assert key not in result.stdout.str()
@@ -176,10 +160,7 @@ FAILING = """
 def test_redaction_reaches_everything_that_is_kept(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
-    """What the hook takes out of a text is in no file that a run leaves behind; what is judged is the text.
-
-    The hook is in the conftest.py of a folder, which pytest loads after its start.
-    """
+    """The hook is in the conftest.py of a folder, which pytest loads after its start."""
     pytester.makepyfile(**{"private/conftest": REDACTING, "private/test_a": PRIVATE, "private/test_b": FAILING})
     run(*RECORDING, "--rag-json=out.json", "--rag-report=out.html").assert_outcomes(passed=1, failed=1)
     assert "Ada Brandt" in str([request.body for request in server.requests])
@@ -195,7 +176,6 @@ def test_redaction_reaches_everything_that_is_kept(
 def test_workers_do_to_a_cassette_what_one_process_does(
     run: RunPytest, recorded: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
 ) -> None:
-    """Byte for byte: a forged answer is asked anew, edited ones are named, texts redacted, unused ones dropped."""
     forged, *edited, unused = rows_of(recorded)
     monkeypatch.setenv("THINGS", " ".join([*things_in(recorded)[:3], "lamp"]))
     forged |= {"request": unused["request"], "redacted": True}
@@ -207,28 +187,23 @@ def test_workers_do_to_a_cassette_what_one_process_does(
     written = set()
     for workers in (MANY, []):
         recorded.write_text(before, "utf-8")
-        result = run(*RECORDING, *workers)
-        result.assert_outcomes(passed=5)
-        result.stdout.fnmatch_lines(["*answers.jsonl: written, 5 answers, 2 added, 1 dropped", named])
+        run(*RECORDING, *workers).shows("*answers.jsonl: written, 5 answers, 2 added, 1 dropped", named, passed=5)
         assert server.calls == 3
         written.add(recorded.read_text("utf-8"))
     assert len(written) == 1
     assert "Ada Brandt" not in written.pop()
-    result = run(*REPLAYING, "--rag-cache-dir=elsewhere")
-    result.assert_outcomes(passed=5)
-    result.stdout.fnmatch_lines([named])
+    run(*REPLAYING, "--rag-cache-dir=elsewhere").shows(named, passed=5)
 
 
 def test_workers_that_refresh_a_part_record_what_they_asked(
     run: RunPytest, recorded: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each answer is asked for anew and replaces the old one; what was not run stays."""
     monkeypatch.setenv("THINGS", "pump hose lamp")
     recorded.write_text(recorded.read_text("utf-8").replace("By the words they share.", "It was so once."), "utf-8")
     result = run(*RECORDING, "--rag-cache=refresh", "-k", "not lamp", *ONE)
     result.assert_outcomes(passed=2)
     assert server.calls == 2
-    result.stdout.fnmatch_lines(["*answers.jsonl: written, 4 answers, 0 added, 0 dropped"])
+    result.shows("*answers.jsonl: written, 4 answers, 0 added, 0 dropped")
     assert recorded.read_text("utf-8").count("It was so once.") == 2
 
 
@@ -236,10 +211,7 @@ def test_workers_that_refresh_a_part_record_what_they_asked(
 def test_a_worker_that_dies_at_its_end_takes_nothing_along(
     run: RunPytest, keyless: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All tests passed, but what a worker used died with it: nothing is dropped that it may have used.
-
-    Workers too judge by the model of the cassette where there is no key.
-    """
+    """What the worker used is unknown: nothing is dropped that it may have used."""
     monkeypatch.setenv("THINGS", "pump valve")
     before = keyless.read_bytes()
     result = run(

@@ -16,7 +16,6 @@ from pytest_ragmetrics.cli import main
 EXAMPLES = Path(__file__).parents[2] / "conftest_examples"
 RETRIEVAL = """\
 from pytest_ragmetrics import assert_quoted_spans_aligned
-
 def test_the_source_is_quoted():
     assert_quoted_spans_aligned('It says "open the valve slowly".', ["Open the valve slowly."])
 """
@@ -71,7 +70,6 @@ def pytest_arguments(command: list[str]) -> list[str] | None:
 
 
 def test_every_option_of_the_workflow_exists(pytester: pytest.Pytester, workflow: dict[str, Any]) -> None:
-    """What a job calls is pip, pytest with options that it lists in its help, or a command of ours."""
     known = pytester.runpytest_inprocess("-p", "ragmetrics", "--help").stdout.str()
     for event in ("pull_request", "push"):
         for job in workflow["jobs"].values():
@@ -83,7 +81,6 @@ def test_every_option_of_the_workflow_exists(pytester: pytest.Pytester, workflow
 
 
 def test_what_a_job_may_ask(workflow: dict[str, Any]) -> None:
-    """A pull request needs no key and only replays; a push says what it may spend, and saves its cache in any case."""
     for job in workflow["jobs"].values():
         assert "secrets" not in str(steps(job, "pull_request"))
     ran = [pytest_arguments(command) for command in commands(workflow["jobs"]["test"], "pull_request", "answers")]
@@ -101,7 +98,6 @@ def test_what_a_job_may_ask(workflow: dict[str, Any]) -> None:
 def test_the_commands_of_a_pull_request_make_one_report(
     pytester: pytest.Pytester, project: Path, workflow: dict[str, Any]
 ) -> None:
-    """Each shard replays its tests and leaves its JSON, which the last job makes into one page."""
     test, report = workflow["jobs"]["test"], workflow["jobs"]["report"]
     for shard, outcomes in {"retrieval": {"passed": 1}, "answers": {"passed": 4, "xfailed": 1}}.items():
         assert shard in test["strategy"]["matrix"]["shard"]

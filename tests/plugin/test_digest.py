@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin.conftest import RunPytest
+from tests.plugin.conftest import ONE, RunPytest
 
 #: A suite whose tests fail in each way: pieces of an answer, no score, an error in a fixture, an assert, rows, a gate.
 SUITE = {
@@ -19,49 +19,31 @@ SUITE = {
         from pytest_ragmetrics import Sample, UnscoredError, assert_metric, assert_quoted_spans_aligned
         from pytest_ragmetrics.metrics import Metric, QuotedSpansAlignment
         from tests.documents import HANDBOOK
-
         ANSWER = (
             "A full plot costs “62 pounds a year for a full plot and 34 pounds for a half plot”. You may lose it when "
             "it is “left uncultivated for six weeks in the summer”, and “hoses may be used at any time of the day”."
         )
-
-
         class Mood(Metric):
             name = "mood"
-
             def measure(self, sample):
                 raise UnscoredError("the judge returned 2 verdicts for 3 claims")
-
-
         @pytest.mark.parametrize("topic", ["rent and water"])
         def test_quotes_are_real(topic):
             question = "What does a plot cost, and when can I lose it?"
             assert_quoted_spans_aligned(ANSWER, HANDBOOK, question=question, min=0.9)
-
-
         def test_bees():
             assert_metric(Mood(), Sample(user_input="May I keep bees?", response="Ask the committee."), min=0.8)
-
-
         def connect(port):
             raise ConnectionRefusedError(111, "Connection refused")
-
-
         @pytest.fixture
         def index():
             return connect(port=6333)
-
-
         def test_index_is_fresh(index):
             assert index.age < 60
-
-
         def test_length():
             answer = "It is “62 pounds a year for a full plot”."
             assert QuotedSpansAlignment().score(response=answer, retrieved_contexts=HANDBOOK) >= 0.9
             assert len(answer) < 20
-
-
         @pytest.mark.parametrize("text", ["تقول الصفحة إن المكتبة «تغلق يوم الخميس»."], ids=["arabic"])
         def test_library_hours(text):
             page = "تفتح المكتبة أبوابها من الساعة التاسعة صباحا حتى السادسة مساء، وتغلق يوم الجمعة."
@@ -70,13 +52,10 @@ SUITE = {
     "test_golden": """
         import pytest
         from tests.documents import HANDBOOK
-
         ROWS = [
             {"id": f"row-{n}", "question": f"Question {n}?", "contexts": HANDBOOK, "answer": f"Its rule: “{said}”."}
             for n, said in enumerate(["no dogs in spring", "no cats in autumn", *["no higher than two metres"] * 13])
         ]
-
-
         @pytest.mark.rag_gate("quoted_spans_alignment", rate=0.9, min=0.8)
         @pytest.mark.rag_dataset(ROWS, metrics={"quoted_spans_alignment": 0.8})
         def test_golden(rag_scores):
@@ -86,17 +65,17 @@ SUITE = {
 QUIET = ("-q", "--disable-warnings", "-p", "no:cacheprovider")
 DIGEST = """\
 test_assistant.py
-22 test_quotes_are_real[rent and water] quoted_spans_alignment 0.33 < 0.90: 2/3 not found
+16 test_quotes_are_real[rent and water] quoted_spans_alignment 0.33 < 0.90: 2/3 not found
  "hoses may be used at any time of the day" response[165:205] contexts[1]: at any time -> before nine in, +of, \
 day -> morning
  "left uncultivated for six weeks in the summer" response[112:157] contexts[0]: six -> eight, +the
-26 test_bees mood unscored: the judge returned 2 verdicts for 3 claims
-35 test_index_is_fresh setup ConnectionRefusedError: [Errno 111] Connection refused at line 30
-45 test_length AssertionError: assert 41 < 20
-51 test_library_hours[arabic] quoted_spans_alignment 0.00 < 0.90: 1/1 not found
+18 test_bees mood unscored: the judge returned 2 verdicts for 3 claims
+23 test_index_is_fresh setup ConnectionRefusedError: [Errno 111] Connection refused at line 20
+29 test_length AssertionError: assert 41 < 20
+33 test_library_hours[arabic] quoted_spans_alignment 0.00 < 0.90: 1/1 not found
  "تغلق يوم الخميس" response[24:39] contexts[0]: تغلق -> وتغلق, الخميس -> الجمعة.
 test_golden.py
-10 test_golden[gate-quoted_spans_alignment-rate-0.9-min-0.8] quoted_spans_alignment pass rate 0.87 < 0.90 (13 of 15 \
+7 test_golden[gate-quoted_spans_alignment-rate-0.9-min-0.8] quoted_spans_alignment pass rate 0.87 < 0.90 (13 of 15 \
 scores >= 0.8): failed
 [row-0] quoted_spans_alignment 0.00 < 0.80: 1/1 not found
  "no dogs in spring" response[11:28]: not found in any context
@@ -109,10 +88,7 @@ Failures = Callable[..., str]
 
 @pytest.fixture
 def failures(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> Failures:
-    """Run the suite with some options; return its output on failures.
-
-    That is what stands behind the progress, without the summary of the metrics and the last line.
-    """
+    """Run the suite with some options; return what stands between the progress and the summary of the metrics."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -128,10 +104,7 @@ def failures(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> Failures:
 
 
 def test_each_failure_takes_a_few_lines(failures: Failures) -> None:
-    """A line for a test and its score, one for each piece with its place and what to look at; errors with places.
-
-    The digest has every piece that pytest's own text has, in a fifth of its tokens.
-    """
+    """The digest has every piece that pytest's own text has, in a fifth of its tokens."""
     assert failures("--rag-digest") == DIGEST
     full = failures()
     assert tokens(DIGEST) <= 0.2 * tokens(full)
@@ -141,10 +114,9 @@ def test_each_failure_takes_a_few_lines(failures: Failures) -> None:
 
 
 def test_workers_change_nothing(failures: Failures) -> None:
-    """With xdist and short tracebacks the digest is the same; without tracebacks it has the lines of the tests."""
-    assert failures("--rag-digest", "--tb=short", "-p", "xdist", "-n1") == DIGEST
-    without = {"22 test_q": "19 test_q", "26 test_b": "25 test_b", "35 test_i": "38 test_i", "45 test_l": "42 test_l"}
-    expected = DIGEST.replace(" at line 30", "").replace("51 test_library", "48 test_library")
+    assert failures("--rag-digest", "--tb=short", *ONE) == DIGEST
+    without = {"16 test_q": "13 test_q", "18 test_b": "17 test_b", "23 test_i": "24 test_i", "29 test_l": "26 test_l"}
+    expected = DIGEST.replace(" at line 20", "").replace("33 test_library", "30 test_library")
     for line, of_test in without.items():
         expected = expected.replace(line, of_test)
     for style in ("no", "native"):

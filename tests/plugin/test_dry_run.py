@@ -14,34 +14,25 @@ SUITE = """
     import pytest
     from pytest_ragmetrics import assert_answer_relevant, assert_faithful, assert_quoted_spans_aligned
     from pytest_ragmetrics.metrics import Faithfulness, Relevance
-
     CONTEXT = ["The pump hums in May. It is blue."]
-
     def test_held():
         assert_faithful("The pump hums in May. It is red.", CONTEXT, min=1.0)
-
     def test_other():
         assert_answer_relevant("Does it hum?", "The pump hums in May.", min=0.99)
-
     def test_goes_on():
         assert Relevance().score(user_input="Why?", response="Because.") > 1
         assert Relevance().score(user_input="Why not?", response="Because of that.") < 0
         assert False, "it has no real score"
-
     @pytest.mark.xfail
     def test_expected():
         assert_faithful("The pump is red.", CONTEXT, min=1.0)
-
     def test_quoted():
         assert_quoted_spans_aligned('It says "the pump is very red".', CONTEXT)
-
-    def test_no_score():
-        pass
+    def test_no_score(): pass
 """
 
 
 def files_in(folder: Path) -> set[str]:
-    """Return the files of a folder, without what Python and pytest keep."""
     kept = ("__pycache__", ".pytest_cache")
     found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return {str(path) for path in found if not any(part in kept for part in path.parts)}
@@ -51,7 +42,6 @@ def files_in(folder: Path) -> set[str]:
 ROWS = """
     import pytest
     from pytest_ragmetrics import Sample, evaluate
-
     ROWS = [
         Sample(user_input=f"Does it hum {n}?", reference=f"It hums {n}.", retrieved_contexts=["It hums."])
         for n in range(4)
@@ -61,20 +51,16 @@ ROWS = """
         {"question": "Does it rattle?", "reference": "It rattles."},
         {"question": "Does it leak?", "reference": "It leaks.", "reference_contexts": ["It leaks at night."]},
     ]
-
     @pytest.fixture
     def rag_respond():
         raise RuntimeError("asked")
-
     @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness", "relevance"])
     @pytest.mark.rag_gate("faithfulness", mean=0.85)
     def test_row(rag_sample, rag_scores):
         assert rag_scores["faithfulness"] >= 2
-
     @pytest.mark.rag_dataset(QUESTIONS, metrics=["faithfulness"])
     def test_question(rag_scores):
         assert rag_scores["faithfulness"] >= 0.8
-
     def test_table():
         fields = {"answer": "It hums.", "contexts": ["It hums."], "reference": "It hums."}
         table = evaluate([{**fields, "question": f"Does it hum {n}?"} for n in range(3)], ["relevance"])
@@ -86,10 +72,6 @@ ROWS = """
 def test_what_would_be_asked_is_counted_and_not_asked(
     run: RunPytest, pytester: pytest.Pytester, server: FakeOpenAI, workers: list[str]
 ) -> None:
-    """Requests by metric, tokens and dollars; every test that scores is skipped, whatever its outcome.
-
-    No score is in a file, and nothing counts against a budget.
-    """
     files = ["--rag-json=out.json", "--rag-report=out.html", "--rag-cassette=tape.jsonl", "--junitxml=junit.xml"]
     before = files_in(pytester.path) | {"test_it.py", "test_rows.py", "junit.xml"}
     result = run(*workers, "--rag-dry-run", "--rag-max-calls=0", "-rs", *files, test_it=SUITE, test_rows=ROWS)
@@ -100,30 +82,26 @@ def test_what_would_be_asked_is_counted_and_not_asked(
     properties = re.findall(r'name="rag\.([^"]*)', (pytester.path / "junit.xml").read_text("utf-8"))
     assert all(name.startswith("faithfulness.mean") for name in properties), "there is a score beside the gate"
     result.stdout.no_fnmatch_line("budget:*")
-    result.stdout.fnmatch_lines(
-        [
-            "ragmetrics: * dry run: nothing is asked",
-            "dry run:",
-            "metric                  samples  requests  cached  prompt tokens     cost",
-            "(embeddings)                  *         1       0             ??  $0.0000",
-            "answer_relevancy              1         1       0            ???  $0.000?",
-            "faithfulness                  9        18       0          ?????  $0.0???",
-            "quoted_spans_alignment        1         0       0              0  $0.0000",
-            "relevance                     9         9       0           ????  $0.00??",
-            "total                                  29       0          ?????  $0.0???",
-            "An estimate; no request was made. *",
-            "*out.html: not written, this was a dry run",
-            "*out.json: not written, this was a dry run",
-            "SKIPPED*test_it.py:*: dry run: 2 requests",
-        ]
+    result.shows(
+        "ragmetrics: * dry run: nothing is asked",
+        "dry run:",
+        "metric                  samples  requests  cached  prompt tokens     cost",
+        "(embeddings)                  *         1       0             ??  $0.0000",
+        "answer_relevancy              1         1       0            ???  $0.000?",
+        "faithfulness                  9        18       0          ?????  $0.0???",
+        "quoted_spans_alignment        1         0       0              0  $0.0000",
+        "relevance                     9         9       0           ????  $0.00??",
+        "total                                  29       0          ?????  $0.0???",
+        "An estimate; no request was made. *",
+        "*out.html: not written, this was a dry run",
+        "*out.json: not written, this was a dry run",
+        "SKIPPED*test_it.py:*: dry run: 2 requests",
     )
 
 
 def test_what_is_forecast_is_what_is_asked(run: RunPytest, server: FakeOpenAI) -> None:
-    """The same suite, run in earnest, makes as many requests; then they are in the cache, but for a new text."""
     suite = """
         from pytest_ragmetrics import assert_faithful, assert_relevant, assert_semantically_similar
-
         def test_all():
             assert_faithful("The pump hums in May.", ["The pump hums in May."], min=0)
             assert_relevant("Does it hum?", "It hums.", min=0)
@@ -135,47 +113,37 @@ def test_what_is_forecast_is_what_is_asked(run: RunPytest, server: FakeOpenAI) -
     forecast = run("--rag-dry-run", test_it=hums)
     run(test_it=hums).assert_outcomes(passed=1)
     calls = server.calls
-    forecast.stdout.fnmatch_lines(["(embeddings)               4         1       1  *", f"total * {calls}       2  *"])
+    forecast.shows("(embeddings)               4         1       1  *", f"total * {calls}       2  *")
     for text, made in ((hums, 0), (sings, 1)):
         again = run("--rag-dry-run", "-rs", test_it=text)
-        again.stdout.fnmatch_lines([f"(embeddings)               4         {made}       {2 - made}  *"])
-        again.stdout.fnmatch_lines([f"total * {made}       {6 - made}  *", "*dry run: 0 requests"])
+        again.shows(f"(embeddings)               4         {made}       {2 - made}  *")
+        again.shows(f"total * {made}       {6 - made}  *", "*dry run: 0 requests")
     assert server.calls == calls == 4
 
 
 def test_no_key_is_needed(run: RunPytest) -> None:
-    """An explicit model has a price whether or not it can be asked; without any judge the price is unknown.
-
-    Votes are counted in full, although an assertion may stop early.
-    """
+    """Votes are counted in full, although an assertion may stop early."""
     suite = """
         from pytest_ragmetrics import assert_answer_relevant, assert_relevant
-
         def test_it():
             assert_relevant("Does it hum?", "It hums.", min=0.9)
             assert_answer_relevant("Does it hum?", "It hums.")
     """
     known = ["--rag-judge=openai:gpt-4o-mini", "--rag-embedder=openai:text-embedding-3-small"]
     result = run("--rag-dry-run", "--rag-votes=5", *known, test_it=suite)
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["relevance *1         5       0  *", "total *11       4  * $0.00??"])
-    result = run("--rag-dry-run", test_it=suite)
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["(embeddings) * unknown", "total *3       0  * unknown"])
+    result.shows("relevance *1         5       0  *", "total *11       4  * $0.00??", skipped=1)
+    run("--rag-dry-run", test_it=suite).shows("(embeddings) * unknown", "total *3       0  * unknown", skipped=1)
     result = run("--rag-dry-run", "--rag-judge=no_module:judge", "--rag-embedder=openai:text-embedding-3-small")
-    result.stdout.fnmatch_lines(["total *3       0  * $0.0000 + 2 unpriced"])
+    result.shows("total *3       0  * $0.0000 + 2 unpriced")
 
 
 def test_own_judges_and_embedders_are_not_asked(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """Callables, judges of one's own, those of hooks: counted, at a price nobody knows."""
     pytester.makeconftest(
         """
         def fails(*arguments):
             raise RuntimeError("I was asked")
-
         def pytest_ragmetrics_make_judge(config, spec):
             return fails if spec == "house:judge" else None
-
         def pytest_ragmetrics_make_embedder(config, spec):
             return fails if spec == "house:embedder" else None
         """
@@ -188,34 +156,26 @@ def test_own_judges_and_embedders_are_not_asked(run: RunPytest, pytester: pytest
             from conftest import fails
             from pytest_ragmetrics import assert_answer_relevant, assert_relevant
             from pytest_ragmetrics.judges.judge import Judge
-
             class Mine(Judge):
                 name = "mine"
-
                 async def ask(self, task, *, vote=0, transport):
                     fails()
-
             def test_hooks(rag_judge, rag_embedder):
                 assert_answer_relevant("Does it hum?", "It hums.", judge=rag_judge, embedder=rag_embedder)
-
             def test_callable():
                 assert_relevant("Does it hum?", "It hums.", min=1, judge=fails)
                 assert_answer_relevant("Why?", "It hums so.", judge=Mine(), embedder=fails)
-
             def test_local():
                 assert_relevant("Does it hum?", "It hums.", min=1, judge="local")
         """,
     )
-    result.assert_outcomes(skipped=3)
-    result.stdout.fnmatch_lines(["(embeddings)*2       0  *", "relevance*2         1       0  *unknown"])
+    result.shows("(embeddings)*2       0  *", "relevance*2         1       0  *unknown", skipped=3)
 
 
 def test_a_recording_is_used_and_stays_as_it_is(run: RunPytest, pytester: pytest.Pytester, server: FakeOpenAI) -> None:
-    """What the cassette holds is free; a dry run neither adds to it nor drops what it did not use."""
     suite = """
         import pytest
         from pytest_ragmetrics import assert_relevant
-
         @pytest.mark.parametrize("number", range({count}))
         def test_it(number):
             assert_relevant(f"Does it hum {{number}}?", "It hums.", min=0)
@@ -226,44 +186,35 @@ def test_a_recording_is_used_and_stays_as_it_is(run: RunPytest, pytester: pytest
     for mode in ("auto", "off", "refresh"):
         result = run("--rag-dry-run", "--rag-cassette=tape.jsonl", f"--rag-cache={mode}", test_it=suite.format(count=3))
         made, cached = (0, 3) if mode == "auto" else (3, 0)
-        result.stdout.fnmatch_lines([f"relevance        3         {made}       {cached}  *"])
+        result.shows(f"relevance        3         {made}       {cached}  *")
     replayed = run("--rag-dry-run", "--rag-cassette=tape.jsonl", "--rag-cache=replay", test_it=suite.format(count=5))
-    replayed.assert_outcomes(skipped=5)
-    replayed.stdout.fnmatch_lines(["relevance        5         0       4  *"])
+    replayed.shows("relevance        5         0       4  *", skipped=5)
     assert (pytester.path / "tape.jsonl").read_text("utf-8") == recorded
     assert server.calls == 4
     assert not (pytester.path / ".ragmetrics").exists()
 
 
 def test_fixtures_that_score_are_excused_too(run: RunPytest, server: FakeOpenAI) -> None:
-    """A setup that fails for want of a real score skips its test; what scores nothing comes out as ever."""
     suite = """
         import pytest
         from pytest_ragmetrics.metrics import Relevance
-
         @pytest.fixture
         def score():
             assert Relevance().score(user_input="Does it hum?", response="It hums.") > 7
-
         @pytest.fixture
         def broken():
             raise RuntimeError("broken")
-
         def test_score(score): pass
         def test_broken(broken): pass
         def test_fails(): assert 1 == 2
     """
-    result = run("--rag-dry-run", test_it=suite)
-    result.assert_outcomes(skipped=1, errors=1, failed=1)
+    run("--rag-dry-run", test_it=suite).assert_outcomes(skipped=1, errors=1, failed=1)
     assert server.calls == 0
     result = run("--rag-dry-run", "-k", "broken or fails", test_it=suite)
-    result.assert_outcomes(failed=1, errors=1)
-    result.stdout.fnmatch_lines(["dry run: no test scored anything"])
+    result.shows("dry run: no test scored anything", failed=1, errors=1)
 
 
 @pytest.mark.usefixtures("server")
 def test_a_crashed_worker_is_missed(run: RunPytest) -> None:
-    """What its tests would have asked for nobody knows, and the forecast says so."""
     crash = "def test_crash():\n    import os, time\n    time.sleep(1)\n    os._exit(3)\n"
-    result = run("-p", "xdist", "-n1", "--max-worker-restart=0", "--rag-dry-run", test_it=crash)
-    result.stdout.fnmatch_lines(["1 worker crashed: *"])
+    run("-p", "xdist", "-n1", "--max-worker-restart=0", "--rag-dry-run", test_it=crash).shows("1 worker crashed: *")

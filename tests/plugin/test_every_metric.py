@@ -6,12 +6,10 @@ import json
 from inspect import signature
 from typing import Any
 
-import pytest
-
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import RunPytest, Scored
+from tests.plugin.conftest import RunPytest
 
 CALL = {"name": "find_passage", "args": {"about": "pump"}}
 #: One row that every metric can score.
@@ -93,7 +91,6 @@ HEAD = """
 import pytest
 from pytest_ragmetrics import *
 from pytest_ragmetrics import evaluate, metrics
-
 rows = ROWS
 """
 TESTS = """
@@ -101,13 +98,11 @@ def test_helper_{name}():
     row = rows["{name}"]
     result = {helper}
     assert result.metric == {metric}.name if not isinstance({metric}, str) else {metric}
-
 @pytest.mark.rag_dataset([rows["{name}"]], metrics=[{metric}])
 def test_column_{name}(rag_sample, rag_scores):
     (result,) = rag_scores.values()
     assert rag_sample.id == "pump"
     assert result >= result.scale[0]
-
 def test_table_{name}():
     table = evaluate([rows["{name}"]], [{metric}], progress=False)
     assert not table.rows[0].unscored, table.rows[0].unscored
@@ -115,10 +110,7 @@ def test_table_{name}():
 """
 
 
-def test_it_works_everywhere_and_is_forecast(
-    run: RunPytest, server: FakeOpenAI, scored: Scored, pytester: pytest.Pytester
-) -> None:
-    """A helper, a column and a table give one score, on the scale and in the files; the dry run foretells requests."""
+def test_it_works_everywhere_and_is_forecast(run: RunPytest, server: FakeOpenAI) -> None:
     kinds = built_in_metrics()
     # What metrics ask alike is asked once: a row of its own for each shows which metric made a request.
     rows = {kind.name: json.loads(json.dumps(ROW).replace("Aldo", f"Aldo{n}")) for n, kind in enumerate(kinds)}
@@ -131,9 +123,8 @@ def test_it_works_everywhere_and_is_forecast(
     table = run(*args, "--rag-dry-run", test_all=suite).outlines
     forecast = {line.split()[0]: line.split()[1:3] for line in table[table.index("dry run:") + 2 :] if line}
     assert not server.calls
-    run(*args, "--rag-report=out.html", "--rag-json=out.json")
-    page = (pytester.path / "out.html").read_text("utf-8")
-    found = {name.partition("::")[2]: test for name, test in scored().items()}
+    ran = run(*args, "--rag-report=out.html", "--rag-json=out.json")
+    page, found = ran.text("out.html"), ran.named
     for kind in kinds:
         three = [found[f"test_{way}_{kind.name}{row}"] for way, row in WAYS]
         assert [test["outcome"] for test in three] == ["passed"] * 3, (kind, [test["message"] for test in three])

@@ -13,6 +13,7 @@ from record_examples import STAND_IN, origin
 
 from pytest_ragmetrics.cache.cassette import Cassette
 from tests.fake_openai import FakeOpenAI
+from tests.plugin.conftest import Run, RunPytest
 
 EXAMPLES = Path(__file__).parents[2] / "conftest_examples"
 OUTCOMES = {
@@ -43,7 +44,7 @@ def example(pytester: pytest.Pytester, request: pytest.FixtureRequest) -> Path:
     return folder
 
 
-def outcomes_of(result: pytest.RunResult) -> dict[str, int]:
+def outcomes_of(result: Run | pytest.RunResult) -> dict[str, int]:
     """Return the outcomes of a run; tests that were not needed count as passed: how many they are is chance."""
     found = result.parseoutcomes()
     spared = sum(int(line.split("[")[1].split("]")[0]) for line in result.outlines if ": not needed: gate-" in line)
@@ -53,13 +54,11 @@ def outcomes_of(result: pytest.RunResult) -> dict[str, int]:
 
 
 def test_every_example_is_known() -> None:
-    """An example that no test runs would go stale."""
     assert {path.parent.name for path in EXAMPLES.glob("*/pytest.ini")} == set(OUTCOMES)
 
 
 @pytest.mark.parametrize("example", sorted(OUTCOMES), indirect=True)
 def test_the_command_of_the_readme_passes(pytester: pytest.Pytester, example: Path) -> None:
-    """The first command of its README runs the example without a provider; nothing is left in its folder."""
     before = set(example.rglob("*"))
     readme = (example / "README.md").read_text("utf-8")
     command = re.findall(r"^```\n(.*?)^```$", readme, flags=re.DOTALL | re.MULTILINE)[0]
@@ -73,17 +72,17 @@ def test_the_command_of_the_readme_passes(pytester: pytest.Pytester, example: Pa
 
 @pytest.mark.parametrize("example", ["openai"], indirect=True)
 def test_the_cassette_can_be_recorded_anew(
-    pytester: pytest.Pytester, example: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+    run: RunPytest, example: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is as committed where the stand-in recorded that; where a model did, the first requests are the same."""
     committed = Cassette(example / "judge.jsonl").entries
     assert {entry.host for entry in committed.values()} == {""}
     (example / "judge.jsonl").unlink()
     monkeypatch.chdir(example)
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", "--rag-cache=auto")
+    result = run("--rag-cache=auto")
     result.assert_outcomes(**OUTCOMES["openai"])
     recorded = Cassette(example / "judge.jsonl").entries
-    result.stdout.fnmatch_lines([f"*judge.jsonl: written, {len(recorded)} answers, {len(recorded)} added, 0 dropped"])
+    result.shows(f"*judge.jsonl: written, {len(recorded)} answers, {len(recorded)} added, 0 dropped")
     first = {key for key, entry in recorded.items() if entry.task in ("list_claims", "write_questions")}
     assert len(first) >= 3
     assert first <= committed.keys()
@@ -92,8 +91,7 @@ def test_the_cassette_can_be_recorded_anew(
 
 
 @pytest.mark.parametrize("example", ["golden_set"], indirect=True)
-def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, example: Path) -> None:
-    """The committed baseline is that of the committed application, and can be written anew in its place."""
+def test_the_golden_set_is_as_its_baseline_says(run: RunPytest, example: Path) -> None:
     baseline = example / "baseline.json"
 
     def scores() -> list[tuple[str, list[float]]]:
@@ -103,16 +101,17 @@ def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, examp
         return [(test["id"], [record["score"] for record in test["records"]]) for test in whole]
 
     committed = scores()
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example), "-rs", f"--rag-json={baseline}")
+    result = run(str(example), "-rs", f"--rag-json={baseline}")
     assert outcomes_of(result) == OUTCOMES["golden_set"]
-    result.stdout.fnmatch_lines(
-        [
-            "gate: token_f1 against the baseline 0.705 -> 0.705, *",
-            "gate: mean quoted_spans_alignment 1.000, *decided after 21 of 44 rows (seed golden set), *",
-            "against the baseline: 0 better, 0 worse, 2?? the same*",
-        ]
+    result.shows(
+        "gate: token_f1 against the baseline 0.705 -> 0.705, *",
+        "gate: mean quoted_spans_alignment 1.000, *decided after 21 of 44 rows (seed golden set), *",
+        "against the baseline: 0 better, 0 worse, 2?? the same*",
     )
     assert scores() == committed
+
+
+BEST = "best = next(iter(Index(sentences).ranked(question)), 0)"
 
 
 @pytest.mark.parametrize("example", ["golden_set"], indirect=True)
@@ -120,44 +119,32 @@ def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, examp
     ("before", "after", "outcomes", "said"),
     [
         ("top: int = 3", "top: int = 1", OUTCOMES["golden_set"], "against the baseline: 0 better, 2 worse, *"),
-        (
-            "best = next(iter(Index(sentences).ranked(question)), 0)",
-            "best = 0",
-            {"passed": 107, "failed": 2, "xfailed": 2},
-            "gate: token_f1 against the baseline 0.705 -> 0.349, needed no proven drop: failed *",
-        ),
+        (BEST, "best = 0", {"passed": 107, "failed": 2, "xfailed": 2}, "gate: token_f1 * 0.705 -> 0.349, *: failed *"),
     ],
 )
 def test_the_golden_set_shows_what_a_change_does(
-    pytester: pytest.Pytester, example: Path, before: str, after: str, outcomes: object, said: str
+    run: RunPytest, example: Path, before: str, after: str, outcomes: object, said: str
 ) -> None:
-    """The changes that its README invites to have the effects that it promises."""
     application = (example / "conftest.py").read_text("utf-8")
     assert before in application
     (example / "conftest.py").write_text(application.replace(before, after), encoding="utf-8")
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", "-rs", str(example))
+    result = run("-rs", str(example))
     assert outcomes_of(result) == outcomes
-    result.stdout.fnmatch_lines([said])
+    result.shows(said)
 
 
 @pytest.mark.parametrize("example", ["quickstart"], indirect=True)
-def test_the_wrong_answers_of_the_quickstart_fail_for_their_quotations(
-    pytester: pytest.Pytester, example: Path
-) -> None:
-    """Each with what the handbook says; the page marks the four wrong quotations, and no other, as not found."""
-    options = ("-p", "no:randomly", "--runxfail", "--rag-report=out.html")
-    result = pytester.runpytest_inprocess(str(example), "-p", "ragmetrics", *options)
+def test_the_wrong_answers_of_the_quickstart_fail_for_their_quotations(run: RunPytest, example: Path) -> None:
+    result = run(str(example), "-p", "no:randomly", "--runxfail", "--rag-report=out.html")
     result.assert_outcomes(passed=13, failed=4)
-    result.stdout.fnmatch_lines(
-        [
-            "ragmetrics: judge local (heuristic), *",
-            "*quoted_spans_alignment 0.50 < 0.90: 1 of 2 quoted spans not found*",
-            "*within 45 days of delivery*",
-            "*must not be rinsed with water*",
-            "judged by: local (heuristic)",
-        ]
+    result.shows(
+        "ragmetrics: judge local (heuristic), *",
+        "*quoted_spans_alignment 0.50 < 0.90: 1 of 2 quoted spans not found*",
+        "*within 45 days of delivery*",
+        "*must not be rinsed with water*",
+        "judged by: local (heuristic)",
     )
-    page = (pytester.path / "out.html").read_text(encoding="utf-8")
+    page = result.text("out.html")
     # In the list and in the test.
     marked = set(re.findall(r'<mark class="missing"[^>]*>(.*?)</mark>', page, re.DOTALL))
     texts = sorted(re.sub(r"<[^>]+>", "", text) for text in marked)

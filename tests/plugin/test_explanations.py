@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.plugin.conftest import RunOnce, RunPytest
+from tests.plugin.conftest import RunPytest
 
 HEADLINE = "quoted_spans_alignment 0.00 < 0.90: 1 of 1 quoted span not found"
 EVIDENCE = [
@@ -32,10 +32,7 @@ HELPER = """
 
 
 def test_a_plain_assert_explains_itself(run: RunPytest) -> None:
-    """The comparison is replaced by the explanation, whichever side the result is on, once.
-
-    Long comparisons are cut by pytest; a section has all of it. Other values are explained by pytest.
-    """
+    """Pytest cuts long comparisons; a section of the report has all of it."""
     result = run(
         test_plain=PLAIN,
         test_many="""
@@ -51,23 +48,21 @@ def test_a_plain_assert_explains_itself(run: RunPytest) -> None:
     explained = [f"E *{HEADLINE.replace('[', '[[]')}", *(f"E {line}" for line in EVIDENCE)]
     many = ["E *5 of 5 quoted spans not found", "*- RAG metrics -*", "*5 of 5 quoted spans not found"]
     foreign = ["E *assert [[]1, 2] == [[]1, 3]", "E *At index 1 diff: 2 != 3"]
-    result.stdout.fnmatch_lines([*foreign, *many, *explained, *explained])
+    result.shows(*foreign, *many, *explained, *explained)
     assert result.stdout.str().count('differs: "nine" where the source has') == 2
     assert all(f'"{n}' in result.stdout.str() for n in range(3, 8))
 
 
 @pytest.mark.parametrize("option", ["--assert=plain", "--assert=rewrite", "--tb=short", "--tb=native"])
 def test_a_helper_explains_once_in_every_mode(run: RunPytest, option: str) -> None:
-    """A helper carries its explanation in the error and points at the line of the user's test."""
     result = run(option, test_helper=HELPER)
-    result.stdout.fnmatch_lines([f"*{HEADLINE}", *EVIDENCE])
+    result.shows(f"*{HEADLINE}", *EVIDENCE)
     assert result.stdout.str().count("where the source has") == 1
     if option != "--tb=native":
         result.stdout.no_fnmatch_line("*pytest_ragmetrics*assertions.py*")
 
 
 def test_a_helper_asserts_under_optimisation() -> None:
-    """Python strips assert statements then, not the helpers."""
     program = "import pytest_ragmetrics as it; it.assert_quoted_spans_aligned('“Moths sing at noon.”', ['Moths fly.'])"
     ended = subprocess.run([sys.executable, "-O", "-c", program], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
@@ -87,13 +82,9 @@ HOSTILE = r"""
 """
 
 
-def test_without_rewriting_a_section_explains(run_once: RunOnce) -> None:
-    """Where pytest cannot show the comparison, the same text is in a section of the report.
-
-    Escape sequences and direction overrides in an answer do not reach the terminal by it.
-    """
+def test_without_rewriting_a_section_explains(run_once: RunPytest) -> None:
     # Not in-process: there the comparison hook of the outer pytest would still be at work.
-    out = run_once("-pno:assertion", "--color=no", test_hostile=HOSTILE, test_plain=PLAIN).result.stdout
+    out = run_once("-pno:assertion", "--color=no", test_hostile=HOSTILE, test_plain=PLAIN).stdout
     out.fnmatch_lines(["*- RAG metrics -*", HEADLINE, *EVIDENCE])
     assert out.str().count("delete [2J every single file") == 2
     assert "\x1b" not in out.str()

@@ -19,7 +19,6 @@ SUITE = """
     from pytest_ragmetrics import MetricResult, UnscoredError
     from pytest_ragmetrics.metrics import Metric
     from pytest_ragmetrics.core.result import Usage
-
     class Tone(Metric):
         name = "tone"
         def measure(self, sample):
@@ -28,12 +27,10 @@ SUITE = """
                 raise UnscoredError("no tone")
             usage = Usage(calls=1, prompt_tokens=1000, completion_tokens=n, cost=0.01)
             return MetricResult(n / 10, metric=self.name, vacuous=n == 6, judge="house:one", usage=usage)
-
     class Fit(Metric):
         name = "fit"
         def measure(self, sample):
             return MetricResult(0.5 if sample.response in "028" else 0.9, metric=self.name)
-
     @pytest.mark.rag_gate("tone", mean=0.6)
     @pytest.mark.rag_gate("fit", rate=0.9, min=0.4)
     @pytest.mark.parametrize("n", range(10))
@@ -42,36 +39,29 @@ SUITE = """
         tone = Tone().score(response=str(n))
         assert tone >= 0.2
         assert fit >= 0.7
-
     @pytest.mark.parametrize("n", range(3))
     def test_some(n):
         if n != 1:
             pytest.skip("nobody answered")
         assert Fit().score(response="1") >= 0.7
         assert Tone().score(response="4") >= 0.2
-
     @pytest.mark.xfail(reason="known")
     def test_expected():
         assert Fit().score(response="8") >= 0.7
-
     @pytest.fixture
     def breaks():
         yield
         raise RuntimeError("teardown")
-
     def test_breaks(breaks):
         assert Fit().score(response="1") >= 0.7
-
     @pytest.mark.rag_gate("fit", rate=0.5, min=0.4, confidence=0.95, stop_when_decided=True)
     @pytest.mark.rag_dataset([{"id": f"r{n}", "response": "1"} for n in range(30)], metrics=[Fit()])
-    def test_set(rag_sample):
-        pass
+    def test_set(rag_sample): pass
 """
 FILES = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
 
 
 def test_five_outputs_have_the_same_figures(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """Scores, their mean, how many fell short, what is left out of it; and the tests by outcome."""
     result = run(*FILES, "--rag-seed=north", test_suite=SUITE)
     document = read_document(pytester.path / "out.json")
     spared = sum(document.run.not_needed.values())
@@ -87,13 +77,11 @@ def test_five_outputs_have_the_same_figures(run: RunPytest, pytester: pytest.Pyt
     assert fsum(it or 0.0 for it in scores["fit"]) / n == pytest.approx(mean)
     assert document.run.skipped == {"test_suite.py::test_some": 2}
 
-    result.stdout.fnmatch_lines(
-        [
-            f"fit *{n}  {mean:.3f}  0.500        4         0",
-            "tone *9  0.422  0.000        2         1",
-            f"fit: {fit}",
-            f"tone: {tone}",
-        ]
+    result.shows(
+        f"fit *{n}  {mean:.3f}  0.500        4         0",
+        "tone *9  0.422  0.000        2         1",
+        f"fit: {fit}",
+        f"tone: {tone}",
     )
     summary = (pytester.path / "out.md").read_text("utf-8")
     assert f"\n| fit | {n} | {mean:.3f} | 0.500 | 4 | 0 |\n| tone | 9 | 0.422 | 0.000 | 2 | 1 |\n" in summary
@@ -129,7 +117,6 @@ def test_five_outputs_have_the_same_figures(run: RunPytest, pytester: pytest.Pyt
 
 
 def test_five_outputs_have_the_same_gates_and_bill(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """Each gate with its value, the scores behind it, and how it came out; calls, tokens and cost."""
     result = run(*FILES, "--rag-seed=north", test_suite=SUITE)
     document = read_document(pytester.path / "out.json")
     summary, page, junit = ((pytester.path / f"out.{kind}").read_text("utf-8") for kind in ("md", "html", "xml"))
@@ -158,13 +145,10 @@ FORGOTTEN = """
     import pytest
     from pytest_ragmetrics import assert_lexically_grounded, assert_mean, assert_sample, evaluate
     from pytest_ragmetrics.metrics import Faithfulness, LexicalGrounding, RagasScore, ragas_score
-
     ROW = {"id": "a", "response": "Moss grows.", "contexts": ["Moss grows here."]}
     GIVEN = {"response": "Moss grows.", "retrieved_contexts": ["Moss grows here."]}
-
     def score():
         return LexicalGrounding().score(**GIVEN)
-
 """
 HELD = {
     "assert score() >= 0.5": 0,
@@ -195,7 +179,6 @@ ROWS = {
 def test_scores_that_were_compared_with_nothing_are_counted(
     run: RunPytest, pytester: pytest.Pytester, how: list[str]
 ) -> None:
-    """Not those of a table, a set, another score or a gate, and not those of a test that failed."""
     files = {f"test_{n}": f"    def test_it():\n        {body}\n" for n, body in enumerate(HELD)}
     files |= {
         f"test_row_{n}": "".join(f"    {line}\n" for line in [*mark.split("\n"), "def test_it(rag_sample): pass"])
@@ -214,6 +197,6 @@ def test_scores_that_were_compared_with_nothing_are_counted(
     assert [found[f"{name}.py"] for name in files] == expected
     scores = sum(record.score is not None for test in document.tests for record in test.records)
     line = f"{sum(expected)} of {scores} scores were compared with nothing"
-    result.stdout.fnmatch_lines([line])
+    result.shows(line)
     assert line in (pytester.path / "out.md").read_text("utf-8")
     assert line in (pytester.path / "out.html").read_text("utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.cli import main
-from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored
+from tests.plugin.conftest import HOW, MANY, ONE, RunPytest
 
 # What the rows score is decided by their answers; the gates say what becomes of it.
 SUITE = """
@@ -24,8 +24,7 @@ SUITE = """
     def test_golden(rag_sample, rag_scores):
         if os.environ.get("DO", "").startswith(rag_sample.id):
             exec(os.environ["DO"].partition(" ")[2])
-    def test_other():
-        pass
+    def test_other(): pass
 """
 #: One set for each end that a gate may come to.
 ENDS = """
@@ -46,19 +45,15 @@ ENDS = """
         assert rag_sample.id != "r1"
     @pytest.mark.rag_gate("Faithfulness", mean=0.1)
     @pytest.mark.rag_dataset(POOR, metrics=["faithfulness"])
-    def test_unscored(rag_sample):
-        pass
+    def test_unscored(rag_sample): pass
     @pytest.mark.rag_gate("faithfulness", mean=0.1)
-    def test_nothing():
-        pass
+    def test_nothing(): pass
     @pytest.mark.rag_gate("faithfulness", mean=0.1)
     @pytest.mark.rag_dataset([{"id": "broken", "answer": 3}], metrics=["faithfulness"])
-    def test_broken(rag_sample):
-        pass
+    def test_broken(rag_sample): pass
     @pytest.mark.rag_gate("numbers_aligned", rate=0.7, min=0.5, confidence=0.9)
     @pytest.mark.rag_dataset(CARP, metrics=["numbers_aligned"])
-    def test_open(rag_sample):
-        pass
+    def test_open(rag_sample): pass
     QUIET = [{"id": f"v{n}", "answer": FALSE if n == 2 else "Wait.", "contexts": [SOURCE]} for n in range(4)]
     @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.6, vacuous="count")
     @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.7)
@@ -95,61 +90,54 @@ DROP = """
     @pytest.mark.rag_gate("points", regression=True)
     @pytest.mark.rag_gate("clutter", regression=True)
     @pytest.mark.rag_dataset(ROWS, metrics=[Points(), Clutter()])
-    def test_drop(rag_sample):
-        pass
+    def test_drop(rag_sample): pass
 """
 MEAN = "test_suite.py::test_golden[gate-quoted_spans_alignment-mean-0.7]"
 RATE = "test_suite.py::test_golden[gate-quoted_spans_alignment-rate-0.9-min-0.5]"
 
 
-def gates(run: Run) -> dict[str, tuple[object, ...]]:
-    """Return outcome, value and number of scores of the gates of a run, by function and figure."""
-    found = {name.partition("::")[2]: test["gate"] for name, test in run.tests.items() if test["gate"]}
-    return {
-        f"{name.partition('[')[0]} {gate['statistic']} {gate['bound']:g}": (gate["outcome"], gate["value"], gate["n"])
-        for name, gate in found.items()
-    }
+#: Outcome, value and number of scores of each gate, by function and figure.
+FOUND = {
+    "test_golden mean 0.7": ("passed", 0.75, 4),
+    "test_golden rate 0.9": ("failed", 0.75, 4),
+    "test_skipping mean 0.7": ("skipped", None, 3),
+    "test_failing rate 0.9": ("failed", 0.75, 4),
+    "test_unscored mean 0.1": ("failed", 1.0, 1),
+    "test_nothing mean 0.1": ("failed", None, 0),
+    "test_broken mean 0.1": ("failed", None, 0),
+    "test_open rate 0.7": ("inconclusive", 0.75, 12),
+    "test_vacuous mean 0.6": ("passed", 0.75, 4),
+    "test_vacuous mean 0.7": ("failed", 0.0, 1),
+    "TestPlain::test_many mean 0.5": ("passed", 0.5, 4),
+    "TestPlain::test_single mean 0.5": ("failed", 0.0, 1),
+    "TestPlain::test_single mean 0.1": ("failed", 0.0, 1),
+}
 
 
-def test_every_gate_comes_to_its_end(run: RunPytest, run_once: RunOnce, pytester: pytest.Pytester) -> None:
-    """By the scores of its set, in one process and with workers; the failure says which rows are the worst, and why."""
+def test_every_gate_comes_to_its_end(run: RunPytest, run_once: RunPytest) -> None:
     asked = ("--rag-judge=local", "--rag-json=out.json", "--junitxml=out.xml", "-rfs", "-v")
     files = {"test_suite": SUITE.lstrip("\n"), "test_ends": ENDS.lstrip("\n")}
-    alone = Run(result=run(*asked, **files), folder=pytester.path)
-    many = run_once(*MANY, *asked, **files)
+    alone, many = run(*asked, **files), run_once(*MANY, *asked, **files)
     for ran in (alone, many):
-        ran.result.assert_outcomes(passed=37, failed=11, skipped=2, errors=1)
-        assert gates(ran) == {
-            "test_golden mean 0.7": ("passed", 0.75, 4),
-            "test_golden rate 0.9": ("failed", 0.75, 4),
-            "test_skipping mean 0.7": ("skipped", None, 3),
-            "test_failing rate 0.9": ("failed", 0.75, 4),
-            "test_unscored mean 0.1": ("failed", 1.0, 1),
-            "test_nothing mean 0.1": ("failed", None, 0),
-            "test_broken mean 0.1": ("failed", None, 0),
-            "test_open rate 0.7": ("inconclusive", 0.75, 12),
-            "test_vacuous mean 0.6": ("passed", 0.75, 4),
-            "test_vacuous mean 0.7": ("failed", 0.0, 1),
-            "TestPlain::test_many mean 0.5": ("passed", 0.5, 4),
-            "TestPlain::test_single mean 0.5": ("failed", 0.0, 1),
-            "TestPlain::test_single mean 0.1": ("failed", 0.0, 1),
+        ran.assert_outcomes(passed=37, failed=11, skipped=2, errors=1)
+        by_figure = {
+            f"{name.partition('[')[0]} {it['statistic']} {it['bound']:g}": it for name, it in ran.gates.items()
         }
-        ran.result.stdout.fnmatch_lines_random(
-            [
-                "*_ test_golden[[]gate-quoted_spans_alignment-rate-0.9-min-0.5[]] _*",
-                "quoted_spans_alignment pass rate 0.75 < 0.90 (3 of 4 scores >= 0.5): failed",
-                "  0.00  r2: 1 of 1 quoted span not found: *",
-                f"FAILED {RATE.replace('[', '[[]')}*",
-                "SKIPPED *test_ends.py:*: 1 of 4 tests of the set were skipped or not selected*",
-                "faithfulness: 1 of 2 rows is unscored; a gate is over all of them",
-                "  poor: row 'poor': faithfulness: retrieved_contexts is missing; *",
-                "faithfulness: 1 of 1 rows is unscored; a gate is over all of them",
-                "  *: its test passed without scoring it",
-                "  broken: its test was in error: *response must be a str, not int",
-                "numbers_aligned pass rate 0.75 >= 0.70 (90 % interval *): inconclusive: too few rows to tell",
-                "  1 of 4 had something to check",
-                "quoted_spans_alignment: 18 of 21 had something to check",
-            ]
+        assert {name: (it["outcome"], it["value"], it["n"]) for name, it in by_figure.items()} == FOUND
+        ran.shows_all(
+            "*_ test_golden[[]gate-quoted_spans_alignment-rate-0.9-min-0.5[]] _*",
+            "quoted_spans_alignment pass rate 0.75 < 0.90 (3 of 4 scores >= 0.5): failed",
+            "  0.00  r2: 1 of 1 quoted span not found: *",
+            f"FAILED {RATE.replace('[', '[[]')}*",
+            "SKIPPED *test_ends.py:*: 1 of 4 tests of the set were skipped or not selected*",
+            "faithfulness: 1 of 2 rows is unscored; a gate is over all of them",
+            "  poor: row 'poor': faithfulness: retrieved_contexts is missing; *",
+            "faithfulness: 1 of 1 rows is unscored; a gate is over all of them",
+            "  *: its test passed without scoring it",
+            "  broken: its test was in error: *response must be a str, not int",
+            "numbers_aligned pass rate 0.75 >= 0.70 (90 % interval *): inconclusive: too few rows to tell",
+            "  1 of 4 had something to check",
+            "quoted_spans_alignment: 18 of 21 had something to check",
         )
         cases = list(ET.parse(ran.folder / "out.xml").iter("testcase"))
         assert len(cases) == 51
@@ -160,31 +148,27 @@ def test_every_gate_comes_to_its_end(run: RunPytest, run_once: RunOnce, pytester
     assert one == other
 
 
-def test_without_a_terminal(run: RunPytest, scored: Scored) -> None:
-    """Gates are decided where no terminal reports them."""
-    assert run("-p", "no:terminal", "--rag-json=out.json", test_suite=SUITE).ret == 1
-    found = [(test["gate"]["outcome"], test["gate"]["n"]) for test in scored().values() if test["gate"]]
-    assert found == [("passed", 4), ("failed", 4)]
+def test_without_a_terminal(run: RunPytest) -> None:
+    ran = run("-p", "no:terminal", "--rag-json=out.json", test_suite=SUITE)
+    assert ran.ret == 1
+    assert [(gate["outcome"], gate["n"]) for gate in ran.gates.values()] == [("passed", 4), ("failed", 4)]
 
 
 def test_gates_come_last_in_any_order(run: RunPytest) -> None:
-    """Each gate follows the last test of its set, however the tests are shuffled."""
     result = run("-p", "randomly", "-p", "no:cacheprovider", "-v", test_suite=SUITE)
     order = [line.split()[0] for line in result.outlines if line.startswith("test_suite.py::test_golden")]
     assert order[4:] == [MEAN, RATE] if "rate" not in order[4] else order[4:] == [RATE, MEAN]
 
 
 def test_gates_are_listed(run: RunPytest) -> None:
-    """--collect-only shows them, in the order in which they are written."""
     result = run("--collect-only", "-q", test_suite=SUITE)
-    result.stdout.fnmatch_lines(["*[[]r3[]]", MEAN.replace("[", "[[]"), RATE.replace("[", "[[]"), "*::test_other"])
+    result.shows("*[[]r3[]]", MEAN.replace("[", "[[]"), RATE.replace("[", "[[]"), "*::test_other")
     named = run("--collect-only", "-q", "test_suite.py::test_golden").outlines
     assert [line for line in named if "gate-" in line] == [MEAN, RATE]
 
 
-@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n1")], ids=["alone", "with a worker"])
-def test_gates_stop_a_run_as_tests_do(run: RunPytest, workers: tuple[str, ...]) -> None:
-    """After the first that fails with -x, and where a plugin says so; the others are not decided."""
+@HOW
+def test_gates_stop_a_run_as_tests_do(run: RunPytest, how: list[str]) -> None:
     two = SUITE.replace("mean=0.7", "mean=0.8")
     stopping = """
         def pytest_runtest_logreport(report):
@@ -194,15 +178,13 @@ def test_gates_stop_a_run_as_tests_do(run: RunPytest, workers: tuple[str, ...]) 
             SESSION.append(session)
         SESSION = []
     """
-    result = run(*workers, "-x", "-k", "golden", test_suite=two)
-    result.assert_outcomes(passed=4, failed=1, deselected=0 if workers else 1)
-    result = run(*workers, "-k", "golden", conftest=stopping)
-    result.assert_outcomes(passed=4, failed=1, deselected=0 if workers else 1)
-    result.stdout.fnmatch_lines(["*Interrupted: enough gates*"])
+    ends = {"passed": 4, "failed": 1, "deselected": 0 if how else 1}
+    run(*how, "-x", "-k", "golden", test_suite=two).assert_outcomes(**ends)
+    run(*how, "-k", "golden", conftest=stopping).shows("*Interrupted: enough gates*", **ends)
 
 
-def test_gates_are_collected_and_selected_as_tests(run: RunPytest) -> None:
-    """They count among the collected tests, one that is deselected is not run, and what fixtures raise is reported."""
+@HOW
+def test_gates_are_collected_and_selected_as_tests(run: RunPytest, how: list[str]) -> None:
     raising = """
     import pytest
     from texts import SOURCE, TRUE, FALSE
@@ -215,33 +197,22 @@ def test_gates_are_collected_and_selected_as_tests(run: RunPytest) -> None:
     @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.8)
     @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.9)
     @pytest.mark.rag_dataset(ROWS, metrics=["quoted_spans_alignment"])
-    def test_raising(rag_sample, source):
-        pass
+    def test_raising(rag_sample, source): pass
     """
-    suites = {"test_suite": SUITE, "test_raising": raising}
-    for workers, counted, few in (
-        ((), "collected 14 items", "*collected 14 items / 1 deselected / 13 selected"),
-        (("-p", "xdist", "-n1"), "1 worker [[]14 items[]]", "1 worker [[]13 items[]]"),
-    ):
-        result = run(*workers, **suites)
-        result.assert_outcomes(passed=11, failed=3, errors=1)
-        result.stdout.fnmatch_lines(
-            [counted, "*OSError: closed twice", "*ERROR *gate-quoted_spans_alignment-mean-0.9*"]
-        )
-        result = run(*workers, "-v", "--deselect", RATE)
-        result.assert_outcomes(passed=11, failed=2, errors=1, deselected=0 if workers else 1)
-        result.stdout.fnmatch_lines([few])
-        assert not [line for line in result.outlines if RATE in line]
-        result = run(*workers, "--maxfail=2", "-k", "test_raising and not r1")
-        result.assert_outcomes(passed=3, skipped=3, errors=1, deselected=0 if workers else 8)
+    result = run(*how, "-v", "--deselect", RATE, test_suite=SUITE, test_raising=raising)
+    counted = "1 worker [[]13 items[]]" if how else "*collected 14 items / 1 deselected / 13 selected"
+    result.shows(counted, "*OSError: closed twice", "*ERROR *gate-quoted_spans_alignment-mean-0.9*")
+    result.assert_outcomes(passed=11, failed=2, errors=1, deselected=0 if how else 1)
+    assert not [line for line in result.outlines if RATE in line]
+    result = run(*how, "--maxfail=2", "-k", "test_raising and not r1")
+    result.assert_outcomes(passed=3, skipped=3, errors=1, deselected=0 if how else 8)
 
 
-def test_a_part_of_the_set_decides_nothing(run: RunPytest, scored: Scored, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When some of its tests are not selected the gate is skipped and says how many; -x leaves no verdict either."""
+def test_a_part_of_the_set_decides_nothing(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run("-rs", "-k", "r1", "--rag-json=out.json", test_suite=SUITE)
-    result.assert_outcomes(passed=1, skipped=2, deselected=4)
-    result.stdout.fnmatch_lines(["SKIPPED *test_suite.py:*: 3 of 4 tests of the set were skipped or not selected*"])
-    assert {test["gate"]["outcome"] for test in scored().values() if test["gate"]} == {"skipped"}
+    skipped = "SKIPPED *test_suite.py:*: 3 of 4 tests of the set were skipped or not selected*"
+    result.shows(skipped, passed=1, skipped=2, deselected=4)
+    assert {gate["outcome"] for gate in result.gates.values()} == {"skipped"}
     monkeypatch.setenv("DO", "r1 raise ValueError")
     result = run("-x", "-v")
     assert result.ret != 0
@@ -249,37 +220,28 @@ def test_a_part_of_the_set_decides_nothing(run: RunPytest, scored: Scored, monke
 
 
 @pytest.mark.slow
-def test_a_crashed_worker_leaves_the_gate_incomplete(
-    run: RunPytest, scored: Scored, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The row that was lost with its worker is named, and the others are there; other gates are decided."""
+def test_a_crashed_worker_leaves_the_gate_incomplete(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
     run("--rag-json=before.json", test_drop=DROP)
     monkeypatch.setenv("DO", "r1 import time; time.sleep(1); os.kill(os.getpid(), 9)")
     monkeypatch.setenv("LOST", "10")
     files = ("--rag-baseline=before.json", "--rag-json=out.json")
-    result = run("-p", "xdist", "-n1", "--max-worker-restart=2", "-rf", *files, test_suite=SUITE)
-    result.assert_outcomes(passed=25, failed=4)
-    result.stdout.fnmatch_lines(
-        [
-            "quoted_spans_alignment: 1 of 4 rows is unscored; a gate is over all of them",
-            "  r1: its test has not run to its end",
-        ]
-    )
-    rows = {name.partition("::")[2]: row for name, row in scored().items()}
+    result = run(*ONE, "--max-worker-restart=2", "-rf", *files, test_suite=SUITE)
+    unscored = "quoted_spans_alignment: 1 of 4 rows is unscored; a gate is over all of them"
+    result.shows(unscored, "  r1: its test has not run to its end", passed=25, failed=4)
+    rows = result.named
     failed = [name for name, row in rows.items() if row["outcome"] == "failed" and not row["gate"]]
     assert failed == ["test_golden[r1]"]
     assert [len(rows[f"test_golden[r{n}]"]["records"]) for n in range(4)] == [1, 0, 1, 1]
-    assert [test["outcome"] for test in drops(scored())] == ["failed", "passed"]
+    assert [test["outcome"] for test in drops(result.tests)] == ["failed", "passed"]
 
 
-def test_a_gate_without_its_set(run: RunPytest, scored: Scored) -> None:
+def test_a_gate_without_its_set(run: RunPytest) -> None:
     """--lf with nothing but a failed gate runs all rows; by its name it says that they are missing; reruns agree."""
     for how in (("-p", "cacheprovider"), ("--lf",), ("-p", "rerunfailures", "--reruns=1", "--rag-json=out.json")):
-        run(*how, test_suite=SUITE).assert_outcomes(passed=6, failed=1)
-    assert {test["gate"]["n"] for test in scored().values() if test["gate"]} == {4}
-    result = run("-rs", RATE)
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["SKIPPED *: 4 of 4 tests of the set were skipped or not selected; *"])
+        ran = run(*how, test_suite=SUITE)
+        ran.assert_outcomes(passed=6, failed=1)
+    assert {gate["n"] for gate in ran.gates.values()} == {4}
+    run("-rs", RATE).shows("SKIPPED *: 4 of 4 tests of the set were skipped or not selected; *", skipped=1)
 
 
 def drops(tests: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -288,17 +250,12 @@ def drops(tests: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**test, "duration": 0, "line": 0} for test in found]
 
 
-def test_a_proven_drop_fails_its_gate(
-    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In every output, with what could be shown; without a baseline the gates are skipped, so that one is written."""
+def test_a_proven_drop_fails_its_gate(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run("-rs", "--rag-json=before.json", test_drop=DROP)
     result.assert_outcomes(passed=20, skipped=2)
-    result.stdout.fnmatch_lines(
-        [
-            "gate: points against the baseline: skipped (nothing compared), *",
-            "SKIPPED [[]2[]] test_drop.py:*: there is no baseline to compare with: give --rag-baseline=FILE, which *",
-        ]
+    result.shows(
+        "gate: points against the baseline: skipped (nothing compared), *",
+        "SKIPPED [[]2[]] test_drop.py:*: there is no baseline to compare with: give --rag-baseline=FILE, which *",
     )
     monkeypatch.setenv("LOST", "10")
     files = ("--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
@@ -306,19 +263,16 @@ def test_a_proven_drop_fails_its_gate(
     result.assert_outcomes(passed=21, failed=1)
     few = "20 rows like these show a drop of 0.4 or more in at least 8 of 10 runs"
     proof = "10 of 20 rows got worse, 0 better; if nothing had changed, so large a drop comes in 0.0977 %*"
-    result.stdout.fnmatch_lines(
-        [
-            f"points 1.00 -> 0.50: {proof}",
-            "    -1.00  1.00 -> 0.00  0",
-            f"gate: clutter (lower is better) against the baseline 0.000 -> 0.250, *: passed (n 20; 5 of 20 *{few}), *",
-            f"gate: points against the baseline 1.000 -> 0.500, needed no proven drop: failed (n 20; {proof}",
-        ]
+    result.shows(
+        f"points 1.00 -> 0.50: {proof}",
+        "    -1.00  1.00 -> 0.00  0",
+        f"gate: clutter (lower is better) against the baseline 0.000 -> 0.250, *: passed (n 20; 5 of 20 *{few}), *",
+        f"gate: points against the baseline 1.000 -> 0.500, needed no proven drop: failed (n 20; {proof}",
     )
-    summary, page, junit = ((pytester.path / f"out.{kind}").read_text("utf-8") for kind in ("md", "html", "xml"))
-    assert few in summary
-    assert few in page
-    assert "alpha 0.05" in page
-    found = {it.get("name"): it.get("value") for it in ET.fromstring(junit).iter("property")}
+    assert few in result.text("out.md")
+    assert few in result.text("out.html")
+    assert "alpha 0.05" in result.text("out.html")
+    found = {it.get("name"): it.get("value") for it in ET.fromstring(result.text("out.xml")).iter("property")}
     assert [found[f"rag.points.regression{name}"] for name in ("", ".outcome")] == ["-0.5", "failed"]
     assert found["rag.clutter.regression.smallest_drop"] == "0.4"
 
@@ -326,8 +280,6 @@ def test_a_proven_drop_fails_its_gate(
 def test_shards_decide_as_one_process(
     run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A part of the set decides nothing; merged with the baseline it does, and so does the lack of a part."""
-
     def document(name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((pytester.path / name).read_text("utf-8"))
         return found
@@ -347,14 +299,12 @@ def test_shards_decide_as_one_process(
         run("--rag-baseline=before.json", f"--rag-json={name}", *part)
     assert {test["gate"]["outcome"] for test in decided("one.json") + decided("two.json")} == {"skipped"}
     assert merge("one.json", "two.json", "-o", "open.json") == (0, [])
-    assert document("open.json")["run"]["notes"][-1] == (
-        "2 regression gates are not decided: that takes all tests of the set, and --baseline=FILE"
-    )
+    note = "2 regression gates are not decided: that takes all tests of the set, and --baseline=FILE"
+    assert document("open.json")["run"]["notes"][-1] == note
     ended, lines = merge("one.json", "two.json", *against, "-o", "merged.json")
     assert ended == 1
-    assert document("merged.json")["run"]["notes"][-1] == (
-        "2 gates that no single run could decide were decided over all of them"
-    )
+    note = "2 gates that no single run could decide were decided over all of them"
+    assert document("merged.json")["run"]["notes"][-1] == note
     assert decided("merged.json") == decided("all.json")
     [failed] = [test["id"] for test in decided("all.json") if test["outcome"] == "failed"]
     assert [line.partition(" - ")[0] for line in lines] == [f"FAILED {failed}"]
@@ -372,15 +322,13 @@ def test_shards_decide_as_one_process(
 
 
 def test_the_regression_gates_of_a_function_share_one_alpha(run: RunPytest) -> None:
-    """Two are refused before anything is asked."""
     suite = DROP.replace('"points", regression=True', '"points", regression=True, alpha=0.01')
     result = run(test_drop=suite)
     assert result.ret != 0
     assert "share one alpha=, and here it is 0.01 and 0.05; write the same in each" in result.stdout.str()
 
 
-def test_a_metric_of_the_suite_has_its_own_scale(run: RunPytest, scored: Scored) -> None:
-    """Equal scores decide nothing without the ends of the scale, which the registry does not know."""
+def test_a_metric_of_the_suite_has_its_own_scale(run: RunPytest) -> None:
     suite = """
         import pytest
         from pytest_ragmetrics import metric
@@ -389,9 +337,7 @@ def test_a_metric_of_the_suite_has_its_own_scale(run: RunPytest, scored: Scored)
             return 9.0
         @pytest.mark.rag_gate("stars", mean=7, confidence=0.9)
         @pytest.mark.rag_dataset([{"response": f"{n}"} for n in range(30)], metrics=[stars])
-        def test_stars(rag_sample):
-            pass
+        def test_stars(rag_sample): pass
     """
-    run("--rag-json=out.json", test_suite=suite).assert_outcomes(passed=31)
-    (gate,) = (test["gate"] for test in scored().values() if test["gate"])
+    (gate,) = run("--rag-json=out.json", test_suite=suite).gates.values()
     assert 7.0 < gate["low"] < 9.0 < gate["high"] < 10.0

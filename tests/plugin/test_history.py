@@ -9,31 +9,26 @@ import pytest
 from pytest_ragmetrics.report.history import HistoryRun, history_run, read_history
 from pytest_ragmetrics.runs.records import read_document
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import RunOnce, RunPytest
+from tests.plugin.conftest import RunPytest
 
 SUITE = """
     from pytest_ragmetrics import assert_faithful, assert_quoted_spans_aligned
     from texts import SOURCE, TRUE, FALSE
-
     def test_true():
         assert_quoted_spans_aligned(response=TRUE, contexts=[SOURCE])
-
     def test_false():
         assert_quoted_spans_aligned(response=FALSE, contexts=[SOURCE])
-
     def test_judged():
         assert_faithful(response="The pump hums.", contexts=[SOURCE], min=0)
 """
 
 
 def only(folder: Path) -> HistoryRun:
-    """Return the one run in a folder."""
     (run,) = read_history(folder, last=9).runs
     return run
 
 
-def test_workers_leave_one_file(run_once: RunOnce, shared_server: FakeOpenAI) -> None:
-    """The controller writes it, with what the workers asked; the summary names the folder."""
+def test_workers_leave_one_file(run_once: RunPytest, shared_server: FakeOpenAI) -> None:
     args = (
         "-p",
         "xdist",
@@ -46,7 +41,7 @@ def test_workers_leave_one_file(run_once: RunOnce, shared_server: FakeOpenAI) ->
     )
     env = {"RAGMETRICS_HISTORY": "kept", "GITHUB_SHA": "4f2c91a0d7e5b8c3", "GITHUB_HEAD_REF": "sk-0123456789abcdefghij"}
     done = run_once(*args, provider=shared_server, env=env, test_suite=SUITE)
-    done.result.stdout.fnmatch_lines(["*kept: written"])
+    done.shows("*kept: written")
     run = only(done.folder / "kept")
     assert (run.run.selection, run.run.partial) == ("", "-k")
     outcomes = {test.id.partition("::")[2]: test.outcome for test in run.tests}
@@ -69,7 +64,6 @@ def test_workers_leave_one_file(run_once: RunOnce, shared_server: FakeOpenAI) ->
 def test_a_run_without_scores_leaves_none(
     run: RunPytest, pytester: pytest.Pytester, args: list[str], said: str
 ) -> None:
-    """Neither a forecast nor a selection that scores nothing makes the folder."""
     pytester.makeini("[pytest]\nrag_history = kept")
     found = run(*args, test_suite=SUITE + "\n    def test_plain(): pass\n").stdout
     assert [line.rpartition("kept: ")[2] for line in found.lines if "kept: " in line] == [f"not written, {said}"]
@@ -88,7 +82,6 @@ DESELECTS = """
 def test_a_run_that_leaves_tests_out_is_partial(
     run: RunPytest, pytester: pytest.Pytester, args: list[str], conftest: str, said: str
 ) -> None:
-    """One that stops at the first failure, and one whose plugin deselects."""
     pytester.makeconftest(conftest)
     run("--rag-history=kept", "--rag-judge=local", *args, test_suite=SUITE)
     assert only(pytester.path / "kept").run.partial == said

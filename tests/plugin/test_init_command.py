@@ -15,6 +15,7 @@ import pytest_ragmetrics
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.metrics.registry import built_in_metrics
+from tests.plugin.conftest import RunPytest
 
 Call = Callable[..., tuple[int, str]]
 
@@ -53,13 +54,11 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return every file of a folder by its name."""
     return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("kind", PROJECTS)
-def test_projects_of_every_kind(pytester: pytest.Pytester, call: Call, kind: str) -> None:
-    """No line is lost, line ends stay as they are, a second run changes nothing, and pytest passes."""
+def test_projects_of_every_kind(pytester: pytest.Pytester, run: RunPytest, call: Call, kind: str) -> None:
     pytester.mkdir("tests")
     for name, text in PROJECTS[kind].items():
         (pytester.path / name).write_bytes(text.encode())
@@ -81,13 +80,10 @@ def test_projects_of_every_kind(pytester: pytest.Pytester, call: Call, kind: str
     assert "nothing to write" in out
     assert contents(pytester.path) == after
 
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", "--strict-config")
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([f"configfile: {changed[0]}*"])
+    run("--strict-config").shows(f"configfile: {changed[0]}*", passed=1)
 
 
 def test_a_dry_run(pytester: pytest.Pytester, call: Call) -> None:
-    """It lists what would be written, and writes nothing."""
     status, out = call("--dry-run")
     assert status == 0
     assert "write  test_rag_example.py: a new example test" in out
@@ -97,21 +93,18 @@ def test_a_dry_run(pytester: pytest.Pytester, call: Call) -> None:
     assert not contents(pytester.path)
 
 
-def test_the_judged_example_works(pytester: pytest.Pytester, call: Call) -> None:
-    """With the marks of the comment taken away, it runs with any judge and is recorded where the settings say."""
+def test_the_judged_example_works(pytester: pytest.Pytester, run: RunPytest, call: Call) -> None:
     pytester.mkdir("tests")
     call(str(pytester.path))
     example = pytester.path / "tests" / "test_rag_example.py"
     head, _, judged = example.read_text("utf-8").partition("# from ")
     lines = [line.removeprefix("#").removeprefix(" ") for line in f"# from {judged}".splitlines()]
     example.write_text(head + "\n".join(lines).replace("     ", "    ") + "\n", encoding="utf-8")
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", "--rag-judge=local")
-    result.assert_outcomes(passed=2)
+    run("--rag-judge=local").assert_outcomes(passed=2)
 
 
 @pytest.mark.parametrize("paths", ["../other nowhere checks", "checks tests"])
-def test_tests_are_put_where_pytest_looks(pytester: pytest.Pytester, call: Call, paths: str) -> None:
-    """The first folder of testpaths that is there, and in the project, takes the example."""
+def test_tests_are_put_where_pytest_looks(pytester: pytest.Pytester, run: RunPytest, call: Call, paths: str) -> None:
     (pytester.path / "pytest.ini").write_text(
         f"[pytest]\ntestpaths = {pytester.path.parent} {paths}\n", encoding="utf-8"
     )
@@ -120,11 +113,10 @@ def test_tests_are_put_where_pytest_looks(pytester: pytest.Pytester, call: Call,
     call()
     assert (pytester.path / "checks" / "test_rag_example.py").is_file()
     assert "rag_cassette = checks/rag_judge.jsonl" in (pytester.path / "pytest.ini").read_text("utf-8")
-    pytester.runpytest_inprocess("-p", "ragmetrics", "checks").assert_outcomes(passed=1)
+    run("checks").assert_outcomes(passed=1)
 
 
 def test_what_is_there_stays(pytester: pytest.Pytester, call: Call) -> None:
-    """No example is overwritten, not even a link, no settings of the plugin are; each is added where it is missing."""
     example, settings = pytester.path / "test_rag_example.py", pytester.path / "pytest.ini"
     example.symlink_to(pytester.path / "gone")
     assert "leave  test_rag_example.py: there already" in call("--dry-run")[1]
@@ -154,7 +146,6 @@ def test_what_is_there_stays(pytester: pytest.Pytester, call: Call) -> None:
 def test_what_cannot_be_changed_for_sure_is_left_to_the_user(
     pytester: pytest.Pytester, call: Call, name: str, text: str
 ) -> None:
-    """The lines to add are printed, and the file stays as it is."""
     (pytester.path / name).write_text(text, encoding="utf-8")
     status, out = call()
     assert status == 0
@@ -165,7 +156,6 @@ def test_what_cannot_be_changed_for_sure_is_left_to_the_user(
 
 @pytest.mark.parametrize("text", [INI, None])
 def test_files_of_other_projects_are_not_changed(pytester: pytest.Pytester, call: Call, text: str | None) -> None:
-    """What is changed through a link may be another's; settings in a part would hide those of the whole project."""
     settings = pytester.path / ("pytest.ini" if text else "pyproject.toml")
     real = pytester.mkdir("elsewhere") / "real"
     real.write_text(text or PYPROJECT, encoding="utf-8")
@@ -185,7 +175,6 @@ def test_files_of_other_projects_are_not_changed(pytester: pytest.Pytester, call
 
 
 def test_wrong_projects_stop_it(pytester: pytest.Pytester, call: Call) -> None:
-    """Nothing is written into a project that pytest could not start in either, or where there is none."""
     with pytest.raises(SystemExit) as error:
         call(f"nowhere{os.sep}at all")
     assert error.value.code == 2
@@ -213,7 +202,6 @@ SKILL = packaged_text("docs/SKILL.md")
 def test_a_skill_for_coding_agents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, there: str, arguments: str, place: str
 ) -> None:
-    """It is written where it is asked for, once, with the front matter by which agents find it."""
     (tmp_path / there).mkdir(parents=True, exist_ok=True)
     monkeypatch.chdir(tmp_path)
     assert f"write  {place}: a skill for coding agents" in call(*arguments.split(), "--dry-run")[1]
@@ -227,7 +215,6 @@ def test_a_skill_for_coding_agents(
 def test_a_person_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, answer: str | None, *, written: bool
 ) -> None:
-    """At a terminal, unless it is there; a script is told of the option."""
     monkeypatch.chdir(tmp_path)
     assert call()[1].endswith("for coding agents: ragmetrics init --skill\n")
     screen = io.StringIO("" if answer is None else f"{answer}\n")
@@ -240,7 +227,6 @@ def test_a_person_is_asked(
 
 
 def test_the_skill_is_short_and_names_what_there_is() -> None:
-    """Agents read its front matter always and the whole when it fits; its tables have metrics and helpers."""
     head = SKILL.split("---\n")[1]
     assert re.fullmatch(r"name: pytest-ragmetrics\ndescription: [^\n]{100,1000}\n", head)
     assert len(SKILL.splitlines()) < 150

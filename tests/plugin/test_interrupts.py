@@ -28,8 +28,7 @@ ROWS = [{"id": f"r{n}", "user_input": "?", "contexts": [f"Ivy {n} climbs."]} for
 def rag_respond():
     yield lambda sample: f"Ivy {sample.id} climbs."
 @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness"])
-def test_row(rag_sample, rag_scores):
-    pass
+def test_row(rag_sample, rag_scores): pass
 """
 # Holds the run where it was interrupted, until what was in flight is answered and stored.
 CONFTEST = """
@@ -54,7 +53,6 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def stored(folder: Path) -> int:
-    """Return how many answers are in the local cache."""
     with Store(folder / ".ragmetrics") as store:
         return store.count()
 
@@ -86,7 +84,6 @@ def held(server: FakeOpenAI, pytester: pytest.Pytester) -> FakeOpenAI:
 
 
 def test_an_interrupt_sends_nothing_that_had_not_begun(held: FakeOpenAI, pytester: pytest.Pytester) -> None:
-    """No further row, no next request of a row, no repair and no retry; what was in flight is stored."""
     interrupt = partial(signal.pthread_kill, threading.main_thread().ident or 0, signal.SIGINT)
     with ThreadPoolExecutor(1) as thread:
         ended = thread.submit(interrupted, pytester.path, held, interrupt, 1)
@@ -98,7 +95,7 @@ def test_an_interrupt_sends_nothing_that_had_not_begun(held: FakeOpenAI, pyteste
 
 @pytest.mark.slow
 def test_an_interrupt_reaches_workers(held: FakeOpenAI, pytester: pytest.Pytester) -> None:
-    """A shell interrupts the whole process group, with the same end."""
+    """A shell interrupts the whole process group."""
     command = [sys.executable, "-m", "pytest", *OPTIONS, "-p", "xdist", "-n1"]
     with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL, start_new_session=True) as process:
         interrupted(pytester.path, held, partial(os.killpg, process.pid, signal.SIGINT), 2)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import Body, FakeOpenAI, Reply, silent
-from tests.plugin.conftest import MANY, RunPytest, Scored
+from tests.plugin.conftest import MANY, RunPytest
 
 #: Two requests a test.
 SUITE = """
@@ -30,51 +30,37 @@ SHORT = """
 """
 
 
-def test_a_second_run_asks_nothing(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
-    """Header, summary and every result name the judge; what was paid is added up, and paid once.
-
-    Answers are kept, not outcomes: the same answers fail a threshold that no score can reach. A replay fails a test
-    whose request was never recorded with the word that differs.
-    """
+def test_a_second_run_asks_nothing(run: RunPytest, server: FakeOpenAI) -> None:
     args = ("--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json")
     result = run(*args, test_suite=SUITE)
-    records = [record for row in scored().values() for record in row["records"]]
+    records = [record for row in result.tests.values() for record in row["records"]]
     assert {record["judge"] for record in records} == {"openai:gpt-5.4-mini"}
     usages = [record["usage"] for record in records]
     assert [(usage["calls"], usage["cached_calls"]) for usage in usages] == [(2, 0), (2, 0)]
     tokens = sum(usage["prompt_tokens"] + usage["completion_tokens"] for usage in usages)
-    result.stdout.fnmatch_lines(
-        [
-            "ragmetrics: judge openai:gpt-5.4-mini, embedder auto, cache auto",
-            f"judge calls: 4 made ({tokens:,} tokens, $0.0*), 0 saved by the cache ($0.00)",
-            "judged by: openai:gpt-5.4-mini",
-        ]
+    result.shows(
+        "ragmetrics: judge openai:gpt-5.4-mini, embedder auto, cache auto",
+        f"judge calls: 4 made ({tokens:,} tokens, $0.0*), 0 saved by the cache ($0.00)",
+        "judged by: openai:gpt-5.4-mini",
     )
-    result = run(*args)
-    result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["judge calls: 0 made (0 tokens, *), 4 saved by the cache (*)"])
+    run(*args).shows("judge calls: 0 made (0 tokens, *), 4 saved by the cache (*)", passed=2)
     run(*args, test_suite=SUITE.replace("min=0.5", "min=1.01")).assert_outcomes(failed=2)
     result = run(*args, "--rag-cache=replay", test_suite=SUITE.replace('"three"', '"seven"'))
     result.assert_outcomes(passed=1, failed=1)
     changed = ["E *-The pump needs three minutes to fill.", "E *+The pump needs seven minutes to fill."]
-    result.stdout.fnmatch_lines(["E *CacheMissError: *never recorded: list_claims (openai:*", *changed])
+    result.shows("E *CacheMissError: *never recorded: list_claims (openai:*", *changed)
     assert server.calls == 4
 
 
-def test_the_heuristic_is_called_by_its_name_everywhere(run: RunPytest, scored: Scored) -> None:
-    """The local judge is marked as a heuristic in header, results and summary, and needs no provider."""
+def test_the_heuristic_is_called_by_its_name_everywhere(run: RunPytest) -> None:
     result = run("--rag-judge=local", "--rag-embedder=local", "--rag-json=out.json", test_suite=SUITE)
     result.assert_outcomes(passed=2)
     header = "ragmetrics: judge local (heuristic), embedder local (heuristic), cache auto"
-    result.stdout.fnmatch_lines([header, "judged by: local (heuristic)"])
-    assert [record["judge"] for row in scored().values() for record in row["records"]] == ["local (heuristic)"] * 2
+    result.shows(header, "judged by: local (heuristic)")
+    assert {record["judge"] for row in result.tests.values() for record in row["records"]} == {"local (heuristic)"}
 
 
 def test_without_a_judge_the_ways_on_are_named(run: RunPytest) -> None:
-    """A judged test or fixture fails and says what to do; tests that need no judge run.
-
-    A fixture shows what is missing alone, not under the code that looked for it.
-    """
     test = """
         from pytest_ragmetrics import assert_quoted_spans_aligned
         from texts import SOURCE, TRUE
@@ -87,12 +73,11 @@ def test_without_a_judge_the_ways_on_are_named(run: RunPytest) -> None:
     result.assert_outcomes(passed=1, failed=1, errors=2)
     missing = "E *JudgeNotConfiguredError: this metric needs a judge*_API_KEY*--rag-cassette=FILE*--rag-judge=local*"
     embedder = "E *JudgeNotConfiguredError: this metric needs an embedder, *"
-    result.stdout.fnmatch_lines([missing, embedder, missing])
+    result.shows(missing, embedder, missing)
     result.stdout.no_fnmatch_line("*specs.py*")
 
 
 def test_the_fixtures_hand_out_what_the_run_uses(run: RunPytest, server: FakeOpenAI) -> None:
-    """rag_judge, rag_embedder and rag_cache are those of the run: what they do is cached, limited and counted."""
     test = """
         from pytest_ragmetrics.metrics import AnswerRelevancy, Faithfulness
         from texts import SOURCE
@@ -106,13 +91,11 @@ def test_the_fixtures_hand_out_what_the_run_uses(run: RunPytest, server: FakeOpe
             assert metric.score(user_input="What about the valve?", response="Open the valve.") > 0.5
             assert rag_cache.embedded.calls == 1
     """
-    result = run("--rag-judge=openai:gpt-mine", "--rag-embedder=openai:vectors", test_fixtures=test)
-    result.assert_outcomes(passed=2)
+    run("--rag-judge=openai:gpt-mine", "--rag-embedder=openai:vectors", test_fixtures=test).assert_outcomes(passed=2)
     assert [request.body["model"] for request in server.requests] == ["gpt-mine"] * 3 + ["vectors"]
 
 
-def test_a_marker_names_the_judge_of_a_test(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
-    """The marker nearest to a test wins over the command line, in metrics and fixture alike, for that test alone."""
+def test_a_marker_names_the_judge_of_a_test(run: RunPytest, server: FakeOpenAI) -> None:
     test = """
         import pytest
         from pytest_ragmetrics import assert_relevant
@@ -129,30 +112,24 @@ def test_a_marker_names_the_judge_of_a_test(run: RunPytest, server: FakeOpenAI, 
         def test_plain(rag_judge):
             check(rag_judge, "openai:of-the-run")
     """
-    run("--rag-judge=openai:of-the-run", "--rag-json=out.json", test_marked=test).assert_outcomes(passed=3)
+    ran = run("--rag-judge=openai:of-the-run", "--rag-json=out.json", test_marked=test)
+    ran.assert_outcomes(passed=3)
     assert [request.body["model"] for request in server.requests] == ["of-the-class", "of-the-run"]
-    judges = [record["judge"] for row in scored().values() for record in row["records"]]
+    judges = [record["judge"] for row in ran.tests.values() for record in row["records"]]
     assert judges == ["openai:of-the-class", "local (heuristic)", "openai:of-the-run"]
 
 
 def test_hooks_make_judge_and_embedder(run: RunPytest) -> None:
-    """A conftest may make the judge and the embedder of any spec, and leaves others to the plugin.
-
-    A name that no hook makes anything of fails the test that needs the judge.
-    """
     conftest = """
         import json
-
         class Letters:
             def embed(self, texts):
                 return [[float(text.count(letter)) for letter in "aeiou"] for text in texts]
-
         def pytest_ragmetrics_make_judge(config, spec):
             assert config.getoption("rag_judge") == "house"
             if spec == "house":
                 question = {"question": "Is the pump blue?", "noncommittal": False}
                 return lambda prompt: json.dumps({"questions": [question]})
-
         def pytest_ragmetrics_make_embedder(config, spec):
             return Letters() if spec == "house-vectors" else None
     """
@@ -172,7 +149,7 @@ def test_hooks_make_judge_and_embedder(run: RunPytest) -> None:
     result.assert_outcomes(passed=2, failed=1)
     header = "ragmetrics: judge house, embedder house-vectors, cache auto"
     problem = "E *'home' is not one of auto, local, openai:MODEL, *"
-    result.stdout.fnmatch_lines([header, problem, "judged by: house, house-vectors"])
+    result.shows(header, problem, "judged by: house, house-vectors")
 
 
 EVERYWHERE = """
@@ -182,10 +159,8 @@ EVERYWHERE = """
     from pytest_ragmetrics import assert_faithful
     from pytest_ragmetrics.metrics import Faithfulness
     from texts import SOURCE
-
     def score(n):
         return assert_faithful(f"The pump needs {n} minutes to fill.", SOURCE, min=0.5)
-
     async def ascore(n):
         scoring = Faithfulness().ascore(response=f"The pump needs {n} minutes.", retrieved_contexts=SOURCE)
         assert await scoring > 0.5
@@ -193,11 +168,9 @@ EVERYWHERE = """
 PLAIN = """
     def test_plain():
         score(1)
-
     def test_threads():
         with ThreadPoolExecutor(4) as threads:
             assert len(list(threads.map(score, range(4)))) == 4
-
     def test_a_loop_of_its_own():
         async def both():
             score(2)
@@ -209,11 +182,9 @@ MARKED = """
     async def test_async():
         await ascore(3)
         await asyncio.gather(*(ascore(n) for n in range(8)))
-
     @pytest.mark.MARKED
     async def test_sync_inside_a_running_loop():
         score(4)
-
     @pytest.mark.MARKED
     async def test_timeout_of_the_test_itself():
         with pytest.raises(asyncio.TimeoutError):
@@ -224,7 +195,6 @@ MARKED = """
 
 @pytest.mark.slow
 def test_metrics_are_asked_from_anywhere(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
-    """Plain tests, threads and tests of both asynchronous plugins score, and leave nothing open at the end."""
     server.latency = 0.05
     # In development mode asyncio logs each step of a task that takes a tenth of a second, as on a busy machine.
     pytester.makeconftest("""
@@ -259,7 +229,6 @@ ASKED_AGAIN = (
 def test_what_is_asked_again(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither is who pays, at which address, a part of what is asked; a model of an unknown price costs no zero."""
     test = """
         from pytest_ragmetrics import assert_context_recalled
         def test_short():
@@ -267,8 +236,7 @@ def test_what_is_asked_again(
     """
     own = (files("pytest_ragmetrics") / "judges" / "prompts" / "verify_claims.md").read_text("utf-8")
     (pytester.mkdir("prompts") / "verify_claims.md").write_text(f"{own}\nBe strict.\n", "utf-8")
-    result = run("--rag-judge=openai:gpt-one", test_short=test)
-    result.stdout.fnmatch_lines(["judge calls: 1 made (* tokens, price unknown), *"])
+    run("--rag-judge=openai:gpt-one", test_short=test).shows("judge calls: 1 made (* tokens, price unknown), *")
     calls = server.calls
     for change, asked in ASKED_AGAIN:
         run("--rag-judge=openai:gpt-one", *change).assert_outcomes(passed=1)
@@ -280,10 +248,7 @@ def test_what_is_asked_again(
 
 
 def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
-    """Two metrics, eight coroutines, four threads and two workers that ask the same at once make one request.
-
-    No test is lost to a time-out; summary and JSON file say what the workers sent for nothing.
-    """
+    """Two metrics, eight coroutines, four threads and two workers that ask the same at once make one request."""
     pumps: set[str] = set()
 
     def answer(body: Body) -> str | Reply:
@@ -304,21 +269,17 @@ def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI, pytes
             from pytest_ragmetrics import assert_relevant
             from pytest_ragmetrics.judges.tasks import RateRelevance
             from pytest_ragmetrics.metrics.judged import JudgedMetric
-
             class First(JudgedMetric):
                 name = "first"
                 async def judged(self, sample, ask):
                     rating = await ask(RateRelevance(question=sample.user_input, response=sample.response))
                     return ask.result(rating.value, reason=rating.reason)
-
             class Second(First):
                 name = "second"
-
             async def crowd():
                 metrics = [metric() for metric in (First, Second) for _ in range(8)]
                 asked = {"user_input": "Humming?", "response": "Humming."}
                 return await asyncio.gather(*(metric.ascore(**asked) for metric in metrics))
-
             @pytest.mark.parametrize("member", range(2))
             def test_it(member, tmp_path_factory):
                 meeting_point = tmp_path_factory.getbasetemp().parent
@@ -333,7 +294,7 @@ def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI, pytes
     )
     result.assert_outcomes(passed=2)
     assert (server.answered, server.calls) == (3, 5)
-    result.stdout.fnmatch_lines(["judge calls: 3 made (*), 127 saved by the cache (*)"])
+    result.shows("judge calls: 3 made (*), 127 saved by the cache (*)")
     (said,) = (line for line in result.outlines if "5 requests sent, 2 given up after their time-out" in line)
     assert said in json.loads((pytester.path / "out.json").read_text("utf-8"))["run"]["notes"]
 
@@ -341,11 +302,9 @@ def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI, pytes
 def test_a_cache_that_cannot_be_used_is_one_warning(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
-    """Where nothing can be kept on disk the run says so once, is green, and still asks nothing twice."""
     (pytester.path / "blocked").touch()
     result = run("-W", "default", "--rag-cache-dir=blocked", test_suite=SUITE, test_again=SUITE)
-    result.assert_outcomes(passed=4, warnings=1)
-    result.stdout.fnmatch_lines(["*blocked: the cache cannot be used: *; this run goes on without a local cache"])
+    result.shows("*blocked: the cache cannot be used: *; this run goes on without a local cache", passed=4, warnings=1)
     assert server.calls == 4
 
 
@@ -353,21 +312,16 @@ VOTES = """
     import pytest
     from pytest_ragmetrics import assert_relevant, evaluate
     from pytest_ragmetrics.metrics import Relevance
-
     def test_option():
         assert_relevant("Does it hum?", "It hums.", min=0.1)
-
     @pytest.mark.rag_votes(1)
     def test_marker():
         assert_relevant("Does it hum?", "It hums, one.", min=0.1)
-
     @pytest.mark.rag_votes(1)
     def test_argument():
         assert_relevant("Does it hum?", "It hums, five.", min=1.0, votes=5)
-
     def test_plain():
         assert Relevance().score(user_input="Does it hum?", response="It hums, plainly.") >= 0.1
-
     @pytest.mark.parametrize("votes", [None, 2])
     def test_table(votes):
         rows = [{"question": "Does it hum?", "answer": f"It hums {votes}."}]
@@ -376,24 +330,19 @@ VOTES = """
 
 
 def rating(_: Body) -> str:
-    """Rate with the highest step."""
     return '{"reason": "Because.", "rating": 4}'
 
 
-def test_the_argument_wins_over_the_marker_and_that_over_the_option(
-    run: RunPytest, server: FakeOpenAI, scored: Scored
-) -> None:
-    """Each test has the number of votes of whoever is nearest to it, and asks for no more than it takes."""
+def test_the_argument_wins_over_the_marker_and_that_over_the_option(run: RunPytest, server: FakeOpenAI) -> None:
     server.answer = rating
-    run("--strict-markers", "--rag-votes=3", "--rag-json=out.json", test_it=VOTES).assert_outcomes(passed=6)
-    votes = {name.partition("::")[2]: len(row["records"][0]["samples"]) for name, row in scored().items()}
+    ran = run("--strict-markers", "--rag-votes=3", "--rag-json=out.json", test_it=VOTES)
+    votes = {name: len(row["records"][0]["samples"]) for name, row in ran.named.items()}
     tables = {"test_table[None]": 3, "test_table[2]": 2}
     assert votes == {"test_option": 1, "test_marker": 0, "test_argument": 5, "test_plain": 3, **tables}
     assert server.calls == 15
 
 
 def test_votes_are_kept_one_by_one(run: RunPytest, server: FakeOpenAI) -> None:
-    """A second run with more votes pays for the further ones only."""
     server.answer = rating
     suite = SHORT.replace("min=0.1", "min=1.0")
     calls = []

@@ -88,7 +88,6 @@ def hidden(text: str) -> str:
 
 
 def shown_in(text: str) -> list[str]:
-    """Return the keys that a text shows."""
     return [key for key in KEYS if key in text]
 
 
@@ -100,7 +99,6 @@ def _own_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("workers", [SERIAL, ["-p", "xdist", "-n1"]], ids=["one process", "worker"])
 def test_no_message_has_a_key(run: RunPytest, workers: list[str], pytester: pytest.Pytester) -> None:
-    """Whatever raised the error: application, metric, judge, factory, embedder, predicate, row or hook."""
     pytester.makeconftest(hidden("def pytest_ragmetrics_result(item, record): raise ValueError(SAID)"))
     observed = f"{HEAD.format(codes=[97])}def test_it(): TokenF1().score(response='a', reference='a')\n"
     suite = {name: hidden(text) for name, text in SOURCES.items()}
@@ -118,7 +116,6 @@ def test_no_message_has_a_key(run: RunPytest, workers: list[str], pytester: pyte
 
 @pytest.mark.parametrize("key", KEYS)
 def test_errors_show_no_key(key: str) -> None:
-    """Neither as a text nor in their representation; the rest of a message stays, also of a spec that is a key."""
     for error in (RagMetricsError(f"a {key} b"), UnscoredError(f"a {key} b"), DatasetError(f"a {key} b", file=key)):
         assert not shown_in(f"{error} {error!r}")
         assert "a *** b" in str(error)
@@ -130,7 +127,6 @@ def test_errors_show_no_key(key: str) -> None:
 
 @pytest.mark.parametrize("text", ["a risk-based, task-oriented approach", "an ollama key", "sk-learn", "€ş你"])
 def test_words_stay(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is no key is shown, a short key of a local server as well."""
     monkeypatch.setenv("OPENAI_API_KEY", "ollama")
     assert str(RagMetricsError(text)) == text
 
@@ -138,8 +134,6 @@ def test_words_stay(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tables_and_commands_show_no_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reasons of a table, and what a command says on standard error."""
-
     class Own(Metric):
         name = "own"
 

@@ -48,11 +48,10 @@ def few_files() -> Iterator[int]:
 def test_requests_in_flight_fit_into_the_files_that_may_be_open(
     run: RunPytest, server: FakeOpenAI, few_files: int
 ) -> None:
-    """All rows are scored, fewer at once, which is said once; a failure is reported."""
     result = run("-W", "default", "--rag-concurrency=40", "--tb=short", test_suite=FEW_FILES)
     result.assert_outcomes(passed=39, failed=1, warnings=1)
     said = f"*requests are in flight at once, not 40: this process may have {few_files} files open*"
-    result.stdout.fnmatch_lines([said])
+    result.shows(said)
     assert (server.answered, server.duplicates) == (80, 0)
 
 
@@ -63,7 +62,6 @@ from pytest_ragmetrics.report.files import write_files
 from pytest_ragmetrics.report.page import environment
 from pytest_ragmetrics.runs.compare import compare_documents
 from tests.documents import crowd
-
 run, page = crowd(60, length=30_000), Path("page.html")
 environment().get_template("report.html.jinja")
 comparison = compare_documents(run, run) if COMPARED else None
@@ -83,7 +81,6 @@ print(*dict.fromkeys(states), sep="\\n")
 @pytest.mark.slow
 @pytest.mark.parametrize("compared", [False, True])
 def test_a_page_is_written_with_little_memory(compared: bool, tmp_path: Path) -> None:
-    """Without the texts of tests that passed, which its line says, where those of all do not fit."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", f"COMPARED = {compared}\n{LITTLE_MEMORY}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment)
@@ -116,7 +113,6 @@ def endless(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv", ".json"])
 def test_data_without_an_end_is_refused_by_name(endless: Path, ending: str) -> None:
-    """Read whole or row by row: a pipe that nobody writes to, a device, and a packed file of any size."""
     for name, why in (
         (f"pipe{ending}", "device or a pipe"),
         (f"device{ending}", "device or a pipe"),
@@ -131,19 +127,17 @@ def test_data_without_an_end_is_refused_by_name(endless: Path, ending: str) -> N
 
 
 def test_files_that_are_read_row_by_row_may_be_of_any_size(endless: Path) -> None:
-    """A cell without an end is a fault of its row, and not kept in memory."""
     assert len(list(stream_rows([endless / "rows.jsonl"]))) == 1_100
     assert next(stream_rows([endless / "cell.csv.gz"])).error
 
 
 def test_an_option_raises_the_limit(endless: Path, run: RunPytest) -> None:
-    """And lowers it; a baseline is a file as well."""
     suite = f"""
         import pytest
         @pytest.mark.rag_dataset({str(endless / "rows.jsonl")!r}, metrics=["token_f1"], limit=3)
         def test_row(rag_sample): pass
     """
-    run(test_suite=suite).stdout.fnmatch_lines(["*rows.jsonl: *it has more than 1 MB: raise --rag-max-file*"])
+    run(test_suite=suite).shows("*rows.jsonl: *it has more than 1 MB: raise --rag-max-file*")
     run("--rag-max-file=2").assert_outcomes(passed=3)
     result = run(f"--rag-baseline={endless / 'pipe.json'}")
     result.stderr.fnmatch_lines(["*--rag-baseline: *pipe.json' is a device or a pipe: name a file*"])

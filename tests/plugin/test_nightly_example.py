@@ -16,7 +16,6 @@ EXAMPLE = Path(__file__).parents[2] / "conftest_examples" / "nightly"
 
 
 def test_both_jobs(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One posts, the other reads, posts what follows, reads that, and then finds all of it in the cache."""
     shutil.copytree(EXAMPLE, pytester.path / "tests" / "nightly", ignore=shutil.ignore_patterns("__pycache__", ".*"))
     pytester.makeini("[pytest]\n")
     jobs: dict[str, Any] = yaml.safe_load((EXAMPLE / "nightly.yml").read_text("utf-8"))["jobs"]

@@ -18,10 +18,9 @@ TEST = """
 
 
 def test_help_lists_every_option_and_ini_key(run: RunPytest) -> None:
-    """--help shows the options in a group of their own and the ini keys, each with a line on what it does."""
     flags = [f"  {option.flag}*" for option in OPTIONS if option.flag]
     keys = [f"  {option.name} (string):*" for option in OPTIONS if option.in_ini]
-    run("--help").stdout.fnmatch_lines(["RAG answer quality (pytest-ragmetrics):", *flags, *keys])
+    run("--help").shows("RAG answer quality (pytest-ragmetrics):", *flags, *keys)
     # A wrong value ends the run before any test.
     result = run("--rag-report", "page.pdf", test_it=TEST)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -30,8 +29,7 @@ def test_help_lists_every_option_and_ini_key(run: RunPytest) -> None:
 
 
 def test_markers_and_fixtures_are_listed(run: RunPytest) -> None:
-    """--markers and --fixtures show ours, each with a line on what it does."""
-    run("--markers").stdout.fnmatch_lines(["@pytest.mark.rag_judge(spec): the judge of this test*"])
+    run("--markers").shows("@pytest.mark.rag_judge(spec): the judge of this test*")
     fixtures = run("--fixtures").stdout
     for name in ("rag_judge", "rag_embedder", "rag_cache"):
         fixtures.fnmatch_lines([f"{name} -- *", "    Return the *"])
@@ -39,18 +37,16 @@ def test_markers_and_fixtures_are_listed(run: RunPytest) -> None:
 
 @pytest.mark.parametrize("args", [["--rag-report"], ["test_it.py::test_it", "--rag-report"], ["--rag-report", "-q"]])
 def test_the_report_has_a_default_name(run: RunPytest, pytester: pytest.Pytester, args: list[str]) -> None:
-    """--rag-report alone writes rag-report.html where pytest was started, and says so; a path of tests is no page."""
     result = run(*args, test_it=TEST)
     result.assert_outcomes(passed=1)
     assert "open the valve slowly" in (pytester.path / "rag-report.html").read_text("utf-8")
-    result.stdout.fnmatch_lines([f"{pytester.path / 'rag-report.html'}: written"])
+    result.shows(f"{pytester.path / 'rag-report.html'}: written")
     hint = "write --rag-report=FILE.html, or the option alone behind the tests"
-    run("--rag-report", ".").stderr.fnmatch_lines([f"ERROR: --rag-report: '.' is not a *.html file: {hint}"])
+    run("--rag-report", ".").refused(f"ERROR: --rag-report: '.' is not a *.html file: {hint}")
 
 
 @pytest.mark.parametrize("args", [["--co"], ["-k", "nothing"], ["test_other.py"]])
 def test_a_report_is_never_replaced_by_an_empty_one(run: RunPytest, pytester: pytest.Pytester, args: list[str]) -> None:
-    """A run that scored nothing leaves the last files as they are."""
     files = [pytester.path / "page.html", pytester.path / "out.json"]
     for file in files:
         file.write_text("the last one")
@@ -59,23 +55,20 @@ def test_a_report_is_never_replaced_by_an_empty_one(run: RunPytest, pytester: py
 
 
 def test_the_plugin_is_called_ragmetrics(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``-p ragmetrics`` may stand beside plugin autoloading."""
     monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
     pytester.runpytest_subprocess("-pragmetrics", "--help").stdout.fnmatch_lines(["*--rag-report*"])
 
 
 def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester, run: RunPytest) -> None:
-    """-p no:ragmetrics switches the plugin off; the helpers are ordinary functions."""
-    del run
-    pytester.makepyfile(test_it=TEST)
+    run("--co", test_it=TEST)  # for the texts that it uses
     pytester.runpytest_inprocess("-p", "no:ragmetrics", "-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
 #: What a suite that does not use the plugin loads of it.
 LIGHT = {"core", "core.files", "core.public_names", "core.running", "plugin"}
-LIGHT |= {f"plugin.{name}" for name in ("budget", "cassette", "digest", "gates", "gates.plugin", "hookspec")}
-LIGHT |= {"plugin.settings", "plugin.xdist"}
+LIGHT |= {f"plugin.{name}" for name in ("budget", "cassette", "digest", "gates", "gates.plugin", "hookspec", "xdist")}
 LIGHT |= {f"plugin.{name}" for name in ("markers", "observers", "recorder", "report", "rows", "rows.plugin", "session")}
+LIGHT |= {"plugin.settings"}
 #: What checks the options of one that names judge and embedder.
 CHECKS = {"core.errors", "judges", "judges.specs", "judges.providers", "judges.providers.vendor"}
 CHECKS |= {"judges.embedders", "judges.embedders.specs"}
@@ -89,20 +82,17 @@ CHECKS |= {"judges.embedders", "judges.embedders.specs"}
 def test_start_up_imports_nothing_heavy(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], loaded: set[str]
 ) -> None:
-    """A suite that does not use the plugin loads its first modules and no library of a metric; it prints a header."""
     heavy = {"openai", "numpy", "diskcache", "jinja2", "rapidfuzz", "sentencex", "pydantic", "filelock", "genai_prices"}
     heavy |= {"asyncio", "click", "sqlite3"}
     # Without the folders of other runs, for which more is loaded to see whether they live.
     monkeypatch.setenv("TMPDIR", str(pytester.mkdir("temporary")))
-    pytester.makepyfile(test_plain="def test_plain(): pass")
-    pytester.makeconftest(
-        f"""
+    conftest = f"""
         import sys
         def pytest_unconfigure():
             print("HEAVY", sorted({heavy!r} & set(sys.modules)))
             print("OURS", *[name for name in sys.modules if name.startswith("pytest_ragmetrics.")])
-        """
-    )
+    """
+    pytester.makepyfile(test_plain="def test_plain(): pass", conftest=conftest)
     result = pytester.run(sys.executable, "-m", "pytest", "-p", "ragmetrics", "-s", *options)
     result.stdout.fnmatch_lines(["*HEAVY [[]]"])
     result.stdout.no_fnmatch_line("*RAG*")
@@ -114,7 +104,7 @@ def test_start_up_imports_nothing_heavy(
 def test_options_that_pytest_did_not_read_are_named(
     run: RunPytest, pytester: pytest.Pytester, workers: list[str]
 ) -> None:
-    """Those in the folders from the tests up to the rootdir; of a file without ours, and a comment, nothing is said."""
+    """Those in the folders from the tests up to the rootdir are named."""
     root = pytester.path
     for file, text in {
         "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ''\nrag_votes = '1'\n",

@@ -45,8 +45,6 @@ BAD = [
 
 
 def test_a_bad_answer_costs_one_score_and_is_not_kept(run: RunPytest, server: FakeOpenAI) -> None:
-    """Each row without a score says why it has none; the next run asks for those rows again and for no other."""
-
     def answer(body: Body) -> str | Reply:
         asked = str(body["messages"])
         return next((reply for row, (reply, _) in enumerate(BAD) if f"Pump {row} is" in asked), answer_sensibly(body))
@@ -62,8 +60,7 @@ def test_a_bad_answer_costs_one_score_and_is_not_kept(run: RunPytest, server: Fa
     """
     # More in flight than rows, lest the circuit breaker opens.
     result = run("-s", "--rag-retries=1", "--rag-concurrency=20", test_table=TABLE + test)
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([*(f"*REASON {reason}" for _, reason in BAD), "relevance * 3 * 7"])
+    result.shows(*(f"*REASON {reason}" for _, reason in BAD), "relevance * 3 * 7", passed=1)
     server.answer = answer_sensibly
     before = server.calls
     run().assert_outcomes(failed=1)
@@ -82,23 +79,21 @@ def test_a_bad_answer_costs_one_score_and_is_not_kept(run: RunPytest, server: Fa
 def test_a_judge_that_answers_nothing_is_one_error(
     run: RunPytest, server: FakeOpenAI, reply: Reply, option: str, reason: str, at_most: int
 ) -> None:
-    """A judge that is too busy throughout is asked again; without credit it is neither retried nor asked for more."""
     server.answer = lambda _: reply
     result = run(f"--rag-{option}", test_table=TABLE + "\n    def test_it(): evaluate(ROWS, ['relevance'])")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"E *{reason}"])
+    result.shows(f"E *{reason}", failed=1)
     assert server.calls <= at_most
 
 
 def test_tests_that_ask_one_by_one_do_not_wait_one_by_one(run: RunPytest, server: FakeOpenAI) -> None:
-    """After the first has made all attempts, the next makes one, and the others none: each says since when."""
+    """The first makes all attempts, the next makes one, and the others none."""
     server.answer = lambda _: failing(503)
     result = run("--rag-retries=3", test_rows=ONE_BY_ONE)
     result.assert_outcomes(failed=6)
     assert server.calls == 5
     since = "no answer since ??:??:??"
-    result.stdout.fnmatch_lines([f"E *the server failed with status 503 (*); {since}*"])
-    result.stdout.fnmatch_lines([f"E *is not asked: {since}; the last: *status 503*"])
+    result.shows(f"E *the server failed with status 503 (*); {since}*")
+    result.shows(f"E *is not asked: {since}; the last: *status 503*")
 
 
 ONE_BY_ONE = """
@@ -118,10 +113,6 @@ ONE_BY_ONE = """
 def test_what_was_paid_for_outlives_a_killed_worker_and_an_interrupt(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
-    """Another worker goes on, what it was answered is recorded, and the next run waits for no lock and pays the rest.
-
-    The worker is killed in the middle of a request, and the run is interrupted in the middle of another.
-    """
     pytester.makepyfile(test_rows=ONE_BY_ONE)
     command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", "-p", "xdist", "-n1", "--rag-cassette=answers.jsonl"]
     process = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True)
@@ -152,7 +143,6 @@ def test_what_was_paid_for_outlives_a_killed_worker_and_an_interrupt(
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
 def test_an_interrupt_keeps_what_is_on_its_way(run: RunPytest, server: FakeOpenAI) -> None:
-    """Ctrl-C ends the run as an interrupt, and the requests in flight are waited for and kept."""
     came, main = count(1), threading.get_ident()
 
     def answer(body: Body) -> Reply:

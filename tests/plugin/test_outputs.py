@@ -23,50 +23,38 @@ from tests import fake_openai
 from tests.documents import document as made_document
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored, unpacked
+from tests.plugin.conftest import MANY, Run, RunPytest, unpacked
 
 SUITE = """
     import pytest
     from pytest_ragmetrics import assert_quoted_spans_aligned
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
     from texts import SOURCE, TRUE, FALSE
-
     def score(response):
         return QuotedSpansAlignment().score(response=response, retrieved_contexts=[SOURCE])
-
     @pytest.mark.parametrize("number", range(12))
     def test_row(number):
         assert_quoted_spans_aligned(TRUE if number % 5 else FALSE, [SOURCE, f"page {number}"])
-
     def test_fails():
         assert score(FALSE) >= 0.9
-
     @pytest.mark.xfail(strict=True, reason="known to be made up")
     def test_expected():
         assert_quoted_spans_aligned(FALSE, [SOURCE])
-
     @pytest.mark.xfail(reason="better than feared", strict=False)
     def test_unexpected():
         assert_quoted_spans_aligned(TRUE, [SOURCE])
-
     def test_measures_twice():
         score(TRUE), score(FALSE)
-
     def test_skips():
         score(TRUE)
         pytest.skip("enough seen")
-
     @pytest.fixture
     def breaks_after(request):
         yield
         raise RuntimeError("teardown broke")
-
     def test_teardown(breaks_after):
         assert score(TRUE) == 1.0
-
-    def test_without_scores():
-        pass
-
+    def test_without_scores(): pass
     def test_fails_before_it_scores():
         raise RuntimeError("the bot is down")
 """
@@ -78,7 +66,6 @@ ODD = r"""
     from pytest_ragmetrics import assert_quoted_spans_aligned
     from pytest_ragmetrics.metrics import Metric, QuotedSpansAlignment
     from texts import SOURCE, TRUE, FALSE
-
     class Share(Metric):
         name = "share"
         def measure(self, sample):
@@ -89,44 +76,34 @@ ODD = r"""
                 samples=[numpy.float32(0.25)],
                 verdicts=[Verdict(text="t", ok=numpy.bool_(True), start=numpy.int64(0), end=numpy.int64(1))],
             )
-
     class Odd(Metric):
         name = "odd\x00\x1b[31m<name>\ufffe"
         def measure(self, sample):
             return MetricResult(0.5, metric=self.name, reason="\x00", judge="ju\x1b[31mdge")
-
     class Silent(Metric):
         name = "silent"
         def measure(self, sample):
             raise UnscoredError("nothing to judge")
-
     class Mood(Metric):
         name = "mood"
         def measure(self, sample):
             return MetricResult(0.7, metric=self.name, samples=[0.4, 1.0])
-
     class Ratio(float):
         pass
-
     def test_numpy():
         assert_metric(Share(), Sample(response="t"), min=numpy.float64(0.2))
-
     def test_name():
         assert_metric(Odd(), Sample(response="r"), min=0.2)
-
     def test_unscored():
         Silent().score(response="r")
-
     @pytest.mark.rag_gate("mood", mean=0.6)
     @pytest.mark.parametrize("number", range(5))
     def test_mood(number):
         assert_metric(Mood(), Sample(response="r"), min=0.5 if number else 0.2)
-
     def test_parts(subtests):
         for answer in (TRUE, FALSE):
             with subtests.test(answer):
                 assert_quoted_spans_aligned(answer, SOURCE)
-
     @pytest.fixture
     def result():
         results = []
@@ -136,10 +113,8 @@ ODD = r"""
         thread.start()
         thread.join()
         return results[0]
-
     def test_fixture(result):
         assert result >= 0.5
-
     def test_sample():
         sample = Sample(
             response='lone \ud800 "open the valve slowly" \x00 \x1b[31m',
@@ -155,7 +130,6 @@ FREE = """
         assert_citations_valid, assert_contexts_alike, assert_exact_match, assert_retrieved, assert_text_alike,
         assert_tools_called,
     )
-
     class Spoken:
         # a message as a framework has it, which JSON has no word for
         type = "ai"
@@ -163,22 +137,16 @@ FREE = """
         tool_calls = [{"name": "weather", "args": {"city": "Oslo"}}]
         def __repr__(self):
             return "Spoken()"
-
     def test_retrieved():
         assert_retrieved([7, 8, 9], [7, 9, 4], k=3, min=0.9)
-
     def test_graded():
         assert_retrieved([7, 8], {7: 3, 8: 1}, metric="ndcg")
-
     def test_cited():
         assert_citations_valid("Otters float [1]. They dive [3].", ["Otters float.", "Otters <b>dive</b>."])
-
     def test_called():
         assert_tools_called([Spoken()], [{"name": "weather", "args": {"city": "Rome"}}])
-
     def test_alike():
         assert_contexts_alike(["Whales sing."], ["Moths fly."])
-
     def test_texts():
         assert_text_alike("moth", "moths", min=0.8)
         assert_exact_match("moth", "moths")
@@ -186,23 +154,18 @@ FREE = """
 PRIVATE = """
     import pytest
     from pytest_ragmetrics import UnscoredError, assert_numbers_aligned
-
     class InvalidAnswerError(ValueError):
         pass
-
     def test_chained():
         try:
             raise InvalidAnswerError("no answer on Gray")
         except InvalidAnswerError as error:
             raise UnscoredError("nothing on Gray") from error
-
     def test_asserted():
         print("Gray was here")
         assert_numbers_aligned("Gray waits 7 days.", "Gray waits 8 days.")
-
     def test_away():
         pytest.skip("Gray is away")
-
     def test_late():
         pytest.fail("Gray is late", pytrace=False)
 """
@@ -234,7 +197,7 @@ BLOCKING = ONE + "    def test_block():\n        open('late', 'w').close()\n"
 
 
 @pytest.fixture(scope="module")
-def runs(run_once: RunOnce) -> list[Run]:
+def runs(run_once: RunPytest) -> list[Run]:
     """Run everything with two workers and in one process, where warnings are errors."""
     asked = [f"--rag-{kind}=out.{end}" for kind, end in (("json", "json"), ("report", "html"), ("markdown", "md"))]
     asked += ["--junitxml=out.xml", "-o", "junit_family=xunit1", "-rA", "--showlocals"]
@@ -245,11 +208,10 @@ def runs(run_once: RunOnce) -> list[Run]:
     return [run_once(*how, *asked, **files) for how in (MANY, ["-Werror"])]
 
 
-def read(folder: Path, name: str = "out.json") -> Document:
+def read(run: Run, name: str = "out.json") -> Document:
     """Return a document as a run left it, which must fit the schema to the letter."""
-    file = folder / name
-    jsonschema.Draft202012Validator(_strict(document_schema())).validate(json.loads(file.read_text("utf-8")))
-    return read_document(file)
+    jsonschema.Draft202012Validator(_strict(document_schema())).validate(json.loads(run.text(name)))
+    return read_document(run.folder / name)
 
 
 def _strict(schema: Any) -> Any:
@@ -267,34 +229,23 @@ def timeless(tests: Sequence[TestRecord]) -> tuple[TestRecord, ...]:
     return tuple(replace(test, duration=0.0, message=None) for test in tests)
 
 
-def by_name(rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the tests of a file by their names alone."""
-    return {test.partition("::")[2]: row for test, row in rows.items()}
-
-
 def test_workers_and_one_process_leave_the_same_files(runs: list[Run]) -> None:
-    """The rows are the same but for their durations, in the same order; they make the same page, written once."""
-    rows: list[str] = []
-    pages: list[str] = []
+    made: list[tuple[str, str]] = []
     for run in runs:
-        run.result.assert_outcomes(passed=26, failed=16, skipped=2, xfailed=1, xpassed=1, errors=1, warnings=3)
-        assert run.result.stdout.str().count("out.html: written") == 1
-        document = read(run.folder)
-        assert document.run.exit_status == 1
-        assert document.run.pytest == pytest.__version__
+        run.assert_outcomes(passed=26, failed=16, skipped=2, xfailed=1, xpassed=1, errors=1, warnings=3)
+        assert run.stdout.str().count("out.html: written") == 1
+        document = read(run)
+        assert (document.run.exit_status, document.run.pytest) == (1, pytest.__version__)
         assert document.run.duration >= 0
         tests = [replace(test, duration=0.0) for test in document.tests]
-        # The locals in messages are shown with their addresses.
-        rows.append(re.sub(r"0x[0-9a-f]+", "0x", str(tests)))
-        pages.append(render_html(replace(document, run=made_document().run, tests=timeless(tests))))
+        page = render_html(replace(document, run=made_document().run, tests=timeless(tests)))
+        made.append((re.sub(r"0x[0-9a-f]+", "0x", str(tests)), page))  # the locals in messages have their addresses
         assert "<b>dive</b>" not in run.text("out.html")
-    assert rows[0] == rows[1]
-    assert pages[0] == pages[1]
+    assert made[0] == made[1]
 
 
 def test_records_and_outcomes(runs: list[Run]) -> None:
-    """Each test that scored is there with its outcome and one record a scoring; so is one that failed before."""
-    rows = by_name(runs[1].tests)
+    rows = runs[1].named
     outcomes = {name: (row["outcome"], [r["outcome"] for r in row["records"]]) for name, row in rows.items()}
     expected: dict[str, tuple[str, list[str]]] = {
         "test_row[0]": ("failed", ["failed"]),
@@ -326,8 +277,7 @@ def test_records_and_outcomes(runs: list[Run]) -> None:
 
 
 def test_a_record_has_what_the_page_needs(runs: list[Run]) -> None:
-    """Response, contexts, verdicts, nearest passage and differences are in the record."""
-    rows = by_name(runs[1].tests)
+    rows = runs[1].named
     record = rows["test_fails"]["records"][0]
     response, context = record["sample"]["response"], record["sample"]["retrieved_contexts"][0]
     (verdict,) = record["verdicts"]
@@ -346,8 +296,7 @@ def test_a_record_has_what_the_page_needs(runs: list[Run]) -> None:
 
 
 def test_anything_becomes_json(runs: list[Run]) -> None:
-    """Metadata of any type, floats of numpy and characters no encoding knows break neither a run nor its files."""
-    for rows in (by_name(run.tests) for run in runs):
+    for rows in (run.named for run in runs):
         sample = rows["test_sample"]["records"][0]["sample"]
         assert sample["response"].startswith("lone \ufffd ")
         metadata = {"1": "1.5", "day": "2026-01-02", "nan": "nan", "path": "a/b", "ratio": 0.5, "set": [1]}
@@ -359,7 +308,6 @@ def test_anything_becomes_json(runs: list[Run]) -> None:
 
 
 def test_junit_has_each_score_once(runs: list[Run]) -> None:
-    """The file carries rag.<metric> for each scoring, without characters that XML cannot have."""
     for run in runs:
         cases = ET.parse(run.folder / "out.xml").iter("testcase")
         found = {case.get("name"): [(p.get("name"), p.get("value")) for p in case.iter("property")] for case in cases}
@@ -371,60 +319,49 @@ def test_junit_has_each_score_once(runs: list[Run]) -> None:
 
 
 def test_the_summary_has_a_line_per_metric(runs: list[Run]) -> None:
-    """It counts scorings, failing and unscored ones, names gates and wavering tests, and no name steers the screen."""
     for run in runs:
-        run.result.stdout.fnmatch_lines(
-            [
-                "*= RAG metrics =*",
-                "metric * n *mean *min *failing *unscored",
-                "odd[[]31m<name>* 1 *0.500 *0.500 *0 *0",
-                "quoted_spans_alignment * 29 *0.759 *0.000 *6 *0",
-                "gate: mean mood 0.700, needed >= 0.6: passed (n 5), test_odd.py::test_mood[[]gate-mood-mean-0.6[]]",
-                "judged by: ju[[]31mdge",
-                "flaky: 4 tests whose votes disagree: *test_mood[[]1[]], *[[]2[]], *[[]3[]] and 1 more",
-                "*out.html: written",
-            ]
+        run.shows(
+            "*= RAG metrics =*",
+            "metric * n *mean *min *failing *unscored",
+            "odd[[]31m<name>* 1 *0.500 *0.500 *0 *0",
+            "quoted_spans_alignment * 29 *0.759 *0.000 *6 *0",
+            "gate: mean mood 0.700, needed >= 0.6: passed (n 5), test_odd.py::test_mood[[]gate-mood-mean-0.6[]]",
+            "judged by: ju[[]31mdge",
+            "flaky: 4 tests whose votes disagree: *test_mood[[]1[]], *[[]2[]], *[[]3[]] and 1 more",
+            "*out.html: written",
         )
-        run.result.stdout.fnmatch_lines(["silent * 0 * - * - * 0 * 1"])
-        assert not re.search(r"(od|ju)\S*\x1b", run.result.stdout.str())
+        run.shows("silent * 0 * - * - * 0 * 1")
+        assert not re.search(r"(od|ju)\S*\x1b", run.stdout.str())
 
 
 def test_failures_say_what_is_missing(runs: list[Run]) -> None:
-    """The short summary of pytest and the summary in Markdown have the headline of each failure."""
     for run in runs:
-        run.result.stdout.fnmatch_lines_random(
-            [
-                "*recall_at_k 0.67 < 0.90: 1 of 3 *",
-                "*citation_validity 0.50 < 1.00: 1 of 2 *",
-                "*exact_match 0.00 < 1.00*",
-            ]
+        run.shows_all(
+            *("*recall_at_k 0.67 < 0.90: 1 of 3 *", "*citation_validity 0.50 < 1.00: 1 of 2 *"),
+            "*exact_match 0.00 < 1.00*",
         )
         text = run.text("out.md")
         told = f"{run.folder.name}: 14 of 42 tests fell short, 1 broke off with an error, 1 could not be"
         assert text.startswith(f"## RAG metrics of {escaped(told)}")
-        assert "- `test_suite.py::test_row[0]` (`test_suite.py:10`): quoted_spans_alignment 0.00, needed ≥ 0.90" in text
+        assert "- `test_suite.py::test_row[0]` (`test_suite.py:8`): quoted_spans_alignment 0.00, needed ≥ 0.90" in text
 
 
 def test_what_the_hook_redacts_is_in_no_output(runs: list[Run]) -> None:
-    """A redacted failure is named by its own last line, neither by its cause nor by the source shown above it."""
     for run in runs:
-        run.result.stdout.fnmatch_lines_random(
-            [
-                "FAILED test_private.py::test_chained - pytest_ragmetrics.UnscoredError*",
-                "FAILED test_private.py::test_asserted - AssertionError: numbers_aligned 0.*",
-                "FAILED test_private.py::test_late - Failed: [[]name] is late",
-                "SKIPPED [[]1] test_private.py:*: [[]name] is away",
-                "*InvalidAnswerError: no answer on [[]name]",
-                "E*UnscoredError: nothing on [[]name]",
-            ]
+        run.shows_all(
+            "FAILED test_private.py::test_chained - pytest_ragmetrics.UnscoredError*",
+            "FAILED test_private.py::test_asserted - AssertionError: numbers_aligned 0.*",
+            "FAILED test_private.py::test_late - Failed: [[]name] is late",
+            "SKIPPED [[]1] test_private.py:*: [[]name] is away",
+            "*InvalidAnswerError: no answer on [[]name]",
+            "E*UnscoredError: nothing on [[]name]",
         )
         files = ("out.json", "out.xml", "out.html", "out.md", "seen.jsonl")
         assert "[name]" in unpacked(run.text("out.html"))
-        assert not [text for text in (run.result.stdout.str(), *map(run.text, files)) if "Gray" in unpacked(text)]
+        assert not [text for text in (run.stdout.str(), *map(run.text, files)) if "Gray" in unpacked(text)]
 
 
 def test_observers_see_each_record_once_as_the_report_has_it(runs: list[Run]) -> None:
-    """Every record comes once, in the process that ran the test; changing it changes no report."""
     for run, in_worker in zip(runs, (True, False), strict=True):
         rows = sorted(map(json.loads, run.text("seen.jsonl").splitlines()), key=lambda row: str(row["test"]))
         written = [record for name in sorted(run.tests) for record in run.tests[name]["records"]]
@@ -433,54 +370,45 @@ def test_observers_see_each_record_once_as_the_report_has_it(runs: list[Run]) ->
 
 
 def test_an_observer_that_raises_is_named_once(runs: list[Run]) -> None:
-    """The tests come out as they would, the other observers see everything, and one warning names the culprit."""
     for run in runs:
         for name, (_, said) in RAISING.items():
-            run.result.stdout.fnmatch_lines([f"*{name}?conftest.py: pytest_ragmetrics_result raised {said}"])
-        assert run.result.stdout.str().count("pytest_ragmetrics_result raised") == 3
+            run.shows(f"*{name}?conftest.py: pytest_ragmetrics_result raised {said}")
+        assert run.stdout.str().count("pytest_ragmetrics_result raised") == 3
 
 
 def test_an_observer_is_called_after_teardown_and_may_end_the_run(run: RunPytest) -> None:
-    """The test is over when its records are shown; pytest.exit() ends the run as from any hook."""
-    result = run(
-        "-s",
-        test_it=ONE,
-        conftest="""
-            import pytest
-            @pytest.fixture(autouse=True)
-            def bot():
-                yield
-                print("torn down")
-            def pytest_ragmetrics_result(record):
-                print("SAW", record["metric"])
-                pytest.exit("enough", returncode=7)
-        """,
-    )
-    result.stdout.fnmatch_lines(["*torn down", "SAW quoted_spans_alignment"])
+    conftest = """
+        import pytest
+        @pytest.fixture(autouse=True)
+        def bot():
+            yield
+            print("torn down")
+        def pytest_ragmetrics_result(record):
+            print("SAW", record["metric"])
+            pytest.exit("enough", returncode=7)
+    """
+    result = run("-s", test_it=ONE, conftest=conftest)
+    result.shows("*torn down", "SAW quoted_spans_alignment")
     assert result.ret == 7
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
 
 
-def test_reruns_start_over(run: RunPytest, scored: Scored, pytester: pytest.Pytester) -> None:
-    """A test that passes at its second attempt has the records of that attempt alone, and says how many it took."""
-    result = run(
-        *("-p", "rerunfailures", "--reruns=2", "--rag-json=out.json", "--junitxml=out.xml"),
-        conftest=CONFTEST,
-        test_flaky="""
-            from pytest_ragmetrics import assert_quoted_spans_aligned
-            from texts import SOURCE, TRUE, FALSE
-            answers = [FALSE, TRUE]
-            def test_it():
-                assert_quoted_spans_aligned(answers.pop(0), SOURCE)
-        """,
-    )
-    result.assert_outcomes(passed=1)
-    (row,) = scored().values()
+def test_reruns_start_over(run: RunPytest) -> None:
+    flaky = """
+        from pytest_ragmetrics import assert_quoted_spans_aligned
+        from texts import SOURCE, TRUE, FALSE
+        answers = [FALSE, TRUE]
+        def test_it():
+            assert_quoted_spans_aligned(answers.pop(0), SOURCE)
+    """
+    options = ("-p", "rerunfailures", "--reruns=2", "--rag-json=out.json", "--junitxml=out.xml")
+    result = run(*options, conftest=CONFTEST, test_flaky=flaky)
+    result.shows("quoted_spans_alignment * 1 *1.000 *1.000 *0 *0", passed=1)
+    (row,) = result.tests.values()
     assert (row["outcome"], row["attempts"], [r["score"] for r in row["records"]]) == ("passed", 2, [1.0])
-    result.stdout.fnmatch_lines(["quoted_spans_alignment * 1 *1.000 *1.000 *0 *0"])
-    cases = ET.parse(pytester.path / "out.xml").iter("testcase")
+    cases = ET.fromstring(result.text("out.xml")).iter("testcase")
     assert [[found.get("value") for found in case.iter("property")] for case in cases] == [["0.0"], ["1.0"]]
-    (seen,) = (pytester.path / "seen.jsonl").read_text("utf-8").splitlines()
+    (seen,) = result.text("seen.jsonl").splitlines()
     assert json.loads(seen)["record"]["outcome"] == "passed"
 
 
@@ -488,7 +416,6 @@ GATED = """
     import pytest
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
     from texts import SOURCE, TRUE, FALSE
-
     @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.85)
     @pytest.mark.rag_gate("quoted_spans_alignment", rate=0.5, min=0.9, confidence=0.9)
     @pytest.mark.parametrize("number", range(9))
@@ -497,14 +424,16 @@ GATED = """
 """
 
 
-def test_shards_merge_into_the_document_of_one_run(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """Split into jobs and put together, a run has the same rows, gates and page; neither order nor reruns matter."""
-    run("--rag-json=whole.json", test_suite=SUITE, test_gated=GATED)
-    run("--rag-json=mixed.json", "-p", "randomly", "-p", "rerunfailures", "--reruns=1")
+def test_shards_merge_into_the_document_of_one_run(run: RunPytest) -> None:
     numbers = "1 or 2 or 3"
-    for number, which in enumerate((f"row and ({numbers}) or set and ({numbers})", f"not ({numbers})")):
-        run(f"--rag-json=shard{number}.json", "-k", which)
-    whole, mixed, *shards = (read(pytester.path, f"{name}.json") for name in ("whole", "mixed", "shard0", "shard1"))
+    parts = (
+        (),
+        ("-p", "randomly", "-p", "rerunfailures", "--reruns=1"),
+        ("-k", f"row and ({numbers}) or set and ({numbers})"),
+        ("-k", f"not ({numbers})"),
+    )
+    ran = (run("--rag-json=out.json", *part, test_suite=SUITE, test_gated=GATED) for part in parts)
+    whole, mixed, *shards = map(read, ran)
     assert timeless([replace(test, attempts=1) for test in mixed.tests]) == timeless(whole.tests)
     assert {row.gate.outcome for shard in shards for row in shard.tests if row.gate} == {"skipped"}
     for order in (shards, shards[::-1]):
@@ -522,13 +451,10 @@ JUDGED = """
     from pytest_ragmetrics import assert_faithful
     from pytest_ragmetrics.metrics import Faithfulness
     from texts import SOURCE
-
     def test_fine():
         assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
-
     def test_wrong():
         assert_faithful("The crane lifts nine tons of gravel.", SOURCE, min=0.8)
-
     def test_measured():
         Faithfulness().score(response="The crane lifts nine tons of gravel.", retrieved_contexts=[SOURCE])
 """
@@ -537,29 +463,19 @@ JUDGED = """
 def test_a_judged_run_says_who_was_asked_what(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The summary has table, costs, judge and files; the document has the settings, as on any machine.
-
-    It has no key and no folder outside of the project. A failure keeps the requests to the judge and its replies,
-    cached or not; a success and a measurement do not.
-    """
+    """No key and no folder outside of the project is shown; a failure keeps its requests and replies."""
     monkeypatch.setenv("RAGMETRICS_CACHE_DIR", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("RAGMETRICS_CACHE_SECRET", "signing-secret")
     monkeypatch.setenv("RAGMETRICS_CACHE_URL", f"file://{tmp_path}/shared-secret")
     args = ["--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", "--rag-markdown=out.md", "--rag-concurrency=7"]
     for cached, cassette in ((False, "tapes/judge.jsonl"), (True, f"{tmp_path / 'out' / 'side.jsonl'}")):
-        result = run(*args, f"--rag-cassette={cassette}", "-o", "rag_cache_salt=secret", test_suite=JUDGED)
-        result.stdout.fnmatch_lines(
-            [
-                "*= RAG metrics =*",
-                "metric * n * mean * min * failing * unscored",
-                "faithfulness * 3 * 1 * 0",
-                f"judge calls: {'0 made (0 tokens' if cached else '4 made (* tokens'}, $*), * saved by the cache ($*)",
-                "judged by: openai:gpt-5.4-mini",
-                "*out.json: written",
-                "*out.md: written",
-            ]
+        ran = run(*args, f"--rag-cassette={cassette}", "-o", "rag_cache_salt=secret", test_suite=JUDGED)
+        ran.shows(
+            "faithfulness * 3 * 1 * 0",
+            f"judge calls: {'0 made (0 tokens' if cached else '4 made (* tokens'}, $*), * saved by the cache ($*)",
+            *("judged by: openai:gpt-5.4-mini", "*out.json: written", "*out.md: written"),
         )
-        document = read(pytester.path)
+        document = read(ran)
         rows = {row.id.partition("::")[2]: row.records[0] for row in document.tests}
         assert rows["test_fine"].exchanges == rows["test_measured"].exchanges == ()
         asked = rows["test_wrong"].exchanges
@@ -577,18 +493,12 @@ def test_a_judged_run_says_who_was_asked_what(
         assert document.run.settings.items() >= {**wanted, "cassette": named}.items()
 
 
-def test_the_bill_names_the_cache_of_the_provider_and_the_embedder(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
-) -> None:
-    """Summary, Markdown, page and document count what was read from the provider's cache, and the tokens embedded."""
+def test_the_bill_names_the_cache_of_the_provider_and_the_embedder(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
-        import pytest
         from pytest_ragmetrics import assert_faithful, assert_semantically_similar
         from texts import SOURCE
-
         def test_fine():
             assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
-
         def test_alike():
             assert_semantically_similar("The pump needs two minutes.", "The pump needs two minutes!", min=0.5)
     """
@@ -598,31 +508,21 @@ def test_the_bill_names_the_cache_of_the_provider_and_the_embedder(
     result = run(*args, test_suite=suite)
     share = "58 % of prompt tokens from the provider's cache"
     # (420 * 0.75 + 580 * 0.075 + 10 * 4.5) / 1e6 a request, two of them; 13 tokens of 54 letters at 0.02
-    result.stdout.fnmatch_lines(
-        [
-            f"judge calls: 2 made (2,020 tokens, {share}, 13 tokens embedded, $0.00081), *",
-            "budget: 3 calls, 2033 tokens, $0.0008 of $1 used",
-        ]
+    result.shows(
+        f"judge calls: 2 made (2,020 tokens, {share}, 13 tokens embedded, $0.00081), *",
+        "budget: 3 calls, 2033 tokens, $0.0008 of $1 used",
     )
     for file in ("out.md", "out.html"):
-        assert f"2 calls, 2,020 tokens, {share}, 13 tokens embedded, $0.00081" in readable_page(pytester.path / file)
-    usages = [test.records[0].usage for test in read(pytester.path).tests]
+        shown = html.unescape(result.text(file)).replace("\\", "")
+        assert f"2 calls, 2,020 tokens, {share}, 13 tokens embedded, $0.00081" in shown
+    usages = [test.records[0].usage for test in read(result).tests]
     assert [(usage.cached_prompt_tokens, usage.embedding_tokens) for usage in usages] == [(1160, 0), (0, 13)]
     assert [usage.cost for usage in usages] == pytest.approx([0.000807, 13 * 0.02e-6])
-    result = run(*args, "-k", "alike")
-    result.stdout.no_fnmatch_line("judge calls*")
-    result = run(*args, "-k", "alike", "--rag-cache=refresh")
-    result.stdout.fnmatch_lines(["embedder: 13 tokens embedded ($0.00000026)"])
-    assert "\n13 tokens embedded, $0.00000026" in readable_page(pytester.path / "out.md")
+    run(*args, "-k", "alike").stdout.no_fnmatch_line("judge calls*")
+    run(*args, "-k", "alike", "--rag-cache=refresh").shows("embedder: 13 tokens embedded ($0.00000026)")
 
 
-def readable_page(file: Path) -> str:
-    """Return a file of a report as it is read."""
-    return html.unescape(file.read_text("utf-8")).replace("\\", "")
-
-
-def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
-    """An unscored record keeps the reply that did not fit, or none where the provider failed; texts are redacted."""
+def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
         from pytest_ragmetrics import assert_faithful
         from texts import SOURCE
@@ -630,225 +530,174 @@ def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI, pyte
             assert_faithful("The pump of Mrs Gray needs two minutes to fill.", SOURCE, min=0.8)
     """
     server.script("Mrs Gray says no.", "Mrs Gray says no again.")
-    run("--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", test_suite=suite, conftest=CONFTEST)
-    (row,) = read(pytester.path).tests
+    judged = ("--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json")
+    (row,) = read(run(*judged, test_suite=suite, conftest=CONFTEST)).tests
     (exchange,) = row.records[0].exchanges
     assert (exchange.task, exchange.reply, exchange.cached) == ("list_claims", "Mrs [name] says no again.", False)
     assert "pump of Mrs [name] needs" in exchange.prompt
-    run("--rag-judge=openai:gpt-5.4-mini", "--rag-cache=replay", "--rag-json=out.json", test_suite=suite)
-    (row,) = read(pytester.path).tests
+    (row,) = read(run(*judged, "--rag-cache=replay")).tests
     assert [found.reply for found in row.records[0].exchanges] == [None]
 
 
 @pytest.mark.parametrize("style", ["long", "short"])
-def test_a_failure_is_named_without_its_cause(run: RunPytest, pytester: pytest.Pytester, style: str) -> None:
-    """Neither the cause that was named nor what was being handled is taken for the error that ended the test."""
-    suite = (
-        ONE
-        + """
-    def test_handled():
-        try:
-            raise KeyError("inner")
-        except KeyError as error:
-            raise ValueError("outer")
-
-    def test_caused():
-        try:
-            raise KeyError("inner")
-        except KeyError as error:
-            raise ValueError("outer") from error
+def test_a_failure_is_named_without_its_cause(run: RunPytest, style: str) -> None:
+    suite = """
+        import pytest
+        @pytest.mark.parametrize("caused", [False, True])
+        def test_it(caused):
+            try:
+                raise KeyError("inner")
+            except KeyError as error:
+                if caused:
+                    raise ValueError("outer") from error
+                raise ValueError("outer")
     """
-    )
-    run(f"--tb={style}", "--rag-markdown=summary.md", test_it=suite).assert_outcomes(passed=1, failed=2)
-    lines = (pytester.path / "summary.md").read_text("utf-8").splitlines()
+    ran = run(f"--tb={style}", "--rag-markdown=summary.md", test_it=suite, test_one=ONE)
+    ran.assert_outcomes(passed=1, failed=2)
+    lines = ran.text("summary.md").splitlines()
     assert [line.endswith(": ValueError: outer") for line in lines if "test_it.py::" in line] == [True, True]
 
 
-def test_pytest_inside_a_test_keeps_to_itself(run: RunPytest, scored: Scored) -> None:
-    """A run inside a test records for itself, and the outer run goes on recording for its own."""
-    run(
-        *("--rag-json=out.json", "-p", "pytester"),
-        test_outer="""
-            from pytest_ragmetrics import assert_quoted_spans_aligned
-            from texts import SOURCE, TRUE
-            INNER = "import pytest_ragmetrics as it\\ndef test(): it.assert_quoted_spans_aligned('no quotes', 'x')"
-            def test_it(pytester):
-                pytester.makepyfile(INNER)
-                pytester.runpytest_inprocess("-p", "ragmetrics").assert_outcomes(passed=1)
-                assert_quoted_spans_aligned(TRUE, SOURCE)
-        """,
-    ).assert_outcomes(passed=1)
-    (row,) = scored().values()
-    assert [record["vacuous"] for record in row["records"]] == [False]
-
-
-def test_what_runs_over_lines_is_redacted_too(run: RunPytest) -> None:
-    """A text that no part of a failure has by itself takes the form along, rather than stay."""
-    hook = """
-        import re
-
-        def pytest_ragmetrics_redact(text):
-            return re.sub(r"begin.*end", "[gone]", text, flags=re.DOTALL)
+def test_pytest_inside_a_test_keeps_to_itself(run: RunPytest) -> None:
+    outer = """
+        from pytest_ragmetrics import assert_quoted_spans_aligned
+        from texts import SOURCE, TRUE
+        INNER = "import pytest_ragmetrics as it\\ndef test(): it.assert_quoted_spans_aligned('no quotes', 'x')"
+        def test_it(pytester):
+            pytester.makepyfile(INNER)
+            pytester.runpytest_inprocess("-p", "ragmetrics").assert_outcomes(passed=1)
+            assert_quoted_spans_aligned(TRUE, SOURCE)
     """
-    result = run(conftest=hook, test_it='def test_it():\n    raise ValueError("begin\\nsecret\\nend")')
-    result.assert_outcomes(failed=1)
-    assert "secret" not in result.stdout.str()
-    result.stdout.fnmatch_lines(["*[[]gone]*"])
+    (row,) = run("--rag-json=out.json", "-p", "pytester", test_outer=outer).tests.values()
+    assert (row["outcome"], [record["vacuous"] for record in row["records"]]) == ("passed", [False])
 
 
-def test_what_another_plugin_represents_is_redacted(run: RunPytest) -> None:
-    """Also where its parts cannot be changed: then a plain text takes its place."""
-    hook = """
-        import dataclasses
-        import pytest
+OVER_LINES = """
+    import re
+    def pytest_ragmetrics_redact(text):
+        return re.sub(r"Gray.*fell", "[gone] fell", text, flags=re.DOTALL)
+"""
+#: Another plugin represents failures; its parts cannot be changed.
+FROZEN = """
+    import dataclasses
+    import pytest
+    def pytest_ragmetrics_redact(text):
+        return text.replace("Gray", "[gone]")
+    @dataclasses.dataclass(frozen=True)
+    class Told:
+        text: str
+        def toterminal(self, writer):
+            writer.line(self.text)
+        def __str__(self):
+            return self.text
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(item, call):
+        report = pytest.TestReport.from_item_and_call(item, call)
+        if report.failed:
+            report.longrepr = Told("Gray fell")
+        return report
+"""
 
-        def pytest_ragmetrics_redact(text):
-            return text.replace("Gray", "[name]")
 
-        @dataclasses.dataclass(frozen=True)
-        class Told:
-            text: str
-
-            def toterminal(self, writer):
-                writer.line(self.text)
-
-            def __str__(self):
-                return self.text
-
-        @pytest.hookimpl(tryfirst=True)
-        def pytest_runtest_makereport(item, call):
-            report = pytest.TestReport.from_item_and_call(item, call)
-            if report.failed:
-                report.longrepr = Told("Gray fell")
-            return report
-    """
-    result = run(conftest=hook, test_it="def test_it(): raise ValueError")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*[[]name] fell*"])
+@pytest.mark.parametrize("hook", [OVER_LINES, FROZEN], ids=["over lines", "another plugin"])
+def test_what_no_part_of_a_failure_has_by_itself_is_redacted(run: RunPytest, hook: str) -> None:
+    result = run(conftest=hook, test_it='def test_it():\n    raise ValueError("Gray\\nonce\\nfell")')
+    result.shows("*[[]gone] fell*", failed=1)
     assert "Gray" not in result.stdout.str()
 
 
-def test_the_step_summary_is_added_to(
-    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What other steps of the job wrote stays, however the file is named.
-
-    GitHub drops a summary of more than 1 MiB as a whole: nothing is added to one that is nearly full.
-    """
-    summary = pytester.path / "summary.md"
+def test_the_step_summary_is_added_to(run: RunPytest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """GitHub drops a summary of more than 1 MiB as a whole: nothing is added to one that is nearly full."""
+    summary = tmp_path / "summary.md"
     summary.write_text("Built.", encoding="utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    for argument in ("auto", "summary.md"):
+    for argument in ("auto", str(summary)):
         run(f"--rag-markdown={argument}", test_it=ONE).assert_outcomes(passed=1)
     text = summary.read_text("utf-8")
     assert text.startswith("Built.\n## RAG metrics")
     assert text.count("## RAG metrics") == 2
     summary.write_text("x" * (1024 * 1024 - 10), encoding="utf-8")
-    result = run("--rag-markdown=auto")
-    result.stdout.fnmatch_lines(["*summary.md: NOT written, the step summary would be larger than the 1 MiB *"])
+    run("--rag-markdown=auto").shows("*summary.md: NOT written, the step summary would be larger than the 1 MiB *")
     assert summary.stat().st_size == 1024 * 1024 - 10
+
+
+#: Leaves files of an earlier run.
+OLD = """
+    import pathlib
+    for name in ("out.json", "out.html"):
+        pathlib.Path(name).write_text("the old one")
+"""
+LIMIT = """
+    import resource
+    def pytest_runtest_teardown():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+"""
 
 
 class TestTrouble:
     """A run in trouble leaves the old report or a true one, says what happened, and never breaks down."""
 
-    @pytest.fixture(autouse=True)
-    def _old_files(self, pytester: pytest.Pytester) -> None:
-        for name in ("out.json", "out.html"):
-            (pytester.path / name).write_text("the old one", encoding="utf-8")
-
-    def test_a_run_without_a_terminal_writes_its_files(self, run: RunPytest, pytester: pytest.Pytester) -> None:
-        """-p no:terminal takes the summary away; what could not be written is said on standard error."""
-        result = run("-p", "no:terminal", "--rag-json=late/out.json", "--rag-report=out.html", test_it=BLOCKING)
+    def test_a_run_without_a_terminal_writes_its_files(self, run: RunPytest) -> None:
+        files = ("--rag-json=late/out.json", "--rag-report=out.html")
+        result = run("-p", "no:terminal", *files, test_it=BLOCKING, conftest=OLD)
         assert (result.ret, result.outlines) == (pytest.ExitCode.TESTS_FAILED, [])
         result.stderr.fnmatch_lines(["ragmetrics: *out.json: NOT written, *"])
-        assert "open the valve slowly" in (pytester.path / "out.html").read_text("utf-8")
+        assert "open the valve slowly" in result.text("out.html")
 
     def test_a_run_that_a_test_ends_reports_files_on_standard_error(self, run: RunPytest) -> None:
-        """pytest.exit() leaves no summary, and its status stays."""
         suite = BLOCKING + "    def test_end():\n        import pytest\n        pytest.exit('enough', returncode=7)\n"
         result = run("--rag-json=late/out.json", test_it=suite)
         assert result.ret == 7
         result.stderr.fnmatch_lines(["ragmetrics: *out.json: NOT written, *"])
 
     def test_a_file_that_cannot_be_written_harms_nothing_else(self, run: RunPytest) -> None:
-        """The tests' outcome and the other file stay; the summary has the reason, and nothing else repeats it.
-
-        /dev/full says that there is no room left, and is there afterwards.
-        """
+        """/dev/full says that there is no room left, and is there afterwards."""
         files = ("--rag-report=late/page.html", "--rag-json=out.json", "--rag-markdown=/dev/full")
         result = run(*files, test_it=BLOCKING)
-        result.assert_outcomes(passed=2)
-        assert result.ret == pytest.ExitCode.TESTS_FAILED
         said = ["/dev/full: NOT written, No space left on device", "*page.html: NOT written, *", "*out.json: written"]
-        result.stdout.fnmatch_lines_random(said)
+        result.shows_all(*said, passed=2)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
         result.stderr.no_fnmatch_line("*NOT written*")
         assert Path("/dev/full").is_char_device()
 
     @pytest.mark.parametrize("where", ["test", "fixture", "teardown"])
-    def test_an_interrupted_run_tells_what_it_found(
-        self, run: RunPytest, pytester: pytest.Pytester, where: str
-    ) -> None:
-        """Ctrl-C keeps what was scored, but no half of a test; the file says that the run was interrupted.
-
-        A file that cannot be written does not cover up how the run ended.
+    def test_an_interrupted_run_tells_what_it_found(self, run: RunPytest, where: str) -> None:
+        stop = f"""
+            import pytest
+            from test_it import test_it as score
+            def interrupt(place):
+                if place == {where!r}:
+                    raise KeyboardInterrupt
+            @pytest.fixture
+            def bot():
+                interrupt("fixture")
+                yield
+                interrupt("teardown")
+            def test_a():
+                score()
+            def test_b(bot):
+                score()
+                interrupt("test")
+            def test_c():
+                score()
         """
-        pytester.makepyfile(
-            test_stop=f"""
-                import pytest
-                from test_it import test_it as score
-                def interrupt(place):
-                    if place == {where!r}:
-                        raise KeyboardInterrupt
-                @pytest.fixture
-                def bot():
-                    interrupt("fixture")
-                    yield
-                    interrupt("teardown")
-                def test_a():
-                    score()
-                def test_b(bot):
-                    score()
-                    interrupt("test")
-                def test_c():
-                    score()
-            """,
-            test_it=ONE,
-        )
-        args = (
-            "-p",
-            "ragmetrics",
-            "test_stop.py",
-            "--rag-json=out.json",
-            "--rag-report=out.html",
-            "--rag-markdown=/dev/full",
-        )
-        result = pytester.runpytest_inprocess(*args, no_reraise_ctrlc=True)
+        files = ("--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=/dev/full")
+        result = run("test_stop.py", *files, interrupted=True, test_stop=stop, test_it=ONE, conftest=OLD)
         assert result.ret == pytest.ExitCode.INTERRUPTED
         result.stdout.no_fnmatch_line("*INTERNALERROR*")
-        result.stdout.fnmatch_lines(["/dev/full: NOT written, No space left on device"])
-        document = read(pytester.path)
+        result.shows("/dev/full: NOT written, No space left on device")
+        document = read(result)
         assert document.run.exit_status == 2
         done = ["test_a", "test_b"] if where == "teardown" else ["test_a"]
         assert [row.id for row in document.tests] == [f"test_stop.py::{name}" for name in done]
-        assert "test_stop.py::test_a" in (pytester.path / "out.html").read_text("utf-8")
+        assert "test_stop.py::test_a" in result.text("out.html")
 
-    def test_a_full_disk_leaves_the_old_files(self, pytester: pytest.Pytester, run: RunPytest) -> None:
-        """Where writing fails in the middle, the old file stays, no part lies about, and the run does not pass."""
-        pytester.makepyfile(
-            test_it=ONE.replace("SOURCE)", "[SOURCE, 'and so on ' * 5000])"),
-            conftest="""
-                import resource
-                def pytest_runtest_teardown():
-                    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-            """,
-        )
-        args = ["--rag-json=out.json", "--rag-report=out.html", "-p", "no:cacheprovider"]
-        result = pytester.runpytest_subprocess("-p", "ragmetrics", *args)
+    def test_a_full_disk_leaves_the_old_files(self, run_once: RunPytest) -> None:
+        suite = ONE.replace("SOURCE)", "[SOURCE, 'and so on ' * 5000])")
+        files = ("--rag-json=out.json", "--rag-report=out.html")
+        result = run_once(*files, "-p", "no:cacheprovider", test_it=suite, conftest=OLD + LIMIT)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
-        result.stdout.fnmatch_lines(
-            ["*out.html: NOT written, File too large", "*out.json: NOT written, File too large"]
-        )
+        result.shows("*out.html: NOT written, File too large", "*out.json: NOT written, File too large")
         result.stdout.no_fnmatch_line("*INTERNALERROR*")
-        assert {(pytester.path / name).read_text() for name in ("out.json", "out.html")} == {"the old one"}
-        assert not list(pytester.path.glob(".*.part"))
+        assert {result.text(name) for name in ("out.json", "out.html")} == {"the old one"}
+        assert not list(result.folder.glob(".*.part"))

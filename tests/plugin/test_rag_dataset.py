@@ -9,7 +9,7 @@ import pytest
 
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, truncated
-from tests.plugin.conftest import MANY, RunOnce, RunPytest, Scored
+from tests.plugin.conftest import MANY, Run, RunPytest
 
 JUDGED = ("--rag-judge=openai:gpt-mine", "--rag-json=out.json")
 GOLDEN = """
@@ -73,8 +73,7 @@ SUITE = """
         assert rag_scores["numbers_aligned"] is rag_scores["NumbersAligned"]
         assert "faithfulness" not in rag_scores
         rag_scores["faithfulness"]
-    def test_unmarked(rag_scores):
-        pass
+    def test_unmarked(rag_scores): pass
 """
 BROKEN = """
     import pytest
@@ -96,47 +95,43 @@ BROKEN = """
 """
 
 
-def test_each_row_is_a_test(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
-    """Tests are named by their rows, have the records of these, and a row that is broken or unscored fails alone."""
+def test_each_row_is_a_test(run: RunPytest, server: FakeOpenAI) -> None:
     result = run(*JUDGED, "-v", "-rA", conftest=CONFTEST, test_broken=BROKEN, test_suite=SUITE)
     result.assert_outcomes(passed=24, failed=4, errors=2)
-    result.stdout.fnmatch_lines_random(
-        [
-            *(f"test_suite.py::test_two[[]r{number}[]] PASSED*" for number in range(4)),
-            "test_suite.py::TestBoth::test_nearest[[]bad-2[]] PASSED*",
-            "test_suite.py::test_chosen[[]4[]] PASSED*",
-            "*ERROR at setup of test_broken[[]r4[]]*",
-            "golden.jsonl:5: field 'answer': row r4: *",
-            "E *UnscoredError: row 'r3' (golden.jsonl:4): faithfulness: retrieved_contexts is missing; *",
-            "FAILED test_suite.py::test_one[[]r3-relevance[]] - 1 of 2 metrics unscored",
-            "FAILED test_suite.py::test_one[[]r3-faithfulness[]]*",
-            "E *'faithfulness' was not scored: there are numbers_aligned; write *metrics=[[]'fai*",
-            "rag_sample is of a test per row; write @pytest.mark.rag_dataset(*",
-        ]
+    result.shows_all(
+        *(f"test_suite.py::test_two[[]r{number}[]] PASSED*" for number in range(4)),
+        "test_suite.py::TestBoth::test_nearest[[]bad-2[]] PASSED*",
+        "test_suite.py::test_chosen[[]4[]] PASSED*",
+        "*ERROR at setup of test_broken[[]r4[]]*",
+        "golden.jsonl:5: field 'answer': row r4: *",
+        "E *UnscoredError: row 'r3' (golden.jsonl:4): faithfulness: retrieved_contexts is missing; *",
+        "FAILED test_suite.py::test_one[[]r3-relevance[]] - 1 of 2 metrics unscored",
+        "FAILED test_suite.py::test_one[[]r3-faithfulness[]]*",
+        "E *'faithfulness' was not scored: there are numbers_aligned; write *metrics=[[]'fai*",
+        "rag_sample is of a test per row; write @pytest.mark.rag_dataset(*",
     )
     assert sum(line.startswith("faithfulness unscored: row 'r3'") for line in result.outlines) == 1
     # Three rows of faithfulness in two requests, five of relevance, two of a table, one by another model.
     assert server.calls == 3 * 2 + 4 + 2 + 1
-    tests = scored()
+    tests = result.named
     for number in range(3):
-        faithful, relevant = tests[f"test_suite.py::test_one[r{number}-faithfulness]"]["records"]
+        faithful, relevant = tests[f"test_one[r{number}-faithfulness]"]["records"]
         assert faithful["sample"]["response"] == f"Basin {number} has nine carp."
         assert faithful["threshold"] == {"operator": ">=", "bound": 0.5}
         assert (faithful["usage"]["calls"] + faithful["usage"]["cached_calls"], relevant["threshold"]) == (2, None)
     # A score of 0 is a score like any other.
-    (record,) = tests["test_suite.py::test_lowest[bad]"]["records"]
+    (record,) = tests["test_lowest[bad]"]["records"]
     assert (record["score"], record["outcome"]) == (0.0, "failed")
     assert record["threshold"] == {"operator": ">=", "bound": 0.1}
-    assert [len(tests[f"test_broken.py::{name}"]["records"]) for name in ("test_file", "test_rows")] == [1, 2]
+    assert [len(tests[name]["records"]) for name in ("test_file", "test_rows")] == [1, 2]
 
 
-def test_a_failing_judge_leaves_a_row_unscored(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
-    """What the judge could not answer is an unscored record of that row, and no other row is touched."""
+def test_a_failing_judge_leaves_a_row_unscored(run: RunPytest, server: FakeOpenAI) -> None:
     cut = str(ROWS[0]["answer"])
     server.answer = lambda body: truncated() if cut in str(body["messages"]) else answer_sensibly(body)
     suite = GOLDEN.replace('"golden.jsonl"', repr(ROWS[:3]))
-    run(*JUDGED, "--rag-concurrency=1", test_it=suite).assert_outcomes(passed=2, failed=1)
-    outcomes = [test["records"][0]["outcome"] for test in scored().values()]
+    ran = run(*JUDGED, "--rag-concurrency=1", test_it=suite)
+    outcomes = [test["records"][0]["outcome"] for test in ran.tests.values()]
     assert outcomes == ["unscored", "passed", "passed"]
 
 
@@ -205,48 +200,28 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.rag_votes(0))
 """
 ON = "--continue-on-collection-errors"
-
-
 WRONG_FILES = {"conftest": HOOK, "test_wrong": WRONG_SUITE, "test_elsewhere": ELSEWHERE}
 
 
-def assert_named(result: pytest.RunResult) -> None:
+def assert_named(result: Run) -> None:
     """Check that each wrong marker is named once, by its function with what to write, and is an error of its module."""
-    result.stdout.fnmatch_lines_random(
-        [
-            "*ERROR collecting test_wrong.py*",
-            "test_wrong.py::test_no_row: *; write def test_no_row(rag_sample, rag_scores)",
-            "test_wrong.py::test_both: marker rag_dataset: a test is made of one data set; *",
-            "test_wrong.py::test_late: marker rag_gate: it is added too late, by a hook or pytest.param: write it *",
-            *(f"test_wrong.py::test_{n}: marker {m.partition('(')[0]}*: {WRONG[m]}" for n, m in enumerate(WRONG)),
-            "test_elsewhere.py::TestCase::test_it: marker rag_gate: it means nothing on a method of unittest.TestCase*",
-        ]
+    result.shows_all(
+        "*ERROR collecting test_wrong.py*",
+        "test_wrong.py::test_no_row: *; write def test_no_row(rag_sample, rag_scores)",
+        "test_wrong.py::test_both: marker rag_dataset: a test is made of one data set; *",
+        "test_wrong.py::test_late: marker rag_gate: it is added too late, by a hook or pytest.param: write it *",
+        *(f"test_wrong.py::test_{n}: marker {m.partition('(')[0]}*: {WRONG[m]}" for n, m in enumerate(WRONG)),
+        "test_elsewhere.py::TestCase::test_it: marker rag_gate: it means nothing on a method of unittest.TestCase*",
     )
     assert sum(line.startswith("test_wrong.py::") for line in result.outlines) == len(WRONG) + 3
     assert str(result.stdout).count("it means nothing on") == 1
     assert str(result.stdout).count("TestGrouped::test_it: marker") == 1
 
 
-def assert_hooked(result: pytest.RunResult) -> None:
-    """Check that markers that a hook added are errors of their test."""
-    result.stdout.fnmatch_lines(
-        [
-            "*ERROR at setup of test_hooked[[]q1[]]*",
-            "test_elsewhere.py::test_hooked: marker rag_gate: it is added too late, by a hook or *",
-            "test_elsewhere.py::test_hooked: marker rag_votes(0): it takes one whole number from 1 on; *",
-        ]
-    )
-
-
 def test_a_wrong_marker_fails_its_own_module(run: RunPytest) -> None:
-    """The run ends as pytest ends it, or goes on with the tests that have none."""
     result = run(**WRONG_FILES, test_sound="def test_sound(): pass")
     assert_named(result)
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result = run(ON)
-    assert_named(result)
-    assert_hooked(result)
-    result.assert_outcomes(passed=2, errors=4)
 
 
 #: Rows held to declared bounds, in tests that do with the scores what they like; ``far`` misses both bounds.
@@ -265,8 +240,7 @@ HELD = """
     held = pytest.mark.rag_dataset([{**row, "reference": "It has 9 carp."} for row in ROWS],
         metrics={"NumbersAligned": 0.8, clutter: 0.2, "token_f1": None})
     @held
-    def test_nothing(rag_sample):
-        pass
+    def test_nothing(rag_sample): pass
     @held
     def test_first(rag_sample, rag_scores):
         assert rag_sample.id == "nowhere"
@@ -278,8 +252,7 @@ HELD = """
         assert rag_scores["clutter"] <= 0.1
     @held
     @pytest.mark.xfail
-    def test_expected(rag_sample):
-        pass
+    def test_expected(rag_sample): pass
     @held
     def test_skipped(rag_sample):
         pytest.skip("not today")
@@ -287,8 +260,7 @@ HELD = """
     class TestGrouped:
         @held
         @pytest.mark.parametrize("n", [1])
-        def test_many(self, n):
-            pass
+        def test_many(self, n): pass
 """
 
 
@@ -304,8 +276,9 @@ HELD_OUTCOMES = {
 }
 
 
-def assert_held(tests: dict[str, dict[str, Any]]) -> None:
+def assert_held(ran: Run) -> None:
     """Check that rows fail below bounds or without a score, and records say so, whatever the test itself asserts."""
+    tests = ran.tests
     for test, outcomes in HELD_OUTCOMES.items():
         strict = {"near": 0.1, "far": 0.2} if "strict" in test else {"near": 0.2, "far": 0.2}
         for row, outcome in zip(("near", "far", "lost"), outcomes, strict=True):
@@ -322,25 +295,22 @@ def assert_held(tests: dict[str, dict[str, Any]]) -> None:
                 assert states["clutter"] == ("passed" if row == "near" and strict[row] == 0.2 else "failed")
 
 
-def test_each_row_is_held_to_its_bounds(run: RunPytest, scored: Scored) -> None:
-    """What fell short comes first, then question, answer and contexts, shortened; nothing is said twice."""
+def test_each_row_is_held_to_its_bounds(run: RunPytest) -> None:
     result = run("-rA", "--rag-json=out.json", test_held=HELD)
-    tests, output = scored(), result.outlines
-    assert_held(tests)
-    result.stdout.fnmatch_lines_random(
-        [
-            "2 of 3 metrics fell short: numbers_aligned 0.50 < 0.80, clutter 0.60 > 0.20",
-            "numbers_aligned 0.50 < 0.80: 1 of 2 numbers in no context",
-            "*- RAG row 'far' -*",
-            'question: "What[?]"',
-            'answer: "It has 9 carp, 7 frogs, and more and more *"',
-            'reference: "It has 9 carp."',
-            'contexts[[]4[]]: "It has 9 carp."',
-            "... and 2 more contexts",
-            "1 of 3 metrics unscored",
-            "numbers_aligned unscored: row 'lost': numbers_aligned: retrieved_contexts is missing; *",
-            "FAILED test_held.py::test_nothing[[]far[]] - 2 of 3 metrics fell short: *",
-        ]
+    tests, output = result.tests, result.outlines
+    assert_held(result)
+    result.shows_all(
+        "2 of 3 metrics fell short: numbers_aligned 0.50 < 0.80, clutter 0.60 > 0.20",
+        "numbers_aligned 0.50 < 0.80: 1 of 2 numbers in no context",
+        "*- RAG row 'far' -*",
+        'question: "What[?]"',
+        'answer: "It has 9 carp, 7 frogs, and more and more *"',
+        'reference: "It has 9 carp."',
+        'contexts[[]4[]]: "It has 9 carp."',
+        "... and 2 more contexts",
+        "1 of 3 metrics unscored",
+        "numbers_aligned unscored: row 'lost': numbers_aligned: retrieved_contexts is missing; *",
+        "FAILED test_held.py::test_nothing[[]far[]] - 2 of 3 metrics fell short: *",
     )
     failed = [name for name, test in tests.items() if test["outcome"] == "failed"]
     assert sum("RAG row " in line for line in output) == len(failed)
@@ -352,46 +322,43 @@ def test_each_row_is_held_to_its_bounds(run: RunPytest, scored: Scored) -> None:
     assert (table[1], table[-2:]) == ("14", ["7", "7"])
 
 
-def test_workers_hold_rows_and_name_markers_as_one_process_does(run_once: RunOnce) -> None:
-    """One run has rows with bounds beside every marker that cannot be used."""
+def test_workers_hold_rows_and_name_markers_as_one_process_does(run_once: RunPytest) -> None:
     ran = run_once(*MANY, ON, "--rag-json=out.json", test_held=HELD, **WRONG_FILES)
-    assert_held(ran.tests)
-    assert_named(ran.result)
-    assert_hooked(ran.result)
-    assert ran.result.ret == pytest.ExitCode.TESTS_FAILED
+    assert_held(ran)
+    assert_named(ran)
+    # Markers that a hook added are errors of their test.
+    ran.shows(
+        "*ERROR at setup of test_hooked[[]q1[]]*",
+        "test_elsewhere.py::test_hooked: marker rag_gate: it is added too late, by a hook or *",
+        "test_elsewhere.py::test_hooked: marker rag_votes(0): it takes one whole number from 1 on; *",
+    )
+    assert ran.ret == pytest.ExitCode.TESTS_FAILED
 
 
 def test_the_row_that_a_failure_shows_is_redacted(run: RunPytest) -> None:
-    """What must not be reported is neither in the bounds that were missed nor in the texts of the row."""
     hook = "def pytest_ragmetrics_redact(text):\n    return text.replace('carp', '[fish]')"
     suite = HELD.replace("def test_nothing", "def test_secret").partition("    @held\n    def test_first")[0]
     result = run(conftest=hook, test_it=suite)
-    result.assert_outcomes(passed=1, failed=2)
-    result.stdout.fnmatch_lines(['answer: "It has 9 [[]fish[]], 7 frogs, *', 'contexts[[]0[]]: "It has 9 [[]fish[]]."'])
+    result.shows('answer: "It has 9 [[]fish[]], 7 frogs, *', 'contexts[[]0[]]: "It has 9 [[]fish[]]."')
     assert "carp" not in str(result.stdout)
 
 
 def test_rows_are_listed_without_being_scored(run: RunPytest, server: FakeOpenAI) -> None:
-    """--collect-only names the rows and asks nobody."""
     result = run(*JUDGED, "--collect-only", "-q", test_it=GOLDEN.replace('"golden.jsonl"', repr(ROWS[:3])))
-    result.stdout.fnmatch_lines([f"test_it.py::test_golden[[]r{number}[]]" for number in range(3)])
+    result.shows(*(f"test_it.py::test_golden[[]r{number}[]]" for number in range(3)))
     assert server.calls == 0
 
 
 OWN_COLUMNS = """
 import pytest
 from pytest_ragmetrics import evaluate
-
 {columns}
-
 @pytest.mark.rag_dataset("own.csv", metrics={{"lexical_grounding": 1.0}}{given})
 def test_row(rag_sample):
     assert rag_sample.user_input == "How long?"
-
 def test_tables(rag_evaluate):
     tables = [rag_evaluate("own.csv", ["lexical_grounding"]{given}), evaluate("own.csv", "lexical_grounding"{given})]
     assert [table.scores("lexical_grounding") for table in tables] == [[1.0], [1.0]]
-
 @pytest.mark.rag_dataset([{{"answer": "a", "contexts": ["b"]}}])
 def test_of_our_names(rag_sample):
     assert (rag_sample.response, rag_sample.user_input) == ("a", None)
@@ -410,7 +377,6 @@ COLUMNS = '{"question": "Ask", "response": "Said", "contexts": "passages"}'
     ],
 )
 def test_columns_of_other_names(run: RunPytest, pytester: pytest.Pytester, columns: str, ini: str, said: str) -> None:
-    """The marker, ``rag_evaluate`` and ``evaluate`` take ``columns=``, else those of the ini, which sets may lack."""
     pytester.makeini(f"[pytest]\nrag_columns = {ini}")
     (pytester.path / "own.csv").write_text('Ask,Said,passages\nHow long?,Two minutes.,"[""Two minutes.""]"\n', "utf-8")
     given = ", columns=COLUMNS" if columns else ""

@@ -73,14 +73,12 @@ def answers(tmp_path: Path) -> Path:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Return the files of a folder."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def test_a_recording_is_forecast_first(
     provider: FakeOpenAI, example: Path, answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By what it takes for the suite and the labelled answers; nothing is asked, and nothing is changed."""
     before = content(example)
     assert main(["--real", f"--answers={answers}"], folder=example, work=tmp_path / "work") == 0
     said = capsys.readouterr().out
@@ -96,7 +94,6 @@ def test_a_recording_is_forecast_first(
 def test_a_recording_that_failed_goes_on(
     provider: FakeOpenAI, example: Path, answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was paid for is not asked again; the cassette replays, and the README says whose replies they are."""
     arguments = ["--real", f"--answers={answers}", "--limit=4", "--max-cost=0.5"]
     first = iter(range(8))
     provider.answer = lambda body: failing(400, "No.") if next(first, None) is None else reworded(body)
@@ -136,7 +133,6 @@ def test_a_recording_that_failed_goes_on(
 def test_where_no_provider_would_be_asked_nothing_is(
     provider: FakeOpenAI, example: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], said: str
 ) -> None:
-    """Another address, no key and CI are refused before anything is made."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     before, work = content(example), example.parent / "work"
@@ -161,7 +157,6 @@ def test_what_cannot_be_recorded_changes_nothing(
     arguments: list[str],
     said: str,
 ) -> None:
-    """What a stand-in says is not taken, whatever its address; a folder without labelled answers is named."""
     provider.answer = answer_sensibly
     before = content(example)
     assert main(["--real", *arguments], folder=example, work=tmp_path / "work") == 2
@@ -172,7 +167,6 @@ def test_what_cannot_be_recorded_changes_nothing(
 def test_the_stand_in_replaces_no_recording_of_a_model(
     example: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Unless it is told to; then the README says so again."""
     ran: list[Path] = []
 
     def recorded(folder: Path) -> int:

@@ -11,7 +11,6 @@ from tests.plugin.conftest import RunPytest
 SUITE = """
     import pytest
     from pytest_ragmetrics import assert_relevant
-
     @pytest.mark.parametrize("n", range({rows}))
     def test_row(n):
         assert_relevant(f"Question {{n}}?", f"Answer {{n}}.", min=0.2)
@@ -22,7 +21,6 @@ FILES = ("--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=out.md"
 HOOKS = """
 def pytest_ragmetrics_redact(text):
     return text.replace("Ada", "[name]")
-
 def pytest_runtest_logreport(report):
     # What a test asked is on one report of its own.
     replies = report.ragmetrics.replies if hasattr(report, "ragmetrics") else ()
@@ -41,7 +39,6 @@ WARNING = "7 of 8 answers to rate_relevance of openai:fake are the same text"
 
 @pytest.mark.usefixtures("answering")
 def test_all_rows_pass_and_the_run_warns(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """Tests that passed keep no exchanges, and count all the same; replayed from the cache it is as wrong."""
     result = run(*FILES, conftest=HOOKS, test_suite=SUITE.format(rows=8))
     result.assert_outcomes(passed=7, failed=1)
     (text,) = read_document(pytester.path / "out.json").run.warnings
@@ -52,18 +49,16 @@ def test_all_rows_pass_and_the_run_warns(run: RunPytest, pytester: pytest.Pytest
     assert f'<p class="warning">{WARNING}' in page
     assert "<script>x" not in page
     assert "7 of 8 answers to rate_relevance" in (pytester.path / "out.md").read_text("utf-8")
-    run("--rag-judge=openai:fake").stdout.fnmatch_lines([f"warning: {text}"])
+    run("--rag-judge=openai:fake").shows(f"warning: {text}")
 
 
 @pytest.mark.usefixtures("answering")
 def test_the_replies_of_a_worker_count(run: RunPytest) -> None:
-    """They come with the reports of its tests."""
     result = run("-p", "xdist", "-n1", "--rag-judge=openai:fake", conftest=HOOKS, test_suite=SUITE.format(rows=8))
-    result.stdout.fnmatch_lines([f"warning: {WARNING}: *"])
+    result.shows(f"warning: {WARNING}: *")
 
 
 def test_a_judge_that_differs_is_fine(run: RunPytest, server: FakeOpenAI) -> None:
-    """Five equal replies among twelve are no reason for doubt; nor is what a dry run stands in with."""
     numbers = iter(range(99))
 
     def answer(body: Body) -> str:
@@ -78,11 +73,9 @@ def test_a_judge_that_differs_is_fine(run: RunPytest, server: FakeOpenAI) -> Non
 
 
 def test_the_rows_of_a_table_count(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
-    """One test may ask of all of them."""
     server.answer = lambda _: SAME
     table = """
         from pytest_ragmetrics import evaluate
-
         def test_table():
             evaluate([{"user_input": f"Question {n}?", "response": "No."} for n in range(6)], "relevance")
     """

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, failing, out_of_quota
-from tests.plugin.conftest import RunPytest, Scored
+from tests.plugin.conftest import RunPytest
 
 JUDGED = ("--rag-judge=openai:gpt-mine",)
 ROWS = 'ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "answer": f"Pool {n}."} for n in range(COUNT)]'
@@ -140,14 +140,12 @@ NONE = """
     import pytest
     ROWS = [{"id": "r0", "contexts": ["Moss."], "reference": "Moss."}]
     @pytest.mark.rag_dataset(ROWS, metrics=["lexical_context_recall", "relevance"])
-    def test_it(rag_scores):
-        pass
+    def test_it(rag_scores): pass
     @pytest.mark.rag_dataset(ROWS, metrics=["lexical_context_recall"])
     def test_retrieved(rag_scores):
         assert rag_scores["lexical_context_recall"] == 1
     @pytest.mark.rag_dataset([{"id": "r0", "question": "Is it?", "answr": "No."}], metrics=["relevance"])
-    def test_misspelt(rag_scores):
-        pass
+    def test_misspelt(rag_scores): pass
     TALK = [{"role": "user", "content": "Is it blue?"}, {"role": "assistant", "content": "It is."}]
     @pytest.mark.rag_dataset([{"id": "r0", "user_input": TALK}], metrics=["coherence"])
     def test_talk(rag_scores):
@@ -171,26 +169,21 @@ WRONG = {
 APPLICATIONS = (*JUDGED, "-rA", "-o", "rag_respond_threads=3")
 
 
-def test_the_application_answers_each_row_once(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
-    """Whatever the scope of its fixture, sync or async, as many at a time as may be, and never after it has ended."""
+def test_the_application_answers_each_row_once(run: RunPytest, server: FakeOpenAI) -> None:
     result = run(*APPLICATIONS, **PASSING, test_waiting=WAITING, test_parameter=PARAMETER)
     result.assert_outcomes(passed=5 * 6 + 3 + 4)
     for name in ("test_async", "test_function", "test_module"):
-        asked = (pytester.path / f"{name}.asked").read_text("utf-8")
-        assert sorted(asked.split()) == [f"r{n}" for n in range(6)]
+        assert sorted(result.text(f"{name}.asked").split()) == [f"r{n}" for n in range(6)]
 
 
 def test_an_application_that_fails_fails_its_row(run: RunPytest, server: FakeOpenAI) -> None:
-    """What goes wrong in one row is told with its id, a skip skips its test, and the others pass."""
     result = run(*APPLICATIONS, **WRONG)
     result.assert_outcomes(passed=2 + 2, errors=2 * 5 + 6 + 2, skipped=2)
     for name in ("test_raising", "test_araising"):
-        result.stdout.fnmatch_lines_random(
-            [f"PASSED {name}.py::test_golden[[]r6[]]", f"SKIPPED *{name}.py:*: no answer today"]
-        )
+        result.shows_all(f"PASSED {name}.py::test_golden[[]r6[]]", f"SKIPPED *{name}.py:*: no answer today")
     for said in ("'r0': rag_respond raised KeyError: 'lost'", "'r1': rag_respond raised SystemExit: 3"):
         pattern = f"E *UnscoredError: row {said}"
-        result.stdout.fnmatch_lines([pattern, pattern])
+        result.shows(pattern, pattern)
     for said in (
         "'r2': rag_respond returned None; it must return a text, *",
         "'r3': rag_respond returned no response; write *",
@@ -199,36 +192,28 @@ def test_an_application_that_fails_fails_its_row(run: RunPytest, server: FakeOpe
         # The whole text of the failure: no frame of this package above it.
         pattern = f"row {said}"
         head = "*ERROR at setup of test_golden*"
-        result.stdout.fnmatch_lines([head, pattern, head, pattern])
+        result.shows(head, pattern, head, pattern)
         assert f"E   pytest_ragmetrics.UnscoredError: {pattern[:20]}" not in result.stdout.str()
-    result.stdout.fnmatch_lines_random(
-        [
-            "E *rag_respond must return a function from Sample to response, not str",
-            "row 'r0' has no response; did you write 'answr' for response[?]*",
-            "row 'r0' has no response, *: override the fixture rag_respond to return a function, async or not, *",
-        ]
+    result.shows_all(
+        "E *rag_respond must return a function from Sample to response, not str",
+        "row 'r0' has no response; did you write 'answr' for response[?]*",
+        "row 'r0' has no response, *: override the fixture rag_respond to return a function, async or not, *",
     )
 
 
-def test_all_rows_are_judged_at_once(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
-    """The first test starts the rows of all files, each is asked once, and no progress is shown outside a terminal.
-
-    A scoring is recorded once, in its own test, whatever test runs meanwhile.
-    """
+def test_all_rows_are_judged_at_once(run: RunPytest, server: FakeOpenAI) -> None:
     server.waves = [16]
     more = """
-    def test_between():
-        pass
+    def test_between(): pass
     @pytest.mark.rag_dataset([{**row, "contexts": []} for row in ROWS[:2]], metrics=["relevance", "lexical_grounding"])
-    def test_last(rag_sample):
-        pass
+    def test_last(rag_sample): pass
 """
     files = {"test_it": GOLDEN + more, "test_more": GOLDEN.replace("Is pool", "Is the pool")}
     result = run(*JUDGED, "--rag-concurrency=16", "--rag-json=out.json", **files)
     result.assert_outcomes(passed=8 + 3 + 8)
     assert (server.calls, server.in_flight_max) == (16, 16)
     result.stdout.no_fnmatch_line("*rows done*")
-    records = {name: test["records"] for name, test in scored().items() if test["records"]}
+    records = {name: test["records"] for name, test in result.tests.items() if test["records"]}
     assert {name: [r["metric"] for r in found] for name, found in records.items()} == {
         **{f"{file}.py::test_golden[r{n}]": ["relevance"] for file in files for n in range(8)},
         **{f"test_it.py::test_last[r{n}]": ["relevance", "lexical_grounding"] for n in range(2)},
@@ -238,7 +223,6 @@ def test_all_rows_are_judged_at_once(run: RunPytest, server: FakeOpenAI, scored:
 
 
 def test_metrics_of_a_row_verify_their_claims_together(run: RunPytest, server: FakeOpenAI) -> None:
-    """One request lists the claims of the response, one verifies them and the sentences of the reference."""
     suite = GOLDEN.replace('"relevance"', '"faithfulness", "context_recall"', 1).replace('["relevance"] > 0', "")
     suite = suite.replace('"answer":', '"contexts": ["Pools are blue."], "reference": "Blue.", "answer":')
     run(*JUDGED, test_it=suite).assert_outcomes(passed=8)
@@ -246,44 +230,32 @@ def test_metrics_of_a_row_verify_their_claims_together(run: RunPytest, server: F
 
 
 def test_concurrency_is_bounded_and_only_what_is_selected_is_judged(run: RunPytest, server: FakeOpenAI) -> None:
-    """No more requests are in flight than the option allows; rows of tests that are not to run cost nothing."""
     server.latency = 0.05
     run(*JUDGED, "--rag-concurrency=3", "-k", "not r7", test_it=GOLDEN).assert_outcomes(passed=7, deselected=1)
     assert (server.calls, server.in_flight_max) == (7, 3)
 
 
-def test_a_rerun_takes_what_there_is(
-    run: RunPytest, server: FakeOpenAI, scored: Scored, pytester: pytest.Pytester
-) -> None:
-    """A test that is run again has the same scores, compared with nothing yet, and nothing is paid twice.
-
-    A row without a score is judged anew, and its response is kept.
-    """
+def test_a_rerun_takes_what_there_is(run: RunPytest, server: FakeOpenAI) -> None:
+    """A row without a score is judged anew, and its response is kept."""
     useless = iter(("moss", "moss"))
     server.answer = lambda body: ("pool" in str(body) and next(useless, None)) or answer_sensibly(body)
-    reruns = ("-p", "rerunfailures", "--reruns=2", "--rag-json=out.json")
-    result = run(
-        *JUDGED,
-        *reruns,
-        test_scored="""
-            import pytest
-            @pytest.mark.rag_dataset([{"question": "Is it blue?", "answer": "Blue."}], metrics=["relevance"])
-            def test_it(rag_scores, request):
-                assert rag_scores["relevance"].comparison is None
-                assert rag_scores["relevance"] > 0
-                assert request.node.execution_count == 3
-        """,
-        test_unscored=asking(SYNC).replace("range(6)", "range(1)"),
-    )
+    suite = """
+        import pytest
+        @pytest.mark.rag_dataset([{"id": "it", "question": "Is it blue?", "answer": "Blue."}], metrics=["relevance"])
+        def test_scored(rag_scores, request):
+            assert rag_scores["relevance"].comparison is None
+            assert rag_scores["relevance"] > 0
+            assert request.node.execution_count == 3
+    """
+    options = (*JUDGED, "-p", "rerunfailures", "--reruns=2", "--rag-json=out.json")
+    result = run(*options, test_scored=suite, test_unscored=asking(SYNC).replace("range(6)", "range(1)"))
     assert result.parseoutcomes() == {"passed": 2, "rerun": 3}
-    assert (pytester.path / "test_unscored.asked").read_text("utf-8").split() == ["r0"]
+    assert result.text("test_unscored.asked").split() == ["r0"]
     assert server.calls == 1 + 3
-    test = next(test for name, test in scored().items() if "test_scored" in name)
-    assert [record["usage"]["calls"] for record in test["records"]] == [1]
+    assert [record["usage"]["calls"] for record in result.named["test_scored[it]"]["records"]] == [1]
 
 
 def test_a_judge_without_credit_is_not_asked_for_every_row(run: RunPytest, server: FakeOpenAI) -> None:
-    """When no further request can succeed the rest of the rows fail unasked; reruns try it once, not once a row."""
     server.answer = lambda _: out_of_quota()
     reruns = ("-p", "rerunfailures", "--reruns=2")
     result = run(*JUDGED, *reruns, "--rag-concurrency=1", test_it=GOLDEN)
@@ -292,7 +264,6 @@ def test_a_judge_without_credit_is_not_asked_for_every_row(run: RunPytest, serve
 
 
 def test_stopping_early_calls_off_the_rest(run: RunPytest, server: FakeOpenAI) -> None:
-    """After -x nothing more is asked, and what was asked is kept."""
     server.latency = 0.05
     suite = GOLDEN.replace("range(8)", "range(40)").replace("> 0", "> 9")
     run(*JUDGED, "--rag-concurrency=2", "-x", test_it=suite).assert_outcomes(failed=1)
@@ -304,7 +275,6 @@ def test_stopping_early_calls_off_the_rest(run: RunPytest, server: FakeOpenAI) -
 
 
 def test_a_terminal_sees_how_far_it_is(run: RunPytest, server: FakeOpenAI, capsys: pytest.CaptureFixture[str]) -> None:
-    """While a test waits, one line counts the rows; the results that follow are whole lines."""
     server.latency = 0.4
     terminal = """
         def pytest_sessionstart(session):
@@ -319,15 +289,12 @@ def test_a_terminal_sees_how_far_it_is(run: RunPytest, server: FakeOpenAI, capsy
 
 
 def test_an_outage_in_the_middle_is_not_waited_for_row_by_row(run: RunPytest, server: FakeOpenAI) -> None:
-    """After as many requests in a row as may be in flight got no answer the other rows fail unasked, and say so."""
     answered = iter(range(6))
     server.answer = lambda body: answer_sensibly(body) if next(answered, None) is not None else failing(500)
     options = (*JUDGED, "--rag-concurrency=3", "--rag-retries=1")
     result = run(*options, test_it=GOLDEN.replace("range(8)", "range(20)"))
-    result.assert_outcomes(passed=6, failed=14)
-    result.stdout.fnmatch_lines(
-        ["E * relevance: not asked any more, as 3 requests in a row *; the last: openai:gpt-mine: *"]
-    )
+    said = "E * relevance: not asked any more, as 3 requests in a row *; the last: openai:gpt-mine: *"
+    result.shows(said, passed=6, failed=14)
     # Two attempts each, of those that were counted and of those that were on their way.
     assert server.calls <= 6 + 2 * (3 + 3)
     server.answer = answer_sensibly
@@ -336,7 +303,6 @@ def test_an_outage_in_the_middle_is_not_waited_for_row_by_row(run: RunPytest, se
 
 
 def test_what_is_kept_is_scored_while_the_judge_is_away(run: RunPytest, server: FakeOpenAI) -> None:
-    """Rows that were judged before have their scores, whatever happens to the rows between them."""
     run(*JUDGED, test_it=GOLDEN).assert_outcomes(passed=8)
     server.answer = lambda _: out_of_quota()
     longer = GOLDEN.replace("range(8)]", "[*range(20, 26), *range(8), *range(30, 36)]]")
@@ -344,18 +310,13 @@ def test_what_is_kept_is_scored_while_the_judge_is_away(run: RunPytest, server: 
 
 
 def test_repetitions_are_tests_of_their_own(run: RunPytest, server: FakeOpenAI) -> None:
-    """Every repetition of a test has the scores of its row, and all of them are paid for once and count in the gate."""
-    gated = GOLDEN.replace(
-        "    def test_golden", '    @pytest.mark.rag_gate("relevance", mean=0.1)\n    def test_golden'
-    )
+    gated = GOLDEN.replace("    def", '    @pytest.mark.rag_gate("relevance", mean=0.1)\n    def')
     result = run(*JUDGED, "-p", "pytest_repeat", "--count=2", test_it=gated)
-    result.assert_outcomes(passed=17)
-    result.stdout.fnmatch_lines(["gate: mean relevance * passed (n 16), *"])
+    result.shows("gate: mean relevance * passed (n 16), *", passed=17)
     assert (server.answered, server.duplicates) == (8, 0)
 
 
-def test_subtests_and_coroutines_have_scores(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
-    """A test with parts, and one that an event loop runs, look at the scores like any other."""
+def test_subtests_and_coroutines_have_scores(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
         import asyncio
         import pytest
@@ -372,10 +333,7 @@ def test_subtests_and_coroutines_have_scores(run: RunPytest, server: FakeOpenAI,
             assert rag_scores["relevance"] > 0
     """
     options = ("-p", "asyncio", "-o", "asyncio_default_fixture_loop_scope=function", "--rag-json=out.json")
-    run(*JUDGED, *options, test_it=suite)
-    tests = scored()
-    assert {name: (test["outcome"], len(test["records"])) for name, test in tests.items()} == {
-        "test_it.py::test_parts[r1]": ("failed", 1),
-        "test_it.py::test_coroutine[r1]": ("passed", 1),
-    }
+    tests = run(*JUDGED, *options, test_it=suite).named
+    found = {name: (test["outcome"], len(test["records"])) for name, test in tests.items()}
+    assert found == {"test_parts[r1]": ("failed", 1), "test_coroutine[r1]": ("passed", 1)}
     assert server.calls == 1

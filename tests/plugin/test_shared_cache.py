@@ -12,7 +12,6 @@ from tests.plugin.conftest import RunPytest
 SUITE = """
 import pytest
 from pytest_ragmetrics import assert_faithful
-
 @pytest.mark.parametrize("number", range(4))
 def test_it(number):
     assert_faithful(f"The pump needs {number} minutes.", [f"The pump needs {number} minutes to fill."], min=0.0)
@@ -23,39 +22,31 @@ JUDGE = "--rag-judge=openai:fake"
 def test_what_one_run_paid_for_is_free_to_others(
     server: FakeOpenAI, run: RunPytest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The header names the place and the mode, the summary what was found there; a secret refuses what is unsigned."""
     (tmp_path / "shared").mkdir()
     shared = (tmp_path / "shared").as_uri()
     monkeypatch.setenv("RAGMETRICS_CACHE_URL", shared)
     first = run(JUDGE, test_it=SUITE)
     first.assert_outcomes(passed=4)
     calls = server.calls
-    first.stdout.fnmatch_lines(
-        [f"ragmetrics: judge openai:fake, *cache auto, shared cache {shared} (readwrite)", f"*, {calls} added"]
-    )
+    first.shows(f"ragmetrics: judge openai:fake, *cache auto, shared cache {shared} (readwrite)", f"*, {calls} added")
     second = run(JUDGE, "--rag-cache-url-mode=read", "--rag-cache=replay", "--rag-cache-dir=second")
-    second.assert_outcomes(passed=4)
-    second.stdout.fnmatch_lines([f"*shared cache {shared} (read)", f"*{shared}: {calls} answers found, 0 added*"])
+    second.shows(f"*shared cache {shared} (read)", f"*{shared}: {calls} answers found, 0 added*", passed=4)
     assert server.calls == calls
     monkeypatch.setenv("RAGMETRICS_CACHE_SECRET", "ours")
     third = run(JUDGE, "-Werror", "--rag-cache-dir=third")
-    third.assert_outcomes(passed=4)
-    third.stdout.fnmatch_lines([f"*{shared}: 0 answers found, {calls} added, {calls} refused (*"])
+    third.shows(f"*{shared}: 0 answers found, {calls} added, {calls} refused (*", passed=4)
     assert "ours" not in third.stdout.str() + third.stderr.str()
 
 
 def test_a_place_that_is_gone_and_a_cassette(server: FakeOpenAI, run: RunPytest, tmp_path: Path) -> None:
-    """The run passes with one warning; with a cassette the place is left alone, and a wrong URL is a usage error."""
     gone = (tmp_path / "gone").as_uri()
     result = run(JUDGE, f"--rag-cache-url={gone}", "-Wdefault", test_it=SUITE)
-    result.assert_outcomes(passed=4, warnings=1)
-    result.stdout.fnmatch_lines(
-        ["*UserWarning: shared cache file:///*gone: it cannot be*goes on with the local cache*"]
+    result.shows(
+        "*UserWarning: shared cache file:///*gone: it cannot be*goes on with the local cache*", passed=4, warnings=1
     )
     assert not (tmp_path / "gone").exists()
     recorded = run(JUDGE, f"--rag-cache-url={gone}", "--rag-cassette=all.jsonl")
-    recorded.assert_outcomes(passed=4)
-    recorded.stdout.fnmatch_lines(["*, shared cache not used beside a cassette"])
+    recorded.shows("*, shared cache not used beside a cassette", passed=4)
     wrong = run("--rag-cache-url=ftp://me:hidden@host")
     assert wrong.ret == pytest.ExitCode.USAGE_ERROR
     wrong.stderr.fnmatch_lines(["ERROR: --rag-cache-url: 'ftp://host' is none of s3://BUCKET/FOLDER*"])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any
 
 import pytest
 
-from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored
+from tests.plugin.conftest import MANY, ONE, RunPytest
 
 SUITE = """
     import os
@@ -42,17 +41,14 @@ SUITE = """
             os._exit(3)
     @pytest.mark.rag_gate("hum", mean=0.7)
     @pytest.mark.rag_dataset(BROKEN, metrics=[Hum()])
-    def test_plain(rag_sample):
-        pass
+    def test_plain(rag_sample): pass
     @pytest.mark.rag_gate("hum", mean=0.7, stop_when_decided=False)
     @pytest.mark.rag_dataset(ROWS, metrics=[Hum()])
-    def test_whole(rag_sample):
-        pass
+    def test_whole(rag_sample): pass
     @pytest.mark.rag_gate("hum", mean=0.7, confidence=0.95, stop_when_decided=True)
     @pytest.mark.rag_gate("hum", regression=True)
     @pytest.mark.rag_dataset(ROWS, metrics=[Hum()])
-    def test_with_another(rag_sample):
-        pass
+    def test_with_another(rag_sample): pass
 """
 #: The tenth row, which decides, is slow, and the next block waits for it.
 LATE = """
@@ -78,24 +74,17 @@ LATE = """
         return respond
     @pytest.mark.rag_gate("hum", mean=0.5, confidence=0.95, stop_when_decided=True)
     @pytest.mark.rag_dataset(ROWS, metrics=[Hum()])
-    def test_golden(rag_sample):
-        pass
+    def test_golden(rag_sample): pass
 """
 ASKED = ("--rag-seed=north", "--rag-json=out.json", "-rs", "-v")
 
 
-def gates(run: Run) -> dict[str, dict[str, Any]]:
-    """Return the records of gates by their test."""
-    return {name.partition("::")[2]: test["gate"] for name, test in run.tests.items() if test["gate"]}
-
-
-def test_no_further_row_is_asked(run: RunPytest, run_once: RunOnce, pytester: pytest.Pytester) -> None:
-    """Those that were not needed are skipped; two workers decide as one process does, after the same rows."""
+def test_no_further_row_is_asked(run: RunPytest, run_once: RunPytest) -> None:
     asked_all = (*ASKED, "--rag-stop-when-decided")
-    alone = Run(result=run(*asked_all, test_suite=SUITE), folder=pytester.path)
+    alone = run(*asked_all, test_suite=SUITE)
     many = run_once(*MANY, *asked_all, test_suite=SUITE, test_late=LATE)
     for ran, passed_late, skipped_late in ((alone, 0, 0), (many, 11, 30)):
-        found = gates(ran)
+        found = ran.gates
         marked = found["test_marked[gate-hum-rate-0.7-min-0.5-confidence-0.95]"]
         mean = found["test_marked[gate-hum-mean-0.6-confidence-0.9]"]
         plain = found["test_plain[gate-hum-mean-0.7]"]
@@ -112,56 +101,47 @@ def test_no_further_row_is_asked(run: RunPytest, run_once: RunOnce, pytester: py
         assert mean["stop"]["decided_after"] <= marked["stop"]["decided_after"]
         assert plain["confidence"] == 0.95
         spared = marked["stop"]["spared"] + plain["stop"]["spared"]
-        ran.result.assert_outcomes(
-            passed=4 * 60 - spared - 1 + 5 + passed_late, skipped=spared + 1 + skipped_late, errors=1
-        )
+        ran.assert_outcomes(passed=4 * 60 - spared - 1 + 5 + passed_late, skipped=spared + 1 + skipped_late, errors=1)
         asked = Counter(ran.text("asked.txt").split())
         assert sum(asked.values()) == 2 * 60 + 60 - marked["stop"]["spared"] + 59 - plain["stop"]["spared"]
         after = marked["stop"]["decided_after"]
         spared, all_gates = marked["stop"]["spared"], "all 2 gates of the set were decided"
-        ran.result.stdout.fnmatch_lines([
+        ran.shows(
             f"gate: *decided after {after} of 60 rows (seed north), {spared} not needed, *",
             f"SKIPPED [[]{spared}[]] test_suite.py:*: not needed: {all_gates} after {after} of 60 rows",
             f"SKIPPED [[]{plain['stop']['spared']}[]] *: not needed: gate-hum-mean-0.7 was decided after *",
-        ])  # fmt: skip
+        )  # fmt: skip
         # A gate that says so needs all rows, and so does a regression gate beside one that would stop.
         assert found["test_whole[gate-hum-mean-0.7]"]["stop"] is None
         exact = found["test_with_another[gate-hum-mean-0.7-confidence-0.95]"]
         assert (exact["n"], exact["outcome"], exact["low"]) == (60, "passed", None)
         assert exact["stop"] == {"seed": None, "decided_after": None, "asked": 60, "spared": 0, "judgements": 0}
         assert all(asked[f"r{n}"] >= 2 for n in range(60))
-    assert {**gates(many), **gates(alone)} == gates(many)
+    assert {**many.gates, **alone.gates} == many.gates
 
 
-def test_a_part_of_the_set_stops_nothing(run: RunPytest, scored: Scored) -> None:
-    """With ``-k`` the tests stay in their order, all of them are asked, and the gate is skipped."""
+def test_a_part_of_the_set_stops_nothing(run: RunPytest) -> None:
     result = run(*ASKED, "-k", "test_marked and r", "--deselect=test_suite.py::test_marked[r59]", test_suite=SUITE)
     result.assert_outcomes(passed=59, skipped=2, deselected=185)
     lines = [line for line in result.outlines if "::test_marked[r" in line]
     assert [line.split("[")[1].split("]")[0] for line in lines] == [f"r{n}" for n in range(59)]
-    assert {test["gate"]["outcome"] for test in scored().values() if test["gate"]} == {"skipped"}
+    assert {gate["outcome"] for gate in result.gates.values()} == {"skipped"}
 
 
-def test_a_row_that_was_lost_leaves_the_gate_open(
-    run: RunPytest, scored: Scored, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The test of an early row took its worker down: what the rows before it say is inconclusive."""
+def test_a_row_that_was_lost_leaves_the_gate_open(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
     only = "test_suite.py::test_marked"
     order = run("--rag-seed=north", "--collect-only", "-q", only, test_suite=SUITE).outlines
     monkeypatch.setenv("BREAK", order[12].split("[")[1].strip("]"))
-    run("-p", "xdist", "-n1", *ASKED, only)
-    found = [test["gate"] for test in scored().values() if test["gate"]]
+    found = run(*ONE, *ASKED, only).gates.values()
     assert [(gate["outcome"], gate["stop"]["decided_after"]) for gate in found] == [("inconclusive", None)] * 2
     assert all(0.0 < gate["low"] < gate["bound"] < gate["high"] for gate in found)
 
 
-def test_a_replay_asks_the_same_rows(run: RunPytest, scored: Scored, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the blocks that were asked when the cassette was recorded; the application may lose all others."""
+def test_a_replay_asks_the_same_rows(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
     only = ("--rag-cassette=tape.jsonl", "test_suite.py::test_marked")
     listed = run("--collect-only", "-q", *only, test_suite=SUITE).outlines[:60]
     order = [line.split("[")[1].strip("]") for line in listed]
-    run(*only, "--rag-json=out.json")
-    stops = [test["gate"]["stop"] for test in scored().values() if test["gate"]]
+    stops = [gate["stop"] for gate in run(*only, "--rag-json=out.json").gates.values()]
     assert {stop["seed"] for stop in stops} == {"cassette"}
     (asked,) = {stop["asked"] for stop in stops}
     monkeypatch.setenv("LOST", " ".join(order[asked:]))
@@ -169,14 +149,12 @@ def test_a_replay_asks_the_same_rows(run: RunPytest, scored: Scored, monkeypatch
 
 
 def test_a_dry_run_forecasts_all_rows(run: RunPytest) -> None:
-    """Its scores are placeholders, which decide nothing."""
     result = run("--rag-dry-run", "-rs", "test_suite.py::test_marked", test_suite=SUITE)
     result.stdout.no_fnmatch_line("*not needed*")
     result.assert_outcomes(skipped=62)
 
 
 def test_a_gate_that_cannot_stop_is_an_error(run: RunPytest) -> None:
-    """It says what to write, as do two gates that are one."""
     suite = """
         import pytest
         @pytest.mark.rag_gate("faithfulness", mean=0.8, confidence=0.9, stop_when_decided=True)
@@ -186,8 +164,7 @@ def test_a_gate_that_cannot_stop_is_an_error(run: RunPytest) -> None:
         @pytest.mark.rag_dataset([{"response": "a", "reference": "a"}], metrics=["token_f1"])
         def test_twice(rag_sample): pass
     """
-    result = run(test_suite=suite)
-    result.stdout.fnmatch_lines([
+    run(test_suite=suite).shows(
         "*needs rows that are scored ahead of their tests; write @pytest.mark.rag_dataset(*",
         "*two gates 'gate-token_f1-mean-0.8-confidence-0.9' differ in stop_when_decided= alone*",
-    ])  # fmt: skip
+    )  # fmt: skip

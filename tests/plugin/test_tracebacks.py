@@ -14,38 +14,27 @@ SUITE = """
     from pytest_ragmetrics import assert_metric, assert_sample, evaluate, metric, rag_calibrated
     from pytest_ragmetrics.metrics import Faithfulness
     from texts import SOURCE, FALSE
-
     ROW = {"id": "pump", "question": "How long?", "answer": FALSE, "contexts": [SOURCE]}
-
     @metric
     async def kindness(response, ask):
         return await ask("Is it kind?")
-
     def test_evaluate():
         evaluate([ROW], ["faithfulness"])
-
     def test_rag_evaluate(rag_evaluate):
         rag_evaluate([ROW], ["faithfulness"])
-
     def test_sample():
         assert_sample(ROW, faithfulness=0.8)
-
     def test_score():
         assert Faithfulness().score(response=FALSE, retrieved_contexts=[SOURCE]) >= 0.8
-
     def test_calibrated():
         rag_calibrated("faithfulness", "labels.jsonl", min_kappa=0.6)
-
     def test_rag_file(rag_evaluate):
         rag_evaluate("labels.jsonl", ["faithfulness"])
-
     def test_unknown():
         evaluate([ROW], ["faithfullness"])
-
     @pytest.mark.rag_dataset([ROW], metrics=["quoted_spans_alignment"])
     def test_rows(rag_scores):
         assert rag_scores["number_aligned"] >= 0.9
-
     def test_own():
         assert_metric(kindness, ROW, min=0.5)
 """
@@ -59,7 +48,6 @@ SAID = {
 
 
 def test_frames_of_this_package_are_hidden(run: RunPytest) -> None:
-    """Of a missing key, a wrong name, a missing file and a slip in a metric; --full-trace shows them."""
     result = run("--rag-judge=openai:m", test_it=SUITE)
     result.assert_outcomes(failed=len(SAID))
     _, *sections = result.stdout.str().partition("FAILURES")[2].partition("= RAG metrics")[0].split("\n_____")
@@ -77,20 +65,16 @@ def test_frames_of_this_package_are_hidden(run: RunPytest) -> None:
 APPLICATION = """
     import json
     import pytest
-
     class Lookup:
         def find(self, sample):
             {body}
-
     @pytest.fixture(scope="session")
     def rag_respond():
         {kind}def respond(sample):
             return Lookup().find(sample)
         return respond
-
     @pytest.mark.rag_dataset([{{"id": "a", "question": "Why?"}}], metrics={{"lexical_grounding": 0.5}})
-    def test_row(rag_sample):
-        pass
+    def test_row(rag_sample): pass
 """
 NO_TEXT = "; a Sample is no text: its question is sample.user_input"
 
@@ -113,7 +97,6 @@ RAISED = {
 
 @pytest.mark.parametrize("kind", ["", "async "])
 def test_an_error_of_an_application_shows_its_own_lines_alone(run: RunPytest, kind: str) -> None:
-    """One traceback, that of the user, with the row and the error in one line; and a Sample is no text."""
     result = run(**{f"test_{n:02}": APPLICATION.format(body=body, kind=kind) for n, body in enumerate(RAISED)})
     result.assert_outcomes(errors=len(RAISED))
     errors, _, summary = result.stdout.str().partition("= ERRORS =")[2].partition("short test summary")
@@ -127,10 +110,9 @@ def test_an_error_of_an_application_shows_its_own_lines_alone(run: RunPytest, ki
 
 
 def test_an_error_with_a_cause_of_the_user_shows_both(run: RunPytest) -> None:
-    """What the user chained stays chained."""
     lines = ("try:", "    1 / 0", "except ZeroDivisionError as error:", "    raise OSError('late') from error")
     result = run(test_it=APPLICATION.format(body="\n            ".join(lines), kind=""))
     shown = result.stdout.str()
     assert (shown.count("direct cause"), shown.count("1 / 0")) == (1, 2)
     said = ["E   *ZeroDivisionError: division by zero", "E   *UnscoredError: row 'a': *OSError: late"]
-    result.stdout.fnmatch_lines(said)
+    result.shows(*said)

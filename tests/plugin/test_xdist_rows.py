@@ -8,7 +8,7 @@ import pytest
 
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import Body, FakeOpenAI, Reply, truncated
-from tests.plugin.conftest import RunPytest, Scored
+from tests.plugin.conftest import RunPytest
 
 JUDGED = ("-p", "xdist", "--rag-judge=openai:gpt-mine", "--rag-json=out.json", "-rfE")
 SUITE = """
@@ -59,13 +59,8 @@ def cuts_pool_4(body: Body) -> str | Reply:
 
 
 def test_every_row_is_done_once(
-    run: RunPytest, server: FakeOpenAI, scored: Scored, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The application is asked once a row, the judge as often as by one process, and the tests have the same records.
-
-    What another worker scored comes back whole, as does what the application raised, and what the judge could not
-    answer. The folder of the rows is gone after the run.
-    """
     monkeypatch.setenv("FAILING", "r2")
     temporary, asked = pytester.mkdir("temporary"), pytester.path / "asked.txt"
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
@@ -73,14 +68,13 @@ def test_every_row_is_done_once(
     found = []
     for workers in (["-n0"], ["-n2", "--dist=worksteal"]):
         result = run(*JUDGED, *workers, "--rag-cache=off", test_golden=SUITE)
-        result.assert_outcomes(passed=5, failed=1, errors=1)
-        result.stdout.fnmatch_lines(["*UnscoredError: row 'r2': rag_respond raised *KeyError: 'r2'*"])
+        result.shows("*UnscoredError: row 'r2': rag_respond raised *KeyError: 'r2'*", passed=5, failed=1, errors=1)
         assert Counter(asked.read_text("utf-8").split()) == {f"r{n}": 1 for n in range(7)}
         asked.unlink()
         # Two for the row whose answers are cut, each asked once more, none for the row without a response.
         assert server.calls == 5 * 3 + 2 * 2
         server.requests.clear()
-        found.append({name: test["records"] for name, test in scored().items()})
+        found.append({name: test["records"] for name, test in result.tests.items()})
     assert sum(record["usage"]["calls"] for records in found[0].values() for record in records) == 5 * 3 + 2 * 2
     assert found[1] == found[0]
     assert not list(temporary.glob("pytest-ragmetrics-run-*"))
@@ -90,7 +84,6 @@ def test_every_row_is_done_once(
 def test_the_rows_of_a_crashed_worker_are_taken_over(
     run: RunPytest, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker that dies takes its own test with it; what it had in hand is done by the next."""
     monkeypatch.setenv("CRASHING", "r2")
     run(*JUDGED, "-n1", "--max-worker-restart=1", test_golden=SUITE).assert_outcomes(passed=6, failed=1)
     assert server.calls >= 7 * 3
@@ -99,10 +92,7 @@ def test_the_rows_of_a_crashed_worker_are_taken_over(
 def test_workers_elsewhere_have_what_the_controller_has(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
-    """They replay the cassette that was sent, and what they had to ask comes back into it.
-
-    Without the folder of the rows a worker begins the rows of its next two tests at most.
-    """
+    """Without the folder of the rows a worker begins the rows of its next two tests at most."""
     suite, far = pytester.mkdir("suite"), pytester.mkdir("far")
     cassette = pytester.path / "answers.jsonl"
     common = (*JUDGED, "-o", "rag_cassette=../answers.jsonl", f"--rootdir={suite}", str(suite))
@@ -111,9 +101,7 @@ def test_workers_elsewhere_have_what_the_controller_has(
     assert len(before) == server.calls == 6
     elsewhere = ("--dist=load", f"--tx=popen//chdir={far}", f"--rsyncdir={suite}", "-W", "ignore::DeprecationWarning")
     files = {"suite/test_golden": SUITE.replace("range(7)", "range(4)"), "suite/conftest": NOWHERE}
-    result = run(*common, *elsewhere, **files)
-    result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines(["judge calls: 6 made *, 6 saved *"])
+    run(*common, *elsewhere, **files).shows("judge calls: 6 made *, 6 saved *", passed=4)
     assert int((far / "begun.txt").read_text("utf-8").split()[0]) <= 2
     assert sorted((far / "asked.txt").read_text("utf-8").split()) == ["r0", "r1", "r2", "r3"]
     after = cassette.read_text("utf-8").splitlines()
