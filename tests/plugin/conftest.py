@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics.runs.records import Document, read_document
 from tests.fake_openai import FakeOpenAI
 from tests.forked import PYTHON, forking, workers
 
@@ -66,6 +67,11 @@ class Run:
     def tests(self) -> dict[str, dict[str, Any]]:
         """The tests of the JSON file that the run wrote to ``out.json``, by id."""
         return {row["id"]: row for row in json.loads(self.text("out.json"))["tests"]}
+
+    @property
+    def document(self) -> Document:
+        """The document that the run wrote to ``out.json``."""
+        return read_document(self.folder / "out.json")
 
     @property
     def named(self) -> dict[str, dict[str, Any]]:

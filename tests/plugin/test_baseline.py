@@ -17,8 +17,7 @@ SUITE = """
     from texts import SOURCE, TRUE, FALSE
     ANSWERS = {answers}
     @pytest.mark.parametrize("name", sorted(ANSWERS))
-    def test_row(name):
-        QuotedSpansAlignment().score(response=ANSWERS[name], retrieved_contexts=[SOURCE])
+    def test_row(name): QuotedSpansAlignment().score(response=ANSWERS[name], retrieved_contexts=[SOURCE])
 """
 BEFORE = {"test_suite": SUITE.replace("{answers}", "dict(a=TRUE, b=FALSE, c=TRUE, gone=TRUE)")}
 AFTER = {"test_suite": SUITE.replace("{answers}", "dict(a=FALSE, b=TRUE, c=TRUE, new=TRUE)")}
@@ -28,8 +27,7 @@ RULES = """
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
     ROWS = [{"id": f"q{n}", "answer": "'moths fly at night'", "contexts": ["moths fly at night"]} for n in range(6)]
     @metric
-    def brevity(response):
-        return len(response) < 80
+    def brevity(response): return len(response) < 80
     @pytest.mark.rag_gate("brevity", regression=True)
     @pytest.mark.rag_gate("spans", regression=True)
     @pytest.mark.rag_dataset(ROWS, metrics=["brevity", QuotedSpansAlignment(name="spans", min_span_words=3)])
@@ -45,7 +43,7 @@ def baseline(run: RunPytest, pytester: pytest.Pytester) -> Path:
     return pytester.path / "baseline.json"
 
 
-def test_what_changed_is_in_every_output(run: RunPytest, pytester: pytest.Pytester) -> None:
+def test_what_changed_is_in_every_output(run: RunPytest) -> None:
     run("--rag-json=baseline.json", **BEFORE, test_rules=RULES).assert_outcomes(passed=10, skipped=2)
     files = ("--rag-report=a.html", "--rag-markdown=a.md", "--rag-json=a.json")
     result = run(*MANY, "--dist=loadscope", "--rag-baseline=baseline.json", *files, **AFTER, test_rules=CHANGED_RULES)
@@ -109,7 +107,7 @@ GOLDEN = """
 """
 
 
-def test_a_run_is_held_against_the_file_of_an_earlier_one(run: RunPytest, pytester: pytest.Pytester) -> None:
+def test_a_run_is_held_against_the_file_of_an_earlier_one(run: RunPytest) -> None:
     run("--rag-json=main.json", test_it=GOLDEN.format(second="TRUE")).assert_outcomes(passed=1)
     run("--rag-baseline=main.json").assert_outcomes(passed=1)
     result = run("--rag-baseline=main.json", test_it=GOLDEN.format(second="FALSE"))
@@ -128,8 +126,7 @@ def test_the_answers_of_a_baseline_are_redacted(run: RunPytest, baseline: Path) 
 GATED = """
     import pytest
     @pytest.fixture(scope="session")
-    def rag_respond():
-        return lambda sample: {"response": "Moss grows.", "contexts": ["Moss grows."]}
+    def rag_respond(): return lambda sample: {"response": "Moss grows.", "contexts": ["Moss grows."]}
     @pytest.mark.rag_gate("length", regression=True)
     @pytest.mark.rag_gate("relevance", regression=True)
     @pytest.mark.rag_dataset([{"id": f"q{n}", "question": f"What is {n}?"} for n in range(6)],
@@ -145,10 +142,8 @@ OWN = """
     class Length(Metric):
         name = "length"
         scale = (0.0, 4.0)
-        def measure(self, sample):
-            return MetricResult(2.0, metric=self.name)
-    def pytest_ragmetrics_register_metrics():
-        return [Length]
+        def measure(self, sample): return MetricResult(2.0, metric=self.name)
+    def pytest_ragmetrics_register_metrics(): return [Length]
 """
 HOUSE = """
     import os

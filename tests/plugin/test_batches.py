@@ -21,8 +21,7 @@ ROWS = """
 OTHERS = """
     import pytest
     from pytest_ragmetrics import assert_faithful
-    def test_alone():
-        assert_faithful("The valve opens.", ["The valve opens."])
+    def test_alone(): assert_faithful("The valve opens.", ["The valve opens."])
     def test_among_errors():
         with pytest.raises(Exception):
             assert_faithful("The lamp is lit.", ["Herons eat fish."])
@@ -77,8 +76,7 @@ def test_rows_wait_together(server: FakeBatches, run: RunPytest) -> None:
 
 def test_an_application_is_waited_for(server: FakeBatches, run: RunPytest) -> None:
     slow = """
-        import asyncio
-        import pytest
+        import asyncio, pytest
         @pytest.fixture(scope="session")
         def rag_respond():
             async def respond(sample):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import Body, FakeOpenAI, Reply
-from tests.plugin.conftest import RunPytest
+from tests.plugin.conftest import ONE, RunPytest
 
 # Each test asks something else, and no answer fails it.
 SUITE = """
@@ -33,11 +33,10 @@ def test_a_worker_and_its_successor_never_pass_the_budget(
     monkeypatch.setenv("RAGMETRICS_CACHE_URL", pytester.mkdir("shared").as_uri())
     killed = """
         if number == 2:
-            import os
-            import signal
+            import os, signal
             os.kill(os.getpid(), signal.SIGKILL)
     """
-    result = run("-p", "xdist", "-n1", "--max-worker-restart=1", "--rag-max-calls=5", test_it=SUITE + killed)
+    result = run(*ONE, "--max-worker-restart=1", "--rag-max-calls=5", test_it=SUITE + killed)
     result.assert_outcomes(passed=4, failed=8)
     assert server.calls == 5
     used = "budget: 5 of 5 calls, 1375 tokens, $0.00* used; reached, 7 requests were not made"
@@ -83,10 +82,8 @@ def test_the_budget_is_closed_beside_a_judge_that_cannot_be(
     broken = """
         class Judge:
             name = "broken"
-            async def complete(self, messages, schema):
-                return '{"reason": "It hums.", "rating": 4}'
-            async def aclose(self):
-                raise OSError("already gone")
+            async def complete(self, messages, schema): return '{"reason": "It hums.", "rating": 4}'
+            async def aclose(self): raise OSError("already gone")
     """
     suite = SUITE + "        import tempfile, os; assert os.listdir(tempfile.gettempdir())"
     result = run("--rag-judge=broken:Judge", "--rag-max-calls=12", test_it=suite, broken=broken)
@@ -107,13 +104,11 @@ def test_the_summary_counts_what_a_row_without_a_score_took(run: RunPytest, serv
     """
     asserted = """
         @pytest.mark.parametrize("row", ROWS, ids=str)
-        def test_it(row):
-            assert_faithful(row.response, row.retrieved_contexts, min=0.0)
+        def test_it(row): assert_faithful(row.response, row.retrieved_contexts, min=0.0)
     """
     scored = """
         @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness"])
-        def test_it(rag_sample, rag_scores):
-            assert rag_scores["faithfulness"] >= 0.0
+        def test_it(rag_sample, rag_scores): assert rag_scores["faithfulness"] >= 0.0
     """
     result = run("--rag-max-calls=3", "--rag-concurrency=1", test_it=rows + (scored if ahead else asserted))
     assert server.calls == 3

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from pytest_ragmetrics.runs.merge import merge_documents
-from pytest_ragmetrics.runs.records import read_document, render_json
+from pytest_ragmetrics.runs.records import render_json
 from pytest_ragmetrics.runs.wording.runs import tallies
 from tests.documents import document
-from tests.plugin.conftest import RunPytest
+from tests.plugin.conftest import HOW, RunPytest
 
 MANUAL = "Open the valve slowly. The pump needs two minutes to fill. Never run the pump dry."
 ANSWERS = (
@@ -70,24 +70,22 @@ from pytest_ragmetrics import Sample, rag_calibrated
 from pytest_ragmetrics.metrics import Faithfulness
 LABELS = Path(__file__).parent / "labels.jsonl"
 @pytest.fixture(scope="module")
-def held():
-    return rag_calibrated("faithfulness", LABELS, min_kappa=-1, threshold=0.5)
+def held(): return rag_calibrated("faithfulness", LABELS, min_kappa=-1, threshold=0.5)
 @pytest.mark.rag_gate("faithfulness", mean=1.0)
 @pytest.mark.parametrize("n", range(3))
 def test_app(n, held, rag_judge):
     assert Faithfulness().score(response="Open the valve slowly.", retrieved_contexts=[{manual!r}]) == 1.0
     rag_calibrated("faithfulness", LABELS, min_kappa=-1, threshold=0.5)
-def test_judge(rag_judge):
-    rag_calibrated("faithfulness", LABELS, min_kappa=-1, threshold=0.5)
+def test_judge(rag_judge): rag_calibrated("faithfulness", LABELS, min_kappa=-1, threshold=0.5)
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n1")])
+@HOW
 def test_labelled_answers_are_in_no_figure_of_the_application(
-    run: RunPytest, pytester: pytest.Pytester, workers: tuple[str, ...]
+    run: RunPytest, pytester: pytest.Pytester, how: list[str]
 ) -> None:
     files = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
-    options = ("--rag-judge=local", "--rag-history=history", "--rag-baseline=before.json", *files, *workers)
+    options = ("--rag-judge=local", "--rag-history=history", "--rag-baseline=before.json", *files, *how)
     pytester.path.joinpath("before.json").write_text(render_json(document()), "utf-8")
     result = run(*options, test_it=HELD.format(manual=MANUAL))
     result.assert_outcomes(passed=5)
@@ -103,7 +101,7 @@ def test_labelled_answers_are_in_no_figure_of_the_application(
     assert 'name="rag.faithfulness.n" value="3"' in texts[".xml"]
     [history] = pytester.path.joinpath("history").iterdir()
     assert '"mean": 1.0,' in history.read_text("utf-8")
-    merged = merge_documents([read_document(pytester.path / "out.json")] * 2)
+    merged = merge_documents([result.document] * 2)
     [tally] = tallies(merged)
     assert (tally.n, tally.mean) == (3, 1.0)
     assert sum(len(test.calibration) for test in merged.tests) == 35

@@ -14,12 +14,10 @@ from tests.plugin.conftest import MANY, RunPytest
 
 #: One request a test.
 SUITE = """
-    import os
-    import pytest
+    import os, pytest
     from pytest_ragmetrics import assert_relevant
     @pytest.mark.parametrize("thing", os.environ.get("THINGS", "pump valve hose seal").split())
-    def test_thing(thing):
-        assert_relevant(f"What about the {thing}?", f"The {thing} is blue.", min=0.1)
+    def test_thing(thing): assert_relevant(f"What about the {thing}?", f"The {thing} is blue.", min=0.1)
 """
 RECORDING = ("-o", "rag_cassette=answers.jsonl", "--rag-judge=openai:gpt-mine")
 REPLAYING = (*RECORDING, "--rag-cache=replay")
@@ -128,8 +126,7 @@ def test_a_key_is_never_written(run: RunPytest, recorded: Path) -> None:
         *RECORDING,
         test_secret=f"""
             from pytest_ragmetrics import assert_relevant
-            def test_leak():
-                assert_relevant("Which key is it?", "The key is {key}.", min=0.1)
+            def test_leak(): assert_relevant("Which key is it?", "The key is {key}.", min=0.1)
         """,
     )
     result.shows(
@@ -142,18 +139,15 @@ def test_a_key_is_never_written(run: RunPytest, recorded: Path) -> None:
 
 
 REDACTING = """
-    def pytest_ragmetrics_redact(text):
-        return text.replace("Ada Brandt", "[name]")
+    def pytest_ragmetrics_redact(text): return text.replace("Ada Brandt", "[name]")
 """
 PRIVATE = """
     from pytest_ragmetrics import assert_relevant
-    def test_passes():
-        assert_relevant("Who is it?", "Who is it? It is Ada Brandt.", min=0.1)
+    def test_passes(): assert_relevant("Who is it?", "Who is it? It is Ada Brandt.", min=0.1)
 """
 FAILING = """
     from pytest_ragmetrics import assert_faithful
-    def test_fails():
-        assert_faithful("The potter was Ada Brandt.", ["Ada Brandt fired clay."], min=1.5)
+    def test_fails(): assert_faithful("The potter was Ada Brandt.", ["Ada Brandt fired clay."], min=1.5)
 """
 
 
@@ -217,8 +211,7 @@ def test_a_worker_that_dies_at_its_end_takes_nothing_along(
     result = run(
         *("-o", "rag_cassette=answers.jsonl", "-o", "rag_judge=auto", *MANY, "--max-worker-restart=0"),
         conftest="""
-            import os
-            import pytest
+            import os, pytest
             @pytest.hookimpl(tryfirst=True)
             def pytest_sessionfinish(session):
                 if hasattr(session.config, "workerinput") and session.config.workerinput["workerid"] == "gw0":
@@ -234,8 +227,7 @@ VERSION_1 = {
     # The name of a judge is part of what was asked.
     "jj": """
         def make():
-            def judge(prompt):
-                raise AssertionError("a reply was recorded")
+            def judge(prompt): raise AssertionError("a reply was recorded")
             return judge
     """,
     "test_moths": """

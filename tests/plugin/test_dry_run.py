@@ -8,26 +8,22 @@ from pathlib import Path
 import pytest
 
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import MANY, RunPytest
+from tests.plugin.conftest import MANY, ONE, RunPytest
 
 SUITE = """
     import pytest
     from pytest_ragmetrics import assert_answer_relevant, assert_faithful, assert_quoted_spans_aligned
     from pytest_ragmetrics.metrics import Faithfulness, Relevance
     CONTEXT = ["The pump hums in May. It is blue."]
-    def test_held():
-        assert_faithful("The pump hums in May. It is red.", CONTEXT, min=1.0)
-    def test_other():
-        assert_answer_relevant("Does it hum?", "The pump hums in May.", min=0.99)
+    def test_held(): assert_faithful("The pump hums in May. It is red.", CONTEXT, min=1.0)
+    def test_other(): assert_answer_relevant("Does it hum?", "The pump hums in May.", min=0.99)
     def test_goes_on():
         assert Relevance().score(user_input="Why?", response="Because.") > 1
         assert Relevance().score(user_input="Why not?", response="Because of that.") < 0
         assert False, "it has no real score"
     @pytest.mark.xfail
-    def test_expected():
-        assert_faithful("The pump is red.", CONTEXT, min=1.0)
-    def test_quoted():
-        assert_quoted_spans_aligned('It says "the pump is very red".', CONTEXT)
+    def test_expected(): assert_faithful("The pump is red.", CONTEXT, min=1.0)
+    def test_quoted(): assert_quoted_spans_aligned('It says "the pump is very red".', CONTEXT)
     def test_no_score(): pass
 """
 
@@ -42,25 +38,20 @@ def files_in(folder: Path) -> set[str]:
 ROWS = """
     import pytest
     from pytest_ragmetrics import Sample, evaluate
-    ROWS = [
-        Sample(user_input=f"Does it hum {n}?", reference=f"It hums {n}.", retrieved_contexts=["It hums."])
-        for n in range(4)
-    ]
+    GIVEN = {"retrieved_contexts": ["It hums."]}
+    ROWS = [Sample(user_input=f"Does it hum {n}?", reference=f"It hums {n}.", **GIVEN) for n in range(4)]
     QUESTIONS = [
         {"question": "Does it hum?"},
         {"question": "Does it rattle?", "reference": "It rattles."},
         {"question": "Does it leak?", "reference": "It leaks.", "reference_contexts": ["It leaks at night."]},
     ]
     @pytest.fixture
-    def rag_respond():
-        raise RuntimeError("asked")
+    def rag_respond(): raise RuntimeError("asked")
     @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness", "relevance"])
     @pytest.mark.rag_gate("faithfulness", mean=0.85)
-    def test_row(rag_sample, rag_scores):
-        assert rag_scores["faithfulness"] >= 2
+    def test_row(rag_sample, rag_scores): assert rag_scores["faithfulness"] >= 2
     @pytest.mark.rag_dataset(QUESTIONS, metrics=["faithfulness"])
-    def test_question(rag_scores):
-        assert rag_scores["faithfulness"] >= 0.8
+    def test_question(rag_scores): assert rag_scores["faithfulness"] >= 0.8
     def test_table():
         fields = {"answer": "It hums.", "contexts": ["It hums."], "reference": "It hums."}
         table = evaluate([{**fields, "question": f"Does it hum {n}?"} for n in range(3)], ["relevance"])
@@ -76,10 +67,9 @@ def test_what_would_be_asked_is_counted_and_not_asked(
     before = files_in(pytester.path) | {"test_it.py", "test_rows.py", "junit.xml"}
     result = run(*workers, "--rag-dry-run", "--rag-max-calls=0", "-rs", *files, test_it=SUITE, test_rows=ROWS)
     result.assert_outcomes(passed=1, skipped=5 + 4 + 1 + 3 + 1)
-    assert result.ret == pytest.ExitCode.OK
-    assert server.calls == 0
+    assert (result.ret, server.calls) == (pytest.ExitCode.OK, 0)
     assert files_in(pytester.path) == before
-    properties = re.findall(r'name="rag\.([^"]*)', (pytester.path / "junit.xml").read_text("utf-8"))
+    properties = re.findall(r'name="rag\.([^"]*)', result.text("junit.xml"))
     assert all(name.startswith("faithfulness.mean") for name in properties), "there is a score beside the gate"
     result.stdout.no_fnmatch_line("budget:*")
     result.shows(
@@ -137,61 +127,46 @@ def test_no_key_is_needed(run: RunPytest) -> None:
     result.shows("total *3       0  * $0.0000 + 2 unpriced")
 
 
-def test_own_judges_and_embedders_are_not_asked(run: RunPytest, pytester: pytest.Pytester) -> None:
-    pytester.makeconftest(
-        """
-        def fails(*arguments):
-            raise RuntimeError("I was asked")
-        def pytest_ragmetrics_make_judge(config, spec):
-            return fails if spec == "house:judge" else None
-        def pytest_ragmetrics_make_embedder(config, spec):
-            return fails if spec == "house:embedder" else None
-        """
-    )
-    result = run(
-        "--rag-dry-run",
-        "--rag-judge=house:judge",
-        "--rag-embedder=house:embedder",
-        test_it="""
-            from conftest import fails
-            from pytest_ragmetrics import assert_answer_relevant, assert_relevant
-            from pytest_ragmetrics.judges.judge import Judge
-            class Mine(Judge):
-                name = "mine"
-                async def ask(self, task, *, vote=0, transport):
-                    fails()
-            def test_hooks(rag_judge, rag_embedder):
-                assert_answer_relevant("Does it hum?", "It hums.", judge=rag_judge, embedder=rag_embedder)
-            def test_callable():
-                assert_relevant("Does it hum?", "It hums.", min=1, judge=fails)
-                assert_answer_relevant("Why?", "It hums so.", judge=Mine(), embedder=fails)
-            def test_local():
-                assert_relevant("Does it hum?", "It hums.", min=1, judge="local")
-        """,
-    )
+def test_own_judges_and_embedders_are_not_asked(run: RunPytest) -> None:
+    conftest = """
+        def fails(*arguments): raise RuntimeError("I was asked")
+        def pytest_ragmetrics_make_judge(config, spec): return fails if spec == "house:judge" else None
+        def pytest_ragmetrics_make_embedder(config, spec): return fails if spec == "house:embedder" else None
+    """
+    suite = """
+        from conftest import fails
+        from pytest_ragmetrics import assert_answer_relevant, assert_relevant
+        from pytest_ragmetrics.judges.judge import Judge
+        class Mine(Judge):
+            name = "mine"
+            async def ask(self, task, *, vote=0, transport): fails()
+        def test_hooks(rag_judge, rag_embedder):
+            assert_answer_relevant("Does it hum?", "It hums.", judge=rag_judge, embedder=rag_embedder)
+        def test_callable():
+            assert_relevant("Does it hum?", "It hums.", min=1, judge=fails)
+            assert_answer_relevant("Why?", "It hums so.", judge=Mine(), embedder=fails)
+        def test_local(): assert_relevant("Does it hum?", "It hums.", min=1, judge="local")
+    """
+    own = ("--rag-judge=house:judge", "--rag-embedder=house:embedder")
+    result = run("--rag-dry-run", *own, conftest=conftest, test_it=suite)
     result.shows("(embeddings)*2       0  *", "relevance*2         1       0  *unknown", skipped=3)
 
 
-def test_a_recording_is_used_and_stays_as_it_is(run: RunPytest, pytester: pytest.Pytester, server: FakeOpenAI) -> None:
+def test_a_recording_is_used_and_stays_as_it_is(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
         import pytest
         from pytest_ragmetrics import assert_relevant
         @pytest.mark.parametrize("number", range({count}))
-        def test_it(number):
-            assert_relevant(f"Does it hum {{number}}?", "It hums.", min=0)
+        def test_it(number): assert_relevant(f"Does it hum {{number}}?", "It hums.", min=0)
     """
-    tape = ["--rag-cassette=tape.jsonl", f"--rag-cache-dir={pytester.path / 'store'}"]
-    run(*tape, test_it=suite.format(count=4)).assert_outcomes(passed=4)
-    recorded = (pytester.path / "tape.jsonl").read_text("utf-8")
-    for mode in ("auto", "off", "refresh"):
-        result = run("--rag-dry-run", "--rag-cassette=tape.jsonl", f"--rag-cache={mode}", test_it=suite.format(count=3))
-        made, cached = (0, 3) if mode == "auto" else (3, 0)
-        result.shows(f"relevance        3         {made}       {cached}  *")
-    replayed = run("--rag-dry-run", "--rag-cassette=tape.jsonl", "--rag-cache=replay", test_it=suite.format(count=5))
-    replayed.shows("relevance        5         0       4  *", skipped=5)
-    assert (pytester.path / "tape.jsonl").read_text("utf-8") == recorded
-    assert server.calls == 4
-    assert not (pytester.path / ".ragmetrics").exists()
+    ran = run("--rag-cassette=tape.jsonl", "--rag-cache-dir=store", test_it=suite.format(count=4))
+    recorded = ran.text("tape.jsonl")
+    modes = {"auto": "3         0       3", "off": "3         3       0", "refresh": "3         3       0"}
+    for mode, counted in {**modes, "replay": "5         0       4"}.items():
+        dry = ("--rag-dry-run", "--rag-cassette=tape.jsonl", f"--rag-cache={mode}")
+        run(*dry, test_it=suite.format(count=counted[0])).shows(f"relevance        {counted}  *")
+    assert (server.calls, ran.text("tape.jsonl")) == (4, recorded)
+    assert not (ran.folder / ".ragmetrics").exists()
 
 
 def test_fixtures_that_score_are_excused_too(run: RunPytest, server: FakeOpenAI) -> None:
@@ -199,11 +174,9 @@ def test_fixtures_that_score_are_excused_too(run: RunPytest, server: FakeOpenAI)
         import pytest
         from pytest_ragmetrics.metrics import Relevance
         @pytest.fixture
-        def score():
-            assert Relevance().score(user_input="Does it hum?", response="It hums.") > 7
+        def score(): assert Relevance().score(user_input="Does it hum?", response="It hums.") > 7
         @pytest.fixture
-        def broken():
-            raise RuntimeError("broken")
+        def broken(): raise RuntimeError("broken")
         def test_score(score): pass
         def test_broken(broken): pass
         def test_fails(): assert 1 == 2
@@ -217,4 +190,4 @@ def test_fixtures_that_score_are_excused_too(run: RunPytest, server: FakeOpenAI)
 @pytest.mark.usefixtures("server")
 def test_a_crashed_worker_is_missed(run: RunPytest) -> None:
     crash = "def test_crash():\n    import os, time\n    time.sleep(1)\n    os._exit(3)\n"
-    run("-p", "xdist", "-n1", "--max-worker-restart=0", "--rag-dry-run", test_it=crash).shows("1 worker crashed: *")
+    run(*ONE, "--max-worker-restart=0", "--rag-dry-run", test_it=crash).shows("1 worker crashed: *")

@@ -18,16 +18,13 @@ EVIDENCE = [
 PLAIN = """
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
     from texts import SOURCE, FALSE
-    def test_left():
-        assert QuotedSpansAlignment().score(response=FALSE, retrieved_contexts=[SOURCE]) >= 0.9
-    def test_right():
-        assert 0.9 <= QuotedSpansAlignment().score(response=FALSE, retrieved_contexts=[SOURCE])
+    def test_left(): assert QuotedSpansAlignment().score(response=FALSE, retrieved_contexts=[SOURCE]) >= 0.9
+    def test_right(): assert 0.9 <= QuotedSpansAlignment().score(response=FALSE, retrieved_contexts=[SOURCE])
 """
 HELPER = """
     from pytest_ragmetrics import assert_quoted_spans_aligned
     from texts import SOURCE, FALSE
-    def test_helper():
-        assert_quoted_spans_aligned(FALSE, [SOURCE])
+    def test_helper(): assert_quoted_spans_aligned(FALSE, [SOURCE])
 """
 
 
@@ -38,8 +35,7 @@ def test_a_plain_assert_explains_itself(run: RunPytest) -> None:
         test_many="""
             from pytest_ragmetrics.metrics import QuotedSpansAlignment
             from texts import SOURCE
-            def test_foreign():
-                assert [1, 2] == [1, 3]
+            def test_foreign(): assert [1, 2] == [1, 3]
             def test_it():
                 response = " ".join(f'"the pump needs {n} hours to fill"' for n in range(3, 8))
                 assert QuotedSpansAlignment().score(response=response, retrieved_contexts=[SOURCE]) >= 0.9

@@ -11,8 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from pytest_ragmetrics.report.markdown import escaped
-from pytest_ragmetrics.runs.records import read_document
-from tests.plugin.conftest import SERIAL, RunPytest
+from tests.plugin.conftest import HOW, Run, RunPytest
 
 SUITE = """
     import pytest
@@ -46,14 +45,12 @@ SUITE = """
         assert Fit().score(response="1") >= 0.7
         assert Tone().score(response="4") >= 0.2
     @pytest.mark.xfail(reason="known")
-    def test_expected():
-        assert Fit().score(response="8") >= 0.7
+    def test_expected(): assert Fit().score(response="8") >= 0.7
     @pytest.fixture
     def breaks():
         yield
         raise RuntimeError("teardown")
-    def test_breaks(breaks):
-        assert Fit().score(response="1") >= 0.7
+    def test_breaks(breaks): assert Fit().score(response="1") >= 0.7
     @pytest.mark.rag_gate("fit", rate=0.5, min=0.4, confidence=0.95, stop_when_decided=True)
     @pytest.mark.rag_dataset([{"id": f"r{n}", "response": "1"} for n in range(30)], metrics=[Fit()])
     def test_set(rag_sample): pass
@@ -61,35 +58,33 @@ SUITE = """
 FILES = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
 
 
-def test_five_outputs_have_the_same_figures(run: RunPytest, pytester: pytest.Pytester) -> None:
-    result = run(*FILES, "--rag-seed=north", test_suite=SUITE)
-    document = read_document(pytester.path / "out.json")
+@pytest.fixture(scope="module")
+def ran(run_once: RunPytest) -> Run:
+    """Run the suite once."""
+    return run_once(*FILES, "--rag-seed=north", test_suite=SUITE)
+
+
+def test_five_outputs_have_the_same_figures(ran: Run) -> None:
+    document = ran.document
     spared = sum(document.run.not_needed.values())
     assert 0 < spared < 30
-    result.assert_outcomes(passed=39 - spared, failed=6, errors=1, skipped=2 + spared, xfailed=1)
+    ran.assert_outcomes(passed=39 - spared, failed=6, errors=1, skipped=2 + spared, xfailed=1)
     n = 43 - spared
     mean = (4 * 0.5 + (n - 4) * 0.9) / n
     fit, tone = f"2 tests skipped, {spared} tests not needed", "9 of 10 had something to check, 2 tests skipped"
-
     records = [record for test in document.tests for record in test.records]
     scores = {name: [it.score for it in records if it.metric == name and not it.vacuous] for name in ("fit", "tone")}
     assert (len(scores["fit"]), len(scores["tone"]), scores["tone"].count(None)) == (n, 10, 1)
     assert fsum(it or 0.0 for it in scores["fit"]) / n == pytest.approx(mean)
     assert document.run.skipped == {"test_suite.py::test_some": 2}
-
-    result.shows(
-        f"fit *{n}  {mean:.3f}  0.500        4         0",
-        "tone *9  0.422  0.000        2         1",
-        f"fit: {fit}",
-        f"tone: {tone}",
-    )
-    summary = (pytester.path / "out.md").read_text("utf-8")
+    table = (f"fit *{n}  {mean:.3f}  0.500        4         0", "tone *9  0.422  0.000        2         1")
+    ran.shows(*table, f"fit: {fit}", f"tone: {tone}")
+    summary = ran.text("out.md")
     assert f"\n| fit | {n} | {mean:.3f} | 0.500 | 4 | 0 |\n| tone | 9 | 0.422 | 0.000 | 2 | 1 |\n" in summary
     assert f"\n- fit: {fit}\n- tone: {tone}\n" in summary
     said = "4 of 43 tests fell short, 1 broke off with an error, 1 could not be scored, 1 of 3 gates failed"
     assert f": {said.replace('43', str(n))}\n" in summary
-
-    listed = ET.parse(pytester.path / "out.xml").iterfind("testsuite/properties/property")
+    listed = ET.fromstring(ran.text("out.xml")).iterfind("testsuite/properties/property")
     properties = {each.attrib["name"]: each.attrib["value"] for each in listed}
     assert properties.pop("rag.cost") == "0.1"
     assert float(properties.pop("rag.fit.mean")) == pytest.approx(mean)
@@ -97,14 +92,11 @@ def test_five_outputs_have_the_same_figures(run: RunPytest, pytester: pytest.Pyt
     names = ("n", "fell_short", "unscored", "vacuous", "skipped", "not_needed")
     figures = {"fit": (n, 4, 0, 0, 2, spared), "tone": (9, 2, 1, 1, 2, 0)}
     tests = {"error": 1, "failed": 4, "passed": n - 7, "unscored": 1, "xfailed": 1}
-    expected = {
-        f"rag.{metric}.{name}": it for metric, of in figures.items() for name, it in zip(names, of, strict=True)
-    }
-    expected |= {f"rag.tests.{name}": number for name, number in tests.items()}
-    expected |= {"rag.calls": 10, "rag.tokens": 10_044}
+    expected = {"rag.calls": 10, "rag.tokens": 10_044} | {f"rag.tests.{name}": number for name, number in tests.items()}
+    for metric, of in figures.items():
+        expected |= {f"rag.{metric}.{name}": number for name, number in zip(names, of, strict=True)}
     assert properties == {name: str(number) for name, number in expected.items()}
-
-    page = (pytester.path / "out.html").read_text("utf-8")
+    page = ran.text("out.html")
     cells = [
         [re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"</a> <small>needs.*|<td.*?</td>", row_)[2:]]
         for row_ in re.findall(r'<tr role="row">.*?</tr>', page, re.DOTALL)
@@ -116,21 +108,18 @@ def test_five_outputs_have_the_same_figures(run: RunPytest, pytester: pytest.Pyt
     ]
 
 
-def test_five_outputs_have_the_same_gates_and_bill(run: RunPytest, pytester: pytest.Pytester) -> None:
-    result = run(*FILES, "--rag-seed=north", test_suite=SUITE)
-    document = read_document(pytester.path / "out.json")
-    summary, page, junit = ((pytester.path / f"out.{kind}").read_text("utf-8") for kind in ("md", "html", "xml"))
+def test_five_outputs_have_the_same_gates_and_bill(ran: Run) -> None:
+    summary, page, junit = (ran.text(f"out.{kind}") for kind in ("md", "html", "xml"))
     bill = "10,044 tokens, $0.10"
-    assert f"judge calls: 10 made ({bill})" in result.stdout.str()
+    assert f"judge calls: 10 made ({bill})" in ran.stdout.str()
     assert f"\n10 calls, {bill}" in summary.replace("&#36;", "$")
     assert f"10 calls, {bill}" in page
-
-    gates = {test.id: test.gate for test in document.tests if test.gate is not None}
+    gates = {test.id: test.gate for test in ran.document.tests if test.gate is not None}
     assert [gate.outcome for gate in gates.values()] == ["passed", "failed", "passed"]
     for name, gate in gates.items():
         value = gate.value or 0.0
         shown = f"{value:.3f}, needed >= {gate.bound:g}: {gate.outcome} (n {gate.n}"
-        assert f" {shown}" in result.stdout.str()
+        assert f" {shown}" in ran.stdout.str()
         assert f" {escaped(shown)}" in summary
         case = junit.partition(f'name="{name.rpartition("::")[2]}"')[2].partition("</testcase>")[0]
         of_case = dict(re.findall(r'name="rag\.\w+\.([\w.]+)" value="([^"]*)"', case))
@@ -147,8 +136,7 @@ FORGOTTEN = """
     from pytest_ragmetrics.metrics import Faithfulness, LexicalGrounding, RagasScore, ragas_score
     ROW = {"id": "a", "response": "Moss grows.", "contexts": ["Moss grows here."]}
     GIVEN = {"response": "Moss grows.", "retrieved_contexts": ["Moss grows here."]}
-    def score():
-        return LexicalGrounding().score(**GIVEN)
+    def score(): return LexicalGrounding().score(**GIVEN)
 """
 HELD = {
     "assert score() >= 0.5": 0,
@@ -175,10 +163,8 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("how", [SERIAL, ["-p", "xdist", "-n1"]], ids=["one process", "worker"])
-def test_scores_that_were_compared_with_nothing_are_counted(
-    run: RunPytest, pytester: pytest.Pytester, how: list[str]
-) -> None:
+@HOW
+def test_scores_that_were_compared_with_nothing_are_counted(run: RunPytest, how: list[str]) -> None:
     files = {f"test_{n}": f"    def test_it():\n        {body}\n" for n, body in enumerate(HELD)}
     files |= {
         f"test_row_{n}": "".join(f"    {line}\n" for line in [*mark.split("\n"), "def test_it(rag_sample): pass"])
@@ -186,17 +172,13 @@ def test_scores_that_were_compared_with_nothing_are_counted(
     }
     result = run(*FILES, *how, **{name: FORGOTTEN + text for name, text in files.items()})
     expected = [*HELD.values(), *ROWS.values()]
-    document = read_document(pytester.path / "out.json")
-    found = Counter(
-        test.file
-        for test in document.tests
-        for record in test.records
-        if test.outcome == "passed" and record.outcome == "measured" and not record.used
-    )
+    records = [(test, record) for test in result.document.tests for record in test.records]
+    unused = (test for test, record in records if record.outcome == "measured" and not record.used)
+    found = Counter(test.file for test in unused if test.outcome == "passed")
     del found["test_row_2.py"]  # which has a gate
     assert [found[f"{name}.py"] for name in files] == expected
-    scores = sum(record.score is not None for test in document.tests for record in test.records)
+    scores = sum(record.score is not None for _, record in records)
     line = f"{sum(expected)} of {scores} scores were compared with nothing"
-    result.shows(line)
-    assert line in (pytester.path / "out.md").read_text("utf-8")
-    assert line in (pytester.path / "out.html").read_text("utf-8")
+    assert line in result.outlines
+    assert line in result.text("out.md")
+    assert line in result.text("out.html")

@@ -12,8 +12,7 @@ from tests.plugin.conftest import RunPytest
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")]
 
 SUITE = """
-    import gc
-    import os
+    import gc, os
     from concurrent.futures import ThreadPoolExecutor
     import pytest
     from pytest_ragmetrics import evaluate
@@ -23,8 +22,7 @@ SUITE = """
     SIMILARITY = SemanticSimilarity(embedder="openai:vectors")
     def fields(text):
         return {"user_input": "?", "response": f"Ivy climbs on {text}.", "retrieved_contexts": ["Ivy climbs."]}
-    def scored(text, metric=METRIC):
-        return metric.score(**fields(text)).value
+    def scored(text, metric=METRIC): return metric.score(**fields(text)).value
     def child(work):
         pid = os.fork()
         if not pid:
@@ -34,8 +32,7 @@ SUITE = """
             finally:
                 os._exit(status)
         return pid
-    def ended(pids):
-        return [os.waitpid(pid, 0)[1] for pid in pids]
+    def ended(pids): return [os.waitpid(pid, 0)[1] for pid in pids]
     def test_before_first_use():
         assert ended([child(lambda: scored("a wall"))]) == [0]
         assert scored("a fence") == 1.0

@@ -13,8 +13,7 @@ from tests.plugin.conftest import HOW, MANY, ONE, RunPytest
 
 # What the rows score is decided by their answers; the gates say what becomes of it.
 SUITE = """
-    import os
-    import pytest
+    import os, pytest
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
     from texts import SOURCE, TRUE, FALSE
     ROWS = [{"id": f"r{n}", "answer": FALSE if n == 2 else TRUE, "contexts": [SOURCE]} for n in range(4)]
@@ -41,8 +40,7 @@ ENDS = """
             pytest.skip("not today")
     @pytest.mark.rag_gate("quoted_spans_alignment", rate=0.9, min=0.5)
     @pytest.mark.rag_dataset(ROWS, metrics=["quoted_spans_alignment"])
-    def test_failing(rag_sample):
-        assert rag_sample.id != "r1"
+    def test_failing(rag_sample): assert rag_sample.id != "r1"
     @pytest.mark.rag_gate("Faithfulness", mean=0.1)
     @pytest.mark.rag_dataset(POOR, metrics=["faithfulness"])
     def test_unscored(rag_sample): pass
@@ -67,25 +65,21 @@ ENDS = """
         def test_many(self, text, again):
             QuotedSpansAlignment().score(response=text, retrieved_contexts=[SOURCE])
         @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.1)
-        def test_single(self):
-            QuotedSpansAlignment().score(response=FALSE, retrieved_contexts=[SOURCE])
+        def test_single(self): QuotedSpansAlignment().score(response=FALSE, retrieved_contexts=[SOURCE])
 """
 #: The first LOST rows lost a metric, and half as many rose in one that should be low.
 DROP = """
-    import os
-    import pytest
+    import os, pytest
     from pytest_ragmetrics import MetricResult
     from pytest_ragmetrics.metrics import Metric
     LOST = int(os.environ.get("LOST", "0"))
     class Points(Metric):
         name = "points"
-        def measure(self, sample):
-            return MetricResult(float(int(sample.id) >= LOST), metric=self.name)
+        def measure(self, sample): return MetricResult(float(int(sample.id) >= LOST), metric=self.name)
     class Clutter(Metric):
         name = "clutter"
         better = "lower"
-        def measure(self, sample):
-            return MetricResult(float(int(sample.id) < LOST / 2), metric=self.name)
+        def measure(self, sample): return MetricResult(float(int(sample.id) < LOST / 2), metric=self.name)
     ROWS = [{"id": f"{n}", "answer": "Moss."} for n in range(20)]
     @pytest.mark.rag_gate("points", regression=True)
     @pytest.mark.rag_gate("clutter", regression=True)
@@ -174,8 +168,7 @@ def test_gates_stop_a_run_as_tests_do(run: RunPytest, how: list[str]) -> None:
         def pytest_runtest_logreport(report):
             if "gate-" in report.nodeid and report.when == "teardown":
                 SESSION[0].shouldstop = "enough gates"
-        def pytest_sessionstart(session):
-            SESSION.append(session)
+        def pytest_sessionstart(session): SESSION.append(session)
         SESSION = []
     """
     ends = {"passed": 4, "failed": 1, "deselected": 0 if how else 1}
@@ -333,8 +326,7 @@ def test_a_metric_of_the_suite_has_its_own_scale(run: RunPytest) -> None:
         import pytest
         from pytest_ragmetrics import metric
         @metric(scale=(0.0, 10.0))
-        def stars(response):
-            return 9.0
+        def stars(response): return 9.0
         @pytest.mark.rag_gate("stars", mean=7, confidence=0.9)
         @pytest.mark.rag_dataset([{"response": f"{n}"} for n in range(30)], metrics=[stars])
         def test_stars(rag_sample): pass

@@ -14,12 +14,9 @@ from tests.plugin.conftest import RunPytest
 SUITE = """
     from pytest_ragmetrics import assert_faithful, assert_quoted_spans_aligned
     from texts import SOURCE, TRUE, FALSE
-    def test_true():
-        assert_quoted_spans_aligned(response=TRUE, contexts=[SOURCE])
-    def test_false():
-        assert_quoted_spans_aligned(response=FALSE, contexts=[SOURCE])
-    def test_judged():
-        assert_faithful(response="The pump hums.", contexts=[SOURCE], min=0)
+    def test_true(): assert_quoted_spans_aligned(response=TRUE, contexts=[SOURCE])
+    def test_false(): assert_quoted_spans_aligned(response=FALSE, contexts=[SOURCE])
+    def test_judged(): assert_faithful(response="The pump hums.", contexts=[SOURCE], min=0)
 """
 
 
@@ -71,8 +68,7 @@ def test_a_run_without_scores_leaves_none(
 
 
 DESELECTS = """
-    def pytest_collection_modifyitems(config, items):
-        config.hook.pytest_deselected(items=[items.pop(0)])
+    def pytest_collection_modifyitems(config, items): config.hook.pytest_deselected(items=[items.pop(0)])
 """
 
 

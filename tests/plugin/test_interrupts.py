@@ -25,15 +25,13 @@ SUITE = """
 import pytest
 ROWS = [{"id": f"r{n}", "user_input": "?", "contexts": [f"Ivy {n} climbs."]} for n in range(40)]
 @pytest.fixture(scope="session")
-def rag_respond():
-    yield lambda sample: f"Ivy {sample.id} climbs."
+def rag_respond(): yield lambda sample: f"Ivy {sample.id} climbs."
 @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness"])
 def test_row(rag_sample, rag_scores): pass
 """
 # Holds the run where it was interrupted, until what was in flight is answered and stored.
 CONFTEST = """
-import os, pathlib, time
-import pytest
+import os, pathlib, time, pytest
 @pytest.hookimpl(trylast=True)
 def pytest_keyboard_interrupt():
     pathlib.Path(f"interrupted-{os.getpid()}").touch()

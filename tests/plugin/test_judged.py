@@ -19,14 +19,12 @@ SUITE = """
     from pytest_ragmetrics import assert_faithful
     from texts import SOURCE
     @pytest.mark.parametrize("minutes", ["two", "three"])
-    def test_pump(minutes):
-        assert_faithful(f"The pump needs {minutes} minutes to fill.", SOURCE, min=0.5)
+    def test_pump(minutes): assert_faithful(f"The pump needs {minutes} minutes to fill.", SOURCE, min=0.5)
 """
 #: One request.
 SHORT = """
     from pytest_ragmetrics import assert_relevant
-    def test_short():
-        assert_relevant("Does the pump hum?", "The pump hums.", min=0.1)
+    def test_short(): assert_relevant("Does the pump hum?", "The pump hums.", min=0.1)
 """
 
 
@@ -66,8 +64,7 @@ def test_without_a_judge_the_ways_on_are_named(run: RunPytest) -> None:
         from texts import SOURCE, TRUE
         def test_judge(rag_judge): ...
         def test_embedder(rag_embedder): ...
-        def test_quotes():
-            assert_quoted_spans_aligned(TRUE, SOURCE)
+        def test_quotes(): assert_quoted_spans_aligned(TRUE, SOURCE)
     """
     result = run(test_short=SHORT, test_fixtures=test)
     result.assert_outcomes(passed=1, failed=1, errors=2)
@@ -104,13 +101,10 @@ def test_a_marker_names_the_judge_of_a_test(run: RunPytest, server: FakeOpenAI) 
             assert_relevant("Is the pump blue?", "The pump is blue.", min=0.1)
         @pytest.mark.rag_judge("openai:of-the-class")
         class TestMarked:
-            def test_class(self, rag_judge):
-                check(rag_judge, "openai:of-the-class")
+            def test_class(self, rag_judge): check(rag_judge, "openai:of-the-class")
             @pytest.mark.rag_judge("local")
-            def test_own(self, rag_judge):
-                check(rag_judge, "local (heuristic)")
-        def test_plain(rag_judge):
-            check(rag_judge, "openai:of-the-run")
+            def test_own(self, rag_judge): check(rag_judge, "local (heuristic)")
+        def test_plain(rag_judge): check(rag_judge, "openai:of-the-run")
     """
     ran = run("--rag-judge=openai:of-the-run", "--rag-json=out.json", test_marked=test)
     ran.assert_outcomes(passed=3)
@@ -123,26 +117,21 @@ def test_hooks_make_judge_and_embedder(run: RunPytest) -> None:
     conftest = """
         import json
         class Letters:
-            def embed(self, texts):
-                return [[float(text.count(letter)) for letter in "aeiou"] for text in texts]
+            def embed(self, texts): return [[float(text.count(letter)) for letter in "aeiou"] for text in texts]
         def pytest_ragmetrics_make_judge(config, spec):
             assert config.getoption("rag_judge") == "house"
             if spec == "house":
                 question = {"question": "Is the pump blue?", "noncommittal": False}
                 return lambda prompt: json.dumps({"questions": [question]})
-        def pytest_ragmetrics_make_embedder(config, spec):
-            return Letters() if spec == "house-vectors" else None
+        def pytest_ragmetrics_make_embedder(config, spec): return Letters() if spec == "house-vectors" else None
     """
     test = """
         import pytest
         from pytest_ragmetrics import assert_answer_relevant, assert_relevant
-        def test_it():
-            assert_answer_relevant("Is the pump blue?", "Yes, it is blue.", strictness=1, min=0.99)
+        def test_it(): assert_answer_relevant("Is the pump blue?", "Yes, it is blue.", strictness=1, min=0.99)
         @pytest.mark.rag_judge("local")
-        def test_left_to_the_plugin(rag_judge):
-            assert rag_judge.name == "local (heuristic)"
-        def test_of_no_hook():
-            assert_relevant("Is the pump blue?", "Yes.", min=0, judge="home")
+        def test_left_to_the_plugin(rag_judge): assert rag_judge.name == "local (heuristic)"
+        def test_of_no_hook(): assert_relevant("Is the pump blue?", "Yes.", min=0, judge="home")
     """
     options = ("--rag-judge=house", "-o", "rag_embedder=house-vectors")
     result = run(*options, conftest=conftest, test_hooks=test)
@@ -159,15 +148,13 @@ EVERYWHERE = """
     from pytest_ragmetrics import assert_faithful
     from pytest_ragmetrics.metrics import Faithfulness
     from texts import SOURCE
-    def score(n):
-        return assert_faithful(f"The pump needs {n} minutes to fill.", SOURCE, min=0.5)
+    def score(n): return assert_faithful(f"The pump needs {n} minutes to fill.", SOURCE, min=0.5)
     async def ascore(n):
         scoring = Faithfulness().ascore(response=f"The pump needs {n} minutes.", retrieved_contexts=SOURCE)
         assert await scoring > 0.5
 """
 PLAIN = """
-    def test_plain():
-        score(1)
+    def test_plain(): score(1)
     def test_threads():
         with ThreadPoolExecutor(4) as threads:
             assert len(list(threads.map(score, range(4)))) == 4
@@ -183,8 +170,7 @@ MARKED = """
         await ascore(3)
         await asyncio.gather(*(ascore(n) for n in range(8)))
     @pytest.mark.MARKED
-    async def test_sync_inside_a_running_loop():
-        score(4)
+    async def test_sync_inside_a_running_loop(): score(4)
     @pytest.mark.MARKED
     async def test_timeout_of_the_test_itself():
         with pytest.raises(asyncio.TimeoutError):
@@ -231,8 +217,7 @@ def test_what_is_asked_again(
 ) -> None:
     test = """
         from pytest_ragmetrics import assert_context_recalled
-        def test_short():
-            assert_context_recalled("The pump hums.", "The pump hums.")
+        def test_short(): assert_context_recalled("The pump hums.", "The pump hums.")
     """
     own = (files("pytest_ragmetrics") / "judges" / "prompts" / "verify_claims.md").read_text("utf-8")
     (pytester.mkdir("prompts") / "verify_claims.md").write_text(f"{own}\nBe strict.\n", "utf-8")
@@ -247,7 +232,7 @@ def test_what_is_asked_again(
     run("--rag-judge=openai:gpt-one").assert_outcomes(passed=1)
 
 
-def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
+def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI) -> None:
     """Two metrics, eight coroutines, four threads and two workers that ask the same at once make one request."""
     pumps: set[str] = set()
 
@@ -262,8 +247,7 @@ def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI, pytes
     result = run(
         *(*MANY, "--rag-timeout=2", "--rag-json=out.json"),
         test_crowd="""
-            import asyncio
-            import time
+            import asyncio, time
             from concurrent.futures import ThreadPoolExecutor
             import pytest
             from pytest_ragmetrics import assert_relevant
@@ -296,7 +280,7 @@ def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI, pytes
     assert (server.answered, server.calls) == (3, 5)
     result.shows("judge calls: 3 made (*), 127 saved by the cache (*)")
     (said,) = (line for line in result.outlines if "5 requests sent, 2 given up after their time-out" in line)
-    assert said in json.loads((pytester.path / "out.json").read_text("utf-8"))["run"]["notes"]
+    assert said in json.loads(result.text("out.json"))["run"]["notes"]
 
 
 def test_a_cache_that_cannot_be_used_is_one_warning(
@@ -312,16 +296,12 @@ VOTES = """
     import pytest
     from pytest_ragmetrics import assert_relevant, evaluate
     from pytest_ragmetrics.metrics import Relevance
-    def test_option():
-        assert_relevant("Does it hum?", "It hums.", min=0.1)
+    def test_option(): assert_relevant("Does it hum?", "It hums.", min=0.1)
     @pytest.mark.rag_votes(1)
-    def test_marker():
-        assert_relevant("Does it hum?", "It hums, one.", min=0.1)
+    def test_marker(): assert_relevant("Does it hum?", "It hums, one.", min=0.1)
     @pytest.mark.rag_votes(1)
-    def test_argument():
-        assert_relevant("Does it hum?", "It hums, five.", min=1.0, votes=5)
-    def test_plain():
-        assert Relevance().score(user_input="Does it hum?", response="It hums, plainly.") >= 0.1
+    def test_argument(): assert_relevant("Does it hum?", "It hums, five.", min=1.0, votes=5)
+    def test_plain(): assert Relevance().score(user_input="Does it hum?", response="It hums, plainly.") >= 0.1
     @pytest.mark.parametrize("votes", [None, 2])
     def test_table(votes):
         rows = [{"question": "Does it hum?", "answer": f"It hums {votes}."}]

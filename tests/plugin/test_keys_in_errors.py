@@ -14,7 +14,7 @@ from pytest_ragmetrics.core.errors import DatasetError, RagMetricsError, Unscore
 from pytest_ragmetrics.judges.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.judges.specs import check_spec
 from pytest_ragmetrics.metrics import Metric
-from tests.plugin.conftest import SERIAL, RunPytest
+from tests.plugin.conftest import HOW, RunPytest
 
 # Made up; none is a key of anything. The last has no form of its own, and is that of the environment.
 KEYS = (
@@ -30,8 +30,7 @@ SOURCES = {
     "test_application": """
         @pytest.fixture(scope="session")
         def rag_respond():
-            def respond(sample):
-                raise KeyError(SAID)
+            def respond(sample): raise KeyError(SAID)
             return respond
         @pytest.mark.rag_dataset([{"user_input": "?"}], metrics=["token_f1"])
         def test_it(rag_sample): pass
@@ -97,16 +96,16 @@ def _own_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEYS[-1])
 
 
-@pytest.mark.parametrize("workers", [SERIAL, ["-p", "xdist", "-n1"]], ids=["one process", "worker"])
-def test_no_message_has_a_key(run: RunPytest, workers: list[str], pytester: pytest.Pytester) -> None:
+@HOW
+def test_no_message_has_a_key(run: RunPytest, how: list[str], pytester: pytest.Pytester) -> None:
     pytester.makeconftest(hidden("def pytest_ragmetrics_result(item, record): raise ValueError(SAID)"))
     observed = f"{HEAD.format(codes=[97])}def test_it(): TokenF1().score(response='a', reference='a')\n"
     suite = {name: hidden(text) for name, text in SOURCES.items()}
     files = ("--junitxml=junit.xml", "--rag-json=run.json", "--rag-report=page.html", "--rag-markdown=table.md")
     shown = ("-rA", "--tb=long", "--continue-on-collection-errors")
-    result = run(*workers, *files, *shown, test_observed=observed, **suite)
+    result = run(*how, *files, *shown, test_observed=observed, **suite)
     assert "***" in result.stdout.str()
-    written = {name: (pytester.path / name).read_text("utf-8") for name in ("junit.xml", "run.json", "page.html")}
+    written = {name: result.text(name) for name in ("junit.xml", "run.json", "page.html")}
     written |= {"out": result.stdout.str(), "err": result.stderr.str()}
     assert {name: shown_in(text) for name, text in written.items()} == {name: [] for name in written}
     outcomes = result.parseoutcomes()

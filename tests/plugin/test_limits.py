@@ -27,8 +27,7 @@ ROWS = [
     for n in range(40)
 ]
 @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness"])
-def test_row(rag_sample, rag_scores):
-    assert rag_sample.id != "r7"
+def test_row(rag_sample, rag_scores): assert rag_sample.id != "r7"
 """
 
 

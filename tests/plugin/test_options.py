@@ -7,13 +7,12 @@ import sys
 import pytest
 
 from pytest_ragmetrics.plugin.settings import OPTIONS
-from tests.plugin.conftest import RunPytest
+from tests.plugin.conftest import HOW, RunPytest
 
 TEST = """
     from pytest_ragmetrics import assert_quoted_spans_aligned
     from texts import SOURCE, TRUE
-    def test_it():
-        assert_quoted_spans_aligned(TRUE, SOURCE)
+    def test_it(): assert_quoted_spans_aligned(TRUE, SOURCE)
 """
 
 
@@ -39,7 +38,7 @@ def test_markers_and_fixtures_are_listed(run: RunPytest) -> None:
 def test_the_report_has_a_default_name(run: RunPytest, pytester: pytest.Pytester, args: list[str]) -> None:
     result = run(*args, test_it=TEST)
     result.assert_outcomes(passed=1)
-    assert "open the valve slowly" in (pytester.path / "rag-report.html").read_text("utf-8")
+    assert "open the valve slowly" in result.text("rag-report.html")
     result.shows(f"{pytester.path / 'rag-report.html'}: written")
     hint = "write --rag-report=FILE.html, or the option alone behind the tests"
     run("--rag-report", ".").refused(f"ERROR: --rag-report: '.' is not a *.html file: {hint}")
@@ -100,10 +99,8 @@ def test_start_up_imports_nothing_heavy(
     assert {name.removeprefix("pytest_ragmetrics.") for name in ours.split()[1:]} <= loaded
 
 
-@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n1"]])
-def test_options_that_pytest_did_not_read_are_named(
-    run: RunPytest, pytester: pytest.Pytester, workers: list[str]
-) -> None:
+@HOW
+def test_options_that_pytest_did_not_read_are_named(run: RunPytest, pytester: pytest.Pytester, how: list[str]) -> None:
     """Those in the folders from the tests up to the rootdir are named."""
     root = pytester.path
     for file, text in {
@@ -117,7 +114,7 @@ def test_options_that_pytest_did_not_read_are_named(
     }.items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_text(text, "utf-8")
-    result = run(*workers, ".")
+    result = run(*how, ".")
     result.assert_outcomes(passed=1)
     said = f"not read, pytest took its options from {root / 'pyproject.toml'}"
     unread = ("setup.cfg: rag_reasons", "shop/pyproject.toml: rag_cassette", "shop/tests/pytest.ini: rag_judge, *")

@@ -13,19 +13,9 @@ from itertools import count
 import pytest
 
 from tests.fake_answers import answer_sensibly
-from tests.fake_openai import (
-    Body,
-    FakeOpenAI,
-    Reply,
-    dropped,
-    failing,
-    out_of_quota,
-    rate_limited,
-    refused,
-    silent,
-    truncated,
-)
-from tests.plugin.conftest import RunPytest
+from tests.fake_openai import Body, FakeOpenAI, Reply, dropped, failing, out_of_quota, rate_limited, refused, silent
+from tests.fake_openai import truncated as cut
+from tests.plugin.conftest import ONE, RunPytest
 
 TABLE = """
     import pytest
@@ -37,7 +27,7 @@ BAD = [
     (failing(500), "*the server failed with status 500, after 1 retry*"),
     (Reply(text="I would rather talk about the weather."), "*no usable answer, also after a repair: *weather*"),
     (Reply(raw=b"<html>gateway</html>"), "*sent what is no answer to the request*"),
-    (truncated('{"reason": "It do'), "*was cut off by its length limit*"),
+    (cut('{"reason": "It do'), "*was cut off by its length limit*"),
     (Reply(text='{"reason": "It do'), "*no usable answer, also after a repair: *"),
     (refused("Not this one."), "*refused to answer: Not this one."),
     (dropped(), "*cannot be reached, after 1 retry*"),
@@ -97,9 +87,7 @@ def test_tests_that_ask_one_by_one_do_not_wait_one_by_one(run: RunPytest, server
 
 
 ONE_BY_ONE = """
-    import os
-    import pathlib
-    import pytest
+    import os, pathlib, pytest
     from pytest_ragmetrics import assert_relevant
     @pytest.mark.parametrize("n", range(6))
     def test_row(n):
@@ -114,7 +102,7 @@ def test_what_was_paid_for_outlives_a_killed_worker_and_an_interrupt(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
     pytester.makepyfile(test_rows=ONE_BY_ONE)
-    command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", "-p", "xdist", "-n1", "--rag-cassette=answers.jsonl"]
+    command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", *ONE, "--rag-cassette=answers.jsonl"]
     process = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True)
 
     def answer(body: Body) -> str | Reply:

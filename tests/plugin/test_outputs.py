@@ -30,21 +30,15 @@ SUITE = """
     from pytest_ragmetrics import assert_quoted_spans_aligned
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
     from texts import SOURCE, TRUE, FALSE
-    def score(response):
-        return QuotedSpansAlignment().score(response=response, retrieved_contexts=[SOURCE])
+    def score(response): return QuotedSpansAlignment().score(response=response, retrieved_contexts=[SOURCE])
     @pytest.mark.parametrize("number", range(12))
-    def test_row(number):
-        assert_quoted_spans_aligned(TRUE if number % 5 else FALSE, [SOURCE, f"page {number}"])
-    def test_fails():
-        assert score(FALSE) >= 0.9
+    def test_row(number): assert_quoted_spans_aligned(TRUE if number % 5 else FALSE, [SOURCE, f"page {number}"])
+    def test_fails(): assert score(FALSE) >= 0.9
     @pytest.mark.xfail(strict=True, reason="known to be made up")
-    def test_expected():
-        assert_quoted_spans_aligned(FALSE, [SOURCE])
+    def test_expected(): assert_quoted_spans_aligned(FALSE, [SOURCE])
     @pytest.mark.xfail(reason="better than feared", strict=False)
-    def test_unexpected():
-        assert_quoted_spans_aligned(TRUE, [SOURCE])
-    def test_measures_twice():
-        score(TRUE), score(FALSE)
+    def test_unexpected(): assert_quoted_spans_aligned(TRUE, [SOURCE])
+    def test_measures_twice(): score(TRUE), score(FALSE)
     def test_skips():
         score(TRUE)
         pytest.skip("enough seen")
@@ -52,16 +46,13 @@ SUITE = """
     def breaks_after(request):
         yield
         raise RuntimeError("teardown broke")
-    def test_teardown(breaks_after):
-        assert score(TRUE) == 1.0
+    def test_teardown(breaks_after): assert score(TRUE) == 1.0
     def test_without_scores(): pass
-    def test_fails_before_it_scores():
-        raise RuntimeError("the bot is down")
+    def test_fails_before_it_scores(): raise RuntimeError("the bot is down")
 """
 #: Where scores come from, and the odd values that metrics and samples may have.
 ODD = r"""
-    import datetime, decimal, pathlib, threading
-    import numpy, pytest
+    import datetime, decimal, pathlib, threading, numpy, pytest
     from pytest_ragmetrics import MetricResult, Sample, UnscoredError, Verdict, assert_metric
     from pytest_ragmetrics import assert_quoted_spans_aligned
     from pytest_ragmetrics.metrics import Metric, QuotedSpansAlignment
@@ -82,24 +73,18 @@ ODD = r"""
             return MetricResult(0.5, metric=self.name, reason="\x00", judge="ju\x1b[31mdge")
     class Silent(Metric):
         name = "silent"
-        def measure(self, sample):
-            raise UnscoredError("nothing to judge")
+        def measure(self, sample): raise UnscoredError("nothing to judge")
     class Mood(Metric):
         name = "mood"
-        def measure(self, sample):
-            return MetricResult(0.7, metric=self.name, samples=[0.4, 1.0])
+        def measure(self, sample): return MetricResult(0.7, metric=self.name, samples=[0.4, 1.0])
     class Ratio(float):
         pass
-    def test_numpy():
-        assert_metric(Share(), Sample(response="t"), min=numpy.float64(0.2))
-    def test_name():
-        assert_metric(Odd(), Sample(response="r"), min=0.2)
-    def test_unscored():
-        Silent().score(response="r")
+    def test_numpy(): assert_metric(Share(), Sample(response="t"), min=numpy.float64(0.2))
+    def test_name(): assert_metric(Odd(), Sample(response="r"), min=0.2)
+    def test_unscored(): Silent().score(response="r")
     @pytest.mark.rag_gate("mood", mean=0.6)
     @pytest.mark.parametrize("number", range(5))
-    def test_mood(number):
-        assert_metric(Mood(), Sample(response="r"), min=0.5 if number else 0.2)
+    def test_mood(number): assert_metric(Mood(), Sample(response="r"), min=0.5 if number else 0.2)
     def test_parts(subtests):
         for answer in (TRUE, FALSE):
             with subtests.test(answer):
@@ -107,14 +92,12 @@ ODD = r"""
     @pytest.fixture
     def result():
         results = []
-        def work():
-            results.append(QuotedSpansAlignment().score(response=TRUE, retrieved_contexts=SOURCE))
+        def work(): results.append(QuotedSpansAlignment().score(response=TRUE, retrieved_contexts=SOURCE))
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
         return results[0]
-    def test_fixture(result):
-        assert result >= 0.5
+    def test_fixture(result): assert result >= 0.5
     def test_sample():
         sample = Sample(
             response='lone \ud800 "open the valve slowly" \x00 \x1b[31m',
@@ -135,18 +118,13 @@ FREE = """
         type = "ai"
         content = ""
         tool_calls = [{"name": "weather", "args": {"city": "Oslo"}}]
-        def __repr__(self):
-            return "Spoken()"
-    def test_retrieved():
-        assert_retrieved([7, 8, 9], [7, 9, 4], k=3, min=0.9)
-    def test_graded():
-        assert_retrieved([7, 8], {7: 3, 8: 1}, metric="ndcg")
+        def __repr__(self): return "Spoken()"
+    def test_retrieved(): assert_retrieved([7, 8, 9], [7, 9, 4], k=3, min=0.9)
+    def test_graded(): assert_retrieved([7, 8], {7: 3, 8: 1}, metric="ndcg")
     def test_cited():
         assert_citations_valid("Otters float [1]. They dive [3].", ["Otters float.", "Otters <b>dive</b>."])
-    def test_called():
-        assert_tools_called([Spoken()], [{"name": "weather", "args": {"city": "Rome"}}])
-    def test_alike():
-        assert_contexts_alike(["Whales sing."], ["Moths fly."])
+    def test_called(): assert_tools_called([Spoken()], [{"name": "weather", "args": {"city": "Rome"}}])
+    def test_alike(): assert_contexts_alike(["Whales sing."], ["Moths fly."])
     def test_texts():
         assert_text_alike("moth", "moths", min=0.8)
         assert_exact_match("moth", "moths")
@@ -164,16 +142,13 @@ PRIVATE = """
     def test_asserted():
         print("Gray was here")
         assert_numbers_aligned("Gray waits 7 days.", "Gray waits 8 days.")
-    def test_away():
-        pytest.skip("Gray is away")
-    def test_late():
-        pytest.fail("Gray is late", pytrace=False)
+    def test_away(): pytest.skip("Gray is away")
+    def test_late(): pytest.fail("Gray is late", pytrace=False)
 """
 #: Redacts a name, and writes down every record with the process that showed it.
 CONFTEST = """
     import json
-    def pytest_ragmetrics_redact(text):
-        return text.replace("Gray", "[name]")
+    def pytest_ragmetrics_redact(text): return text.replace("Gray", "[name]")
     def pytest_ragmetrics_result(item, record):
         with open(item.config.rootpath / "seen.jsonl", "a") as file:
             row = dict(test=item.nodeid, record=record, in_worker=hasattr(item.config, "workerinput"))
@@ -343,7 +318,7 @@ def test_failures_say_what_is_missing(runs: list[Run]) -> None:
         text = run.text("out.md")
         told = f"{run.folder.name}: 14 of 42 tests fell short, 1 broke off with an error, 1 could not be"
         assert text.startswith(f"## RAG metrics of {escaped(told)}")
-        assert "- `test_suite.py::test_row[0]` (`test_suite.py:8`): quoted_spans_alignment 0.00, needed ≥ 0.90" in text
+        assert "- `test_suite.py::test_row[0]` (`test_suite.py:7`): quoted_spans_alignment 0.00, needed ≥ 0.90" in text
 
 
 def test_what_the_hook_redacts_is_in_no_output(runs: list[Run]) -> None:
@@ -398,8 +373,7 @@ def test_reruns_start_over(run: RunPytest) -> None:
         from pytest_ragmetrics import assert_quoted_spans_aligned
         from texts import SOURCE, TRUE, FALSE
         answers = [FALSE, TRUE]
-        def test_it():
-            assert_quoted_spans_aligned(answers.pop(0), SOURCE)
+        def test_it(): assert_quoted_spans_aligned(answers.pop(0), SOURCE)
     """
     options = ("-p", "rerunfailures", "--reruns=2", "--rag-json=out.json", "--junitxml=out.xml")
     result = run(*options, conftest=CONFTEST, test_flaky=flaky)
@@ -451,10 +425,8 @@ JUDGED = """
     from pytest_ragmetrics import assert_faithful
     from pytest_ragmetrics.metrics import Faithfulness
     from texts import SOURCE
-    def test_fine():
-        assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
-    def test_wrong():
-        assert_faithful("The crane lifts nine tons of gravel.", SOURCE, min=0.8)
+    def test_fine(): assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
+    def test_wrong(): assert_faithful("The crane lifts nine tons of gravel.", SOURCE, min=0.8)
     def test_measured():
         Faithfulness().score(response="The crane lifts nine tons of gravel.", retrieved_contexts=[SOURCE])
 """
@@ -497,8 +469,7 @@ def test_the_bill_names_the_cache_of_the_provider_and_the_embedder(run: RunPytes
     suite = """
         from pytest_ragmetrics import assert_faithful, assert_semantically_similar
         from texts import SOURCE
-        def test_fine():
-            assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
+        def test_fine(): assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
         def test_alike():
             assert_semantically_similar("The pump needs two minutes.", "The pump needs two minutes!", min=0.5)
     """
@@ -526,8 +497,7 @@ def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI) -> N
     suite = """
         from pytest_ragmetrics import assert_faithful
         from texts import SOURCE
-        def test_it():
-            assert_faithful("The pump of Mrs Gray needs two minutes to fill.", SOURCE, min=0.8)
+        def test_it(): assert_faithful("The pump of Mrs Gray needs two minutes to fill.", SOURCE, min=0.8)
     """
     server.script("Mrs Gray says no.", "Mrs Gray says no again.")
     judged = ("--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json")
@@ -574,22 +544,17 @@ def test_pytest_inside_a_test_keeps_to_itself(run: RunPytest) -> None:
 
 OVER_LINES = """
     import re
-    def pytest_ragmetrics_redact(text):
-        return re.sub(r"Gray.*fell", "[gone] fell", text, flags=re.DOTALL)
+    def pytest_ragmetrics_redact(text): return re.sub(r"Gray.*fell", "[gone] fell", text, flags=re.DOTALL)
 """
 #: Another plugin represents failures; its parts cannot be changed.
 FROZEN = """
-    import dataclasses
-    import pytest
-    def pytest_ragmetrics_redact(text):
-        return text.replace("Gray", "[gone]")
+    import dataclasses, pytest
+    def pytest_ragmetrics_redact(text): return text.replace("Gray", "[gone]")
     @dataclasses.dataclass(frozen=True)
     class Told:
         text: str
-        def toterminal(self, writer):
-            writer.line(self.text)
-        def __str__(self):
-            return self.text
+        def toterminal(self, writer): writer.line(self.text)
+        def __str__(self): return self.text
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(item, call):
         report = pytest.TestReport.from_item_and_call(item, call)
@@ -629,8 +594,7 @@ OLD = """
 """
 LIMIT = """
     import resource
-    def pytest_runtest_teardown():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    def pytest_runtest_teardown(): resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 """
 
 
@@ -673,13 +637,11 @@ class TestTrouble:
                 interrupt("fixture")
                 yield
                 interrupt("teardown")
-            def test_a():
-                score()
+            def test_a(): score()
             def test_b(bot):
                 score()
                 interrupt("test")
-            def test_c():
-                score()
+            def test_c(): score()
         """
         files = ("--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=/dev/full")
         result = run("test_stop.py", *files, interrupted=True, test_stop=stop, test_it=ONE, conftest=OLD)

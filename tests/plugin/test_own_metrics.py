@@ -19,11 +19,9 @@ METRICS = """
     from pytest_ragmetrics.judges.tasks import AnswerQuestions
     from pytest_ragmetrics.metrics import Metric, Relevance, SimpleCriteria
     @metric
-    def brevity(response):
-        return min(1.0, 10 / len(response))
+    def brevity(response): return min(1.0, 10 / len(response))
     @metric(better="lower", scale=(0, 10))
-    def shouts(response):
-        return response.count("!")
+    def shouts(response): return response.count("!")
     @metric
     async def answered(response, ask):
         questions = ("Is moss green?", "Is it soft?")
@@ -37,13 +35,11 @@ METRICS = """
     class Calm(Metric):
         name = "calm"
         aliases = ("quiet",)
-        def measure(self, sample):
-            return MetricResult("!" not in sample.response, metric=self.name)
+        def measure(self, sample): return MetricResult("!" not in sample.response, metric=self.name)
 """
 HOOK = """
     from own import Calm, answered, brevity, helpful, shouts
-    def pytest_ragmetrics_register_metrics():
-        return [brevity, shouts, answered, helpful, Calm]
+    def pytest_ragmetrics_register_metrics(): return [brevity, shouts, answered, helpful, Calm]
 """
 SUITE = """
     import pytest
@@ -62,8 +58,7 @@ SUITE = """
         assert table.scores("shouts") == [0.0, 1.0, 2.0]
         assert_sample(ROWS[1], brevity=0.5, shouts=1, answered=0.5)
         assert_ragas_score(ROWS[0], metrics=["brevity", "calm"], min=0.5)
-    def test_explained():
-        assert_sample(ROWS[1], brevity=0.9, shouts=0, answered=0.1)
+    def test_explained(): assert_sample(ROWS[1], brevity=0.9, shouts=0, answered=0.1)
     @pytest.mark.rag_votes(3)
     @pytest.mark.rag_judge("openai:gpt-other")
     def test_votes():
@@ -96,12 +91,10 @@ BESIDE = """
     from pytest_ragmetrics.metrics import Metric, NumbersAligned
     {more}
     @metric
-    def terseness(response):
-        return min(1.0, {length} / len(response))
+    def terseness(response): return min(1.0, {length} / len(response))
     class Calm(Metric):
         name = "calmness"
-        def measure(self, sample):
-            return MetricResult("!" not in sample.response, metric=self.name)
+        def measure(self, sample): return MetricResult("!" not in sample.response, metric=self.name)
     ROWS = [{{"id": "a", "answer": "Moss is green!", "contexts": ["Moss."]}}]
     @pytest.mark.rag_gate("terseness", mean=0.1)
     @pytest.mark.rag_dataset(ROWS, metrics={{"terseness": 0.1, "Calm": 0.0, "{other}": 1}})
@@ -110,8 +103,7 @@ BESIDE = """
         assert rag_scores["Calm"] == 0.0
     def test_sample():
         assert assert_sample(ROWS[0], terseness=0.1, calmness=0.0)["terseness"].value == {length} / 14
-    def test_table():
-        assert evaluate(ROWS, ["terseness"]).scores("terseness") == [{length} / 14]
+    def test_table(): assert evaluate(ROWS, ["terseness"]).scores("terseness") == [{length} / 14]
 """
 
 
@@ -177,10 +169,8 @@ def test_a_name_may_be_taken_over(own: RunPytest) -> None:
     hook = """
         from pytest_ragmetrics import metric
         @metric(name="faithfulness")
-        def strict(response):
-            return response == "Moss."
-        def pytest_ragmetrics_register_metrics():
-            return [strict]
+        def strict(response): return response == "Moss."
+        def pytest_ragmetrics_register_metrics(): return [strict]
     """
     suite = """
         import pytest
@@ -198,8 +188,7 @@ def test_folders_may_register_their_own(own: RunPytest) -> None:
     suite = """
         import pytest
         @pytest.mark.rag_dataset([{"answer": "Moss."}], metrics=["calm"])
-        def test_it(rag_sample, rag_scores):
-            assert rag_scores["calm"] == 1
+        def test_it(rag_sample, rag_scores): assert rag_scores["calm"] == 1
     """
     deep = {"deep/conftest": f"from own import Calm\n{hook}(Calm,)", "deep/test_deep": suite}
     own(conftest=f"{hook}None", **deep).assert_outcomes(passed=1)

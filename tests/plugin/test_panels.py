@@ -21,8 +21,7 @@ TESTS = """
         result = assert_faithful(f"Pike live in it: {row}.", CONTEXTS)
         assert result.judge == "panel:openai:a,openai:b,openai:c"
         assert len(result.disagreements) == (row == "carried")
-    def test_rating():
-        assert assert_relevant("How deep is it?", "40 m: rated.", min=0.7).value == 0.75
+    def test_rating(): assert assert_relevant("How deep is it?", "40 m: rated.", min=0.7).value == 0.75
 """
 #: Whether a, b and c support the claim of a row.
 SUPPORTS = {"alike": "yyy", "carried": "yny", "outvoted": "nyn"}
@@ -128,8 +127,7 @@ def test_a_hook_makes_judges_of_a_panel(run: RunPytest, server: FakeOpenAI) -> N
             name = "house"
             async def ask(self, task, *, vote=0, transport=DIRECT):
                 return Answered(answer=Rating(value=1.0, reason="As ever."), usage=Usage(calls=1))
-        def pytest_ragmetrics_make_judge(config, spec):
-            return House() if spec == "our house" else None
+        def pytest_ragmetrics_make_judge(config, spec): return House() if spec == "our house" else None
     """
     test = """
         from pytest_ragmetrics import assert_relevant
@@ -149,8 +147,7 @@ def test_a_panel_of_a_factory_is_a_panel(run: RunPytest, server: FakeOpenAI) -> 
     factory = """
         from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
         from pytest_ragmetrics.judges.panel import Panel
-        def make():
-            return Panel([OpenAIJudge("a"), OpenAIJudge("b"), OpenAIJudge("c")])
+        def make(): return Panel([OpenAIJudge("a"), OpenAIJudge("b"), OpenAIJudge("c")])
     """
     server.answer = answer
     for _ in range(2):

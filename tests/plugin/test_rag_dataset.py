@@ -30,16 +30,14 @@ ROWS[4]["answer"] = 4
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
 #: Writes the data set, and takes it away once the first test has read it.
 CONFTEST = f"""
-    import pathlib
-    import pytest
+    import pathlib, pytest
     FILE = pathlib.Path(__file__).with_name("golden.jsonl")
     FILE.write_text({LINES!r}, "utf-8")
     @pytest.hookimpl(trylast=True)
     def pytest_generate_tests(metafunc):
         if metafunc.definition.name == "test_two":
             FILE.unlink()
-    def pytest_runtestloop():
-        FILE.write_text({LINES!r}, "utf-8")
+    def pytest_runtestloop(): FILE.write_text({LINES!r}, "utf-8")
 """
 SUITE = """
     import pytest
@@ -52,22 +50,18 @@ SUITE = """
         assert metric in rag_scores and len(rag_scores) == 2
         assert rag_scores[metric] >= 0.5
     @pytest.mark.rag_dataset("golden.jsonl", limit=4)
-    def test_two(rag_sample):
-        assert rag_sample.response
+    def test_two(rag_sample): assert rag_sample.response
     @pytest.mark.rag_dataset("golden.jsonl", limit=4)
     class TestBoth:
-        def test_all(self, rag_sample):
-            assert rag_sample.id in ("r0", "r1", "r2", "r3")
+        def test_all(self, rag_sample): assert rag_sample.id in ("r0", "r1", "r2", "r3")
         @pytest.mark.parametrize("depth", [1, 2, 3])
         @pytest.mark.rag_dataset(BAD, metrics="numbers_aligned")
         def test_nearest(self, depth, rag_sample, rag_scores):
             assert (rag_sample.id, list(rag_scores)) == ("bad", ["numbers_aligned"])
     @pytest.mark.rag_dataset(EVEN, where=lambda sample: sample.metadata["even"], limit=3)
-    def test_chosen(rag_sample):
-        assert rag_sample.id in ("0", "2", "4")
+    def test_chosen(rag_sample): assert rag_sample.id in ("0", "2", "4")
     @pytest.mark.rag_dataset(BAD, metrics=["lexical_grounding"])
-    def test_lowest(rag_sample, rag_scores):
-        assert rag_scores["lexical_grounding"] >= 0.1
+    def test_lowest(rag_sample, rag_scores): assert rag_scores["lexical_grounding"] >= 0.1
     @pytest.mark.rag_dataset(BAD, metrics=["NumbersAligned"])
     def test_unknown(rag_scores):
         assert rag_scores["numbers_aligned"] is rag_scores["NumbersAligned"]
@@ -78,12 +72,10 @@ SUITE = """
 BROKEN = """
     import pytest
     @pytest.mark.rag_dataset("golden.jsonl", metrics=["relevance"], where={"id": ["r0", "r4"]})
-    def test_broken(rag_sample, rag_scores):
-        assert rag_scores["relevance"].judge == "openai:gpt-mine"
+    def test_broken(rag_sample, rag_scores): assert rag_scores["relevance"].judge == "openai:gpt-mine"
     @pytest.mark.rag_judge("openai:gpt-other")
     @pytest.mark.rag_dataset("golden.jsonl", metrics=["relevance"], limit=1)
-    def test_marked(rag_scores):
-        assert rag_scores["relevance"].judge == "openai:gpt-other"
+    def test_marked(rag_scores): assert rag_scores["relevance"].judge == "openai:gpt-other"
     def test_file(rag_evaluate):
         table = rag_evaluate("golden.jsonl", ["relevance"], where={"id": ["r0", "r4"]})
         assert [row.sample.id for row in table.rows] == ["r0", "r4"]
@@ -229,8 +221,7 @@ HELD = """
     import pytest
     from pytest_ragmetrics import metric
     @metric(better="lower")
-    def clutter(response):
-        return len(response) / 100
+    def clutter(response): return len(response) / 100
     LONG = "It has 9 carp, 7 frogs, " + "and more " * 4
     ROWS = [
         {"id": "near", "question": "What?", "answer": "It has 9 carp.", "contexts": ["It has 9 carp."]},
@@ -242,20 +233,17 @@ HELD = """
     @held
     def test_nothing(rag_sample): pass
     @held
-    def test_first(rag_sample, rag_scores):
-        assert rag_sample.id == "nowhere"
+    def test_first(rag_sample, rag_scores): assert rag_sample.id == "nowhere"
     @held
     def test_lenient(rag_scores, rag_sample):
         assert rag_sample.id == "lost" or rag_scores["numbers_aligned"] >= 0.1
     @held
-    def test_strict(rag_scores, rag_sample):
-        assert rag_scores["clutter"] <= 0.1
+    def test_strict(rag_scores, rag_sample): assert rag_scores["clutter"] <= 0.1
     @held
     @pytest.mark.xfail
     def test_expected(rag_sample): pass
     @held
-    def test_skipped(rag_sample):
-        pytest.skip("not today")
+    def test_skipped(rag_sample): pytest.skip("not today")
     @pytest.mark.usefixtures("rag_sample")
     class TestGrouped:
         @held
@@ -354,14 +342,12 @@ import pytest
 from pytest_ragmetrics import evaluate
 {columns}
 @pytest.mark.rag_dataset("own.csv", metrics={{"lexical_grounding": 1.0}}{given})
-def test_row(rag_sample):
-    assert rag_sample.user_input == "How long?"
+def test_row(rag_sample): assert rag_sample.user_input == "How long?"
 def test_tables(rag_evaluate):
     tables = [rag_evaluate("own.csv", ["lexical_grounding"]{given}), evaluate("own.csv", "lexical_grounding"{given})]
     assert [table.scores("lexical_grounding") for table in tables] == [[1.0], [1.0]]
 @pytest.mark.rag_dataset([{{"answer": "a", "contexts": ["b"]}}])
-def test_of_our_names(rag_sample):
-    assert (rag_sample.response, rag_sample.user_input) == ("a", None)
+def test_of_our_names(rag_sample): assert (rag_sample.response, rag_sample.user_input) == ("a", None)
 """
 COLUMNS = '{"question": "Ask", "response": "Said", "contexts": "passages"}'
 

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_ragmetrics.runs.records import read_document
 from tests.fake_openai import Body, FakeOpenAI
-from tests.plugin.conftest import RunPytest
+from tests.plugin.conftest import ONE, RunPytest
 
 SUITE = """
     import pytest
@@ -19,8 +19,7 @@ SUITE = """
 SAME = '{"reason": "<script>x</script> by Ada", "rating": 2}'
 FILES = ("--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=out.md", "--rag-judge=openai:fake")
 HOOKS = """
-def pytest_ragmetrics_redact(text):
-    return text.replace("Ada", "[name]")
+def pytest_ragmetrics_redact(text): return text.replace("Ada", "[name]")
 def pytest_runtest_logreport(report):
     # What a test asked is on one report of its own.
     replies = report.ragmetrics.replies if hasattr(report, "ragmetrics") else ()
@@ -38,23 +37,23 @@ WARNING = "7 of 8 answers to rate_relevance of openai:fake are the same text"
 
 
 @pytest.mark.usefixtures("answering")
-def test_all_rows_pass_and_the_run_warns(run: RunPytest, pytester: pytest.Pytester) -> None:
+def test_all_rows_pass_and_the_run_warns(run: RunPytest) -> None:
     result = run(*FILES, conftest=HOOKS, test_suite=SUITE.format(rows=8))
     result.assert_outcomes(passed=7, failed=1)
-    (text,) = read_document(pytester.path / "out.json").run.warnings
+    (text,) = result.document.run.warnings
     told = SAME.replace("Ada", "[name]")
     assert text.startswith(f"{WARNING}: '{told}'; ")
     assert [line for line in result.outlines if line.startswith("warning: ")] == [f"warning: {text}"]
-    page = (pytester.path / "out.html").read_text("utf-8")
+    page = result.text("out.html")
     assert f'<p class="warning">{WARNING}' in page
     assert "<script>x" not in page
-    assert "7 of 8 answers to rate_relevance" in (pytester.path / "out.md").read_text("utf-8")
+    assert "7 of 8 answers to rate_relevance" in result.text("out.md")
     run("--rag-judge=openai:fake").shows(f"warning: {text}")
 
 
 @pytest.mark.usefixtures("answering")
 def test_the_replies_of_a_worker_count(run: RunPytest) -> None:
-    result = run("-p", "xdist", "-n1", "--rag-judge=openai:fake", conftest=HOOKS, test_suite=SUITE.format(rows=8))
+    result = run(*ONE, "--rag-judge=openai:fake", conftest=HOOKS, test_suite=SUITE.format(rows=8))
     result.shows(f"warning: {WARNING}: *")
 
 

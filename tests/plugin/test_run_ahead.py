@@ -14,14 +14,11 @@ GOLDEN = f"""
     import pytest
     {ROWS.replace("COUNT", "8")}
     @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
-    def test_golden(rag_sample, rag_scores):
-        assert rag_scores["relevance"] > 0
+    def test_golden(rag_sample, rag_scores): assert rag_scores["relevance"] > 0
 """
 #: Rows without a response, and an application that notes what it is asked.
 ASKING = """
-    import asyncio
-    import pathlib
-    import pytest
+    import asyncio, pathlib, pytest
     ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "reference": "Yes."} for n in range(6)]
     def note(sample):
         with pathlib.Path(__file__).with_suffix(".asked").open("a") as file:
@@ -113,8 +110,7 @@ THREADS = """
 """
 #: The last row is answered only when the test of the one before it has ended.
 WAITING = """
-    import threading
-    import pytest
+    import threading, pytest
     ENDED = {name: threading.Event() for name in ("r0", "r1", "r2")}
     ROWS = [{"id": name, "question": f"Is pool {name} blue?"} for name in ENDED]
     @pytest.fixture(scope="module")
@@ -124,14 +120,12 @@ WAITING = """
             return f"Pool {sample.id} is blue."
         return respond
     @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
-    def test_golden(rag_sample, rag_scores):
-        ENDED[rag_sample.id].set()
+    def test_golden(rag_sample, rag_scores): ENDED[rag_sample.id].set()
 """
 PARAMETER = """
     import pytest
     @pytest.fixture(params=["moss", "fern"])
-    def rag_respond(request):
-        return lambda sample: f"{request.param} {sample.id}"
+    def rag_respond(request): return lambda sample: f"{request.param} {sample.id}"
     @pytest.mark.rag_dataset([{"id": "a", "question": "Is it?"}, {"id": "b", "question": "Is it?"}])
     def test_it(rag_sample, rag_respond, request):
         assert rag_sample.response == f"{request.node.callspec.params['rag_respond']} {rag_sample.id}"
@@ -142,14 +136,12 @@ NONE = """
     @pytest.mark.rag_dataset(ROWS, metrics=["lexical_context_recall", "relevance"])
     def test_it(rag_scores): pass
     @pytest.mark.rag_dataset(ROWS, metrics=["lexical_context_recall"])
-    def test_retrieved(rag_scores):
-        assert rag_scores["lexical_context_recall"] == 1
+    def test_retrieved(rag_scores): assert rag_scores["lexical_context_recall"] == 1
     @pytest.mark.rag_dataset([{"id": "r0", "question": "Is it?", "answr": "No."}], metrics=["relevance"])
     def test_misspelt(rag_scores): pass
     TALK = [{"role": "user", "content": "Is it blue?"}, {"role": "assistant", "content": "It is."}]
     @pytest.mark.rag_dataset([{"id": "r0", "user_input": TALK}], metrics=["coherence"])
-    def test_talk(rag_scores):
-        assert rag_scores["coherence"] >= 0
+    def test_talk(rag_scores): assert rag_scores["coherence"] >= 0
 """
 PASSING = {
     "test_async": asking(ASYNC),
@@ -318,8 +310,7 @@ def test_repetitions_are_tests_of_their_own(run: RunPytest, server: FakeOpenAI) 
 
 def test_subtests_and_coroutines_have_scores(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
-        import asyncio
-        import pytest
+        import asyncio, pytest
         ROWS = [{"id": "r1", "question": "Is it blue?", "answer": "Blue."}]
         @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
         def test_parts(rag_scores, subtests):

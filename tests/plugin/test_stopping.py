@@ -10,17 +10,14 @@ import pytest
 from tests.plugin.conftest import MANY, ONE, RunPytest
 
 SUITE = """
-    import os
-    import time
-    import pytest
+    import os, time, pytest
     from pytest_ragmetrics import MetricResult
     from pytest_ragmetrics.metrics import Metric
     ROWS = [{"id": f"r{n}", "user_input": "?", "cluster": f"c{n // 3}" if n < 30 else None} for n in range(60)]
     BROKEN = [*ROWS[:20], {"id": "odd", "answer": 3}, *ROWS[21:]]
     class Hum(Metric):
         name = "hum"
-        def measure(self, sample):
-            return MetricResult(float(sample.response), metric=self.name)
+        def measure(self, sample): return MetricResult(float(sample.response), metric=self.name)
     class Hum2(Hum):
         name = "hum_two"
     @pytest.fixture(scope="session")
@@ -52,15 +49,13 @@ SUITE = """
 """
 #: The tenth row, which decides, is slow, and the next block waits for it.
 LATE = """
-    import time
-    import pytest
+    import time, pytest
     from pytest_ragmetrics import MetricResult
     from pytest_ragmetrics.metrics import Metric
     ROWS = [{"id": f"r{n}", "user_input": "?"} for n in range(40)]
     class Hum(Metric):
         name = "hum"
-        def measure(self, sample):
-            return MetricResult(float(sample.response), metric=self.name)
+        def measure(self, sample): return MetricResult(float(sample.response), metric=self.name)
     @pytest.fixture(scope="session")
     def rag_respond(request):
         tests = [item for item in request.session.items if item.nodeid.startswith("test_late.py::test_golden[r")]

@@ -16,27 +16,17 @@ SUITE = """
     from texts import SOURCE, FALSE
     ROW = {"id": "pump", "question": "How long?", "answer": FALSE, "contexts": [SOURCE]}
     @metric
-    async def kindness(response, ask):
-        return await ask("Is it kind?")
-    def test_evaluate():
-        evaluate([ROW], ["faithfulness"])
-    def test_rag_evaluate(rag_evaluate):
-        rag_evaluate([ROW], ["faithfulness"])
-    def test_sample():
-        assert_sample(ROW, faithfulness=0.8)
-    def test_score():
-        assert Faithfulness().score(response=FALSE, retrieved_contexts=[SOURCE]) >= 0.8
-    def test_calibrated():
-        rag_calibrated("faithfulness", "labels.jsonl", min_kappa=0.6)
-    def test_rag_file(rag_evaluate):
-        rag_evaluate("labels.jsonl", ["faithfulness"])
-    def test_unknown():
-        evaluate([ROW], ["faithfullness"])
+    async def kindness(response, ask): return await ask("Is it kind?")
+    def test_evaluate(): evaluate([ROW], ["faithfulness"])
+    def test_rag_evaluate(rag_evaluate): rag_evaluate([ROW], ["faithfulness"])
+    def test_sample(): assert_sample(ROW, faithfulness=0.8)
+    def test_score(): assert Faithfulness().score(response=FALSE, retrieved_contexts=[SOURCE]) >= 0.8
+    def test_calibrated(): rag_calibrated("faithfulness", "labels.jsonl", min_kappa=0.6)
+    def test_rag_file(rag_evaluate): rag_evaluate("labels.jsonl", ["faithfulness"])
+    def test_unknown(): evaluate([ROW], ["faithfullness"])
     @pytest.mark.rag_dataset([ROW], metrics=["quoted_spans_alignment"])
-    def test_rows(rag_scores):
-        assert rag_scores["number_aligned"] >= 0.9
-    def test_own():
-        assert_metric(kindness, ROW, min=0.5)
+    def test_rows(rag_scores): assert rag_scores["number_aligned"] >= 0.9
+    def test_own(): assert_metric(kindness, ROW, min=0.5)
 """
 SAID = {
     **dict.fromkeys(("test_evaluate", "test_rag_evaluate", "test_sample", "test_score"), "set OPENAI_API_KEY"),
@@ -63,8 +53,7 @@ def test_frames_of_this_package_are_hidden(run: RunPytest) -> None:
 
 
 APPLICATION = """
-    import json
-    import pytest
+    import json, pytest
     class Lookup:
         def find(self, sample):
             {body}
@@ -114,5 +103,4 @@ def test_an_error_with_a_cause_of_the_user_shows_both(run: RunPytest) -> None:
     result = run(test_it=APPLICATION.format(body="\n            ".join(lines), kind=""))
     shown = result.stdout.str()
     assert (shown.count("direct cause"), shown.count("1 / 0")) == (1, 2)
-    said = ["E   *ZeroDivisionError: division by zero", "E   *UnscoredError: row 'a': *OSError: late"]
-    result.shows(*said)
+    result.shows("E   *ZeroDivisionError: division by zero", "E   *UnscoredError: row 'a': *OSError: late")

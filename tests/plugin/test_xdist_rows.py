@@ -12,11 +12,7 @@ from tests.plugin.conftest import RunPytest
 
 JUDGED = ("-p", "xdist", "--rag-judge=openai:gpt-mine", "--rag-json=out.json", "-rfE")
 SUITE = """
-    import asyncio
-    import os
-    import time
-    import pathlib
-    import pytest
+    import asyncio, os, pathlib, time, pytest
     ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "contexts": [f"Pool {n} is blue."]} for n in range(7)]
     @pytest.fixture(scope="module")
     def rag_respond():
@@ -42,14 +38,12 @@ SUITE = """
 """
 #: Workers that find no folder to share rows in, and note how many rows are begun when a test has ended.
 NOWHERE = """
-    import pathlib
-    import pytest
+    import pathlib, pytest
     def pytest_runtest_teardown():
         with pathlib.Path("begun.txt").open("a") as file:
             file.write(f"{len(pathlib.Path('asked.txt').read_text().split())} ")
     @pytest.hookimpl(optionalhook=True, trylast=True)
-    def pytest_configure_node(node):
-        node.workerinput["ragmetrics"]["folder"] = "/dev/null/nowhere"
+    def pytest_configure_node(node): node.workerinput["ragmetrics"]["folder"] = "/dev/null/nowhere"
 """
 
 
