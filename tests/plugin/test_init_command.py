@@ -17,7 +17,7 @@ from pytest_ragmetrics.core.files import packaged_text
 from pytest_ragmetrics.metrics.registry import built_in_metrics
 from tests.plugin.conftest import RunPytest
 
-Call = Callable[..., tuple[int, str]]
+Call = Callable[..., str]
 
 INI = "[pytest]\n; our own\naddopts = -ra\n    --strict-markers\nmarkers =\n    slow: takes long\n"
 PYPROJECT = '[project]\nname = "shop"  # ours\nversion = "1"\n'
@@ -43,12 +43,11 @@ if pytest.version_tuple >= (9,):  # the first that reads settings of its own in 
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    """Call the command; returns status and everything printed."""
+    """Call the command; returns everything printed."""
 
-    def run(*arguments: str) -> tuple[int, str]:
-        status = main(["init", *arguments])
-        out, err = capsys.readouterr()
-        return status, out + err
+    def run(*arguments: str, status: int = 0) -> str:
+        assert main(["init", *arguments]) == status
+        return "".join(capsys.readouterr())
 
     return run
 
@@ -63,29 +62,23 @@ def test_projects_of_every_kind(pytester: pytest.Pytester, run: RunPytest, call:
     for name, text in PROJECTS[kind].items():
         (pytester.path / name).write_bytes(text.encode())
     before = contents(pytester.path)
-    assert call()[0] == 0
+    call()
     after = contents(pytester.path)
     for name, content in before.items():
         lines = iter(after[name].splitlines())
         assert all(line in lines for line in content.splitlines())
     assert (pytester.path / "tests" / "test_rag_example.py").is_file()
-    changed = [name for name in after if b"rag_cassette" in after[name]]
-    assert len(changed) == 1
+    (changed,) = (name for name in after if b"rag_cassette" in after[name])
     if kind == "windows":
         ends = after["pytest.ini"]
         assert ends.count(b"\r\n") == ends.count(b"\n") > INI.count("\n")
-
-    status, out = call()
-    assert status == 0
-    assert "nothing to write" in out
+    assert "nothing to write" in call()
     assert contents(pytester.path) == after
-
-    run("--strict-config").shows(f"configfile: {changed[0]}*", passed=1)
+    run("--strict-config").shows(f"configfile: {changed}*", passed=1)
 
 
 def test_a_dry_run(pytester: pytest.Pytester, call: Call) -> None:
-    status, out = call("--dry-run")
-    assert status == 0
+    out = call("--dry-run")
     assert "write  test_rag_example.py: a new example test" in out
     assert "write  pytest.ini: new settings\n" in out
     assert "| rag_cassette = rag_judge.jsonl" in out
@@ -93,10 +86,10 @@ def test_a_dry_run(pytester: pytest.Pytester, call: Call) -> None:
     assert not contents(pytester.path)
 
 
-def test_the_judged_example_works(pytester: pytest.Pytester, run: RunPytest, call: Call) -> None:
-    pytester.mkdir("tests")
+def test_the_judged_example_works(run: RunPytest, pytester: pytest.Pytester, call: Call) -> None:
+    """With the marks of the comment taken away, it runs with any judge."""
     call(str(pytester.path))
-    example = pytester.path / "tests" / "test_rag_example.py"
+    example = pytester.path / "test_rag_example.py"
     head, _, judged = example.read_text("utf-8").partition("# from ")
     lines = [line.removeprefix("#").removeprefix(" ") for line in f"# from {judged}".splitlines()]
     example.write_text(head + "\n".join(lines).replace("     ", "    ") + "\n", encoding="utf-8")
@@ -104,32 +97,28 @@ def test_the_judged_example_works(pytester: pytest.Pytester, run: RunPytest, cal
 
 
 @pytest.mark.parametrize("paths", ["../other nowhere checks", "checks tests"])
-def test_tests_are_put_where_pytest_looks(pytester: pytest.Pytester, run: RunPytest, call: Call, paths: str) -> None:
-    (pytester.path / "pytest.ini").write_text(
-        f"[pytest]\ntestpaths = {pytester.path.parent} {paths}\n", encoding="utf-8"
-    )
-    pytester.mkdir("tests")
-    pytester.mkdir("checks")
+def test_tests_are_put_where_pytest_looks(run: RunPytest, pytester: pytest.Pytester, call: Call, paths: str) -> None:
+    settings = pytester.path / "pytest.ini"
+    settings.write_text(f"[pytest]\ntestpaths = {pytester.path.parent} {paths}\n", encoding="utf-8")
+    for name in ("tests", "checks"):
+        pytester.mkdir(name)
     call()
-    assert (pytester.path / "checks" / "test_rag_example.py").is_file()
-    assert "rag_cassette = checks/rag_judge.jsonl" in (pytester.path / "pytest.ini").read_text("utf-8")
+    assert "rag_cassette = checks/rag_judge.jsonl" in settings.read_text("utf-8")
     run("checks").assert_outcomes(passed=1)
 
 
 def test_what_is_there_stays(pytester: pytest.Pytester, call: Call) -> None:
     example, settings = pytester.path / "test_rag_example.py", pytester.path / "pytest.ini"
     example.symlink_to(pytester.path / "gone")
-    assert "leave  test_rag_example.py: there already" in call("--dry-run")[1]
+    assert "leave  test_rag_example.py: there already" in call("--dry-run")
     example.unlink()
     example.write_text("def test_ours(): ...\n", encoding="utf-8")
-    status, out = call()
-    assert status == 0
-    assert "leave  test_rag_example.py: there already" in out
+    assert "leave  test_rag_example.py: there already" in call()
     assert example.read_text("utf-8") == "def test_ours(): ...\n"
     assert "rag_cassette" in settings.read_text("utf-8")
     example.unlink()
     settings.write_text("[pytest]\nrag_judge = local\n", encoding="utf-8")
-    assert "leave  pytest.ini: has settings of this plugin already" in call()[1]
+    assert "leave  pytest.ini: has settings of this plugin already" in call()
     assert settings.read_text("utf-8") == "[pytest]\nrag_judge = local\n"
     assert example.exists()
 
@@ -147,42 +136,37 @@ def test_what_cannot_be_changed_for_sure_is_left_to_the_user(
     pytester: pytest.Pytester, call: Call, name: str, text: str
 ) -> None:
     (pytester.path / name).write_text(text, encoding="utf-8")
-    status, out = call()
-    assert status == 0
+    out = call()
     assert f"leave  {name}: add these lines below [" in out
     assert "rag_cassette = " in out
     assert (pytester.path / name).read_text("utf-8") == text
 
 
-@pytest.mark.parametrize("text", [INI, None])
-def test_files_of_other_projects_are_not_changed(pytester: pytest.Pytester, call: Call, text: str | None) -> None:
-    settings = pytester.path / ("pytest.ini" if text else "pyproject.toml")
-    real = pytester.mkdir("elsewhere") / "real"
-    real.write_text(text or PYPROJECT, encoding="utf-8")
+@pytest.mark.parametrize(("name", "text"), [("pytest.ini", INI), ("pyproject.toml", TABLE)])
+def test_files_of_other_projects_are_not_changed(pytester: pytest.Pytester, call: Call, name: str, text: str) -> None:
+    """What is changed through a link may be another's; settings in a part would hide those of the whole project."""
+    settings, real = pytester.path / name, pytester.mkdir("elsewhere") / "real"
+    real.write_text(text.replace("[tool.pytest.ini_options]", "[tool.more]"), encoding="utf-8")
+    before = real.read_bytes()
     settings.symlink_to(real)
-    assert "add these lines" in call()[1]
-    assert settings.is_symlink()
-    assert real.read_text("utf-8") == (text or PYPROJECT)
+    assert "add these lines" in call()
+    assert (settings.is_symlink(), real.read_bytes()) == (True, before)
     settings.unlink()
-    settings.write_text(INI if text else TABLE, encoding="utf-8")
+    settings.write_text(text, encoding="utf-8")
     part = pytester.mkdir("part")
-    status, out = call("part")
-    assert status == 0
+    out = call("part")
     assert f"leave  {settings}: add these lines below [" in out
     assert "rag_cassette = part/rag_judge.jsonl" in out.replace('"', "")
     assert set(contents(part)) == {"test_rag_example.py"}
-    assert settings.read_text("utf-8") == (INI if text else TABLE)
+    assert settings.read_text("utf-8") == text
 
 
 def test_wrong_projects_stop_it(pytester: pytest.Pytester, call: Call) -> None:
-    with pytest.raises(SystemExit) as error:
+    with pytest.raises(SystemExit, match="2"):
         call(f"nowhere{os.sep}at all")
-    assert error.value.code == 2
     for name, text in (("pyproject.toml", "[tool\n"), ("pytest.ini", "[pytest]\n[pytest]\naddopts = -q\n")):
         (pytester.path / name).write_text(text, encoding="utf-8")
-        status, out = call()
-        assert status == 1
-        assert f"ragmetrics: {pytester.path / name}:" in out
+        assert f"ragmetrics: {pytester.path / name}:" in call(status=1)
         assert set(contents(pytester.path)) == {name}
         (pytester.path / name).unlink()
 
@@ -204,11 +188,11 @@ def test_a_skill_for_coding_agents(
 ) -> None:
     (tmp_path / there).mkdir(parents=True, exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    assert f"write  {place}: a skill for coding agents" in call(*arguments.split(), "--dry-run")[1]
+    assert f"write  {place}: a skill for coding agents" in call(*arguments.split(), "--dry-run")
     assert not (tmp_path / place).exists()
-    assert "ragmetrics init --skill" not in call(*arguments.split())[1]
+    assert "ragmetrics init --skill" not in call(*arguments.split())
     assert (tmp_path / place).read_text("utf-8") == SKILL
-    assert f"leave  {place}: there already" in call(*arguments.split())[1]
+    assert f"leave  {place}: there already" in call(*arguments.split())
 
 
 @pytest.mark.parametrize(("answer", "written"), [("y", True), ("YES", True), ("", False), ("n", False), (None, False)])
@@ -216,14 +200,14 @@ def test_a_person_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, answer: str | None, *, written: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert call()[1].endswith("for coding agents: ragmetrics init --skill\n")
+    assert call().endswith("for coding agents: ragmetrics init --skill\n")
     screen = io.StringIO("" if answer is None else f"{answer}\n")
     monkeypatch.setattr(sys, "stdin", screen)
     monkeypatch.setattr(screen, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert "Write a skill for coding agents to .agents/skills/pytest-ragmetrics/SKILL.md? [y/N] " in call()[1]
+    assert "Write a skill for coding agents to .agents/skills/pytest-ragmetrics/SKILL.md? [y/N] " in call()
     assert (tmp_path / ".agents/skills/pytest-ragmetrics/SKILL.md").exists() is written
-    assert ("Write a skill" in call()[1]) is not written
+    assert ("Write a skill" in call()) is not written
 
 
 def test_the_skill_is_short_and_names_what_there_is() -> None:
