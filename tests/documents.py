@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from pytest_ragmetrics.core.result import Evidence, Nearest, Usage, Verdict, WordChange
 from pytest_ragmetrics.core.sample import Sample
@@ -60,64 +60,33 @@ def document(
     notes: Sequence[str] = (),
 ) -> shapes.Document:
     """Return the document of a run of these tests."""
-    run = shapes.RunRecord(
-        started="2026-03-02T16:41:07+00:00",
-        duration=48.3,
-        exit_status=exit_status,
-        python="3.12.4",
-        pytest="9.2.0",
-        ragmetrics="0.1.0",
-        settings=settings or {},
-        notes=tuple(notes),
-    )
-    return shapes.Document(run=run, tests=tests)
+    made: dict[str, Any] = {"started": "2026-03-02T16:41:07+00:00", "duration": 48.3, "exit_status": exit_status}
+    made |= {"python": "3.12.4", "pytest": "9.2.0", "ragmetrics": "0.1.0"}
+    return shapes.Document(run=shapes.RunRecord(**made, settings=settings or {}, notes=tuple(notes)), tests=tests)
 
 
 def row(name: str, *records: shapes.Record, file: str = FILE, **fields: Any) -> shapes.TestRecord:
     """Return a test with its records; ``fields`` are those of the test record, by default of one that passed."""
-    test = shapes.TestRecord(
-        id=f"{file}::{name}",
-        file=file,
-        line=12,
-        outcome="passed",
-        duration=0.21,
-        attempts=1,
-        message=None,
-        records=records,
-        gate=None,
-    )
-    return replace(test, **fields)
+    passed = {"line": 12, "outcome": "passed", "duration": 0.21, "attempts": 1, "message": None, "gate": None}
+    given: dict[str, Any] = {"id": f"{file}::{name}", "file": file, "records": records, **passed, **fields}
+    return shapes.TestRecord(**given)
 
 
 def gate(
     metric: str = "faithfulness",
     value: float | None = 0.83,
     *,
-    bound: float = 0.8,
-    statistic: Literal["mean", "rate"] = "mean",
-    min_score: float | None = None,
     between: tuple[float, float] | None = (0.78, 0.88),
-    outcome: Literal["passed", "failed", "inconclusive", "skipped"] = "passed",
     n: int = 40,
     unscored: int = 0,
-    better: Literal["higher", "lower"] = "higher",
+    **fields: Any,
 ) -> shapes.GateRecord:
-    """Return what a gate found."""
-    return shapes.GateRecord(
-        metric=metric,
-        statistic=statistic,
-        value=value,
-        bound=bound,
-        min_score=min_score,
-        better=better,
-        confidence=0.95 if between else None,
-        low=between[0] if between else None,
-        high=between[1] if between else None,
-        n=n,
-        unscored=unscored,
-        total=n + unscored,
-        outcome=outcome,
-    )
+    """Return what a gate found, by default one on the mean that passed; ``fields`` are others of the record."""
+    low, high = between or (None, None)
+    usual = {"statistic": "mean", "bound": 0.8, "min_score": None, "better": "higher", "outcome": "passed"}
+    found: dict[str, Any] = {"n": n, "unscored": unscored, "total": n + unscored, "low": low, "high": high}
+    given = {**usual, **found, "confidence": 0.95 if between else None, **fields}
+    return shapes.GateRecord(metric=metric, value=value, **given)
 
 
 def gate_of(*given: Any, **named: Any) -> MarkedGate:
@@ -148,23 +117,11 @@ def record(
         threshold = shapes.Threshold(operator="<=", bound=at_most)
     elif at_least is not None and fields.get("outcome") != "measured":
         threshold = shapes.Threshold(operator=">=", bound=at_least)
-    made = shapes.Record(
-        metric=metric,
-        score=score,
-        outcome="passed",
-        threshold=threshold if score is not None else None,
-        reason=None,
-        vacuous=False,
-        better="lower" if at_most is not None else "higher",
-        judge=None,
-        usage=Usage(),
-        samples=tuple(votes),
-        sample=Sample(**sample or {}),
-        verdicts=(),
-        exchanges=(),
-    )
-    changes: dict[str, Any] = {name: tuple(at) if isinstance(at, list) else at for name, at in fields.items()}
-    return replace(made, **changes)
+    usual = {"outcome": "passed", "reason": None, "vacuous": False, "judge": None, "verdicts": (), "exchanges": ()}
+    given: dict[str, Any] = {"metric": metric, "score": score, "threshold": threshold if score is not None else None}
+    given |= {"samples": tuple(votes), "sample": Sample(**sample or {}), "usage": Usage(), **usual}
+    given |= {name: tuple(at) if isinstance(at, list) else at for name, at in fields.items()}
+    return shapes.Record(**{"better": "lower" if at_most is not None else "higher", **given})
 
 
 def usage(
@@ -218,37 +175,20 @@ def _one_of_many(number: int, contexts: int, length: int) -> shapes.TestRecord:
     false = f"no plot numbered {number} was ever let to anyone"
     failed = number % 8 == 0
     response = f"The minutes say “{quoted}” and also “{false if failed else passages[0][:50]}”, which settles it."
-    second = (
-        verdict(false, ok=False, response=response, nearest=nearest(passages[0][:44], passages, 0, 0.41))
-        if failed
-        else verdict(passages[0][:50], ok=True, response=response, evidence=[evidence(passages[0][:50], passages, 0)])
-    )
-    where = evidence(quoted, passages, number % contexts)
-    scored = record(
-        score=0.5 if failed else 1.0,
-        outcome="failed" if failed else "passed",
-        reason=f"Matched {1 if failed else 2}/2 quoted spans",
-        sample={
-            "user_input": f"What do the minutes say about plot {number}?",
-            "response": response,
-            "retrieved_contexts": passages,
-        },
-        verdicts=[verdict(quoted, ok=True, response=response, evidence=[where]), second],
-    )
-    relevancy = record(
-        "answer_relevancy",
-        round(0.7 + (number * 37 % 30) / 100, 2),
-        at_least=0.7,
-        sample={"user_input": f"What do the minutes say about plot {number}?", "response": response},
-    )
-    return row(
-        f"test_minutes[plot-{number}]",
-        scored,
-        relevancy,
-        outcome="failed" if failed else "passed",
-        message="E       AssertionError: quoted_spans_alignment 0.50 < 0.90" if failed else None,
-        duration=(number * 53 % 400) / 100,
-    )
+    if failed:
+        second = verdict(false, ok=False, response=response, nearest=nearest(passages[0][:44], passages, 0, 0.41))
+    else:
+        where = [evidence(passages[0][:50], passages, 0)]
+        second = verdict(passages[0][:50], ok=True, response=response, evidence=where)
+    first = verdict(quoted, ok=True, response=response, evidence=[evidence(quoted, passages, number % contexts)])
+    score, outcome, found = (0.5, "failed", 1) if failed else (1.0, "passed", 2)
+    asked = {"user_input": f"What do the minutes say about plot {number}?", "response": response}
+    sample, reason = {**asked, "retrieved_contexts": passages}, f"Matched {found}/2 quoted spans"
+    scored = record(score=score, outcome=outcome, reason=reason, sample=sample, verdicts=[first, second])
+    relevancy = record("answer_relevancy", round(0.7 + (number * 37 % 30) / 100, 2), at_least=0.7, sample=asked)
+    message = "E       AssertionError: quoted_spans_alignment 0.50 < 0.90" if failed else None
+    ended: dict[str, Any] = {"outcome": outcome, "message": message, "duration": (number * 53 % 400) / 100}
+    return row(f"test_minutes[plot-{number}]", scored, relevancy, **ended)
 
 
 def _prose(seed: int, length: int) -> str:
@@ -282,46 +222,25 @@ def giant() -> shapes.Document:
 
 def _hostile_row(text: str) -> shapes.TestRecord:
     contexts = [text, f"before {text} after"]
-    sample = {
-        "user_input": text,
+    sample = dict.fromkeys(("user_input", "reference", "id"), text) | {
         "response": f"{text} {text}",
         "retrieved_contexts": contexts,
-        "reference": text,
         "reference_contexts": [text],
         "retrieved_context_ids": [text, 7],
-        "id": text,
         "metadata": {text: text, "nested": {text: [text]}},
     }
+    near = nearest(text, contexts, 1, 0.5, [("same", text, text), ("replaced", text, text)])
     verdicts = [
         verdict(text, ok=True, response=text, reason=text, evidence=[evidence(text, [text], 0)]),
-        verdict(
-            text,
-            ok=False,
-            reason=text,
-            suspicious=True,
-            nearest=nearest(text, contexts, 1, 0.5, [("same", text, text), ("replaced", text, text)]),
-        ),
+        verdict(text, ok=False, reason=text, suspicious=True, nearest=near),
         verdict(text, ok=True, evidence=[Evidence(context=9, start=-1, end=10**9, text=text)]),
     ]
-    scored = record(
-        text[:200],
-        0.5,
-        outcome="failed",
-        reason=text,
-        judge=text[:200],
-        votes=[0.2, 0.9],
-        sample=sample,
-        verdicts=verdicts,
-        exchanges=[exchange(text, text, task=text[:200]), exchange(text, None)],
-    )
+    exchanges = [exchange(text, text, task=text[:200]), exchange(text, None)]
+    told: dict[str, Any] = {"outcome": "failed", "reason": text, "judge": text[:200], "exchanges": exchanges}
+    scored = record(text[:200], 0.5, votes=[0.2, 0.9], sample=sample, verdicts=verdicts, **told)
     return row(f"test_it[{text[:5000]}]", scored, outcome="failed", message=f"E   {text}", file=f"{text[:100]}.py")
 
 
 def _hostile_gate(text: str) -> shapes.TestRecord:
-    return row(
-        f"test_gate[{text[:5000]}]",
-        outcome="failed",
-        message=f"E   {text}",
-        file=f"{text[:100]}.py",
-        gate=gate(text[:200], outcome="failed"),
-    )
+    ended = {"outcome": "failed", "message": f"E   {text}", "gate": gate(text[:200], outcome="failed")}
+    return row(f"test_gate[{text[:5000]}]", file=f"{text[:100]}.py", **ended)

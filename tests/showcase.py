@@ -75,28 +75,16 @@ def _quotations() -> Iterator[shapes.TestRecord]:
         ("replaced", "hoses", "watering cans"), ("same", "may be used at any time", "may be used at any time"),
         ("added", "of the day", ""),
     ]  # fmt: skip
+    eight = nearest("left uncultivated for eight weeks in summer", HANDBOOK, 0, 0.86, weeks)
+    cans = nearest("watering cans may be used at any time", HANDBOOK, 1, 0.71, hoses)
     verdicts = [
         _quoted("62 pounds a year for a full plot and 34 pounds for a half plot", response, list(HANDBOOK)),
-        verdict(
-            "left uncultivated for six weeks in the summer",
-            ok=False,
-            response=response,
-            nearest=nearest("left uncultivated for eight weeks in summer", HANDBOOK, 0, 0.86, weeks),
-        ),
-        verdict(
-            "hoses may be used at any time of the day",
-            ok=False,
-            response=response,
-            nearest=nearest("watering cans may be used at any time", HANDBOOK, 1, 0.71, hoses),
-        ),
+        verdict("left uncultivated for six weeks in the summer", ok=False, response=response, nearest=eight),
+        verdict("hoses may be used at any time of the day", ok=False, response=response, nearest=cans),
     ]
-    sample = _sample(
-        "What does a plot cost, and when can I lose it?",
-        response,
-        retrieved_context_ids=["handbook#4", "handbook#7", "handbook#9"],
-        id="rent-and-water",
-        metadata={"author": "Mira", "round": 2},
-    )
+    given = {"retrieved_context_ids": ["handbook#4", "handbook#7", "handbook#9"], "id": "rent-and-water"}
+    question, metadata = "What does a plot cost, and when can I lose it?", {"author": "Mira", "round": 2}
+    sample = _sample(question, response, **given, metadata=metadata)
     reason = "Matched 1/3 quoted spans"
     yield row(
         "test_quotes_are_real[rent and water]",
@@ -195,29 +183,18 @@ def _others() -> Iterator[shapes.TestRecord]:
         "E       ConnectionRefusedError: [Errno 111] Connection refused"
     )
     yield row("test_index_is_fresh", outcome="error", duration=30.1, message=refused)
-    yield row(
-        "test_length",
-        record(sample=_sample("Rent?", "It is “62 pounds a year for a full plot”.")),
-        outcome="failed",
-        message="    def test_length(answer):\n>       assert len(answer.text) < 20\nE       assert 41 < 20",
-    )
+    message = "    def test_length(answer):\n>       assert len(answer.text) < 20\nE       assert 41 < 20"
+    quoted = record(sample=_sample("Rent?", "It is “62 pounds a year for a full plot”."))
+    yield row("test_length", quoted, outcome="failed", message=message)
     reason, response = "1 of 2 claims is supported", "Only on full plots, heated or not."
-    yield row(
-        "test_greenhouse",
-        _faithfulness(0.5, "Greenhouse?", response, outcome="failed", reason=reason),
-        outcome="xfailed",
-        message="the index does not hold the amendment of May yet",
-    )
+    half = _faithfulness(0.5, "Greenhouse?", response, outcome="failed", reason=reason)
+    yield row("test_greenhouse", half, outcome="xfailed", message="the index does not hold the amendment of May yet")
     compost = _faithfulness(1.0, "Compost?", "Ask the committee.")
     yield row("test_compost", compost, outcome="xpassed", message="compost is not in the handbook")
     sample = _sample("Parking?", "No.", reference="Members park in Mill Lane.")
-    yield row(
-        "test_parking",
-        record("context_recall", 0.4, outcome="measured", sample=sample),
-        outcome="skipped",
-        message="Skipped: no permit data in this environment",
-        attempts=2,
-    )
+    recall = record("context_recall", 0.4, outcome="measured", sample=sample)
+    message = "Skipped: no permit data in this environment"
+    yield row("test_parking", recall, outcome="skipped", message=message, attempts=2)
 
 
 def _languages() -> Iterator[shapes.TestRecord]:
@@ -234,17 +211,13 @@ def _languages() -> Iterator[shapes.TestRecord]:
         _quoted("من الساعة التاسعة صباحا حتى السادسة مساء", response, [ARABIC]),
     ]
     sample = {"user_input": "متى تفتح المكتبة؟", "response": response, "retrieved_contexts": [ARABIC, HEBREW]}
-    yield row(
-        "test_library_hours[العربية]",
-        record(score=0.5, outcome="failed", reason="Matched 1/2 quoted spans", sample=sample, verdicts=verdicts),
-        outcome="failed",
-        message="E       AssertionError: quoted_spans_alignment 0.50 < 0.90",
-    )
+    half = record(score=0.5, outcome="failed", reason="Matched 1/2 quoted spans", sample=sample, verdicts=verdicts)
+    message = "E       AssertionError: quoted_spans_alignment 0.50 < 0.90"
+    yield row("test_library_hours[العربية]", half, outcome="failed", message=message)
     response, contexts = "案内には「月曜日は休館です」とあります。", ["開館は九時から。月曜日は休館です。"]
     sample = {"response": response, "retrieved_contexts": contexts}
-    verdicts = [
-        verdict("月曜日は休館です", ok=True, response=response, evidence=[evidence("月曜日は休館です", contexts, 0)])
-    ]
+    where = evidence("月曜日は休館です", contexts, 0)
+    verdicts = [verdict("月曜日は休館です", ok=True, response=response, evidence=[where])]
     scored = record(reason="Matched 1/1 quoted spans", sample=sample, verdicts=verdicts)
     yield row("test_library_hours[日本語]", scored)
 
@@ -253,42 +226,37 @@ def _golden() -> Iterator[shapes.TestRecord]:
     scores = (0.62, 0.7996, 0.81, 0.84, 0.86, 0.88, 0.9, 0.9, 0.92, 0.93, 0.95, 0.97, 1.0, 1.0, 1.0)
     for index, score in enumerate(scores):
         failed = score < 0.8
-        scored = record(
-            "answer_relevancy",
-            score,
-            outcome="failed" if failed else "passed",
-            at_least=0.8,
-            judge=MODEL,
-            usage=usage(1, 0, 310, 0.0004),
-            reason=f"mean similarity of 3 questions: {score}",
-            sample={"user_input": f"Question {index} of the golden set?", "response": f"Answer {index}."},
-            verdicts=[verdict(f"Generated question {number} for row {index}?", ok=True) for number in (1, 2, 3)],
-        )
-        yield row(
-            f"test_golden[row-{index}]",
-            scored,
-            outcome="failed" if failed else "passed",
-            file="tests/test_golden.py",
-            line=8,
-            duration=0.9 + index / 7,
-            message=f"E       AssertionError: answer_relevancy {score} < 0.80" if failed else None,
-        )
+        sample = {"user_input": f"Question {index} of the golden set?", "response": f"Answer {index}."}
+        verdicts = [verdict(f"Generated question {number} for row {index}?", ok=True) for number in (1, 2, 3)]
+        outcome: dict[str, Any] = {"outcome": "failed" if failed else "passed"}
+        judged: dict[str, Any] = {
+            "judge": MODEL,
+            "usage": usage(1, 0, 310, 0.0004),
+            "sample": sample,
+            "verdicts": verdicts,
+            **outcome,
+        }
+        reason = f"mean similarity of 3 questions: {score}"
+        scored = record("answer_relevancy", score, at_least=0.8, reason=reason, **judged)
+        message = f"E       AssertionError: answer_relevancy {score} < 0.80" if failed else None
+        ended = {"line": 8, "duration": 0.9 + index / 7, "message": message, **outcome}
+        yield row(f"test_golden[row-{index}]", scored, file="tests/test_golden.py", **ended)
 
 
 def _gates() -> Iterator[shapes.TestRecord]:
     mean = gate("answer_relevancy", 0.891, bound=0.85, between=(0.853, 0.929), n=16)
-    share = replace(
-        mean, statistic="rate", min_score=0.8, value=0.625, bound=0.9, low=0.386, high=0.815, outcome="failed"
-    )
+    share: dict[str, Any] = {
+        "statistic": "rate",
+        "min_score": 0.8,
+        "value": 0.625,
+        "bound": 0.9,
+        "low": 0.386,
+        "high": 0.815,
+    }
     few = gate("faithfulness", 0.75, bound=0.7, between=(0.48, 0.94), outcome="inconclusive", n=4)
-    for name, found in (("answer_relevancy", mean), ("share of relevant answers", share), ("faithfulness", few)):
+    rate = replace(mean, outcome="failed", **share)
+    for name, found in (("answer_relevancy", mean), ("share of relevant answers", rate), ("faithfulness", few)):
         failed = found.outcome in ("failed", "inconclusive")
-        yield row(
-            f"test_gate[{name}]",
-            outcome="failed" if failed else "passed",
-            file="tests/test_golden.py",
-            line=30,
-            gate=found,
-            duration=0.002,
-            message=f"E       AssertionError: gate on {name}: {found.outcome}" if failed else None,
-        )
+        message = f"E       AssertionError: gate on {name}: {found.outcome}" if failed else None
+        ended = {"outcome": "failed" if failed else "passed", "line": 30, "duration": 0.002, "message": message}
+        yield row(f"test_gate[{name}]", file="tests/test_golden.py", gate=found, **ended)
