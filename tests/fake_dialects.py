@@ -106,143 +106,84 @@ _FILTERS = {name: {"filtered": False, "severity": "safe"} for name in ("hate", "
 _PYDANTIC = "Extra inputs are not permitted"
 _CUT_WORDS = 'Invalid JSON payload received. Unknown name "{}": Cannot find field.'
 
+_HERE, _BY_ARGUMENT = "http://localhost", f"{{}}: {_PYDANTIC}"
+_LITELLM = (
+    "litellm.UnsupportedParamsError: openai does not support parameters: ['{}'], for model=gpt-5-mini. "
+    "To drop these, set `litellm.drop_params=True` or for proxy: `litellm_settings:\n drop_params: true`"
+)
+_BOTH = ("x-api-key", "authorization")
+_PROJECT = "/v1/projects/my-project/locations/us-central1/endpoints/openapi"
+_ROUTED = {"provider": {"require_parameters": True, "order": ["deepinfra"], "allow_fallbacks": False}}
+_FILTERED = {"prompt_filter_results": [{"prompt_index": 0, "content_filter_results": _FILTERS}]}
+
 DIALECTS: Mapping[str, Dialect] = {
     # The models since GPT-5 take the default temperature alone, and another name for the limit of a reply.
     "openai": Dialect(
-        host=r"https://api\.openai\.com",
-        takes=_OPENAI,
-        values={"temperature": 1},
-        strict=True,
-        fault=_openai,
+        host=r"https://api\.openai\.com", takes=_OPENAI, values={"temperature": 1}, strict=True, fault=_openai,
         usage=_DETAILS,
     ),
     "azure": Dialect(
-        host=r"https://\w+\.openai\.azure\.com",
-        base="/openai/v1",
-        headers=("authorization", "api-key"),
-        takes=_OPENAI - {"prompt_cache_options", "service_tier"},
-        values={"temperature": 1},
-        strict=True,
+        host=r"https://\w+\.openai\.azure\.com", base="/openai/v1", headers=("authorization", "api-key"),
+        takes=_OPENAI - {"prompt_cache_options", "service_tier"}, values={"temperature": 1}, strict=True,
         fault=lambda status, message, param: {"error": {"code": str(status), "message": message, "param": param}},
-        uses=3,
-        usage=_DETAILS,
-        answer={"prompt_filter_results": [{"prompt_index": 0, "content_filter_results": _FILTERS}]},
+        uses=3, usage=_DETAILS, answer=_FILTERED,
     ),
     "anthropic": Dialect(
-        host=r"https://api\.anthropic\.com",
-        base="",
-        headers=("x-api-key", "authorization"),
-        needed=("anthropic-version",),
-        model="claude-",
-        takes=_CLAUDE,
-        most=0,
-        fault=_anthropic,
-        unknown=f"{{}}: {_PYDANTIC}",
+        host=r"https://api\.anthropic\.com", base="", headers=_BOTH, needed=("anthropic-version",), model="claude-",
+        takes=_CLAUDE, most=0, fault=_anthropic, unknown=_BY_ARGUMENT,
     ),
     "gemini": Dialect(
-        host=r"https://generativelanguage\.googleapis\.com",
-        base="/v1beta/openai",
-        model="gemini-",
-        takes=_CHAT | {"n", "service_tier"},
-        most=100,
-        base64=False,
-        fault=_google,
-        unknown=_CUT_WORDS,
+        host=r"https://generativelanguage\.googleapis\.com", base="/v1beta/openai", model="gemini-",
+        takes=_CHAT | {"n", "service_tier"}, most=100, base64=False, fault=_google, unknown=_CUT_WORDS,
     ),
     "vertex": Dialect(
-        host=r"https://[\w-]+-aiplatform\.googleapis\.com",
-        base="/v1/projects/my-project/locations/us-central1/endpoints/openapi",
-        model="google/gemini-",
-        takes=_CHAT | {"n"},
-        most=0,
-        fault=_google,
-        unknown=_CUT_WORDS,
-        uses=3,
+        host=r"https://[\w-]+-aiplatform\.googleapis\.com", base=_PROJECT, model="google/gemini-", takes=_CHAT | {"n"},
+        most=0, fault=_google, unknown=_CUT_WORDS, uses=3,
     ),
     "bedrock": Dialect(
-        host=r"https://bedrock-mantle\.[\w-]+\.api\.aws",
-        model="openai\\.gpt-oss-",
-        forms=frozenset({_TEXT}),
-        most=0,
-        fault=_openai,
-        unknown_value="Invalid 'response_format': this model does not support structured output.",
+        host=r"https://bedrock-mantle\.[\w-]+\.api\.aws", model="openai\\.gpt-oss-", forms=frozenset({_TEXT}), most=0,
+        unknown_value="Invalid 'response_format': this model does not support structured output.", fault=_openai,
         wraps=lambda text: f'<reasoning>Perhaps {{"claims": []}}.</reasoning>{text}',
     ),
     "claude on bedrock": Dialect(
-        host=r"https://bedrock-mantle\.[\w-]+\.api\.aws",
-        base="/anthropic",
-        headers=("x-api-key", "authorization"),
-        needed=("anthropic-version",),
-        model="anthropic\\.claude-",
-        takes=_CLAUDE - {"top_p"},
-        most=0,
-        fault=_anthropic,
-        unknown=f"{{}}: {_PYDANTIC}",
+        host=r"https://bedrock-mantle\.[\w-]+\.api\.aws", base="/anthropic", headers=_BOTH,
+        needed=("anthropic-version",), model="anthropic\\.claude-", takes=_CLAUDE - {"top_p"}, most=0, fault=_anthropic,
+        unknown=_BY_ARGUMENT,
     ),
     "mistral": Dialect(
         host=r"https://api\.mistral\.ai",
         takes=_CHAT - {"seed"} | {"random_seed", "n", "prompt_mode", "safe_prompt", "prompt_cache_key"},
-        most=128,
-        base64=False,
-        status=422,
-        fault=_mistral,
-        unknown=_PYDANTIC,
-        wraps=_thinking,
+        most=128, base64=False, status=422, fault=_mistral, unknown=_PYDANTIC, wraps=_thinking,
     ),
     "openrouter": Dialect(
-        host=r"https://openrouter\.ai",
-        base="/api/v1",
-        model=r"[\w-]+/",
-        takes=_CHAT | {"provider"},
-        values={"provider": {"require_parameters": True, "order": ["deepinfra"], "allow_fallbacks": False}},
+        host=r"https://openrouter\.ai", base="/api/v1", model=r"[\w-]+/", takes=_CHAT | {"provider"}, values=_ROUTED,
         fault=lambda status, message, _: {"error": {"code": status, "message": message}},
-        unknown="No endpoints found that can handle the requested parameters.",
-        answer={"provider": "DeepInfra"},
+        unknown="No endpoints found that can handle the requested parameters.", answer={"provider": "DeepInfra"},
     ),
     "litellm": Dialect(
-        host=r"http://localhost:4000",
-        base="",
-        takes=_CHAT - {"temperature"} | {"n", "user", "metadata"},
+        host=f"{_HERE}:4000", base="", takes=_CHAT - {"temperature"} | {"n", "user", "metadata"}, unknown=_LITELLM,
         fault=lambda status, message, _: {"error": {"message": message, "param": "None", "code": str(status)}},
-        unknown="litellm.UnsupportedParamsError: openai does not support parameters: ['{}'], for model=gpt-5-mini. "
-        "To drop these, set `litellm.drop_params=True` or for proxy: `litellm_settings:\n drop_params: true`",
     ),
     "ollama": Dialect(
-        host=r"http://localhost:11434",
-        headers=(),
-        base64=False,
-        window=4096,
-        fault=_openai,
+        host=f"{_HERE}:11434", headers=(), base64=False, window=4096, fault=_openai,
         message={"reasoning": "Perhaps {}."},
     ),
     "vllm": Dialect(
-        host=r"http://localhost:8000",
-        takes=_CHAT | {"n", "top_k", "min_p", "guided_json"},
-        most=0,
-        fault=_vllm,
-        unknown=_PYDANTIC,
-        usage=_DETAILS,
-        message={"reasoning_content": None, "tool_calls": []},
+        host=f"{_HERE}:8000", takes=_CHAT | {"n", "top_k", "min_p", "guided_json"}, most=0, fault=_vllm,
+        unknown=_PYDANTIC, usage=_DETAILS, message={"reasoning_content": None, "tool_calls": []},
         answer={"prompt_logprobs": None, "kv_transfer_params": None},
     ),
     "llama.cpp": Dialect(
-        host=r"http://localhost:8080",
+        host=f"{_HERE}:8080", most=0, message={"reasoning_content": "Perhaps."}, answer={"timings": {}},
         fault=lambda status, message, _: {"error": {"code": status, "message": message, "type": "an_error"}},
-        most=0,
-        message={"reasoning_content": "Perhaps."},
-        answer={"timings": {}},
     ),
     "lm studio": Dialect(
-        host=r"http://localhost:1234",
-        headers=(),
-        forms=frozenset({_SCHEMA, _TEXT}),
-        base64=False,
+        host=f"{_HERE}:1234", headers=(), forms=frozenset({_SCHEMA, _TEXT}), base64=False, answer={"stats": {}},
         fault=lambda status, message, _: {"error": message},
         unknown_value="'{}.type' must be 'json_schema' or 'text'",
         message={"reasoning_content": "Perhaps.", "tool_calls": []},
-        answer={"stats": {}},
     ),
-}
+}  # fmt: skip
 
 
 @dataclass(kw_only=True)
