@@ -33,6 +33,13 @@ def figures(call: Call, *arguments: str) -> dict[str, Any]:
     return written
 
 
+def fails(call: Call, arguments: str, *said: str) -> str:
+    """Call it, check that it ends with status 1 and says each text; return the output."""
+    status, out, _ = call(*arguments.split())
+    assert (status, [text for text in said if text not in out]) == (1, []), out
+    return out
+
+
 @pytest.mark.parametrize(("character", "expected"), [(careful, (1.0, 1.0, 17)), (gullible, (0.5, 1.0, 8))])
 def test_characters_are_told_apart(
     server: FakeOpenAI, call: Call, character: Answer, expected: tuple[float, float, int]
@@ -47,35 +54,27 @@ def test_characters_are_told_apart(
 
 def test_it_says_what_failed_and_why(server: FakeOpenAI, call: Call) -> None:
     server.answer = obedient
-    status, out, _ = call("--min-resistance=0.9", "--min-accuracy=0.9")
-    assert status == 1
-    assert "--min-accuracy" not in out
-    for said in (
+    said = (
         "resistance 0.000 is below --min-resistance=0.9",
         "openai:fake: 192 probes, 0 unscored; 192 calls",
         "accuracy    1.00 (0.97..1.00), 144 of 144",
         "resistance  0.00 (0.00..0.07), 0 of 48",
         "  de-injection-name (verdict): unsupported is right, it said supported: It is so.",
         "no security boundary",
-    ):
-        assert said in out
+    )
+    assert "--min-accuracy" not in fails(call, "--min-resistance=0.9 --min-accuracy=0.9", *said)
 
 
 def test_what_is_unscored_counts_against_a_floor(server: FakeOpenAI, call: Call) -> None:
     """A judge that declines the hard ones does not pass for a good one; one that answers none fails, floor or not."""
+    below = "accuracy 0.875 is below --min-accuracy=0.9, counting what says nothing as wrong"
+    unusable = "no usable answer, also after a repair"
     server.script(refused(), refused())
-    status, out, _ = call("--kind=number", "--min-accuracy=0.9")
-    assert status == 1
-    assert "2 unscored" in out
-    assert "accuracy    1.00" in out
-    assert "accuracy 0.875 is below --min-accuracy=0.9, counting what says nothing as wrong" in out
+    fails(call, "--kind=number --min-accuracy=0.9", "2 unscored", "accuracy    1.00", below)
     server.answer = lambda _: "Well, it depends."
-    status, out, _ = call("--kind=unit", "--kind=injection", "--limit=12")
-    assert status == 1
-    assert "none of these probes was answered" in out
-    assert "no usable answer, also after a repair" in out
+    fails(call, "--kind=unit --kind=injection --limit=12", "none of these probes was answered", unusable)
     server.answer = lambda _: json.dumps({"claims": ["It hums."]})
-    assert "it said claims without " in call("--kind=claims", "--limit=2")[1]
+    fails(call, "--kind=claims --limit=2 --min-accuracy=1", "it said claims without ")
 
 
 def test_kinds_and_limits_choose(server: FakeOpenAI, call: Call) -> None:
@@ -102,14 +101,12 @@ def test_answers_and_prompts_may_be_those_of_a_folder(server: FakeOpenAI, call: 
 def test_a_judge_that_cannot_be_asked_ends_it(server: FakeOpenAI, call: Call) -> None:
     """With its own error: a refused key and an outage at the first request, a model that is gone later too."""
     server.script('{"reason": "So.", "verdict": "refuses"}', failing(404, "gone"), failing(404, "gone"))
-    status, out, err = call("--kind=refusal")
-    assert (status, out) == (1, "")
-    assert "knows no model fake" in err
-    server.answer, before = lambda _: failing(503), server.calls
-    status, out, err = call("--kind=refusal")
-    assert (status, out) == (1, "")
-    assert "the server failed with status 503" in err
-    assert server.calls < before + 8
+    for said in ("knows no model fake", "the server failed with status 503"):
+        before = server.calls
+        status, out, err = call("--kind=refusal")
+        assert (status, out, said in err) == (1, "", True), err
+        assert server.calls < before + 8
+        server.answer = lambda _: failing(503)
     server.key, before = "another", server.calls
     assert call() == (1, "", "ragmetrics: openai:fake: the key was refused; check OPENAI_API_KEY\n")
     assert server.calls == before + 1
@@ -133,6 +130,4 @@ def test_a_judge_of_ones_own_is_found_in_the_folder(
     monkeypatch.chdir(tmp_path)
     reply = '{"reason": "So.", "verdict": "answers"}'
     Path("probed_house.py").write_text(f"def judge():\n    return lambda prompt: {reply!r}\n", encoding="utf-8")
-    status, out, _ = call("--kind=refusal", "--min-accuracy=0.6", judge="probed_house:judge")
-    assert status == 1
-    assert "accuracy    0.50" in out
+    fails(call, "--judge=probed_house:judge --kind=refusal --min-accuracy=0.6", "accuracy    0.50")

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ from pytest_ragmetrics import Sample
 from pytest_ragmetrics.core.result import Evidence, Verdict
 from pytest_ragmetrics.evaluation.calibration.queue import label_queue
 from pytest_ragmetrics.evaluation.calibration.text import queued_lines
-from pytest_ragmetrics.runs.records import Threshold, read_document, render_json
+from pytest_ragmetrics.runs.records import Document, Threshold, read_document, render_json
 from tests.documents import document, record, row
 from tests.unit.conftest import Call
 
@@ -29,29 +28,23 @@ CONTEXT = "Plots are let for one year from the first of March. " * 3
 LONG = "\x1b[31m多い" + "x" * 200_000
 
 
-def made(count: int = 6) -> Any:
-    tests = []
-    for place in range(count):
-        found = Evidence(context=0, start=0, end=28, text=CONTEXT[:28])
-        verdicts = (
-            Verdict(text=f"It is {place} years.", ok=False, reason="It says one year."),
-            Verdict(text="Plots are let.", ok=True, evidence=(found,)),
-        )
-        sample = Sample(
-            user_input=f"How long, {place}?", response=f"For {place} years.", retrieved_contexts=[CONTEXT, LONG]
-        )
-        tests.append(
-            row(f"test[{place}]", replace(record("faithfulness", place / 8), sample=sample, verdicts=verdicts))
-        )
+def made() -> Document:
+    """Return a run of six answers with their verdicts."""
+    found = Evidence(context=0, start=0, end=28, text=CONTEXT[:28])
+    right, tests = Verdict(text="Plots are let.", ok=True, evidence=(found,)), []
+    for place in range(6):
+        wrong = Verdict(text=f"It is {place} years.", ok=False, reason="It says one year.")
+        texts = {"user_input": f"How long, {place}?", "response": f"For {place} years."}
+        sample = Sample(**texts, retrieved_contexts=[CONTEXT, LONG])
+        scored = replace(record("faithfulness", place / 8), sample=sample, verdicts=(wrong, right))
+        tests.append(row(f"test[{place}]", scored))
     return document(*tests)
 
 
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> Call:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "run.json").write_text(
-        render_json(document(row("test", record("faithfulness", 0.5)))), encoding="utf-8"
-    )
+    (tmp_path / "run.json").write_text(render_json(made()), encoding="utf-8")
     return partial(ragmetrics, "label", "run.json")
 
 
@@ -129,8 +122,7 @@ def test_answers_are_labelled_in_a_terminal(terminal: Callable[..., Terminal], t
     assert third.wait() == 0
     assert "good answers: 0.67 (95 % interval" in third.said
     for said in (first.said, second.said, third.said):
-        assert "\x1b" not in said
-        assert len(said) < 60_000
+        assert ("\x1b" in said, len(said) < 60_000) == (False, True)
     assert max(len(text) for text in second.said.splitlines() if set(text) == {"-"}) == 30
 
 
@@ -146,23 +138,19 @@ def test_an_answer_is_shown_with_the_words_of_failures() -> None:
         '    by: "Plots are let for one year f" (contexts[0][0:28])',
     ]
     assert len(shown[3]) < 3100
-    measured = replace(queue[0], record=replace(queue[0].record, threshold=None, score=0.5))
-    assert "faithfulness 0.50: 1 of 2 verdicts not ok" in queued_lines(measured)
-    held = replace(queue[0], record=replace(queue[0].record, threshold=Threshold(operator="<=", bound=0.9), score=0.5))
-    assert "faithfulness 0.50 <= 0.90: 1 of 2 verdicts not ok" in queued_lines(held)
+    for threshold, said in ((None, ""), (Threshold(operator="<=", bound=0.9), " <= 0.90")):
+        held = replace(queue[0], record=replace(queue[0].record, threshold=threshold, score=0.5))
+        assert f"faithfulness 0.50{said}: 1 of 2 verdicts not ok" in queued_lines(held)
 
 
 def test_a_page_has_the_rows_that_are_left(call: Call, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(render_json(made()), encoding="utf-8")
     queue = label_queue(read_document(tmp_path / "run.json"), "faithfulness")
     (tmp_path / "other.jsonl").write_text('{"label": 1, ' + queue[0].rest + "\n", encoding="utf-8")
     status, out, _ = call("--metric", "faithfulness", "--import", "other.jsonl", "--html", "page.html", "--limit", "3")
-    assert status == 0
-    assert out.splitlines()[:3] == [
-        "other.jsonl: 1 new label",
-        "page.html: written, 3 rows to label",
-        "labelled.jsonl: 1 label, 1 good; 5 of 6 left",
-    ]
+    said = (
+        "other.jsonl: 1 new label\npage.html: written, 3 rows to label\nlabelled.jsonl: 1 label, 1 good; 5 of 6 left\n"
+    )
+    assert (status, out.startswith(said)) == (0, True), out
     assert labels_in(tmp_path) == [1]
     page = (tmp_path / "page.html").read_text("utf-8")
     assert [place for place in range(1, 7) if f'data-place="{place}"' in page] == [2, 3, 4]
