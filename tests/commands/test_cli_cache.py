@@ -55,32 +55,24 @@ def entries(folder: Path) -> dict[str, CacheEntry]:
         return {kept.key: kept for kept in store}
 
 
-def tamper(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "cache.db")) as connection, connection:
-        connection.execute("UPDATE Cache SET mode = 4, value = x'80' WHERE key = ?", (entry(1).key,))
-
-
 def test_stats_counts_what_is_there(call: Call, folder: Path) -> None:
     status, out, err = call("stats")
     assert (status, err) == (0, "")
-    assert re.match(rf"{folder}: 2 entries, [1-9]\d* KiB\n", out)
-    assert "made 2020-02-01 to 2" in out
+    assert re.match(rf"{folder}: 2 entries, [1-9]\d* KiB\nmade 2020-02-01 to 2", out), out
     assert "2,000 prompt and 0 completion tokens" in out
     assert out.endswith("  list_claims  judge-1  1\n  list_claims  judge-2  1\n")
 
 
 def test_verify_finds_and_drops_what_is_unsound(call: Call, folder: Path) -> None:
     assert call("verify") == (0, f"{folder}: 2 entries, all sound\n", "")
-    tamper(folder)
+    with closing(sqlite3.connect(folder / "cache.db")) as connection, connection:
+        connection.execute("UPDATE Cache SET mode = 4, value = x'80' WHERE key = ?", (entry(1).key,))
     status, out, err = call("verify")
-    assert (status, out) == (1, "")
-    assert f"{entry(1).key}: it asks to be unpickled" in err
+    assert (status, out, f"{entry(1).key}: it asks to be unpickled" in err) == (1, "", True)
     assert call("stats")[0] == 1
     status, out, err = call("verify", "--remove")
-    assert (status, err) == (0, "")
-    assert "removed 1 entry" in out
-    assert call("verify")[0] == 0
-    assert set(entries(folder)) == {entry(2).key}
+    assert (status, err, "removed 1 entry" in out) == (0, "", True)
+    assert (call("verify")[0], *entries(folder)) == (0, entry(2).key)
 
 
 def test_prune_drops_the_old(call: Call, folder: Path) -> None:
@@ -131,12 +123,13 @@ def test_import_keeps_what_was_made_last(call: Call, folder: Path, tmp_path: Pat
     assert entries(folder)[older.key].answer().text == "{}"
 
 
-def test_a_cassette_that_cannot_be_read_is_named(call: Call, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["import", "verify"])
+def test_a_cassette_that_cannot_be_read_is_named(call: Call, tmp_path: Path, command: str) -> None:
     (tmp_path / "c.jsonl").write_text("\nno JSON\n")
-    status, out, err = call("import", tmp_path / "c.jsonl")
+    status, out, err = call(command, tmp_path / "c.jsonl")
     assert (status, out) == (1, "")
     assert err.startswith(f"ragmetrics: {tmp_path / 'c.jsonl'}:2: ")
-    assert "there is no such cassette" in call("import", tmp_path / "none.jsonl")[2]
+    assert "there is no such cassette" in call(command, tmp_path / "none.jsonl")[2]
 
 
 @pytest.mark.parametrize(
@@ -150,40 +143,34 @@ def test_a_missing_cache_is_an_error_and_stays_missing(call: Call, tmp_path: Pat
 
 def test_a_damaged_cache_can_be_tended(call: Call, folder: Path) -> None:
     """It is reported and stays until it is mended; clearing drops what was moved aside too."""
-    (folder / "cache.db").write_bytes(b"no database" * 1000)
+    file, broken = folder / "cache.db", b"no database" * 1000
+    said = f"ragmetrics: {file}: file is not a database; "
+    file.write_bytes(broken)
     status, out, err = call("verify")
-    assert (status, out) == (1, "")
-    assert err.startswith(f"ragmetrics: {folder / 'cache.db'}: file is not a database; `ragmetrics cache verify --remo")
+    assert (status, out, err.startswith(f"{said}`ragmetrics cache verify --remo")) == (1, "", True)
     status, out, err = call("verify", "--remove")
     assert (status, out) == (0, f"{folder}: 0 entries, all sound\n")
-    assert err.startswith(
-        f"ragmetrics: {folder / 'cache.db'}: file is not a database; it is moved to cache.db.broken-1"
-    )
+    assert err.startswith(f"{said}it is moved to cache.db.broken-1")
     assert "cache.db.broken-1 was moved aside" in call("stats")[1]
-    (folder / "cache.db").write_bytes(b"no database" * 1000)
+    file.write_bytes(broken)
     status, out, err = call("clear")
-    assert (status, out) == (0, f"{folder}: dropped 0 entries\n")
-    assert "cache.db.broken-2" in err
+    assert (status, out, "cache.db.broken-2" in err) == (0, f"{folder}: dropped 0 entries\n", True)
     assert not list(folder.glob("*broken*"))
 
 
 def test_a_cassette_is_verified(call: Call, tmp_path: Path) -> None:
-    """Every line that is unsound is named, those behind it too; one that is sound is counted."""
-    file = tmp_path / "c.jsonl"
-    assert "there is no such cassette" in call("verify", file)[2]
+    """Every line that is unsound is named, those behind it too; an edit stays named where it is taken over."""
+    file, other = tmp_path / "c.jsonl", tmp_path / "other"
     Cassette(file).save({each.key: each for each in (entry(1), entry(2), entry(3))}, complete=True)
     assert call("verify", file) == (0, f"{file}: 3 entries, all sound\n", "")
     first, second, third = file.read_text().splitlines()
     file.write_text("\n".join([first.replace("judge-", "judge-9"), second, third.replace("1000", "NaN"), ""]))
     status, out, err = call("verify", file)
-    assert (status, out) == (1, "")
     places = [line.partition(" ")[0] for line in err.removeprefix("ragmetrics: ").splitlines()]
-    assert places == [f"{file}:1:", f"{file}:3:", f"{file}:"]
+    assert (status, out, places) == (1, "", [f"{file}:1:", f"{file}:3:", f"{file}:"])
     edited = second.replace('"text": "{}"', '"text": "[]"')
     file.write_text(f"{first}\n{edited}\n{third}\n")
     assert f"{file}:2: entry " in call("verify", file)[2]
-    # An edit stays named where it is taken over.
-    other = tmp_path / "other"
     assert call("import", file, on=other)[0] == call("export", tmp_path / "d.jsonl", on=other)[0] == 0
     for verified in (call("verify", file), call("verify", tmp_path / "d.jsonl"), call("verify", on=other)):
         assert "its reply is not that of its digest" in verified[2]
