@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +83,9 @@ def shown(table: Evaluation) -> list[Any]:
 def test_scores_are_those_of_an_evaluation(call: Call, server: FakeOpenAI, name: str) -> None:
     """The table has the rows, scores, verdicts and reasons of evaluate(); equal questions are asked once."""
     status, out, err = call(*JUDGED, "-o", name)
-    assert (status, err) == (0, "")
+    assert (status, err, server.duplicates) == (0, "", 0)
     assert out.startswith(f"{name}: 4 rows scored\n  faithfulness: mean ")
     assert "quoted_spans_alignment: mean 0.500 over 2 rows, 2 with nothing to check\n" in out
-    assert server.duplicates == 0
     asked = server.calls
     table = load_scores(name)
     same = evaluate(ROWS, ["faithfulness", "quoted_spans_alignment"], judge="openai:fake", cache_dir=".ragmetrics")
@@ -97,18 +97,18 @@ def test_scores_are_those_of_an_evaluation(call: Call, server: FakeOpenAI, name:
 
 
 def test_parquet_has_flat_columns(call: Call) -> None:
+    """A row has its texts, and of each metric score, passed, reason, judge, cost, vacuous and unscored."""
     log([*ROWS, {"id": "e", "response": ["no text"]}])
     assert call(*JUDGED, "-o", "scores.parquet")[0] == 0
     table = pq.read_table("scores.parquet")
-    rows = table.to_pylist()
-    assert [row["id"] for row in rows] == ["a", None, "c", "d", None]
-    first, last = rows[0], rows[-1]
-    assert [first[f"faithfulness_{name}"] for name in ("score", "passed", "judge")] == [1.0, True, "openai:fake"]
-    assert [first[f"quoted_spans_alignment_{name}"] for name in ("passed", "cost")] == [None, 0.0]
-    assert [row["quoted_spans_alignment_vacuous"] for row in rows] == [False, False, True, True, None]
-    assert last["faithfulness_score"] is None
+    columns = table.to_pydict()
+    assert columns["id"] == ["a", None, "c", "d", None]
+    assert [columns[f"faithfulness_{name}"][0] for name in ("score", "passed", "judge")] == [1.0, True, "openai:fake"]
+    assert [columns[f"quoted_spans_alignment_{name}"][0] for name in ("passed", "cost")] == [None, 0.0]
+    assert columns["quoted_spans_alignment_vacuous"] == [False, False, True, True, None]
+    assert columns["faithfulness_score"][-1] is None
     said = "log.jsonl:5: field 'response': response must be a str, not list; a list is for the contexts"
-    assert last["faithfulness_unscored"] == said
+    assert columns["faithfulness_unscored"][-1] == said
     assert table.schema.field("faithfulness_unscored").type == pa.string()
 
 
@@ -134,21 +134,23 @@ def test_scores_of_early_versions_are_read(call: Call) -> None:
 def test_what_is_no_file_of_scores_is_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its row or its ending; and without pyarrow, reading and writing say what to install."""
     call(*PLAIN, "-o", "scores.jsonl")
-    with pytest.raises(DocumentError, match=r"row 1 is not one that ragmetrics score wrote: the document lacks"):
-        load_scores("log.jsonl")
     row = json.loads(Path("scores.jsonl").read_text("utf-8").splitlines()[0])
     Path("none.jsonl").write_text(json.dumps(row | {"records": []}), "utf-8")
-    with pytest.raises(DocumentError, match="row 1 is not one that ragmetrics score wrote: it has no records"):
-        load_scores("none.jsonl")
-    with pytest.raises(DocumentError, match=r"scores are in files that end in \.jsonl or \.parquet"):
-        load_scores("scores.csv")
+    foreign = "row 1 is not one that ragmetrics score wrote: "
+    for name, said in (
+        ("log.jsonl", f"{foreign}the document lacks"),
+        ("none.jsonl", f"{foreign}it has no records"),
+        ("scores.csv", r"scores are in files that end in \.jsonl or \.parquet"),
+    ):
+        with pytest.raises(DocumentError, match=said):
+            load_scores(name)
     with pytest.raises(DocumentError, match="not JSON"):
         read_document(Path("scores.jsonl"))
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    said = 'Parquet needs pyarrow: pip install "pytest-ragmetrics[parquet]"'
-    assert said in call(*PLAIN, "-o", "scores.parquet")[2]
     Path("log.parquet").touch()
-    assert said in call("log.parquet", *PLAIN[1:], "-o", "scores.jsonl")[2]
+    for source, target in (("log.jsonl", "scores.parquet"), ("log.parquet", "scores.jsonl")):
+        err = call(source, *PLAIN[1:], "-o", target)[2]
+        assert 'Parquet needs pyarrow: pip install "pytest-ragmetrics[parquet]"' in err
 
 
 @pytest.mark.slow
@@ -280,8 +282,9 @@ def test_a_full_disk_is_told_and_one_process_writes(call: Call) -> None:
 def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> None:
     args = (*JUDGED, "-o", "scores.jsonl", "--concurrency", "1")
     err = stop_early(call, server, args)
-    assert "the key was refused" in err
-    assert re.search(r"scores.jsonl.part has [4-6] rows: the same command goes on from there", err)
+    assert re.search(
+        r"the key was refused[\s\S]*jsonl.part has [4-6] rows: the same command goes on from there", err
+    ), err
     assert not Path("scores.jsonl").exists()
     status, out, _ = call(*args)
     assert (status, "unscored" in out) == (0, False)
@@ -293,12 +296,10 @@ def test_a_budget_leaves_rows_with_its_reason(call: Call, server: FakeOpenAI) ->
     """What needs no judge is scored all the same, and a second run pays for the rest alone."""
     log(many(6))
     status, out, err = call(*JUDGED, "-o", "scores.jsonl", "--max-calls", "5", "--concurrency", "2")
-    assert (status, err, server.calls) == (1, "", 5)
-    assert "budget: 5 of 5 calls" in out
-    table = load_scores("scores.jsonl")
-    reasons = [row.unscored.get("faithfulness", "") for row in table.rows]
-    assert sum("--max-calls=5 is reached" in reason for reason in reasons) >= 3
-    assert all("quoted_spans_alignment" in row.results for row in table.rows)
+    assert (status, err, server.calls, "budget: 5 of 5 calls" in out) == (1, "", 5, True)
+    rows = load_scores("scores.jsonl").rows
+    assert sum("--max-calls=5 is reached" in row.unscored.get("faithfulness", "") for row in rows) >= 3
+    assert all("quoted_spans_alignment" in row.results for row in rows)
     assert call(*JUDGED, "-o", "scores.jsonl")[0] == 0
     assert server.calls == 12
     assert not any(row.unscored for row in load_scores("scores.jsonl").rows)
@@ -345,13 +346,8 @@ def test_files_have_the_rows_of_data_sets(tmp_path: Path, monkeypatch: pytest.Mo
     assert [(row.file, row.number) for row in rows] == [(name, n) for n in (1, 2, 3, 4, 1, 2, 3)]
     assert (rows[1].line, rows[4].line) == {".json": (1, 1), ".gz": (3, 2)}.get(Path(name).suffix, (2, 1))
     wanted = [row.sample for row in read_dataset(ROWS, base=Path()) if row.sample]
-    for row, sample in zip(rows, wanted, strict=False):
-        assert row.error is None
-        assert row.sample == Sample(**{**{n: getattr(sample, n) for n in FIELDS}, "id": row.sample and row.sample.id})
-    assert [row.sample and row.sample.id for row in rows[:4]] == ["a", None, "c", "d"]
-
-
-FIELDS = [name for name in Sample.__slots__ if not name.startswith("_")]
+    for row, sample, given in zip(rows, wanted, ["a", None, "c", "d"], strict=False):
+        assert (row.error, row.sample) == (None, replace(sample, id=given))
 
 
 @pytest.mark.parametrize(
@@ -370,9 +366,7 @@ def test_a_broken_row_is_one_row(tmp_path: Path, name: str, content: bytes, erro
     assert [row.line for row in rows if row.error] == list(errors)
     for row in rows:
         assert (row.sample is None) == (row.error is not None)
-        if row.error:
-            assert f"{name}:{row.line}: " in row.error
-            assert errors[row.line or 0] in row.error
+        assert row.error is None or re.search(f"{name}:{row.line}: .*{errors[row.line or 0]}", row.error)
 
 
 @pytest.mark.parametrize(
@@ -390,9 +384,8 @@ def test_a_broken_row_is_one_row(tmp_path: Path, name: str, content: bytes, erro
 )
 def test_a_file_of_something_else_is_refused(tmp_path: Path, name: str, content: bytes, said: str) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(DatasetError, match=said) as caught:
+    with pytest.raises(DatasetError, match=f"{name}.*{said}"):
         list(stream_rows([tmp_path / name]))
-    assert name in str(caught.value)
 
 
 class FirstIsSlow(QuotedSpansAlignment):
@@ -432,5 +425,4 @@ def test_rows_are_taken_in_order_and_few_at_a_time() -> None:
 def test_a_result_comes_back_from_its_record(samples: tuple[float, ...], votes: int) -> None:
     given = MetricResult(0.5, metric="fit", samples=samples, votes=votes, vacuous=True, reason="half", scale=(0.0, 1.0))
     found = result_of(record_of(Scoring(metric="fit", sample=Sample(), outcome=given)))
-    kept = ("value", "samples", "votes", "vacuous", "reason", "metric", "usage", "noun", "complaint", "scale")
-    assert [getattr(found, name) for name in kept] == [getattr(given, name) for name in kept]
+    assert found.__getnewargs_ex__() == given.__getnewargs_ex__()
