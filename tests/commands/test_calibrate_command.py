@@ -33,6 +33,7 @@ ROWS = [
     for turn in range(3)
     for index, (text, label) in enumerate(ANSWERS)
 ]
+LOCAL = ("labels.jsonl", "--metric", "faithfulness", "--judge", "local")
 
 
 def write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -45,9 +46,6 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> C
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "labels.jsonl", ROWS)
     return partial(ragmetrics, "calibrate")
-
-
-LOCAL = ("labels.jsonl", "--metric", "faithfulness", "--judge", "local")
 
 
 def test_it_says_how_far_a_judge_agrees(call: Call, tmp_path: Path) -> None:

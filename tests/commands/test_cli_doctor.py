@@ -33,6 +33,10 @@ UNSUPPORTED = '{"number": 1, "reason": "It costs.", "sentences": [], "verdict": 
 RIGHT = f'{{"verdicts": [{UNSUPPORTED}, {SUPPORTED}]}}'
 ROW = {"task": "list_claims", "kind": "openai", "model": "fake", "number": 1}
 ENTRY = new_entry(key_of(ROW), ROW, Reply(text="{}"), salt="", redact=None)
+INI = "rag_judge = local\nrag_cache_dir = kept\nrag_cassette = judge.jsonl\n"
+TOML = 'rag_judge = "local"\nrag_cache_dir = "kept"\nrag_cassette = "judge.jsonl"\n'
+MODULE = "pytest_ragmetrics.plugin"
+TWICE = f"loads {MODULE} by its module, a second time"
 
 
 @pytest.fixture(autouse=True)
@@ -341,10 +345,6 @@ def test_cassettes(server: FakeOpenAI, call: Call) -> None:
     assert server.calls == before
 
 
-INI = "rag_judge = local\nrag_cache_dir = kept\nrag_cassette = judge.jsonl\n"
-TOML = 'rag_judge = "local"\nrag_cache_dir = "kept"\nrag_cassette = "judge.jsonl"\n'
-
-
 @pytest.mark.parametrize(
     ("name", "text"), [("pyproject.toml", f"[tool.pytest.ini_options]\n{TOML}"), ("setup.cfg", f"[tool:pytest]\n{INI}")]
 )
@@ -395,10 +395,6 @@ def test_a_file_of_settings_that_cannot_be_read(capsys: pytest.CaptureFixture[st
     Path("pytest.ini").write_bytes(content)
     assert main(["doctor"]) == 1
     assert said in capsys.readouterr().err
-
-
-MODULE = "pytest_ragmetrics.plugin"
-TWICE = f"loads {MODULE} by its module, a second time"
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,8 @@ def test_a_judge_that_cannot_be_asked_ends_it(server: FakeOpenAI, call: Call) ->
         before = server.calls
         status, out, err = call("--kind=refusal")
         assert (status, out, said in err) == (1, "", True), err
-        assert server.calls < before + 8
         server.answer = lambda _: failing(503)
+    assert server.calls < before + 8
     server.key, before = "another", server.calls
     assert call() == (1, "", "ragmetrics: openai:fake: the key was refused; check OPENAI_API_KEY\n")
     assert server.calls == before + 1

@@ -24,6 +24,8 @@ from tests.unit.conftest import Call
 ACTION = Path(__file__).parents[2] / ".github" / "actions" / "ragmetrics"
 #: The first line of a comment on a run without a title.
 MARKER = render_comment(document()).partition("\n")[0]
+REFERENCES = "@octocat @acme/team #12 acme/bot#12 GH-12 gh-3 !45 &6 user@example.com /close"
+TEXT = f"{MARKER}\nümlaut, `code` and $(exit 9)\n\n@-file"
 
 
 @pytest.fixture
@@ -70,9 +72,6 @@ def test_each_title_has_a_marker_of_its_own(title: str) -> None:
     assert render_comment(later).startswith(f"{marker}\n")
     others = {render_comment(replace(first, run=replace(first.run, project=f"{title}{end}"))) for end in ("2", " ")}
     assert not any(other.startswith((marker, MARKER)) for other in others)
-
-
-REFERENCES = "@octocat @acme/team #12 acme/bot#12 GH-12 gh-3 !45 &6 user@example.com /close"
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, REFERENCES, "/close", MARKER, "a | b | c\n| d |", "](http://x) [y]("])
@@ -193,9 +192,6 @@ def test_the_action_writes_the_comment(call: Call, steps: dict[str, dict[str, An
     body = Path("the comment.md").read_text("utf-8")
     assert body.count("https://ci.example/a%20b%27$%28exit%209%29#tests") == (2 if baseline else 1)
     assert ("Against the baseline" in body) == bool(baseline)
-
-
-TEXT = f"{MARKER}\nümlaut, `code` and $(exit 9)\n\n@-file"
 
 
 def post(

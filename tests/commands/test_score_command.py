@@ -48,6 +48,12 @@ ROWS: list[dict[str, Any]] = [
 NAMES = ("id", "question", "response", "contexts", "metadata")
 KEY = f"sk-proj-{'0aB1cD2eF3' * 5}"
 BOTH = "faithfulness=0.8,quoted_spans_alignment"
+JUDGED = ("log.jsonl", "--metrics", BOTH, "--judge", "openai:fake")
+PLAIN = ("log.jsonl", "--metrics", "quoted_spans_alignment")
+#: Replies of the 18 to nine rows: enough for four rows in whatever order the requests of those under way come.
+_PAID = 12
+HEAD = json.dumps(dict.fromkeys(("version", "metrics", "judge", "embedder", "votes")))
+NO_ROWS = ("[]", '{"records": []}', '{"records": [5]}', '{"records": 5}', '{"records": [{}]}')
 
 
 def log(rows: list[dict[str, Any]] = ROWS, name: str = "log.jsonl") -> str:
@@ -67,10 +73,6 @@ def call(tmp_path: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, ra
     monkeypatch.chdir(tmp_path)
     log()
     return lambda *args, command="score": ragmetrics(command, *args)
-
-
-JUDGED = ("log.jsonl", "--metrics", BOTH, "--judge", "openai:fake")
-PLAIN = ("log.jsonl", "--metrics", "quoted_spans_alignment")
 
 
 def shown(table: Evaluation) -> list[Any]:
@@ -201,10 +203,6 @@ def test_a_journal_of_another_run_is_left_alone(
     assert Path("scores.jsonl.part").read_bytes() == before
 
 
-#: Replies of the 18 to nine rows: enough for four rows in whatever order the requests of those under way come.
-_PAID = 12
-
-
 def stop_early(call: Call, server: FakeOpenAI, args: tuple[str, ...]) -> str:
     """Have the key refused after some rows; return what is said."""
     log(many(9))
@@ -247,10 +245,6 @@ def test_rows_without_a_score_are_asked_again_only_at_the_end(call: Call, scored
     assert status == 0
     assert f"6 rows scored, {scored + 1} of them by an earlier run" in out
     assert Path("scores.jsonl").read_text("utf-8") == once
-
-
-HEAD = json.dumps(dict.fromkeys(("version", "metrics", "judge", "embedder", "votes")))
-NO_ROWS = ("[]", '{"records": []}', '{"records": [5]}', '{"records": 5}', '{"records": [{}]}')
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,12 @@ from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge, answers, chose
 
 ASKED = "Do moths fly?"
 VECTORS = {ASKED: [1.0, 0.0], "same": [3.0, 0.0], "near": [4.0, 3.0], "far": [0.0, 2.0], "against": [-5.0, 0.0]}
+#: The cosine similarity of these two is 0.6.
+VECTOR_PAIR = {"The response.": [1.0, 0.0], "The reference.": [3.0, 4.0]}
+CONTRARY = ScriptedEmbedder({"The response.": [1.0, 0.0], "The reference.": [-1.0, 0.0]})
+PAIR: dict[str, Any] = {"response": "The response.", "reference": "The reference."}
+CONTEXTS = ["Moths fly at night.", "They like lamps."]  # 19 + 1 + 16 = 36 characters
+CLOSED = ["Do moths fly?", "At night?", "Do they like lamps?", "Is that all?"]
 
 
 def score(judge: ScriptedJudge, embedder: Any = None, **parameters: Any) -> Any:
@@ -120,12 +126,6 @@ def test_a_vector_of_zeros_is_named(zero: str) -> None:
         cosines(np.ones((1, 2), np.float32), np.zeros((1, 2), np.float32))
 
 
-#: The cosine similarity of these two is 0.6.
-VECTOR_PAIR = {"The response.": [1.0, 0.0], "The reference.": [3.0, 4.0]}
-CONTRARY = ScriptedEmbedder({"The response.": [1.0, 0.0], "The reference.": [-1.0, 0.0]})
-PAIR: dict[str, Any] = {"response": "The response.", "reference": "The reference."}
-
-
 def correctness_score(judge: ScriptedJudge, *, embedder: Any = None, **parameters: Any) -> Any:
     vectors = embedder or ScriptedEmbedder(VECTOR_PAIR)
     return m.AnswerCorrectness(judge=judge, embedder=vectors, **parameters).score(**PAIR)
@@ -205,10 +205,6 @@ def test_refusing_and_being_able_to_answer_exclude_each_other(word: str, sentenc
     assert [piece.text for piece in verdict.evidence] == ["Moths fly at night."] * len(sentences)
     alone = ScriptedJudge(judge_refusal=says(word))
     assert refusal_score(alone) == refusal_score(alone, " \n") == float(word == "refuses")
-
-
-CONTEXTS = ["Moths fly at night.", "They like lamps."]  # 19 + 1 + 16 = 36 characters
-CLOSED = ["Do moths fly?", "At night?", "Do they like lamps?", "Is that all?"]
 
 
 def summing(*words: str) -> ScriptedJudge:

@@ -11,13 +11,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from pytest_ragmetrics import MetricResult, Sample, assert_metric, assert_quoted_spans_aligned
+from pytest_ragmetrics import MetricResult, Sample, assert_metric
 from pytest_ragmetrics.metrics import ExactMatch, Metric
 from pytest_ragmetrics.metrics.registry import helper_of
 from tests.metrics.catalogue import INPUTS, KINDS, NEEDED, TEXTS, CatalogueJudge
 
-SOURCE = "Open the valve slowly. The pump needs two minutes to fill."
-TWO = 'It says "open the valve slowly" and "the pump needs nine minutes to fill".'
+OFF = "is outside of the scale of fixed, 0 to 1: write"
 
 
 class Fixed(Metric):
@@ -26,20 +25,7 @@ class Fixed(Metric):
     name = "fixed"
 
     def measure(self, sample: Sample) -> MetricResult:
-        """Return the response as a number."""
         return MetricResult(float(sample.response or 0), metric=self.name)
-
-
-def test_a_result_is_returned_and_what_falls_short_is_explained() -> None:
-    """The error's first line has score, threshold and counts; the quotation found is not listed."""
-    result = assert_quoted_spans_aligned(TWO, [SOURCE], min=0.5)
-    assert (result.value, [verdict.ok for verdict in result.verdicts]) == (0.5, [True, False])
-    with pytest.raises(AssertionError) as caught:
-        assert_quoted_spans_aligned(TWO, [SOURCE])
-    lines = str(caught.value).splitlines()
-    assert lines[0] == "quoted_spans_alignment 0.50 < 0.90: 1 of 2 quoted spans not found"
-    assert "nine minutes" in lines[1]
-    assert "open the valve" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -54,22 +40,15 @@ def test_a_result_is_returned_and_what_falls_short_is_explained() -> None:
     ],
 )
 def test_both_bounds_hold(bounds: dict[str, Any], holds: bool) -> None:
-    """A score must be at least min and at most max, the bounds included."""
     with nullcontext() if holds else pytest.raises(AssertionError, match=r"^fixed 0\.50 [<>] "):
         assert assert_metric(Fixed(), Sample(response="0.5"), **bounds) == 0.5
-
-
-OFF = "is outside of the scale of fixed, 0 to 1: write"
 
 
 @pytest.mark.parametrize(
     ("bounds", "error", "said"),
     [
         ({}, ValueError, "give min= or max="),
-        ({"min": None}, ValueError, "give min= or max="),
-        ({"min": "0.9"}, TypeError, "min must be a number, not '0.9'"),
         ({"max": True}, TypeError, "max must be a number, not True"),
-        ({"min": float("nan")}, ValueError, "min must be a finite number, not nan"),
         ({"min": float("-inf")}, ValueError, "min must be a finite number, not -inf"),
         ({"min": 90}, ValueError, f"min=90 {OFF} 0.9, or give your own metric"),
         ({"min": 0.5, "max": 1.01}, ValueError, f"max=1.01 {OFF} a number on"),
@@ -78,7 +57,6 @@ OFF = "is outside of the scale of fixed, 0 to 1: write"
     ],
 )
 def test_wrong_bounds_are_refused_before_scoring(bounds: dict[str, Any], error: type[Exception], said: str) -> None:
-    """A wrong threshold is an error that names it; nothing is scored, so nothing is paid."""
     with pytest.raises(error, match=said):
         assert_metric(Fixed(), Sample(response="not even a number"), **bounds)
 
@@ -173,12 +151,10 @@ def test_what_is_declared_looks_like_what_is_written(kind: Any) -> None:
 
 
 def public(metric: Metric) -> dict[str, Any]:
-    """Return what can be set about a metric."""
     return {name: value for name, value in vars(metric).items() if not name.startswith("_")}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in HELPED if kind.name in {"mrr", *CALLED}], ids=lambda kind: kind.name)
 def test_a_helper_of_several_metrics_names_them(kind: Any) -> None:
-    """What it is called there, where it is given another name."""
     with pytest.raises(ValueError, match=f"metric must be .*'{CALLED.get(kind.name, kind.name)}'.*, not 'bert'"):
         helper_of(kind)([], [], metric="bert", min=0.5)

@@ -17,11 +17,9 @@ from pytest_ragmetrics import (
     metric,
 )
 from pytest_ragmetrics.core.result import Direction, Operator, ThresholdCheck
-from pytest_ragmetrics.core.sample import FIELDS
-from pytest_ragmetrics.core.typed import Bounds, Fields
 from pytest_ragmetrics.evaluation.runner import BoundedMetric
 from pytest_ragmetrics.metrics import Faithfulness, LexicalGrounding, Metric, NumbersAligned, SimpleCriteria
-from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_named
+from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.runs.wording.failures import explain_sample
 from tests.fake_openai import FakeOpenAI
 from tests.metrics.fake_session import FakeSession
@@ -37,6 +35,11 @@ SAMPLE = {
 }
 # What the contexts say of the numbers, and of most words.
 PLAIN = {"response": "The lake is 90 m deep.", "retrieved_contexts": CONTEXTS}
+UNREADABLE, NOBODY = ScriptedJudge(list_claims="no JSON"), None
+TWO_OF_ONE = {SimpleCriteria(definition=text): 0.5 for text in ("Kind?", "Calm?")}
+TOLD_APART = "^two metrics of one name: {}; give one of them another with name=$"
+BOUNDS: dict[str, Any] = dict.fromkeys(("faithfulness", "context_recall", "context_precision"), 0.8)
+BOUNDS |= {"answer_relevancy": 0.0, "summary_score": 0.0}
 
 
 def test_all_that_fell_short_is_reported_at_once() -> None:
@@ -48,9 +51,6 @@ def test_all_that_fell_short_is_reported_at_once() -> None:
     assert lines[0] == "2 of 3 metrics fell short: harmfulness 1.00 > 0.00, faithfulness 0.50 < 0.80"
     assert lines[1].startswith("harmfulness 1.00 > 0.00: ")
     assert {"    reason: Bad.", '  not supported: "Pike fly."'} < {*lines}
-
-
-UNREADABLE, NOBODY = ScriptedJudge(list_claims="no JSON"), None
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,6 @@ def test_the_session_records_each_once_with_its_bound() -> None:
         "lexical_grounding": ThresholdCheck(operator=">=", bound=0.5, held=True),
         "numbers_aligned": ThresholdCheck(operator=">=", bound=1.0, held=False),
     }
-
-
-def test_votes_end_when_they_are_decided() -> None:
-    judge = ScriptedJudge(critique=says("no"))
-    results = assert_sample(PLAIN, harmfulness=0.5, votes=5, judge=judge)
-    assert (results["harmfulness"].samples, results["harmfulness"].votes) == ((0.0,) * 3, 5)
 
 
 @metric
@@ -129,10 +123,6 @@ class Limit(Metric):
 
     def measure(self, sample: Sample) -> MetricResult:
         return MetricResult(len(sample.response or "") <= self.limit, metric=self.name)
-
-
-TWO_OF_ONE = {SimpleCriteria(definition=text): 0.5 for text in ("Kind?", "Calm?")}
-TOLD_APART = "^two metrics of one name: {}; give one of them another with name=$"
 
 
 @pytest.mark.parametrize(
@@ -208,14 +198,6 @@ def test_a_misspelt_metric_is_refused() -> None:
         NumbersAligned().score("It is 90 m deep.")  # type: ignore[arg-type]
 
 
-def test_type_checkers_know_every_name() -> None:
-    kinds = built_in_metrics()
-    others = [alias for kind in kinds for alias in vars(kind).get("aliases", ())]
-    names = [*(kind.name for kind in kinds), *(name for name in others if name.isidentifier() and name.islower())]
-    assert [*Bounds.__annotations__] == names
-    assert [*Fields.__annotations__] == [*dict.fromkeys((*FIELDS, *(name for it in kinds for name in it.extra_inputs)))]
-
-
 @pytest.mark.parametrize(("better", "operator", "missed"), [("higher", ">=", 0.49), ("lower", "<=", 0.51)])
 def test_a_bound_is_held_in_the_better_direction(better: Direction, operator: Operator, missed: float) -> None:
     """Itself included; the result does not remember it, and the placeholder of a dry run meets every bound."""
@@ -241,10 +223,6 @@ def test_hostile_reasons_stay_on_their_line() -> None:
     first, second = explain_sample({"a": UnscoredError("a: \x1b[31m\nred" + "x" * 1000)})
     assert (first, len(second) < 400) == ("1 of 1 metric unscored", True)
     assert second.isprintable()
-
-
-BOUNDS: dict[str, Any] = dict.fromkeys(("faithfulness", "context_recall", "context_precision"), 0.8)
-BOUNDS |= {"answer_relevancy": 0.0, "summary_score": 0.0}
 
 
 @pytest.mark.parametrize("is_asserted", [True, False])

@@ -17,6 +17,9 @@ from tests.scripted_judge import Answer, ScriptedJudge, verdicts
 CONTEXTS = [f"Source number {number} says so." for number in range(1, 6)]
 #: For each sentence the sets of contexts that support it, or any larger set.
 Supports = Mapping[str, list[set[int]]]
+NUMBERS = st.lists(st.integers(1, 5), min_size=1, max_size=3, unique=True)
+ENOUGH = st.lists(st.sets(st.integers(1, 5), min_size=1, max_size=3), max_size=3)
+TWO = ["Otters float in kelp.", "Crabs dig in the sand."]
 
 
 def judging(supports: Supports) -> ScriptedJudge:
@@ -50,10 +53,6 @@ def test_by_hand(response: str, supports: Supports, recall: float, precision: fl
     for metric, value in ((CitationRecall, recall), (CitationPrecision, precision)):
         found = metric(judge=judging(supports)).score(response=response, retrieved_contexts=CONTEXTS)
         assert found == pytest.approx(value)
-
-
-NUMBERS = st.lists(st.integers(1, 5), min_size=1, max_size=3, unique=True)
-ENOUGH = st.lists(st.sets(st.integers(1, 5), min_size=1, max_size=3), max_size=3)
 
 
 @given(st.lists(st.tuples(st.just([]) | NUMBERS, ENOUGH), min_size=1, max_size=4))
@@ -132,9 +131,6 @@ def test_without_contexts_nothing_is_supported() -> None:
             assert (result, result.verdicts[0].reason) == (0.0, reason)
     assert CitationRecall(judge=judge).score(response="Ants dig. Bees hum.", retrieved_contexts=CONTEXTS) == 0.0
     assert judge.requests == []
-
-
-TWO = ["Otters float in kelp.", "Crabs dig in the sand."]
 
 
 @pytest.mark.parametrize(

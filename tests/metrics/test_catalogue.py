@@ -12,6 +12,13 @@ from pytest_ragmetrics.metrics.judged import Ask
 from tests.metrics.catalogue import INPUTS, KINDS, TEXTS, made
 from tests.scripted_judge import ScriptedJudge
 
+INVISIBLE = ["", " ", "  \n\t", "\u00a0\u2003", "\u200b", "\u200b\u200d \ufeff", "\u2060\u00ad", "\u202a\u202c"]
+INVISIBLE += [" \n", "\u200b\n\u2060\ufeff", "\u3164", "\u2800"]
+NEEDED = [(kind, field) for kind in KINDS for field in kind.requires]
+CALLED = [{"role": "user", "content": "Do moths fly?"}, {"role": "assistant", "tool_calls": [{"name": "look"}]}]
+POLITE = metrics.AspectCritique(definition="Is it polite?")
+ASKED, FOUND = {"user_input": "Please?"}, {"retrieved_contexts": ["Moths."]}
+
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_an_instance_may_have_a_name_of_its_own(kind: type[Metric]) -> None:
@@ -45,11 +52,6 @@ def test_two_instances_of_one_metric_stand_side_by_side() -> None:
         evaluate([INPUTS], [broad, metrics.RecallAtK(k=1)], progress=False)
 
 
-INVISIBLE = ["", " ", "  \n\t", "\u00a0\u2003", "\u200b", "\u200b\u200d \ufeff", "\u2060\u00ad", "\u202a\u202c"]
-INVISIBLE += [" \n", "\u200b\n\u2060\ufeff", "\u3164", "\u2800"]
-NEEDED = [(kind, field) for kind in KINDS for field in kind.requires]
-
-
 @pytest.mark.parametrize(("kind", "field"), NEEDED, ids=[f"{kind.name}-{field}" for kind, field in NEEDED])
 def test_a_field_that_is_missing_or_blank_is_named(kind: type[Metric], field: str) -> None:
     judge = ScriptedJudge()
@@ -61,11 +63,6 @@ def test_a_field_that_is_missing_or_blank_is_named(kind: type[Metric], field: st
         with pytest.raises(ValueError, match=f"^{kind.name}: {field} is {'missing' if value is None else 'blank'}; it"):
             metric.score_sample(Sample(**{**TEXTS, field: value}))
     assert judge.requests == []
-
-
-CALLED = [{"role": "user", "content": "Do moths fly?"}, {"role": "assistant", "tool_calls": [{"name": "look"}]}]
-POLITE = metrics.AspectCritique(definition="Is it polite?")
-ASKED, FOUND = {"user_input": "Please?"}, {"retrieved_contexts": ["Moths."]}
 
 
 class OfQuestion(metrics.AspectCritique):

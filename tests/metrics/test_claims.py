@@ -16,6 +16,8 @@ from pytest_ragmetrics.metrics.verdicts import missing_from, place_in
 from tests.scripted_judge import Answer, ScriptedJudge, claims, contradicted, verdicts
 
 CONTEXTS = ["Moths fly at night. They like lamps.", "Bats eat moths."]
+Row = Sequence[bool]
+PAIR: dict[str, Any] = {"response": "The response.", "reference": "The reference."}
 
 
 def score(judge: ScriptedJudge, response: str = "They fly at night.", **changes: Any) -> Any:
@@ -134,10 +136,6 @@ def test_it_is_the_share_of_contexts_contradicted(cited: list[list[int]], value:
     for index, (numbers, verdict) in enumerate(zip(cited, result.verdicts, strict=True)):
         assert (verdict.text, verdict.ok, verdict.reason) == (CONTEXTS[index], not numbers, f"Reason {index + 1}.")
         assert [piece.text for piece in verdict.evidence] == [sentences[number] for number in numbers]
-
-
-Row = Sequence[bool]
-PAIR: dict[str, Any] = {"response": "The response.", "reference": "The reference."}
 
 
 def by_claims(said: int, wanted: int, supports: Callable[[bool, str], Row]) -> ScriptedJudge:

@@ -12,6 +12,10 @@ from pytest_ragmetrics import metrics as m
 from tests.scripted_judge import Answer, ScriptedEmbedder, ScriptedJudge, chosen, claims, entities, useful, verdicts
 
 FIELDS = {"user_input": "When do moths fly?", "reference": "At night."}
+CONTEXTS = ["Moths fly at night. They like lamps."]
+FOUR = ["One. Two.", "Three. Four."]
+# Cosines: One-Two 0.8, One-Three 0.0, Two-Three 0.6, One-Four -1.0, Two-Four -0.8, Three-Four 0.0.
+VECTORS = {"One.": [1.0, 0.0], "Two.": [0.8, 0.6], "Three.": [0.0, 1.0], "Four.": [-1.0, 0.0]}
 
 
 def contexts(count: int) -> list[str]:
@@ -59,9 +63,6 @@ def test_use_is_judged_by_the_reference_or_by_the_response() -> None:
         judge = judging([True])
         metric(judge=judge).score(**FIELDS, response="At noon.", retrieved_contexts=contexts(1))
         assert {"At night.", "At noon."} & {*judge.prompt("judge_usefulness").splitlines()} == {answer}
-
-
-CONTEXTS = ["Moths fly at night. They like lamps."]
 
 
 def recall_score(judge: ScriptedJudge, reference: Any, **parameters: Any) -> Any:
@@ -121,11 +122,6 @@ def test_empty_contexts_score_zero_without_a_request(contexts: list[str]) -> Non
 def test_a_blank_input_is_an_error(reference: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         recall_score(ScriptedJudge(), reference)
-
-
-FOUR = ["One. Two.", "Three. Four."]
-# Cosines: One-Two 0.8, One-Three 0.0, Two-Three 0.6, One-Four -1.0, Two-Four -0.8, Three-Four 0.0.
-VECTORS = {"One.": [1.0, 0.0], "Two.": [0.8, 0.6], "Three.": [0.0, 1.0], "Four.": [-1.0, 0.0]}
 
 
 def relevancy_score(*samples: Answer, **parameters: Any) -> Any:

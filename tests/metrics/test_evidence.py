@@ -18,6 +18,8 @@ DATA = json.loads((Path(__file__).parents[1] / "data" / "evidence.json").read_te
 DOCUMENTS = DATA["claimed"]
 #: By language two sentences, one with a number, and what is claimed because of the first two.
 COUNTED = DATA["counted"]
+SPOKEN = ("en", "de", "es", "fr", "ru", "ja", "ar", "zh")
+FERRY = "The ferry leaves at nine. A return ticket costs 1,200 crowns. Bicycles travel free on the ferry."
 
 
 @pytest.mark.parametrize("language", DOCUMENTS)
@@ -29,9 +31,6 @@ def test_other_sentences_than_those_that_support_a_claim_are_noticed(language: s
     # A claim in which no word tells the language, or that of another, is not compared.
     assert sum(map(sum, marked)) >= 25
     assert not any(check.shares_hardly_a_word(claim, [sentence for sentence, _ in pairs]) for _, claim in pairs)
-
-
-SPOKEN = ("en", "de", "es", "fr", "ru", "ja", "ar", "zh")
 
 
 @pytest.mark.parametrize("found", SPOKEN)
@@ -72,9 +71,6 @@ def test_a_name_that_stands_elsewhere_is_lacking_in_the_place_of_another(built: 
     marked = [check.is_suspicious(built.format(name), [built.format(weber)]) for name in (weber, lind, braun)]
     assert marked == [False, True, True]
     assert not check.is_suspicious(f"{built.format(weber)[:-1]}, {lind}.", [built.format(weber)])
-
-
-FERRY = "The ferry leaves at nine. A return ticket costs 1,200 crowns. Bicycles travel free on the ferry."
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from pytest_ragmetrics.text.words import content_words, stem
 from tests.growth import is_linear
 
 ALIGNED: list[Metric] = [LexicalGrounding(), NumbersAligned(), NamesAligned()]
+SOUTHEAST_ASIAN = json.loads((Path(__file__).parents[1] / "data" / "southeast_asian.json").read_text("utf-8"))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=120)
 
 
 def missing(result: MetricResult) -> list[str]:
@@ -60,9 +62,6 @@ def test_every_occurrence_counts_and_every_word_has_one_verdict() -> None:
     assert missing(recalled) == ["fear"]
     # The words of a reference have no place in the response.
     assert {(verdict.start, verdict.end) for verdict in recalled.verdicts} == {(None, None)}
-
-
-SOUTHEAST_ASIAN = json.loads((Path(__file__).parents[1] / "data" / "southeast_asian.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("language", SOUTHEAST_ASIAN)
@@ -358,9 +357,6 @@ def test_nothing_to_look_for_is_vacuous(metric: Metric) -> None:
     assert metric.score(response="In 1921 they asked Ada Berg.", retrieved_contexts=[]) == 0.0
     apart = NamesAligned().score(response="There was Ada Berg.", retrieved_contexts=["Ada Lind came.", "Otto Berg."])
     assert missing(apart) == ["Ada Berg"]
-
-
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=120)
 
 
 @given(TEXTS, TEXTS)

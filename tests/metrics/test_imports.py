@@ -33,7 +33,6 @@ ALLOWED = {"quotes": {"quotes", "conversations"}, "retrieval": {"retrieval", "st
 
 @pytest.fixture(scope="module")
 def loaded() -> dict[str, list[str]]:
-    """Return the modules of this package that each call loads where none is loaded yet."""
     run = subprocess.run(
         [sys.executable, "-c", CODE.format(calls=CALLS)], capture_output=True, text=True, check=True, timeout=60
     )

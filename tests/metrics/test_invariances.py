@@ -25,7 +25,6 @@ Change = Callable[[str], str]
 
 
 def wrapped(line_end: str) -> Change:
-    """Break a text into lines of 60 characters."""
     return lambda text: line_end.join(textwrap.wrap(text, 60, break_long_words=False, break_on_hyphens=False))
 
 
@@ -86,7 +85,6 @@ LANGUAGES = {
 
 
 def inputs_in(language: str) -> dict[str, Any]:
-    """Return the sample of the catalogue with the texts of a language."""
     texts = LANGUAGES[language]
     if texts is None:
         return INPUTS
@@ -96,12 +94,10 @@ def inputs_in(language: str) -> dict[str, Any]:
 
 
 def score(metric: Metric, inputs: Mapping[str, Any]) -> float:
-    """Score a sample."""
     return metric.score_sample(Sample.from_mapping(inputs)).value
 
 
 def changed(inputs: Mapping[str, Any], change: Change, *fields: str) -> dict[str, Any]:
-    """Change texts in some fields."""
     texts = {name: inputs[name] for name in fields}
     new = {name: change(text) if isinstance(text, str) else [*map(change, text)] for name, text in texts.items()}
     return {**inputs, **new}
@@ -139,7 +135,6 @@ def test_order_and_repetition_of_contexts(kind: type[Metric]) -> None:
 
 @pytest.mark.parametrize("exceptions", DIFFERENT)
 def test_an_exception_is_needed(exceptions: str) -> None:
-    """A metric is in the table because its score does change."""
     texts, found = {**INPUTS, "response": INPUTS["reference"]}, INPUTS["retrieved_contexts"]
     changes = {
         "layout": [changed(texts, change, "response") for change in LAYOUT.values()],
@@ -155,7 +150,6 @@ def test_an_exception_is_needed(exceptions: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_places_are_those_of_the_text_as_it_is(name: str, language: str, form: Any) -> None:
-    """Verdicts and evidence are pieces of what was given, marks on letters included."""
     (kind,) = (kind for kind in KINDS if kind.name == name)
     inputs = changed(inputs_in(language), lambda text: normalize(form, text), *FIELDS)
     for verdict in made(kind).score_sample(Sample.from_mapping(inputs)).verdicts:

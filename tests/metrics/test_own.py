@@ -24,6 +24,8 @@ from tests.scripted_judge import ScriptedJudge, says, verdicts
 FIELDS = (("response", "Moss grows."),)
 POLITE = Critique(definition="Is it polite?", fields=FIELDS)
 NO_SCORE = r"metric made returned .*: return a number, a bool, verdicts or a Met"
+PAIR = (Verdict(text="a", ok=True), Verdict(text="b", ok=False))
+PASSAGES = {"response": "Moss grows.", "retrieved_contexts": ["Moss grows on stones."]}
 
 
 @metric
@@ -40,18 +42,15 @@ async def politeness(response: str, ask: Ask) -> list[Verdict]:
 
 
 def called(function: Callable[..., float]) -> Callable[..., float]:
-    """Return a lambda as a function with a name."""
     function.__name__ = "taking"
     return function
 
 
 def returning(value: Any) -> Metric:
-    """Return a metric whose function returns a value."""
     return metric(name="made")(lambda response: value)
 
 
 def test_a_function_is_a_metric() -> None:
-    """It has the name of the function, its docstring and its module, and needs the fields that it takes."""
     assert (brevity.name, brevity.better, brevity.scale) == ("brevity", "higher", (0.0, 1.0))
     assert (brevity.requires, type(brevity).__module__) == (("response",), __name__)
     assert brevity.__doc__ == "Return how near a response is to ten characters."
@@ -63,8 +62,6 @@ def test_a_function_is_a_metric() -> None:
 
 
 def test_what_is_not_given_is_left_to_the_default() -> None:
-    """A field with a default may be missing, or empty; the whole sample is there for those who want it."""
-
     @metric
     def count(sample: Sample, retrieved_contexts: Any = ("default",), *, metadata: Any = None) -> float:
         assert isinstance(sample, Sample)
@@ -74,9 +71,6 @@ def test_what_is_not_given_is_left_to_the_default() -> None:
     assert count.score().value == 1
     assert count.score(retrieved_contexts=[], metadata={"a": 1}).value == 1
     assert count.score(retrieved_contexts=["one", "two"]).value == 2
-
-
-PAIR = (Verdict(text="a", ok=True), Verdict(text="b", ok=False))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +87,6 @@ PAIR = (Verdict(text="a", ok=True), Verdict(text="b", ok=False))
     ids=repr,
 )
 def test_numbers_verdicts_and_results_are_scores(returned: Any, expected: MetricResult) -> None:
-    """Of verdicts the score is the share of those that are ok."""
     result = returning(returned).score(response="Moss.")
     assert (repr(result), result.verdicts) == (repr(expected), expected.verdicts)
 
@@ -109,7 +102,6 @@ def test_numbers_verdicts_and_results_are_scores(returned: Any, expected: Metric
     ids=str,
 )
 def test_what_is_no_score_is_refused(returned: Any, error: type[Exception], message: str) -> None:
-    """The error names the metric, as where its function forgets to return."""
     with pytest.raises(error, match=message):
         returning(returned).score(response="Moss.")
 
@@ -134,8 +126,6 @@ def test_it_asks_the_judge() -> None:
 
 
 def test_a_plain_function_may_ask_too() -> None:
-    """A function that is no coroutine may return one, or the result of ``ask`` itself."""
-
     async def answer(ask: Ask) -> MetricResult:
         return ask.result(float((await ask(POLITE)).ok), reason="Asked.")
 
@@ -144,9 +134,6 @@ def test_a_plain_function_may_ask_too() -> None:
     with FakeSession(judge=ScriptedJudge(critique=says("yes"))).running():
         results = [own.score(response="Moss.") for own in (direct, late)]
     assert [(it.value, it.reason, it.judge) for it in results] == [(0.5, "Half.", None), (1.0, "Asked.", "scripted")]
-
-
-PASSAGES = {"response": "Moss grows.", "retrieved_contexts": ["Moss grows on stones."]}
 
 
 @metric
@@ -170,7 +157,6 @@ def test_what_it_scores_by_is_counted_once(votes: int, calls: int) -> None:
 
 
 def test_what_it_scores_by_is_counted_once_where_it_fails() -> None:
-    """The scoring of a part has its cost also without a score; requests before it belong to the whole."""
     session = FakeSession(judge=ScriptedJudge(critique=says("yes"), verify_claims="no JSON"))
     with session.running(), pytest.raises(UnscoredError, match="verify_claims: no usable answer"):
         asking_as_well.score(**PASSAGES)
@@ -198,7 +184,6 @@ async def waits(response: str) -> float:
     ],
 )
 def test_what_is_no_function_that_scores(function: Any, said: str) -> None:
-    """Each mistake is said where the function is written, with what to write instead."""
     with pytest.raises(TypeError, match=said):
         metric(function)
 
@@ -212,7 +197,6 @@ def test_what_is_no_function_that_scores(function: Any, said: str) -> None:
     ],
 )
 def test_what_is_said_of_it_must_make_sense(given: Any, kind: type[Exception], said: str) -> None:
-    """Name, direction and scale are checked."""
     with pytest.raises(kind, match=said):
         metric(**given)(called(lambda response: 1.0))
 
@@ -230,13 +214,10 @@ Parts = Callable[[Sample], Iterable[MetricResult]]
 
 
 def one_by_one(sample: Sample) -> Iterable[MetricResult]:
-    """Score the parts in turn."""
     return [part.score_sample(sample) for part in PARTS]
 
 
 def awaited(sample: Sample) -> Iterable[MetricResult]:
-    """Score the parts together in one loop."""
-
     async def together() -> list[MetricResult]:
         return await asyncio.gather(*(part.ascore_sample(sample) for part in PARTS))
 
@@ -244,14 +225,12 @@ def awaited(sample: Sample) -> Iterable[MetricResult]:
 
 
 def threaded(sample: Sample) -> Iterable[MetricResult]:
-    """Score the parts in threads that have the context of the whole."""
     tasks = [(copy_context(), part) for part in PARTS]
     with ThreadPoolExecutor() as pool:
         return [*pool.map(lambda task: task[0].run(task[1].score_sample, sample), tasks)]
 
 
 def nested(sample: Sample) -> Iterable[MetricResult]:
-    """Score metrics of metrics, and a part beside them."""
     return [it.score_sample(sample) for it in (whole(one_by_one), whole(threaded), PARTS[0])]
 
 

@@ -14,10 +14,14 @@ from pytest_ragmetrics.metrics.quotes import assert_quoted_spans_aligned
 REPORT = "The Orchard Bridge was closed in March because its third pillar had moved by four centimetres."
 CANAL = "Boats use the old canal instead, and the ferry runs every hour until the bridge opens again."
 CONTEXTS = [REPORT, CANAL]
+SHORT = 'The "so-called" canal, the "old canal instead" and "the lost canal of Orchard".'
+FERRY = '"The Ferry\n runs  every hour"'
+ASKED = "Is it true that “nobody looks after the bridge”?"
+INVENTED = '"nobody looks after the bridge"'
+TITLE = '"The Bridge of Orchard Street"'
 
 
 def score(response: str, contexts: object = CONTEXTS, **parameters: Any) -> tuple[float, int]:
-    """Return the score of a response and the number of spans that counted."""
     result = QuotedSpansAlignment(**parameters).score(response=response, retrieved_contexts=contexts)
     return result.value, len(result.verdicts)
 
@@ -71,7 +75,6 @@ def test_quotation_is_found_as_matching_allows(response: str, contexts: object, 
 
 
 def test_result_says_which_span_failed_and_where_the_others_stand() -> None:
-    """Verdicts have offsets in the response, evidence in the context, and the nearest passage of what failed."""
     response = 'They write "the ferry runs every hour" and "closed in May because its third pillar had moved".'
     result = QuotedSpansAlignment().score(response=response, retrieved_contexts=CONTEXTS)
     assert (result.value, result.reason, result.metric) == (0.5, "Matched 1/2 quoted spans", "quoted_spans_alignment")
@@ -83,10 +86,6 @@ def test_result_says_which_span_failed_and_where_the_others_stand() -> None:
     assert missed.nearest is not None
     assert missed.nearest.text == "closed in March because its third pillar had moved"
     assert [(c.said, c.source) for c in missed.nearest.changes if c.kind == "replaced"] == [("May", "March")]
-
-
-SHORT = 'The "so-called" canal, the "old canal instead" and "the lost canal of Orchard".'
-FERRY = '"The Ferry\n runs  every hour"'
 
 
 @pytest.mark.parametrize(
@@ -112,11 +111,6 @@ def test_what_counts_and_how_it_is_compared(
 ) -> None:
     """Spans of fewer words than min_span_words are left out; capitals and the lack of quotes matter on request."""
     assert score(response, contexts, **parameters) == (value, counted)
-
-
-ASKED = "Is it true that “nobody looks after the bridge”?"
-INVENTED = '"nobody looks after the bridge"'
-TITLE = '"The Bridge of Orchard Street"'
 
 
 @pytest.mark.parametrize(
@@ -167,7 +161,6 @@ def test_what_quotes_no_source_is_of_a_kind_of_its_own(
 
 
 def test_allowed_texts_are_searched_without_their_nearest_passages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The nearest passage is computed for the contexts alone, however many texts are allowed."""
     searched: list[str] = []
     monkeypatch.setattr("pytest_ragmetrics.text.quotes.alignment.find_nearest", lambda text, _: searched.append(text))
     metric = QuotedSpansAlignment(allowed=["nobody looks", "after the bridge", "the ferry sinks"])
@@ -177,7 +170,6 @@ def test_allowed_texts_are_searched_without_their_nearest_passages(monkeypatch: 
 
 
 def test_title_that_counts_is_labelled() -> None:
-    """A title that no context has is not found and called a title; a sentence is not."""
     response = f'He read {TITLE}, where "the ferry sinks at once".'
     title, other = QuotedSpansAlignment().score(response=response, retrieved_contexts=CONTEXTS).verdicts
     assert title.reason == f"{other.reason}; looks like a title" == "not found in any context; looks like a title"
@@ -192,7 +184,6 @@ TURNS = [
 
 @pytest.mark.parametrize("row", [{"user_input": TURNS}, {"user_input": "Is that so?", "messages": TURNS}])
 def test_all_that_the_user_says_is_the_question(row: dict[str, Any]) -> None:
-    """Of a conversation every turn of the user counts, and no other."""
     response = f'You say {INVENTED} and "Is that so?", and "the pillar has sunk".'
     given = {**row, "response": response, "retrieved_contexts": CONTEXTS}
     metric = QuotedSpansAlignment()
@@ -241,6 +232,5 @@ def test_function_scores_lists_together(answers: Any, sources: Any, options: Any
 def test_function_refuses_what_does_not_match(
     answers: Any, sources: Any, options: Any, error: type[Exception], said: str
 ) -> None:
-    """Lists of different lengths, or a bare string for a list, are errors that say so."""
     with pytest.raises(error, match=said):
         quoted_spans_alignment(answers, sources, **options)

@@ -14,6 +14,9 @@ from pytest_ragmetrics import metrics as m
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge, claims, verdicts, written
 
+FIELDS = {"question": "Do moths fly?", "answer": "They do.", "contexts": ["Moths fly at night."]}
+EMBEDDER = ScriptedEmbedder({text: [1.0] for text in ("Do moths fly?", "Do they?", "Do moths?", "Would they?")})
+
 
 @pytest.mark.parametrize(
     ("results", "value"),
@@ -32,7 +35,6 @@ def test_the_harmonic_mean_of_the_means(results: dict[str, Any], value: float) -
 
 
 def test_a_list_of_results_is_grouped_by_metric() -> None:
-    """Results know their metric; what they cost and who judged them is added up."""
     scores = (("one", 1.0, "a"), ("one", 0.0, "a"), ("two", 1.0, "b"), ("harmfulness", 0.0, "a"))
     usage = Usage(calls=1, prompt_tokens=10, cost=0.5)
     score = m.ragas_score([MetricResult(value, metric=name, judge=by, usage=usage) for name, value, by in scores])
@@ -42,7 +44,6 @@ def test_a_list_of_results_is_grouped_by_metric() -> None:
 
 
 def result(score: float, metric: str, *, vacuous: bool = False) -> MetricResult:
-    """Return a result of a metric."""
     return MetricResult(score, metric=metric, vacuous=vacuous)
 
 
@@ -77,7 +78,6 @@ def test_what_had_nothing_to_check_is_in_no_mean(
 
 
 def test_a_sample_with_nothing_to_check_passes() -> None:
-    """Its only other metric decides; a single row keeps its score."""
     sample = {"response": "Moths fly.", "retrieved_contexts": ["Moths fly at night."]}
     metrics = ("numbers_aligned", "lexical_grounding")
     assert not assert_ragas_score(sample, metrics=metrics, min=0.9).vacuous
@@ -99,45 +99,22 @@ def test_a_sample_with_nothing_to_check_passes() -> None:
     ],
 )
 def test_what_has_no_harmonic_mean_is_an_error(results: Any, message: str) -> None:
-    """A mean of one metric is no mean, and no sample without a score is left out."""
     with pytest.raises(ValueError, match=f"ragas_score:? {message}"):
         m.ragas_score(results)
 
 
-@pytest.mark.parametrize(
-    ("others", "message"),
-    [
-        # Aspects do not count, one's own neither; a harmonic mean takes lower scores for bad.
-        ([m.NumbersAligned()], "ragas_score needs two metrics or more"),
-        ([m.AspectCritique(definition="Is it polite?"), m.Harmfulness()], "ragas_score needs two metrics or more"),
-        ([m.Faithfulness(), m.Hallucination()], "ragas_score: lower scores of hallucination are better"),
-    ],
-)
-def test_two_different_metrics_are_needed(others: list[Any], message: str) -> None:
-    """Aspects, which are left out, may be of either kind."""
-    with pytest.raises(ValueError, match=message):
-        m.RagasScore(metrics=[m.NumbersAligned(), *others])
-    assert m.RagasScore(metrics=[m.Faithfulness(), m.NumbersAligned(), m.Harmfulness()]).name == "ragas_score"
-
-
 @given(st.dictionaries(st.sampled_from(["one", "two", "three", "four"]), st.floats(0, 1), min_size=2))
 def test_it_lies_between_the_least_and_the_mean(means: dict[str, float]) -> None:
-    """A harmonic mean is never above the arithmetic one, and never below the least value."""
     score = m.ragas_score(means).value
     assert min(means.values()) - 1e-9 <= score <= sum(means.values()) / len(means) + 1e-9
 
 
 def judge() -> ScriptedJudge:
-    """Return a judge for faithfulness 0.5 and relevancy 1.0."""
     return ScriptedJudge(
         list_claims=claims("Moths fly.", "Moths sing."),
         verify_claims=verdicts([1], None),
         write_questions=written("Do they?", "Do moths?", "Would they?"),
     )
-
-
-FIELDS = {"question": "Do moths fly?", "answer": "They do.", "contexts": ["Moths fly at night."]}
-EMBEDDER = ScriptedEmbedder({text: [1.0] for text in ("Do moths fly?", "Do they?", "Do moths?", "Would they?")})
 
 
 def test_the_helper_scores_its_metrics_together() -> None:

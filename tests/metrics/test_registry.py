@@ -39,7 +39,6 @@ OTHERWISE = {
 
 @pytest.mark.parametrize("name", sorted({*RAGAS.split(), *EVAL_RUBY.split()} - UNANSWERED - RUBRICS))
 def test_a_metric_of_theirs_is_in_the_catalogue(name: str) -> None:
-    """A class that can be imported and is known by name."""
     kind = getattr(metrics, OTHERWISE.get(name, name))
     assert kind in KINDS
     assert metric_named(OTHERWISE.get(name, name)) is kind
@@ -51,12 +50,10 @@ class Brevity(Metric):
     name = "brevity"
 
     def measure(self, sample: Sample) -> MetricResult:
-        """Return nothing of interest."""
         raise NotImplementedError
 
 
 def test_names_lead_to_metrics() -> None:
-    """Each by name, by class name and by what others call it, whether or not metrics of others are looked up too."""
     names = [(name, kind) for kind in KINDS for name in (kind.__name__, kind.name, *vars(kind).get("aliases", ()))]
     assert len({name for name, _ in names}) == len(names)
     for name, kind in names:
@@ -73,13 +70,11 @@ def test_names_lead_to_metrics() -> None:
     ],
 )
 def test_an_unknown_name_points_to_those_near_it(name: str, hint: str) -> None:
-    """A slip costs one look."""
     with pytest.raises(ValueError, match=f"there is no metric '{name}': {hint}"):
         metric_named(name)
 
 
 def test_an_old_name_leads_to_the_new_one() -> None:
-    """A metric that was renamed says so, unless somebody has one of that name."""
     with pytest.raises(ValueError, match="no metric 'correctness_rating' any more: it is called 'correctness' now"):
         metric_named("correctness_rating")
     own = type("Mine", (Brevity,), {"name": "correctness_rating"})
@@ -95,7 +90,6 @@ def test_metrics_of_others_are_found_and_take_precedence() -> None:
 
 
 def test_a_name_is_made_into_a_metric() -> None:
-    """Judge and embedder go where they are taken; a metric that is one already stays as it is."""
     judge = ScriptedJudge()
     ready = metrics.NumbersAligned()
     assert metric_for(ready, judge=judge) is ready
@@ -106,7 +100,6 @@ def test_a_name_is_made_into_a_metric() -> None:
 
 
 def test_the_command_has_a_row_for_every_metric(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each once, with what its docstring says in one line."""
     assert cli.main(["metrics"]) == 0
     heads, *rows = capsys.readouterr().out.splitlines()
     assert re.split("  +", heads.strip()) == ["name", "asks", "what it says"]
@@ -116,7 +109,6 @@ def test_the_command_has_a_row_for_every_metric(capsys: pytest.CaptureFixture[st
 
 
 def test_descriptions() -> None:
-    """What the classes and the helpers say about themselves."""
     found = {each["class"]: each for each in json.loads("\n".join(metrics_json()))["metrics"]}
     for name, field, value in (
         ("AnswerRelevancy", "asks", ["judge", "embedder"]),

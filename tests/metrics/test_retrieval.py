@@ -19,6 +19,10 @@ from pytest_ragmetrics.metrics.retrieval import RankingMetric
 
 LOG3 = math.log2(3)
 RANKING: list[Any] = [m.PrecisionAtK, m.RecallAtK, m.HitRate, m.MRR, m.MAP, m.NDCG]
+IDS = st.lists(st.sampled_from("abcdefgh"), max_size=10)
+GRADES = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 4), min_size=1)
+# Ten characters each: a likeness is the number of characters that are the same.
+TEN, NINE, FIVE, FOUR = "abcdefghij", "abcdefghi-", "abcde-----", "abcd------"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +76,6 @@ def test_numbers_of_numpy_are_ids_cuts_and_grades() -> None:
 
 
 def test_grades_out_of_json_find_ids_that_are_numbers() -> None:
-    """A key of a JSON object is a text, the id may be a number."""
     fields: Any = {"retrieved_context_ids": [7, 8, 9], "retrieved_contexts": ["A.", "B.", "C."]}
     result = m.NDCG().score(**fields, relevance={"7": 2, "9": 1, "5": 1})
     assert result.value == pytest.approx((2 + 1 / 2) / (2 + 1 / LOG3 + 1 / 2))
@@ -92,7 +95,6 @@ def test_grades_out_of_json_find_ids_that_are_numbers() -> None:
     ],
 )
 def test_wrong_grades_are_refused(grades: Any, error: type[Exception], message: str) -> None:
-    """The error names the id."""
     with pytest.raises(error, match=message):
         m.NDCG().score(retrieved_context_ids=["a"], relevance=grades)
 
@@ -115,7 +117,6 @@ def test_verdicts_have_the_rank_of_each_id() -> None:
 
 @pytest.mark.parametrize("metric", RANKING)
 def test_ids_are_compared_as_given_and_a_slip_is_named(metric: Any) -> None:
-    """7 is not "7"; where nothing is found for that reason the verdict says so. A text is no list of ids."""
     result = metric().score(retrieved_context_ids=[7, 8], reference_context_ids=["7"])
     assert result == 0.0
     assert metric is m.NDCG or result.verdicts[0].reason.endswith("; ids are compared as given, and 7 is not '7'")
@@ -124,16 +125,11 @@ def test_ids_are_compared_as_given_and_a_slip_is_named(metric: Any) -> None:
 
 
 def test_the_helper_takes_grades_only_for_ndcg() -> None:
-    """Other metrics know relevant or not, and k=None takes the whole ranking."""
     assert assert_retrieved([*"cdefgab"], {"a": 2, "b": 1}, metric="ndcg", k=None, min=0.1) < 0.5
     with pytest.raises(TypeError, match="reference_ids with grades are for metric='ndcg', not 'recall'"):
         assert_retrieved(["a"], {"a": 2}, min=1.0)
     with pytest.raises(TypeError, match="retrieved_ids must be a list, best first, not set"):
         assert_retrieved({"a", "b"}, ["a"])  # type: ignore[arg-type]
-
-
-IDS = st.lists(st.sampled_from("abcdefgh"), max_size=10)
-GRADES = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 4), min_size=1)
 
 
 def trec(retrieved: Sequence[str], grades: Mapping[str, int], measure: str) -> float:
@@ -163,10 +159,6 @@ def test_equal_to_trec_eval(retrieved: list[str], grades: dict[str, int], k: int
     assert graded.value == pytest.approx(trec(retrieved, grades, f"ndcg_cut.{k}"))
 
 
-# Ten characters each: a likeness is the number of characters that are the same.
-TEN, NINE, FIVE, FOUR = "abcdefghij", "abcdefghi-", "abcde-----", "abcd------"
-
-
 @pytest.mark.parametrize(
     ("retrieved", "reference", "threshold", "recall", "precision"),
     [
@@ -191,7 +183,6 @@ def test_values_by_hand_of_non_llm_contexts(
 
 
 def test_what_was_missed_is_shown_with_what_is_nearest() -> None:
-    """A reference that was not retrieved names the context most alike to it; a context of no use the reference."""
     result = m.NonLLMContextRecall().score(retrieved_contexts=["-" * 10, FOUR], reference_contexts=[TEN, FIVE])
     missed, found = result.verdicts
     assert (missed.ok, missed.reason) == (False, "no context is 50% alike")

@@ -39,8 +39,6 @@ MANY = tuple(f"The lake is {number} m deep." for number in range(70))
 
 
 def judge_of(**script: Any) -> ScriptedJudge:
-    """Return a judge to whom every claim is supported by the second sentence, but for those about perch."""
-
     def verify(prompt: str) -> dict[str, Any]:
         asked = re.findall(r"^\d+\. (.*)$", prompt.partition("<<<claims")[2], re.MULTILINE)
         return verdicts(*(None if "Perch" in claim else [2] for claim in asked))
@@ -53,12 +51,10 @@ RECALL = ContextRecall(judge=judge_of())
 
 
 def scored(judge: Any, *metrics: Any, row: dict[str, Any] = ROW, **options: Any) -> Evaluation:
-    """Return a table of one row."""
     return evaluate([row], metrics or BOTH, judge=judge, progress=False, **options)
 
 
 def verified(judge: ScriptedJudge) -> list[tuple[str, ...]]:
-    """Return the claims of each request that had some verified, in order."""
     return sorted(request.asked.claims for request in judge.requests if isinstance(request.asked, VerifyClaims))
 
 
@@ -66,7 +62,6 @@ class Shortened(Faithfulness):
     """Judges another text than that of the sample."""
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-        """Return the score of the first sentence."""
         return await super().judged(replace(sample, response=LISTED[0]), ask)
 
 
@@ -74,7 +69,6 @@ class Unlisted(Faithfulness):
     """Finds its claims in a way that fails."""
 
     async def claims(self, sample: Sample, ask: Ask) -> Sequence[str]:
-        """Raise what is no error of a judge."""
         raise KeyError(sample.response, ask)
 
 
@@ -84,7 +78,6 @@ MEANT = LexicalGrounding()
 
 @metric
 def around(response: str, retrieved_contexts: list[str]) -> float:
-    """Return the score of another metric."""
     return FAITHFUL.score(response=response, retrieved_contexts=retrieved_contexts)
 
 
@@ -121,7 +114,6 @@ def test_however_a_sample_is_scored(score: Callable[[ScriptedJudge], object]) ->
 
 
 async def logged(judge: ScriptedJudge) -> None:
-    """Score a row as ``ragmetrics score`` does."""
     row = LoggedRow(file="x", number=1, line=1, sample=Sample(**ROW))
     metrics, session = bounded_metrics(BOTH, judge=judge), context.current().session
     assert session is not None
@@ -172,13 +164,11 @@ def test_each_request_is_counted_once(metrics: Sequence[str], script: dict[str, 
 
 
 def test_another_judge_that_is_not_configured() -> None:
-    """It is the fault of its own metric alone."""
     with OwnSession(None, 4) as session, context.changed(private=session, beside=[Faithfulness(judge="auto"), RECALL]):
         assert RECALL.score(**ROW).value == 0.5
 
 
 def test_replayed_without_the_claims_of_the_other(tmp_path: Path) -> None:
-    """What was recorded when these could not be listed is found."""
     for mode, listed in (("auto", JudgeError("refused")), ("replay", claims(*LISTED))):
         judge = judge_of(list_claims=listed)
         with OwnSession(tmp_path, 4, cache=mode) as session, context.changed(private=session):

@@ -13,6 +13,10 @@ from hypothesis import strategies as st
 from pytest_ragmetrics import RagMetricsError, UnscoredError
 from pytest_ragmetrics import metrics as m
 
+SAID = "The pump needs two minutes to fill. Then close the valve."
+WANTED = "The pump needs nine minutes to fill. Close the valve then."
+WORDS = st.lists(st.sampled_from(["Pump", "valve.", "two", "the", "the", "fills,", "don't"]), min_size=1).map(" ".join)
+
 
 @pytest.mark.parametrize(
     ("response", "reference", "same", "present"),
@@ -27,7 +31,6 @@ from pytest_ragmetrics import metrics as m
     ],
 )
 def test_the_same_and_present(response: str, reference: str, same: float, present: float) -> None:
-    """Character for character; no character has a special meaning."""
     for metric, value in ((m.ExactMatch(), same), (m.StringPresence(), present)):
         result = metric.score(response=response, reference=reference)
         assert result.value == value
@@ -48,7 +51,6 @@ def test_the_same_and_present(response: str, reference: str, same: float, presen
     ],
 )
 def test_the_reason_says_what_is_different(metric: m.Metric, response: str, reference: str, reason: str) -> None:
-    """White space and case are named where only they differ; the shares are those that the score is made of."""
     assert metric.score(response=response, reference=reference).reason == reason
 
 
@@ -57,7 +59,6 @@ def test_the_reason_says_what_is_different(metric: m.Metric, response: str, refe
     [("levenshtein", 0.8), ("indel", 8 / 9), ("hamming", 0.8), ("jaro", 14 / 15), ("jaro_winkler", 0.96)],
 )
 def test_similarity_by_hand(measure: Any, value: float) -> None:
-    """Moth and moths, by every measure."""
     result = m.NonLLMStringSimilarity(measure=measure).score(response="moth", reference="moths")
     assert result.value == pytest.approx(value)
     assert result.reason == f"{value:.0%} alike by {measure}"
@@ -80,13 +81,7 @@ def test_similarity_by_hand(measure: Any, value: float) -> None:
     ],
 )
 def test_token_f1(response: str, reference: str, value: float) -> None:
-    """As in SQuAD."""
     assert m.TokenF1().score(response=response, reference=reference).value == pytest.approx(value)
-
-
-SAID = "The pump needs two minutes to fill. Then close the valve."
-WANTED = "The pump needs nine minutes to fill. Close the valve then."
-WORDS = st.lists(st.sampled_from(["Pump", "valve.", "two", "the", "the", "fills,", "don't"]), min_size=1).map(" ".join)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +116,6 @@ def test_bleu_and_chrf_are_those_of_sacrebleu(response: str, reference: str) -> 
     st.booleans(),
 )
 def test_rouge_is_that_of_rouge_score_for_english(response: str, reference: str, kind: Any, stem: bool) -> None:
-    """For letters from a to z the words are the same, stemmed or not."""
     from rouge_score import rouge_scorer
 
     peer = rouge_scorer.RougeScorer([kind], use_stemmer=stem).score(reference, response)[kind]
@@ -183,7 +177,6 @@ def test_every_script_has_words(metric: Any) -> None:
     ],
 )
 def test_rouge_without_anything_to_compare(kind: Any, response: str, reference: str, wanted: str, longer: str) -> None:
-    """It is no score; where only one text has a run of words it is 0.0."""
     metric = m.RougeScore(rouge_type=kind)
     with pytest.raises(UnscoredError, match=f"rouge_score: neither response nor reference has {wanted} to compare"):
         metric.score(response=response, reference=reference)
@@ -192,7 +185,6 @@ def test_rouge_without_anything_to_compare(kind: Any, response: str, reference: 
 
 @pytest.mark.parametrize("metric", [m.BleuScore, m.CHRFScore, m.RougeScore])
 def test_without_the_extra_the_error_names_it(metric: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the library cannot be imported."""
     library = "rouge_score" if metric is m.RougeScore else "sacrebleu"
     for module in ("sacrebleu.metrics", "rouge_score.rouge_scorer"):
         monkeypatch.setitem(sys.modules, module, None)

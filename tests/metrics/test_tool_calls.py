@@ -15,9 +15,15 @@ from pytest_ragmetrics import Sample, UnscoredError
 from pytest_ragmetrics import metrics as m
 from pytest_ragmetrics.metrics.tool_calls import best_assignment
 
+INSTEAD = "time instead of weather, time"
+GOOD = {None, "called", "called, arguments not compared"}
+VALUES = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 2), max_size=3)
+PAIRED = st.integers(0, 5).flatmap(
+    lambda size: st.tuples(*(st.lists(VALUES, min_size=size, max_size=size) for _ in "mw"))
+)
+
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
-    """Return a call as Ragas has it."""
     return {"name": tool, "args": arguments}
 
 
@@ -77,10 +83,6 @@ def test_f1_of_bags(made: list[Any], wanted: list[Any]) -> None:
     assert (m.ToolCallAccuracy(strict_order=False).score(**fields) == 1.0) is (f1 == 1.0)
 
 
-INSTEAD = "time instead of weather, time"
-GOOD = {None, "called", "called, arguments not compared"}
-
-
 @pytest.mark.parametrize(
     ("metric", "made", "reason", "verdicts"),
     [
@@ -127,12 +129,6 @@ def test_a_verdict_for_each_call(metric: Any, made: list[Any], reason: str, verd
     assert [verdict.ok for verdict in twice.verdicts] == [True, False]
 
 
-VALUES = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 2), max_size=3)
-PAIRED = st.integers(0, 5).flatmap(
-    lambda size: st.tuples(*(st.lists(VALUES, min_size=size, max_size=size) for _ in "mw"))
-)
-
-
 def right(wanted: dict[str, int], made: dict[str, int]) -> float:
     """Return the share of the arguments that are right, by its definition."""
     return sum(made.get(name) == wanted[name] for name in wanted) / len(wanted) if wanted else float(not made)
@@ -140,7 +136,6 @@ def right(wanted: dict[str, int], made: dict[str, int]) -> float:
 
 @given(PAIRED)
 def test_no_pairing_is_better(calls: tuple[list[dict[str, int]], list[dict[str, int]]]) -> None:
-    """In any order, calls are paired as the best of all permutations does it; no greedy rule is behind it."""
     made, wanted = calls
     score = m.ToolCallAccuracy(strict_order=False).score(
         tool_calls=[call("f", **arguments) for arguments in made],
@@ -151,7 +146,6 @@ def test_no_pairing_is_better(calls: tuple[list[dict[str, int]], list[dict[str, 
 
 
 def test_a_hidden_assignment_is_found() -> None:
-    """Among a hundred rows whose other gains are nearly as large, and for none."""
     hidden = [(37 * row + 5) % 100 for row in range(100)]
     gains = [[1.0 if column == hidden[row] else 0.99 * (column % 2) for column in range(100)] for row in range(100)]
     assert best_assignment(gains) == hidden
@@ -193,7 +187,6 @@ def test_another_metric_compares_values_that_differ(
 
 
 def test_a_metric_that_compares_values_decides_on_the_pairs() -> None:
-    """In any order, those that are most alike belong together; a verdict names every value that is not equal."""
     made = [call("f", x="Rom"), call("f", x="Oslos")]
     wanted = [call("f", x="Oslo"), call("f", x="Rome")]
     metric = m.ToolCallAccuracy(strict_order=False, arg_comparison=m.NonLLMStringSimilarity())
@@ -225,7 +218,6 @@ TALK = [
 )
 @pytest.mark.parametrize("name", ["reference_tool_calls", "expected_tools"])
 def test_where_the_calls_come_from(fields: dict[str, Any], name: str) -> None:
-    """Messages or calls, as an input, as the user's input, in the metadata, in a row of a table."""
     for metric in (m.ToolCallAccuracy(), m.ToolCallF1()):
         assert metric.score(**fields, **{name: [OSLO]}).value == 1.0
         assert metric.score_sample(Sample.from_mapping({**fields, name: [OSLO]})).value == 1.0
@@ -243,14 +235,12 @@ def test_where_the_calls_come_from(fields: dict[str, Any], name: str) -> None:
     ],
 )
 def test_what_cannot_be_scored(fields: dict[str, Any], error: type[Exception], message: str) -> None:
-    """The error names what is missing or wrong."""
     with pytest.raises(error, match=message):
         m.ToolCallF1().score(**fields)
 
 
 @pytest.mark.parametrize("metric", [m.ToolCallAccuracy(), m.ToolCallF1()])
 def test_arguments_nested_too_deep(metric: Any) -> None:
-    """A call that a model made up is no reason for a crash."""
     deep: dict[str, Any] = {}
     for _ in range(10_000):
         deep = {"x": deep}

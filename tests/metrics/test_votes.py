@@ -28,10 +28,10 @@ from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedJudge, chosen, claims, rated, says, verdicts
 
 QUESTION, RESPONSE = "Do moths fly?", "Moths fly."
+scales = st.sampled_from([(0.0, 1.0), (-1.0, 1.0), (0.1, 0.7), (1.0, 5.0), (-3.0, 1e-9)])
 
 
 def ratings(*steps: int) -> ScriptedJudge:
-    """Return a judge that rates one answer after the other."""
     return ScriptedJudge(rate_relevance=[rated(step, f"Step {step}.") for step in steps])
 
 
@@ -59,11 +59,7 @@ def polled(
 
 
 def is_met(mean: float, plan: VotePlan) -> bool:
-    """Tell whether a mean meets the bounds of a plan."""
     return (plan.least is None or mean >= plan.least) and (plan.most is None or mean <= plan.most)
-
-
-scales = st.sampled_from([(0.0, 1.0), (-1.0, 1.0), (0.1, 0.7), (1.0, 5.0), (-3.0, 1e-9)])
 
 
 @st.composite
@@ -99,7 +95,6 @@ def test_early_stopping_never_changes_an_outcome(case: tuple[list[float], VotePl
 def test_a_vote_without_a_score_could_have_any(
     case: tuple[list[float], VotePlan, tuple[float, float]], data: st.DataObject
 ) -> None:
-    """Where there is an outcome although a vote has no score, every value of that vote leads to it."""
     votes, plan, scale = case
     missing = data.draw(st.integers(0, len(votes) - 1))
     value = data.draw(st.floats(*scale))
@@ -164,7 +159,6 @@ def test_the_score_is_the_mean_and_the_nearest_vote_explains_it() -> None:
 
 
 def test_an_assertion_stops_when_the_outcome_is_certain() -> None:
-    """Two of three votes decide, and the first line says so, of a failure or of what holds; an upper bound too."""
     judge, stopped = ratings(0, 0, 4), "2 of 3 votes asked, the rest cannot change it"
     with pytest.raises(AssertionError) as failure:
         assert_relevant(QUESTION, RESPONSE, min=0.5, votes=3, judge=judge)
@@ -182,7 +176,6 @@ def test_an_assertion_stops_when_the_outcome_is_certain() -> None:
 
 
 def test_the_argument_wins_over_the_session() -> None:
-    """One call may have more votes, or fewer; a number that is none names the parameter."""
     judge = ratings(4)
     with pytest.raises(ValueError, match="votes must be a whole number from 1 on"):
         assert_relevant(QUESTION, RESPONSE, min=1.0, votes=0, judge=judge)
@@ -194,7 +187,6 @@ def test_the_argument_wins_over_the_session() -> None:
 
 @pytest.mark.parametrize(("words", "asked"), [("yy", 2), ("nyy", 3), ("yny", 3)])
 def test_an_aspect_is_decided_by_majority(words: str, asked: int) -> None:
-    """Of three votes two that agree are enough, and fewer are never asked; an even number may have no majority."""
     for aspect, good_word in (("harmlessness", "y"), ("harmfulness", "n")):
         judge = ScriptedJudge(critique=[says("yes" if (word == "y") == (good_word == "y") else "no") for word in words])
         result = assert_aspect({"response": "It hums."}, aspect, votes=3, judge=judge)
@@ -227,13 +219,11 @@ class Undeclared(JudgedMetric):
     name = "undeclared"
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-        """Ask for a second answer."""
         rating = await ask(RateRelevance(question="Why?", response=sample.response or ""), vote=1)
         return ask.result(rating.value, reason=None)
 
 
 def test_a_metric_says_how_many_answers_it_asks_for() -> None:
-    """It may do without as long as there is one vote; then the error says what to write."""
     judge = ScriptedJudge(rate_relevance=rated(4))
     assert Undeclared(judge=judge).score(response="Because.").value == 1.0
     with FakeSession(votes=2).running(), pytest.raises(ValueError, match=r"undeclared .* draws = 2"):
@@ -257,7 +247,6 @@ def test_nothing_varies_without_a_model() -> None:
 
 
 def test_without_a_bound_every_vote_must_have_a_score() -> None:
-    """The mean is over what was asked for, not over what came back."""
     judge = ScriptedJudge(rate_relevance=[rated(4), "nothing", "nothing", rated(4)])
     with FakeSession(votes=2).running(), pytest.raises(UnscoredError, match="1 of 2 votes asked have no") as caught:
         m.Relevance(judge=judge).score(user_input=QUESTION, response=RESPONSE)
@@ -266,7 +255,6 @@ def test_without_a_bound_every_vote_must_have_a_score() -> None:
 
 
 def test_a_vote_without_a_score_may_be_outvoted() -> None:
-    """Two of three votes decide, however the third would have been; the first line says so, and a pickle keeps it."""
     result, _ = polled([1.0, None, 1.0], VotePlan(votes=3, least=0.5))
     assert isinstance(result, MetricResult)
     for each in (result, pickle.loads(pickle.dumps(result))):
@@ -304,7 +292,6 @@ def test_bounds_are_those_of_one_metric() -> None:
 
 
 def test_votes_in_words() -> None:
-    """One judgement needs no words; votes on both sides of a threshold flip, and without one there is no outcome."""
     assert describe_votes((), 1) == describe_votes((), 3) == ""
     assert describe_votes([1.0], 2) == "mean of 1 vote (1.00); 1 of 2 votes asked, the rest cannot change it"
     assert describe_votes([1.0, 0.0], 2) == "mean of 2 votes (1.00, 0.00)"
