@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -122,6 +121,23 @@ def test_the_form_of_output_is_named(server: FakeOpenAI, call: Call, refuses: se
     call(0, ["puts other text around its JSON"], "--judge=openai:fake")
 
 
+TOO_SMALL = [
+    "TO DO  judge:     openai:fake (--judge) answers and takes the schema of an answer; it does not tell a true stat",
+    "-> it is too small to judge: name a larger model; `ragmetrics probe --judge openai:fake` measures it\n",
+]
+HOUSE = f"""
+def judge():
+    return lambda prompt: {RIGHT!r}
+def _once(vector):
+    def embed(texts, asked=[]):
+        assert not asked and len(texts) > len(set(texts)) > 5
+        asked += texts
+        return [vector(sorted({{*texts}}).index(text), len({{*texts}})) for text in texts]
+    return lambda: embed
+flat = _once(lambda place, _: [1, place / 20])
+across = _once(lambda place, size: [0] * place + [1] + [-1e-5] * (size - place - 1))
+nought = _once(lambda place, _: [0, 0])
+"""
 # What the prompt of the task has for an example.
 ECHO = (
     '{"verdicts":[{"number":1,"reason":"It says so.","sentences":[1],"verdict":"supported"},'
@@ -130,58 +146,30 @@ ECHO = (
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [
-        ECHO,
-        RIGHT.replace('[], "verdict": "unsupported"', '[1], "verdict": "supported"'),
-        RIGHT.replace('[2], "verdict": "supported"', '[], "verdict": "unsupported"'),
-        # It fits the schema, and names no sentence, one that is not there, or one claim twice.
-        RIGHT.replace("[2]", "[]"),
-        RIGHT.replace("[2]", "[9]"),
-        RIGHT.replace('"number": 2', '"number": 1'),
-        '{"verdicts": []}',
-    ],
-)
-def test_a_judge_that_tells_nothing_apart(server: FakeOpenAI, call: Call, reply: str) -> None:
-    """It answers in the right form, and is too small all the same; the command that measures it is named."""
-    assert ECHO in render(TASK, PromptBook())[1]
-    server.script(reply)
-    judge = "openai:fake (--judge) answers and takes the schema of an answer"
-    said = (
-        f"TO DO  judge:     {judge}; it does not tell a true statement from a false one: ",
-        "-> it is too small to judge: name a larger model; `ragmetrics probe --judge openai:fake` measures it\n",
-    )
-    assert call(1, said, "--judge=openai:fake").endswith("1 thing to do\n")
-    assert server.calls == 1
-
-
-@pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (None, "-> openai:fake: the key was refused; check OPENAI_API_KEY"),
-        ("Sure! I think that it refuses.", "I think that it refuses"),
-        (failing(404, "No such model."), "knows no model fake (No such model.); check its name and OPENAI_BASE_URL"),
-        (failing(503), "the server failed with status 503"),
-        (failing(400, "The key sk-right is odd."), "The key *** is odd."),
+        (ECHO, TOO_SMALL),
+        (RIGHT.replace('[], "verdict": "unsupported"', '[1], "verdict": "supported"'), TOO_SMALL),
+        (RIGHT.replace('[2], "verdict": "supported"', '[], "verdict": "unsupported"'), TOO_SMALL),
+        # It fits the schema, and names no sentence, one that is not there, or one claim twice.
+        *(
+            (RIGHT.replace(*edit), TOO_SMALL)
+            for edit in (("[2]", "[]"), ("[2]", "[9]"), ('"number": 2', '"number": 1'))
+        ),
+        ('{"verdicts": []}', TOO_SMALL),
+        ("Sure! I think that it refuses.", ["I think that it refuses"]),
+        (failing(401), ["-> openai:fake: the key was refused; check OPENAI_API_KEY"]),
+        (failing(404, "No such model."), ["knows no model fake (No such model.); check its name and OPENAI_BASE_"]),
+        (failing(503), ["the server failed with status 503"]),
+        (failing(400, "The key sk-right is odd."), ["The key *** is odd."]),
     ],
 )
-def test_failures_of_a_provider(
-    server: FakeOpenAI, call: Call, monkeypatch: pytest.MonkeyPatch, reply: Sent | str | None, said: str
-) -> None:
-    if reply is None:
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
-    else:
-        server.script(reply)
-    assert call(1, [said], "--judge=openai:fake").endswith("1 thing to do\n")
+def test_a_judge_that_cannot_judge(server: FakeOpenAI, call: Call, reply: Sent | str, said: list[str]) -> None:
+    """Each fault comes with what to do about it, after one request, and without the key."""
+    assert ECHO in render(TASK, PromptBook())[1]
+    server.script(reply)
+    assert call(1, said, "--judge=openai:fake").endswith("1 thing to do\n")
     assert server.calls == 1
-
-
-def test_a_server_that_is_gone(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    with FakeOpenAI() as gone:
-        url = gone.base_url.replace("//", "//me:secret@") + "/key-secret?pass=secret"
-    monkeypatch.setenv("OPENAI_BASE_URL", url)
-    monkeypatch.setenv("OPENAI_API_KEY", "key-secret")
-    assert "secret" not in call(1, ["//***@127.0.0.1", "cannot be reached"], "--judge=openai:fake")
 
 
 @pytest.mark.parametrize(
@@ -190,43 +178,36 @@ def test_a_server_that_is_gone(call: Call, monkeypatch: pytest.MonkeyPatch) -> N
         ("", 1, ["ANTHROPIC_API_KEY is not set", "auto (the default) does not answer", "Three ways on"]),
         ("--judge=openai:fake", 1, ["needs a key: set OPENAI_API_KEY"]),
         ("--judge=local", 0, ["local (heuristic) (--judge) answers by rule, and measures no application"]),
-        ("--judge=house_judge:make", 0, ["keeps to the form asked for"]),
+        ("--judge=house:judge", 0, ["keeps to the form asked for"]),
         ("--judge=nowhere:make", 1, ["nowhere:make makes no judge"]),
         ("--judge=local --embedder=nowhere:make", 1, ["nowhere:make makes no embedder"]),
+        # Each embedder has a place of its own for unrelated texts; all of it is one call.
+        ("--judge=local --embedder=local", 0, ["512 numbers; unrelated texts lie at -0.", "at 1.00: a min= of "]),
+        (
+            "--judge=local --embedder=house:flat",
+            0,
+            ["2 numbers; unrelated texts lie at 0.97 to 1.00, identical ones at 1.0"],
+        ),
+        (
+            "--judge=local --embedder=house:across",
+            0,
+            ["6 numbers; unrelated texts lie at 0.00 to 0.00, identical ones at "],
+        ),
+        ("--judge=local --embedder=house:nought", 1, ["-> a vector of zeros has no cosine similarity"]),
     ],
 )
 def test_without_a_provider(call: Call, arguments: str, status: int, said: Sequence[str]) -> None:
     """The ways on are listed; a factory of the folder is found, and the local judge called what it is."""
-    Path("house_judge.py").write_text(f"def make():\n    return lambda prompt: {RIGHT!r}\n", encoding="utf-8")
-    assert ("keys:" in call(status, said, *arguments.split())) is (status == 1 and "nowhere" not in said[0])
+    Path("house.py").write_text(HOUSE, encoding="utf-8")
+    assert ("keys:" in call(status, said, *arguments.split())) is ("_API_KEY" in said[0])
 
 
-EMBEDDERS = """
-def _once(vector):
-    def embed(texts, asked=[]):
-        assert not asked and len(texts) > len(set(texts)) > 5
-        asked += texts
-        return [vector(sorted({*texts}).index(text), len({*texts})) for text in texts]
-    return lambda: embed
-flat = _once(lambda place, _: [1, place / 20])
-across = _once(lambda place, size: [0] * place + [1] + [-1e-5] * (size - place - 1))
-nought = _once(lambda place, _: [0, 0])
-"""
-
-
-@pytest.mark.parametrize(
-    ("spec", "status", "said"),
-    [
-        ("local", 0, r"512 numbers; unrelated texts lie at -0\.\d\d to 0\.\d\d, identical ones at 1\.00: a min= of "),
-        ("house_embedder:flat", 0, r"2 numbers; unrelated texts lie at 0\.97 to 1\.00, identical ones at 1\.00: "),
-        ("house_embedder:across", 0, r"6 numbers; unrelated texts lie at 0\.00 to 0\.00, identical ones at 1\.00: "),
-        ("house_embedder:nought", 1, r"-> a vector of zeros has no cosine similarity"),
-    ],
-)
-def test_where_texts_lie_belongs_to_the_embedder(call: Call, spec: str, status: int, said: str) -> None:
-    """Each has a place of its own, measured without a network; all of it is one call."""
-    Path("house_embedder.py").write_text(EMBEDDERS, encoding="utf-8")
-    assert re.search(said, call(status, [], "--judge=local", f"--embedder={spec}"))
+def test_a_server_that_is_gone(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeOpenAI() as gone:
+        url = gone.base_url.replace("//", "//me:secret@") + "/key-secret?pass=secret"
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    monkeypatch.setenv("OPENAI_API_KEY", "key-secret")
+    assert "secret" not in call(1, ["//***@127.0.0.1", "cannot be reached"], "--judge=openai:fake")
 
 
 def test_an_embedder_is_asked_where_one_is_named(server: FakeOpenAI, call: Call) -> None:
