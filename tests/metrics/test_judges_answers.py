@@ -1,7 +1,4 @@
-"""What the metrics that ask a judge have in common: whom they ask, what they do with answers, and what is recorded.
-
-An answer that does not fit is repaired once; then there is no score, and never 0.0 or 1.0 instead.
-"""
+"""What the metrics that ask a judge have in common: whom they ask, what they do with answers, and what is recorded."""
 
 from __future__ import annotations
 
@@ -13,16 +10,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pytest_ragmetrics import (
-    BudgetExceededError,
-    CacheMissError,
-    JudgeError,
-    JudgeNotConfiguredError,
-    Sample,
-    UnscoredError,
-)
+from pytest_ragmetrics import BudgetExceededError, CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics import metrics as m
 from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.providers.vendor import OPENAI
 from pytest_ragmetrics.metrics import AnswerRelevancy, Relevance
 from tests.asking import MemoryTransport
@@ -240,7 +231,6 @@ class Case(NamedTuple):
 
 NO_CONTEXT = {**SAMPLE, "retrieved_contexts": ["---"]}
 YES_NO, ONE = verdicts([1], None), verdicts([1])
-THREE = written("One?", "Two?", "Three?")
 LISTED = {"list_claims": claims("It flies.", "It swims.")}
 ASKED = {"write_closed_questions": questions("One?", "Two?")}
 TOPICS = {"list_topics": topics(a=True, b=True)}
@@ -300,10 +290,8 @@ def test_an_answer_counts_is_repaired_or_leaves_no_score(case: Case) -> None:
     assert caught.value.usage.calls == len([task for task in failing.tasks if task != case.task])
 
 
-def adherence(allowed: int | None, *, answered: bool) -> dict[str, Entry]:
-    """Return a script of at most one topic, which was dealt with or not, and is part of an allowed one or not."""
-    if allowed is None:
-        return {"list_topics": topics()}
+def adherence(allowed: int, *, answered: bool) -> dict[str, Entry]:
+    """Return a script of a topic, which was dealt with or not, and is part of an allowed one or not."""
     return {"list_topics": topics(a=answered), "match_topics": matches(allowed)}
 
 
@@ -325,7 +313,7 @@ def adherence(allowed: int | None, *, answered: bool) -> dict[str, Entry]:
         (m.SummaryScore, {}, {"write_closed_questions": questions()}, {}, "there is nothing to ask about the contexts"),
         (m.CitationRecall, {}, {}, {"response": "..."}, "the response has no sentences"),
         (m.CitationPrecision, {}, {}, {}, "the response has no citations"),
-        (m.TopicAdherence, {}, adherence(None, answered=True), {}, "the user brought up no topic"),
+        (m.TopicAdherence, {}, {"list_topics": topics()}, {}, "the user brought up no topic"),
         (m.TopicAdherence, {"mode": "precision"}, adherence(1, answered=False), {}, "no topic was dealt with"),
         (m.TopicAdherence, {"mode": "recall"}, adherence(0, answered=True), {}, "no topic is allowed"),
         (m.TopicAdherence, {}, adherence(0, answered=False), {}, "no topic was dealt with or is allowed"),

@@ -57,10 +57,9 @@ def test_values_by_hand(metric: RankingMetric, retrieved: str, reference: str, v
 def test_graded_gains(grades: dict[str, float], gain: Any, k: int | None, value: float) -> None:
     """Grades of score(), of metadata and of a row are the same, and take the place of the reference ids."""
     metric = m.NDCG(k=k, gain=gain)
-    ids = list("abc")
-    result = metric.score(retrieved_context_ids=ids, relevance=grades)
-    assert result.value == pytest.approx(value)
-    assert metric.score_sample(Sample.from_mapping({"retrieved_context_ids": ids, "relevance": grades})) == result.value
+    fields: Any = {"retrieved_context_ids": list("abc"), "relevance": grades}
+    result = metric.score(**fields)
+    assert metric.score_sample(Sample.from_mapping(fields)) == result == pytest.approx(value)
     assert [verdict.text for verdict in result.verdicts] == [key for key, grade in grades.items() if grade]
 
 
@@ -133,10 +132,7 @@ def test_the_helper_takes_grades_only_for_ndcg() -> None:
 
 
 def trec(retrieved: Sequence[str], grades: Mapping[str, int], measure: str) -> float:
-    """Return what trec_eval says of a ranking, by its Python binding.
-
-    A run maps ids to scores: of an id that comes twice the first rank is taken, as here.
-    """
+    """Return what trec_eval says of a ranking; of an id that comes twice the first rank is taken, as here."""
     run = {key: float(-rank) for rank, key in enumerate(dict.fromkeys(retrieved))}
     evaluated = pytrec_eval.RelevanceEvaluator({"q": dict(grades)}, {measure}).evaluate({"q": run})
     # It leaves a question without a ranking out; nothing retrieved is 0.0 here.
@@ -149,12 +145,11 @@ def test_equal_to_trec_eval(retrieved: list[str], grades: dict[str, int], k: int
     fields: dict[str, Any] = {"retrieved_context_ids": retrieved, "reference_context_ids": list(grades)}
     binary = dict.fromkeys(grades, 1)
     there = min(k, len(set(retrieved)))
-    assert m.MAP(k=k).score(**fields).value == pytest.approx(trec(retrieved, binary, f"map_cut.{k}"))
+    measures = {m.MAP: "map_cut", m.RecallAtK: "recall", m.HitRate: "success", m.PrecisionAtK: "P", m.NDCG: "ndcg_cut"}
+    for metric, measure in measures.items():
+        value = metric(k=k).score(**fields).value * (there / k if metric is m.PrecisionAtK else 1)
+        assert value == pytest.approx(trec(retrieved, binary, f"{measure}.{k}")), measure
     assert m.MRR().score(**fields).value == pytest.approx(trec(retrieved, binary, "recip_rank"))
-    assert m.RecallAtK(k=k).score(**fields).value == pytest.approx(trec(retrieved, binary, f"recall.{k}"))
-    assert m.HitRate(k=k).score(**fields).value == trec(retrieved, binary, f"success.{k}")
-    assert m.PrecisionAtK(k=k).score(**fields).value * there / k == pytest.approx(trec(retrieved, binary, f"P.{k}"))
-    assert m.NDCG(k=k).score(**fields).value == pytest.approx(trec(retrieved, binary, f"ndcg_cut.{k}"))
     graded = m.NDCG(k=k).score(retrieved_context_ids=retrieved, relevance=grades)
     assert graded.value == pytest.approx(trec(retrieved, grades, f"ndcg_cut.{k}"))
 

@@ -16,6 +16,22 @@ from pytest_ragmetrics import metrics as m
 SAID = "The pump needs two minutes to fill. Then close the valve."
 WANTED = "The pump needs nine minutes to fill. Close the valve then."
 WORDS = st.lists(st.sampled_from(["Pump", "valve.", "two", "the", "the", "fills,", "don't"]), min_size=1).map(" ".join)
+MEASURES: Any = {"levenshtein": 0.8, "indel": 8 / 9, "hamming": 0.8, "jaro": 14 / 15, "jaro_winkler": 0.96}
+SCRIPTS = ["Two words", "Das Ventil öffnen.", "東京タワーは高い", "Насос наполняется", "المضخة تمتلئ", "पंप भर रहा है"]
+SCRIPTS += ["ปั๊มเต็ม", "x"]
+OTHER = [
+    ("Насос наполняется две минуты.", "Насос наполняется девять минут."),
+    ("東京タワーは高いです", "東京タワーは赤いです"),
+    ("पंप दो मिनट में भरता है", "पंप नौ मिनट में भरता है"),
+]
+EFFECTIVE, NOT_EFFECTIVE = {"use_effective_order": True}, {"use_effective_order": False}
+BLEU: list[dict[str, Any]] = [
+    *({"lowercase": True}, NOT_EFFECTIVE, {"smooth_value": None, **EFFECTIVE}),
+    *({"smooth_method": "floor", "smooth_value": 0.2, **NOT_EFFECTIVE}, {"smooth_method": "add-k", **NOT_EFFECTIVE}),
+    {"smooth_method": "none", "force": True, "tokenize": "char"},
+]
+CHRF: list[dict[str, Any]] = [{"remove_whitespace": False}, {"eps_smoothing": True}, {}]
+CHRF.append({"char_order": 3, "word_order": 2, "beta": 1})
 
 
 @pytest.mark.parametrize(
@@ -45,6 +61,7 @@ def test_the_same_and_present(response: str, reference: str, same: float, presen
         (m.ExactMatch(), "Oslo  is\n", "Oslo is", "it differs from the reference in white space"),
         (m.StringPresence(), "Bergen", "Oslo", '"Oslo" stands not in it'),
         (m.StringPresence(), "In OSLO.", "Oslo", '"Oslo" stands in it in another case'),
+        (m.NonLLMStringSimilarity(measure="indel"), "moth", "moths", "89% alike by indel"),
         (m.TokenF1(), "big moth", "small moth", "1 words in common of 2 and 2"),
         (m.BleuScore(), "a b c x d", "a b c d e", "precisions 0.80, 0.50, 0.33, 0.25; brevity penalty 1.00"),
         (m.RougeScore(), "the pump fills", "then the pump is full", "rougeL: precision 0.67, recall 0.40"),
@@ -55,33 +72,18 @@ def test_the_reason_says_what_is_different(metric: m.Metric, response: str, refe
 
 
 @pytest.mark.parametrize(
-    ("measure", "value"),
-    [("levenshtein", 0.8), ("indel", 8 / 9), ("hamming", 0.8), ("jaro", 14 / 15), ("jaro_winkler", 0.96)],
-)
-def test_similarity_by_hand(measure: Any, value: float) -> None:
-    result = m.NonLLMStringSimilarity(measure=measure).score(response="moth", reference="moths")
-    assert result.value == pytest.approx(value)
-    assert result.reason == f"{value:.0%} alike by {measure}"
-
-
-@pytest.mark.parametrize(
-    ("response", "reference", "value"),
+    ("metric", "response", "reference", "value"),
     [
-        # a word counts as often as it occurs
-        ("no no no", "no no", 0.8),
-        ("red red blue", "red blue blue", 2 / 3),
-        ("Answer!", "“answer”", 1.0),
-        ("برج طوكيو", "برج", 2 / 3),
-        ("Der Köder", "der ko\u0308der", 1.0),
-        ("the a an", "…", 1.0),
-        ("", "", 1.0),
-        ("", "May", 0.0),
-        ("May", " ", 0.0),
-        ("东京塔", "东京", 0.8),
+        *((m.NonLLMStringSimilarity(measure=measure), "moth", "moths", value) for measure, value in MEASURES.items()),
+        # In token F1, as in SQuAD, a word counts as often as it occurs.
+        *((m.TokenF1(), *row) for row in (("no no no", "no no", 0.8), ("red red blue", "red blue blue", 2 / 3))),
+        *((m.TokenF1(), *row) for row in (("Answer!", "“answer”", 1.0), ("برج طوكيو", "برج", 2 / 3))),
+        *((m.TokenF1(), *row) for row in (("Der Köder", "der ko\u0308der", 1.0), ("东京塔", "东京", 0.8))),
+        *((m.TokenF1(), *row) for row in (("the a an", "…", 1.0), ("", "", 1.0), ("", "May", 0.0), ("May", " ", 0.0))),
     ],
 )
-def test_token_f1(response: str, reference: str, value: float) -> None:
-    assert m.TokenF1().score(response=response, reference=reference).value == pytest.approx(value)
+def test_values_by_hand(metric: m.Metric, response: str, reference: str, value: float) -> None:
+    assert metric.score(response=response, reference=reference).value == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
@@ -122,25 +124,6 @@ def test_rouge_is_that_of_rouge_score_for_english(response: str, reference: str,
     for mode in ("fmeasure", "precision", "recall"):
         metric = m.RougeScore(rouge_type=kind, mode=mode, use_stemmer=stem)
         assert metric.score(response=response, reference=reference).value == pytest.approx(getattr(peer, mode))
-
-
-SCRIPTS = ["Two words", "Das Ventil öffnen.", "東京タワーは高い", "Насос наполняется", "المضخة تمتلئ", "पंप भर रहा है"]
-SCRIPTS += ["ปั๊มเต็ม", "x"]
-OTHER = [
-    ("Насос наполняется две минуты.", "Насос наполняется девять минут."),
-    ("東京タワーは高いです", "東京タワーは赤いです"),
-    ("पंप दो मिनट में भरता है", "पंप नौ मिनट में भरता है"),
-]
-
-
-EFFECTIVE, NOT_EFFECTIVE = {"use_effective_order": True}, {"use_effective_order": False}
-BLEU: list[dict[str, Any]] = [
-    *({"lowercase": True}, NOT_EFFECTIVE, {"smooth_value": None, **EFFECTIVE}),
-    *({"smooth_method": "floor", "smooth_value": 0.2, **NOT_EFFECTIVE}, {"smooth_method": "add-k", **NOT_EFFECTIVE}),
-    {"smooth_method": "none", "force": True, "tokenize": "char"},
-]
-CHRF: list[dict[str, Any]] = [{"remove_whitespace": False}, {"eps_smoothing": True}, {}]
-CHRF.append({"char_order": 3, "word_order": 2, "beta": 1})
 
 
 @pytest.mark.parametrize(

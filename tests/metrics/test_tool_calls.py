@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from itertools import permutations
@@ -15,8 +16,8 @@ from pytest_ragmetrics import Sample, UnscoredError
 from pytest_ragmetrics import metrics as m
 from pytest_ragmetrics.metrics.tool_calls import best_assignment
 
+STRICT, LOOSE, F1 = m.ToolCallAccuracy(), m.ToolCallAccuracy(strict_order=False), m.ToolCallF1()
 INSTEAD = "time instead of weather, time"
-GOOD = {None, "called", "called, arguments not compared"}
 VALUES = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 2), max_size=3)
 PAIRED = st.integers(0, 5).flatmap(
     lambda size: st.tuples(*(st.lists(VALUES, min_size=size, max_size=size) for _ in "mw"))
@@ -28,6 +29,10 @@ def call(tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 OSLO, ROME, TIME = call("weather", city="Oslo", days=2), call("weather", city="Rome", days=2), call("time")
+BONN = call("weather", city="Bonn", unit="C")
+WRONG = 'city is "Bonn"; days is missing; unit is not in the reference'
+NOT_COMPARED, BEYOND = "called, arguments not compared", "called and not in the reference"
+CALLS = st.lists(st.builds(call, st.sampled_from("fg"), x=st.integers(0, 2)), max_size=5)
 
 
 @pytest.mark.parametrize(
@@ -62,12 +67,7 @@ OSLO, ROME, TIME = call("weather", city="Oslo", days=2), call("weather", city="R
 def test_values_by_hand(made: list[Any], wanted: list[Any], strict: float, loose: float, f1: float) -> None:
     """Accuracy in order and in any order, and F1."""
     fields = {"tool_calls": made, "reference_tool_calls": wanted}
-    assert m.ToolCallAccuracy().score(**fields).value == strict
-    assert m.ToolCallAccuracy(strict_order=False).score(**fields).value == loose
-    assert m.ToolCallF1().score(**fields).value == pytest.approx(f1)
-
-
-CALLS = st.lists(st.builds(call, st.sampled_from("fg"), x=st.integers(0, 2)), max_size=5)
+    assert [metric.score(**fields).value for metric in (STRICT, LOOSE, F1)] == [strict, loose, pytest.approx(f1)]
 
 
 @given(CALLS, CALLS)
@@ -76,46 +76,21 @@ def test_f1_of_bags(made: list[Any], wanted: list[Any]) -> None:
     fields = {"tool_calls": made, "reference_tool_calls": wanted}
     bags = [Counter((c["name"], c["args"]["x"]) for c in calls) for calls in (made, wanted)]
     total = len(made) + len(wanted)
-    result = m.ToolCallF1().score(**fields)
+    result = F1.score(**fields)
     f1 = result.value
     assert (result.vacuous, result.reason == "no tool was to be called, and none was") == (not total, not total)
     assert f1 == pytest.approx(2 * (bags[0] & bags[1]).total() / total if total else 1.0)
-    assert (m.ToolCallAccuracy(strict_order=False).score(**fields) == 1.0) is (f1 == 1.0)
+    assert (LOOSE.score(**fields) == 1.0) is (f1 == 1.0)
 
 
 @pytest.mark.parametrize(
     ("metric", "made", "reason", "verdicts"),
     [
-        (
-            m.ToolCallAccuracy(),
-            [call("weather", city="Bonn", unit="C"), TIME],
-            "the right tools, 1 of 2 calls with all arguments",
-            ['city is "Bonn"; days is missing; unit is not in the reference', None],
-        ),
-        (
-            m.ToolCallAccuracy(),
-            [TIME, TIME],
-            f"called time, {INSTEAD}",
-            ["not called as number 1", "called, arguments not compared"],
-        ),
-        (
-            m.ToolCallAccuracy(strict_order=False),
-            [TIME, TIME],
-            f"called time, {INSTEAD}, in any order",
-            ["not called", "called, arguments not compared"],
-        ),
-        (
-            m.ToolCallAccuracy(),
-            [],
-            "called none instead of weather, time",
-            ["not called as number 1", "not called as number 2"],
-        ),
-        (
-            m.ToolCallF1(),
-            [TIME, TIME],
-            "1 calls in common of 2 made and 2 in the reference",
-            ["not called", "called", "called and not in the reference"],
-        ),
+        (STRICT, [BONN, TIME], "the right tools, 1 of 2 calls with all arguments", [WRONG, None]),
+        (STRICT, [TIME, TIME], f"called time, {INSTEAD}", ["not called as number 1", NOT_COMPARED]),
+        (LOOSE, [TIME, TIME], f"called time, {INSTEAD}, in any order", ["not called", NOT_COMPARED]),
+        (STRICT, [], "called none instead of weather, time", ["not called as number 1", "not called as number 2"]),
+        (F1, [TIME, TIME], "1 calls in common of 2 made and 2 in the reference", ["not called", "called", BEYOND]),
     ],
 )
 def test_a_verdict_for_each_call(metric: Any, made: list[Any], reason: str, verdicts: list[Any]) -> None:
@@ -124,8 +99,8 @@ def test_a_verdict_for_each_call(metric: Any, made: list[Any], reason: str, verd
     assert result.reason == reason
     texts = ['weather(city="Oslo", days=2)', "time()", "time()"]
     assert [(v.text, v.reason) for v in result.verdicts] == list(zip(texts, verdicts, strict=False))
-    assert [v.ok for v in result.verdicts] == [said in GOOD for said in verdicts]
-    twice = m.ToolCallAccuracy(strict_order=False).score(tool_calls=[TIME], reference_tool_calls=[TIME, TIME])
+    assert [v.ok for v in result.verdicts] == [said in {None, "called", NOT_COMPARED} for said in verdicts]
+    twice = LOOSE.score(tool_calls=[TIME], reference_tool_calls=[TIME, TIME])
     assert [verdict.ok for verdict in twice.verdicts] == [True, False]
 
 
@@ -137,10 +112,8 @@ def right(wanted: dict[str, int], made: dict[str, int]) -> float:
 @given(PAIRED)
 def test_no_pairing_is_better(calls: tuple[list[dict[str, int]], list[dict[str, int]]]) -> None:
     made, wanted = calls
-    score = m.ToolCallAccuracy(strict_order=False).score(
-        tool_calls=[call("f", **arguments) for arguments in made],
-        reference_tool_calls=[call("f", **arguments) for arguments in wanted],
-    )
+    called, reference = ([call("f", **arguments) for arguments in each] for each in calls)
+    score = LOOSE.score(tool_calls=called, reference_tool_calls=reference)
     totals = (sum(map(right, wanted, order)) / len(wanted) for order in permutations(made) if wanted)
     assert score.value == pytest.approx(max(totals, default=1.0))
 
@@ -187,8 +160,7 @@ def test_another_metric_compares_values_that_differ(
 
 
 def test_a_metric_that_compares_values_decides_on_the_pairs() -> None:
-    made = [call("f", x="Rom"), call("f", x="Oslos")]
-    wanted = [call("f", x="Oslo"), call("f", x="Rome")]
+    made, wanted = ([call("f", x=place) for place in places] for places in (["Rom", "Oslos"], ["Oslo", "Rome"]))
     metric = m.ToolCallAccuracy(strict_order=False, arg_comparison=m.NonLLMStringSimilarity())
     result = metric.score(tool_calls=made, reference_tool_calls=wanted)
     assert result.value == pytest.approx((0.8 + 0.75) / 2)
@@ -198,10 +170,7 @@ def test_a_metric_that_compares_values_decides_on_the_pairs() -> None:
 TALK = [
     # A call of anybody but the assistant is none of its own.
     {"role": "user", "content": "Rain in Oslo?", "tool_calls": [TIME]},
-    {
-        "role": "assistant",
-        "tool_calls": [{"function": {"name": "weather", "arguments": '{"city": "Oslo", "days": 2}'}}],
-    },
+    {"role": "assistant", "tool_calls": [{"function": {"name": "weather", "arguments": json.dumps(OSLO["args"])}}]},
 ]
 
 
@@ -218,7 +187,7 @@ TALK = [
 )
 @pytest.mark.parametrize("name", ["reference_tool_calls", "expected_tools"])
 def test_where_the_calls_come_from(fields: dict[str, Any], name: str) -> None:
-    for metric in (m.ToolCallAccuracy(), m.ToolCallF1()):
+    for metric in (STRICT, F1):
         assert metric.score(**fields, **{name: [OSLO]}).value == 1.0
         assert metric.score_sample(Sample.from_mapping({**fields, name: [OSLO]})).value == 1.0
 
@@ -236,10 +205,10 @@ def test_where_the_calls_come_from(fields: dict[str, Any], name: str) -> None:
 )
 def test_what_cannot_be_scored(fields: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        m.ToolCallF1().score(**fields)
+        F1.score(**fields)
 
 
-@pytest.mark.parametrize("metric", [m.ToolCallAccuracy(), m.ToolCallF1()])
+@pytest.mark.parametrize("metric", [STRICT, F1])
 def test_arguments_nested_too_deep(metric: Any) -> None:
     deep: dict[str, Any] = {}
     for _ in range(10_000):
