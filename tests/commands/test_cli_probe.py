@@ -122,12 +122,3 @@ def test_the_local_judge(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
         assert said in out
     assert "ja-claims-false" in out
     assert r"\u" in out
-
-
-def test_a_judge_of_ones_own_is_found_in_the_folder(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    reply = '{"reason": "So.", "verdict": "answers"}'
-    Path("probed_house.py").write_text(f"def judge():\n    return lambda prompt: {reply!r}\n", encoding="utf-8")
-    fails(call, "--judge=probed_house:judge --kind=refusal --min-accuracy=0.6", "accuracy    0.50")

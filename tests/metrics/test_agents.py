@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import Sample, UnscoredError, evaluate
+from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics.metrics import AgentGoalAccuracy, TopicAdherence
 from tests.scripted_judge import ScriptedJudge, goal, matches, topics
 
@@ -42,16 +42,6 @@ def test_a_conversation_is_shown_turn_by_turn() -> None:
         "3. tool: booked 2",
         "4. assistant: Done!",
     ]
-
-
-def test_a_conversation_may_be_in_several_places() -> None:
-    judge = ScriptedJudge(judge_goal=goal("reached"), list_topics=topics(When=True), match_topics=matches(1))
-    places: list[dict[str, Any]] = [{"messages": TALK}, {"user_input": TALK}, {"metadata": {"messages": TALK}}]
-    assert [AgentGoalAccuracy(judge=judge).score(**given) for given in places] == [1.0] * 3
-    rows: list[Any] = [{"messages": TALK, "reference_topics": ["When"]}]
-    rows.append(Sample(metadata={"messages": TALK, "reference_topics": ["weather"]}))
-    table = evaluate(rows, ["agent_goal_accuracy", "topic_adherence"], judge=judge, progress=False)
-    assert [table.scores(name) for name in table.metrics] == [[1.0, 1.0]] * 2
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from tests.scripted_judge import ScriptedJudge, says, verdicts
 FIELDS = (("response", "Moss grows."),)
 POLITE = Critique(definition="Is it polite?", fields=FIELDS)
 NO_SCORE = r"metric made returned .*: return a number, a bool, verdicts or a Met"
+OTHER = MetricResult(0.5, metric="other", reason="So it is.", vacuous=True)
 PAIR = (Verdict(text="a", ok=True), Verdict(text="b", ok=False))
 PASSAGES = {"response": "Moss grows.", "retrieved_contexts": ["Moss grows on stones."]}
 
@@ -79,10 +80,7 @@ def test_what_is_not_given_is_left_to_the_default() -> None:
         *((given, MetricResult(1.0, metric="made")) for given in (True, 1, np.float32(1), np.bool_(1), Fraction(2, 2))),
         ([*PAIR], MetricResult(0.5, metric="made", verdicts=PAIR, reason="1 of 2 verdicts ok")),
         # A function may end in another metric: all else of its result is kept.
-        (
-            MetricResult(0.5, metric="other", reason="So it is.", vacuous=True),
-            MetricResult(0.5, metric="made", reason="So it is.", vacuous=True),
-        ),
+        (OTHER, OTHER.replaced(metric="made")),
     ],
     ids=repr,
 )
@@ -115,10 +113,8 @@ def test_it_asks_the_judge() -> None:
         result = politeness.score(response="Moss grows.")
         assert waffle.score(response="Moss.") == 5.0
     assert (result.value, result.judge, result.usage.calls) == (1.0, "scripted", 1)
-    assert [(it.metric, it.better, len(it.exchanges)) for it in session.scorings] == [
-        ("politeness", "higher", 1),
-        ("waffle", "lower", 0),
-    ]
+    told = [(it.metric, it.better, len(it.exchanges)) for it in session.scorings]
+    assert told == [("politeness", "higher", 1), ("waffle", "lower", 0)]
     assert waffle.scale == (0.0, 100.0)
     assert isinstance(politeness, JudgedMetric)
     voted = assert_metric(politeness.asking(judge=judge), {"response": "Moss grows."}, max=0.5, votes=3)

@@ -67,9 +67,8 @@ def cases(draw: st.DrawFn) -> tuple[list[float], VotePlan, tuple[float, float]]:
     """Draw votes on a scale and bounds, which lie on it, beside it, or exactly at a mean of the votes."""
     scale = draw(scales)
     steps = st.integers(0, 4).map(lambda step: scale[0] + (scale[1] - scale[0]) * step / 4)
-    votes = draw(
-        st.lists(st.floats(*scale) | steps.map(lambda v: min(max(v, scale[0]), scale[1])), min_size=1, max_size=9)
-    )
+    on_it = st.floats(*scale) | steps.map(lambda vote: min(max(vote, scale[0]), scale[1]))
+    votes = draw(st.lists(on_it, min_size=1, max_size=9))
     bounds = st.floats(scale[0] - 0.5, scale[1] + 0.5) | st.just(mean(votes)) | st.sampled_from(votes)
     least, most = draw(st.none() | bounds), draw(st.none() | bounds)
     return votes, VotePlan(votes=len(votes), least=least, most=most), scale
@@ -133,10 +132,7 @@ def test_a_vote_without_a_score_could_have_any(
     ],
 )
 def test_votes_come_in_waves(votes: list[float | None], plan: VotePlan, waves: list[int]) -> None:
-    """The least number that could decide is asked at once; a metric off its scale is asked for all.
-
-    Where votes have no score, further ones are asked as long as they could decide.
-    """
+    """The least number that could decide is asked at once; a metric off its scale is asked for all."""
     result, asked = polled(votes, plan)
     assert asked == waves
     assert isinstance(result, MetricResult) is (None not in votes or votes == [None, 0.5, 0.5])
@@ -169,20 +165,8 @@ def test_an_assertion_stops_when_the_outcome_is_certain() -> None:
     assert result.reason == f"mean of 2 votes (1.00, 1.00); {stopped}: Step 4."
     assert result.comparison == ThresholdCheck(operator=">=", bound=0.5, held=True)
     assert headline(result, result.comparison).startswith("relevance 1.00 >= 0.50: mean of 2 votes")
-    low = assert_metric(
-        m.Relevance(judge=ratings(0, 0, 4)), {"question": QUESTION, "answer": RESPONSE}, max=0.5, votes=3
-    )
-    assert low.samples == (0.0, 0.0)
-
-
-def test_the_argument_wins_over_the_session() -> None:
-    judge = ratings(4)
-    with pytest.raises(ValueError, match="votes must be a whole number from 1 on"):
-        assert_relevant(QUESTION, RESPONSE, min=1.0, votes=0, judge=judge)
-    with FakeSession(votes=5).running():
-        assert assert_relevant(QUESTION, RESPONSE, min=1.0, votes=1, judge=judge).samples == ()
-        assert context.current().wanted_votes() == 5
-    assert (context.current().wanted_votes(), len(judge.requests)) == (1, 1)
+    row = {"question": QUESTION, "answer": RESPONSE}
+    assert assert_metric(m.Relevance(judge=ratings(0, 0, 4)), row, max=0.5, votes=3).samples == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(("words", "asked"), [("yy", 2), ("nyy", 3), ("yny", 3)])
