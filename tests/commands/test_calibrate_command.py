@@ -115,25 +115,6 @@ def test_labels_may_be_grades_in_a_table(call: Call, tmp_path: Path) -> None:
     assert "against 8 human labels in 4 groups: 4 good, 4 bad" in out
 
 
-@pytest.mark.parametrize(
-    ("variable", "status", "said"),
-    [
-        ("VOTES=1", 0, "by local (heuristic)"),
-        ("CACHE=replay", 1, "RAGMETRICS_CACHE=replay is for runs of pytest"),
-        ("CONCURRENCY=none", 2, "'--concurrency': 'none' is not a valid integer range"),
-        ("JUDGE=gpt", 2, "'gpt' is not one of auto"),
-        ("JUDGE=auto", 1, "needs a judge"),
-    ],
-)
-def test_the_environment_is_that_of_the_plugin(
-    call: Call, monkeypatch: pytest.MonkeyPatch, variable: str, status: int, said: str
-) -> None:
-    for setting in ("JUDGE=local", variable):
-        monkeypatch.setenv(*f"RAGMETRICS_{setting}".split("="))
-    found, out, err = call(*LOCAL[:3], "--threshold=0.5")
-    assert (found, said in out + err) == (status, True), err
-
-
 JUDGE = """
 import json
 import re

@@ -301,21 +301,6 @@ def test_a_budget_leaves_rows_with_its_reason(call: Call, server: FakeOpenAI) ->
     assert (status, "has no known price, so --max-cost cannot be kept: use --max-tokens" in err) == (1, True)
 
 
-@pytest.mark.parametrize(
-    ("variable", "said"),
-    [
-        ("RAGMETRICS_CACHE_URL=ftp://x", "RAGMETRICS_CACHE_URL: 'ftp://x' is none of s3://BUCKET"),
-        ("RAGMETRICS_CACHE_URL_MODE=write", "RAGMETRICS_CACHE_URL_MODE=write: write read or readwrite"),
-        ("RAGMETRICS_CACHE=replay", "RAGMETRICS_CACHE=replay is for runs of pytest: score knows auto and off"),
-    ],
-)
-def test_the_environment_is_checked(call: Call, monkeypatch: pytest.MonkeyPatch, variable: str, said: str) -> None:
-    monkeypatch.setenv("RAGMETRICS_CACHE_URL", "file:///shared")
-    monkeypatch.setenv(*variable.split("="))
-    status, _, err = call(*PLAIN, "-o", "scores.jsonl")
-    assert (status, said in err) == (1, True), err
-
-
 def as_csv(name: str) -> None:
     with gzip.open(name, "wt", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, NAMES)

@@ -47,6 +47,10 @@ NO_JSON = "bad.json: not JSON: "
         (CALIBRATE.replace("labels", "gone"), 1, "gone.jsonl"),
         (CALIBRATE.replace("labels", "sevens"), 1, "sevens.jsonl:1: field 'label': a label is a number"),
         (CALIBRATE, 1, "people found all 1 answers good"),
+        (f"RAGMETRICS_CACHE=replay {CALIBRATE}", 1, "RAGMETRICS_CACHE=replay is for runs of pytest"),
+        (f"RAGMETRICS_CONCURRENCY=none {CALIBRATE}", 2, "'--concurrency': 'none' is not a valid integer range"),
+        ("RAGMETRICS_JUDGE=gpt calibrate labels.jsonl --metric=faithfulness", 2, "'gpt' is not one of auto"),
+        ("calibrate labels.jsonl --metric=faithfulness", 1, "needs a judge"),
         (f"{GENERATE} nowhere", 2, "nowhere: there is no such file or folder"),
         (f"{GENERATE} --questions={'9' * 5000}", 2, "has more than 9 digits"),
         (f"{GENERATE} -o golden.csv", 2, "'golden.csv' is not a *.jsonl file"),
@@ -103,6 +107,9 @@ NO_JSON = "bad.json: not JSON: "
         (f"{SCORE} faithfulness=90", 2, "outside of the scale of faithfulness"),
         (f"{SCORE} faithfulness=x", 2, "'x' is not a number: write faithfulness=0.8"),
         (f"{SCORE} rouge,rouge", 2, "'rouge' is there twice"),
+        (f"RAGMETRICS_CACHE_URL=ftp://x {SCORE} rouge", 1, "RAGMETRICS_CACHE_URL: 'ftp://x' is none of s3://BUCKET"),
+        (f"RAGMETRICS_CACHE_URL=file:///x RAGMETRICS_CACHE_URL_MODE=write {SCORE} rouge", 1, "write read or readwrite"),
+        (f"RAGMETRICS_CACHE=replay {SCORE} rouge", 1, "is for runs of pytest: score knows auto and off"),
     ],
 )
 def test_what_cannot_be_done_is_said(
@@ -120,8 +127,11 @@ def test_what_cannot_be_done_is_said(
         Path(name).write_text(json.dumps(labelled) + "\n", "utf-8")
     Path("run.json").write_text(render_json(document(row("test", record("faithfulness", 0.5)))), "utf-8")
     Path("bad.json").write_text("{", "utf-8")
+    arguments = line.split(" ")
+    while "=" in arguments[0]:
+        monkeypatch.setenv(*arguments.pop(0).split("="))
     before = {path: path.read_bytes() for path in Path().glob("[a-z]*.*")}
-    found, out, err = ragmetrics(*line.split(" "))
+    found, out, err = ragmetrics(*arguments)
     assert (found, out) == (status, ""), err
     assert said in " ".join(err.split())
     assert {path: path.read_bytes() for path in Path().glob("[a-z]*.*")} == before

@@ -121,7 +121,7 @@ if __name__ == "__main__":
 #: The tests that look at every metric, task and public name.
 TESTS = ["tests/metrics", "tests/judges", "tests/test_docs.py"]
 TESTS += [f"tests/unit/test_{name}.py" for name in ("layers", "rendering", "dry_run", "local_judge")]
-CHOSEN = "kindness or Kindness or registry or assertions or layers or public or committed or name or every"
+CHOSEN = "kindness or Kindness or catalogue or assertions or layers or public or committed or name or every"
 #: The first thing that the command of CONTRIBUTING, `.tools/make_reference.py`, does.
 WRITE_STUBS = """
 from stubs import stubs
