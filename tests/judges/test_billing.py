@@ -92,7 +92,8 @@ _DETAILS = (None, {}, [1], *({"cached_tokens": wrong} for wrong in (None, "many"
     ],
 )
 def test_an_openai_usage_is_read(server: FakeOpenAI, usage: object, tier: object, counts: tuple[Any, ...]) -> None:
-    reply, used = reply_to(server, *_OPENAI, openai_answer(usage, **({} if tier is ... else {"service_tier": tier})))
+    more: Any = {} if tier is ... else {"service_tier": tier}
+    reply, used = reply_to(server, *_OPENAI, openai_answer(usage, **more))
     prompt, completion, cached, written, reported, billed = counts
     assert (reply.prompt_tokens, reply.completion_tokens) == (prompt, completion)
     assert (reply.cached_prompt_tokens, reply.cache_write_tokens) == (cached, written)
@@ -188,6 +189,7 @@ def test_a_budget_counts_what_is_billed(server: FakeOpenAI) -> None:
 
 
 _REQUEST = Request(task="t", kind="openai", model="gpt-5.4-mini", messages=(), schema={}, parameters={})
+_PARTS: list[object] = [{}, [3], [{"text": "x"}], [{"prompt_tokens": -3}], [{"parts": []}]]
 _CACHED = {"cached_prompt_tokens": 4, "tier": "flex", "billed": 0.25}
 
 
@@ -206,7 +208,7 @@ def test_an_entry_has_only_the_details_there_are(details: dict[str, Any]) -> Non
     [
         *(("cached_prompt_tokens", -1), ("cache_write_tokens", 1.5), ("tier", 3), ("tier", None)),
         *(("billed", wrong) for wrong in ("0.1", -0.1, True)),
-        *(("parts", wrong) for wrong in ({}, [3], [{"text": "x"}], [{"prompt_tokens": -3}], [{"parts": []}])),
+        *(("parts", wrong) for wrong in _PARTS),
     ],
 )
 def test_an_entry_with_wrong_details_is_refused(name: str, value: object) -> None:

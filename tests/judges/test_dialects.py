@@ -120,7 +120,7 @@ def reply_of(content: object) -> fake.Reply:
     return fake.Reply(raw=json.dumps({"choices": [{"message": {"content": content}}]}).encode())
 
 
-NO_TEXT = ([{"type": "thinking"}], [{"type": "text", "text": None}], [], {"type": "text"})
+NO_TEXT: tuple[object, ...] = ([{"type": "thinking"}], [{"type": "text", "text": None}], [], {"type": "text"})
 
 
 @pytest.mark.parametrize(

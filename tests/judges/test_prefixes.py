@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,29 +22,26 @@ from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import JudgeUsefulness, ListClaims, Task, VerifyClaims
 from pytest_ragmetrics.judges.transports.prefixes import Prefixes
 from pytest_ragmetrics.judges.transports.values import Limiter, Reply, Request
-from tests.asking import use
+from tests.asking import KINDS, use
 from tests.every_task import EVERY_TASK
 from tests.fake_openai import FakeOpenAI
 from tests.fake_prompt_cache import PromptCache
 from tests.virtual_time import virtual_time
 
-LONG = tuple(
-    f"Record {part} of the mill. " + f"The wheel of mill {part} turns nine times a minute. " * 60 for part in "ab"
-)
+LONG = tuple(f"Record {part} of it. " + f"The wheel of mill {part} turns nine times a minute. " * 60 for part in "ab")
 CLAIMS = [VerifyClaims(claims=(f"The wheel turns {number} times.",), contexts=LONG) for number in range(4)]
 USE = JudgeUsefulness(question="How often does it turn?", answer="Nine times.", contexts=LONG)
 
 
 def direct(server: FakeOpenAI, model: str, kind: str = "openai", **options: Any) -> ApiJudge[Any]:
     """Return a judge for whom the server is the provider itself."""
-    made: type[ApiJudge[Any]] = OpenAIJudge if kind == "openai" else AnthropicJudge
     url = server.base_url if kind == "openai" else server.root_url
-    judge: ApiJudge[Any] = type("Direct", (made,), {"vendor": replace(made.vendor, url=url)})(
-        model, api_key="sk-fake", **options
-    )
+    made: Any = type("Direct", (KINDS[kind],), {"vendor": replace(KINDS[kind].vendor, url=url)})
+    judge: ApiJudge[Any] = made(model, api_key="sk-fake", **options)
     return judge
 
 
+MODELS = {"implicit": "gpt-5.6-luna", "explicit": "claude-haiku-5-5", "automatic": "gpt-5.4-mini"}
 SHORT = VerifyClaims(claims=("It turns.",), contexts=("The wheel turns.",))
 LISTED = ListClaims(text="The wheel turns.")
 
@@ -61,15 +59,11 @@ class Asked:
 
 
 def sent(width: int, asked: Sequence[Asked], judge: ApiJudge[Any] | None = None) -> list[tuple[int, float, int]]:
-    """Return of each request its number, when it was sent, and how many marks it had, where so many may be in flight.
-
-    In the order in which they were sent.
-    """
+    """Return each request in the order of sending: its number, when it was sent, and how many marks it had."""
     judge = judge or OpenAIJudge("gpt-5.6-luna", api_key="sk-fake")
     order: list[tuple[int, float, int]] = []
-    requests = [
-        replace(judge.request(each.task, vote=each.vote), then=each.then, url=str(n)) for n, each in enumerate(asked)
-    ]
+    made = (judge.request(each.task, vote=each.vote) for each in asked)
+    requests = [replace(each, then=asked[n].then, url=str(n)) for n, each in enumerate(made)]
 
     class Slow:
         async def send(self, request: Any) -> Reply:
@@ -104,96 +98,49 @@ def ask(*tasks: Task[Any]) -> list[Asked]:
 LEADS = Asked(task=LISTED, then=VerifyClaims(claims=(), contexts=LONG))
 
 
-@pytest.mark.parametrize(
-    ("width", "asked", "expected"),
-    [
-        pytest.param(9, ask(USE), [(0, 0, 0)], id="alone"),
-        pytest.param(9, ask(*CLAIMS[:3]), [(0, 0, 1), (1, 1, 1), (2, 1, 1)], id="the others wait for the first"),
-        pytest.param(1, ask(*CLAIMS[:3]), [(0, 0, 1), (1, 1, 1), (2, 2, 1)], id="who has no place reads"),
-        pytest.param(
-            2,
-            [
-                Asked(task=CLAIMS[0], seconds=3),
-                Asked(task=CLAIMS[1]),
-                Asked(task=SHORT),
-                Asked(task=SHORT, at=0.5),
-                Asked(task=SHORT, at=0.5),
-            ],
-            [(0, 0, 1), (2, 0, 0), (3, 1, 0), (4, 2, 0), (1, 3, 1)],
-            id="others take the places meanwhile",
-        ),
-        pytest.param(
-            3,
-            [LEADS, LEADS, LEADS, *ask(USE)],
-            [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 1, 1)],
-            id="written for what is led to, in a moment",
-        ),
-        pytest.param(
-            1, ask(USE, replace(USE, contexts=LONG[::-1])), [(0, 0, 0), (1, 1, 0)], id="the same about other contexts"
-        ),
-        pytest.param(
-            9, [Asked(task=LISTED, then=SHORT), *ask(SHORT)], [(0, 0, 0), (1, 0, 0)], id="leads to what is too short"
-        ),
-        pytest.param(1, ask(SHORT, SHORT), [(0, 0, 0), (1, 1, 0)], id="too short to be cached"),
-        pytest.param(
-            9,
-            [Asked(task=USE), replace(LEADS, seconds=2), Asked(task=CLAIMS[0], at=2)],
-            [(0, 0, 1), (1, 0, 0), (2, 2, 1)],
-            id="known to come",
-        ),
-        pytest.param(
-            9,
-            [LEADS, Asked(task=USE, seconds=5), *ask(CLAIMS[1])],
-            [(0, 0, 0), (1, 0, 1), (2, 5, 1)],
-            id="as long as the first takes",
-        ),
-        pytest.param(
-            9,
-            [replace(LEADS, seconds=3), Asked(task=USE, at=0.5, seconds=2), Asked(task=CLAIMS[0], at=3.5)],
-            [(0, 0, 0), (1, 0.5, 1), (2, 3.5, 1)],
-            id="written while what leads to a reader is under way",
-        ),
-        pytest.param(
-            9,
-            [LEADS, Asked(task=USE, at=2.1)],
-            [(0, 0, 0), (1, 2.1, 0)],
-            id="what was led to never came",
-        ),
-        pytest.param(
-            9,
-            [Asked(task=USE, seconds=2), Asked(task=CLAIMS[0], at=1), Asked(task=CLAIMS[1], at=1)],
-            [(0, 0, 0), (1, 1, 1), (2, 2, 1)],
-            id="nobody waits for one that writes nothing",
-        ),
-        pytest.param(
-            1,
-            [Asked(task=CLAIMS[0], fails=True), *ask(*CLAIMS[1:3])],
-            [(0, 0, 1), (1, 1, 1), (2, 2, 1)],
-            id="one that failed has written nothing",
-        ),
-        pytest.param(
-            1,
-            [Asked(task=CLAIMS[0], fails=True), *ask(CLAIMS[1])],
-            [(0, 0, 1), (1, 1, 0)],
-            id="and no other one is known",
-        ),
-        pytest.param(
-            1,
-            [*ask(*CLAIMS[:2]), Asked(task=USE, at=240), Asked(task=USE, at=500)],
-            [(0, 0, 1), (1, 1, 1), (2, 240, 1), (3, 500, 0)],
-            id="forgotten after four minutes",
-        ),
-        pytest.param(
-            1,
-            [Asked(task=USE, vote=vote) for vote in range(3)],
-            [(0, 0, 2), (1, 1, 2), (2, 2, 2)],
-            id="votes share all",
-        ),
-    ],
-)
-def test_what_is_marked_and_when_it_is_sent(
-    width: int, asked: Sequence[Asked], expected: list[tuple[int, float, int]]
-) -> None:
+AT, ELSEWHERE = partial(Asked, task=USE), replace(USE, contexts=LONG[::-1])
+FIRST, FAILED = partial(Asked, task=CLAIMS[0]), Asked(task=CLAIMS[0], fails=True)
+LATE = Asked(task=SHORT, at=0.5)
+#: How many places there are, what is asked, and of each request its number, when it was sent, and its marks.
+SENT: dict[str, tuple[int, Sequence[Asked], list[tuple[int, float, int]]]] = {
+    "alone": (9, ask(USE), [(0, 0, 0)]),
+    "the others wait for the first": (9, ask(*CLAIMS[:3]), [(0, 0, 1), (1, 1, 1), (2, 1, 1)]),
+    "who has no place reads": (1, ask(*CLAIMS[:3]), [(0, 0, 1), (1, 1, 1), (2, 2, 1)]),
+    "others take the places meanwhile": (
+        2,
+        [FIRST(seconds=3), *ask(CLAIMS[1], SHORT), LATE, LATE],
+        [(0, 0, 1), (2, 0, 0), (3, 1, 0), (4, 2, 0), (1, 3, 1)],
+    ),
+    "written for what is led to": (3, [LEADS] * 3 + ask(USE), [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 1, 1)]),
+    "the same about other contexts": (1, ask(USE, ELSEWHERE), [(0, 0, 0), (1, 1, 0)]),
+    "leads to what is too short": (9, [Asked(task=LISTED, then=SHORT), *ask(SHORT)], [(0, 0, 0), (1, 0, 0)]),
+    "too short to be cached": (1, ask(SHORT, SHORT), [(0, 0, 0), (1, 1, 0)]),
+    "known to come": (9, [AT(), replace(LEADS, seconds=2), FIRST(at=2)], [(0, 0, 1), (1, 0, 0), (2, 2, 1)]),
+    "as long as the first takes": (9, [LEADS, AT(seconds=5), *ask(CLAIMS[1])], [(0, 0, 0), (1, 0, 1), (2, 5, 1)]),
+    "written while what leads to a reader is under way": (
+        9,
+        [replace(LEADS, seconds=3), AT(at=0.5, seconds=2), FIRST(at=3.5)],
+        [(0, 0, 0), (1, 0.5, 1), (2, 3.5, 1)],
+    ),
+    "what was led to never came": (9, [LEADS, AT(at=2.1)], [(0, 0, 0), (1, 2.1, 0)]),
+    "nobody waits for one that writes nothing": (
+        9,
+        [AT(seconds=2), FIRST(at=1), Asked(task=CLAIMS[1], at=1)],
+        [(0, 0, 0), (1, 1, 1), (2, 2, 1)],
+    ),
+    "one that failed has written nothing": (1, [FAILED, *ask(*CLAIMS[1:3])], [(0, 0, 1), (1, 1, 1), (2, 2, 1)]),
+    "and no other one is known": (1, [FAILED, *ask(CLAIMS[1])], [(0, 0, 1), (1, 1, 0)]),
+    "forgotten after four minutes": (
+        1,
+        [*ask(*CLAIMS[:2]), AT(at=240), AT(at=500)],
+        [(0, 0, 1), (1, 1, 1), (2, 240, 1), (3, 500, 0)],
+    ),
+    "votes share all": (1, [AT(vote=vote) for vote in range(3)], [(0, 0, 2), (1, 1, 2), (2, 2, 2)]),
+}
+
+
+@pytest.mark.parametrize(("width", "asked", "expected"), SENT.values(), ids=SENT)
+def test_what_is_marked_and_when_it_is_sent(width: int, asked: Sequence[Asked], expected: list[Any]) -> None:
     assert sent(width, asked) == expected
 
 
@@ -213,10 +160,9 @@ def test_what_is_marked_and_when_it_is_sent(
     ],
 )
 def test_the_least_that_a_model_caches(model: str, kind: str, tokens: int, marks: int) -> None:
-    made: type[ApiJudge[Any]] = OpenAIJudge if kind == "openai" else AnthropicJudge
     contexts = ("The wheel of a mill turns nine times a minute. " * (tokens * 4 // 47),)
     tasks = [VerifyClaims(claims=(f"It turns {number} times.",), contexts=contexts) for number in range(2)]
-    assert [found for _, _, found in sent(1, ask(*tasks), made(model, api_key="sk-fake"))] == [marks, marks]
+    assert [found for _, _, found in sent(1, ask(*tasks), KINDS[kind](model, api_key="sk-fake"))] == [marks, marks]
 
 
 def test_other_servers_are_left_alone(server: FakeOpenAI) -> None:
@@ -270,44 +216,36 @@ def test_the_other_ways_to_a_cache(server: FakeOpenAI) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "kind", "refused"),
-    [
-        ("gpt-5.6-luna", "openai", "prompt_cache_options"),
-        ("gpt-5.4-mini", "openai", "prompt_cache_key"),
-        ("claude-haiku-5-5", "anthropic", "cache_control"),
-    ],
+    ("rule", "refused"),
+    [("implicit", "prompt_cache_options"), ("automatic", "prompt_cache_key"), ("explicit", "cache_control")],
 )
-def test_what_a_model_refuses_is_left_out(server: FakeOpenAI, model: str, kind: str, refused: str) -> None:
-    judge = direct(server, model, kind)
+def test_what_a_model_refuses_is_left_out(server: FakeOpenAI, rule: str, refused: str) -> None:
+    judge = direct(server, MODELS[rule], "anthropic" if rule == "explicit" else "openai")
     server.refuses = frozenset({refused})
     found = bodies(server, judge, marked(judge, USE), marked(judge, USE))
     assert [refused in str(body) for body in found] == [True, False, False]
     assert judge.cached_from is None
 
 
+#: The rest of one long sentence, as every sentence of a context takes time to judge.
+TURNS = ", the wheel of the mill turns" * 28
 ROWS = [
     Sample(
         user_input=f"How often does the wheel of mill {number} turn?",
         response=f"The wheel of mill {number} turns nine times a minute. It stands still in August.",
         reference=f"The wheel of mill {number} turns nine times.",
-        retrieved_contexts=[
-            # One long sentence, as every sentence of a context takes time to judge.
-            f"Record {number}.{part}. The wheel of mill {number} turns" + ", the wheel of the mill turns" * 28
-            for part in range(13)
-        ],
+        retrieved_contexts=[f"Record {number}.{part}. The wheel of mill {number} turns{TURNS}" for part in range(13)],
     )
     for number in range(8)
 ]
 FIVE = ("faithfulness", "answer_relevancy", "context_precision", "context_recall", "answer_correctness")
-MODELS = {"implicit": "gpt-5.6-luna", "explicit": "claude-haiku-5-5", "automatic": "gpt-5.4-mini"}
 
 
 def billed(
     rule: Any, rows: Sequence[Sample], metrics: Sequence[str], *, width: int, caching: bool = True, **cache: Any
 ) -> tuple[PromptCache, float]:
     """Return the cache of a provider after all rows were scored, and how many seconds that took."""
-    made: type[ApiJudge[Any]] = AnthropicJudge if rule == "explicit" else OpenAIJudge
-    least = 512 if rule == "explicit" else 1024
+    made, least = (AnthropicJudge, 512) if rule == "explicit" else (OpenAIJudge, 1024)
     with virtual_time() as clock:
         kept = PromptCache(rule=rule, least=least, latency=0.1, clock=clock, **cache)
 

@@ -32,12 +32,12 @@ TWO_ITEMS: tuple[Task[Any], ...] = (
 NAMES = [task.prompt for task in TWO_ITEMS]
 
 
-def prompt(task: Task[Any], prompts: PromptBook | None = None) -> str:
-    return render(task, prompts or PromptBook())[1]
+def prompt(task: Task[Any], folder: Path | None = None) -> str:
+    return render(task, PromptBook(folder=folder))[1]
 
 
-def examples(task: Task[Any], prompts: PromptBook | None = None) -> list[str]:
-    return list(json_objects(parted(prompt(task, prompts))[1]))
+def examples(task: Task[Any], folder: Path | None = None) -> list[str]:
+    return list(json_objects(parted(prompt(task, folder))[1]))
 
 
 def own(task: Task[Any], answer: object) -> object:
@@ -45,14 +45,13 @@ def own(task: Task[Any], answer: object) -> object:
     return own_part(answer, task.schema(), prompt(task))
 
 
-def judge(reply: str, *later: str, asked: list[str] | None = None, **options: Any) -> CustomJudge:
-    replies = iter([reply, *later])
-    last = [reply]
+def judge(*replies: str, asked: list[str] | None = None, **options: Any) -> CustomJudge:
+    """Return a judge with these replies, the last one for ever, which notes what it is asked."""
+    left, noted = list(replies), [] if asked is None else asked
 
     def own(text: str) -> str:
-        (asked if asked is not None else []).append(text)
-        last[0] = next(replies, last[0])
-        return last[0]
+        noted.append(text)
+        return left.pop(0) if len(left) > 1 else left[0]
 
     return CustomJudge(own, name="small", **options)
 
@@ -61,12 +60,12 @@ def judge(reply: str, *later: str, asked: list[str] | None = None, **options: An
 def test_the_example_is_no_answer(task: Task[Any]) -> None:
     for example in examples(task):
         asked: list[str] = []
-        with pytest.raises(UnscoredError, match=f"also after a repair: {REPEATED}: the model is too small") as caught:
+        message = f"also after a repair: {REPEATED}: the model is too small.*ragmetrics probe"
+        with pytest.raises(UnscoredError, match=message):
             ask(judge(example, asked=asked), task)
-        assert "ragmetrics probe" in str(caught.value)
-        assert len(asked) == 2
-        assert f"Your answer cannot be used: {REPEATED}. " in asked[1]
-        assert "too small" not in asked[1]
+        _, repair = asked
+        assert f"Your answer cannot be used: {REPEATED}. " in repair
+        assert "too small" not in repair
 
 
 @pytest.mark.parametrize("task", TWO_ITEMS, ids=NAMES)
@@ -100,27 +99,25 @@ def pike(**said: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("task", "answer"),
+    "text",
     [
-        # Whatever stands around and between the words.
-        *(
-            (RELEVANCE, {"reason": reason, "rating": 4})
-            for reason in (
-                "The year is given, the place is\nnot.",
-                "The year is given,\tthe place is not",
-                "The year is given, the place is not:",
-                "**The year is given, the place is not.**",
-                "“The year is given, the place is not.”",
-                "The year is given, the place is not！",
-                "The year is given, the place is not\u200b.\u00a0",
-            )
-        ),
-        (PIKE, pike(sentences=[], verdict="unsupported")),
+        "{} is\nnot.",
+        "{}\tis not",
+        "{} is not:",
+        "**{} is not.**",
+        "“{} is not.”",
+        "{} is not！",
+        "{} is not\u200b.\xa0",
     ],
 )
-def test_a_repetition_is_no_answer(task: Task[Any], answer: Any) -> None:
+def test_what_stands_around_the_words_makes_no_answer_of_them(text: str) -> None:
     with pytest.raises(InvalidAnswer, match=REPEATED):
-        own(task, answer)
+        own(RELEVANCE, {"reason": text.format("The year is given, the place is"), "rating": 4})
+
+
+def test_the_contrary_verdict_with_the_reason_of_the_example_is_no_answer() -> None:
+    with pytest.raises(InvalidAnswer, match=REPEATED):
+        own(PIKE, pike(sentences=[], verdict="unsupported"))
 
 
 @pytest.mark.parametrize(
@@ -155,9 +152,8 @@ def test_what_is_no_repetition(task: Task[Any], answer: Any, kept: Any) -> None:
 )
 def test_a_form_that_is_no_json_is_an_example(tmp_path: Path, form: str) -> None:
     (tmp_path / "rate_relevance.md").write_text(f"Rate it.\n\n{form}\n", "utf-8")
-    asked = prompt(RELEVANCE, PromptBook(folder=tmp_path))
     with pytest.raises(InvalidAnswer, match=REPEATED):
-        own_part({"reason": "One short sentence.", "rating": 3}, RELEVANCE.form, asked)
+        own_part({"reason": "One short sentence.", "rating": 3}, RELEVANCE.form, prompt(RELEVANCE, tmp_path))
 
 
 def test_what_the_author_of_a_test_wrote_is_no_example() -> None:
@@ -172,7 +168,7 @@ def test_words_need_no_spaces_around_them(tmp_path: Path, text: str) -> None:
     (tmp_path / "list_entities.md").write_text('List them.\n\n{"entities": ["Lund", "北京"]}\n', "utf-8")
     task = tasks.ListEntities(contexts=(text,))
     answer = {"entities": ["北京" if "北京" in text else "Lund"]}
-    assert own_part(answer, task.form, prompt(task, PromptBook(folder=tmp_path))) == answer
+    assert own_part(answer, task.form, prompt(task, tmp_path)) == answer
 
 
 @pytest.mark.parametrize(
@@ -224,14 +220,12 @@ def test_a_repetition_that_comes_once() -> None:
 
 
 def test_the_examples_of_users_prompts_count(tmp_path: Path) -> None:
-    late = {"reason": "The tram is late.", "verdict": "answers"}
-    none = {"reason": "No tram runs.", "verdict": "refuses"}
+    late, none = {"reason": "It is late.", "verdict": "answers"}, {"reason": "No tram runs.", "verdict": "refuses"}
     text = f"Does it refuse?\n\n{json.dumps(late)}\n{json.dumps(none, indent=2)}\n"
     (tmp_path / "judge_refusal.md").write_text(text, "utf-8")
     prompts = PromptBook(folder=tmp_path)
-    replies = examples(REFUSAL, prompts)
-    assert len(replies) == 2
-    for reply in replies:
+    first, second = examples(REFUSAL, tmp_path)
+    for reply in (first, second):
         with pytest.raises(UnscoredError, match=REPEATED):
             ask(judge(reply, prompts=prompts), REFUSAL)
     packaged = '{"reason": "It names an owner.", "verdict": "answers"}'
@@ -276,19 +270,16 @@ def test_a_claim_with_the_digest_of_a_block_is_refused(text: str) -> None:
 
 def test_honest_answers_that_quote_the_texts_are_none() -> None:
     draw = random.Random(7)
-    words = sorted(
-        {word for task in TWO_ITEMS for text in examples(task) for word in re.findall(r"[A-Za-z0-9]+", text)}
-    )
+    shown_texts = " ".join(text for task in TWO_ITEMS for text in examples(task))
+    words = sorted({*re.findall(r"[A-Za-z0-9]+", shown_texts)})
     for _ in range(500):
         task = draw.choice(EVERY_TASK)
         sentences = [" ".join(draw.sample(words, draw.randint(2, 7))).capitalize() + "." for _ in range(4)]
         shown = tasks.Critique(definition="Is it so?", fields=(("response", " ".join(sentences)),))
         answer = _filled(task.schema(), draw, sentences)
-        assert own_part(answer, task.schema(), _asked(shown, task)) == answer
-
-
-def _asked(shown: Task[Any], task: Task[Any]) -> str:
-    return prompt(shown).replace(parted(prompt(shown))[1], parted(prompt(task))[1])
+        # The prompt of the task, over other texts.
+        asked = prompt(shown).replace(parted(prompt(shown))[1], parted(prompt(task))[1])
+        assert own_part(answer, task.schema(), asked) == answer
 
 
 def _filled(schema: Mapping[str, Any], draw: random.Random, texts: list[str]) -> Any:

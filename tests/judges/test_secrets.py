@@ -63,10 +63,8 @@ def test_a_server_that_echoes(
         if place == "proxy":
             monkeypatch.setenv("HTTP_PROXY", url)
         shown = outcome(judge(url if place == "address" else "http://example.test/v1")) + caplog.text
-    assert "Basic ***" in shown
-    assert "joe:***" in shown
     secrets = (PASSWORD, QUOTED, IN_HEADER, *(["sk-key0"] if status == 400 else []))
-    assert not [text for text in secrets if text in shown]
+    assert [text for text in ("Basic ***", "joe:***", *secrets) if text in shown] == ["Basic ***", "joe:***"]
 
 
 @pytest.mark.parametrize("status", [200, 400])
@@ -81,15 +79,13 @@ def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, proxy: str
     monkeypatch.setenv("HTTP_PROXY", proxy)
     shown = outcome(judge("http://127.0.0.1:9"))
     assert "JudgeNotConfiguredError: openai:fake: no connection to http://127.0.0.1:9 can be made (" in shown
-    assert "the proxies" in shown
-    assert "hunt3r" not in shown
+    assert ("the proxies" in shown, "hunt3r" in shown) == (True, False)
 
 
 @pytest.mark.parametrize(
     ("url", "without", "shown", "account"),
     [
-        ("http://h/v1", "http://h/v1", "http://h/v1", None),
-        ("http://h:80", "http://h:80", "http://h:80", None),
+        *((plain, plain, plain, None) for plain in ("http://h/v1", "http://h:80")),
         ("http://h/@cf/v1?a=b@c", "http://h/@cf/v1?a=b@c", "http://h/@cf/v1", None),
         ("http://joe@h:80/v1", "http://h:80/v1", "http://***@h:80/v1", ("joe", "")),
         ("https://joe:pass@h/v1?t=1", "https://h/v1?t=1", "https://***@h/v1", ("joe", "pass")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
@@ -24,6 +25,7 @@ from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.specs import check_spec, make_judge
 
 OWN = OpenAIJudge("m")
+CUSTOM: tuple[tuple[Any, type], ...] = (make_judge, CustomJudge), (make_embedder, CustomEmbedder)
 
 
 def needy(prompt: str) -> str:
@@ -31,16 +33,16 @@ def needy(prompt: str) -> str:
 
 
 def unready() -> Judge:
-    msg = "set HOUSE_TOKEN"
-    raise JudgeNotConfiguredError(msg)
+    raise JudgeNotConfiguredError("set HOUSE_TOKEN")
 
 
 @pytest.fixture(autouse=True)
 def _house(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("house.judges")
+    """Make a module ``house.judges`` with factories."""
     shelf = type("Shelf", (), {"make": lambda: OWN})
-    names = {"make": lambda: OWN, "simple": lambda: str.lower, "Shelf": shelf, "three": lambda: 3, "NUMBER": 3}
     named = type("Versioned", (), {"name": "large-2", "__call__": needy})
+    names = {"make": lambda: OWN, "simple": lambda: str.lower, "Shelf": shelf, "three": lambda: 3, "NUMBER": 3}
+    module = ModuleType("house.judges")
     vars(module).update(names, versioned=named, needy=needy, unready=unready)
     monkeypatch.setitem(sys.modules, "house", ModuleType("house"))
     monkeypatch.setitem(sys.modules, "house.judges", module)
@@ -52,11 +54,9 @@ def _house(monkeypatch: pytest.MonkeyPatch) -> None:
         (make_judge, " openai:org/model:tag ", OpenAIJudge, "openai:org/model:tag"),
         (make_judge, "anthropic:claude-haiku-5-5", AnthropicJudge, "anthropic:claude-haiku-5-5"),
         (make_judge, "local", LocalJudge, "local (heuristic)"),
-        (make_judge, "house.judges:simple", CustomJudge, "house.judges:simple"),
-        (make_judge, "house.judges:versioned", CustomJudge, "house.judges:versioned:large-2"),
         (make_judge, "house.judges:Shelf.make", OpenAIJudge, "openai:m"),
-        (make_embedder, "house.judges:simple", CustomEmbedder, "house.judges:simple"),
-        (make_embedder, "house.judges:versioned", CustomEmbedder, "house.judges:versioned:large-2"),
+        *((make, "house.judges:simple", kind, "house.judges:simple") for make, kind in CUSTOM),
+        *((make, "house.judges:versioned", kind, "house.judges:versioned:large-2") for make, kind in CUSTOM),
         (make_embedder, " local ", LocalEmbedder, "local (heuristic)"),
         (make_embedder, "openai:m", OpenAIEmbedder, "openai:m"),
         (make_embedder, "sentence-transformers:a b/m", SentenceTransformersEmbedder, "sentence-transformers:a b/m"),
@@ -79,12 +79,10 @@ def test_what_a_factory_makes_and_settings_are_passed_on() -> None:
 @pytest.mark.parametrize(
     ("make", "variables", "name"),
     [
-        (make_judge, {"OPENAI_API_KEY": "sk-1"}, "openai:"),
-        (make_judge, {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "openai:"),
+        *((make, {"OPENAI_API_KEY": "sk-1"}, "openai:") for make, _ in CUSTOM),
+        *((make, {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "openai:") for make, _ in CUSTOM),
         (make_judge, {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2"}, "openai:"),
         (make_judge, {"OPENAI_API_KEY": " ", "ANTHROPIC_API_KEY": "sk-2"}, "anthropic:"),
-        (make_embedder, {"OPENAI_API_KEY": "sk-1"}, "openai:"),
-        (make_embedder, {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "openai:"),
     ],
 )
 def test_auto_goes_by_the_keys(
@@ -103,15 +101,13 @@ def test_auto_without_a_key_names_the_three_ways_on(
     make: Callable[[str], Any], keys: str, name: str, *, in_pytest: bool
 ) -> None:
     ways = f'{name}="openai:MODEL", or --{name} .*{name}="local"$'
-    if in_pytest:
-        ways = f"--rag-cache=replay.*--rag-cassette.*--rag-{name}=local"
-        running.enter(ways)
-    try:
+    with ExitStack() as stack:
+        if in_pytest:
+            ways = f"--rag-cache=replay.*--rag-cassette.*--rag-{name}=local"
+            running.enter(ways)
+            stack.callback(running.leave, ways)
         with pytest.raises(JudgeNotConfiguredError, match=f"OPENAI_API_KEY{keys}.*{ways}") as caught:
             make("auto")
-    finally:
-        if in_pytest:
-            running.leave(ways)
     assert ("--rag" in str(caught.value)) is in_pytest
 
 
@@ -164,14 +160,10 @@ FORMS: dict[Callable[[str], str], str] = {
         ("local?service_tier=flex", "is not one of auto"),
         ("panel:openai:m,openai:m?service_tier=flex", r"judge 2: openai:m\?service_tier=flex is in the panel twice"),
         # A model that is named as elsewhere is answered with its spec.
-        ("gpt-5", "; write openai:gpt-5$"),
-        ("openai/gpt-4o", "; write openai:gpt-4o$"),
-        ("OpenAI:gpt-4o", "; write openai:gpt-4o$"),
-        ("o4-mini", "; write openai:o4-mini$"),
-        ("claude-haiku-5-5", "; write anthropic:claude-haiku-5-5$"),
-        (" OpenAI", "; write openai:MODEL$"),
-        ("anthropic", "; write anthropic:MODEL$"),
-        ("anthropic/claude-x", "; write anthropic:claude-x$"),
+        *((name, "; write openai:gpt-4o$") for name in ("gpt-4o", "openai/gpt-4o", "OpenAI:gpt-4o")),
+        *((model, f"; write openai:{model}$") for model in ("gpt-5", "o4-mini")),
+        *((name, "; write anthropic:claude-x$") for name in ("claude-x", "anthropic/claude-x")),
+        *((" OpenAI", "; write openai:MODEL$"), ("anthropic", "; write anthropic:MODEL$")),
     ],
 )
 def test_a_spec_with_a_fault(spec: str, problem: str) -> None:
@@ -190,28 +182,26 @@ def test_a_spec_with_a_fault(spec: str, problem: str) -> None:
     ],
 )
 def test_parameters_of_a_spec_are_those_of_its_requests(spec: str, parameters: dict[str, Any], *, varied: bool) -> None:
-    judge, plain = make_judge(check_spec(spec)), make_judge(spec.partition("?")[0])
-    assert isinstance(judge, OpenAIJudge | AnthropicJudge)
-    assert isinstance(plain, OpenAIJudge | AnthropicJudge)
+    made: Any = (make_judge(check_spec(spec)), make_judge(spec.partition("?")[0]))
+    judge, plain = made
     assert judge.parameters == {**plain.parameters, **parameters}
-    assert judge.varied == (plain.varied if varied else {})
-    assert judge.name == plain.name
+    assert (judge.varied, judge.name) == (plain.varied if varied else {}, plain.name)
 
 
 @pytest.mark.parametrize(
-    ("name", "problem"),
+    "problem",
     [
-        ("max_token", "max_token is no parameter; write max_tokens"),
-        ("temprature", "temprature is no parameter; write temperature"),
-        ("messages", "messages is set by the judge; leave it out"),
-        ("response_format", "response_format is set by the judge"),
+        "max_token is no parameter; write max_tokens",
+        "temprature is no parameter; write temperature",
+        "messages is set by the judge; leave it out",
+        "response_format is set by the judge",
     ],
 )
 @pytest.mark.parametrize("kind", [OpenAIJudge, AnthropicJudge])
-def test_parameters_of_a_judge_are_checked_by_name(kind: Callable[..., Any], name: str, problem: str) -> None:
+def test_parameters_of_a_judge_are_checked_by_name(kind: Callable[..., Any], problem: str) -> None:
     """A slip would be refused by the server, and left out in silence; those of other servers are sent."""
     with pytest.raises(ValueError, match=problem):
-        kind("m", parameters={name: 1})
+        kind("m", parameters={problem.partition(" ")[0]: 1})
     assert kind("m", parameters={"chat_template_kwargs": {"enable_thinking": False}, "min_tokens": 4}).parameters
 
 
@@ -232,14 +222,11 @@ def test_what_is_no_spec(check: Callable[[str], str], spec: str) -> None:
 def test_a_panel_is_made_of_its_judges() -> None:
     spec = check_spec(" panel: openai:m-1 ,nli: a folder,local,house.judges:simple ")
     assert spec == "panel:openai:m-1,nli: a folder,local,house.judges:simple"
-    panel = make_judge("panel:openai:m-1?service_tier=flex&max_tokens=80,anthropic:m-2,local", timeout=7)
-    assert isinstance(panel, Panel)
-    assert panel.name == "panel:openai:m-1,anthropic:m-2,local (heuristic)"
+    panel: Any = make_judge("panel:openai:m-1?service_tier=flex&max_tokens=80,anthropic:m-2,local", timeout=7)
+    assert (type(panel), panel.name) == (Panel, "panel:openai:m-1,anthropic:m-2,local (heuristic)")
     first, second, _ = panel.judges
-    assert isinstance(first, OpenAIJudge)
+    assert (type(first), type(second), second._connection._timeout) == (OpenAIJudge, AnthropicJudge, 7)
     assert (first.parameters["service_tier"], first.parameters["max_tokens"]) == ("flex", 80)
-    assert isinstance(second, AnthropicJudge)
-    assert second._connection._timeout == 7
 
 
 @pytest.mark.parametrize(
