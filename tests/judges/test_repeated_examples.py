@@ -99,16 +99,7 @@ def pike(**said: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "{} is\nnot.",
-        "{}\tis not",
-        "{} is not:",
-        "**{} is not.**",
-        "“{} is not.”",
-        "{} is not！",
-        "{} is not\u200b.\xa0",
-    ],
+    "text", ["{}\nnot.", "{}\tnot", "{} not:", "**{} not.**", "“{} not.”", "{} not！", "{} not\u200b.\u00a0"]
 )
 def test_what_stands_around_the_words_makes_no_answer_of_them(text: str) -> None:
     with pytest.raises(InvalidAnswer, match=REPEATED):
