@@ -32,8 +32,9 @@ def entry(
     return replace(new_entry(key_of(row), row, Reply(text=text), salt="", redact=None), created=created)
 
 
-def keyed(*entries: CacheEntry) -> dict[str, CacheEntry]:
-    return {entry.key: entry for entry in entries}
+def keyed(*entries: CacheEntry | str) -> dict[str, CacheEntry]:
+    made = [entry(each) if isinstance(each, str) else each for each in entries]
+    return {each.key: each for each in made}
 
 
 @pytest.fixture
@@ -47,13 +48,16 @@ def write(file: Path, *lines: str) -> Path:
     return file
 
 
+VECTOR_ROW = embedding_row(kind="openai", model="m", text="Ponds freeze.")
+VECTOR = new_entry(key_of(VECTOR_ROW), VECTOR_ROW, "AACAPwAAAL8=", salt="", redact=None)
+
+
 def test_what_is_saved_is_read(file: Path) -> None:
-    row = embedding_row(kind="openai", model="m", text="Ponds freeze.")
-    vector = new_entry(key_of(row), row, "AACAPwAAAL8=", salt="", redact=None)
+    """A run that used nothing makes no file."""
     assert Cassette(file).entries == {}
     assert not Cassette(file).save({}, complete=True).written
     assert not file.exists()
-    entries = keyed(entry("one"), entry("two"), vector)
+    entries = keyed("one", "two", VECTOR)
     saved = Cassette(file).save(entries, complete=True)
     assert (saved.written, saved.entries, saved.added, saved.dropped, saved.refused) == (True, 3, 3, 0, ())
     assert Cassette(file).entries == entries
@@ -72,9 +76,8 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list
 def test_a_line_is_an_entry_that_can_be_read(file: Path) -> None:
     entries = keyed(*(entry(f"Über die Brücke {n}\u202e", "größer") for n in range(5)))
     Cassette(file).save(entries, complete=True)
-    lines = file.read_text(encoding="utf-8").split("\n")
-    assert lines.pop() == ""
-    assert [json.loads(line)["key"] for line in lines] == sorted(entries)
+    *lines, end = file.read_text(encoding="utf-8").split("\n")
+    assert (end, [json.loads(line)["key"] for line in lines]) == ("", sorted(entries))
     assert all("Über die Brücke" in line and "größer" in line and r"\u202e" in line for line in lines)
 
 
@@ -133,25 +136,18 @@ def test_a_line_is_parsed_where_its_entry_is_used(file: Path) -> None:
     assert Cassette(file).save(keyed(one), complete=True).dropped == 1
 
 
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda text: text.removesuffix("\n"),
-        lambda text: f"\ufeff{text}",
-        lambda text: "".join(sorted(text.splitlines(keepends=True), reverse=True)),
-        lambda text: text + text,
-        lambda text: text.replace("\n", "\n\n"),
-        lambda text: text.replace('{"key"', '{ "key"'),
-    ],
-)
-def test_only_a_file_as_it_would_be_written_is_left_alone(file: Path, edit: Callable[[str], str]) -> None:
-    entries = keyed(*(entry(str(number)) for number in range(5)))
+def test_only_a_file_as_it_would_be_written_is_left_alone(file: Path) -> None:
+    """Any other order or layout is read, and brought into order by the next run that writes."""
+    entries = keyed(*(str(number) for number in range(5)))
     Cassette(file).save(entries, complete=True)
     text = file.read_text("utf-8")
-    file.write_text(edit(text), "utf-8")
-    assert Cassette(file).entries == entries
-    assert Cassette(file).save(entries, complete=True).written
-    assert file.read_text("utf-8") == text
+    backwards = "".join(sorted(text.splitlines(keepends=True), reverse=True))
+    spaced = text.replace("\n", "\n\n"), text.replace('{"key"', '{ "key"')
+    for edited in (text.removesuffix("\n"), f"\ufeff{text}", backwards, text + text, *spaced):
+        file.write_text(edited, "utf-8")
+        assert Cassette(file).entries == entries
+        assert Cassette(file).save(entries, complete=True).written, edited
+        assert file.read_text("utf-8") == text
     # Where git changes line ends, that is nothing to commit.
     file.write_bytes(text.replace("\n", "\r\n").encode())
     before = file.stat().st_ino
@@ -173,10 +169,7 @@ def test_lines_of_two_branches_merge_as_text(file: Path) -> None:
     for order in (lines, lines[::-1]):
         write(file)
         file.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(order).encode())
-        assert Cassette(file).entries == keyed(newest, entry("mine"), entry("theirs"))
-
-
-VECTOR = embedding_row(kind="openai", model="m", text="Ponds freeze.")
+        assert Cassette(file).entries == keyed(newest, "mine", "theirs")
 
 
 @pytest.mark.parametrize(
@@ -196,11 +189,9 @@ VECTOR = embedding_row(kind="openai", model="m", text="Ponds freeze.")
     ],
 )
 def test_a_line_that_was_edited_is_an_error_of_its_place(file: Path, old: str, new: str, said: str) -> None:
-    vector = new_entry(key_of(VECTOR), VECTOR, "AACAPwAAAL8=", salt="", redact=None)
-    edited = vector if old in line_of(vector) and "vote" not in old and "calls" not in old else entry("ice")
+    edited = VECTOR if old in line_of(VECTOR) and "vote" not in old and "calls" not in old else entry("ice")
     sound = entry("Ponds dry up.")
-    line = line_of(edited).replace(old, new, 1)
-    write(file, line_of(sound), line)
+    write(file, line_of(sound), line_of(edited).replace(old, new, 1))
     if '"key"' not in new:  # which of two keys counts is not known, so the line is read at once
         assert Cassette(file).pick([sound.key]) == keyed(sound)
     with pytest.raises(CassetteError, match=re.escape(said)) as raised:
@@ -260,29 +251,26 @@ def test_a_file_that_is_written_has_digests_and_keeps_those_of_edited_replies(fi
 @pytest.mark.parametrize(
     ("used", "options", "after", "counts"),
     [
-        (["two", "three"], {"complete": True}, ["two", "three"], (1, 1)),
-        (["two", "three"], {"complete": True, "keep": True}, ["one", "two", "three"], (1, 0)),
-        (["three"], {"complete": False}, ["one", "two", "three"], (1, 0)),
-        ([], {"complete": True}, ["one", "two"], (0, 0)),
+        ("two three", {"complete": True}, "two three", (1, 1)),
+        ("two three", {"complete": True, "keep": True}, "one two three", (1, 0)),
+        ("three", {"complete": False}, "one two three", (1, 0)),
+        ("", {"complete": True}, "one two", (0, 0)),
     ],
-    ids=["complete", "keep", "partial", "nothing-used"],
 )
-def test_which_entries_a_run_drops(
-    file: Path, used: list[str], options: Any, after: list[str], counts: tuple[int, int]
-) -> None:
+def test_which_entries_a_run_drops(file: Path, used: str, options: Any, after: str, counts: tuple[int, int]) -> None:
     """A complete run drops what nothing used, unless ``keep``; a partial run and one without answers do not."""
-    Cassette(file).save(keyed(entry("one"), entry("two")), complete=True)
-    saved = Cassette(file).save(keyed(*map(entry, used)), **options)
-    assert (saved.added, saved.dropped, saved.entries) == (*counts, len(after))
-    assert Cassette(file).entries == keyed(*map(entry, after))
+    Cassette(file).save(keyed("one", "two"), complete=True)
+    saved = Cassette(file).save(keyed(*used.split()), **options)
+    assert (saved.added, saved.dropped, saved.entries) == (*counts, len(after.split()))
+    assert Cassette(file).entries == keyed(*after.split())
 
 
 def test_what_was_added_meanwhile_is_kept(file: Path) -> None:
     early = Cassette(file)
     assert early.entries == {}
-    Cassette(file).save(keyed(entry("other")), complete=False)
-    early.save(keyed(entry("mine")), complete=False)
-    assert Cassette(file).entries == keyed(entry("other"), entry("mine")) == early.entries
+    Cassette(file).save(keyed("other"), complete=False)
+    early.save(keyed("mine"), complete=False)
+    assert Cassette(file).entries == keyed("other", "mine") == early.entries
 
 
 @pytest.mark.parametrize(
@@ -294,24 +282,21 @@ def test_what_was_added_meanwhile_is_kept(file: Path) -> None:
         entry("clean", schema={"description": f"Authorization: Bearer {'0aB' * 10}"}),
         entry("clean", parameters={"user": "ghp_" + "a1" * 18}),
     ],
-    ids=["prompt", "reply", "schema", "parameters"],
 )
 def test_what_looks_like_a_key_is_refused_with_the_tests_name(file: Path, leak: CacheEntry) -> None:
     tests = {leak.key: "test_bot.py::test_login"}
-    saved = Cassette(file).save(keyed(leak, entry("fine")), complete=True, tests=tests)
-    assert Cassette(file).entries == keyed(entry("fine"))
+    saved = Cassette(file).save(keyed(leak, "fine"), complete=True, tests=tests)
+    assert Cassette(file).entries == keyed("fine")
     (refusal,) = saved.refused
     assert str(refusal).startswith("test_bot.py::test_login: the list_claims answer")
-    assert MODEL_KEY not in str(refusal)
-    assert MODEL_KEY not in file.read_text()
+    assert MODEL_KEY not in f"{refusal} {file.read_text()}"
 
 
 def test_what_is_in_the_file_already_is_not_refused(file: Path) -> None:
     """A secret put there by hand is not taken out; base64 of a vector, which may spell one, is not searched."""
     leak = entry(MODEL_KEY)
     write(file, line_of(leak))
-    row = embedding_row(kind="openai", model="m", text="Ponds freeze.")
-    vector = new_entry(key_of(row), row, "AIza" + "B" * 60, salt="", redact=None)
+    vector = new_entry(VECTOR.key, VECTOR_ROW, "AIza" + "B" * 60, salt="", redact=None)
     assert Cassette(file).save(keyed(leak, vector), complete=True).refused == ()
     assert Cassette(file).entries == keyed(leak, vector)
 
@@ -340,11 +325,10 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "is_secret"), [(text, text in SECRETS) for text in SECRETS + WORDS])
-def test_secrets_are_told_from_words(text: str, is_secret: bool) -> None:
-    found = find_credential(text)
-    assert (found is not None) is is_secret
-    assert len(found or "") < 40
+@pytest.mark.parametrize("text", SECRETS + WORDS)
+def test_secrets_are_told_from_words(text: str) -> None:
+    found, is_secret = find_credential(text), text in SECRETS
+    assert ((found is not None), len(found or "") < 40) == (is_secret, True)
     again = f"{text} "[:-1]
     assert (masked(text) is text, masked(again) is again) == (not is_secret,) * 2
 
@@ -354,8 +338,7 @@ def test_what_looks_like_a_key_in_a_reply_is_masked(secret: str) -> None:
     for text in (json.dumps({"claims": [f"Log in with {secret}."]}), f"no JSON {secret}"):
         row = entry(secret).request
         made = new_entry(key_of(row), row, Reply(text=text), salt="", redact=None)
-        assert find_credential(made.reply["text"]) is None
-        assert "***" in made.reply["text"]
+        assert (find_credential(made.reply["text"]), "***" in made.reply["text"]) == (None, True)
         assert (made.request, made.problem()) == (row, None)
 
 
@@ -378,10 +361,8 @@ def test_the_nearest_prompt_of_a_task_explains_a_miss() -> None:
 def test_a_difference_stays_readable() -> None:
     words = " ".join(f"word{n}" for n in range(500))
     old, new = difference([words], [words.replace("word250 ", "WORD ").replace("word258 ", "LAST ")], ("a", "b"))[-2:]
-    assert "word250" in old
-    assert "WORD" in new
-    assert "word258" in old
-    assert "LAST" in new
+    assert re.search("word250 .* word258", old)
+    assert re.search("WORD .* LAST", new)
     assert max(len(old), len(new)) < 170
     assert len(difference([f"{n}" for n in range(500)], ["none"], ("a", "b"))) <= 41
     assert "\x1b" not in "".join(difference(["a\x1b[31m"], ["b\x1b[31m"], ("a", "b")))
@@ -395,7 +376,6 @@ def test_a_difference_can_be_made_of_anything(old: str, new: str) -> None:
 def test_a_secret_is_masked_whole() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----\nMIIBogIBAAJ+/BALKZtKIe4\n4OM8aQ==\n-----END RSA PRIVATE KEY-----"
     for text in (key, key.replace("\n", "\\n"), "sk-proj-0123456789abcdefghij", "Bearer 0123456789abcdefgh=="):
-        assert "0123" not in masked(f"a {text} b")
-        assert "BALK" not in masked(f"a {text} b")
-        assert masked(f"a {text} b").startswith("a ***")
-        assert masked(f"a {text} b").endswith(" b")
+        shown = masked(f"a {text} b")
+        assert re.fullmatch(r"a \*\*\*.* b", shown, re.DOTALL)
+        assert not re.search("0123|BALK", shown)
