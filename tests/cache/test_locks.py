@@ -34,17 +34,16 @@ sys.stdin.read()
 @pytest.mark.parametrize("first", KINDS)
 @pytest.mark.parametrize("second", KINDS)
 def test_a_lock_has_one_holder(tmp_path: Path, first: Kind, second: Kind) -> None:
+    """Releasing a lock that is not held, or twice, changes nothing."""
     path = tmp_path / "made" / "on" / "demand" / "a.lock"
     one, other = first(path), second(path)
     other.release()
-    assert one.take()
-    assert not other.take()
+    assert [one.take(), other.take()] == [True, False]
     other.release()
     assert not other.take()
     one.release()
     one.release()
-    assert other.take()
-    assert not one.take()
+    assert [other.take(), one.take()] == [True, False]
     other.release()
     assert one.take()
     one.release()
@@ -96,35 +95,24 @@ def age(folder: Path) -> None:
 def test_the_folder_of_a_killed_run_is_removed_by_the_next(temporary: Path) -> None:
     command = [sys.executable, "-c", RUN, str(temporary)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            left = Path(process.stdout.readline().strip())
-            age(left)
-            first = SharedFolder()
-            assert (left / "rows.sqlite").exists()
-        finally:
-            process.kill()
-        process.wait()
-        second = SharedFolder()
-        assert not left.exists()
-        assert first.path.exists()
-        first.close()
-        second.close()
+        assert process.stdout is not None
+        left = Path(process.stdout.readline().strip())
+        age(left)
+        first = SharedFolder()
+        assert (left / "rows.sqlite").exists()
+        process.kill()
+    second = SharedFolder()
+    assert (left.exists(), first.path.exists()) == (False, True)
+    first.close()
+    second.close()
 
 
 def test_folders_of_others_stay(temporary: Path) -> None:
     """Without a lock, with a folder or other files in it, a link, a file, another name: not a folder of a run."""
     own = folder_of("").name
-    for file in (
-        "ragmetrics-trial/uv.lock",
-        "pytest-ragmetrics-trial/uv.lock",
-        f"{own}trial/uv.lock",
-        f"{own}trial/notes.md",
-        f"{own}deep/run.lock",
-        f"{own}deep/more.lock/file",
-        f"{own}file",
-        "elsewhere/run.lock",
-    ):
+    others = "ragmetrics-trial/uv.lock", "pytest-ragmetrics-trial/uv.lock", "elsewhere/run.lock"
+    like_ours = "trial/uv.lock", "trial/notes.md", "deep/run.lock", "deep/more.lock/file", "file"
+    for file in (*others, *(f"{own}{each}" for each in like_ours)):
         (temporary / file).parent.mkdir(parents=True, exist_ok=True)
         (temporary / file).write_text("")
     (temporary / f"{own}empty").mkdir()

@@ -9,6 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -33,58 +34,42 @@ JOB = RowJob(test="t", group="t", row=DatasetRow(sample=ASKED, id="q1"), sample=
 def result() -> MetricResult:
     """Return a result with no field as it is by default."""
     evidence = Evidence(context=0, start=0, end=4, text="hums")
-    made = MetricResult(
-        0.25,
-        metric="quality",
-        reason="It does.",
-        verdicts=[Verdict(text="It hums.", ok=True, start=0, end=8, evidence=(evidence,))],
-        vacuous=True,
-        judge="mine",
-        disagreements=["rate: yes: a, b; no: c"],
-        usage=USAGE,
-        samples=[0.0, 0.5],
-        votes=3,
-        unscored_votes=1,
-        noun="claim",
-        complaint="not supported",
-        scale=(-1.0, 1.0),
-    )
+    verdicts = [Verdict(text="It hums.", ok=True, start=0, end=8, evidence=(evidence,))]
+    words: Any = {"reason": "It does.", "noun": "claim", "complaint": "not supported", "judge": "mine"}
+    votes: Any = {"samples": [0.0, 0.5], "votes": 3, "unscored_votes": 1, "disagreements": ["rate: yes: a; no: c"]}
+    numbers: Any = {"vacuous": True, "usage": USAGE, "scale": (-1.0, 1.0)}
+    made = MetricResult(0.25, metric="quality", verdicts=verdicts, **words, **votes, **numbers)
     made.decides = False
     return made
 
 
 def scoring(outcome: MetricResult | UnscoredError, sample: Sample = ANSWERED) -> Scoring:
-    exchange = Exchange(task="rate", vote=1, prompt="Why?", reply=None, cached=True, judge="a")
-    return Scoring(
-        metric="quality", sample=sample, outcome=outcome, better="lower", exchanges=(exchange,), own_usage=USAGE
-    )
+    exchanges = (Exchange(task="rate", vote=1, prompt="Why?", reply=None, cached=True, judge="a"),)
+    given: Any = {"sample": sample, "outcome": outcome, "exchanges": exchanges, "own_usage": USAGE}
+    return Scoring(metric="quality", better="lower", **given)
 
 
 def test_an_outcome_comes_back_whole() -> None:
     own, unscored, refused = result(), UnscoredError("No answer.", usage=USAGE), BudgetExceededError("It is spent.")
-    outcome = Done(
-        sample=ANSWERED,
-        scores={
-            "scored": Score(outcome=own, scorings=(scoring(result(), ASKED), scoring(own))),
-            "unscored": Score(outcome=unscored, scorings=(scoring(unscored),)),
-            "refused": Score(outcome=refused, scorings=(scoring(UnscoredError("It is spent.")),)),
-        },
-    )
-    back = read(written(outcome, JOB), JOB)
+    given = {
+        "scored": Score(outcome=own, scorings=(scoring(result(), ASKED), scoring(own))),
+        "unscored": Score(outcome=unscored, scorings=(scoring(unscored),)),
+        "refused": Score(outcome=refused, scorings=(scoring(UnscoredError("It is spent.")),)),
+    }
+    back = read(written(Done(sample=ANSWERED, scores=given), JOB), JOB)
     assert (back.sample, back.failure) == (ANSWERED, None)
-    scores = back.scores
-    assert scores["scored"].outcome is scores["scored"].scorings[1].outcome
-    assert scores["unscored"].outcome is scores["unscored"].scorings[0].outcome
-    assert isinstance(scores["scored"].outcome, MetricResult)
-    assert scores["scored"].outcome.__getnewargs_ex__() == own.__getnewargs_ex__()
-    assert not scores["scored"].outcome.decides
-    assert [type(scores[name].outcome) for name in scores] == [MetricResult, UnscoredError, BudgetExceededError]
-    assert [str(scores[name].outcome) for name in ("unscored", "refused")] == ["No answer.", "It is spent."]
-    assert scores["unscored"].outcome.usage == USAGE
-    for name, score in scores.items():
-        for made, given in zip(score.scorings, outcome.scores[name].scorings, strict=True):
-            assert str(made.outcome) == str(given.outcome)
-            assert replace(made, outcome=given.outcome) == given
+    outcomes: dict[str, Any] = {name: score.outcome for name, score in back.scores.items()}
+    assert [type(each) for each in outcomes.values()] == [MetricResult, UnscoredError, BudgetExceededError]
+    assert outcomes["scored"].__getnewargs_ex__() == own.__getnewargs_ex__()
+    assert not outcomes["scored"].decides
+    assert [str(outcomes[name]) for name in ("unscored", "refused")] == ["No answer.", "It is spent."]
+    assert outcomes["unscored"].usage == USAGE
+    assert outcomes["scored"] is back.scores["scored"].scorings[1].outcome
+    assert outcomes["unscored"] is back.scores["unscored"].scorings[0].outcome
+    for name, score in back.scores.items():
+        for made, wanted in zip(score.scorings, given[name].scorings, strict=True):
+            assert str(made.outcome) == str(wanted.outcome)
+            assert replace(made, outcome=wanted.outcome) == wanted
 
 
 @pytest.mark.parametrize(
@@ -100,8 +85,8 @@ def test_an_outcome_comes_back_whole() -> None:
 )
 def test_a_failure_comes_back(failure: BaseException, kind: type[BaseException], told: str) -> None:
     back = read(written(Done(sample=ASKED, failure=failure), JOB), JOB)
-    assert back.sample is ASKED
-    assert type(back.failure) is kind
+    assert (back.sample, type(back.failure)) == (ASKED, kind)
+    assert back.failure is not None
     assert kind_and_message(back.failure) == told
 
 
