@@ -15,7 +15,6 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from unittest import mock
@@ -578,9 +577,12 @@ def _work(folder: Path, mode: Mode, run: str, seconds: float) -> None:
         asyncio.run(main(store))
 
 
-def working(*args: Any) -> SpawnProcess:
+def working(*args: Any) -> Any:
     """Start a process that works."""
-    process = multiprocessing.get_context("spawn").Process(target=_work, args=args)
+    context: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+    if sys.platform != "win32":
+        context.set_forkserver_preload([__name__])
+    process = context.Process(target=_work, args=args)
     process.start()
     return process
 
