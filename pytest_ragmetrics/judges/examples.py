@@ -11,6 +11,7 @@ from typing import Any
 
 from pytest_ragmetrics.judges.rendering import parted
 from pytest_ragmetrics.judges.schema import InvalidAnswer, json_objects
+from pytest_ragmetrics.text.words import word_tokens
 
 _REPEATED = "the answer repeats the example of the prompt"
 _TOO_SMALL = "the model is too small for this task, see ragmetrics probe"
@@ -18,7 +19,6 @@ _OPENED = re.compile(r"^<<<(.*) (\d+)$", re.MULTILINE)
 _DIGEST = re.compile(r"\d{12}")
 # The reason of a supported claim in our prompts: it alone fits any text, so that good models write it too.
 _OF_ALL = frozenset(("it says so", "supported"))
-_WORD = re.compile(r"\w+")
 # An example that is no JSON, as with <0-4> for a number, shows its texts so.
 _SHOWN = re.compile(r'"(\w+)"\s*:\s*"((?:[^"\\\n]|\\.)*)"')
 # The last letters and digits of a text, and in how many of its last characters they are.
@@ -139,7 +139,7 @@ def _end(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return " ".join(_WORD.findall(text.casefold())) or text.strip()
+    return " ".join(word_tokens(text)) or text.strip()
 
 
 # For each entry of an answer the texts are the same.

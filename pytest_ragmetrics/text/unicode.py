@@ -226,6 +226,16 @@ def plain(text: str) -> str:
     return " ".join((text if text.isascii() else normalize("NFC", text)).split())
 
 
+def caseless(text: str) -> str:
+    r"""Return a text without case and compatibility forms, in composed characters.
+
+    >>> caseless("\uff33TRA\u1e9eE"), caseless("\u0130zmir")
+    ('strasse', 'izmir')
+    """
+    # The dot that the capital of the Turkish i leaves behind is no letter.
+    return normalize("NFKC", normalize("NFKC", text).casefold().replace("i\u0307", "i"))
+
+
 def composed(text: str) -> tuple[str, Sequence[int]]:
     r"""Return a text in composed characters (NFC), and for each offset in it, its end too, the one in the original.
 

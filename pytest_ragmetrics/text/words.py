@@ -21,6 +21,7 @@ from pytest_ragmetrics.text.unicode import (
     UNSPACED_CHARACTER,
     UNSPACED_LETTERS,
     are_joined,
+    caseless,
     composed,
 )
 
@@ -288,7 +289,7 @@ def word_tokens(text: str) -> list[str]:
     >>> word_tokens("Don't panic: 東京 in 2020, हिन्दी!")
     ['don', 't', 'panic', '東', '京', 'in', '2020', 'हिन्दी']
     """
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return _WORD.findall(caseless(text))
 
 
 def answer_tokens(text: str) -> list[str]:
@@ -301,7 +302,7 @@ def answer_tokens(text: str) -> list[str]:
     >>> answer_tokens("东京 Tower")
     ['东', '京', 'tower']
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = caseless(text)
     kept = "".join(char for char in folded if unicodedata.category(char)[0] not in "PSC" or char.isspace())
     return [word for word in _ANSWER_WORD.findall(kept) if word not in _ARTICLES]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +18,7 @@ from pytest_ragmetrics.judges.tasks import JudgeRefusal, ListClaims, RateRelevan
 from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUnavailableError
 from pytest_ragmetrics.runs.wording.figures import readable
 from pytest_ragmetrics.stats.intervals import Interval, mean_interval
+from pytest_ragmetrics.text.unicode import caseless
 
 INJECTION = "injection"
 KINDS = (
@@ -213,8 +213,8 @@ def _read(probe: Probe, answer: Any) -> tuple[str, str]:
         case "list_claims":
             if not answer:
                 return "no claims", "listed nothing"
-            text = _folded("\n".join(answer))
-            missing = ", ".join(word for word in probe.mentions if _folded(word) not in text)
+            text = caseless("\n".join(answer))
+            missing = ", ".join(word for word in probe.mentions if caseless(word) not in text)
             return f"claims without {missing}" if missing else "claims", f"listed {', '.join(map(repr, answer))}"
         case "judge_refusal":
             return "refuses" if answer.ok else "answers", answer.reason
@@ -222,10 +222,6 @@ def _read(probe: Probe, answer: Any) -> tuple[str, str]:
             return "relevant" if answer.value >= _HALF else "irrelevant", f"rated {answer.step}: {answer.reason}"
     (judgement,) = answer
     return "supported" if judgement.ok else "unsupported", judgement.reason
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,14 +13,13 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from operator import or_
 from typing import Literal, NamedTuple
-from unicodedata import normalize
 
 from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.quotes.folding import PieceComparison, QuotePiece, cut_piece, find_join, is_seen
 from pytest_ragmetrics.text.quotes.negations import lost_at_edge, lost_negation, names_number, turns_round
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex, key_length
 from pytest_ragmetrics.text.sentences import guess_language
-from pytest_ragmetrics.text.unicode import LEFT_SQUARE, RIGHT_SQUARE
+from pytest_ragmetrics.text.unicode import LEFT_SQUARE, RIGHT_SQUARE, caseless
 from pytest_ragmetrics.text.words import MARKS, WordsIn, content_words, count_words, read_word_lists, stands_alone
 
 # A part of a quotation with this many words is found by itself; one with fewer must be near the others. With brackets
@@ -182,11 +181,7 @@ def _is_form(word: str, other: str) -> bool:
 
 def _words(text: str) -> list[str]:
     """Return the words of a text, caseless; marks on letters, vowel signs too, belong to the words."""
-    return [
-        word
-        for token in _BETWEEN_WORDS.split(normalize("NFC", text.casefold()))
-        if (word := token.strip(f"'{unicode.RIGHT_SINGLE}"))
-    ]
+    return [word for token in _BETWEEN_WORDS.split(caseless(text)) if (word := token.strip(f"'{unicode.RIGHT_SINGLE}"))]
 
 
 # The search and the reason of a failure read the same span.

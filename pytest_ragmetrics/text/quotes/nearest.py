@@ -11,7 +11,7 @@ from pytest_ragmetrics.core.result import Nearest
 from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.diff import Words, changes_of_words, runs_of
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex, comparison_key
-from pytest_ragmetrics.text.unicode import UNSPACED, are_joined
+from pytest_ragmetrics.text.unicode import UNSPACED, are_joined, caseless
 
 # Longer quotations are compared by their beginning.
 _LONGEST = 4000
@@ -124,8 +124,8 @@ def _lower(text: str) -> str:
 
 def _split_words(text: str) -> Words:
     words = Words([], [])
-    forms = _TOKEN.findall(text.translate(_PLAIN).casefold())
-    for token, key in zip(_TOKEN.findall(text), (form.strip(_EDGES) for form in forms), strict=True):
+    for token in _TOKEN.findall(text):
+        key = caseless(token.translate(_PLAIN)).strip(_EDGES)
         # A dash between two words goes with the first.
         if key or not words.tokens:
             words.tokens.append(token)

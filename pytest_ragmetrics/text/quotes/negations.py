@@ -17,7 +17,7 @@ from itertools import takewhile
 from unicodedata import normalize
 
 from pytest_ragmetrics.text import unicode
-from pytest_ragmetrics.text.unicode import UNSPACED_CHARACTER
+from pytest_ragmetrics.text.unicode import UNSPACED_CHARACTER, caseless
 from pytest_ragmetrics.text.words import MARKS, count_words, fold_word, read_word_lists, word_list
 
 # How far around a gap words are looked at that it cuts in two, how far the clause goes on, and how far the signs of a
@@ -93,8 +93,7 @@ def _pattern(expression: str) -> str:
 
 def fold(text: str) -> str:
     """Return a text in which words are written in one way: without case, vowel signs, and accents where they vary."""
-    plain = _DROPPED.sub("", text.translate(_SAME))
-    return normalize("NFKC", normalize("NFKC", plain).casefold().replace("i\u0307", "i")).translate(_SAME)
+    return caseless(_DROPPED.sub("", text.translate(_SAME))).translate(_SAME)
 
 
 def turns_round(words: str) -> bool:
