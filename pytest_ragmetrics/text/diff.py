@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pytest_ragmetrics.core.lazy import lazily
 from pytest_ragmetrics.core.result import ChangeKind, WordChange
 from pytest_ragmetrics.text import unicode
-from pytest_ragmetrics.text.sentences import ENDS
+from pytest_ragmetrics.text.sentences import ends_sentence
 from pytest_ragmetrics.text.words import WORD, fold_word, is_function_word
 
 # A word, apostrophes and the points of a number inside it, or one sign, with joiners, tones and variations of an emoji;
@@ -25,7 +25,6 @@ _MOST_CELLS = 4 * 10**8
 _TOO_FEW = 24
 # How many tokens an insertion is moved to begin with a sentence.
 _FARTHEST = 60
-_STOPS = tuple(ENDS)
 
 
 def word_changes(before: str, after: str) -> tuple[WordChange, ...]:
@@ -77,7 +76,7 @@ class Run(NamedTuple):
 
 
 def _ends_sentence(token: str) -> bool:
-    return "\n" in token or token.rstrip().endswith(_STOPS)
+    return "\n" in token or ends_sentence(token)
 
 
 def runs_of(olds: Sequence[str], news: Sequence[str]) -> list[Run]:

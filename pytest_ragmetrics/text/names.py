@@ -19,7 +19,7 @@ from pytest_ragmetrics.core.lazy import lazily
 from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.markup import drop_unseen
 from pytest_ragmetrics.text.numbers import MONTH_NAMES
-from pytest_ragmetrics.text.sentences import guess_language, split_sentences
+from pytest_ragmetrics.text.sentences import ends_sentence, guess_language, split_sentences
 from pytest_ragmetrics.text.unicode import UNSPACED_LETTERS
 from pytest_ragmetrics.text.words import fold_word, is_function_word, read_word_lists, word_list
 
@@ -163,7 +163,7 @@ def _is_heading(words: Sequence[_Word], line: str, language: str) -> bool:
     content = [word for word in words if not (word.text.isdigit() or is_function_word(fold_word(word.text)))]
     if not content or not all(word.text[0].isupper() for word in content) or _UNSPACED.search(line):
         return False
-    if len(content) > 1 and not line.endswith((".", "!", "?")) and "," not in line:
+    if len(content) > 1 and not ends_sentence(line) and "," not in line:
         return True
     small = line.endswith(".") and any(word.text.islower() for word in words)
     return not small and any(_is_large(word, language) for word in words[1:])

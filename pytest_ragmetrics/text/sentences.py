@@ -33,14 +33,14 @@ _LAYOUT = lazily(r"[\s\-*_=|:+~`#>]*$")
 #: What ends a sentence, and what may stand behind it: marks that close, and emphasis.
 ENDS = f".!?{unicode.ELLIPSES}{unicode.WIDE_STOP}{unicode.STOPS}"
 CLOSERS = f"\"'*_){unicode.CLOSING_QUOTES}{unicode.RIGHT_ROUND}{unicode.RIGHT_SQUARE}\\]"
-_TERMINAL = lazily(f"[:{unicode.COLONS}{ENDS}][{CLOSERS}]*$")
+_TERMINAL = lazily(rf"[{ENDS}][{CLOSERS}\s]*$")
 _CLAUSE = lazily(rf"[,;:){unicode.PAUSES}]\s|[{unicode.COMMAS}{unicode.SEMICOLONS}{unicode.COLONS}]")
 # Khmer and Tibetan marks, which the splitter does not know.
 _UNKNOWN_TERMINAL = lazily(rf".+?(?:[{unicode.KHMER_AND_TIBETAN_STOPS}]\s+|$)", re.DOTALL)
 # The splitter takes nothing that UTF-8 cannot encode.
 _SURROGATE = lazily("[\ud800-\udfff]")
-# How much of a text is looked at to guess its language.
-_GLANCE = 4000
+# How much of a text is looked at to guess its language, and for the stop at its end.
+_GLANCE, _NEAR_END = 4000, 64
 _LISTS = read_word_lists("languages.txt")
 _SCRIPT = lazily(
     "|".join(f"(?P<{name}>[{letters}])" for name, letters in map(str.split, _LISTS["scripts"].splitlines()))
@@ -71,6 +71,11 @@ def split_sentences(text: str) -> tuple[tuple[int, int], ...]:
     language = guess_language(text)
     found = (_whole(text, _pieces(text, start, end, language)) for start, end in _blocks(text))
     return tuple((at[start], at[end]) for sentences in found for start, end in sentences)
+
+
+def ends_sentence(text: str) -> bool:
+    """Tell whether a text has a stop at its end; marks that close and white space may stand behind it."""
+    return _TERMINAL.search(text, max(len(text) - _NEAR_END, 0)) is not None
 
 
 def sentence_table(contexts: Sequence[str]) -> tuple[Evidence, ...]:
@@ -137,7 +142,7 @@ def _continues(text: str, last: _TextLine, line: _TextLine) -> bool:
     length = last.end - last.start
     if length >= (_WRAPPED if first.lower() != first.upper() else _WRAPPED // 2):
         return True
-    return first.islower() and not _TERMINAL.search(text, max(last.start, last.end - 4), last.end)
+    return first.islower() and not ends_sentence(text[last.start : last.end])
 
 
 def _pieces(text: str, start: int, end: int, language: str) -> Iterator[tuple[int, int]]:

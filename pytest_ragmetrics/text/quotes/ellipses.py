@@ -18,7 +18,7 @@ from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.quotes.folding import PieceComparison, QuotePiece, cut_piece, find_join, is_seen
 from pytest_ragmetrics.text.quotes.negations import lost_at_edge, lost_negation, names_number, turns_round
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex, key_length
-from pytest_ragmetrics.text.sentences import guess_language
+from pytest_ragmetrics.text.sentences import ends_sentence, guess_language
 from pytest_ragmetrics.text.unicode import LEFT_SQUARE, RIGHT_SQUARE, caseless
 from pytest_ragmetrics.text.words import MARKS, WordsIn, content_words, count_words, read_word_lists, stands_alone
 
@@ -62,8 +62,8 @@ _REMARK = re.compile(
 )
 # A larger number is that of a note only where it cannot be read as part of the sentence.
 _LARGE_NOTE = re.compile(r"\s*\^?\d{3}\s*")
-# How a chunk ends that goes on in no other, and how one begins that goes on from none.
-_ENDS = re.compile(rf"[.!?{unicode.ELLIPSIS}{unicode.STOPS}{unicode.WIDE_STOP}][\s{_CLOSING})\]*_]*$|\n[ \t\r]*\n\s*$")
+# What is between a chunk and one that does not go on with it, beside the end of a sentence; how such a one begins.
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n\s*$")
 _NEW_BLOCK = re.compile(rf"\s*(?:#{{1,6}}\s|[-*+{unicode.BULLET}{unicode.PAUSES}]\s|\d{{1,3}}[.)]\s|>)")
 _AT_WORD = re.compile(rf"\w[\[{LEFT_SQUARE}]|[\]{RIGHT_SQUARE}]\w")
 _LAST_LETTERS, _FIRST_LETTERS = re.compile(r"[^\W\d_]*$"), re.compile(r"^[^\W\d_]*")
@@ -275,7 +275,7 @@ def lost_at_edges(edited: Edited, sources: SourceIndex, first: Passage, last: Pa
 
 def goes_on(first: str, second: str) -> bool:
     """Tell whether one chunk stops in mid-sentence and the next may go on with it."""
-    return not (_ENDS.search(first[-64:]) or _NEW_BLOCK.match(second))
+    return not (ends_sentence(first) or _BLANK_LINE.search(first[-64:]) or _NEW_BLOCK.match(second))
 
 
 def _beside(sources: SourceIndex, context: int, *, before: bool) -> Iterator[tuple[int, str]]:

@@ -7,6 +7,7 @@ from functools import partial
 
 from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.quotes.quotations import Quotation
+from pytest_ragmetrics.text.sentences import split_sentences
 from pytest_ragmetrics.text.words import fold_word, is_function_word, word_list, word_tokens
 
 _words = partial(word_list, "kind_words.txt")
@@ -20,7 +21,6 @@ _CLAUSE = re.compile(
 )
 # Words of a title by its capitals, and of one by the word of a work beside it.
 _LONGEST, _LONGEST_NAMED = 14, 10
-_SENTENCES = re.compile(rf"[.!?;]\s+\S|[{unicode.STOPS}].", re.DOTALL)
 _STOPS = tuple(f".;:{unicode.STOPS}")
 _WORD = re.compile(rf"[^\W_]+(?:['{unicode.RIGHT_SINGLE}.&-][^\W_]+)*")
 _LAST_WORD = re.compile(rf"[^\s([:;,.'{unicode.RIGHT_SINGLE}{unicode.ELLIPSIS}{unicode.PAUSES}-]+$")
@@ -69,7 +69,7 @@ def looks_like_title(text: str, quotation: Quotation) -> bool:
     """
     span = quotation.text.rstrip(" ,")
     # A block quote has no closing mark.
-    if not quotation.marks[1] or quotation.words > _LONGEST or _SENTENCES.search(span):
+    if not quotation.marks[1] or quotation.words > _LONGEST or "; " in span or len(split_sentences(span)) > 1:
         return False
     if quotation.words <= _LONGEST_NAMED and not span.endswith(_STOPS) and _is_named(text, quotation):
         return True
