@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
 from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
-from pytest_ragmetrics.text.sentences import may_be_in_language_of, sentence_table
+from pytest_ragmetrics.text.sentences import likely_languages, sentence_table
 from pytest_ragmetrics.text.words import WordsIn, content_words
 
 if TYPE_CHECKING:
@@ -130,7 +130,8 @@ class EvidenceCheck:
     def shares_hardly_a_word(self, claim: str, cited: Sequence[str]) -> bool:
         """Tell whether a claim has hardly a word in common with the cited sentences, or far more with another one."""
         words = _words_of(claim)
-        if len(words) < _FEWEST or not may_be_in_language_of(claim, self._text):
+        languages = {*likely_languages(claim)}
+        if len(words) < _FEWEST or (languages and languages.isdisjoint(likely_languages(self._text))):
             return False
         share = words.shared_with(self._known_in(cited)) / len(words)
         if share < _HARDLY or share >= _MUCH:

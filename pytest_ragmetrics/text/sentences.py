@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import NamedTuple
@@ -69,6 +69,7 @@ def split_sentences(text: str) -> tuple[tuple[int, int], ...]:
     """
     text, at = composed(text)
     language = guess_language(text)
+    language = "en" if language in _ENGLISH_RULES else language
     found = (_whole(text, _pieces(text, start, end, language)) for start, end in _blocks(text))
     return tuple((at[start], at[end]) for sentences in found for start, end in sentences)
 
@@ -188,53 +189,25 @@ def _whole(text: str, sentences: Iterable[tuple[int, int]]) -> list[tuple[int, i
 
 
 def guess_language(text: str) -> str:
-    """Guess the language of a text from its script and its commonest words; ``"en"`` where nothing decides.
+    """Return the language that a text is likeliest in; ``"en"`` where nothing decides.
 
     >>> guess_language("今天天气很好。"), guess_language("Das ist nicht der Fall.")
     ('zh', 'de')
     """
-    return _guess(text[:_GLANCE])
+    return next(iter(likely_languages(text)), "en")
 
 
 # Several metrics look at the same sample, and claims are short.
-@lru_cache(maxsize=512)
-def _guess(text: str) -> str:
-    if text.isascii():
-        return _guess_latin(text)
-    scripts = Counter(match.lastgroup for match in _SCRIPT.finditer(text))
+@lru_cache(maxsize=128)
+def likely_languages(text: str) -> tuple[str, ...]:
+    """Return the languages that a text may be in by its script and its commonest words, the likeliest first."""
+    text = text[:_GLANCE]
+    scripts = Counter() if text.isascii() else Counter(match.lastgroup for match in _SCRIPT.finditer(text))
     if scripts["ja"] * 10 > scripts["zh"] > 0:  # Japanese is written in both
         scripts["ja"] += scripts.pop("zh")
-    best = max(scripts, key=lambda name: scripts[name], default=None)
-    return _guess_latin(text) if best in (None, "latin") else str(best)
-
-
-def _guess_latin(text: str) -> str:
-    hits = _hits(text)
-    best = max(hits, key=hits.__getitem__)
-    return "en" if best in _ENGLISH_RULES else best
-
-
-# Claims are compared with the same contexts one by one.
-@lru_cache(maxsize=64)
-def _hits(text: str) -> Mapping[str, int]:
-    """Count the words of a text that are among the commonest of a language, by language."""
-    hits = dict.fromkeys(_FUNCTION_WORDS, 0)
-    for word, times in Counter(filter(_LANGUAGES_OF.__contains__, runs_of_letters(text.lower()))).items():
-        for language in _LANGUAGES_OF[word]:
-            hits[language] += times
-    return hits
-
-
-def may_be_in_language_of(sentence: str, text: str) -> bool:
-    """Tell whether a sentence may be in the language of a text, as far as the script and the commonest words tell.
-
-    >>> may_be_in_language_of("Der Hund ist im Garten.", "The dog is in the garden.")
-    False
-    """
-    scripts = guess_language(sentence), guess_language(text)
-    if not all(script in _FUNCTION_WORDS for script in scripts):
-        return scripts[0] == scripts[1]
-    hits, wanted = _hits(sentence[:_GLANCE]), _hits(text[:_GLANCE])
-    most, most_wanted = max(hits.values()), max(wanted.values())
-    likely = [language for language, number in hits.items() if 2 * number > most]
-    return not likely or any(2 * wanted[language] >= most_wanted for language in likely)
+    best = max(scripts, key=lambda name: scripts[name], default="latin")
+    if best != "latin":
+        return (str(best),)
+    hits = Counter(language for word in runs_of_letters(text.lower()) for language in _LANGUAGES_OF.get(word, ()))
+    likely = [language for language in _FUNCTION_WORDS if 2 * hits[language] > max(hits.values(), default=0)]
+    return tuple(sorted(likely, key=hits.__getitem__, reverse=True))

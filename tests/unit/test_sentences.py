@@ -111,7 +111,8 @@ def test_the_table_numbers_the_sentences_of_all_contexts() -> None:
 
 
 LANGUAGES = {
-    "en": ["", "1234 !!", "The cat is on the mat.", "Le chat est sur la table."],
+    "en": ["", "1234 !!", "The cat is on the mat."],
+    "fr": ["Le chat est sur la table."],
     "de": ["Die Katze ist nicht auf der Matte.", "Il cane e il gatto, der die das."],
     "it": ["Il cane, il gatto, il topo e il lupo, der die das."],
     "es": ["La casa no es de los niños."],
