@@ -26,7 +26,6 @@ def answered(
 
 
 def before() -> Document:
-    """Return the run before: with a test that is gone, and other answers, passages and scores."""
     claims = (("The rent is 62 pounds", True),)
     return document(
         answered("rent", 1.0, "The rent is 62 pounds, due in February.", [RENT, WATER], claims=claims),
@@ -39,7 +38,6 @@ def before() -> Document:
 
 
 def now() -> Document:
-    """Return the run now: one test fails newly, one is fixed, one was judged otherwise, one is new."""
     claims = (("The rent is 72 pounds", False),)
     return document(
         answered("rent", 0.5, "The rent is 72 pounds, due in February.", [WATER, SHEDS], claims=claims),
@@ -52,7 +50,6 @@ def now() -> Document:
 
 
 def chips(report: Any) -> dict[str, int]:
-    """Return the chips that are shown, with their counts."""
     texts = report.page.locator("#chips label:visible").all_inner_texts()
     return {name: int(count) for name, _, count in (text.rpartition(" ") for text in texts)}
 

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 import uuid
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import pytest
 
 from pytest_ragmetrics import sample_from
 from pytest_ragmetrics.metrics import Faithfulness
+from tests.fake_server import FakeServer, Recorded, Response
 
 EXAMPLE = Path(__file__).parents[2] / "conftest_examples" / "observers"
 # Modules that a test imports are forgotten after it, and this one cannot be imported twice.
@@ -27,7 +26,6 @@ CONTEXTS = ("Basil wilts when it is cold.", "Ivy climbs walls.")
 
 
 def langchain_results() -> Iterator[Any]:
-    """Yield what chains and graphs return."""
     document: Any = import_module("langchain_core.documents").Document
     messages: Any = import_module("langchain_core.messages")
     runnables: Any = import_module("langchain_core.runnables")
@@ -41,7 +39,6 @@ def langchain_results() -> Iterator[Any]:
 
 
 def llama_index_results() -> Iterator[Any]:
-    """Yield what query and chat engines return, one of them asked here."""
     core: Any = import_module("llama_index.core")
     schema: Any = import_module("llama_index.core.schema")
     responses: Any = import_module("llama_index.core.base.response.schema")
@@ -57,7 +54,6 @@ def llama_index_results() -> Iterator[Any]:
 
 
 def haystack_results() -> Iterator[Any]:
-    """Yield what pipelines return, one of them run here."""
     haystack: Any = import_module("haystack")
     dataclasses: Any = import_module("haystack.dataclasses")
     documents = [haystack.Document(content=text, id=f"d{number}") for number, text in enumerate(CONTEXTS)]
@@ -103,7 +99,6 @@ def test_messages_of_chat_models_are_responses() -> None:
 
 @pytest.fixture
 def example(pytester: pytest.Pytester) -> Path:
-    """Copy the example of the observers."""
     folder: Path = pytester.path / "observers"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     return folder
@@ -137,60 +132,36 @@ def test_scores_arrive_in_mlflow(
     assert sorted(record["test"].partition("[")[2] for record in records) == ["sun]", "water]"]
 
 
-class LangSmith(ThreadingHTTPServer):
-    """A server on 127.0.0.1 that takes what the SDK sends."""
+class LangSmith(FakeServer):
+    """Takes what the SDK sends."""
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.sent: list[tuple[str, dict[str, Any]]] = []
-        self.project = str(uuid.uuid4())
+    project = str(uuid.uuid4())
 
+    async def respond(self, request: Recorded) -> Response:
+        row: dict[str, Any] = {}
+        if request.method == "POST" and request.path.partition("?")[0] == "/sessions":
+            row = {"id": self.project, "start_time": "2030-01-01T00:00:00+00:00", "name": request.body.get("name")}
+            row |= {"reference_dataset_id": None, "tenant_id": str(uuid.uuid4())}
+        return Response(raw=json.dumps(row).encode())
 
-class _Handler(BaseHTTPRequestHandler):
-    server: LangSmith
-
-    def do_GET(self) -> None:
-        self._answer({})
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        path = self.path.partition("?")[0]
-        self.server.sent.append((path, body))
-        project = {"id": self.server.project, "start_time": "2030-01-01T00:00:00+00:00", "name": body.get("name")}
-        project |= {"reference_dataset_id": None, "tenant_id": str(uuid.uuid4())}
-        self._answer(project if path == "/sessions" else {})
-
-    def _answer(self, row: dict[str, Any]) -> None:
-        text = json.dumps(row).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *args: object) -> None:
-        """Say nothing."""
+    def sent(self, path: str) -> list[dict[str, Any]]:
+        return [it.body for it in self.requests if it.method == "POST" and it.path.partition("?")[0] == path]
 
 
 @pytest.fixture
 def langsmith(monkeypatch: pytest.MonkeyPatch) -> Iterator[LangSmith]:
-    """Return a running server that the environment points to."""
     with LangSmith() as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        monkeypatch.setenv("LANGSMITH_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("LANGSMITH_ENDPOINT", server.root_url)
         monkeypatch.setenv("LANGSMITH_API_KEY", "made up")
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def test_scores_arrive_in_langsmith(pytester: pytest.Pytester, example: Path, langsmith: LangSmith) -> None:
     result = observed(pytester, example)
     result.assert_outcomes(passed=2)
     result.stdout.no_fnmatch_line("*warning*")
-    runs = {body["id"]: body for path, body in langsmith.sent if path == "/runs"}
-    feedback = [body for path, body in langsmith.sent if path == "/feedback"]
+    runs = {run["id"]: run for run in langsmith.sent("/runs")}
+    feedback = langsmith.sent("/feedback")
     assert sorted(run["name"].partition("[")[2] for run in runs.values()) == ["sun]", "water]"]
     outputs = [run["outputs"]["response"] for run in runs.values()]
     assert all("handbook" in text or "shade" in text for text in outputs)

@@ -34,14 +34,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def saved(folder: Path, *labels: str) -> Path:
-    """Save tokenizer and model, and return the folder."""
     save_tokenizer(folder)
     save_model(folder, list(labels))
     return folder
 
 
 def save_tokenizer(folder: Path) -> None:
-    """Save a tokenizer that knows the words above."""
     parts: Any = import_module("tokenizers")
     library: Any = import_module("transformers")
     vocabulary = {word: number for number, word in enumerate(WORDS)}
@@ -87,7 +85,6 @@ def save_model(folder: Path, labels: list[str]) -> None:
 
 
 def verified(judge: NliJudge, contexts: tuple[str, ...], *claims: str) -> tuple[Judgement, ...]:
-    """Return a judge's judgements of claims."""
     return asyncio.run(judge.ask(VerifyClaims(claims=claims, contexts=contexts))).answer
 
 

@@ -23,7 +23,6 @@ ADULTS = "Adults must not take the drug. Children may take it."
 
 
 def decomposed(text: str) -> str:
-    """Return a text with its accents as characters of their own."""
     return unicodedata.normalize("NFD", text)
 
 

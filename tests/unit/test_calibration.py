@@ -228,18 +228,13 @@ def test_the_floor_is_compared_with_the_lower_end_of_kappa() -> None:
     assert (fault_lines(found, -0.4), fault_lines(found, 0.5, by="estimate")) == ([], [])
     (fault,) = fault_lines(found, 0.501, by="estimate")
     assert fault.startswith("kappa 0.500 < 0.501 (95 % interval -0.30..0.84, n=8)")
-
-
-@pytest.mark.parametrize(("labels", "passes"), [(1, False), (2, False), (10, False), (12, True)])
-def test_few_labels_prove_little(labels: int, passes: bool) -> None:
-    rows = [{"response": "0.9", "label": 1}, {"response": "0.1", "label": 0}] * labels
-    found = calibrate(Written(), rows, threshold=0.5)
-    assert found.figures.agreement.kappa.estimate == 1.0
-    assert (fault_lines(found, 0.6) == []) is passes
+    # Few labels prove little.
+    pair = [{"response": "0.9", "label": 1}, {"response": "0.1", "label": 0}]
+    few = [calibrate(Written(), pair * labels, threshold=0.5) for labels in (1, 2, 10, 12)]
+    assert [bool(fault_lines(it, 0.6)) for it in few] == [True, True, True, False]
 
 
 def hostile() -> Calibration:
-    """Return a calibration of rows that try to be more than text."""
     data = [{**row, "id": f"{row['id']} {HOSTILE}", "response": f"{row['response']} {HOSTILE}"} for row in CLEAR]
     odd = {"id": HOSTILE, "response": HOSTILE, "label": 0}
     return calibrate(Written(), [*data, odd], threshold=0.5)
@@ -312,7 +307,6 @@ def test_a_file_that_is_no_json_is_named(tmp_path: Path, text: bytes | None) -> 
 
 
 def table(scores: Sequence[float | None], **metadata: list[Any]) -> Evaluation:
-    """Return a table of scores whose samples have metadata."""
     made = []
     for index, score in enumerate(scores):
         sample = Sample(metadata={name: value[index] for name, value in metadata.items() if value[index] is not None})

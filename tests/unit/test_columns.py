@@ -51,7 +51,6 @@ def run(*records: Record) -> Document:
 
 
 def compared(*columns: Scores, metric: str = "faithfulness", **fields: Any) -> ComparedColumns:
-    """Return runs a, b and c compared, each of scores by row."""
     runs = [
         (name, run(*(answered(key, score, metric, **fields) for key, score in scores.items())))
         for name, scores in zip("abc", columns, strict=False)
@@ -220,7 +219,6 @@ def test_a_sample_of_several_tests_is_compared_by_test() -> None:
 
 
 def by_model(*rows: tuple[str, str, float]) -> Document:
-    """Return one run of answers by model, question and score."""
     made = []
     for number, (model, asked, score) in enumerate(rows):
         sample = {"user_input": asked, "metadata": {"model": model, "size": 7}}

@@ -46,7 +46,6 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 
 
 def without_id(samples: Any) -> list[Sample]:
-    """Return samples without the id that a row of a file gets."""
     return [Sample(**{**sample.to_mapping(), "id": None}) for sample in samples]
 
 

@@ -65,14 +65,12 @@ def one(*records: Record, name: str = "test_bot[q1]") -> OneTest:
 
 
 def view_of(now: OneTest, before: OneTest | None) -> CompareView | None:
-    """Return the comparison of a test with the only one of a baseline."""
     comparison = compare_documents(document(now), document(*([] if before is None else [before])))
     (pair,) = paired_tests(comparison.document, comparison)
     return build_compare_view(pair, comparison)
 
 
 def seen(now: OneTest, before: OneTest) -> CompareView:
-    """Return the comparison of a test that changed."""
     view = view_of(now, before)
     assert view is not None
     return view
@@ -308,7 +306,6 @@ def test_thresholds_that_differ_are_both_named() -> None:
 
 
 def facts(now: Record, before: Record, judging: Sequence[dict[str, Judging]] = ({}, {})) -> tuple[str, ...]:
-    """Return what is the same of question and judging."""
     runs = [document(one(it)) for it in (now, before)]
     made = [replace(it, run=replace(it.run, judging=found)) for it, found in zip(runs, judging, strict=True)]
     comparison = compare_documents(*made)

@@ -18,7 +18,6 @@ PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_si
 
 
 def some_pairs(n: int, *, shift: float = 0.05, seed: int = 3) -> tuple[list[float], list[float]]:
-    """Return scores before and after, which have much in common."""
     random = np.random.default_rng(seed)
     before = random.beta(6, 2, n)
     return before.tolist(), np.clip(before + random.normal(shift, 0.1, n), 0, 1).tolist()

@@ -45,7 +45,6 @@ def ids(source: Any, **options: Any) -> list[str]:
 
 
 def asked(rows: tuple[DatasetRow, ...]) -> list[str | None]:
-    """Return what the rows ask; a broken one asks nothing."""
     return [row.sample.user_input if row.sample else None for row in rows]
 
 
@@ -141,8 +140,6 @@ def test_a_conversation_is_kept_for_metrics_that_take_one() -> None:
 
 @dataclass
 class Case:
-    """A row that is a data class."""
-
     input: str
     retrieval_context: list[str] | None = None
     context: list[str] | None = field(default_factory=lambda: ["ideal"])

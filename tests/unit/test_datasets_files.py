@@ -34,20 +34,17 @@ def read(tmp_path: Path) -> Read:
 
 
 def sample(row: DatasetRow) -> Sample:
-    """Return the sample of a row that has one."""
     assert row.sample is not None, row.error
     return row.sample
 
 
 def written(*lines: tuple[str, ...], delimiter: str = ",") -> str:
-    """Return the text of a CSV file."""
     out = io.StringIO()
     csv.writer(out, delimiter=delimiter).writerows(lines)
     return out.getvalue()
 
 
 def fault(row: DatasetRow) -> str:
-    """Return what is said about a broken row, after the name of the file."""
     assert row.sample is None
     return str(row.error).partition("rows.")[2]
 

@@ -21,7 +21,6 @@ def failure(message: str, *records: Record, test: str = "tests/test_a.py::test_x
 
 
 def low(*verdicts: Verdict, score: float = 0.5, **fields: Any) -> Record:
-    """Return the record of a score that fell short."""
     fields |= {"verdicts": verdicts, "noun": "claim", "complaint": "not supported"}
     return record("faithfulness", score, outcome="failed", **fields)
 

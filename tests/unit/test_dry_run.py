@@ -31,7 +31,6 @@ TASK = RateRelevance(question="Does it hum?", response="It hums.")
 
 
 def dry_run() -> tuple[DryRun, Forecast]:
-    """Return the transport of a dry run with an empty cache, and its forecast."""
     forecast = Forecast()
     return DryRun(CachedTransport(DIRECT), forecast), forecast
 
@@ -41,7 +40,6 @@ def scoring(metric: str, usage: Usage) -> Scoring:
 
 
 def asked(made: DryRun, judge: Judge, task: Task[Any], *, vote: int = 0) -> tuple[Any, Usage]:
-    """Return the answer to a task and what it takes."""
     answered = asyncio.run(judge.ask(task, vote=vote, transport=made))
     return answered.answer, answered.usage
 
