@@ -18,7 +18,7 @@ from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.files import read_json
 from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.core.sample import Sample, advice
-from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records, fitting
+from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records, counted_set, fitting
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.registry import scale_of
@@ -35,7 +35,7 @@ from pytest_ragmetrics.stats.means import (
     samples_to_settle,
     set_threshold,
 )
-from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, score_set
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous
 
 # Scales that are recognised by their scores.
 _SCALES = ((0.0, 1.0), (-1.0, 1.0))
@@ -257,7 +257,7 @@ def _against(
         lost = set(compared.unscored_here) - set(compared.unscored_there)
         if lost and not skip_unscored:
             reasons = {key_of(row.sample): row.unscored.get(compared.metric, "") for row in table.rows}
-            unscored = [(name, reasons[name]) for name in sorted(lost)]
+            unscored = [ScoredRow(name=name, score=None, reason=reasons[name]) for name in sorted(lost)]
             raise UnscoredError("\n".join(failures.explain_unscored(compared.metric, len(table.rows), unscored)))
         if compared.difference is None and (compared.vacuous_here or compared.vacuous_there):
             raise UnscoredError(str(compared))
@@ -324,16 +324,8 @@ def _scored_set(
         if len(named) != len(rows):
             raise ValueError(f"{len(named)} clusters for {len(rows)} results; give one for each, or none")
         rows = [replace(row, cluster=cluster) for row, cluster in zip(rows, named, strict=True)]
-    found = score_set(rows, table.vacuous if vacuous is None else vacuous)
-    if not found.counted and not found.vacuous:
-        first = next((f"; the first: {row.reason}" for row in rows if row.reason), "")
-        msg = f"none of {len(rows)} rows has a score{first}" if rows else "there are no rows"
-        raise UnscoredError(f"{name}: {msg}")
-    if found.unscored and not skip_unscored:
-        unscored = [(row.name, row.reason or "") for row in found.unscored]
-        raise UnscoredError("\n".join(failures.explain_unscored(name, len(rows), unscored)))
-    if not found.counted:
-        raise UnscoredError(failures.explain_vacuous(name, len(found.vacuous)))
+    kept = table.vacuous if vacuous is None else vacuous
+    found = counted_set(name, rows, kept, skip_unscored=skip_unscored)
     about: dict[str, Any] = {"metric": name, "unscored": len(found.unscored), "vacuous": len(found.vacuous)}
     about["clusters"] = whole_clusters(row.cluster for row in found.counted)
     scale = fitting(table.scales.get(name) or scale_of(name), found.scores)

@@ -29,7 +29,7 @@ from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of
 from pytest_ragmetrics.runs.records import Record
 from pytest_ragmetrics.runs.tables import compare_tables
 from pytest_ragmetrics.runs.wording.comparisons import TableComparison
-from pytest_ragmetrics.runs.wording.failures import explain_vacuous
+from pytest_ragmetrics.runs.wording.failures import explain_unscored, explain_vacuous
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
 from pytest_ragmetrics.stats.intervals import Interval, check_confidence, mean_interval, whole_clusters
@@ -109,15 +109,8 @@ class Evaluation(TableNames):
         Raises ``UnscoredError`` when a row has no score, unless ``skip_unscored=True`` leaves such rows out, when there
         is no score at all, and when no row had something to check.
         """
-        found = self._score_set(metric, vacuous)
-        if not found.counted and not found.vacuous:
-            raise UnscoredError(f"{metric}: none of {len(self.rows)} rows has a score{self._first_reason(metric)}")
-        if found.unscored and not skip_unscored:
-            missing = f"{len(found.unscored)} of {len(self.rows)} rows are unscored{self._first_reason(metric)}"
-            raise UnscoredError(f"{metric}: {missing}; skip_unscored=True leaves them out")
-        if not found.counted:
-            raise UnscoredError(explain_vacuous(metric, len(found.vacuous)))
-        return fmean(found.scores)
+        kept = self.vacuous if vacuous is None else vacuous
+        return fmean(counted_set(metric, self._entries(metric), kept, skip_unscored=skip_unscored).scores)
 
     def __repr__(self) -> str:
         """Return the means and what is not in them: the rows with their texts would fill a terminal."""
@@ -159,14 +152,9 @@ class Evaluation(TableNames):
             counts.insert(0, ["in the mean", *(f"{it.n - it.unscored - it.vacuous} of {it.n}" for it in stats)])
         return [["", *self.metrics], ["mean" if counts else f"mean of {count}", *means], *counts, *rows, *more]
 
-    def _first_reason(self, metric: str) -> str:
-        """Return why the first row without a score has none, as the end of a sentence."""
-        reasons = (row.unscored[metric] for row in self.rows if row.unscored.get(metric))
-        return next((f"; the first: {reason.removeprefix(f'{metric}: ')}" for reason in reasons), "")
-
     def _reasons(self) -> list[str]:
-        found = self.stats().items()
-        return [readable(f"{name}: unscored{self._first_reason(name)}") for name, it in found if it.unscored]
+        found = ((name, row.reason or "") for name in self.metrics for row in self._score_set(name, None).unscored[:1])
+        return [readable(f"{name}: unscored; the first: {reason.removeprefix(f'{name}: ')}") for name, reason in found]
 
     def overall(
         self, weights: Mapping[str, float] | None = None, *, skip_unscored: bool = False, vacuous: Vacuous | None = None
@@ -440,6 +428,22 @@ def fitting(scale: tuple[float, float] | None, scores: Iterable[float]) -> tuple
     return scale if scale is not None and all(scale[0] <= float(score) <= scale[1] for score in scores) else None
 
 
+def counted_set(
+    metric: str, rows: Sequence[ScoredRow], vacuous: Vacuous, *, skip_unscored: bool
+) -> ScoreSet[ScoredRow]:
+    """Return the rows of a set by their standing; raise ``UnscoredError`` where it has no figure."""
+    found = score_set(rows, vacuous)
+    if not rows:
+        raise UnscoredError(f"{metric}: there are no rows")
+    none_scored = len(found.unscored) == len(rows)
+    if found.unscored and (none_scored or not skip_unscored):
+        hint = "" if none_scored else "; skip_unscored=True leaves them out"
+        raise UnscoredError("\n".join(explain_unscored(metric, len(rows), found.unscored, hint=hint)))
+    if not found.counted:
+        raise UnscoredError(explain_vacuous(metric, len(found.vacuous)))
+    return found
+
+
 def compared_records(
     table: Evaluation, metrics: Iterable[str] | None = None, *, unique: bool = True
 ) -> dict[str, list[PlacedRecord]]:
@@ -480,7 +484,8 @@ def compared_records(
 def _entry(row: Row, metric: str) -> ScoredRow:
     result = row.results.get(metric)
     if result is None:
-        return ScoredRow(name="", score=None)
+        name = row.sample.id or row.sample.user_input or "a row without a question"
+        return ScoredRow(name=name, score=None, reason=row.unscored.get(metric))
     return ScoredRow(name="", score=result.value, vacuous=result.vacuous)
 
 

@@ -115,9 +115,9 @@ def _outcome(
         # Not failed: the same suite writes the first baseline.
         return "skipped", "there is no baseline to compare with: give --rag-baseline=FILE, which --rag-json wrote"
     if found.unscored and (decided is None or not gate.stop_when_decided):
-        unscored = [(row.name, row.reason or "") for row in found.unscored]
         total = max(gated.total, len(found.counted) + len(found.unscored) + len(found.vacuous))
-        return "failed", "\n".join(explain_unscored(gate.metric, total, unscored, hint="; a gate is over all of them"))
+        lines = explain_unscored(gate.metric, total, found.unscored, hint="; a gate is over all of them")
+        return "failed", "\n".join(lines)
     if decided is None or not found.counted:
         return "failed", explain_vacuous(gate.metric, len(found.vacuous))
     return decided.outcome, decided.text

@@ -263,12 +263,12 @@ def _threshold_line(result: ThresholdResult) -> str:
 
 
 def explain_unscored(
-    metric: str, total: int, unscored: Sequence[tuple[str, str]], *, hint: str = "; skip_unscored=True leaves them out"
+    metric: str, total: int, unscored: Sequence[ScoredRow], *, hint: str = "; skip_unscored=True leaves them out"
 ) -> list[str]:
     """Return the lines that say which rows of a set have no score, by name and reason, so that no figure is given."""
     of_all = f"{len(unscored)} of {total} rows {agreeing(len(unscored), 'is')} unscored"
     lines = [f"{printable(metric)}: {of_all}{hint}"]
-    lines += [f"  {named(name)}: {readable(reason)}" for name, reason in unscored[:SHOWN]]
+    lines += [f"  {named(row.name)}: {readable(row.reason or '')}" for row in unscored[:SHOWN]]
     return lines + and_more(len(unscored))
 
 
