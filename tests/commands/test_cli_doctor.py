@@ -152,10 +152,7 @@ ECHO = (
         (RIGHT.replace('[], "verdict": "unsupported"', '[1], "verdict": "supported"'), TOO_SMALL),
         (RIGHT.replace('[2], "verdict": "supported"', '[], "verdict": "unsupported"'), TOO_SMALL),
         # It fits the schema, and names no sentence, one that is not there, or one claim twice.
-        *(
-            (RIGHT.replace(*edit), TOO_SMALL)
-            for edit in (("[2]", "[]"), ("[2]", "[9]"), ('"number": 2', '"number": 1'))
-        ),
+        *((RIGHT.replace(*new), TOO_SMALL) for new in (("[2]", "[]"), ("[2]", "[9]"), ('"number": 2', '"number": 1'))),
         ('{"verdicts": []}', TOO_SMALL),
         ("Sure! I think that it refuses.", ["I think that it refuses"]),
         (failing(401), ["-> openai:fake: the key was refused; check OPENAI_API_KEY"]),
@@ -186,12 +183,12 @@ def test_a_judge_that_cannot_judge(server: FakeOpenAI, call: Call, reply: Sent |
         (
             "--judge=local --embedder=house:flat",
             0,
-            ["2 numbers; unrelated texts lie at 0.97 to 1.00, identical ones at 1.0"],
+            ["2 numbers; unrelated texts lie at 0.97 to 1.00, identical ones"],
         ),
         (
             "--judge=local --embedder=house:across",
             0,
-            ["6 numbers; unrelated texts lie at 0.00 to 0.00, identical ones at "],
+            ["6 numbers; unrelated texts lie at 0.00 to 0.00, identical"],
         ),
         ("--judge=local --embedder=house:nought", 1, ["-> a vector of zeros has no cosine similarity"]),
     ],
@@ -454,9 +451,7 @@ def _distribution(site: Path, name: str, points: str = "") -> None:
     (info / "entry_points.txt").write_text(points, encoding="utf-8")
 
 
-def test_an_installation_that_is_there_twice_or_not(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_installation_that_is_there_twice(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A distribution that registers the same module is a second one; a package without metadata is never loaded."""
     _distribution(tmp_path / "site", "renamed", "[pytest11]\nrenamed = pytest_ragmetrics.plugin\n")
     with monkeypatch.context() as patch:

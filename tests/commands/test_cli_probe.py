@@ -41,9 +41,7 @@ def fails(call: Call, arguments: str, *said: str) -> str:
 
 
 @pytest.mark.parametrize(("character", "expected"), [(careful, (1.0, 1.0, 17)), (gullible, (0.5, 1.0, 8))])
-def test_characters_are_told_apart(
-    server: FakeOpenAI, call: Call, character: Answer, expected: tuple[float, float, int]
-) -> None:
+def test_characters_are_told_apart(server: FakeOpenAI, call: Call, character: Answer, expected: Any) -> None:
     """A judge that says yes to everything is right, and counted for resistance, half of the time."""
     server.answer = character
     found = figures(call, "--kind=number", "--kind=claims", "--kind=injection", "--limit=48")

@@ -147,9 +147,7 @@ def test_a_page_has_the_rows_that_are_left(call: Call, tmp_path: Path) -> None:
     queue = label_queue(read_document(tmp_path / "run.json"), "faithfulness")
     (tmp_path / "other.jsonl").write_text('{"label": 1, ' + queue[0].rest + "\n", encoding="utf-8")
     status, out, _ = call("--metric", "faithfulness", "--import", "other.jsonl", "--html", "page.html", "--limit", "3")
-    said = (
-        "other.jsonl: 1 new label\npage.html: written, 3 rows to label\nlabelled.jsonl: 1 label, 1 good; 5 of 6 left\n"
-    )
+    said = "other.jsonl: 1 new label\npage.html: written, 3 rows to label\nlabelled.jsonl: 1 label, 1 good; 5 of 6 left"
     assert (status, out.startswith(said)) == (0, True), out
     assert labels_in(tmp_path) == [1]
     page = (tmp_path / "page.html").read_text("utf-8")

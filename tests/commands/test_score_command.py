@@ -276,9 +276,7 @@ def test_a_full_disk_is_told_and_one_process_writes(call: Call) -> None:
 def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> None:
     args = (*JUDGED, "-o", "scores.jsonl", "--concurrency", "1")
     err = stop_early(call, server, args)
-    assert re.search(
-        r"the key was refused[\s\S]*jsonl.part has [4-6] rows: the same command goes on from there", err
-    ), err
+    assert re.search(r"the key was refused[\s\S]*jsonl.part has [4-6] rows: the same command goes on from", err), err
     assert not Path("scores.jsonl").exists()
     status, out, _ = call(*args)
     assert (status, "unscored" in out) == (0, False)

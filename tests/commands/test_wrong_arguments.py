@@ -23,14 +23,8 @@ NO_JSON = "bad.json: not JSON: "
 @pytest.mark.parametrize(
     ("line", "status", "said"),
     [
-        *(
-            (command, 2, "Usage: ragmetrics")
-            for command in ("", "cache", "cache polish", "cache prune", "cache import")
-        ),
-        *(
-            (f"cache prune --older-than={age}", 2, AGE)
-            for age in ("30", "d", "-1d", "1.5h", "30\xa0d", "30y", "²d", "")
-        ),
+        *((line, 2, "Usage: ragmetrics") for line in ("", "cache", "cache polish", "cache prune", "cache import")),
+        *((f"cache prune --older-than={it}", 2, AGE) for it in ("30", "d", "-1d", "1.5h", "30\xa0d", "30y", "²d", "")),
         (f"cache prune --older-than={'9' * 30}d", 2, "is longer than can be counted"),
         ("calibrate labels.jsonl", 2, "--metric"),
         ("calibrate labels.jsonl --metric=faithfullness", 2, "did you mean faithfulness"),

@@ -90,9 +90,8 @@ NO_VECTORS: list[Any] = [
 @pytest.mark.parametrize("vectors", NO_VECTORS)
 def test_vectors_without_a_cosine(vectors: Any) -> None:
     """Too few rows, no finite numbers or nothing but zeros make the sample unscored: not NaN, and not 0.0 either."""
-    judge = ScriptedJudge(
-        write_questions=written("Two."), select_sentences=[chosen(1), chosen(2)], list_claims=claims("Moths fly.")
-    )
+    script: Any = {"select_sentences": [chosen(1), chosen(2)], "list_claims": claims("Moths fly.")}
+    judge = ScriptedJudge(write_questions=written("Two."), **script)
     asked: dict[str, Any] = {"judge": judge, "embedder": lambda _: vectors}
     for metric in (
         m.AnswerRelevancy(strictness=1, **asked),
@@ -229,9 +228,7 @@ def summing(*words: str) -> ScriptedJudge:
         (["yes", "no", "no", "no"], "Moths fly.", {"length_penalty": False, "coeff": 0.9}, 0.25),
     ],
 )
-def test_a_summary_answers_and_is_short(
-    words: list[str], summary: str, parameters: dict[str, Any], value: float
-) -> None:
+def test_a_summary_answers_and_is_short(words: list[str], summary: str, parameters: Any, value: float) -> None:
     result = m.SummaryScore(judge=summing(*words), **parameters).score(response=summary, reference_contexts=CONTEXTS)
     assert result.value == pytest.approx(value, abs=1e-9)
     assert [(v.text, v.ok, v.reason) for v in result.verdicts] == [

@@ -227,9 +227,7 @@ def test_hostile_reasons_stay_on_their_line() -> None:
 
 
 @pytest.mark.parametrize("is_asserted", [True, False])
-def test_five_metrics_in_a_chain_of_two(
-    server: FakeOpenAI, openai_judge: Any, openai_embedder: Any, *, is_asserted: bool
-) -> None:
+def test_a_chain_of_two(server: FakeOpenAI, openai_judge: Any, openai_embedder: Any, *, is_asserted: bool) -> None:
     """Claims, questions, precision and closed questions; then the verdicts on two texts, and the rest."""
     server.waves = [4, 3]
     if is_asserted:

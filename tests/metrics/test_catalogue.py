@@ -250,9 +250,8 @@ ALLOWED = {"quotes": {"quotes", "conversations"}, "retrieval": {"retrieval", "st
 
 @pytest.fixture(scope="module")
 def loaded() -> dict[str, list[str]]:
-    run = subprocess.run(
-        [sys.executable, "-c", CODE.format(calls=CALLS)], capture_output=True, text=True, check=True, timeout=60
-    )
+    command = [sys.executable, "-c", CODE.format(calls=CALLS)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return {line.split()[0]: line.split()[1:] for line in run.stdout.splitlines()}
 
 

@@ -83,9 +83,7 @@ def test_without_contexts_nothing_is_supported(contexts: list[str]) -> None:
         ("这座塔高96米。", ["塔高90米。"], ["96"]),
     ],
 )
-def test_support_without_the_number_or_the_name_is_suspicious(
-    claim: str, sentences: list[str], missing: list[str]
-) -> None:
+def test_support_without_number_or_name_is_suspicious(claim: str, sentences: list[str], missing: list[str]) -> None:
     """A claim needs its numbers and names in all cited sentences together, however written; where none is cited not."""
     assert list(missing_from(claim, sentences)) == missing
     for numbers, marked in ((range(1, len(sentences) + 1), bool(missing and sentences)), (None, False)):
@@ -176,9 +174,7 @@ def comparing(said: Row, wanted: Row) -> ScriptedJudge:
         ([True], [False], 1.0, 0.0, 0.0),
     ],
 )
-def test_precision_recall_and_their_mean(
-    said: list[bool], wanted: list[bool], precision: float, recall: float, f1: float
-) -> None:
+def test_precision_recall_and_their_mean(said: Row, wanted: Row, precision: float, recall: float, f1: float) -> None:
     """Each direction has its own true positives; only what a mode needs is asked, both sides at the same time."""
     mode: Any
     for mode, value, count in (("precision", precision, 1), ("recall", recall, 1), ("f1", f1, 2)):

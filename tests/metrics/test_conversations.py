@@ -101,9 +101,8 @@ def test_what_the_judge_is_shown_of_a_conversation(name: str) -> None:
             assert name not in WITHOUT
             assert blocks["conversation before the question"] == EARLIER
             assert blocks.get("question", QUESTION) == QUESTION
-            assert (
-                "The question is the next turn" if "question" in blocks else "write each question as it could"
-            ) in about
+            asked = "The question is the next turn" if "question" in blocks else "write each question as it could"
+            assert asked in about
             assert list(blocks).index("conversation before the question") < len(blocks) - 1
         else:
             assert "fool" not in prompt

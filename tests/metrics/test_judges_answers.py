@@ -53,9 +53,7 @@ def _fail(prompt: str) -> str:
     raise OSError("out of ink")
 
 
-def test_a_judge_made_of_a_spec_is_made_once_and_closed_with_the_loop(
-    server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_of_a_spec_is_closed_with_the_loop(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its client lives as long as the loop; after that a new one is made. In a script a key is enough for a judge."""
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")

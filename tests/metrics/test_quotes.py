@@ -106,9 +106,7 @@ def test_result_says_which_span_failed_and_where_the_others_stand() -> None:
         ("It was closed.", CONTEXTS, {"require_quotes": True}, 0.0, 0),
     ],
 )
-def test_what_counts_and_how_it_is_compared(
-    response: str, contexts: Any, parameters: Any, value: float, counted: int
-) -> None:
+def test_what_counts_and_how(response: str, contexts: Any, parameters: Any, value: float, counted: int) -> None:
     """Spans of fewer words than min_span_words are left out; capitals and the lack of quotes matter on request."""
     assert score(response, contexts, **parameters) == (value, counted)
 
@@ -229,8 +227,6 @@ def test_function_scores_lists_together(answers: Any, sources: Any, options: Any
         ([], [], {"min_len": 0}, ValueError, "min_len must be"),
     ],
 )
-def test_function_refuses_what_does_not_match(
-    answers: Any, sources: Any, options: Any, error: type[Exception], said: str
-) -> None:
+def test_what_the_function_refuses(answers: Any, sources: Any, options: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         quoted_spans_alignment(answers, sources, **options)

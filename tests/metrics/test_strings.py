@@ -16,6 +16,7 @@ from pytest_ragmetrics import metrics as m
 SAID = "The pump needs two minutes to fill. Then close the valve."
 WANTED = "The pump needs nine minutes to fill. Close the valve then."
 WORDS = st.lists(st.sampled_from(["Pump", "valve.", "two", "the", "the", "fills,", "don't"]), min_size=1).map(" ".join)
+SEVERAL = WORDS.filter(lambda text: " " in text)
 MEASURES: Any = {"levenshtein": 0.8, "indel": 8 / 9, "hamming": 0.8, "jaro": 14 / 15, "jaro_winkler": 0.96}
 SCRIPTS = ["Two words", "Das Ventil öffnen.", "東京タワーは高い", "Насос наполняется", "المضخة تمتلئ", "पंप भर रहा है"]
 SCRIPTS += ["ปั๊มเต็ม", "x"]
@@ -111,12 +112,7 @@ def test_bleu_and_chrf_are_those_of_sacrebleu(response: str, reference: str) -> 
         assert 0 <= score <= 1
 
 
-@given(
-    WORDS.filter(lambda text: " " in text),
-    WORDS,
-    st.sampled_from(["rouge1", "rouge2", "rougeL", "rougeLsum"]),
-    st.booleans(),
-)
+@given(SEVERAL, WORDS, st.sampled_from(["rouge1", "rouge2", "rougeL", "rougeLsum"]), st.booleans())
 def test_rouge_is_that_of_rouge_score_for_english(response: str, reference: str, kind: Any, stem: bool) -> None:
     from rouge_score import rouge_scorer
 

@@ -19,9 +19,7 @@ from pytest_ragmetrics.metrics.tool_calls import best_assignment
 STRICT, LOOSE, F1 = m.ToolCallAccuracy(), m.ToolCallAccuracy(strict_order=False), m.ToolCallF1()
 INSTEAD = "time instead of weather, time"
 VALUES = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 2), max_size=3)
-PAIRED = st.integers(0, 5).flatmap(
-    lambda size: st.tuples(*(st.lists(VALUES, min_size=size, max_size=size) for _ in "mw"))
-)
+PAIRED = st.integers(0, 5).flatmap(lambda size: st.tuples(*[st.lists(VALUES, min_size=size, max_size=size)] * 2))
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -149,9 +147,7 @@ def opposite(texts: Sequence[str]) -> list[list[float]]:
         (m.SemanticSimilarity(embedder=lambda _: 1 / 0), [OSLO, TIME], [OSLO, TIME], 1.0),
     ],
 )
-def test_another_metric_compares_values_that_differ(
-    metric: Any, made: list[Any], wanted: list[Any], value: float
-) -> None:
+def test_another_metric_compares_values_that_differ(metric: Any, made: Any, wanted: Any, value: float) -> None:
     """As texts, unless one of them is blank; what is missing stays wrong, and what is equal is not asked for."""
     result = m.ToolCallAccuracy(arg_comparison=metric).score(tool_calls=made, reference_tool_calls=wanted)
     assert result.value == pytest.approx(value)

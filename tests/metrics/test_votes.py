@@ -28,6 +28,7 @@ from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedJudge, chosen, claims, rated, says, verdicts
 
 QUESTION, RESPONSE = "Do moths fly?", "Moths fly."
+Case = tuple[list[float], VotePlan, tuple[float, float]]
 scales = st.sampled_from([(0.0, 1.0), (-1.0, 1.0), (0.1, 0.7), (1.0, 5.0), (-3.0, 1e-9)])
 
 
@@ -63,7 +64,7 @@ def is_met(mean: float, plan: VotePlan) -> bool:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[list[float], VotePlan, tuple[float, float]]:
+def cases(draw: st.DrawFn) -> Case:
     """Draw votes on a scale and bounds, which lie on it, beside it, or exactly at a mean of the votes."""
     scale = draw(scales)
     steps = st.integers(0, 4).map(lambda step: scale[0] + (scale[1] - scale[0]) * step / 4)
@@ -75,7 +76,7 @@ def cases(draw: st.DrawFn) -> tuple[list[float], VotePlan, tuple[float, float]]:
 
 
 @given(cases())
-def test_early_stopping_never_changes_an_outcome(case: tuple[list[float], VotePlan, tuple[float, float]]) -> None:
+def test_early_stopping_never_changes_an_outcome(case: Case) -> None:
     """The votes asked say what all of them say; before the last wave further votes would have changed the outcome."""
     votes, plan, scale = case
     result, waves = polled(votes, plan, scale)
@@ -91,9 +92,7 @@ def test_early_stopping_never_changes_an_outcome(case: tuple[list[float], VotePl
 
 
 @given(cases(), st.data())
-def test_a_vote_without_a_score_could_have_any(
-    case: tuple[list[float], VotePlan, tuple[float, float]], data: st.DataObject
-) -> None:
+def test_a_vote_without_a_score_could_have_any(case: Case, data: st.DataObject) -> None:
     votes, plan, scale = case
     missing = data.draw(st.integers(0, len(votes) - 1))
     value = data.draw(st.floats(*scale))
