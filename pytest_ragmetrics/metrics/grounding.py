@@ -117,7 +117,7 @@ class NamesAligned(GroundingMetric):
 
     Names are recognised by capitals inside a sentence (Marie Curie) or inside a word and by acronyms; a name may be
     inflected, shorter than in its source, or abbreviated (WHO, St. for Saint). Not checked: the first word of a
-    sentence, months, headings, passages in capitals or in title case; in German, where nouns have capitals too, a name
+    sentence, months, headings, sentences in capitals or in title case; in German, where nouns have capitals too, a name
     of one word. Scripts without capitals show no names. No names: 1.0, vacuous.
 
     >>> context = "The physicist Marie Curie moved to France in 1891."

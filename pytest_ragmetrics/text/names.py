@@ -1,7 +1,7 @@
 """Finding the proper names of a text by how they are written: capitals within a sentence, and acronyms.
 
 Scripts without capitals show no names. In German, where every noun has a capital, only rows of capitals and
-acronyms count. Headings, passages in capitals, months and the first word of a sentence are passed over.
+acronyms count. Headings, sentences in capitals, months and the first word of a sentence are passed over.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import NamedTuple
 
 from pytest_ragmetrics.core.lazy import lazily
@@ -33,15 +33,12 @@ _CONNECTORS, _NO_NAMES = word_list("fact_words.txt", "within names"), word_list(
 # What is written in short and in full: the first of these is compared.
 _SAME = map(str.split, read_word_lists("fact_words.txt")["in short and in full"].splitlines())
 _SHORT = {word: short for short, *words in _SAME for word in words}
-# Names although the same letters are a function word, and function words that are often written large.
-_ACRONYMS, _OFTEN_LARGE = frozenset(("WHO", "US")), frozenset(("A", "I", "The"))
-_CLITIC = lazily(rf"[{_APOSTROPHE}](?:s|m|d|t|ll|ve|re)?$", re.IGNORECASE)
-# What French and Italian write before a name (d'Einstein), and Turkish behind it; an acronym in the plural.
-_ELISION = lazily(rf"^(?:[a-z\u00df-\u024f]+|[LD]|Qu|Un|(?:A|Da|De|Ne|Su)ll)[{_APOSTROPHE}](?=[A-Z\u00c0-\u024f])")
-_APOSTROPHE_ENDING = lazily(rf"(?<=[A-Za-z\u00c0-\u024f]{{3}})[{_APOSTROPHE}]([a-z\u00df-\u024f]+)$")
-_PLURAL = lazily(r"(?<=[^\W_a-z]{2})s$")
-# AT&T is one word, Marks&Spencer are two.
-_JOIN, _PARTS = lazily(rf"[-.{_APOSTROPHE}]|&(?=[^\W_]{{3}})"), lazily(r"-|(?<=[^\W_]{3})&(?=[^\W_]{3})")
+# Names although the same letters are a function word.
+_ACRONYMS = frozenset(("WHO", "US"))
+# What parts a word: EU-wide, d'Einstein, Obama's, Ankara'da; an acronym in the plural.
+_PARTS, _PLURAL = lazily(f"[-{_APOSTROPHE}]"), lazily(r"(?<=[^\W_a-z]{2})s$")
+# Sentences may be joined without a space (West.they), and words with a sign (Marks&Spencer).
+_JOINS = lazily(f"[-.&{_APOSTROPHE}]")
 _SPACED_INITIALS = lazily(rf"\b(?:[^\W\d_{UNSPACED_LETTERS}]\.\s?){{2,}}")
 _UNSPACED = lazily(f"[{UNSPACED_LETTERS}]")
 _LINE = lazily(r"[^\r\n]+")
@@ -54,8 +51,8 @@ _ENDINGS = ("s", "es", "n", "ns", "an", "ans", "ian", "ians", "en", "er", "e", "
 _LONGEST_ENDING, _SHORTEST_STEM, _SHORTEST_NAME = 3, 4, 2
 # Longer words of capitals are no acronyms, but words in capitals.
 _LONGEST_ACRONYM = 5
-# How many words in capitals, or with capitals, among them a function word, are no names.
-_SHORTEST_LOUD, _SHORTEST_TITLE = 3, 4
+# How many words without a capital an acronym stands for.
+_SHORTEST_ROW = 3
 # As far apart as the words of one long name: "of the".
 _WITHIN_ROW = 6
 
@@ -113,7 +110,8 @@ def _names_in(text: str) -> Iterator[Name]:
             row.pop()
         capitals = [word.text for word in row if word.capital]
         if len(capitals) >= shortest or any(map(_is_marked, capitals)):
-            start, end, keys = row[0].start, row[-1].end, (key for word in row if word.part for key in _keys(word.text))
+            start, end = row[0].start, row[-1].end
+            keys = (_key(part) for word in row if word.part for part in _named(word.text, language) or [word.text])
             yield Name(text=text[start:end], start=start, end=end, keys=tuple(keys))
 
 
@@ -123,39 +121,40 @@ def _is_marked(word: str) -> bool:
 
 
 def _words(text: str, language: str) -> Iterator[_Word]:
-    """Yield the words of a text; those of headings, and in runs of capitals that name nothing, make no names."""
+    """Yield the words of a text; those of headings make no names."""
     lines = [(line, start) for start, end in split_sentences(text) for line in _LINE.finditer(text, start, end)]
     starts = [line.start() for line, _ in lines]
     # Over the whole text, so that a word is the same here and where it is looked up, wherever sentences end.
     for at, matches in groupby(_TOKEN.finditer(text), key=lambda match: bisect_right(starts, match.start())):
         line, sentence = lines[max(at - 1, 0)]
         words = [_word(match, sentence, language) for match in matches]
-        is_heading = _is_heading(words, line[0].rstrip(), language)
-        for run in _runs(text, words):
-            nameless = is_heading or _names_nothing(run, language)
-            yield from (word._replace(capital=False, part=False) for word in run) if nameless else run
+        is_heading = _is_heading(words, line[0], language)
+        yield from (word._replace(capital=False, part=False) for word in words) if is_heading else words
 
 
 def _word(match: re.Match[str], sentence: int, language: str) -> _Word:
     word, start = match.group(), match.start()
     before = match.string[max(sentence, start - 8) : start]
     first = start - sentence <= len(before) and not any(map(str.isalnum, before))
-    capital = _is_capital(word, language)
     month = word[0].isupper() and word.casefold() in MONTH_NAMES
+    capital = not month and bool(_named(word, language))
     begins = first or bool(_BEGINS.search(before))
-    return _Word(word, start, match.end(), sentence, begins, capital and not month, capital or month)
+    return _Word(word, start, match.end(), sentence, begins, capital, capital or month)
 
 
-def _is_capital(word: str, language: str) -> bool:
-    folded = fold_word(_CLITIC.sub("", word))
-    folded = _SHORT.get(folded, folded)
+def _named(word: str, language: str) -> list[str]:
+    """Return the parts of a word that may name something: they have a capital and are no function words."""
+    return [part for part in _PARTS.split(word) if not part.islower() and _may_name(part, language)]
+
+
+def _may_name(word: str, language: str) -> bool:
     if word in _ACRONYMS:
         return True
-    if len(folded) < _SHORTEST_NAME or folded.isdigit() or folded in _NO_NAMES or word.islower():
+    key = _key(word)
+    if len(key) < _SHORTEST_NAME or key in _NO_NAMES or not any(map(str.isupper, word)):
         return False
     # A function word is written large to stress it, in a text of its own language.
-    function_word = is_function_word(folded, language if word.isupper() else None)
-    return not function_word and any(map(str.isupper, word))
+    return not is_function_word(fold_word(word), language if word.isupper() else None)
 
 
 def _is_heading(words: Sequence[_Word], line: str, language: str) -> bool:
@@ -163,33 +162,12 @@ def _is_heading(words: Sequence[_Word], line: str, language: str) -> bool:
     content = [word for word in words if not (word.text.isdigit() or is_function_word(fold_word(word.text)))]
     if not content or not all(word.text[0].isupper() for word in content) or _UNSPACED.search(line):
         return False
-    if len(content) > 1 and not ends_sentence(line) and "," not in line:
+    is_sentence = ends_sentence(line)
+    if len(content) > 1 and not is_sentence and "," not in line:
         return True
-    small = line.endswith(".") and any(word.text.islower() for word in words)
-    return not small and any(_is_large(word, language) for word in words[1:])
-
-
-def _is_large(word: _Word, language: str) -> bool:
-    """Tell whether a function word is written large."""
-    is_name = (word.part and not word.capital) or word.text in _ACRONYMS or word.text in _OFTEN_LARGE
-    return word.text[0].isupper() and not is_name and is_function_word(fold_word(word.text), language)
-
-
-def _names_nothing(run: Sequence[_Word], language: str) -> bool:
-    loud = run[0].text.isupper()
-    large = any(_is_large(word, language) for word in run[not loud :])
-    return (large and len(run) >= (_SHORTEST_LOUD if loud else _SHORTEST_TITLE)) or (loud and len(run) > _SHORTEST_LOUD)
-
-
-def _runs(text: str, words: Sequence[_Word]) -> Iterator[Sequence[_Word]]:
-    """Yield the words in runs that are written alike, large as a whole or at first, with nothing but space between."""
-    pairs = enumerate(pairwise(words), start=1)
-    ends = [at for at, (a, b) in pairs if not (_case(a) and _case(a) == _case(b) and text[a.end : b.start].isspace())]
-    return (words[start:end] for start, end in pairwise([0, *ends, len(words)]))
-
-
-def _case(word: _Word) -> str:
-    return "loud" if word.text.isupper() else "title" if word.text[0].isupper() else ""
+    others = [word.text for word in words[1:] if not word.part and len(word.text) > 1]
+    small = is_sentence and any(map(str.islower, others))
+    return not small and any(word[0].isupper() and is_function_word(fold_word(word), language) for word in others)
 
 
 def _rows(text: str, words: Sequence[_Word]) -> Iterator[list[_Word]]:
@@ -206,25 +184,14 @@ def _rows(text: str, words: Sequence[_Word]) -> Iterator[list[_Word]]:
     yield row
 
 
-def _keys(word: str) -> Iterator[str]:
-    """Yield the parts of a word, without the small ones before and behind a name: EU-wide, d'Einstein, CEOs."""
-    parts = _PARTS.split(_CLITIC.sub("", word))
-    named = [part for part in parts if part[0].isupper() or part != part.lower()]
-    whole = any(len(part) >= (_SHORTEST_NAME if part.isupper() else _SHORTEST_STEM) for part in named)
-    for part in named if whole else parts:
-        bare = _PLURAL.sub("", _ELISION.sub("", part))
-        # Turkish parts an ending with an apostrophe, which is a letter in other names (Qur'an): both are looked up.
-        ending = _APOSTROPHE_ENDING.search(bare)
-        key = fold_word(re.sub(f"[.&{_APOSTROPHE}]", "", bare[: ending.start()] if ending else bare))
-        if key := _SHORT.get(key, key):
-            yield f"{key}'{fold_word(ending[1])}" if ending else key
+def _key(part: str) -> str:
+    key = fold_word(_JOINS.sub("", _PLURAL.sub("", part)))
+    return _SHORT.get(key, key)
 
 
 def _forms(key: str) -> Iterator[str]:
     """Yield a word and what it may be an inflected form of."""
-    bare, apostrophe, ending = key.partition("'")
-    yield from (bare + ending, bare) if apostrophe else (key,)
-    key = bare + ending
+    yield key
     for length in range(1, min(_LONGEST_ENDING, len(key) - _SHORTEST_STEM) + 1):
         if not key.isascii() or key[-length:] in _ENDINGS:
             yield key[:-length]
@@ -242,12 +209,11 @@ class NamesIn:
         self._places: dict[str, tuple[int, int]] = {}
         self._acronyms: dict[str, tuple[int, int]] = {}
         for match in _TOKEN.finditer(self._text):
-            # Sentences may be joined without a space, and a name behind an article: West.they, L'Europe.
-            words = {match[0], *(part for part in _JOIN.split(match[0]) if len(part) > 1)}
-            for form in (form for word in words for key in _keys(word) for form in _forms(key)):
-                self._places.setdefault(form, match.span())
+            for part in {match[0], *(part for part in _JOINS.split(match[0]) if len(part) >= _SHORTEST_NAME)}:
+                for form in _forms(_key(part)):
+                    self._places.setdefault(form, match.span())
             if (acronym := _PLURAL.sub("", match[0])).isupper():
-                self._acronyms.setdefault(fold_word(acronym.replace(".", "")), match.span())
+                self._acronyms.setdefault(_key(acronym), match.span())
         for match in _SPACED_INITIALS.finditer(self._text):
             self._places.setdefault(fold_word(re.sub(r"[\W_]", "", match[0])), match.span())
 
@@ -291,6 +257,6 @@ def _initials(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
             first, *_ = words = [*row][-size:]
             capitals = all(it[0][0].isupper() for it, _ in words)
             loud = all(it[0].isupper() for it, _ in words)
-            if capitals or size >= _SHORTEST_LOUD:
+            if capitals or size >= _SHORTEST_ROW:
                 letters = (folded if it[0].isupper() and not loud else folded[:1] for it, folded in words)
                 yield "".join(letters), (first[0].start(), match.end())
