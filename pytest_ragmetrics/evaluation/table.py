@@ -8,7 +8,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from html import escape
 from pathlib import Path
@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.core.codec import json_builtins
 from pytest_ragmetrics.core.errors import UnknownMetricError, UnscoredError, optional
 from pytest_ragmetrics.core.other_tools import TableNames
-from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult, Usage
+from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.calibration.correction import labels_of, matching_rates
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
+from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.parameters import check_number
 from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of
-from pytest_ragmetrics.runs.records import Record
+from pytest_ragmetrics.runs.records import bare_record
 from pytest_ragmetrics.runs.tables import compare_tables
 from pytest_ragmetrics.runs.wording.comparisons import TableComparison
 from pytest_ragmetrics.runs.wording.failures import explain_unscored, explain_vacuous
@@ -459,24 +460,9 @@ def compared_records(
     for metric in table.metrics if metrics is None else metrics:
         better, scale, placed = table.better_of(metric), table.scales.get(metric), found.setdefault(metric, [])
         for number, (key, row) in enumerate(rows):
-            result = row.results.get(metric)
-            record = Record(
-                metric=metric,
-                score=None if result is None else result.value,
-                outcome="unscored" if result is None else "measured",
-                threshold=None,
-                reason=None,
-                vacuous=result is not None and result.vacuous,
-                better=better,
-                judge=None if result is None else result.judge,
-                usage=Usage(),
-                samples=(),
-                sample=row.sample,
-                verdicts=(),
-                exchanges=(),
-                noun=NOUN if result is None else result.noun,
-                scale=scale,
-            )
+            outcome = row.results.get(metric, UnscoredError(""))
+            scoring = Scoring(metric=metric, sample=row.sample, outcome=outcome, better=better)
+            record = replace(bare_record(scoring), scale=scale)
             placed.append(PlacedRecord(test="", number=number, record=record, name=key))
     return found
 

@@ -353,10 +353,25 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
     All texts can be encoded and all numbers are Python's. ``redact`` is applied to the texts, the names in metadata
     among them, and what looks like a key is masked; offsets that this makes wrong are left out.
     """
+    record = bare_record(scoring)
+    if (
+        record.outcome in ("failed", "unscored")
+        or any(verdict.suspicious for verdict in record.verdicts)
+        or len(set(record.samples)) > 1
+        or record.disagreements
+    ):
+        # They ended in a random order.
+        exchanges = sorted(scoring.exchanges, key=lambda it: (it.vote, it.task, it.prompt, it.judge or ""))
+        record = replace(record, exchanges=tuple(exchanges))
+    return _shown(record, redact)
+
+
+def bare_record(scoring: Scoring) -> Record:
+    """Return the record of a scoring without its exchanges, its texts as they are."""
     outcome = scoring.outcome
     is_scored, check = isinstance(outcome, MetricResult), scoring.comparison
     result = outcome if isinstance(outcome, MetricResult) else MetricResult(0.0, metric="", reason=str(outcome))
-    record = Record(
+    return Record(
         metric=scoring.metric,
         score=result.value if is_scored else None,
         outcome="unscored" if not is_scored else "measured" if check is None else "passed" if check.held else "failed",
@@ -370,16 +385,6 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
         rule=scoring.rule,
         **{name: getattr(result, name) for name in _SHARED},
     )
-    if (
-        record.outcome in ("failed", "unscored")
-        or any(verdict.suspicious for verdict in record.verdicts)
-        or len(set(record.samples)) > 1
-        or record.disagreements
-    ):
-        # They ended in a random order.
-        exchanges = sorted(scoring.exchanges, key=lambda it: (it.vote, it.task, it.prompt, it.judge or ""))
-        record = replace(record, exchanges=tuple(exchanges))
-    return _shown(record, redact)
 
 
 def known_scale(scale: tuple[float, float] | None) -> tuple[float, float] | None:
