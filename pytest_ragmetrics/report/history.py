@@ -27,8 +27,8 @@ from pytest_ragmetrics.runs.wording.figures import counted, threshold_text
 from pytest_ragmetrics.runs.wording.runs import (
     MetricTally,
     Status,
+    badness,
     by_metric,
-    margin,
     paid_records,
     status_of,
     tally,
@@ -42,7 +42,6 @@ VERSION: Literal[2] = 2
 #: How many runs are shown where nothing else is said.
 SHOWN_RUNS = 30
 _DIGITS = 12
-_ORDER: Mapping[RecordOutcome, int] = {"failed": 0, "unscored": 1, "passed": 2, "measured": 3}
 # What a history does not keep of a run: texts, and what names a person or a machine.
 _NOT_KEPT: Mapping[str, Any] = dict.fromkeys(
     ("project", "message", "author", "ci", "ci_number", "repository", "folder"), ""
@@ -139,10 +138,7 @@ def _metric_point(name: str, records: Sequence[Record]) -> MetricPoint:
 
 
 def _test_point(test: TestRecord) -> TestPoint:
-    worst = {
-        metric: min(records, key=lambda record: (_ORDER[record.outcome], margin(record)))
-        for metric, records in by_metric(test.records).items()
-    }
+    worst = {metric: min(records, key=badness) for metric, records in by_metric(test.records).items()}
     shown = [(record.sample.response, record.sample.retrieved_contexts) for record in test.records]
     return TestPoint(
         id=test.id,

@@ -8,7 +8,6 @@ list and in the contexts. All offsets are code points of the original texts.
 from __future__ import annotations
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +16,9 @@ from typing import Any, Literal
 from pytest_ragmetrics.core.result import Evidence, Nearest, Usage, Verdict, WordChange
 from pytest_ragmetrics.report.highlights import Highlight, HighlightKind, Stretch, fits, fold
 from pytest_ragmetrics.runs.compare import TestChange
-from pytest_ragmetrics.runs.records import Record, RecordOutcome, flips, is_met
+from pytest_ragmetrics.runs.records import Record, flips, is_met
 from pytest_ragmetrics.runs.wording.figures import counted, score_text, usage_text
-from pytest_ragmetrics.runs.wording.runs import margin
+from pytest_ragmetrics.runs.wording.runs import badness
 from pytest_ragmetrics.text.unicode import shortened
 from pytest_ragmetrics.text.words import telling_words
 
@@ -49,15 +48,6 @@ _CLAIM_LENGTH = 2000
 _GAP = 50
 #: A metric judges word by word if at least this share of its verdicts are on single words, and these are not so few.
 _MOSTLY, _FEW = 0.8, 3
-_WORST_FIRST: Mapping[RecordOutcome, int] = {"failed": 0, "unscored": 1, "passed": 2, "measured": 3}
-
-
-def badness(record: Record) -> tuple[int, float]:
-    """Return the key that sorts records the worst first: by outcome, then by how far they are from the threshold.
-
-    One that had nothing to check says less than any other of its outcome.
-    """
-    return _WORST_FIRST[record.outcome], math.inf if record.vacuous else margin(record)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,12 +21,12 @@ from pytest_ragmetrics.report.highlights import HighlightKind
 from pytest_ragmetrics.report.history import History
 from pytest_ragmetrics.report.outcomes import TEST_KINDS, PairedTest, gone_tests, paired_tests
 from pytest_ragmetrics.report.overview import OverviewView, anchor_of, build_overview
-from pytest_ragmetrics.report.sample_view import SampleView, badness, build_sample_views, preview_of
+from pytest_ragmetrics.report.sample_view import SampleView, build_sample_views, preview_of
 from pytest_ragmetrics.report.trends import TestTrend, Trends, build_trends
 from pytest_ragmetrics.runs.compare import KINDS, RunComparison, TestChange
 from pytest_ragmetrics.runs.origin import place_link
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, flips
-from pytest_ragmetrics.runs.wording.runs import STATUSES, Status, blamed, gate_line, gist, margin, status_of
+from pytest_ragmetrics.runs.wording.runs import STATUSES, Status, badness, blamed, gate_line, gist, margin, status_of
 from pytest_ragmetrics.text.unicode import shortened
 
 #: What a reader may want to filter by, apart from the outcome.

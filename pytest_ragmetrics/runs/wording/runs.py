@@ -15,6 +15,7 @@ from pytest_ragmetrics.runs.records import (
     Document,
     GateRecord,
     Record,
+    RecordOutcome,
     RegressionRecord,
     RunRecord,
     TestRecord,
@@ -220,6 +221,17 @@ def tally(metric: str, records: Sequence[Record]) -> MetricTally:
 def checked_lines(found: Iterable[MetricTally]) -> list[str]:
     """Return a line on each metric with scores or tests that are left out of its figures."""
     return [f"{named(tally.metric)}: {tally.beside}" for tally in found if tally.beside]
+
+
+_WORST_FIRST: Mapping[RecordOutcome, int] = {"failed": 0, "unscored": 1, "passed": 2, "measured": 3}
+
+
+def badness(record: Record) -> tuple[int, float]:
+    """Return the key that sorts records the worst first: by outcome, then by how far they are from the threshold.
+
+    One that had nothing to check says less than any other of its outcome.
+    """
+    return _WORST_FIRST[record.outcome], math.inf if record.vacuous else margin(record)
 
 
 def margin(record: Record) -> float:
