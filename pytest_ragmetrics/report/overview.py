@@ -22,7 +22,6 @@ from pytest_ragmetrics.report.outcomes import (
     TestKind,
     gone_tests,
     owners_of,
-    paired_tests,
 )
 from pytest_ragmetrics.report.trends import Trend, Trends
 from pytest_ragmetrics.runs.compare import RunComparison, paired_gates
@@ -100,23 +99,20 @@ class OverviewView:
 
 def build_overview(
     document: Document,
-    comparison: RunComparison | None = None,
-    trends: Trends | None = None,
+    pairs: Sequence[PairedTest],
+    anchors: Mapping[int, str],
+    comparison: RunComparison | None,
+    trends: Trends | None,
     *,
-    marks: Sequence[tuple[str, Query]] = (),
+    marks: Sequence[tuple[str, Query]],
 ) -> OverviewView:
     """Return the overview of a document, compared with a baseline and as the last run of a history if there are such.
 
-    ``marks`` are labels of tests that are to be looked at, with the links to them.
+    ``pairs`` are its tests, ``anchors`` the deep links by the :func:`id` of their records, and ``marks`` labels of
+    tests that are to be looked at, with the links to them.
     """
     run, records = document.run, [record for test in document.tests for record in test.records]
-    pairs = paired_tests(document, comparison)
     counts = Counter(pair.kind for pair in pairs)
-    anchors: dict[int, str] = {}
-    seen: Counter[str] = Counter()
-    for test in document.tests:
-        seen[test.id] += 1
-        anchors[id(test)] = anchor_of(test.id, seen[test.id])
     gates = _gates(document, comparison, anchors)
     news, title = _news(counts, gates, pairs, compared=comparison is not None)
     groupings = build_groupings(pairs)
@@ -154,11 +150,6 @@ def build_overview(
         warnings=((early,) if is_cut_short(run) else ()) + run.warnings,
         facts=tuple(_facts(run, records, document.tests)),
     )
-
-
-def anchor_of(test: str, occurrence: int) -> str:
-    """Return the deep link of a test: its id, with a number from its second occurrence on."""
-    return test + (f" ({occurrence})" if occurrence > 1 else "")
 
 
 def _news(

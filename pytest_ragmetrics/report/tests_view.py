@@ -20,7 +20,7 @@ from pytest_ragmetrics.report.groups import grouping_keys, metadata_of
 from pytest_ragmetrics.report.highlights import HighlightKind
 from pytest_ragmetrics.report.history import History
 from pytest_ragmetrics.report.outcomes import TEST_KINDS, PairedTest, gone_tests, paired_tests
-from pytest_ragmetrics.report.overview import OverviewView, anchor_of, build_overview
+from pytest_ragmetrics.report.overview import OverviewView, build_overview
 from pytest_ragmetrics.report.sample_view import SampleView, build_sample_views, preview_of
 from pytest_ragmetrics.report.trends import TestTrend, Trends, build_trends
 from pytest_ragmetrics.runs.compare import KINDS, RunComparison, TestChange
@@ -98,7 +98,9 @@ def build_report_view(
 ) -> ReportView:
     """Return the view of a document, with what changed since a baseline and the history up to it if they are known."""
     trends = build_trends(history) if history else None
-    tests = build_test_views(document, comparison, trends)
+    pairs = paired_tests(document, comparison)
+    tests = _test_views(document, pairs, comparison, trends)
+    anchors = {id(test.record): test.anchor for test in tests}
     gone = _gone_views(comparison) if comparison else ()
     # What is to be looked at besides failures, with how many tests, and the link to them.
     marks = [
@@ -107,7 +109,7 @@ def build_report_view(
         if (number := sum(flag in test.flags for test in tests))
     ]
     return ReportView(
-        overview=build_overview(document, comparison, trends, marks=marks),
+        overview=build_overview(document, pairs, anchors, comparison, trends, marks=marks),
         tests=tests,
         flags=tuple(flag for flag in _FLAGS if any(flag in test.flags for test in tests)),
         groups=grouping_keys(document.tests),
@@ -116,12 +118,12 @@ def build_report_view(
     )
 
 
-def build_test_views(
-    document: Document, comparison: RunComparison | None = None, trends: Trends | None = None
+def _test_views(
+    document: Document, paired: Sequence[PairedTest], comparison: RunComparison | None, trends: Trends | None
 ) -> tuple[TestView, ...]:
     """Return the tests, the worst first: by what became of them since the baseline, by status, then by margin."""
     pairs = comparison.pairs if comparison else {}
-    outcomes = {id(pair.test): pair for pair in paired_tests(document, comparison)}
+    outcomes = {id(pair.test): pair for pair in paired}
     keys = grouping_keys(document.tests)
     seen: Counter[str] = Counter()
     views = []
@@ -159,7 +161,7 @@ def _test_view(test: TestRecord, occurrence: int, pairs: Mapping[int, TestChange
     question = samples[0].question if len(samples) == 1 else None
     return TestView(
         record=test,
-        anchor=anchor_of(test.id, occurrence),
+        anchor=test.id + (f" ({occurrence})" if occurrence > 1 else ""),
         key="t" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:10],
         title=shortened(_LAYOUT.sub(" ", question or "").strip(), _TITLE_LENGTH) or name,
         name=name,

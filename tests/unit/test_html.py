@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.report.page import pack_tests, render_html, visible
-from pytest_ragmetrics.report.tests_view import build_report_view, build_test_views
+from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import Document
 from tests.documents import HANDBOOK, HOSTILE, crowd, document, hostile, record, row, usage
@@ -238,7 +238,7 @@ def test_a_score_says_what_it_was_in_the_baseline() -> None:
 
 
 def test_every_row_knows_where_its_body_is() -> None:
-    tests = build_test_views(crowd(150))
+    tests = build_report_view(crowd(150)).tests
     listing = pack_tests(tests)
     chunks = [unpacked(chunk) for chunk in listing.chunks]
     assert 3 < len(chunks) < 10
@@ -254,7 +254,7 @@ def test_every_row_knows_where_its_body_is() -> None:
 def test_tests_about_the_same_passages_are_packed_together() -> None:
     samples = [{"retrieved_contexts": [text]} for text in ("oak", "ash", "oak", "ash")]
     run = document(*(row(f"test_{n}", record(sample=sample)) for n, sample in enumerate(samples)))
-    index = unpacked(pack_tests(build_test_views(run)).index)
+    index = unpacked(pack_tests(build_report_view(run).tests).index)
     names = [line["name"] for line in sorted(index, key=lambda line: line["body"])]
     assert names == ["test_1", "test_3", "test_0", "test_2"]
 
@@ -268,7 +268,7 @@ def test_a_row_has_what_it_is_sorted_and_filtered_by() -> None:
     assert shed["marks"] == ["flaky", "suspicious", "same", "worse"]
     assert (shed["duration"], shed["cost"], shed["file"]) == (3.41, 0.0038, "tests/test_assistant.py")
     made = row("test_a", record(usage=usage(tokens=800, cost=0.01)), record(usage=usage(tokens=80, cost=None)))
-    (line,) = unpacked(pack_tests(build_test_views(document(made))).index)
+    (line,) = unpacked(pack_tests(build_report_view(document(made)).tests).index)
     assert (line["cost"], line["tokens"]) == (0.01, 990)
     assert shed["change"] == pytest.approx(-0.4)
     assert rows["test_bees"]["marks"] == ["lost"]
@@ -278,7 +278,7 @@ def test_a_row_has_what_it_is_sorted_and_filtered_by() -> None:
 def test_contexts_are_in_a_body_once() -> None:
     context = "a context of its own, longer than its preview. " * 4
     sample = {"response": "r", "retrieved_contexts": [context]}
-    tests = build_test_views(document(row("test_a", *(record(metric, sample=sample) for metric in "abc"))))
+    tests = build_report_view(document(row("test_a", *(record(metric, sample=sample) for metric in "abc")))).tests
     (body,) = unpacked(pack_tests(tests).chunks[0])
     assert body.count(context) == 1
 
@@ -292,4 +292,4 @@ def test_the_page_of_a_large_run_stays_small() -> None:
 
 @pytest.mark.growth
 def test_time_grows_with_the_number_of_tests() -> None:
-    assert is_linear(lambda size: pack_tests(build_test_views(crowd(size, length=50))), short=30, long=150)
+    assert is_linear(lambda size: pack_tests(build_report_view(crowd(size, length=50)).tests), short=30, long=150)

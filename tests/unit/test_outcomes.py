@@ -12,7 +12,7 @@ from pytest_ragmetrics.plugin.report import run_properties
 from pytest_ragmetrics.report.markdown import why
 from pytest_ragmetrics.report.outcomes import paired_tests
 from pytest_ragmetrics.report.page import environment
-from pytest_ragmetrics.report.tests_view import build_test_views
+from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.runs.merge import merge_documents
 from pytest_ragmetrics.runs.records import TestOutcome as Outcome
 from pytest_ragmetrics.runs.records import Threshold, held_to_bounds, read_document, render_json
@@ -126,7 +126,7 @@ def test_a_test_that_broke_is_not_explained_by_what_it_did_not_assert() -> None:
     assert found.records[0].outcome == "failed"
     assert blamed(found) == []
     assert why(found) == "KeyError: 'topic'"
-    (view,) = build_test_views(document(found))
+    (view,) = build_report_view(document(found)).tests
     assert "not reached, needs ≥ 0.50" in environment().get_template("test.html.jinja").module.body(view)  # type: ignore[attr-defined] # a macro
     assert (view.why, view.explained) == ("KeyError: 'topic'", True)
     assert [pair.cause for pair in paired_tests(document(found))] == ["error"]

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ragmetrics.report.figures import Axis, GateView, build_distribution, gate_open
 from pytest_ragmetrics.report.outcomes import CAUSES, owners_of
-from pytest_ragmetrics.report.overview import OverviewView, build_overview
+from pytest_ragmetrics.report.overview import OverviewView
 from pytest_ragmetrics.report.page import environment
 from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.report.trends import build_trends
@@ -26,7 +26,7 @@ UNSCORED = record(score=None, outcome="unscored", reason="no claims")
 
 
 def overview_of(*tests: shapes.TestRecord, **fields: Any) -> OverviewView:
-    return build_overview(document(*tests, **fields))
+    return build_report_view(document(*tests, **fields)).overview
 
 
 def asked(name: str, score: float | None, *, answer: str = "Yes.", passages: Sequence[str] = (), **more: Any) -> Any:
@@ -39,7 +39,7 @@ def asked(name: str, score: float | None, *, answer: str = "Yes.", passages: Seq
 
 def compared(before: Sequence[Any], after: Sequence[Any], **settings: str) -> OverviewView:
     now = document(*after, settings={**settings})
-    return build_overview(now, compare_documents(now, document(*before)))
+    return build_report_view(now, compare_documents(now, document(*before))).overview
 
 
 GOOD = [asked("a", 0.9), asked("b", 0.9)]
@@ -324,20 +324,20 @@ def run(*scores: float | None, judge: str = "m") -> shapes.Document:
 
 def test_what_cannot_be_compared_is_named() -> None:
     now = run(0.5)
-    view = build_overview(now, compare_documents(now, run(*[0.5] * 103)))
+    view = build_report_view(now, compare_documents(now, run(*[0.5] * 103))).overview
     assert (view.gone[0], len(view.gone)) == (f"{FILE}::test_1", 102)
     macros: Any = environment().get_template("overview.html.jinja").module
     assert "test_100</bdi></li><li>and 2 more</li>" in macros.causes_of(view)
     now = run(0.5, judge="large")
-    view = build_overview(now, compare_documents(now, run(0.9, judge="small")))
+    view = build_report_view(now, compare_documents(now, run(0.9, judge="small"))).overview
     assert "Not compared: 1 of a: judged by large now, by small in the baseline" in macros.since(view)
 
 
 def test_a_metric_says_how_its_mean_changed() -> None:
     after = run(0.4, 0.8)
-    (line,) = build_overview(after, compare_documents(after, run(0.9, 0.5))).metrics
+    (line,) = build_report_view(after, compare_documents(after, run(0.9, 0.5))).overview.metrics
     assert line.change == ("0.100 worse over 2 scores", "worse")
-    (line,) = build_overview(after, compare_documents(after, run(0.4, 0.8001))).metrics
+    (line,) = build_report_view(after, compare_documents(after, run(0.4, 0.8001))).overview.metrics
     assert line.change is None
 
 

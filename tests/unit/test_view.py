@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ragmetrics.report import tests_view
 from pytest_ragmetrics.report.page import environment
-from pytest_ragmetrics.report.tests_view import build_test_views
+from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.runs import records as shapes
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.wording.runs import gate_line
@@ -19,7 +19,7 @@ UNSCORED = record(score=None, outcome="unscored", reason="no claims")
 
 
 def only(test: shapes.TestRecord) -> tests_view.TestView:
-    (view,) = build_test_views(document(test))
+    (view,) = build_report_view(document(test)).tests
     return view
 
 
@@ -34,12 +34,12 @@ def test_the_worst_test_comes_first() -> None:
         row("measured", record(score=0.1, outcome="measured")),
     ]
     order = "high far close error unscored xpassed xfailed edge passed measured skipped"
-    assert [test.name for test in build_test_views(document(*tests))] == order.split()
+    assert [test.name for test in build_report_view(document(*tests)).tests] == order.split()
     # What newly fails comes before what failed before.
     far, near = (record(score=score, outcome="failed") for score in (0.1, 0.8))
     now = document(row("test_far", far, outcome="failed"), row("test_near", near, outcome="failed"))
     before = document(row("test_far", far, outcome="failed"), row("test_near", record()))
-    tests = build_test_views(now, compare_documents(now, before))
+    tests = build_report_view(now, compare_documents(now, before)).tests
     assert [test.name for test in tests] == ["test_near", "test_far"]
 
 
@@ -47,7 +47,7 @@ def test_links_are_the_ids_of_the_tests() -> None:
     alone = only(row("TestBot::test_refund[annual plan]"))
     assert alone.anchor == f"{FILE}::TestBot::test_refund[annual plan]"
     assert alone.name == "TestBot::test_refund[annual plan]"
-    among = build_test_views(document(row("test_b"), row(alone.name), row(alone.name)))
+    among = build_report_view(document(row("test_b"), row(alone.name), row(alone.name))).tests
     assert [test.anchor for test in among] == [f"{FILE}::test_b", alone.anchor, f"{alone.anchor} (2)"]
     assert len({test.key for test in among}) == 3
 
@@ -87,11 +87,11 @@ def test_a_row_leads_with_a_score_that_says_something() -> None:
     vacuous, other = record("quotations", 1.0, vacuous=True), record("faithfulness", 0.95)
     baseline = document(row("test_a", vacuous, record("faithfulness", 0.5, outcome="failed")))
     comparison = compare_documents(document(row("test_a", vacuous, other)), baseline)
-    (view,) = build_test_views(comparison.document, comparison)
+    (view,) = build_report_view(comparison.document, comparison).tests
     assert [it.metric for it in view.records] == ["faithfulness", "quotations"]
     macros: Any = environment().get_template("test.html.jinja").module
     assert 'faithfulness</bdi> <span class="change">was 0.50' in macros.row(view)
     both = document(row("test_a", record("faithfulness", 0.92), record("relevancy", 0.99)))
     earlier = document(row("test_a", record("faithfulness", 0.92), record("relevancy", 0.91)))
-    (view,) = build_test_views(both, compare_documents(both, earlier))
+    (view,) = build_report_view(both, compare_documents(both, earlier)).tests
     assert "was" not in macros.row(view)
