@@ -115,6 +115,19 @@ def append_line(file: Path, line: str) -> None:
         raise
 
 
+def mended_lines(data: bytes, beginning: bytes) -> bytes:
+    """Return JSON lines without a last one of which a killed process wrote a part; a whole one gets its line end.
+
+    What does not begin as the lines of the file do, with ``beginning``, is left for its reader to refuse.
+    """
+    last = data.rpartition(b"\n")[2]
+    try:
+        json.loads(last)
+    except (ValueError, RecursionError):
+        return data[: len(data) - len(last)] if beginning.startswith(last[: len(beginning)]) else data
+    return data + b"\n"
+
+
 # Open files that are left for modules, the files of tests, and reports.
 _SPARE_FILES = 64
 # The lock files of the cache that are held at once, and those for each request in flight.

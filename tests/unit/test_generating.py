@@ -277,7 +277,7 @@ class TestGoldenFile:
         ("text", "numbers"),
         [
             (lines(1, 2) + lines(3)[:40], (1, 2)),
-            (lines(1, 2) + '{"user_input": "\udce2\udc82', (1, 2)),
+            (lines(1, 2) + '{"id": "\udce2\udc82', (1, 2)),
             (lines(1, 2).rstrip(), (1, 2)),
             ("\n", ()),
             (lines(1, 1), (1,)),

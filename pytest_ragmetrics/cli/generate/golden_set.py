@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import hashlib
 import json
@@ -25,7 +24,7 @@ from pytest_ragmetrics.core.errors import (
     RagMetricsError,
     UnscoredError,
 )
-from pytest_ragmetrics.core.files import append_line, write_atomically
+from pytest_ragmetrics.core.files import append_line, mended_lines, write_atomically
 from pytest_ragmetrics.core.progress import Progress
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.evaluation.engine import Engine
@@ -213,18 +212,17 @@ class GoldenFile:
         if not self._path.exists():
             return []
         try:
-            # Passes over a part of a character at the end, where a killed run was cut off.
-            text = codecs.getincrementaldecoder("utf-8-sig")().decode(self._path.read_bytes())
+            text = mended_lines(self._path.read_bytes(), b'{"id": ').decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ArgumentError(f"{self._path} cannot be read, so it is left as it is: {error}") from error
-        lines, rows = text.split("\n"), []
-        for number, line in enumerate(lines, start=1):
+        rows = []
+        for number, line in enumerate(text.split("\n"), start=1):
             row = None
             with contextlib.suppress(ValueError, RecursionError):
                 row = json.loads(line)
             if isinstance(row, dict):
                 rows.append((line.strip("\r"), row))
-            elif line.strip() and not (number == len(lines) and any(_is_ours(row) for _, row in rows)):
+            elif line.strip():
                 wrong = "is no row of a golden set, so the file is left as it is: name another file"
                 raise ArgumentError(f"{self._path}:{number}: {wrong}")
         if rows and not any(_is_ours(row) for _, row in rows):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from pytest_ragmetrics.core.errors import DatasetError
-from pytest_ragmetrics.core.files import append_line
+from pytest_ragmetrics.core.files import append_line, mended_lines
 from pytest_ragmetrics.core.locks import written_alone
 from pytest_ragmetrics.evaluation.calibration.labels import (
     Labelling,
@@ -118,10 +117,13 @@ class LabelFile:
         #: Labels by the place of the row, in the order of the lines; ``None`` for a skipped row.
         self.labels: dict[int, int | None] = {}
         if path.exists():
-            self._cut_short()
+            data = path.read_bytes()
+            mended = mended_lines(data, _BEGINNING)
+            os.truncate(path, min(len(data), len(mended)))
             self.labels = dict(self._read(path))
-            if self.labels and not path.read_bytes().endswith(b"\n"):
-                append_line(path, "")
+            # A file that is refused stays as it is.
+            with path.open("ab") as stream:
+                stream.write(mended[len(data) :])
 
     def next(self) -> QueuedRow | None:
         """Return the first row that has no line."""
@@ -155,16 +157,6 @@ class LabelFile:
         for row in new:
             self.add(row, found[row.labelling.place])
         return len(new)
-
-    def _cut_short(self) -> None:
-        """Remove a last line that is half written; what does not begin as our lines do is refused when it is read."""
-        data = self._path.read_bytes()
-        last = data.rpartition(b"\n")[2]
-        try:
-            json.loads(last or b"0")
-        except ValueError:
-            if _BEGINNING.startswith(last[: len(_BEGINNING)]):
-                os.truncate(self._path, len(data) - len(last))
 
     def _read(self, path: Path) -> Iterator[tuple[int, int | None]]:
         if not path.read_bytes().strip():
