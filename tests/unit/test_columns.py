@@ -20,7 +20,6 @@ from pytest_ragmetrics.plugin.gates.decide import evaluate_gate
 from pytest_ragmetrics.report.columns import (
     ColumnsError,
     ComparedColumns,
-    Winner,
     column_lines,
     compare_runs,
     compare_values,
@@ -89,18 +88,14 @@ def test_where_lower_is_better_the_lowest_wins() -> None:
 
 def test_several_metrics_make_one_winner_or_none() -> None:
     """A row is won by who wins some metric while nobody else does; else it is mixed."""
-    pairs: list[tuple[tuple[float, float], tuple[float, float], Winner]] = [
-        ((1.0, 0.5), (1.0, 0.5), 0),
-        ((1.0, 0.5), (0.5, 0.5), 0),
-        ((1.0, 0.5), (0.5, 1.0), "mixed"),
-        ((0.5, 0.5), (1.0, 1.0), "tie"),
-    ]
-    runs: dict[str, list[Record]] = {"a": [], "b": []}
-    for number, (faithful, correct, _) in enumerate(pairs):
-        for records, *scores in zip(runs.values(), faithful, correct, strict=True):
-            records += [answered(f"q{number}", *it) for it in zip(scores, ("faithfulness", "correctness"), strict=True)]
-    made = compare_runs([(name, run(*records)) for name, records in runs.items()])
-    assert {found.key: found.winner for found in made.rows} == {f"q{n}": pair[2] for n, pair in enumerate(pairs)}
+    scores = {"faithfulness": ((1.0, 1.0, 1.0, 0.5), (0.5, 0.5, 0.5, 0.5))}
+    scores["correctness"] = ((1.0, 0.5, 0.5, 1.0), (0.5, 0.5, 1.0, 1.0))
+    runs: list[list[Record]] = [[], []]
+    for metric, columns in scores.items():
+        for records, column in zip(runs, columns, strict=True):
+            records += [answered(f"q{number}", score, metric) for number, score in enumerate(column)]
+    made = compare_runs([("a", run(*runs[0])), ("b", run(*runs[1]))])
+    assert {found.key: found.winner for found in made.rows} == {"q0": 0, "q1": 0, "q2": "mixed", "q3": "tie"}
     assert winners_text(made) == "a 2, b 0, tie 1, mixed 1"
     correctness = Counter(score.winner for row in made.rows for score in row.scores if score.metric == "correctness")
     assert correctness == {0: 1, 1: 1, "tie": 2}
@@ -156,31 +151,20 @@ def test_judges_that_differ_give_no_comparison() -> None:
 
 
 def test_scores_that_cannot_be_compared_are_left_out() -> None:
-    judges: dict[str, list[str | None]] = {
-        "a": ["one", "one", "one", None],
-        "b": ["one", "two", "one", "one"],
-        "c": ["one", "one", "one", "two"],
-    }
-    runs = [
-        (name, run(*(answered(f"q{n}", None if it is None else 0.5 + n / 10, judge=it) for n, it in enumerate(column))))
-        for name, column in judges.items()
-    ]
+    runs = []
+    for name, judges in (("a", "111-"), ("b", "1211"), ("c", "1112")):
+        scores = [None if judge == "-" else 0.5 + n / 10 for n, judge in enumerate(judges)]
+        runs.append((name, run(*(answered(f"q{n}", scores[n], judge=judge) for n, judge in enumerate(judges)))))
     made = compare_runs(runs)
-    assert {row.key: row.scores[0].texts for row in made.rows} == {
-        "q0": ["0.50"] * 3,
-        "q1": ["0.60", "not compared", "0.60"],
-        "q2": ["0.70"] * 3,
-        "q3": ["unscored", "0.80", "not compared"],
-    }
-    said = "not compared: 2 scores: scored by one and two: score all with one judge"
+    shown = {row.key: row.scores[0].texts for row in made.rows}
+    assert (shown["q0"], shown["q2"]) == (["0.50"] * 3, ["0.70"] * 3)
+    assert (shown["q1"], shown["q3"]) == (["0.60", "not compared", "0.60"], ["unscored", "0.80", "not compared"])
+    said = "not compared: 2 scores: scored by 1 and 2: score all with one judge"
     assert f"  {said}" in column_lines(made)
     assert said in render_columns(made)
-    changed = Judging(judge="one", prompts={"verify": "a1"}, definition={})
-    again = [
-        (name, replace(it, run=replace(it.run, judging={"faithfulness": judging})))
-        for (name, it), judging in zip(runs, (changed, replace(changed, prompts={"verify": "b2"})), strict=False)
-    ]
-    assert compare_runs(again).metrics[0].why.startswith("the prompt of verify changed")
+    judged = [Judging(judge="1", prompts={"verify": digest}, definition={}) for digest in ("a1", "b2")]
+    again = [replace(runs[n][1], run=replace(runs[n][1].run, judging={"faithfulness": judged[n]})) for n in (0, 1)]
+    assert compare_runs([*zip("ab", again, strict=True)]).metrics[0].why.startswith("the prompt of verify changed")
 
 
 def test_rows_are_the_pairs_of_two_runs() -> None:
@@ -314,11 +298,12 @@ def test_wrong_arguments_are_refused(call: Lines, args: list[str], said: str) ->
 
 
 def test_the_command_compares_values_of_one_file(call: Lines, tmp_path: Path) -> None:
-    status, _, err = call("a.json", "--by", "colour")
-    assert (status, err) == (1, "ragmetrics: no sample has the metadata 'colour'; there are model\n")
-    made = by_model(("x", "Why?", 0.5), ("y", "Why?", 0.9))
+    assert call("a.json", "--by", "colour")[::2] == (
+        1,
+        "ragmetrics: no sample has the metadata 'colour'; there are model\n",
+    )
     (tmp_path / "deep").mkdir()
-    (tmp_path / "deep/a.json").write_text(render_json(made), "utf-8")
+    (tmp_path / "deep/a.json").write_text(render_json(by_model(("x", "Why?", 0.5), ("y", "Why?", 0.9))), "utf-8")
     status, lines, _ = call("deep/a.json", "--by=model", "--value=y", "--value=x", "--html=p.html")
     assert (status, lines[1], lines[-1]) == (0, "winner by row: y 1, x 0", "p.html: written, 1 row")
     assert call("a.json", "b.json", "a.json")[1][0] == "3 rows in all of a.json, b, a.json"
@@ -338,27 +323,27 @@ def test_every_comparer_has_one_interval(
     scale: tuple[float, float] | None, better: Direction, clusters: str, tmp_path: Path
 ) -> None:
     """Of an own metric: tables, gates, files and columns take the scale that is recorded with the score."""
-    low, high = scale if scale is not None and scale in ((-1.0, 1.0), (1.0, 5.0), (0, 100)) else (0.0, 1.0)
+    low, high = scale if scale and scale in {(-1.0, 1.0), (1.0, 5.0), (0, 100)} else (0.0, 1.0)
     shares = [[0.5, 0.7, 0.2, 0.9, 0.4, 0.6, 0.8, 0.3, 0.5, 0.1], [0.3, 0.7, 0.1, 0.5, 0.5, 0.2, 0.6, 0.3, 0.4, 0.0]]
     tables, runs = [], []
     for column in shares:
-        rows, records = [], []
+        rows, tests = [], []
         for number, share in enumerate(column):
             metadata = {"cluster": clusters[number]} if clusters else {}
             sample = Sample(id=f"q{number}", response="So.", metadata=metadata)
             result = MetricResult(low + share * (high - low), metric="own", scale=scale)
             rows.append(Row(sample=sample, results={"own": result}))
-            records.append(record_of(Scoring(metric="own", sample=sample, outcome=result, better=better)))
+            scored = record_of(Scoring(metric="own", sample=sample, outcome=result, better=better))
+            tests.append(row(f"test_own[{number}]", scored, file="t.py"))
         scales = {} if scale is None else {"own": scale}
         tables.append(Evaluation(metrics=("own",), rows=tuple(rows), better={"own": better}, scales=scales))
-        scored = (replace(row("t", it), id=f"t.py::test_own[{n}]") for n, it in enumerate(records))
-        runs.append(load(Document, dump(document(*scored))))
+        runs.append(load(Document, dump(document(*tests))))
     before, after = runs
     (tmp_path / "main.json").write_text(render_json(before), "utf-8")
-    tests = {test.id: test for test in after.tests}
+    by_id = {test.id: test for test in after.tests}
     gate = gate_of("own", regression=True)
-    gated = gated_set(gate, total=10, selected=tests, function="t.py::test_own")
-    decided = evaluate_gate(gate, gated, tests.get, skipped=(), ran=tests, baseline=before, verbose=True)
+    gated = gated_set(gate, total=10, selected=by_id, function="t.py::test_own")
+    decided = evaluate_gate(gate, gated, by_id.get, skipped=(), ran=by_id, baseline=before, verbose=True)
     found = tables[1].compare(tables[0])["own"].difference
     assert found is not None
     (pair,) = compare_runs([("a", before), ("b", after)]).metrics[0].pairs

@@ -27,12 +27,8 @@ from pytest_ragmetrics.runs.records import TestRecord as OneTest
 from tests.documents import HOSTILE, document, record, row, verdict
 
 PASSAGES = ("The rent is 62 pounds a year.", "Hoses may be used in the morning.", "Sheds need consent.")
-SAMPLE: dict[str, Any] = {
-    "id": "q1",
-    "user_input": "What is the rent?",
-    "response": "The rent is 62 pounds a year.",
-    "retrieved_contexts": PASSAGES,
-}
+SAMPLE: dict[str, Any] = {"id": "q1", "user_input": "What is the rent?", "response": "The rent is 62 pounds a year."}
+SAMPLE["retrieved_contexts"] = PASSAGES
 CLAIM = "The rent is 62 pounds a year"
 MACROS: Any = environment().get_template("compare.html.jinja").module
 
@@ -70,10 +66,9 @@ def view_of(now: OneTest, before: OneTest | None) -> CompareView | None:
     return build_compare_view(pair, comparison)
 
 
-def seen(now: OneTest, before: OneTest) -> CompareView:
+def samples_of(now: OneTest, before: OneTest) -> tuple[SampleChange, ...]:
     view = view_of(now, before)
-    assert view is not None
-    return view
+    return view.samples if view else ()
 
 
 def score_of(before: Record | None, now: Record | None) -> tuple[str, ...]:
@@ -86,7 +81,7 @@ def score_of(before: Record | None, now: Record | None) -> tuple[str, ...]:
 
 
 def sample_of(now: OneTest, before: OneTest) -> SampleChange:
-    (sample,) = seen(now, before).samples
+    (sample,) = samples_of(now, before)
     return sample
 
 
@@ -219,19 +214,15 @@ def test_a_lost_passage_says_which_claims_it_carried() -> None:
 
 def test_claims_are_paired_by_what_they_say() -> None:
     """What is no longer ok comes first, then what is new and not ok; what did not change is apart."""
-    before = [
-        verdict("The rent is 62 pounds a year", ok=True),
-        verdict("Sheds need the consent of the committee", ok=True),
-        verdict("Nobody may fish", ok=False),
-        verdict("Water is free", ok=True),
-        verdict("Hoses may be used in the morning", ok=False),
-    ]
+    good, bad = (
+        [CLAIM, "Sheds need the consent of the committee", "Water is free"],
+        ["Nobody may fish", "Hoses may be used"],
+    )
+    before = [*(verdict(text, ok=True) for text in good), *(verdict(text, ok=False) for text in bad)]
     now = [
-        verdict("Water is free", ok=True),
+        *(verdict(text, ok=True) for text in ("Water is free", "Hoses may be used")),
         verdict("The rent is 72 pounds a year", ok=False, reason="another number"),
-        verdict("Dogs are welcome at any time", ok=False, reason="nowhere"),
-        verdict("Hoses may be used in the morning", ok=True),
-        verdict("Nobody may fish", ok=False, reason="nowhere"),
+        *(verdict(text, ok=False, reason="nowhere") for text in ("Dogs are welcome at any time", "Nobody may fish")),
         verdict("a title", ok=True, kind="looks like a title"),
     ]
     change = verdicts_change(scored(verdicts=before), scored(verdicts=now))
@@ -332,12 +323,12 @@ def test_records_of_one_sample_are_one_comparison() -> None:
     free: dict[str, Any] = {"metric": "correctness", "retrieved_contexts": None}
     now = one(scored(0.5), scored(**free), scored(response="Ask the office."))
     before = one(scored(), scored(0.9, **free), scored(response="Ask the committee."))
-    metrics = [[it.metric for it in sample.pairs] for sample in seen(now, before).samples]
+    metrics = [[it.metric for it in sample.pairs] for sample in samples_of(now, before)]
     assert metrics == [["faithfulness", "correctness"], ["faithfulness"]]
     # A metric in place of another one; another question in place of a question.
     other = sample_of(one(scored(metric="correctness", **OTHER)), one(scored()))
     assert [(it.old is None, it.new is None) for it in other.pairs] == [(True, False), (False, True)]
-    assert len(seen(one(scored(metric="correctness", user_input="Why?")), one(scored())).samples) == 2
+    assert len(samples_of(one(scored(metric="correctness", user_input="Why?")), one(scored()))) == 2
 
 
 def test_texts_from_outside_are_escaped() -> None:
@@ -348,6 +339,6 @@ def test_texts_from_outside_are_escaped() -> None:
             sample: dict[str, Any] = {"user_input": own, "response": own, "retrieved_contexts": (own,)}
             claims = [verdict(f"{text} is a claim of some length {score}", ok=score == 1, reason=text)]
             sides.append(one(scored(score, metric=text[:50], verdicts=claims, judge=own, **sample)))
-        view = seen(*sides)
-        markup = str(MACROS.compared(view))
+        markup = str(MACROS.compared(view_of(*sides)))
+        assert "is a claim of some length" in markup
         assert [bad for bad in ("<script", "<img", "<svg", "\0", "\u202e") if bad in markup] == []
