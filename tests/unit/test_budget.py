@@ -68,7 +68,7 @@ def make() -> Iterator[Make]:
 def test_calls_never_pass_their_limit(make: Make) -> None:
     budget = make(Limits(calls=10))
     with ThreadPoolExecutor(8) as threads:
-        refused = list(threads.map(until_refused, [budget] * 8))
+        refused = [*threads.map(until_refused, [budget] * 8)]
     assert budget.used() == BudgetUse(calls=10, tokens=150, unpriced=10, refused=8)
     assert refused[-1].startswith("--rag-max-calls=10 is reached (10 of 10 calls, 1")
 
@@ -191,13 +191,13 @@ class OwnJudge(Judge):
 
     name = "own"
 
-    def __init__(self, usage: Usage = Usage(calls=1, prompt_tokens=7, completion_tokens=3)) -> None:  # noqa: B008 - frozen
-        self.usage = usage
-        self.asked = 0
-        self.closed = False
+    def __init__(self, usage: Usage | None = None, *, is_decided: bool = True) -> None:
+        self.usage, self.is_decided, self.asked, self.closed = usage, is_decided, 0, False
 
     async def ask(self, task: Task[Any], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[Any]:
         self.asked += 1
+        if self.usage is None or not self.is_decided:
+            raise UnscoredError("own: no usable answer", usage=self.usage)
         return Answered(answer=task.read({"reason": "It hums.", "rating": 4}), usage=self.usage)
 
     async def aclose(self) -> None:
@@ -237,15 +237,10 @@ def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, asked: int, spe
     ],
 )
 def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage | None, spent: BudgetUse, make: Make) -> None:
-    class Undecided(OwnJudge):
-        async def ask(self, task: Task[Any], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[Any]:
-            msg = "own: no usable answer"
-            raise UnscoredError(msg, usage=usage)
-
     budget = make(Limits(calls=9))
     engine = Engine(cache="off", budget=budget)
     with pytest.raises(UnscoredError, match="own: no usable answer"):
-        answer(engine.judge(Undecided()), engine)
+        answer(engine.judge(OwnJudge(usage, is_decided=False)), engine)
     assert budget.used() == spent
 
 
