@@ -900,8 +900,7 @@ def test_what_is_not_found_says_why(span: str, contexts: object, reason: str) ->
 
 
 @pytest.mark.parametrize(
-    ("span", "evidence"),
-    [("!!!", ["!!!"]), (" ?! ", ["?!"]), ("???", []), ("…", []), ("🌞🌞", ["🌞🌞"]), ("[]", [])],
+    ("span", "evidence"), [("!!!", ["!!!"]), (" ?! ", ["?!"]), ("???", []), ("…", []), ("🌞🌞", ["🌞🌞"]), ("[]", [])]
 )
 def test_span_without_words_must_stand_there_as_it_is(span: str, evidence: list[str]) -> None:
     contexts = ["None?", "Stop!!! It is \U0001f31e\U0001f31e now?! No?!"]
