@@ -10,12 +10,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from pytest_ragmetrics.datasets import read_dataset
-
-T = TypeVar("T")
 
 
 def line(number: int, *, named: bool) -> str:
@@ -30,26 +29,29 @@ def line(number: int, *, named: bool) -> str:
     return json.dumps({"id": f"boat-{number}", **row} if named else row)
 
 
-def best(work: Callable[[T], object], given: T, times: int = 5) -> float:
-    """Return the seconds of the fastest of several attempts."""
+def timings(work: Callable[[], object], times: int) -> list[float]:
+    """Return the seconds of several attempts."""
     seconds = []
     for _ in range(times):
         start = time.perf_counter()
-        work(given)
+        work()
         seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    return seconds
+
+
+def parsed(file: Path) -> list[Any]:
+    return [json.loads(line) for line in file.read_bytes().splitlines()]
 
 
 def main() -> None:
-    """Print a line for rows with ids and one for rows without."""
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     for named in (True, False):
         text = "".join(f"{line(number, named=named)}\n" for number in range(rows))
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "rows.jsonl")
             file.write_text(text, encoding="utf-8")
-            loads = best(lambda text: [json.loads(line) for line in text.splitlines()], text)
-            reading = best(lambda base: read_dataset("rows.jsonl", base=base), Path(folder))
+            loads = min(timings(partial(parsed, file), 5))
+            reading = min(timings(partial(read_dataset, "rows.jsonl", base=Path(folder)), 5))
         kind = f"{rows} rows {'with' if named else 'without'} ids ({len(text) / 1e6:.1f} MB)"
         print(f"{kind}: read {reading:.2f} s, json.loads {loads:.2f} s, {reading / loads:.1f}x")
 

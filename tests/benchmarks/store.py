@@ -10,7 +10,6 @@ import sqlite3
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -18,8 +17,7 @@ from pathlib import Path
 from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.judges.transports.values import Reply
-
-_REPEAT = 5
+from tests.benchmarks.datasets import timings
 
 
 def made(count: int) -> list[CacheEntry]:
@@ -31,17 +29,10 @@ def made(count: int) -> list[CacheEntry]:
 
 def timed(read: Callable[[str], object], keys: list[str]) -> float:
     """Return the microseconds a key, the median of several rounds."""
-    rounds = []
-    for _ in range(_REPEAT):
-        start = time.perf_counter()
-        for key in keys:
-            read(key)
-        rounds.append(time.perf_counter() - start)
-    return 1e6 * statistics.median(rounds) / len(keys)
+    return 1e6 * statistics.median(timings(lambda: [read(key) for key in keys], 5)) / len(keys)
 
 
 def main(count: int) -> None:
-    """Print the figures."""
     entries = made(count)
     keys = [entry.key for entry in entries]
     query = "SELECT mode, filename, value, tag FROM Cache WHERE key = ? AND raw = 1"

@@ -16,13 +16,13 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from pytest_ragmetrics.cache.cassette import Cassette, line_of
 from pytest_ragmetrics.metrics.verdicts import place_in
-from tests.benchmarks.datasets import line
+from tests.benchmarks.datasets import line, parsed, timings
 from tests.benchmarks.judged import sample, server
 from tests.benchmarks.store import made
 
@@ -31,7 +31,6 @@ _PLUGIN = ("-p", "pytest_ragmetrics.plugin")
 _JUDGE = ("--rag-judge=openai:fake", "--rag-embedder=openai:fake", "--rag-cassette=judge.jsonl")
 _ROWS = """
 import pytest
-
 @pytest.mark.rag_dataset("rows.jsonl"{metrics})
 def test_row(rag_sample{scores}):
     assert rag_sample
@@ -39,9 +38,7 @@ def test_row(rag_sample{scores}):
 _BARE = """
 import json
 import pytest
-
 ROWS = [json.loads(line) for line in open("rows.jsonl", encoding="utf-8")]
-
 @pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_row(row):
     assert row
@@ -92,9 +89,7 @@ def plain_rows(folder: Path, rows: int, repeat: int) -> None:
 
 def replay(folder: Path, rows: int, repeat: int) -> None:
     """Print what a replay of judged metrics costs, over the same suite without scores."""
-    samples = [sample(number) for number in range(1, rows + 1)]
-    data = [{"id": it.id, "user_input": it.user_input, "response": it.response, "reference": it.reference,
-             "retrieved_contexts": it.retrieved_contexts} for it in samples]  # fmt: skip
+    data = [replace(sample(number), reference_contexts=None).to_mapping() for number in range(1, rows + 1)]
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in data))
     (folder / "test_scored.py").write_text(_ROWS.format(metrics=f", metrics={[*METRICS]}", scores=", rag_scores"))
     (folder / "test_rows.py").write_text(_ROWS.format(metrics="", scores=""))
@@ -110,16 +105,6 @@ def replay(folder: Path, rows: int, repeat: int) -> None:
           f" ({each:.2f} ms a score, imports among it)")  # fmt: skip
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Return the seconds of some work, the least of three."""
-    seconds = []
-    for _ in range(3):
-        begun = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - begun)
-    return min(seconds)
-
-
 def cassette(folder: Path, entries: int) -> None:
     """Print what it takes to open a cassette and use a hundredth of it, and to save it unchanged."""
     kept = {entry.key: entry for entry in made(entries)}
@@ -127,9 +112,9 @@ def cassette(folder: Path, entries: int) -> None:
     file.write_text("".join(f"{line_of(kept[key])}\n" for key in sorted(kept)), encoding="utf-8")
     some = [*kept][::100]
     used = Cassette(file).pick(some)
-    loads = timed(lambda: [json.loads(line) for line in file.read_bytes().splitlines()])
-    reading = timed(lambda: Cassette(file).pick(some))
-    saving = timed(lambda: Cassette(file).save(used, complete=False))
+    loads = min(timings(lambda: parsed(file), 3))
+    reading = min(timings(lambda: Cassette(file).pick(some), 3))
+    saving = min(timings(lambda: Cassette(file).save(used, complete=False), 3))
     print(f"cassette of {entries}: opened {reading:.3f} s, saved unchanged {saving:.3f} s;"
           f" json.loads of all lines {loads:.3f} s, ratios {reading / loads:.2f} and {saving / loads:.2f}")  # fmt: skip
 
@@ -138,32 +123,26 @@ def claims(count: int) -> None:
     """Print what it takes to find the places of claims, a half of which are in the response."""
     response = " ".join(f"Mill {number} turns {number} times a day." for number in range(count))
     texts = [f"Mill {n} turns {n} times a day." if n % 2 else f"Mill {n} stands still." for n in range(count)]
-    ours = timed(lambda: [place_in(response, text) for text in texts])
-    begun = time.perf_counter()
-    found = [re.search(rf"(?<!\w){re.escape(text)}(?!\w)", response) for text in texts]
-    pattern = time.perf_counter() - begun
-    print(f"places of {count} claims, {sum(map(bool, found))} of them there: {ours:.3f} s,"
+    ours = min(timings(lambda: [place_in(response, text) for text in texts], 3))
+    patterns = [rf"(?<!\w){re.escape(text)}(?!\w)" for text in texts]
+    (pattern,) = timings(lambda: [re.search(each, response) for each in patterns], 1)
+    print(f"places of {count} claims, {count // 2} of them there: {ours:.3f} s,"
           f" a pattern each {pattern:.3f} s, ratio {ours / pattern:.3f}")  # fmt: skip
 
 
 def main() -> None:
-    """Print a line for each."""
     parser = argparse.ArgumentParser(description="Measure what the plugin costs where no provider is asked.")
-    parser.add_argument("--rows", type=int, default=150)
-    parser.add_argument("--plain-rows", type=int, default=20_000)
-    parser.add_argument("--entries", type=int, default=10_000)
-    parser.add_argument("--repeat", type=int, default=5)
+    for name, default in (("--rows", 150), ("--plain-rows", 20_000), ("--entries", 10_000), ("--repeat", 5)):
+        parser.add_argument(name, type=int, default=default)
     asked = parser.parse_args()
-    measures: tuple[Callable[[Path], None], ...] = (
-        lambda folder: cassette(folder, asked.entries),
-        lambda folder: start(folder, 3 * asked.repeat),
-        lambda folder: replay(folder, asked.rows, asked.repeat),
-        lambda folder: plain_rows(folder, asked.plain_rows, asked.repeat),
-    )
     claims(3_000)
-    for measure in measures:
+    measures: list[tuple[Callable[..., None], tuple[int, ...]]] = [
+        *((cassette, (asked.entries,)), (start, (3 * asked.repeat,))),
+        *((replay, (asked.rows, asked.repeat)), (plain_rows, (asked.plain_rows, asked.repeat))),
+    ]
+    for measure, sizes in measures:
         with tempfile.TemporaryDirectory() as folder:
-            measure(Path(folder))
+            measure(Path(folder), *sizes)
 
 
 if __name__ == "__main__":
