@@ -1,12 +1,11 @@
 """How often the assertions over sets are wrong, and how often they find what is there, by seeded simulation.
 
-Run ``python tests/benchmarks/gates.py``; with ``--draws 2000`` the standard error of a share is 0.5 %. No language
+Run ``python -m tests.benchmarks.gates``; with ``--draws 2000`` the standard error of a share is 0.5 %. No language
 model and no pytest takes part: rows pass or fail by chance, as those of an application whose answers vary.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,13 +22,13 @@ from pytest_ragmetrics.stats.paired import paired_difference
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.sequential import FEWEST
 from pytest_ragmetrics.stats.stopping import DrawnSet, Rule, draw
+from tests.benchmarks.intervals import simulations
 
 Scores = npt.NDArray[np.float64]
 Line = tuple[str, str]
 
 
 def share(draws: int, is_so: Callable[[], bool]) -> str:
-    """Return how often something is so."""
     return f"{sum(is_so() for _ in range(draws)) / draws:.3f}"
 
 
@@ -85,16 +84,13 @@ def margins(random: np.random.Generator, draws: int) -> Iterator[Line]:
 def bounds(random: np.random.Generator, draws: int) -> Iterator[Line]:
     """Means and rates on their bound, in both directions, with two modes and in clusters."""
 
-    def two_modes(n: int) -> Scores:
-        return np.where(random.random(n) < 0.1, 0.05, 0.95)
-
     def misses(n: int, side: str) -> bool:
-        found = mean_interval(two_modes(n).tolist())
+        found = mean_interval(np.where(random.random(n) < 0.1, 0.05, 0.95).tolist())
         return found.low > 0.86 if side == "low" else found.high < 0.86
 
     for n in (5, 12, 50):
-        yield f"mean of {n} scores with two modes on its bound: passed", share(draws, partial(misses, n, "low"))
-        yield f"mean of {n} scores with two modes on its bound: failed", share(draws, partial(misses, n, "high"))
+        for side, outcome in (("low", "passed"), ("high", "failed")):
+            yield f"mean of {n} scores with two modes on its bound: {outcome}", share(draws, partial(misses, n, side))
 
     def clustered(groups: int) -> bool:
         common = random.random(groups) < 0.85
@@ -103,10 +99,8 @@ def bounds(random: np.random.Generator, draws: int) -> Iterator[Line]:
         return mean_interval(rows.ravel().astype(float).tolist(), clusters=names).low > 0.85
 
     for groups in (20, 50):
-        yield (
-            f"rate of {groups} clusters (correlation 0.8) on its bound: passed",
-            share(draws, partial(clustered, groups)),
-        )
+        what = f"rate of {groups} clusters (correlation 0.8) on its bound: passed"
+        yield what, share(draws, partial(clustered, groups))
 
     def settled() -> bool | None:
         first = (random.random(60) < 0.9).astype(float).tolist()
@@ -150,10 +144,9 @@ def stops(random: np.random.Generator, draws: int) -> Iterator[Line]:
         *((500, 0.848, 1, 0.0), (500, 0.848, 1, 0.3), (500, 0.848, 5, 0.0), (500, 0.95, 5, 0.0)),
     ):
         found = [decide(n, rate, size, vacuous, f"{draws} {run}") for run in range(max(1, draws // 5))]
-        asked = sum(rows for rows, _ in found) / len(found) / n
-        wrong = sum(is_wrong for _, is_wrong in found) / len(found)
+        asked, wrong = np.mean(found, axis=0)
         what = f"{n} rows in clusters of {size}, {vacuous:.0%} vacuous, rate {rate} against 0.85: asked, wrong"
-        yield what, f"{asked:.3f}, {wrong:.3f}"
+        yield what, f"{asked / n:.3f}, {wrong:.3f}"
 
 
 def labels(random: np.random.Generator, draws: int) -> Iterator[Line]:
@@ -169,28 +162,16 @@ def labels(random: np.random.Generator, draws: int) -> Iterator[Line]:
 
     for count, accuracy in ((10, 0.9), (30, 0.85), (100, 0.7), (100, 0.95)):
         found = [one(count, accuracy) for _ in range(max(1, draws // 5))]
-        covered, width = (float(np.mean([each[place] for each in found])) for place in (0, 1))
-        yield (
-            f"{count} labels, judge of accuracy {accuracy}: covered, width of labels alone",
-            f"{covered:.3f}, {width:.2f}",
-        )
+        covered, width = np.mean(found, axis=0)
+        what = f"{count} labels, judge of accuracy {accuracy}: covered, width of labels alone"
+        yield what, f"{covered:.3f}, {width:.2f}"
 
 
-PARTS = {
-    "regressions": regressions,
-    "rates": rates,
-    "margins": margins,
-    "bounds": bounds,
-    "stops": stops,
-    "labels": labels,
-}
+PARTS = {part.__name__: part for part in (regressions, rates, margins, bounds, stops, labels)}
 
 
 def main() -> None:
-    """Print the shares, part by part."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=400, help="simulated sets of each line (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = simulations(__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="which to run (default: all)")
     arguments = parser.parse_args()
     for name in arguments.parts or PARTS:

@@ -26,7 +26,6 @@ from tests.benchmarks.judged import sample, server, taken
 METRICS = ("faithfulness", "answer_relevancy", "context_recall")
 _SUITE = f"""
 import pytest
-
 @pytest.mark.rag_dataset("golden.jsonl", metrics={list(METRICS)!r})
 def test_golden(rag_sample, rag_scores):
     for name in rag_scores:
@@ -37,9 +36,7 @@ import json
 import pytest
 from pytest_ragmetrics import Sample
 from pytest_ragmetrics.metrics.registry import metric_for
-
 ROWS = [json.loads(line) for line in open("golden.jsonl")]
-
 @pytest.mark.parametrize("row", ROWS)
 def test_golden(row):
     for name in {METRICS!r}:
@@ -48,7 +45,6 @@ def test_golden(row):
 _TABLE = f"""
 import json
 from pytest_ragmetrics import evaluate
-
 rows = [json.loads(line) for line in open("golden.jsonl")]
 table = evaluate(rows, {METRICS!r}, cache_dir=".ragmetrics", progress=False)
 assert all(found.unscored == 0 for found in table.stats().values())
@@ -59,12 +55,9 @@ from deepeval import evaluate
 from deepeval.metrics import FaithfulnessMetric
 from deepeval.models import GPTModel
 from deepeval.test_case import LLMTestCase
-
 rows = [json.loads(line) for line in open("golden.jsonl")]
-cases = [
-    LLMTestCase(input=r["user_input"], actual_output=r["response"], retrieval_context=r["retrieved_contexts"])
-    for r in rows
-]
+names = {"input": "user_input", "actual_output": "response", "retrieval_context": "retrieved_contexts"}
+cases = [LLMTestCase(**{name: row[field] for name, field in names.items()}) for row in rows]
 evaluate(cases, [FaithfulnessMetric(model="gpt-4o-mini", async_mode=True)])
 """
 
@@ -85,45 +78,37 @@ def timed(command: list[str], files: dict[str, str], pipe: Connection) -> tuple[
     return wall, taken(pipe)["calls"]
 
 
-def pytest_with(*args: str) -> list[str]:
-    """Return the command that runs a suite with the plugin."""
-    judged = ["--rag-judge=openai:fake", "--rag-embedder=openai:vectors", "-q"]
-    return [sys.executable, "-m", "pytest", "-p", "ragmetrics", "-p", "no:cacheprovider", *judged, *args]
+_JUDGED = ["--rag-judge=openai:fake", "--rag-embedder=openai:vectors", "-q"]
+_PYTEST = [sys.executable, "-m", "pytest", "-p", "ragmetrics", "-p", "no:cacheprovider", *_JUDGED]
 
 
 def main() -> None:
-    """Measure and print, best of several."""
     parser = argparse.ArgumentParser(description="What running ahead is worth.")
-    parser.add_argument("--rows", type=int, default=500)
-    parser.add_argument("--alone", type=int, default=20)
-    parser.add_argument("--latency", type=float, default=0.1)
-    parser.add_argument("--repeat", type=int, default=3)
+    for name, default in (("--rows", 500), ("--alone", 20), ("--latency", 0.1), ("--repeat", 3)):
+        parser.add_argument(name, type=type(default), default=default)
     parser.add_argument("--deepeval", metavar="PYTHON")
     asked = parser.parse_args()
     rows = [json.dumps(sample(number).to_mapping()) + "\n" for number in range(1, asked.rows + 1)]
     golden, few = "".join(rows), "".join(rows[: asked.alone])
     with server(asked.latency) as pipe:
-        suite: list[float] = []
-        table: list[float] = []
+        suite, table = [], []
         for _ in range(asked.repeat):
             # In turn, so that a busy machine is busy for both.
-            wall, calls = timed(pytest_with(), {"golden.jsonl": golden, "test_golden.py": _SUITE}, pipe)
-            suite.append(wall)
-            wall, same = timed([sys.executable, "-c", _TABLE], {"golden.jsonl": golden}, pipe)
-            table.append(wall)
-            if calls != same:
-                sys.exit(f"the suite made {calls} requests, the table {same}")
-        none, _ = timed(pytest_with(), {"test_golden.py": "def test_nothing(): pass"}, pipe)
-        alone, _ = timed(pytest_with(), {"golden.jsonl": few, "test_golden.py": _ALONE}, pipe)
+            suite.append(timed(_PYTEST, {"golden.jsonl": golden, "test_golden.py": _SUITE}, pipe))
+            table.append(timed([sys.executable, "-c", _TABLE], {"golden.jsonl": golden}, pipe))
+            if suite[-1][1] != table[-1][1]:
+                sys.exit(f"the suite made {suite[-1][1]} requests, the table {table[-1][1]}")
+        none, _ = timed(_PYTEST, {"test_golden.py": "def test_nothing(): pass"}, pipe)
+        alone, _ = timed(_PYTEST, {"golden.jsonl": few, "test_golden.py": _ALONE}, pipe)
         after_another = none + (alone - none) / asked.alone * asked.rows
-        ratios = [ours / theirs for ours, theirs in zip(suite, table, strict=True)]
-        print(f"{asked.rows} rows by {len(METRICS)} metrics, {calls} requests, {asked.latency:g} s each")
-        print(f"  as one test a row  {min(suite):7.2f} s (median {statistics.median(suite):.2f})")
-        print(f"  as one table       {min(table):7.2f} s (median {statistics.median(table):.2f})")
+        walls = [[wall for wall, _ in runs] for runs in (suite, table)]
+        print(f"{asked.rows} rows by {len(METRICS)} metrics, {suite[0][1]} requests, {asked.latency:g} s each")
+        for name, found in zip(("as one test a row", "as one table"), walls, strict=True):
+            print(f"  {name:18} {min(found):7.2f} s (median {statistics.median(found):.2f})")
         print(f"  one after another  {after_another:7.2f} s (from {asked.alone} rows: {alone:.2f} s)")
-        pairs = statistics.median(ratios)
-        print(f"  tests to table     {min(suite) / min(table):.2f}, median of pairs {pairs:.2f} (1.25)")
-        print(f"  tests to one after another {min(suite) / after_another:.3f} (0.1)")
+        pairs = statistics.median(ours / theirs for ours, theirs in zip(*walls, strict=True))
+        print(f"  tests to table     {min(walls[0]) / min(walls[1]):.2f}, median of pairs {pairs:.2f} (1.25)")
+        print(f"  tests to one after another {min(walls[0]) / after_another:.3f} (0.1)")
         if asked.deepeval:
             wall, calls = timed([asked.deepeval, "-c", _DEEPEVAL], {"golden.jsonl": few}, pipe)
             print(f"  deepeval, faithfulness alone, {asked.alone} rows: {wall:.2f} s, {calls} requests", flush=True)

@@ -67,9 +67,8 @@ def predicted(random: np.random.Generator) -> dict[str, Interval]:
     for name, shares in (("alone", 0.0), ("in clusters", 0.5)):
         good = np.where(random.random(300) < shares, random.random(100)[cluster], random.random(300)) < 0.7
         scores = np.round(good * 0.6 + 0.4 * random.random(300), 1).tolist()
-        labels = [
-            float(label) if place < 60 else None for label, place in zip(good, random.permutation(300), strict=True)
-        ]
+        places = random.permutation(300)
+        labels = [float(label) if place < 60 else None for label, place in zip(good, places, strict=True)]
         names = cluster.tolist() if shares else None
         found[f"60 of 300 labels {name}"] = prediction_powered_mean(scores, labels, clusters=names)
     return found
@@ -108,12 +107,15 @@ def missed(part: str, draws: int, seed: int = 1) -> Iterator[tuple[str, int, int
         yield name, above, below, sum(it.half_width for it in found) / draws
 
 
-def main() -> None:
-    """Print the shares, part by part."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def simulations(description: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=400, help="simulated sets (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    arguments = simulations(__doc__).parse_args()
     for part, (simulate, _) in PARTS.items():
         print((simulate.__doc__ or "").strip())
         for name, above, below, half in missed(part, arguments.draws, arguments.seed):

@@ -32,7 +32,6 @@ _FILTER = """([search, outcome]) => {
 
 
 def measure(page: Page, file: Path) -> None:
-    """Print how long it takes until rows are there, until all texts are read, and to filter them."""
     began = time.perf_counter()
     page.goto(f"{file.as_uri()}#tests")
     page.locator("html[data-ready=true]").wait_for(state="attached", timeout=_PATIENCE)
@@ -47,7 +46,6 @@ def measure(page: Page, file: Path) -> None:
 
 
 def main(size: int) -> None:
-    """Make the page, print its size, and open it."""
     run = crowd(size)
     began = time.process_time()
     text = render_html(run)
