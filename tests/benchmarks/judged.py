@@ -23,14 +23,16 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
+from itertools import product
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from pytest_ragmetrics import Evaluation, evaluate
+from pytest_ragmetrics import evaluate
 from pytest_ragmetrics.cache.entry import key_of, request_row
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
@@ -44,22 +46,18 @@ from tests.fake_openai import FakeOpenAI
 
 METRICS = ("faithfulness", "answer_relevancy", "context_recall", "summary_score", "context_precision")
 CHAIN = 2  # claims or questions, then the verdicts on them
-CONTEXT = 600
-_SERVED = ("calls", "embeddings", "characters")
 
 
-def sample(number: int, *, contexts: int = 3, size: int = CONTEXT) -> Sample:
+def sample(number: int, *, contexts: int = 3, size: int = 600) -> Sample:
     """Return a sample with so many contexts of ``size`` characters that no other sample has."""
     passages = [_context(number, part, size) for part in range(contexts)]
-    response = (
-        f"The mill of valley {number} was built beside the northern ford. Its wheel turns nine times a minute. "
-        f"In winter {number} the miller's family moves into the upper rooms."
-    )
+    mill, wheel = f"The mill of valley {number}", "Its wheel turns nine times a minute."
+    family = f"In winter {number} the miller's family moves into the upper rooms."
     return Sample(
         id=f"mill-{number}",
         user_input=f"Where does the mill of valley {number} stand, and how fast does its wheel turn?",
-        response=response,
-        reference=f"The mill of valley {number} stands beside the northern ford. Its wheel turns nine times a minute.",
+        response=f"{mill} was built beside the northern ford. {wheel} {family}",
+        reference=f"{mill} stands beside the northern ford. {wheel}",
         retrieved_contexts=passages,
         reference_contexts=passages,
     )
@@ -79,22 +77,13 @@ def _context(number: int, part: int, size: int) -> str:
 
 def serve(latency: float, pipe: Connection) -> None:
     """Run the server until the pipe closes; answer each message with what was asked for since the one before."""
-    with FakeOpenAI(latency=latency) as server:
+    with FakeOpenAI(latency=latency) as server, suppress(EOFError):
         pipe.send(server.base_url)
         while True:
-            try:
-                pipe.recv()
-            except EOFError:
-                return
-            pipe.send(_taken(server))
-
-
-def _taken(server: FakeOpenAI) -> dict[str, int]:
-    bodies = [request.body for request in server.requests]
-    server.requests.clear()
-    judged = [body for body in bodies if "messages" in body]
-    said = sum(len(str(message["content"])) for body in judged for message in body["messages"])
-    return dict(zip(_SERVED, (len(judged), len(bodies) - len(judged), said), strict=True))
+            pipe.recv()
+            judged = ["messages" in request.body for request in server.requests]
+            server.requests.clear()
+            pipe.send({"calls": sum(judged), "embeddings": len(judged) - sum(judged)})
 
 
 @contextmanager
@@ -113,7 +102,6 @@ def server(latency: float) -> Iterator[Connection]:
 
 
 def taken(pipe: Connection) -> dict[str, int]:
-    """Return what the server was asked for since the last time."""
     pipe.send(None)
     found: dict[str, int] = pipe.recv()
     return found
@@ -129,7 +117,6 @@ class Clocked:
 
 @contextmanager
 def clock(into: list[Clocked]) -> Iterator[None]:
-    """Append what the block took."""
     wall, cpu = time.perf_counter(), time.process_time()
     yield
     into.append(Clocked(wall=time.perf_counter() - wall, cpu=time.process_time() - cpu))
@@ -137,13 +124,11 @@ def clock(into: list[Clocked]) -> Iterator[None]:
 
 def load() -> None:
     """Import all that judging needs, and no more than that."""
-    import genai_prices
-
-    for name in ("diskcache", "filelock", "numpy", "openai", "pytest_ragmetrics.judges.embedders.openai"):
+    for name in ("diskcache", "filelock", "numpy", "pytest_ragmetrics.judges.embedders.openai"):
         import_module(name)
-
     # The first client of a process imports what makes connections.
     http_client(import_module("openai"), "http://127.0.0.1")
+    genai_prices: Any = import_module("genai_prices")
     genai_prices.calc_price(genai_prices.Usage(input_tokens=1), "gpt-5.4-mini", provider_id="openai")
     evaluate([sample(0)], METRICS, judge="local", embedder="local")
 
@@ -159,19 +144,13 @@ Send = Callable[[dict[str, Any]], Awaitable[object]]
 
 @asynccontextmanager
 async def _sdk(*, on_aiohttp: bool, typed: bool) -> AsyncIterator[Send]:
-    import openai
-
+    openai: Any = import_module("openai")
     http = openai.DefaultAioHttpClient() if on_aiohttp else openai.DefaultAsyncHttpxClient()
-    # Untyped: plain dicts are what its users send.
-    client: Any = openai.AsyncOpenAI(http_client=http)
-    async with client:
-
-        async def send(body: dict[str, Any]) -> object:
-            if typed:
-                return await client.chat.completions.create(**body)
-            return await client.post("/chat/completions", body=body, cast_to=object)
-
-        yield send
+    async with openai.AsyncOpenAI(http_client=http) as client:
+        if typed:
+            yield lambda body: client.chat.completions.create(**body)
+        else:
+            yield lambda body: client.post("/chat/completions", body=body, cast_to=object)
 
 
 @asynccontextmanager
@@ -189,9 +168,9 @@ async def _aiohttp() -> AsyncIterator[Send]:
 
 
 BARE: dict[str, Callable[[], AbstractAsyncContextManager[Send]]] = {
-    "create": lambda: _sdk(on_aiohttp=False, typed=True),
-    "post": lambda: _sdk(on_aiohttp=False, typed=False),
-    "post, aiohttp": lambda: _sdk(on_aiohttp=True, typed=False),
+    "create": partial(_sdk, on_aiohttp=False, typed=True),
+    "post": partial(_sdk, on_aiohttp=False, typed=False),
+    "post, aiohttp": partial(_sdk, on_aiohttp=True, typed=False),
     "aiohttp": _aiohttp,
 }
 
@@ -200,69 +179,55 @@ async def bare(client: str, count: int, concurrency: int) -> Clocked:
     """Send requests like ours with a client alone."""
     bodies = iter([_body(number) for number in range(count)])
     taken: list[Clocked] = []
+
+    async def work(send: Send) -> None:
+        for body in bodies:
+            await send(body)
+
     with clock(taken):
         async with BARE[client]() as send:
-
-            async def work() -> None:
-                for body in bodies:
-                    await send(body)
-
-            await asyncio.gather(*(work() for _ in range(concurrency)))
+            await asyncio.gather(*(work(send) for _ in range(concurrency)))
     return taken[0]
 
 
 def _body(number: int) -> dict[str, Any]:
-    task = VerifyClaims(claims=(f"The mill of valley {number} is old.",), contexts=_contexts(number))
+    contexts = tuple(sample(number).retrieved_contexts or ())
+    task = VerifyClaims(claims=(f"The mill of valley {number} is old.",), contexts=contexts)
     request = OpenAIJudge("fake").request(task)
     schema = {"name": request.task, "strict": True, "schema": request.schema}
-    return {
-        "model": request.model,
-        "messages": list(request.messages),
-        "response_format": {"type": "json_schema", "json_schema": schema},
-        "temperature": 0,
-    }
-
-
-def _contexts(number: int) -> tuple[str, ...]:
-    return tuple(sample(number).retrieved_contexts or ())
+    form = {"type": "json_schema", "json_schema": schema}
+    return {"model": request.model, "messages": [*request.messages], "response_format": form, "temperature": 0}
 
 
 def case(count: int, concurrency: int, latency: float) -> dict[str, Any]:
     """Measure one table, cold and warm, and a bare loop over as many requests."""
     samples = [sample(number) for number in range(1, count + 1)]
-    cold: list[Clocked] = []
-    warm: list[Clocked] = []
+    clocked: list[Clocked] = []
     with server(latency) as pipe, tempfile.TemporaryDirectory() as folder:
         load()
         before = peak()
-
-        def table() -> Evaluation:
-            return evaluate(samples, METRICS, cache_dir=Path(folder) / "cache", concurrency=concurrency)
-
-        with clock(cold):
-            first = table()
-        asked = taken(pipe)
-        for _ in range(3):
-            with clock(warm):
-                again = table()
-        more = taken(pipe)
+        tables, requests = [], []
+        for _ in range(4):
+            with clock(clocked):
+                tables.append(evaluate(samples, METRICS, cache_dir=Path(folder) / "cache", concurrency=concurrency))
+            requests.append(taken(pipe))
         memory = peak() - before
-        alone = {client: asyncio.run(bare(client, asked["calls"], concurrency)) for client in BARE}
-    if [first.scores(name) for name in METRICS] != [again.scores(name) for name in METRICS]:
+        calls = requests[0]["calls"]
+        alone = {client: asyncio.run(bare(client, calls, concurrency)) for client in BARE}
+    if [tables[0].scores(name) for name in METRICS] != [tables[-1].scores(name) for name in METRICS]:
         sys.exit("the warm table is another than the cold one")
-    floor = max(CHAIN * latency, asked["calls"] * latency / concurrency)
+    results = count * len(METRICS)
     return {
-        "wall": cold[0].wall,
-        "floor": floor,
-        "calls": asked["calls"],
-        "embeddings": asked["embeddings"],
-        "again": more["calls"] + more["embeddings"],
-        "cpu": cold[0].cpu / asked["calls"] * 1000,
-        "bare_wall": {client: taken.wall for client, taken in alone.items()},
-        "bare_cpu": {client: taken.cpu / asked["calls"] * 1000 for client, taken in alone.items()},
+        **requests[0],
+        "floor": max(CHAIN * latency, calls * latency / concurrency),
+        "again": sum(sum(each.values()) for each in requests[1:]),
+        "took": {
+            name: (found.wall, found.cpu / calls * 1000)
+            for name, found in {"evaluate()": clocked[0], **{f"bare {it}": alone[it] for it in BARE}}.items()
+        },
         "memory": memory,
-        "warm": min(taken.wall for taken in warm) / (count * len(METRICS)) * 1000,
-        "warm_first": warm[0].wall / (count * len(METRICS)) * 1000,
+        "warm": min(found.wall for found in clocked[1:]) / results * 1000,
+        "warm_first": clocked[1].wall / results * 1000,
     }
 
 
@@ -312,7 +277,6 @@ def links(count: int = 400) -> None:
 
 
 def main() -> None:
-    """Measure all cases, each in a process of its own."""
     parser = argparse.ArgumentParser(description="Measure what judging costs beside the judge.")
     parser.add_argument("--samples", type=int, nargs="+", default=[50, 500])
     parser.add_argument("--concurrency", type=int, nargs="+", default=[16, 64])
@@ -323,30 +287,22 @@ def main() -> None:
     if asked.case:
         print(json.dumps(case(asked.samples[0], asked.concurrency[0], asked.latency)))
         return
-    for count in asked.samples:
-        for concurrency in asked.concurrency:
-            runs = [_in_own_process(count, concurrency, asked.latency) for _ in range(asked.repeat)]
-            _show(count, concurrency, runs)
-
-
-def _in_own_process(count: int, concurrency: int, latency: float) -> dict[str, Any]:
-    figures = [f"--samples={count}", f"--concurrency={concurrency}", f"--latency={latency}"]
-    command = [sys.executable, "-m", "tests.benchmarks.judged", "--case", *figures]
-    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return found
+    for count, concurrency in product(asked.samples, asked.concurrency):
+        # Each in a process of its own.
+        figures = [f"--samples={count}", f"--concurrency={concurrency}", f"--latency={asked.latency}"]
+        command = [sys.executable, "-m", "tests.benchmarks.judged", "--case", *figures]
+        runs = [subprocess.run(command, check=True, capture_output=True).stdout for _ in range(asked.repeat)]
+        _show(count, concurrency, list(map(json.loads, runs)))
 
 
 def _show(count: int, concurrency: int, runs: list[dict[str, Any]]) -> None:
-    best = min(runs, key=lambda run: run["wall"])
+    best = min(runs, key=lambda run: run["took"]["evaluate()"])
     floor = best["floor"]
     print(f"{count} samples, {concurrency} in flight: {best['calls']} calls, {best['embeddings']} for vectors")
     print(f"  cold, floor {floor:.2f} s          of the floor (median)   ms of processor a call (median)  of create()")
-    rows = {"evaluate()": [(run["wall"], run["cpu"]) for run in runs]} | {
-        f"bare {client}": [(run["bare_wall"][client], run["bare_cpu"][client]) for run in runs] for client in BARE
-    }
-    created = min(run["bare_cpu"]["create"] for run in runs)
-    for name, taken in rows.items():
-        walls, cpus = zip(*taken, strict=True)
+    created = min(run["took"]["bare create"][1] for run in runs)
+    for name in best["took"]:
+        walls, cpus = zip(*(run["took"][name] for run in runs), strict=True)
         wall, cpu = min(walls) / floor, min(cpus)
         print(
             f"  {name:25} {wall:8.2f} ({statistics.median(walls) / floor:.2f})"
