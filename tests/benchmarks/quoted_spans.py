@@ -54,20 +54,15 @@ def measure_support(rows: list[Row], matching: Literal["editorial", "verbatim"])
             total += 1
             right += verdict.ok is span[label]
             false_accepts += verdict.ok and not span[label]
-        result = QuotedSpansAlignment(matching=matching).score(
-            response=row["response"], retrieved_contexts=row["contexts"]
-        )
+        metric = QuotedSpansAlignment(matching=matching)
+        result = metric.score(response=row["response"], retrieved_contexts=row["contexts"])
         errors.append(abs(result.value - row[expected]))
-    print(
-        f"support, {matching:<12} accuracy {right / max(total, 1):.4f}  false accepts {false_accepts}  "
-        f"score error {statistics.fmean(errors):.4f}  ({total} spans)"
-    )
+    accuracy = f"accuracy {right / max(total, 1):.4f}  false accepts {false_accepts}"
+    print(f"support, {matching:<12} {accuracy}  score error {statistics.fmean(errors):.4f}  ({total} spans)")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Load:
-    """One thing to score over and over: a response against contexts."""
-
     name: str
     response: str
     contexts: list[str]
@@ -79,14 +74,12 @@ _QUOTED = re.compile(r'"([^"]+)"')
 
 
 def score_plainly(load: Load) -> float:
-    """Score the way a few lines of code would."""
     source = _SPACE.sub(" ", " ".join(load.contexts)).lower()
     spans = [_SPACE.sub(" ", span).lower().strip() for span in _QUOTED.findall(load.response)]
     return sum(span in source for span in spans) / len(spans)
 
 
 def score_fully(load: Load) -> float:
-    """Score with the metric, diagnosis of what is absent included."""
     return QuotedSpansAlignment().score(response=load.response, retrieved_contexts=load.contexts).value
 
 
@@ -154,7 +147,6 @@ class Prose:
         self._weights = list(accumulate(1 / (rank + 2) for rank in range(len(self._words))))
 
     def write(self, length: int) -> str:
-        """Return text of about a length."""
         sentences: list[str] = []
         written = 0
         while written < length:
@@ -186,38 +178,33 @@ class Prose:
 
 
 def loads(style: Style) -> Iterator[Load]:
-    """Yield what the speed is measured on."""
     prose = Prose(style)
     contexts = [prose.write(2048) for _ in range(10)]
     quotes = [prose.quote(contexts[3]), prose.forge(contexts[7])]
-    yield Load(name="2 quotes, 10 contexts of 2 KB", response=answer(quotes), contexts=contexts, rounds=200)
+    yield Load("2 quotes, 10 contexts of 2 KB", answer(quotes), contexts, 200)
     large = prose.write(5_000_000)
-    yield Load(name="1 absent quote, 5 MB", response=answer([prose.forge(large)]), contexts=[large], rounds=5)
+    yield Load("1 absent quote, 5 MB", answer([prose.forge(large)]), [large], 5)
     long = prose.write(2_000_000)
     pieces = [long[at : at + 5000] for at in range(0, len(long), 1000)]
-    quotes = [prose.quote(piece) for piece in pieces]
-    yield Load(name="2,000 true quotes, 2 MB", response=answer(quotes), contexts=[long], rounds=3)
-    quotes = [prose.forge(piece) if number % 2 else prose.quote(piece) for number, piece in enumerate(pieces)]
-    yield Load(name="2,000 quotes, 2 MB", response=answer(quotes), contexts=[long], rounds=3)
+    yield Load("2,000 true quotes, 2 MB", answer([prose.quote(piece) for piece in pieces]), [long], 3)
+    mixed = answer([prose.forge(piece) if number % 2 else prose.quote(piece) for number, piece in enumerate(pieces)])
+    yield Load("2,000 quotes, 2 MB", mixed, [long], 3)
     chunks = [long[at : at + 2000] for at in range(0, len(long), 2000)]
-    yield Load(name="2,000 quotes, 1,000 contexts of 2 KB", response=answer(quotes), contexts=chunks, rounds=3)
+    yield Load("2,000 quotes, 1,000 contexts of 2 KB", mixed, chunks, 3)
 
 
 def huge(style: Style) -> Load:
-    """Return ten invented quotations and 50 MB of contexts."""
     prose = Prose(style)
     contexts = [prose.write(1_000_000) for _ in range(50)]
     quotes = [prose.forge(context) for context in contexts[::5]]
-    return Load(name="10 absent quotes, 50 contexts of 1 MB", response=answer(quotes), contexts=contexts, rounds=1)
+    return Load("10 absent quotes, 50 contexts of 1 MB", answer(quotes), contexts, 1)
 
 
 def answer(quotes: list[str]) -> str:
-    """Return a response with quotations in it."""
     return " ".join(f'The report says "{quote}" in one place.' for quote in quotes)
 
 
-def seconds(score: Callable[[Load], float], load: Load) -> float:
-    """Return the processor time of one call."""
+def processor_time(score: Callable[[Load], float], load: Load) -> float:
     start = time.process_time()
     score(load)
     return time.process_time() - start
@@ -226,7 +213,7 @@ def seconds(score: Callable[[Load], float], load: Load) -> float:
 def measure_speed(load: Load) -> None:
     """Print the median ratio of both approaches, measured in turns."""
     score_fully(load)
-    pairs = [(seconds(score_plainly, load), seconds(score_fully, load)) for _ in range(load.rounds)]
+    pairs = [[processor_time(score, load) for score in (score_plainly, score_fully)] for _ in range(load.rounds)]
     # Other processes slow single calls, and make none faster.
     plain, full = map(min, zip(*pairs, strict=True))
     print(f"{load.name:<38} plain {plain * 1e3:9.3f} ms  metric {full * 1e3:9.3f} ms  time ratio {full / plain:.2f}")
@@ -242,7 +229,6 @@ def measure_memory(load: Load) -> None:
 
 
 def main() -> None:
-    """Measure, and print."""
     parser = argparse.ArgumentParser(description="Measure the quoted-spans metric.")
     parser.add_argument("--data", type=Path, help="labelled answers, JSON Lines")
     path = parser.parse_args().data

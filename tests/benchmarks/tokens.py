@@ -62,11 +62,9 @@ class Meter(OpenAIJudge):
     def __init__(
         self, count: Count, *, reasons: Reasons = "all", tier: str = "default", cache: PromptCache | None = None
     ) -> None:
-        prompts = PromptBook(reasons=reasons)
-        super().__init__(OPENAI.auto["judge"].partition(":")[2], api_key="sk-none", prompts=prompts)
-        self._count = count
-        self._tier = tier
-        self._cache = cache
+        model = OPENAI.auto["judge"].partition(":")[2]
+        super().__init__(model, api_key="sk-none", prompts=PromptBook(reasons=reasons))
+        self._count, self._tier, self._cache = count, tier, cache
 
     async def _send(self, wire: Any, request: Any, terms: Any) -> dict[str, Any]:
         body = self._body(request, terms)
@@ -83,11 +81,8 @@ class Meter(OpenAIJudge):
             share = prompt / (reply.usage or (prompt, 0))[0]
             read, written = round(reply.cached * share), round(reply.written * share)
             usage["prompt_tokens_details"] = {"cached_tokens": read, "cache_write_tokens": written}
-        return {
-            "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
-            "usage": usage,
-            "service_tier": self._tier,
-        }
+        choice = {"message": {"content": text}, "finish_reason": "stop"}
+        return {"choices": [choice], "usage": usage, "service_tier": self._tier}
 
 
 def _written(answer: Any, *, terse: bool) -> Any:
@@ -106,7 +101,6 @@ def _written(answer: Any, *, terse: bool) -> Any:
 
 
 def counter() -> tuple[str, Count]:
-    """Return what tokens are counted as, and the function that counts those of a text."""
     if find_spec("quicktok") is None:
         return "characters / 4", lambda text: -(-len(text) // 4)
     encoding = import_module("quicktok").get_encoding("o200k_base")
@@ -167,7 +161,6 @@ def line(metrics: Sequence[JudgedMetric], contexts: int, size: int, count: Count
 
 
 def main() -> None:
-    """Print a table for each size."""
     vocabulary, count = counter()
     wanted = sys.argv[1:]
     for contexts, size in SIZES:
