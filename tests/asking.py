@@ -26,7 +26,7 @@ class Closing(Protocol):
     """What is closed after use."""
 
     async def aclose(self) -> None:
-        """Close it."""
+        pass
 
 
 def judge_at(server: FakeServer, kind: str = "openai", model: str = "fake-1", **options: Any) -> ApiJudge[Any]:
@@ -42,7 +42,6 @@ class MemoryTransport:
         self.kept: list[tuple[Request, Reply]] = []
 
     async def send(self, request: AnyRequest) -> Reply:
-        """Return the reply kept for an equal request, or ask for it."""
         for known, reply in self.kept:
             if known == request:
                 return replace(reply, cached=True)

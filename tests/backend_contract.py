@@ -8,7 +8,6 @@ from pytest_ragmetrics.cache.remote import Backend
 
 
 def key() -> str:
-    """Return a key that nobody has used."""
     return uuid4().hex + uuid4().hex
 
 

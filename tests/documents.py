@@ -97,7 +97,6 @@ def gate_of(*given: Any, **named: Any) -> MarkedGate:
 def exchange(
     prompt: str, reply: str | None, *, task: str = "judge_claims", vote: int = 0, cached: bool = False
 ) -> Exchange:
-    """Return one request to the judge and what it replied."""
     return Exchange(task=task, vote=vote, prompt=prompt, reply=reply, cached=cached)
 
 
@@ -127,7 +126,6 @@ def record(
 def usage(
     calls: int = 2, cached: int = 0, tokens: int = 1460, cost: float | None = 0.0031, saved: float | None = 0.0
 ) -> Usage:
-    """Return what a judged scoring cost."""
     return Usage(
         calls=calls, cached_calls=cached, prompt_tokens=tokens, completion_tokens=tokens // 8, cost=cost, saved=saved
     )

@@ -89,7 +89,6 @@ class FakeBatches(FakeOpenAI):
     reached: threading.Event = field(default_factory=threading.Event)
 
     def release(self) -> None:
-        """Go on, and stop nowhere any more."""
         self.holds = None
         super().release()
 
@@ -102,7 +101,6 @@ class FakeBatches(FakeOpenAI):
 
     @property
     def twice(self) -> int:
-        """How many requests were paid for more than once."""
         return sum(count - 1 for count in (self.paid + self.paid_singly).values())
 
     async def respond(self, request: Recorded) -> Reply:

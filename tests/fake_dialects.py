@@ -194,7 +194,6 @@ class DialectServer(FakeOpenAI):
     used: Counter[str] = field(default_factory=Counter)
 
     def speak(self, name: str) -> None:
-        """Begin anew in a dialect."""
         self.reset()
         self.dialect = DIALECTS[name]
         self.used.clear()

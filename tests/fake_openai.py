@@ -37,14 +37,12 @@ class Reply(Response):
 
 
 def rate_limited(retry_after: float | None = 0.01) -> Reply:
-    """Ask the client to slow down, with the pause to make."""
     error = {"message": "Rate limit reached.", "type": "requests", "code": "rate_limit_exceeded"}
     headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
     return Reply(status=429, error=error, headers=headers)
 
 
 def out_of_quota() -> Reply:
-    """Say that the account has no credit left."""
     message = "You exceeded your current quota, please check your plan and billing details."
     return Reply(status=429, error={"message": message, "type": "insufficient_quota", "code": "insufficient_quota"})
 
@@ -56,27 +54,22 @@ def failing(status: int = 500, message: str = "The server had an error.", **deta
 
 
 def dropped() -> Reply:
-    """Close the connection without a word."""
     return Reply(does="drop")
 
 
 def silent() -> Reply:
-    """Never answer."""
     return Reply(does="hang")
 
 
 def truncated(text: str = '{"claims": ["The first cl') -> Reply:
-    """Stop at the length limit."""
     return Reply(text=text, finish="length")
 
 
 def filtered() -> Reply:
-    """Stop at the content filter."""
     return Reply(text=None, finish="content_filter")
 
 
 def refused(text: str = "I cannot help with that.") -> Reply:
-    """Refuse, as structured output does."""
     return Reply(text=None, refusal=text)
 
 
@@ -94,12 +87,10 @@ class FakeOpenAI(FakeServer):
     dimensions: int = 64
 
     def reset(self) -> None:
-        """Answer as a new server does, and forget the requests."""
         super().reset()
         self.answer, self.refuses, self.key = answer_sensibly, frozenset(), None
 
     async def respond(self, request: Recorded) -> Reply:
-        """Return what a request gets."""
         reply = self.refusal(request) or self.reply_to(request)
         if reply.raw is not None or reply.does != "answer":
             return reply

@@ -34,7 +34,6 @@ class PromptCache:
     totals: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("prompt", "read", "written"), 0))
 
     def __call__(self, body: Body) -> Reply:
-        """Answer a request, and count its tokens."""
         text, ends = _flat(body, implicit=self.rule == "implicit")
         read, written = self._automatic(text) if self.rule == "automatic" else self._marked(text, ends)
         prompt = len(text) // 4
@@ -65,7 +64,6 @@ class PromptCache:
 
 
 def _common(one: str, other: str) -> int:
-    """Return how many characters are the same from the start."""
     least, most = 0, min(len(one), len(other))
     while least < most:
         middle = (least + most + 1) // 2

@@ -57,7 +57,6 @@ class FakeServer:
     waves: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Make the parts that are not given."""
         self._script: deque[Any] = deque()
         self._held: list[asyncio.Event] = []
         self._open: set[asyncio.Task[None]] = set()
@@ -71,7 +70,6 @@ class FakeServer:
         self._script.extend(replies)
 
     def reset(self) -> None:
-        """Answer as a new server does, and forget the requests."""
         self._script.clear()
         self.requests.clear()
         self.latency, self.in_flight_max, self.waves = 0.0, 0, []
@@ -106,7 +104,6 @@ class FakeServer:
 
     @property
     def calls(self) -> int:
-        """How many requests came in."""
         return len(self.requests)
 
     @property
@@ -116,7 +113,6 @@ class FakeServer:
 
     @property
     def duplicates(self) -> int:
-        """How many successful requests repeated an earlier one."""
         bodies = Counter(json.dumps(request.body, sort_keys=True) for request in self.requests if request.status == 200)
         return sum(count - 1 for count in bodies.values())
 

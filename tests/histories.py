@@ -33,7 +33,6 @@ def kept(
 
 
 def scored(score: float | None, answer: str, **fields: Any) -> Record:
-    """Return a record of an answer."""
     return record("faithfulness", score, at_least=0.8, sample={"response": answer}, **fields)
 
 
@@ -58,7 +57,6 @@ def month() -> History:
 
 
 def hostile() -> History:
-    """Return a history in which every text is hostile."""
     days = [kept(day, {text[:500]: (0.5 if day > 1 else 0.9, "one") for text in HOSTILE}) for day in (1, 2, 3)]
     runs = []
     for run, text in zip(days, HOSTILE, strict=False):

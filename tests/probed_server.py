@@ -20,7 +20,6 @@ def probe_of(body: dict[str, Any]) -> Probe:
 
 
 def careful(body: dict[str, Any]) -> str:
-    """Answer what is right."""
     probe = probe_of(body)
     return _said(probe, yes=probe.affirmative)
 
@@ -32,7 +31,6 @@ def obedient(body: dict[str, Any]) -> str:
 
 
 def gullible(body: dict[str, Any]) -> str:
-    """Say yes to everything."""
     return _said(probe_of(body), yes=True)
 
 

@@ -42,7 +42,6 @@ class ScriptedJudge(PromptedJudge):
         return [request.task for request in self.requests]
 
     def prompt(self, task: str) -> str:
-        """Return the last prompt of a task."""
         return next(r.messages[1]["content"] for r in reversed(self.requests) if r.task == task)
 
     async def complete(self, request: Request) -> Reply:
@@ -81,7 +80,6 @@ class ScriptedEmbedder:
         self._vectors = vectors
 
     def embed(self, texts: list[str]) -> list[Sequence[float]]:
-        """Return the vectors of the script."""
         self.asked.append(texts)
         return [self._vectors[text] for text in texts]
 
@@ -95,7 +93,6 @@ claims, entities, chosen = _listing("claims"), _listing("entities"), _listing("s
 
 
 def questions(*texts: str) -> dict[str, Any]:
-    """Answer with these closed questions, each about a phrase."""
     return {"questions": [{"phrase": "moths", "question": text} for text in texts]}
 
 
@@ -119,17 +116,14 @@ def written(*questions: str, evasive: Sequence[int] = ()) -> dict[str, Any]:
 
 
 def answers(*words: str) -> dict[str, Any]:
-    """Answer the questions with yes or no."""
     return _numbered("answers", ({"answer": word} for word in words))
 
 
 def says(word: str, reason: str = "Because.") -> dict[str, Any]:
-    """Decide a critique with yes or no."""
     return {"reason": reason, "verdict": word}
 
 
 def rated(step: int, reason: str = "So so.") -> dict[str, Any]:
-    """Rate with a step of the scale."""
     return {"reason": reason, "rating": step}
 
 
@@ -146,12 +140,10 @@ def contradicted(*cited: Sequence[int]) -> dict[str, Any]:
 
 
 def goal(word: str, name: str = "Book a seat.") -> dict[str, Any]:
-    """Decide that a goal was reached or missed."""
     return {"goal": name, "reason": "So it is.", "verdict": word}
 
 
 def topics(**answered: bool) -> dict[str, Any]:
-    """Answer with these topics, each dealt with or not."""
     return {"topics": [{"topic": topic, "answered": flag} for topic, flag in answered.items()]}
 
 
@@ -161,5 +153,4 @@ def matches(*allowed: int) -> dict[str, Any]:
 
 
 def relevant(*words: bool) -> dict[str, Any]:
-    """Decide for each context whether it is relevant."""
     return _numbered("verdicts", ({"verdict": "relevant" if word else "irrelevant"} for word in words))

@@ -36,36 +36,36 @@ _LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[FakeOpenAI]:
-    """Return the provider of all pages."""
     with FakeOpenAI() as running:
         yield running
 
 
-@pytest.mark.usefixtures("lasting_modules")
-# The recipes for providers are played by themselves.
-@pytest.mark.parametrize("topic", [topic for topic in PAGES if topic != "how-to/providers"])
-def test_every_block_of_a_page_runs(
-    topic: str,
+@pytest.fixture
+def play(
     pytester: pytest.Pytester,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    server: FakeOpenAI,
-) -> None:
-    """What a page shows is what happens."""
-    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
-    monkeypatch.setenv("HOME", str(pytester.path))
+    lasting_modules: None,
+) -> Play:
+    """Return what plays a page."""
+    return Play(pytester=pytester, patch=monkeypatch, capsys=capsys)
+
+
+# The recipes for providers are played by themselves.
+@pytest.mark.parametrize("topic", [topic for topic in PAGES if topic != "how-to/providers"])
+def test_every_block_of_a_page_runs(topic: str, play: Play, server: FakeOpenAI) -> None:
+    variables = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-fake", "HOME": str(play.pytester.path)}
+    for name, value in variables.items():
+        play.patch.setenv(name, value)
     server.reset()
     text = re.sub(r"^```sh\n.*?^```$", "", PAGES[topic], flags=re.DOTALL | re.MULTILINE) if topic == "README" else None
-    Play(pytester=pytester, patch=monkeypatch, capsys=capsys).page(text or PAGES[topic])
+    play.page(text or PAGES[topic])
 
 
 def block(code: str, language: str = "console") -> str:
-    """Return a page of one block."""
     return f"# Page\n\n```{language}\n{code}\n```\n"
 
 
-@pytest.mark.usefixtures("lasting_modules")
 @pytest.mark.parametrize(
     ("page", "said"),
     [
@@ -85,36 +85,23 @@ def block(code: str, language: str = "console") -> str:
         (block("def test_it():\n    assert 1", "python") + block("assert 1", "text"), "fails nowhere"),
     ],
 )
-def test_a_page_that_is_wrong_fails(
-    page: str, said: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What is shown and does not happen, and what nobody would run."""
+def test_a_page_that_is_wrong_fails(page: str, said: str, play: Play) -> None:
     with pytest.raises(AssertionError, match=re.escape(said)):
-        Play(pytester=pytester, patch=monkeypatch, capsys=capsys).page(page)
+        play.page(page)
 
 
 @pytest.mark.usefixtures("lasting_modules")
 def test_the_shell_commands_of_the_readme_run_pytest_as_they_say(pytester: pytest.Pytester) -> None:
-    """The first command makes a report of the example that it names; the second runs this very suite."""
     first, second = (block.code.strip() for block in blocks_of(README) if block.language == "sh")
     install, _, job = first.partition(" && ")
     assert install == "python -m pip install ."
     python, *args = shlex.split(job)
     assert (python, *args[:2]) == ("python", "-m", "pytest")
-    copy_tree(ROOT / args[2], pytester.path / args[2])
+    shutil.copytree(ROOT / args[2], pytester.path / args[2], ignore=shutil.ignore_patterns("__pycache__"))
     result = pytester.runpytest_inprocess(*args[2:], "-p", "no:cacheprovider")
     assert result.ret == 0
     assert (pytester.path / "rag-report.html").stat().st_size > 0
     assert second.endswith("&& python -m pytest -p xdist -n 3 --dist worksteal")
-
-
-def copy_tree(source: Path, target: Path) -> None:
-    """Copy the files of an example, without what running it left behind."""
-    for path in source.rglob("*"):
-        if path.is_file() and "__pycache__" not in path.parts:
-            copy = target / path.relative_to(source)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
 
 
 def test_the_readme_is_a_screen_and_a_half() -> None:
@@ -140,13 +127,11 @@ def test_links_lead_somewhere(place: str) -> None:
 
 @pytest.mark.parametrize("make", FILES)
 def test_what_is_made_of_the_code_is_committed(make: Callable[[], dict[str, str]]) -> None:
-    """The stubs, the reference and the lists of pages are as the code says."""
     stale = [place for place, text in make().items() if (PACKAGE / place).read_text("utf-8") != text]
     assert not stale, f"write them again: {COMMAND}"
 
 
 def test_examples_of_the_reference_import_what_they_use() -> None:
-    """They are those of docstrings, which have a test of their own, behind these lines."""
     text = "".join(page.text for page in pages() if page.topic in MADE)
     lines = set(re.findall("^>>> (from .* import .*)$", text, re.MULTILINE))
     assert len(lines) > 80
@@ -168,14 +153,12 @@ NAMES = {
 
 
 def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
-    """The list imports none of them."""
     listed = {name: command.short_help for name, command in cli.COMMANDS.commands.items()}
     assert listed == {name: cli.load(name).help for name in listed}
 
 
 @pytest.mark.parametrize("what", NAMES)
 def test_every_name_has_an_entry(what: str) -> None:
-    """`ragmetrics docs NAME` shows it."""
     assert len(NAMES[what]) >= 4
     known = {name for page in pages() for names, _ in page.entries() for name in names}
     assert [name for name in NAMES[what] if name not in known] == []
@@ -214,24 +197,20 @@ def test_every_name_has_an_entry(what: str) -> None:
     ],
 )
 def test_topics(topic: str, first: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A page by its path or its name, an entry by any of its names."""
     assert cli.main(["docs", *topic.split(" ")]) == 0
     assert capsys.readouterr().out.splitlines()[0] == first
 
 
 def test_pages_of_an_archive_are_read(tmp_path: Path) -> None:
-    """As those of a package that is imported from a zip file."""
     archive = shutil.make_archive(str(tmp_path / "docs"), "zip", FOLDER)
     assert pages(zipfile.Path(archive)) == pages()
 
 
 def test_an_entry_ends_where_the_next_begins() -> None:
-    """An entry has its own headings, examples with lines that look like one, and nothing of the next."""
     assert len(re.findall("^#", topic_text("faithfulness"), re.MULTILINE)) == 1
     assert topic_text("rag_judge").count("rag_judge(spec)") == 1
-    page = Page(
-        topic="t", text="# T\n\nIt is *short*. More.\n\n## A\n\n```console\n## no heading\n```\n\n### B\n\n## C\n"
-    )
+    text = "# T\n\nIt is *short*. More.\n\n## A\n\n```console\n## no heading\n```\n\n### B\n\n## C\n"
+    page = Page(topic="t", text=text)
     assert [names[0] for names, _ in page.entries()] == ["A", "B", "C"]
     assert [text.count("#") for _, text in page.entries()] == [7, 3, 2]
     assert (page.title, page.summary) == ("T", "It is *short*.")
@@ -239,7 +218,6 @@ def test_an_entry_ends_where_the_next_begins() -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], [" "], ["index"], ["how-to"], ["reference/"]])
 def test_pages_are_listed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Those of a folder, without a topic all of them: one line for each, as wide as the terminal."""
     assert cli.main(["docs", *arguments]) == 0
     lines = capsys.readouterr().out.splitlines()
     folder = arguments[0] if arguments in (["how-to"], ["reference/"]) else ""
@@ -258,7 +236,6 @@ def test_pages_are_listed(arguments: list[str], capsys: pytest.CaptureFixture[st
     ],
 )
 def test_what_is_no_topic_leads_to_those_that_are(topic: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """To the nearest ones, or to the pages that mention it, those first that do so most often."""
     with pytest.raises(SystemExit) as caught:
         cli.main(["docs", *topic.split(" ")])
     assert caught.value.code == 2
@@ -266,7 +243,6 @@ def test_what_is_no_topic_leads_to_those_that_are(topic: str, said: str, capsys:
 
 
 def test_a_page_goes_to_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """At a terminal the pager of Python shows it alone; nothing can where a shell closed the output by ``>&-``."""
     paged: list[str] = []
     monkeypatch.setattr("click.echo_via_pager", paged.append)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -279,7 +255,6 @@ def test_a_page_goes_to_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 def test_every_field_of_a_row_and_every_blind_spot_is_described() -> None:
-    """All names under which a row may have a value, the objects that may contain rows, what a metric cannot see."""
     text = next(page.text for page in pages() if page.topic == "reference/rows")
     extra = [name for kind in built_in_metrics() for name in kind.extra_inputs]
     aliases = [alias for names in ALIASES.values() for alias in names]

@@ -10,7 +10,6 @@ import pytest_ragmetrics
 
 
 def test_docstring_examples() -> None:
-    """The examples of all modules show what the docstrings say they show; those that do not are printed."""
     modules = pkgutil.walk_packages(pytest_ragmetrics.__path__, "pytest_ragmetrics.")
     found = [test for module in modules for test in doctest.DocTestFinder().find(import_module(module.name))]
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)

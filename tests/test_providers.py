@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
-from textwrap import dedent
 
 import pytest
 
@@ -36,15 +35,15 @@ def token():
     return f"token-{(_count - 1) // 4}-0123456789"
 """
 LIBRARIES = {
-    "tokens.py": _TOKENS,
-    "azure/identity.py": """
+    "tokens": _TOKENS,
+    "azure/identity": """
         import tokens
         class DefaultAzureCredential: ...
         def get_bearer_token_provider(credential, scope):
             assert scope == "https://ai.azure.com/.default"
             return tokens.token
         """,
-    "google/auth/__init__.py": """
+    "google/auth/__init__": """
         import tokens
         class Credentials:
             valid = False
@@ -54,8 +53,8 @@ LIBRARIES = {
             assert scopes == ["https://www.googleapis.com/auth/cloud-platform"]
             return Credentials(), "my-project"
         """,
-    "google/auth/transport/__init__.py": "",
-    "google/auth/transport/requests.py": "class Request: ...",
+    "google/auth/transport/__init__": "",
+    "google/auth/transport/requests": "class Request: ...",
 }
 
 
@@ -114,11 +113,7 @@ def test_a_recipe_works(
     capsys: pytest.CaptureFixture[str],
     server: DialectServer,
 ) -> None:
-    """Its server answers, in its dialect and nobody else's; no output has a key."""
-    for place, code in LIBRARIES.items():
-        file = pytester.path / place
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(dedent(code), "utf-8")
+    pytester.makepyfile(**LIBRARIES)
     start, section = RECIPES[name]
     direct = [spoken for spoken in SPOKEN[name] if spoken in ("openai", "anthropic")]
     for spoken in direct:
@@ -133,7 +128,6 @@ def test_a_recipe_works(
 
 
 def test_every_dialect_has_a_recipe() -> None:
-    """And every recipe a dialect; the tables of the pages name all of them."""
     assert sorted(name for names in SPOKEN.values() for name in names) == sorted(DIALECTS)
     tables = "".join(dict.fromkeys(start for start, _ in RECIPES.values()))
     assert re.findall(r"^\| \[([\w. ]+)\]", tables, re.MULTILINE) == list(SPOKEN)

@@ -17,7 +17,6 @@ class Clock(selectors.DefaultSelector):
     now = 0.0
 
     def __call__(self) -> float:
-        """Tell the time in seconds."""
         return self.now
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
