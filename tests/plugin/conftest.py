@@ -29,7 +29,16 @@ HOW = pytest.mark.parametrize("how", [SERIAL, ONE], ids=["one process", "worker"
 SOURCE = "Open the valve slowly. The pump needs two minutes to fill."
 TRUE = 'It says "open the valve slowly".'
 FALSE = 'It says "the pump needs nine minutes to fill".'
-TEXTS = f"SOURCE = {SOURCE!r}\nTRUE = {TRUE!r}\nFALSE = {FALSE!r}"
+TEXTS = f"import pytest\nfrom pytest_ragmetrics import *\nSOURCE = {SOURCE!r}\nTRUE = {TRUE!r}\nFALSE = {FALSE!r}"
+
+
+def write_files(folder: Path, **files: str) -> None:
+    """Write files given by name, and ``texts.py``: each test file begins with all of that, and with the package."""
+    for name, text in {"texts": TEXTS, **files}.items():
+        file = folder / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        begin = "from texts import *\n" if file.name.startswith("test_") else ""
+        file.write_text(begin + dedent(text).strip("\n") + "\n", "utf-8")
 
 
 @dataclass(frozen=True)
@@ -108,17 +117,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def run(pytester: pytest.Pytester) -> RunPytest:
-    """Run pytest in-process with the plugin, on files given by name and the texts every example uses.
+    """Run pytest in-process with the plugin, on files given by name.
 
     An interrupt ends this test as well, unless the run is to be ``interrupted``.
     """
     # Neither the colours nor the verbosity that CI variables switch on are what these tests are about.
-    pytester.makepyfile(texts=TEXTS)
+    write_files(pytester.path)
     pytester.syspathinsert()
 
     def run_pytest(*args: str, interrupted: bool = False, **files: str) -> Run:
-        if files:
-            pytester.makepyfile(**files)
+        write_files(pytester.path, **files)
         how: dict[str, Any] = {"plugins": [workers()], "no_reraise_ctrlc": interrupted}
         return Run(pytester.runpytest_inprocess("-p", "ragmetrics", *args, **how), pytester.path)
 
@@ -152,10 +160,7 @@ def run_once(tmp_path_factory: pytest.TempPathFactory) -> RunPytest:
         *args: str, provider: FakeOpenAI | None = None, env: dict[str, str] | None = None, **files: str
     ) -> Run:
         folder = tmp_path_factory.mktemp("run")
-        for name, text in {"texts": TEXTS, **files}.items():
-            file = folder / f"{name}.py"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(dedent(text), "utf-8")
+        write_files(folder, **files)
         foreign = ("OPENAI_", "ANTHROPIC_", "RAGMETRICS_")
         environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         environment |= {"PY_COLORS": "0", "HOME": str(folder), **(env or {})}

@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 
 from pytest_ragmetrics.plugin.report import read_baseline
-from tests.plugin.conftest import MANY, RunPytest, unpacked
+from tests.plugin.conftest import MANY, RunPytest, unpacked, write_files
 
 SUITE = """
-    import pytest
-    from pytest_ragmetrics import assert_quoted_spans_aligned
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
-    from texts import SOURCE, TRUE, FALSE
     ANSWERS = {answers}
     @pytest.mark.parametrize("name", sorted(ANSWERS))
     def test_row(name): QuotedSpansAlignment().score(response=ANSWERS[name], retrieved_contexts=[SOURCE])
@@ -22,8 +19,6 @@ SUITE = """
 BEFORE = {"test_suite": SUITE.replace("{answers}", "dict(a=TRUE, b=FALSE, c=TRUE, gone=TRUE)")}
 AFTER = {"test_suite": SUITE.replace("{answers}", "dict(a=FALSE, b=TRUE, c=TRUE, new=TRUE)")}
 RULES = """
-    import pytest
-    from pytest_ragmetrics import metric
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
     ROWS = [{"id": f"q{n}", "answer": "'moths fly at night'", "contexts": ["moths fly at night"]} for n in range(6)]
     @metric
@@ -95,8 +90,6 @@ def test_a_baseline_that_cannot_be_read_ends_the_run_before_it_begins(run: RunPy
 
 
 GOLDEN = """
-    from pytest_ragmetrics import assert_mean, assert_no_regression, evaluate
-    from texts import FALSE, SOURCE, TRUE
     ANSWERS = [TRUE, *[{second}] * 5, TRUE]
     def test_golden(request):
         rows = [{{"id": f"q{{n}}", "answer": answer, "contexts": [SOURCE]}} for n, answer in enumerate(ANSWERS)]
@@ -124,7 +117,6 @@ def test_the_answers_of_a_baseline_are_redacted(run: RunPytest, baseline: Path) 
 
 #: A metric of one's own, a judge with a model that the environment names, and gates over six rows.
 GATED = """
-    import pytest
     @pytest.fixture(scope="session")
     def rag_respond(): return lambda sample: {"response": "Moss grows.", "contexts": ["Moss grows."]}
     @pytest.mark.rag_gate("length", regression=True)
@@ -196,7 +188,7 @@ def test_a_baseline_of_a_part_decides_nothing(
     stops = GATED.replace(
         "pass\n    @", "assert 'part' not in __import__('os').environ or rag_sample.id != 'q1'\n    @", 1
     )
-    pytester.makepyfile(test_gated=stops, conftest=OWN, house=HOUSE)
+    write_files(pytester.path, test_gated=stops, conftest=OWN, house=HOUSE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("part", "1")
         run(JUDGE, "--rag-json=part.json", *part)

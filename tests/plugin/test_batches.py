@@ -10,7 +10,6 @@ from tests.fake_batches import FakeBatches
 from tests.plugin.conftest import RunPytest
 
 ROWS = """
-    import pytest
     SOURCE = "Pump {} needs two minutes to fill."
     ROWS = [{"id": f"q{n}", "user_input": "How long?", "response": f"Pump {n} needs two minutes.",
              "retrieved_contexts": [SOURCE.format(n)]} for n in range(12)]
@@ -19,8 +18,6 @@ ROWS = """
     def test_rows(rag_sample, rag_scores): pass
 """
 OTHERS = """
-    import pytest
-    from pytest_ragmetrics import assert_faithful
     def test_alone(): assert_faithful("The valve opens.", ["The valve opens."])
     def test_among_errors():
         with pytest.raises(Exception):
@@ -76,7 +73,7 @@ def test_rows_wait_together(server: FakeBatches, run: RunPytest) -> None:
 
 def test_an_application_is_waited_for(server: FakeBatches, run: RunPytest) -> None:
     slow = """
-        import asyncio, pytest
+        import asyncio
         @pytest.fixture(scope="session")
         def rag_respond():
             async def respond(sample):

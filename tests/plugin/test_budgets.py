@@ -12,8 +12,6 @@ from tests.plugin.conftest import ONE, RunPytest
 
 # Each test asks something else, and no answer fails it.
 SUITE = """
-    import pytest
-    from pytest_ragmetrics import assert_relevant
     @pytest.mark.parametrize("number", range(12))
     def test_it(number):
         assert_relevant(f"Does it hum {number}?", f"It hums {number}.", min=0.0)

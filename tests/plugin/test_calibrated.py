@@ -24,7 +24,6 @@ ANSWERS = (
 
 SUITE = """
 from pathlib import Path
-from pytest_ragmetrics import evaluate, rag_calibrated
 LABELS = Path(__file__).parent / "labels.jsonl"
 def test_the_judge(rag_judge):
     found = rag_calibrated("faithfulness", LABELS, min_kappa={floor}, threshold=0.5, by="estimate")
@@ -64,9 +63,7 @@ def test_a_judge_is_not_skipped_for_want_of_one(run: RunPytest) -> None:
 
 
 HELD = """
-import pytest
 from pathlib import Path
-from pytest_ragmetrics import Sample, rag_calibrated
 from pytest_ragmetrics.metrics import Faithfulness
 LABELS = Path(__file__).parent / "labels.jsonl"
 @pytest.fixture(scope="module")

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import MANY, RunPytest
+from tests.plugin.conftest import MANY, RunPytest, write_files
 
 #: One request a test.
 SUITE = """
-    import os, pytest
-    from pytest_ragmetrics import assert_relevant
+    import os
     @pytest.mark.parametrize("thing", os.environ.get("THINGS", "pump valve hose seal").split())
     def test_thing(thing): assert_relevant(f"What about the {thing}?", f"The {thing} is blue.", min=0.1)
 """
@@ -33,7 +32,7 @@ def recordings() -> list[bytes]:
 @pytest.fixture
 def recorded(run: RunPytest, recordings: list[bytes], server: FakeOpenAI, pytester: pytest.Pytester) -> Path:
     """Write the recorded cassette of four tests next to their suite, and return it."""
-    pytester.makepyfile(test_suite=SUITE)
+    write_files(pytester.path, test_suite=SUITE)
     cassette = pytester.path / "answers.jsonl"
     if not recordings:
         run(*RECORDING).shows("*answers.jsonl: written, 4 answers, 4 added, 0 dropped", passed=4)
@@ -125,7 +124,6 @@ def test_a_key_is_never_written(run: RunPytest, recorded: Path) -> None:
     result = run(
         *RECORDING,
         test_secret=f"""
-            from pytest_ragmetrics import assert_relevant
             def test_leak(): assert_relevant("Which key is it?", "The key is {key}.", min=0.1)
         """,
     )
@@ -142,11 +140,9 @@ REDACTING = """
     def pytest_ragmetrics_redact(text): return text.replace("Ada Brandt", "[name]")
 """
 PRIVATE = """
-    from pytest_ragmetrics import assert_relevant
     def test_passes(): assert_relevant("Who is it?", "Who is it? It is Ada Brandt.", min=0.1)
 """
 FAILING = """
-    from pytest_ragmetrics import assert_faithful
     def test_fails(): assert_faithful("The potter was Ada Brandt.", ["Ada Brandt fired clay."], min=1.5)
 """
 
@@ -155,7 +151,7 @@ def test_redaction_reaches_everything_that_is_kept(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
     """The hook is in the conftest.py of a folder, which pytest loads after its start."""
-    pytester.makepyfile(**{"private/conftest": REDACTING, "private/test_a": PRIVATE, "private/test_b": FAILING})
+    write_files(pytester.path, **{"private/conftest": REDACTING, "private/test_a": PRIVATE, "private/test_b": FAILING})
     run(*RECORDING, "--rag-json=out.json", "--rag-report=out.html").assert_outcomes(passed=1, failed=1)
     assert "Ada Brandt" in str([request.body for request in server.requests])
     files = [path for path in pytester.path.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
@@ -177,7 +173,7 @@ def test_workers_do_to_a_cassette_what_one_process_does(
         row["reply"]["text"] = row["reply"]["text"].replace("By the words they share.", "So it is.")
     before = "".join(f"{json.dumps(row)}\n" for row in (forged, *edited, unused))
     named = f"*answers.jsonl: edited replies used: 2 ({edited[0]['key'][:8]}, {edited[1]['key'][:8]})"
-    pytester.makepyfile(conftest=REDACTING, test_private=PRIVATE)
+    write_files(pytester.path, conftest=REDACTING, test_private=PRIVATE)
     written = set()
     for workers in (MANY, []):
         recorded.write_text(before, "utf-8")
@@ -231,7 +227,6 @@ VERSION_1 = {
             return judge
     """,
     "test_moths": """
-        from pytest_ragmetrics import assert_faithful
         def test_moths():
             text = "Moths fly at night and sleep by day."
             assert assert_faithful(text, [text], min=0.8).usage.cached_calls == 2

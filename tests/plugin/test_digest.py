@@ -15,8 +15,6 @@ from tests.plugin.conftest import ONE, RunPytest
 #: A suite whose tests fail in each way: pieces of an answer, no score, an error in a fixture, an assert, rows, a gate.
 SUITE = {
     "test_assistant": """
-        import pytest
-        from pytest_ragmetrics import Sample, UnscoredError, assert_metric, assert_quoted_spans_aligned
         from pytest_ragmetrics.metrics import Metric, QuotedSpansAlignment
         from tests.documents import HANDBOOK
         ANSWER = (
@@ -50,7 +48,6 @@ SUITE = {
             assert QuotedSpansAlignment().score(response=text, retrieved_contexts=[page]) >= 0.9
     """,
     "test_golden": """
-        import pytest
         from tests.documents import HANDBOOK
         ROWS = [
             {"id": f"row-{n}", "question": f"Question {n}?", "contexts": HANDBOOK, "answer": f"Its rule: “{said}”."}
@@ -65,14 +62,14 @@ SUITE = {
 QUIET = ("-q", "--disable-warnings", "-p", "no:cacheprovider")
 DIGEST = """\
 test_assistant.py
-16 test_quotes_are_real[rent and water] quoted_spans_alignment 0.33 < 0.90: 2/3 not found
+15 test_quotes_are_real[rent and water] quoted_spans_alignment 0.33 < 0.90: 2/3 not found
  "hoses may be used at any time of the day" response[165:205] contexts[1]: at any time -> before nine in, +of, \
 day -> morning
  "left uncultivated for six weeks in the summer" response[112:157] contexts[0]: six -> eight, +the
-18 test_bees mood unscored: the judge returned 2 verdicts for 3 claims
-23 test_index_is_fresh setup ConnectionRefusedError: [Errno 111] Connection refused at line 20
-29 test_length AssertionError: assert 41 < 20
-33 test_library_hours[arabic] quoted_spans_alignment 0.00 < 0.90: 1/1 not found
+17 test_bees mood unscored: the judge returned 2 verdicts for 3 claims
+22 test_index_is_fresh setup ConnectionRefusedError: [Errno 111] Connection refused at line 19
+28 test_length AssertionError: assert 41 < 20
+32 test_library_hours[arabic] quoted_spans_alignment 0.00 < 0.90: 1/1 not found
  "تغلق يوم الخميس" response[24:39] contexts[0]: تغلق -> وتغلق, الخميس -> الجمعة.
 test_golden.py
 7 test_golden[gate-quoted_spans_alignment-rate-0.9-min-0.8] quoted_spans_alignment pass rate 0.87 < 0.90 (13 of 15 \
@@ -115,8 +112,8 @@ def test_each_failure_takes_a_few_lines(failures: Failures) -> None:
 
 def test_workers_change_nothing(failures: Failures) -> None:
     assert failures("--rag-digest", "--tb=short", *ONE) == DIGEST
-    without = {"16 test_q": "13 test_q", "18 test_b": "17 test_b", "23 test_i": "24 test_i", "29 test_l": "26 test_l"}
-    expected = DIGEST.replace(" at line 20", "").replace("33 test_library", "30 test_library")
+    without = {"15 test_q": "12 test_q", "17 test_b": "16 test_b", "22 test_i": "23 test_i", "28 test_l": "25 test_l"}
+    expected = DIGEST.replace(" at line 19", "").replace("32 test_library", "29 test_library")
     for line, of_test in without.items():
         expected = expected.replace(line, of_test)
     for style in ("no", "native"):

@@ -11,8 +11,6 @@ from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import MANY, ONE, RunPytest
 
 SUITE = """
-    import pytest
-    from pytest_ragmetrics import assert_answer_relevant, assert_faithful, assert_quoted_spans_aligned
     from pytest_ragmetrics.metrics import Faithfulness, Relevance
     CONTEXT = ["The pump hums in May. It is blue."]
     def test_held(): assert_faithful("The pump hums in May. It is red.", CONTEXT, min=1.0)
@@ -36,8 +34,6 @@ def files_in(folder: Path) -> set[str]:
 
 #: Rows without a response are scored as if their reference, or their question, were it; contexts are stood in for too.
 ROWS = """
-    import pytest
-    from pytest_ragmetrics import Sample, evaluate
     GIVEN = {"retrieved_contexts": ["It hums."]}
     ROWS = [Sample(user_input=f"Does it hum {n}?", reference=f"It hums {n}.", **GIVEN) for n in range(4)]
     QUESTIONS = [
@@ -91,7 +87,6 @@ def test_what_would_be_asked_is_counted_and_not_asked(
 
 def test_what_is_forecast_is_what_is_asked(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
-        from pytest_ragmetrics import assert_faithful, assert_relevant, assert_semantically_similar
         def test_all():
             assert_faithful("The pump hums in May.", ["The pump hums in May."], min=0)
             assert_relevant("Does it hum?", "It hums.", min=0)
@@ -114,7 +109,6 @@ def test_what_is_forecast_is_what_is_asked(run: RunPytest, server: FakeOpenAI) -
 def test_no_key_is_needed(run: RunPytest) -> None:
     """Votes are counted in full, although an assertion may stop early."""
     suite = """
-        from pytest_ragmetrics import assert_answer_relevant, assert_relevant
         def test_it():
             assert_relevant("Does it hum?", "It hums.", min=0.9)
             assert_answer_relevant("Does it hum?", "It hums.")
@@ -135,7 +129,6 @@ def test_own_judges_and_embedders_are_not_asked(run: RunPytest) -> None:
     """
     suite = """
         from conftest import fails
-        from pytest_ragmetrics import assert_answer_relevant, assert_relevant
         from pytest_ragmetrics.judges.judge import Judge
         class Mine(Judge):
             name = "mine"
@@ -154,8 +147,6 @@ def test_own_judges_and_embedders_are_not_asked(run: RunPytest) -> None:
 
 def test_a_recording_is_used_and_stays_as_it_is(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
-        import pytest
-        from pytest_ragmetrics import assert_relevant
         @pytest.mark.parametrize("number", range({count}))
         def test_it(number): assert_relevant(f"Does it hum {{number}}?", "It hums.", min=0)
     """
@@ -171,7 +162,6 @@ def test_a_recording_is_used_and_stays_as_it_is(run: RunPytest, server: FakeOpen
 
 def test_fixtures_that_score_are_excused_too(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
-        import pytest
         from pytest_ragmetrics.metrics import Relevance
         @pytest.fixture
         def score(): assert Relevance().score(user_input="Does it hum?", response="It hums.") > 7

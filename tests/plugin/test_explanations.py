@@ -17,13 +17,10 @@ EVIDENCE = [
 ]
 PLAIN = """
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
-    from texts import SOURCE, FALSE
     def test_left(): assert QuotedSpansAlignment().score(response=FALSE, retrieved_contexts=[SOURCE]) >= 0.9
     def test_right(): assert 0.9 <= QuotedSpansAlignment().score(response=FALSE, retrieved_contexts=[SOURCE])
 """
 HELPER = """
-    from pytest_ragmetrics import assert_quoted_spans_aligned
-    from texts import SOURCE, FALSE
     def test_helper(): assert_quoted_spans_aligned(FALSE, [SOURCE])
 """
 
@@ -34,7 +31,6 @@ def test_a_plain_assert_explains_itself(run: RunPytest) -> None:
         test_plain=PLAIN,
         test_many="""
             from pytest_ragmetrics.metrics import QuotedSpansAlignment
-            from texts import SOURCE
             def test_foreign(): assert [1, 2] == [1, 3]
             def test_it():
                 response = " ".join(f'"the pump needs {n} hours to fill"' for n in range(3, 8))
@@ -66,7 +62,6 @@ def test_a_helper_asserts_under_optimisation() -> None:
 
 
 HOSTILE = r"""
-    from pytest_ragmetrics import assert_quoted_spans_aligned
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
     def answer():
         return 'It says "delete ' + chr(27) + '[2J every ' + chr(0x202e) + 'single file"'

@@ -14,8 +14,6 @@ from pytest_ragmetrics.report.markdown import escaped
 from tests.plugin.conftest import HOW, Run, RunPytest
 
 SUITE = """
-    import pytest
-    from pytest_ragmetrics import MetricResult, UnscoredError
     from pytest_ragmetrics.metrics import Metric
     from pytest_ragmetrics.core.result import Usage
     class Tone(Metric):
@@ -131,8 +129,6 @@ def test_five_outputs_have_the_same_gates_and_bill(ran: Run) -> None:
 
 
 FORGOTTEN = """
-    import pytest
-    from pytest_ragmetrics import assert_lexically_grounded, assert_mean, assert_sample, evaluate
     from pytest_ragmetrics.metrics import Faithfulness, LexicalGrounding, RagasScore, ragas_score
     ROW = {"id": "a", "response": "Moss grows.", "contexts": ["Moss grows here."]}
     GIVEN = {"response": "Moss grows.", "retrieved_contexts": ["Moss grows here."]}

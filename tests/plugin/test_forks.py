@@ -14,8 +14,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reas
 SUITE = """
     import gc, os
     from concurrent.futures import ThreadPoolExecutor
-    import pytest
-    from pytest_ragmetrics import evaluate
     from pytest_ragmetrics.metrics import Faithfulness, SemanticSimilarity
     METRIC = Faithfulness()
     OWN = Faithfulness(judge="openai:given")

@@ -13,9 +13,8 @@ from tests.plugin.conftest import HOW, MANY, ONE, RunPytest
 
 # What the rows score is decided by their answers; the gates say what becomes of it.
 SUITE = """
-    import os, pytest
+    import os
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
-    from texts import SOURCE, TRUE, FALSE
     ROWS = [{"id": f"r{n}", "answer": FALSE if n == 2 else TRUE, "contexts": [SOURCE]} for n in range(4)]
     @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.7)
     @pytest.mark.rag_gate("quoted_spans_alignment", rate=0.9, min=0.5)
@@ -27,9 +26,7 @@ SUITE = """
 """
 #: One set for each end that a gate may come to.
 ENDS = """
-    import pytest
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
-    from texts import SOURCE, TRUE, FALSE
     ROWS = [{"id": f"r{n}", "answer": FALSE if n == 2 else TRUE, "contexts": [SOURCE]} for n in range(4)]
     CARP = [{"answer": "9 carp." if n % 4 else "6 carp.", "contexts": ["9 carp."]} for n in range(12)]
     POOR = [{"id": "sound", "answer": "Moss.", "contexts": ["Moss."]}, {"id": "poor", "answer": "Moss."}]
@@ -69,8 +66,7 @@ ENDS = """
 """
 #: The first LOST rows lost a metric, and half as many rose in one that should be low.
 DROP = """
-    import os, pytest
-    from pytest_ragmetrics import MetricResult
+    import os
     from pytest_ragmetrics.metrics import Metric
     LOST = int(os.environ.get("LOST", "0"))
     class Points(Metric):
@@ -179,8 +175,6 @@ def test_gates_stop_a_run_as_tests_do(run: RunPytest, how: list[str]) -> None:
 @HOW
 def test_gates_are_collected_and_selected_as_tests(run: RunPytest, how: list[str]) -> None:
     raising = """
-    import pytest
-    from texts import SOURCE, TRUE, FALSE
     ROWS = [{"id": f"r{n}", "answer": FALSE if n == 2 else TRUE, "contexts": [SOURCE]} for n in range(4)]
     @pytest.fixture(scope="module")
     def source():
@@ -323,8 +317,6 @@ def test_the_regression_gates_of_a_function_share_one_alpha(run: RunPytest) -> N
 
 def test_a_metric_of_the_suite_has_its_own_scale(run: RunPytest) -> None:
     suite = """
-        import pytest
-        from pytest_ragmetrics import metric
         @metric(scale=(0.0, 10.0))
         def stars(response): return 9.0
         @pytest.mark.rag_gate("stars", mean=7, confidence=0.9)

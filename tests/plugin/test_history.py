@@ -12,8 +12,6 @@ from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import RunPytest
 
 SUITE = """
-    from pytest_ragmetrics import assert_faithful, assert_quoted_spans_aligned
-    from texts import SOURCE, TRUE, FALSE
     def test_true(): assert_quoted_spans_aligned(response=TRUE, contexts=[SOURCE])
     def test_false(): assert_quoted_spans_aligned(response=FALSE, contexts=[SOURCE])
     def test_judged(): assert_faithful(response="The pump hums.", contexts=[SOURCE], min=0)

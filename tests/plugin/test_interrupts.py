@@ -17,12 +17,12 @@ import pytest
 
 from pytest_ragmetrics.cache.store import Store
 from tests.fake_openai import FakeOpenAI, Reply, failing
+from tests.plugin.conftest import write_files
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 
 # Forty rows, each of which takes two requests one after the other.
 SUITE = """
-import pytest
 ROWS = [{"id": f"r{n}", "user_input": "?", "contexts": [f"Ivy {n} climbs."]} for n in range(40)]
 @pytest.fixture(scope="session")
 def rag_respond(): yield lambda sample: f"Ivy {sample.id} climbs."
@@ -77,7 +77,7 @@ def held(server: FakeOpenAI, pytester: pytest.Pytester) -> FakeOpenAI:
     # A round that is never complete.
     server.waves = [1_000]
     server.script(*ASKED_AGAIN)
-    pytester.makepyfile(test_rows=SUITE, conftest=CONFTEST)
+    write_files(pytester.path, test_rows=SUITE, conftest=CONFTEST)
     return server
 
 

@@ -11,19 +11,15 @@ import pytest
 
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import Body, FakeOpenAI, Reply, silent
-from tests.plugin.conftest import MANY, RunPytest
+from tests.plugin.conftest import MANY, RunPytest, write_files
 
 #: Two requests a test.
 SUITE = """
-    import pytest
-    from pytest_ragmetrics import assert_faithful
-    from texts import SOURCE
     @pytest.mark.parametrize("minutes", ["two", "three"])
     def test_pump(minutes): assert_faithful(f"The pump needs {minutes} minutes to fill.", SOURCE, min=0.5)
 """
 #: One request.
 SHORT = """
-    from pytest_ragmetrics import assert_relevant
     def test_short(): assert_relevant("Does the pump hum?", "The pump hums.", min=0.1)
 """
 
@@ -60,8 +56,6 @@ def test_the_heuristic_is_called_by_its_name_everywhere(run: RunPytest) -> None:
 
 def test_without_a_judge_the_ways_on_are_named(run: RunPytest) -> None:
     test = """
-        from pytest_ragmetrics import assert_quoted_spans_aligned
-        from texts import SOURCE, TRUE
         def test_judge(rag_judge): ...
         def test_embedder(rag_embedder): ...
         def test_quotes(): assert_quoted_spans_aligned(TRUE, SOURCE)
@@ -77,7 +71,6 @@ def test_without_a_judge_the_ways_on_are_named(run: RunPytest) -> None:
 def test_the_fixtures_hand_out_what_the_run_uses(run: RunPytest, server: FakeOpenAI) -> None:
     test = """
         from pytest_ragmetrics.metrics import AnswerRelevancy, Faithfulness
-        from texts import SOURCE
         def test_judge(rag_judge, rag_cache):
             for _ in range(2):
                 score = Faithfulness(judge=rag_judge).score(response="Open the valve.", retrieved_contexts=SOURCE)
@@ -94,8 +87,6 @@ def test_the_fixtures_hand_out_what_the_run_uses(run: RunPytest, server: FakeOpe
 
 def test_a_marker_names_the_judge_of_a_test(run: RunPytest, server: FakeOpenAI) -> None:
     test = """
-        import pytest
-        from pytest_ragmetrics import assert_relevant
         def check(rag_judge, name):
             assert rag_judge.name == name
             assert_relevant("Is the pump blue?", "The pump is blue.", min=0.1)
@@ -126,8 +117,6 @@ def test_hooks_make_judge_and_embedder(run: RunPytest) -> None:
         def pytest_ragmetrics_make_embedder(config, spec): return Letters() if spec == "house-vectors" else None
     """
     test = """
-        import pytest
-        from pytest_ragmetrics import assert_answer_relevant, assert_relevant
         def test_it(): assert_answer_relevant("Is the pump blue?", "Yes, it is blue.", strictness=1, min=0.99)
         @pytest.mark.rag_judge("local")
         def test_left_to_the_plugin(rag_judge): assert rag_judge.name == "local (heuristic)"
@@ -144,10 +133,7 @@ def test_hooks_make_judge_and_embedder(run: RunPytest) -> None:
 EVERYWHERE = """
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
-    import pytest
-    from pytest_ragmetrics import assert_faithful
     from pytest_ragmetrics.metrics import Faithfulness
-    from texts import SOURCE
     def score(n): return assert_faithful(f"The pump needs {n} minutes to fill.", SOURCE, min=0.5)
     async def ascore(n):
         scoring = Faithfulness().ascore(response=f"The pump needs {n} minutes.", retrieved_contexts=SOURCE)
@@ -183,14 +169,14 @@ MARKED = """
 def test_metrics_are_asked_from_anywhere(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
     server.latency = 0.05
     # In development mode asyncio logs each step of a task that takes a tenth of a second, as on a busy machine.
-    pytester.makeconftest("""
+    conftest = """
         import logging, pytest
         logging.getLogger("asyncio").setLevel(logging.ERROR)
         @pytest.fixture
         def anyio_backend(): return 'asyncio'
-    """)
-    pytester.makepyfile(test_plain=EVERYWHERE + PLAIN)
-    pytester.makepyfile(**{f"test_{of}": EVERYWHERE + MARKED.replace("MARKED", of) for of in ("asyncio", "anyio")})
+    """
+    suites = {f"test_{of}": EVERYWHERE + MARKED.replace("MARKED", of) for of in ("asyncio", "anyio")}
+    write_files(pytester.path, conftest=conftest, test_plain=EVERYWHERE + PLAIN, **suites)
     plugins = ["-p", "ragmetrics", "-p", "anyio", "-p", "asyncio", "-o", "asyncio_default_fixture_loop_scope=function"]
     command = [sys.executable, "-X", "dev", "-W", "error", "-m", "pytest", "--color=no", *plugins]
     result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=pytester.path)
@@ -216,7 +202,6 @@ def test_what_is_asked_again(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     test = """
-        from pytest_ragmetrics import assert_context_recalled
         def test_short(): assert_context_recalled("The pump hums.", "The pump hums.")
     """
     own = (files("pytest_ragmetrics") / "judges" / "prompts" / "verify_claims.md").read_text("utf-8")
@@ -249,8 +234,6 @@ def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI) -> No
         test_crowd="""
             import asyncio, time
             from concurrent.futures import ThreadPoolExecutor
-            import pytest
-            from pytest_ragmetrics import assert_relevant
             from pytest_ragmetrics.judges.tasks import RateRelevance
             from pytest_ragmetrics.metrics.judged import JudgedMetric
             class First(JudgedMetric):
@@ -293,8 +276,6 @@ def test_a_cache_that_cannot_be_used_is_one_warning(
 
 
 VOTES = """
-    import pytest
-    from pytest_ragmetrics import assert_relevant, evaluate
     from pytest_ragmetrics.metrics import Relevance
     def test_option(): assert_relevant("Does it hum?", "It hums.", min=0.1)
     @pytest.mark.rag_votes(1)

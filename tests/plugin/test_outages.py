@@ -15,11 +15,9 @@ import pytest
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import Body, FakeOpenAI, Reply, dropped, failing, out_of_quota, rate_limited, refused, silent
 from tests.fake_openai import truncated as cut
-from tests.plugin.conftest import ONE, RunPytest
+from tests.plugin.conftest import ONE, RunPytest, write_files
 
 TABLE = """
-    import pytest
-    from pytest_ragmetrics import JudgeError, evaluate
     ROWS = [{"user_input": f"Is pump {n} blue?", "response": f"Pump {n} is blue."} for n in range(10)]
 """
 #: Rows that get a bad reply, and the reason that each of them has then.
@@ -87,8 +85,7 @@ def test_tests_that_ask_one_by_one_do_not_wait_one_by_one(run: RunPytest, server
 
 
 ONE_BY_ONE = """
-    import os, pathlib, pytest
-    from pytest_ragmetrics import assert_relevant
+    import os, pathlib
     @pytest.mark.parametrize("n", range(6))
     def test_row(n):
         pathlib.Path(f"asks-{n}").write_text(str(os.getpid()))
@@ -101,7 +98,7 @@ ONE_BY_ONE = """
 def test_what_was_paid_for_outlives_a_killed_worker_and_an_interrupt(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
-    pytester.makepyfile(test_rows=ONE_BY_ONE)
+    write_files(pytester.path, test_rows=ONE_BY_ONE)
     command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", *ONE, "--rag-cassette=answers.jsonl"]
     process = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True)
 

@@ -26,10 +26,7 @@ from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import MANY, Run, RunPytest, unpacked
 
 SUITE = """
-    import pytest
-    from pytest_ragmetrics import assert_quoted_spans_aligned
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
-    from texts import SOURCE, TRUE, FALSE
     def score(response): return QuotedSpansAlignment().score(response=response, retrieved_contexts=[SOURCE])
     @pytest.mark.parametrize("number", range(12))
     def test_row(number): assert_quoted_spans_aligned(TRUE if number % 5 else FALSE, [SOURCE, f"page {number}"])
@@ -52,11 +49,8 @@ SUITE = """
 """
 #: Where scores come from, and the odd values that metrics and samples may have.
 ODD = r"""
-    import datetime, decimal, pathlib, threading, numpy, pytest
-    from pytest_ragmetrics import MetricResult, Sample, UnscoredError, Verdict, assert_metric
-    from pytest_ragmetrics import assert_quoted_spans_aligned
+    import datetime, decimal, pathlib, threading, numpy
     from pytest_ragmetrics.metrics import Metric, QuotedSpansAlignment
-    from texts import SOURCE, TRUE, FALSE
     class Share(Metric):
         name = "share"
         def measure(self, sample):
@@ -130,8 +124,6 @@ FREE = """
         assert_exact_match("moth", "moths")
 """
 PRIVATE = """
-    import pytest
-    from pytest_ragmetrics import UnscoredError, assert_numbers_aligned
     class InvalidAnswerError(ValueError):
         pass
     def test_chained():
@@ -163,8 +155,6 @@ RAISING = {
 }
 #: A passing test.
 ONE = """
-    from pytest_ragmetrics import assert_quoted_spans_aligned
-    from texts import SOURCE, TRUE
     def test_it():
         assert_quoted_spans_aligned(TRUE, SOURCE)
 """
@@ -318,7 +308,7 @@ def test_failures_say_what_is_missing(runs: list[Run]) -> None:
         text = run.text("out.md")
         told = f"{run.folder.name}: 14 of 42 tests fell short, 1 broke off with an error, 1 could not be"
         assert text.startswith(f"## RAG metrics of {escaped(told)}")
-        assert "- `test_suite.py::test_row[0]` (`test_suite.py:7`): quoted_spans_alignment 0.00, needed ≥ 0.90" in text
+        assert "- `test_suite.py::test_row[0]` (`test_suite.py:4`): quoted_spans_alignment 0.00, needed ≥ 0.90" in text
 
 
 def test_what_the_hook_redacts_is_in_no_output(runs: list[Run]) -> None:
@@ -370,8 +360,6 @@ def test_an_observer_is_called_after_teardown_and_may_end_the_run(run: RunPytest
 
 def test_reruns_start_over(run: RunPytest) -> None:
     flaky = """
-        from pytest_ragmetrics import assert_quoted_spans_aligned
-        from texts import SOURCE, TRUE, FALSE
         answers = [FALSE, TRUE]
         def test_it(): assert_quoted_spans_aligned(answers.pop(0), SOURCE)
     """
@@ -387,9 +375,7 @@ def test_reruns_start_over(run: RunPytest) -> None:
 
 
 GATED = """
-    import pytest
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
-    from texts import SOURCE, TRUE, FALSE
     @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.85)
     @pytest.mark.rag_gate("quoted_spans_alignment", rate=0.5, min=0.9, confidence=0.9)
     @pytest.mark.parametrize("number", range(9))
@@ -422,9 +408,7 @@ def test_shards_merge_into_the_document_of_one_run(run: RunPytest) -> None:
 
 
 JUDGED = """
-    from pytest_ragmetrics import assert_faithful
     from pytest_ragmetrics.metrics import Faithfulness
-    from texts import SOURCE
     def test_fine(): assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
     def test_wrong(): assert_faithful("The crane lifts nine tons of gravel.", SOURCE, min=0.8)
     def test_measured():
@@ -467,8 +451,6 @@ def test_a_judged_run_says_who_was_asked_what(
 
 def test_the_bill_names_the_cache_of_the_provider_and_the_embedder(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
-        from pytest_ragmetrics import assert_faithful, assert_semantically_similar
-        from texts import SOURCE
         def test_fine(): assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
         def test_alike():
             assert_semantically_similar("The pump needs two minutes.", "The pump needs two minutes!", min=0.5)
@@ -495,8 +477,6 @@ def test_the_bill_names_the_cache_of_the_provider_and_the_embedder(run: RunPytes
 
 def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
-        from pytest_ragmetrics import assert_faithful
-        from texts import SOURCE
         def test_it(): assert_faithful("The pump of Mrs Gray needs two minutes to fill.", SOURCE, min=0.8)
     """
     server.script("Mrs Gray says no.", "Mrs Gray says no again.")
@@ -512,7 +492,6 @@ def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI) -> N
 @pytest.mark.parametrize("style", ["long", "short"])
 def test_a_failure_is_named_without_its_cause(run: RunPytest, style: str) -> None:
     suite = """
-        import pytest
         @pytest.mark.parametrize("caused", [False, True])
         def test_it(caused):
             try:
@@ -530,8 +509,6 @@ def test_a_failure_is_named_without_its_cause(run: RunPytest, style: str) -> Non
 
 def test_pytest_inside_a_test_keeps_to_itself(run: RunPytest) -> None:
     outer = """
-        from pytest_ragmetrics import assert_quoted_spans_aligned
-        from texts import SOURCE, TRUE
         INNER = "import pytest_ragmetrics as it\\ndef test(): it.assert_quoted_spans_aligned('no quotes', 'x')"
         def test_it(pytester):
             pytester.makepyfile(INNER)
@@ -627,7 +604,6 @@ class TestTrouble:
     @pytest.mark.parametrize("where", ["test", "fixture", "teardown"])
     def test_an_interrupted_run_tells_what_it_found(self, run: RunPytest, where: str) -> None:
         stop = f"""
-            import pytest
             from test_it import test_it as score
             def interrupt(place):
                 if place == {where!r}:

@@ -42,8 +42,6 @@ HOOK = """
     def pytest_ragmetrics_register_metrics(): return [brevity, shouts, answered, helpful, Calm]
 """
 SUITE = """
-    import pytest
-    from pytest_ragmetrics import assert_ragas_score, assert_sample, evaluate
     from own import answered
     ROWS = [{"id": f"r{n}", "answer": "Moss is green" + "!" * n} for n in range(3)]
     @pytest.mark.rag_gate("Calm", mean=0.3)
@@ -86,8 +84,6 @@ def own(pytester: pytest.Pytester, run: RunPytest) -> RunPytest:
 
 #: Metrics beside their tests; the second module has another one of the same name, and imports one.
 BESIDE = """
-    import pytest
-    from pytest_ragmetrics import MetricResult, assert_sample, evaluate, metric
     from pytest_ragmetrics.metrics import Metric, NumbersAligned
     {more}
     @metric
@@ -149,8 +145,6 @@ def test_they_are_known_everywhere(own: RunPytest, server: FakeOpenAI, how: list
 
 def test_they_are_known_in_the_module_that_has_them(run: RunPytest) -> None:
     elsewhere = """
-        import pytest
-        from pytest_ragmetrics import assert_sample
         def test_elsewhere():
             with pytest.raises(ValueError, match="there is no metric 'terseness'"):
                 assert_sample({"answer": "Moss is green."}, terseness=0.1)
@@ -173,8 +167,6 @@ def test_a_name_may_be_taken_over(own: RunPytest) -> None:
         def pytest_ragmetrics_register_metrics(): return [strict]
     """
     suite = """
-        import pytest
-        from pytest_ragmetrics import assert_sample
         @pytest.mark.rag_dataset([{"answer": "Moss."}], metrics=["Faithfulness"])
         def test_it(rag_sample, rag_scores):
             assert rag_scores["faithfulness"] == 1.0
@@ -186,7 +178,6 @@ def test_a_name_may_be_taken_over(own: RunPytest) -> None:
 def test_folders_may_register_their_own(own: RunPytest) -> None:
     hook = "def pytest_ragmetrics_register_metrics(): return "
     suite = """
-        import pytest
         @pytest.mark.rag_dataset([{"answer": "Moss."}], metrics=["calm"])
         def test_it(rag_sample, rag_scores): assert rag_scores["calm"] == 1
     """
@@ -224,7 +215,6 @@ def test_what_is_no_metric(returned: object, said: str) -> None:
 
 #: Names a metric in both markers.
 MARKED = """
-    import pytest
     @pytest.mark.rag_gate("calm", mean=0)
     @pytest.mark.rag_dataset([{}], metrics=["calm"])
     def test_it(rag_sample): pass

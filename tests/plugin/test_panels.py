@@ -13,8 +13,6 @@ from tests.scripted_judge import claims, rated, verdicts
 
 PANEL = "panel:openai:a,openai:b,openai:c"
 TESTS = """
-    import pytest
-    from pytest_ragmetrics import assert_faithful, assert_relevant
     CONTEXTS = ["The lake is 40 m deep.", "Pike live in the lake."]
     @pytest.mark.parametrize("row", ["alike", "carried", "outvoted"])
     def test_claims(row):
@@ -89,7 +87,6 @@ def test_one_judge_alone_is_not_asked_again(run: RunPytest, server: FakeOpenAI) 
     server.answer = answer
     run(f"--rag-judge={PANEL}", "-k", "rating", test_lake=TESTS)
     test = """
-        from pytest_ragmetrics import assert_relevant
         def test_rating():
             for judge in ("openai:b", "openai:c", "panel:openai:c,openai:a", "panel:openai:b,openai:d,openai:c"):
                 print("RATED", assert_relevant("How deep is it?", "40 m: rated.", min=0, judge=judge).value)
@@ -130,7 +127,6 @@ def test_a_hook_makes_judges_of_a_panel(run: RunPytest, server: FakeOpenAI) -> N
         def pytest_ragmetrics_make_judge(config, spec): return House() if spec == "our house" else None
     """
     test = """
-        from pytest_ragmetrics import assert_relevant
         def test_rating():
             result = assert_relevant("How deep is it?", "40 m: rated.", min=0.5)
             print("CALLS", result.value, result.usage.calls, result.usage.cached_calls, result.judge)

@@ -13,7 +13,6 @@ from tests.plugin.conftest import MANY, Run, RunPytest
 
 JUDGED = ("--rag-judge=openai:gpt-mine", "--rag-json=out.json")
 GOLDEN = """
-    import pytest
     @pytest.mark.rag_dataset("golden.jsonl", metrics=["faithfulness"])
     def test_golden(rag_sample, rag_scores):
         assert rag_sample.response
@@ -40,8 +39,6 @@ CONFTEST = f"""
     def pytest_runtestloop(): FILE.write_text({LINES!r}, "utf-8")
 """
 SUITE = """
-    import pytest
-    from pytest_ragmetrics import Sample
     EVEN = [Sample(id=str(n), response="Moss.", metadata={"even": n % 2 == 0}) for n in range(9)]
     BAD = [{"id": "bad", "answer": "Blue pumps.", "contexts": ["Valves."]}]
     @pytest.mark.rag_dataset("golden.jsonl", metrics=["faithfulness", "relevance"], limit=4)
@@ -70,7 +67,6 @@ SUITE = """
     def test_unmarked(rag_scores): pass
 """
 BROKEN = """
-    import pytest
     @pytest.mark.rag_dataset("golden.jsonl", metrics=["relevance"], where={"id": ["r0", "r4"]})
     def test_broken(rag_sample, rag_scores): assert rag_scores["relevance"].judge == "openai:gpt-mine"
     @pytest.mark.rag_judge("openai:gpt-other")
@@ -154,7 +150,6 @@ WRONG = {
     "rag_votes(0)": "it takes one whole number from 1 on; write @pytest.mark.rag_votes(3)",
 }
 WRONG_SUITE = """
-import pytest
 ROWS = [{"id": name, "answer": "Moss.", "contexts": ["Moss."]} for name in ("q1", "q2")]
 GOLDEN = pytest.mark.rag_dataset(ROWS, metrics=["numbers_aligned"])
 @GOLDEN
@@ -170,7 +165,7 @@ def test_late(n): pass
 )
 #: Markers that cannot be used in other places: each of them fails its class, or its test.
 ELSEWHERE = """
-import pytest, unittest
+import unittest
 class TestGrouped:
     @pytest.mark.rag_dataset("nowhere.jsonl")
     @pytest.mark.rag_gate("faithfulness", mean=0.5)
@@ -218,8 +213,6 @@ def test_a_wrong_marker_fails_its_own_module(run: RunPytest) -> None:
 
 #: Rows held to declared bounds, in tests that do with the scores what they like; ``far`` misses both bounds.
 HELD = """
-    import pytest
-    from pytest_ragmetrics import metric
     @metric(better="lower")
     def clutter(response): return len(response) / 100
     LONG = "It has 9 carp, 7 frogs, " + "and more " * 4
@@ -338,8 +331,6 @@ def test_rows_are_listed_without_being_scored(run: RunPytest, server: FakeOpenAI
 
 
 OWN_COLUMNS = """
-import pytest
-from pytest_ragmetrics import evaluate
 {columns}
 @pytest.mark.rag_dataset("own.csv", metrics={{"lexical_grounding": 1.0}}{given})
 def test_row(rag_sample): assert rag_sample.user_input == "How long?"

@@ -9,8 +9,6 @@ from tests.fake_openai import Body, FakeOpenAI
 from tests.plugin.conftest import ONE, RunPytest
 
 SUITE = """
-    import pytest
-    from pytest_ragmetrics import assert_relevant
     @pytest.mark.parametrize("n", range({rows}))
     def test_row(n):
         assert_relevant(f"Question {{n}}?", f"Answer {{n}}.", min=0.2)
@@ -74,7 +72,6 @@ def test_a_judge_that_differs_is_fine(run: RunPytest, server: FakeOpenAI) -> Non
 def test_the_rows_of_a_table_count(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
     server.answer = lambda _: SAME
     table = """
-        from pytest_ragmetrics import evaluate
         def test_table():
             evaluate([{"user_input": f"Question {n}?", "response": "No."} for n in range(6)], "relevance")
     """

@@ -11,14 +11,13 @@ from tests.plugin.conftest import RunPytest
 JUDGED = ("--rag-judge=openai:gpt-mine",)
 ROWS = 'ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "answer": f"Pool {n}."} for n in range(COUNT)]'
 GOLDEN = f"""
-    import pytest
     {ROWS.replace("COUNT", "8")}
     @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
     def test_golden(rag_sample, rag_scores): assert rag_scores["relevance"] > 0
 """
 #: Rows without a response, and an application that notes what it is asked.
 ASKING = """
-    import asyncio, pathlib, pytest
+    import asyncio, pathlib
     ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "reference": "Yes."} for n in range(6)]
     def note(sample):
         with pathlib.Path(__file__).with_suffix(".asked").open("a") as file:
@@ -110,7 +109,7 @@ THREADS = """
 """
 #: The last row is answered only when the test of the one before it has ended.
 WAITING = """
-    import threading, pytest
+    import threading
     ENDED = {name: threading.Event() for name in ("r0", "r1", "r2")}
     ROWS = [{"id": name, "question": f"Is pool {name} blue?"} for name in ENDED]
     @pytest.fixture(scope="module")
@@ -123,7 +122,6 @@ WAITING = """
     def test_golden(rag_sample, rag_scores): ENDED[rag_sample.id].set()
 """
 PARAMETER = """
-    import pytest
     @pytest.fixture(params=["moss", "fern"])
     def rag_respond(request): return lambda sample: f"{request.param} {sample.id}"
     @pytest.mark.rag_dataset([{"id": "a", "question": "Is it?"}, {"id": "b", "question": "Is it?"}])
@@ -131,7 +129,6 @@ PARAMETER = """
         assert rag_sample.response == f"{request.node.callspec.params['rag_respond']} {rag_sample.id}"
 """
 NONE = """
-    import pytest
     ROWS = [{"id": "r0", "contexts": ["Moss."], "reference": "Moss."}]
     @pytest.mark.rag_dataset(ROWS, metrics=["lexical_context_recall", "relevance"])
     def test_it(rag_scores): pass
@@ -232,7 +229,6 @@ def test_a_rerun_takes_what_there_is(run: RunPytest, server: FakeOpenAI) -> None
     useless = iter(("moss", "moss"))
     server.answer = lambda body: ("pool" in str(body) and next(useless, None)) or answer_sensibly(body)
     suite = """
-        import pytest
         @pytest.mark.rag_dataset([{"id": "it", "question": "Is it blue?", "answer": "Blue."}], metrics=["relevance"])
         def test_scored(rag_scores, request):
             assert rag_scores["relevance"].comparison is None
@@ -310,7 +306,7 @@ def test_repetitions_are_tests_of_their_own(run: RunPytest, server: FakeOpenAI) 
 
 def test_subtests_and_coroutines_have_scores(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
-        import asyncio, pytest
+        import asyncio
         ROWS = [{"id": "r1", "question": "Is it blue?", "answer": "Blue."}]
         @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
         def test_parts(rag_scores, subtests):

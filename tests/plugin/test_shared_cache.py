@@ -10,8 +10,6 @@ from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import RunPytest
 
 SUITE = """
-import pytest
-from pytest_ragmetrics import assert_faithful
 @pytest.mark.parametrize("number", range(4))
 def test_it(number):
     assert_faithful(f"The pump needs {number} minutes.", [f"The pump needs {number} minutes to fill."], min=0.0)

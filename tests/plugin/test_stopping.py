@@ -10,8 +10,7 @@ import pytest
 from tests.plugin.conftest import MANY, ONE, RunPytest
 
 SUITE = """
-    import os, time, pytest
-    from pytest_ragmetrics import MetricResult
+    import os, time
     from pytest_ragmetrics.metrics import Metric
     ROWS = [{"id": f"r{n}", "user_input": "?", "cluster": f"c{n // 3}" if n < 30 else None} for n in range(60)]
     BROKEN = [*ROWS[:20], {"id": "odd", "answer": 3}, *ROWS[21:]]
@@ -49,8 +48,7 @@ SUITE = """
 """
 #: The tenth row, which decides, is slow, and the next block waits for it.
 LATE = """
-    import time, pytest
-    from pytest_ragmetrics import MetricResult
+    import time
     from pytest_ragmetrics.metrics import Metric
     ROWS = [{"id": f"r{n}", "user_input": "?"} for n in range(40)]
     class Hum(Metric):
@@ -151,7 +149,6 @@ def test_a_dry_run_forecasts_all_rows(run: RunPytest) -> None:
 
 def test_a_gate_that_cannot_stop_is_an_error(run: RunPytest) -> None:
     suite = """
-        import pytest
         @pytest.mark.rag_gate("faithfulness", mean=0.8, confidence=0.9, stop_when_decided=True)
         def test_rowless(): pass
         @pytest.mark.rag_gate("token_f1", mean=0.8, confidence=0.9, stop_when_decided=True)

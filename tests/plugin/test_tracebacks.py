@@ -10,10 +10,7 @@ import pytest
 from tests.plugin.conftest import RunPytest
 
 SUITE = """
-    import pytest
-    from pytest_ragmetrics import assert_metric, assert_sample, evaluate, metric, rag_calibrated
     from pytest_ragmetrics.metrics import Faithfulness
-    from texts import SOURCE, FALSE
     ROW = {"id": "pump", "question": "How long?", "answer": FALSE, "contexts": [SOURCE]}
     @metric
     async def kindness(response, ask): return await ask("Is it kind?")
@@ -53,7 +50,7 @@ def test_frames_of_this_package_are_hidden(run: RunPytest) -> None:
 
 
 APPLICATION = """
-    import json, pytest
+    import json
     class Lookup:
         def find(self, sample):
             {body}

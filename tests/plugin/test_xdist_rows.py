@@ -8,7 +8,7 @@ import pytest
 
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import Body, FakeOpenAI, Reply, truncated
-from tests.plugin.conftest import RunPytest
+from tests.plugin.conftest import TEXTS, RunPytest
 
 JUDGED = ("-p", "xdist", "--rag-judge=openai:gpt-mine", "--rag-json=out.json", "-rfE")
 SUITE = """
@@ -90,7 +90,8 @@ def test_workers_elsewhere_have_what_the_controller_has(
     suite, far = pytester.mkdir("suite"), pytester.mkdir("far")
     cassette = pytester.path / "answers.jsonl"
     common = (*JUDGED, "-o", "rag_cassette=../answers.jsonl", f"--rootdir={suite}", str(suite))
-    run(*common, "--rag-cache-dir=cache", **{"suite/test_golden": SUITE.replace("range(7)", "range(2)")})
+    few = {"suite/test_golden": SUITE.replace("range(7)", "range(2)"), "suite/texts": TEXTS}
+    run(*common, "--rag-cache-dir=cache", **few)
     before = cassette.read_text("utf-8").splitlines()
     assert len(before) == server.calls == 6
     elsewhere = ("--dist=load", f"--tx=popen//chdir={far}", f"--rsyncdir={suite}", "-W", "ignore::DeprecationWarning")
