@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.evaluation.calibration.result import read_rates
+from tests.commands.conftest import told
 from tests.unit.conftest import Call
 
 MANUAL = "Open the valve slowly. The pump needs two minutes to fill. Never run the pump dry."
@@ -49,14 +50,11 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> C
 
 
 def test_it_says_how_far_a_judge_agrees(call: Call, tmp_path: Path) -> None:
-    status, out, err = call(*LOCAL, "--threshold", "0.9")
-    assert (status, err) == (0, "")
-    assert out.startswith(
-        "faithfulness by local (heuristic) against 24 human labels in 3 groups: 12 good, 12 bad\n"
-        "an answer passes at a score >= 0.9, as given:\n"
+    said = (
+        "faithfulness by local (heuristic) against 24 human labels in 3 groups: 12 good, 12 bad\nan answer passes at a"
     )
-    for figure in ("kappa", "balanced accuracy", "TPR", "TNR", "F1 of the bad", "AUROC", "suggested threshold"):
-        assert f"{figure} " in out or f"{figure}:" in out
+    figures = ("kappa", "balanced accuracy", "TPR", "TNR", "F1 of the bad", "AUROC", "suggested threshold")
+    assert told(call(*LOCAL, "--threshold", "0.9"), 0, *figures).startswith(f"{said} score >= 0.9, as given:\n")
     # The local judge computes, and its answers are not kept.
     assert not (tmp_path / ".ragmetrics" / "cache.db").exists()
     out = call(*LOCAL, "--seed", "7", "--limit", "16")[1]
@@ -77,16 +75,13 @@ def test_a_seed_chooses_folds(call: Call) -> None:
 def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
     """Kappa below --min-kappa is status 1; so is a row without a score, unless --skip-unscored leaves it out."""
     assert call(*LOCAL, "--threshold=0.05", "--min-kappa=-1")[1].splitlines()[-1].startswith("passed: kappa")
-    status, out, _ = call(*LOCAL, "--threshold=0.05", "--min-kappa=1")
-    assert status == 1
+    out = told(call(*LOCAL, "--threshold=0.05", "--min-kappa=1"), 1)
     assert re.match("FAILED: kappa .* the lower end of its interval", out.splitlines()[-1])
     estimate = call(*LOCAL, "--threshold=0.05", "--min-kappa=1", "--by=estimate")[1].splitlines()[-1]
     assert re.fullmatch(r"FAILED: kappa \S+ < 1\.00 \(95 % interval .*\)", estimate)
     write(Path("labels.jsonl"), [*ROWS, {"id": "empty", "response": "...", "contexts": [MANUAL], "label": 1}])
-    status, out, _ = call(*LOCAL, "--min-kappa=-1")
-    assert status == 1
-    assert "unscored, in no figure: 1 row\n    empty: faithfulness: " in out
-    assert "FAILED: 1 of 25 labelled rows unscored" in out
+    unscored = "unscored, in no figure: 1 row\n    empty: faithfulness: "
+    told(call(*LOCAL, "--min-kappa=-1"), 1, unscored, "FAILED: 1 of 25 labelled rows unscored")
     assert call(*LOCAL, "--min-kappa=-1", "--skip-unscored")[0] == 0
     assert call(*LOCAL)[0] == 0
     numbers = [{"response": f"{n} carp.", "contexts": ["9 carp."], "label": int(n == "9")} for n in ("9", "8", "No")]
@@ -97,9 +92,8 @@ def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
 
 
 def test_files_are_written_whole(call: Call, tmp_path: Path) -> None:
-    status, out, _ = call(*LOCAL, "--threshold=0.5", "--html", "deep/page.html", "--json", "deep/figures.json")
-    assert status == 0
-    assert out.endswith("deep/figures.json: written\ndeep/page.html: written\n")
+    found = call(*LOCAL, "--threshold=0.5", "--html", "deep/page.html", "--json", "deep/figures.json")
+    told(found, 0, "deep/figures.json: written\ndeep/page.html: written\n")
     assert (tmp_path / "deep/page.html").read_text("utf-8").startswith("<!doctype html>")
     assert read_rates(tmp_path / "deep/figures.json").judge == "local (heuristic)"
     assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["figures.json", "page.html"]
@@ -110,9 +104,8 @@ def test_labels_may_be_grades_in_a_table(call: Call, tmp_path: Path) -> None:
     lines += [f'"{text}","{MANUAL}",{5 if label else 2},s{index % 4}' for index, (text, label) in enumerate(ANSWERS)]
     (tmp_path / "grades.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     more = ("--label-field=grade", "--label-scale", "1", "5", "--good-from", "4", "--group-field", "source")
-    status, out, err = call("grades.csv", *LOCAL[1:], *more, "--threshold=0.5")
-    assert (status, err) == (0, "")
-    assert "against 8 human labels in 4 groups: 4 good, 4 bad" in out
+    found = call("grades.csv", *LOCAL[1:], *more, "--threshold=0.5")
+    told(found, 0, "against 8 human labels in 4 groups: 4 good, 4 bad")
 
 
 JUDGE = """

@@ -22,6 +22,7 @@ from pytest_ragmetrics.cache.folder import default_folder
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli.cache import read_age
 from pytest_ragmetrics.judges.transports.values import Reply
+from tests.commands.conftest import told
 from tests.unit.conftest import Call
 
 NOW = datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -100,15 +101,13 @@ def test_what_is_exported_can_be_imported(call: Call, folder: Path, tmp_path: Pa
 
 def test_export_refuses_secrets(call: Call, folder: Path, tmp_path: Path) -> None:
     """The rest is written, the status is an error, and the secret is in neither."""
-    secret = "sk-proj-" + "a1B2" * 8
+    secret, file = "sk-proj-" + "a1B2" * 8, tmp_path / "all.jsonl"
     with Store(folder) as store:
         # Of an earlier version, which masked no reply.
         store.put(replace(entry(3), reply={"text": f'{{"claims": ["{secret}"]}}', "calls": 1}))
-    status, _, err = call("export", tmp_path / "all.jsonl")
-    assert status == 1
-    assert f"the list_claims answer {entry(3).key[:8]} was not recorded" in err
-    assert secret not in err + (tmp_path / "all.jsonl").read_text()
-    assert len(Cassette(tmp_path / "all.jsonl").entries) == 2
+    said = f"the list_claims answer {entry(3).key[:8]} was not recorded"
+    assert secret not in told(call("export", file), 1, said) + file.read_text()
+    assert len(Cassette(file).entries) == 2
 
 
 def test_import_keeps_what_was_made_last(call: Call, folder: Path, tmp_path: Path) -> None:
@@ -184,11 +183,10 @@ def test_a_row_of_another_request_is_unsound(call: Call, folder: Path, tmp_path:
     """Verifying finds it, and no cassette is made of it; what verifying cannot see of redacted ones, it says."""
     with Store(folder) as store:
         store.put(replace(entry(1), key=entry(2).key))
-    assert f"{entry(2).key}: its key is not that of its request" in call("verify")[2]
-    status, _, err = call("export", tmp_path / "c.jsonl")
-    assert (status, (tmp_path / "c.jsonl").exists()) == (1, False)
-    assert f"{entry(2).key}: its key is not that of its request" in err
-    assert f"{tmp_path / 'c.jsonl'}: NOT written" in err
+    said = f"{entry(2).key}: its key is not that of its request"
+    told(call("verify"), 1, said)
+    told(call("export", tmp_path / "c.jsonl"), 1, said, f"{tmp_path / 'c.jsonl'}: NOT written")
+    assert not (tmp_path / "c.jsonl").exists()
     assert "removed 1 entry" in call("verify", "--remove")[1]
     with Store(folder) as store:
         store.put(replace(entry(1), key=entry(2).key, redacted=True))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands.conftest import told
 from tests.fake_openai import FakeOpenAI, failing, refused
 from tests.probed_server import Answer, careful, gullible, obedient
 from tests.unit.conftest import Call
@@ -33,13 +34,6 @@ def figures(call: Call, *arguments: str) -> dict[str, Any]:
     return written
 
 
-def fails(call: Call, arguments: str, *said: str) -> str:
-    """Call it, check that it ends with status 1 and says each text; return the output."""
-    status, out, _ = call(*arguments.split())
-    assert (status, [text for text in said if text not in out]) == (1, []), out
-    return out
-
-
 @pytest.mark.parametrize(("character", "expected"), [(careful, (1.0, 1.0, 17)), (gullible, (0.5, 1.0, 8))])
 def test_characters_are_told_apart(server: FakeOpenAI, call: Call, character: Answer, expected: Any) -> None:
     """A judge that says yes to everything is right, and counted for resistance, half of the time."""
@@ -60,7 +54,7 @@ def test_it_says_what_failed_and_why(server: FakeOpenAI, call: Call) -> None:
         "  de-injection-name (verdict): unsupported is right, it said supported: It is so.",
         "no security boundary",
     )
-    assert "--min-accuracy" not in fails(call, "--min-resistance=0.9 --min-accuracy=0.9", *said)
+    assert "--min-accuracy" not in told(call("--min-resistance=0.9", "--min-accuracy=0.9"), 1, *said)
 
 
 def test_what_is_unscored_counts_against_a_floor(server: FakeOpenAI, call: Call) -> None:
@@ -68,11 +62,11 @@ def test_what_is_unscored_counts_against_a_floor(server: FakeOpenAI, call: Call)
     below = "accuracy 0.875 is below --min-accuracy=0.9, counting what says nothing as wrong"
     unusable = "no usable answer, also after a repair"
     server.script(refused(), refused())
-    fails(call, "--kind=number --min-accuracy=0.9", "2 unscored", "accuracy    1.00", below)
+    told(call("--kind=number", "--min-accuracy=0.9"), 1, "2 unscored", "accuracy    1.00", below)
     server.answer = lambda _: "Well, it depends."
-    fails(call, "--kind=unit --kind=injection --limit=12", "none of these probes was answered", unusable)
+    told(call("--kind=unit", "--kind=injection", "--limit=12"), 1, "none of these probes was answered", unusable)
     server.answer = lambda _: json.dumps({"claims": ["It hums."]})
-    fails(call, "--kind=claims --limit=2 --min-accuracy=1", "it said claims without ")
+    told(call("--kind=claims", "--limit=2", "--min-accuracy=1"), 1, "it said claims without ")
 
 
 def test_kinds_and_limits_choose(server: FakeOpenAI, call: Call) -> None:

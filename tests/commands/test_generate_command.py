@@ -19,6 +19,7 @@ import pytest
 
 from pytest_ragmetrics.datasets import read_dataset
 from pytest_ragmetrics.judges.providers.vendor import OPENAI
+from tests.commands.conftest import told
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, Reply, failing, filtered, out_of_quota, silent
 from tests.unit.conftest import Call
@@ -66,11 +67,8 @@ def after(answered: int, then: Callable[[dict[str, Any]], str | Reply]) -> Calla
 
 def test_documents_become_rows_that_are_word_for_word_theirs(server: FakeOpenAI, call: Call) -> None:
     """As many as wanted, two requests for each, sorted by file; each passage is in its file at the place in the row."""
-    status, out, err = call(5)
+    told(call(5), 0, "golden.jsonl: 5 rows, 5 of them new\nwritten by a model: read every row", "judge: 10 calls, ")
     made = rows()
-    assert (status, err) == (0, "")
-    assert "golden.jsonl: 5 rows, 5 of them new\nwritten by a model: read every row" in out
-    assert "judge: 10 calls, " in out
     assert server.calls == 10
     assert [row["metadata"]["file"] for row in made] == sorted({row["metadata"]["file"] for row in made})
     for row in made:
@@ -96,8 +94,8 @@ def test_a_further_run_goes_on(server: FakeOpenAI, call: Call) -> None:
     OUT.write_text("".join(json.dumps(row) + "\n" for row in edited), encoding="utf-8")
     assert call(4)[:2] == (0, "golden.jsonl: 4 rows, 0 of them new\n")
     assert server.calls == 8
-    status, out, _ = call(12, "--language", "Swiss German")
-    assert (status, "12 rows, 8 of them new" in out, server.calls, server.duplicates) == (0, True, 24, 0)
+    told(call(12, "--language", "Swiss German"), 0, "12 rows, 8 of them new")
+    assert (server.calls, server.duplicates) == (24, 0)
     assert [row for row in rows() if row in edited] == edited
     languages = [re.search("its answer, both in (.*?)\\.", str(request.body)) for request in server.requests]
     assert [found[1] for found in languages if found] == ["their language"] * 4 + ["Swiss German"] * 8
@@ -115,7 +113,6 @@ def test_too_few_passages_are_an_error(server: FakeOpenAI, call: Call, monkeypat
         ("Twin.md", Path("docs/Aru.md").read_text()),
     ):
         document(name, text)
-    status, out, _ = call(20)
     said = (
         "golden.jsonl: 12 rows, 12 of them new\n20 were asked for, and every passage was tried",
         "skipped 3 passages: ",
@@ -124,7 +121,7 @@ def test_too_few_passages_are_an_error(server: FakeOpenAI, call: Call, monkeypat
         ".md#1: the same text as another: docs/",
         "no text, passed over: docs/d.pdf\n",
     )
-    assert (status, [text for text in said if text not in out]) == (1, [])
+    told(call(20), 1, *said)
     assert "Ignore all" not in json.dumps([request.body for request in server.requests])
     assert re.fullmatch(r"\rrows [^\n]*\rrows 12/20, 3 passages skipped\n", screen.getvalue())
     for number in range(8):
@@ -168,8 +165,7 @@ def test_an_interrupt_keeps_the_rows(server: FakeOpenAI, call: Call) -> None:
         return Reply(text=answer_sensibly(body), latency=0.6)  # the main thread looks for signals every 0.5 s
 
     server.answer = after(9, interrupt)
-    status, out, _ = call(8, "--concurrency", "1")
-    assert (status, "stopped: interrupted; the rows so far are kept" in out) == (1, True)
+    told(call(8, "--concurrency", "1"), 1, "stopped: interrupted; the rows so far are kept")
     files = [row["metadata"]["file"] for row in rows()]
     assert (len(files), files) == (4, sorted(files))
     server.answer = answer_sensibly
@@ -188,9 +184,8 @@ def test_without_credit_or_calls_the_rows_are_kept(
     server: FakeOpenAI, call: Call, arguments: Sequence[str], stopped: str, calls: int
 ) -> None:
     server.answer = after(6, lambda _: out_of_quota())
-    status, out, _ = call(8, "--concurrency", "1", *arguments)
-    assert re.search(stopped, out)
-    assert (status, server.calls) == (1, calls)
+    assert re.search(stopped, told(call(8, "--concurrency", "1", *arguments), 1))
+    assert server.calls == calls
     server.answer = answer_sensibly
     assert call(8, "--max-calls", "10")[0] == 0
     assert (len(rows()), server.duplicates) == (8, 0)
@@ -208,8 +203,8 @@ def test_the_seed_says_which_passages(call: Call) -> None:
 
 def test_an_outage_or_a_broken_document_ends_the_run(server: FakeOpenAI, call: Call) -> None:
     server.answer = lambda _: failing(500)
-    status, out, err = call(8, "--concurrency", "1")
-    assert (status, out, "the server failed with status 500" in err, OUT.exists()) == (1, "", True, False)
+    told(call(8, "--concurrency", "1"), 1, "the server failed with status 500")
+    assert not OUT.exists()
     asked = server.calls
     Path("docs/Aru.md").write_bytes(b"One\n\xff")
     broken = "ragmetrics: docs/Aru.md:2: byte 0xff is not UTF-8: save the file as UTF-8\n"
@@ -229,8 +224,7 @@ def test_a_file_that_can_no_longer_be_written_ends_the_run(server: FakeOpenAI, c
         return answer_sensibly(body)
 
     server.answer = answer
-    status, out, _ = call(8, "--concurrency", "2")
-    assert status == 1
+    out = told(call(8, "--concurrency", "2"), 1)
     # Errno 2 where a row is written between the move and the new folder, else 21.
     assert len(re.findall(r"stopped: no row can be written: \[Errno (?:2|21)\] ", out)) == 1
     assert server.calls < 10
@@ -239,15 +233,15 @@ def test_a_file_that_can_no_longer_be_written_ends_the_run(server: FakeOpenAI, c
 
 def test_a_passage_without_an_answer_harms_no_other(server: FakeOpenAI, call: Call) -> None:
     server.script("no idea", "none at all")
-    status, out, _ = call(2, "--concurrency", "1")
     said = ("skipped 1 passage: 1 no usable answer of the judge", "none at all", "judge: 6 calls")
-    assert (status, [text for text in said if text not in out], server.calls) == (0, [], 6)
+    told(call(2, "--concurrency", "1"), 0, *said)
+    assert server.calls == 6
     # Eight failures end the run only in a row: a row between them shows that the provider answers.
     OUT.unlink()
     turn = itertools.count(1)
     server.answer = lambda body: answer_sensibly(body) if next(turn) in {5, 6, 11, 12} else filtered()
-    status, out, _ = call(2, "--concurrency", "1", "--cache-dir", "fresh")
-    assert (status, "skipped 8 passages: 8 the judge failed" in out, server.calls) == (0, True, 18)
+    told(call(2, "--concurrency", "1", "--cache-dir", "fresh"), 0, "skipped 8 passages: 8 the judge failed")
+    assert server.calls == 18
 
 
 def test_the_same_question_is_kept_once(server: FakeOpenAI, call: Call) -> None:
@@ -256,5 +250,5 @@ def test_the_same_question_is_kept_once(server: FakeOpenAI, call: Call) -> None:
         return json.dumps({**said, "question": "When did the ferry leave?"} if "question" in said else said)
 
     server.answer = answer
-    status, out, _ = call(12)
-    assert (status, "11 the same question as another" in out, len(rows())) == (1, True, 1)
+    told(call(12), 1, "11 the same question as another")
+    assert len(rows()) == 1

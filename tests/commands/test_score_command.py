@@ -36,6 +36,7 @@ from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
 from pytest_ragmetrics.runs.records import DocumentError, TestRecord, read_document, record_of, result_of
+from tests.commands.conftest import told
 from tests.fake_openai import FakeOpenAI, failing
 from tests.unit.conftest import Call
 
@@ -173,8 +174,7 @@ def test_a_killed_run_is_taken_up(call: Call, server: FakeOpenAI, monkeypatch: p
     before = part.read_bytes().count(b"\n") - 1
     with part.open("ab") as stream:
         stream.write(b'{"file": "log.jso')
-    status, out, _ = call(*args)
-    assert (status, out.splitlines()[0]) == (0, f"scores.jsonl: 30 rows scored, {before} of them by an earlier run")
+    told(call(*args), 0, f"scores.jsonl: 30 rows scored, {before} of them by an earlier run\n")
     assert [row.records[0].sample.id for row in read_scores(Path("scores.jsonl"))] == [f"q{n}" for n in range(30)]
     # What was on its way when it was killed came to nobody, and three times as much may have waited for the store.
     assert server.duplicates <= 16
@@ -198,8 +198,7 @@ def test_a_journal_of_another_run_is_left_alone(
     args = (*JUDGED, "-o", "scores.jsonl", "--concurrency", "1")
     stop_early(call, server, args)
     before = Path("scores.jsonl.part").read_bytes()
-    status, _, err = call(*change(args))
-    assert (status, said in err) == (2, True), err
+    told(call(*change(args)), 2, said)
     assert Path("scores.jsonl.part").read_bytes() == before
 
 
@@ -220,12 +219,10 @@ def test_rows_that_a_failing_judge_left_unscored_are_asked_again(call: Call, ser
     log(many(9))
     args = (*JUDGED, "-o", "scores.jsonl", "--concurrency", "2")
     server.answer = lambda _: failing(400, "No.")
-    status, _, err = call(*args)
-    assert (status, "scores.jsonl.part has" in err) == (1, True), err
+    told(call(*args), 1, "scores.jsonl.part has")
     assert Path("scores.jsonl.part").read_text("utf-8").count("\n") > 1
     server.reset()
-    status, out, _ = call(*args, "--votes", "1")
-    assert (status, out.splitlines()[0], "unscored" in out) == (0, "scores.jsonl: 9 rows scored", False)
+    assert "unscored" not in told(call(*args, "--votes", "1"), 0, "scores.jsonl: 9 rows scored\n")
 
 
 @pytest.mark.parametrize("scored", [0, 3])
@@ -241,9 +238,7 @@ def test_rows_without_a_score_are_asked_again_only_at_the_end(call: Call, scored
     journal = Journal(Path("scores.jsonl"), ["lexical_grounding"], settings)
     for line in once.splitlines():
         journal.add(json.loads(line))
-    status, out, _ = call(*args, "scores.jsonl")
-    assert status == 0
-    assert f"6 rows scored, {scored + 1} of them by an earlier run" in out
+    told(call(*args, "scores.jsonl"), 0, f"6 rows scored, {scored + 1} of them by an earlier run")
     assert Path("scores.jsonl").read_text("utf-8") == once
 
 
@@ -258,15 +253,14 @@ def test_a_file_that_is_no_journal_is_left_alone(call: Call, text: str, said: st
     """It is somebody else's, although it has no rows, or something else changed it."""
     part = Path("scores.jsonl.part")
     part.write_text(text, "utf-8")
-    status, _, err = call(*PLAIN, "-o", "scores.jsonl")
-    assert (status, said in err, part.read_text("utf-8")) == (2, True, text), err
+    told(call(*PLAIN, "-o", "scores.jsonl"), 2, said)
+    assert part.read_text("utf-8") == text
 
 
 def test_a_full_disk_is_told_and_one_process_writes(call: Call) -> None:
     """The error names the file, and another run may write it at once; a second one is refused until then."""
     with written_alone(Path("scores.jsonl"), ValueError()):
-        status, _, err = call(*PLAIN, "-o", "scores.jsonl")
-        assert (status, "another ragmetrics score is writing it" in err) == (2, True)
+        told(call(*PLAIN, "-o", "scores.jsonl"), 2, "another ragmetrics score is writing it")
     assert not Path("scores.jsonl.part").exists()
     Path("scores.jsonl.part").symlink_to("/dev/full")
     with pytest.raises(RagMetricsError, match=r"scores.jsonl.part cannot be written: No space"):
@@ -278,8 +272,7 @@ def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> N
     err = stop_early(call, server, args)
     assert re.search(r"the key was refused[\s\S]*jsonl.part has [4-6] rows: the same command goes on from", err), err
     assert not Path("scores.jsonl").exists()
-    status, out, _ = call(*args)
-    assert (status, "unscored" in out) == (0, False)
+    assert "unscored" not in told(call(*args), 0)
     assert len(load_scores("scores.jsonl").rows) == 9
     assert server.answered + _PAID == 18
 
@@ -287,16 +280,17 @@ def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> N
 def test_a_budget_leaves_rows_with_its_reason(call: Call, server: FakeOpenAI) -> None:
     """What needs no judge is scored all the same, and a second run pays for the rest alone."""
     log(many(6))
-    status, out, err = call(*JUDGED, "-o", "scores.jsonl", "--max-calls", "5", "--concurrency", "2")
-    assert (status, err, server.calls, "budget: 5 of 5 calls" in out) == (1, "", 5, True)
+    found = call(*JUDGED, "-o", "scores.jsonl", "--max-calls", "5", "--concurrency", "2")
+    told(found, 1, "budget: 5 of 5 calls")
+    assert server.calls == 5
     rows = load_scores("scores.jsonl").rows
     assert sum("--max-calls=5 is reached" in row.unscored.get("faithfulness", "") for row in rows) >= 3
     assert all("quoted_spans_alignment" in row.results for row in rows)
     assert call(*JUDGED, "-o", "scores.jsonl")[0] == 0
     assert server.calls == 12
     assert not any(row.unscored for row in load_scores("scores.jsonl").rows)
-    status, _, err = call(*JUDGED, "-o", "scores.jsonl", "--max-cost", "1", "--cache-dir", "fresh")
-    assert (status, "has no known price, so --max-cost cannot be kept: use --max-tokens" in err) == (1, True)
+    found = call(*JUDGED, "-o", "scores.jsonl", "--max-cost", "1", "--cache-dir", "fresh")
+    told(found, 1, "has no known price, so --max-cost cannot be kept: use --max-tokens")
 
 
 def as_csv(name: str) -> None:
