@@ -38,7 +38,6 @@ LOCAL = ("labels.jsonl", "--metric", "faithfulness", "--judge", "local")
 
 
 def write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as JSON lines."""
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
 
 

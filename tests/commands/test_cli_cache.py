@@ -100,7 +100,6 @@ def test_what_is_exported_can_be_imported(call: Call, folder: Path, tmp_path: Pa
 
 
 def test_export_refuses_secrets(call: Call, folder: Path, tmp_path: Path) -> None:
-    """The rest is written, the status is an error, and the secret is in neither."""
     secret, file = "sk-proj-" + "a1B2" * 8, tmp_path / "all.jsonl"
     with Store(folder) as store:
         # Of an earlier version, which masked no reply.
@@ -195,7 +194,6 @@ def test_a_row_of_another_request_is_unsound(call: Call, folder: Path, tmp_path:
 
 
 def test_the_folder_is_found_from_below(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Like git, the command works anywhere in the project; the environment decides before that."""
     project = folder.parent / "project"
     (project / ".ragmetrics").mkdir(parents=True)
     (project / "tests" / "deep").mkdir(parents=True)

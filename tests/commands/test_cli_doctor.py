@@ -94,7 +94,6 @@ def test_a_cheaper_successor_is_named(server: FakeOpenAI, call: Call) -> None:
 
 
 def test_each_judge_of_a_panel_is_asked(server: FakeOpenAI, call: Call) -> None:
-    """With a line and, where one is missing in the cassette, a thing to do of its own."""
     Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
     said = (
         *(f"openai:{model} (--judge) answers and takes the schema of an answer" for model in ("fake", "newer")),
@@ -162,7 +161,6 @@ ECHO = (
     ],
 )
 def test_a_judge_that_cannot_judge(server: FakeOpenAI, call: Call, reply: Sent | str, said: list[str]) -> None:
-    """Each fault comes with what to do about it, after one request, and without the key."""
     assert ECHO in render(TASK, PromptBook())[1]
     server.script(reply)
     assert call(1, said, "--judge=openai:fake").endswith("1 thing to do\n")
@@ -194,7 +192,6 @@ def test_a_judge_that_cannot_judge(server: FakeOpenAI, call: Call, reply: Sent |
     ],
 )
 def test_without_a_provider(call: Call, arguments: str, status: int, said: Sequence[str]) -> None:
-    """The ways on are listed; a factory of the folder is found, and the local judge called what it is."""
     Path("house.py").write_text(HOUSE, encoding="utf-8")
     assert ("keys:" in call(status, said, *arguments.split())) is ("_API_KEY" in said[0])
 
@@ -294,7 +291,6 @@ def test_a_shared_cache_that_cannot_be_used(call: Call, monkeypatch: pytest.Monk
 
 
 def test_cassettes(server: FakeOpenAI, call: Call) -> None:
-    """With the number of answers; a missing one, a broken line and another judge's are things to do."""
     Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
     text = "judge.jsonl: 1 answer of openai:fake, 0 vectors"
     call(0, [text], "--judge=local", "--cassette=judge.jsonl")
@@ -327,7 +323,6 @@ def test_cassettes(server: FakeOpenAI, call: Call) -> None:
     ("name", "text"), [("pyproject.toml", f"[tool.pytest.ini_options]\n{TOML}"), ("setup.cfg", f"[tool:pytest]\n{INI}")]
 )
 def test_settings_of_the_folder_count(call: Call, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
-    """Judge, cache and cassette are those that pytest would use, also below; the environment wins over the file."""
     Path(name).write_text(text, encoding="utf-8")
     Path("below").mkdir()
     root = Path.cwd()

@@ -77,7 +77,6 @@ def test_kinds_and_limits_choose(server: FakeOpenAI, call: Call) -> None:
 
 
 def test_answers_and_prompts_may_be_those_of_a_folder(server: FakeOpenAI, call: Call) -> None:
-    """By default each run asks anew, and the prompts are those of the package."""
     for _ in range(2):
         call("--kind=number", "--limit=4")
     assert server.calls == 8

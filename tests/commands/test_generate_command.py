@@ -39,7 +39,6 @@ def server(named_server: FakeOpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def call(server: FakeOpenAI, ragmetrics: Call) -> Call:
-    """Generate from the documents; returns status, output and errors."""
     del server
 
     def run(questions: int, *arguments: str, docs: Sequence[str] = ("docs",)) -> tuple[int, str, str]:
@@ -60,13 +59,11 @@ def rows() -> list[dict[str, Any]]:
 
 
 def after(answered: int, then: Callable[[dict[str, Any]], str | Reply]) -> Callable[[dict[str, Any]], str | Reply]:
-    """Answer so many requests, and the others as ``then`` says."""
     count = itertools.count(1)
     return lambda body: answer_sensibly(body) if next(count) <= answered else then(body)
 
 
 def test_documents_become_rows_that_are_word_for_word_theirs(server: FakeOpenAI, call: Call) -> None:
-    """As many as wanted, two requests for each, sorted by file; each passage is in its file at the place in the row."""
     told(call(5), 0, "golden.jsonl: 5 rows, 5 of them new\nwritten by a model: read every row", "judge: 10 calls, ")
     made = rows()
     assert server.calls == 10

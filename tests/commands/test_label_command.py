@@ -29,7 +29,6 @@ LONG = "\x1b[31m多い" + "x" * 200_000
 
 
 def made() -> Document:
-    """Return a run of six answers with their verdicts."""
     found = Evidence(context=0, start=0, end=28, text=CONTEXT[:28])
     right, tests = Verdict(text="Plots are let.", ok=True, evidence=(found,)), []
     for place in range(6):
@@ -62,18 +61,15 @@ class Terminal:
         self._ours, self._folder, self.said = ours, folder, ""
 
     def press(self, keys: str) -> None:
-        """Send each key when the command asks for one."""
         for key in keys:
             self._read_until("quit: ")
             os.write(self._ours, b"\x1b[1~x" + key.encode())
 
     def wait(self) -> int:
-        """Read to the end; return the status."""
         self._read_until(None)
         return self.process.wait()
 
     def end(self, number: signal.Signals) -> int:
-        """Send a signal while it waits for a key; return the status."""
         self._read_until("quit: ")
         self.labels_before_its_end = labels_in(self._folder)
         self.process.send_signal(number)

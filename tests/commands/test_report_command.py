@@ -25,7 +25,6 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> C
 
 
 def keep(folder: Path, name: str, **scores: float | None) -> Document:
-    """Write the document of tests by name with their scores, and return it."""
     made = document(*(row(test, scored(score)) for test, score in scores.items()), exit_status=0)
     (folder / name).write_text(render_json(made), encoding="utf-8")
     return made
@@ -36,7 +35,6 @@ def scored(score: float | None, judge: str = "openai:one") -> Any:
 
 
 def test_a_page_and_a_summary_are_those_of_the_run(call: Call, tmp_path: Path) -> None:
-    """The page is in rag-report.html unless said otherwise, the summary on standard output; with their changes."""
     old, new = keep(tmp_path, "old.json", test_a=0.95), keep(tmp_path, "new.json", test_a=0.91)
     changes = compare_documents(new, old)
     assert call("html", "new.json") == (0, "rag-report.html: written, 1 test\n", "")
@@ -95,7 +93,6 @@ def test_a_margin_lets_small_losses_pass(call: Call, tmp_path: Path, margin: str
 
 
 def test_runs_that_cannot_be_compared_do_not_pass(call: Call, tmp_path: Path) -> None:
-    """Where every judge changed there is nothing that did not become worse, and --fail-on-worse says so."""
     keep(tmp_path, "old.json", test_a=0.9)
     (tmp_path / "new.json").write_text(render_json(document(row("test_a", scored(0.1, "openai:two")))), "utf-8")
     status, out, err = call("diff", "old.json", "new.json", "--fail-on-worse")

@@ -138,7 +138,6 @@ def test_the_limit_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ten_annotations_at_most() -> None:
-    """The worst come first, gates too, and a test without a line has none."""
     rows = [run(n / 40, f"test_{n}").tests[0] for n in range(19, -1, -1)]
     found = list(annotation_lines(document(*rows, replace(rows[0], id="g", line=None, gate=gate(outcome="failed")))))
     assert len(found) == 10
@@ -171,7 +170,6 @@ def test_the_action_takes_inputs_as_variables(steps: dict[str, dict[str, Any]]) 
 
 
 def run_step(step: dict[str, Any], **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the script of a step as a runner does, with these values of its variables."""
     assert set(step["env"]) == set(variables)
     first = os.pathsep.join([str(Path.cwd() / "bin"), str(Path(sys.executable).parent)])
     path = {"PATH": f"{first}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ACTION.parents[2])}
@@ -258,7 +256,6 @@ REFUSALS = [
 def test_the_action_goes_on_where_the_token_may_not_comment(
     call: Call, steps: dict[str, dict[str, Any]], comments: list[fake_gh.Comment], refused: str, said: str, status: int
 ) -> None:
-    """A warning says so, as of a fork; another failure fails the step. What gh says is shown in any case."""
     done, bodies, changed = post(steps, comments, refusal=f"{refused} {said}")
     assert (done.returncode, bodies, changed) == (status, [each["body"] for each in comments], [])
     shown, *warning = done.stdout.splitlines()

@@ -63,7 +63,6 @@ def log(rows: list[dict[str, Any]] = ROWS, name: str = "log.jsonl") -> str:
 
 
 def many(count: int) -> list[dict[str, Any]]:
-    """Return rows that are all different, with a key in each."""
     texts = [f"It rains {n} mm." for n in range(count)]
     rest = {"metadata": {"note": f"the key is {KEY}"}}
     return [{"id": f"q{n}", "response": text, "contexts": [text], **rest} for n, text in enumerate(texts)]
@@ -84,7 +83,6 @@ def shown(table: Evaluation) -> list[Any]:
 
 @pytest.mark.parametrize("name", ["scores.jsonl", "scores.parquet"])
 def test_scores_are_those_of_an_evaluation(call: Call, server: FakeOpenAI, name: str) -> None:
-    """The table has the rows, scores, verdicts and reasons of evaluate(); equal questions are asked once."""
     status, out, err = call(*JUDGED, "-o", name)
     assert (status, err, server.duplicates) == (0, "", 0)
     assert out.startswith(f"{name}: 4 rows scored\n  faithfulness: mean ")
@@ -100,7 +98,6 @@ def test_scores_are_those_of_an_evaluation(call: Call, server: FakeOpenAI, name:
 
 
 def test_parquet_has_flat_columns(call: Call) -> None:
-    """A row has its texts, and of each metric score, passed, reason, judge, cost, vacuous and unscored."""
     log([*ROWS, {"id": "e", "response": ["no text"]}])
     assert call(*JUDGED, "-o", "scores.parquet")[0] == 0
     table = pq.read_table("scores.parquet")
@@ -135,7 +132,6 @@ def test_scores_of_early_versions_are_read(call: Call) -> None:
 
 
 def test_what_is_no_file_of_scores_is_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its row or its ending; and without pyarrow, reading and writing say what to install."""
     call(*PLAIN, "-o", "scores.jsonl")
     row = json.loads(Path("scores.jsonl").read_text("utf-8").splitlines()[0])
     Path("none.jsonl").write_text(json.dumps(row | {"records": []}), "utf-8")
@@ -203,7 +199,6 @@ def test_a_journal_of_another_run_is_left_alone(
 
 
 def stop_early(call: Call, server: FakeOpenAI, args: tuple[str, ...]) -> str:
-    """Have the key refused after some rows; return what is said."""
     log(many(9))
     server.reset()
     answer = server.answer
@@ -278,7 +273,6 @@ def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> N
 
 
 def test_a_budget_leaves_rows_with_its_reason(call: Call, server: FakeOpenAI) -> None:
-    """What needs no judge is scored all the same, and a second run pays for the rest alone."""
     log(many(6))
     found = call(*JUDGED, "-o", "scores.jsonl", "--max-calls", "5", "--concurrency", "2")
     told(found, 1, "budget: 5 of 5 calls")
@@ -310,7 +304,6 @@ WRITERS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_files_have_the_rows_of_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Each kind of file has the samples that read_dataset finds in a list, with the ids that were written alone."""
     monkeypatch.chdir(tmp_path)
     WRITERS[name](name)
     rows = list(stream_rows([Path(name), Path(name)], limit=7))
@@ -360,8 +353,6 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, name: str, content:
 
 
 class FirstIsSlow(QuotedSpansAlignment):
-    """Scores the first row when it may."""
-
     async def ameasure(self, sample: Sample) -> MetricResult:
         if sample.id == "0":
             for _ in range(2000):

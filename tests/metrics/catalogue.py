@@ -73,13 +73,11 @@ class CatalogueJudge(Judge):
         self._local, self._scripted = LocalJudge(), ScriptedJudge(**_SCRIPT)
 
     async def ask(self, task: Task[A], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[A]:
-        """Answer by rule or by script."""
         judge = self._scripted if task.prompt in _SCRIPT else self._local
         return await judge.ask(task, vote=vote, transport=transport)
 
 
 def made(kind: type[Metric], **parameters: Any) -> Metric:
-    """Return a metric with what it needs, its judge and its embedder."""
     taken = signature(kind).parameters.keys()
     asked = {"judge": CatalogueJudge(), "embedder": "local", **parameters}
     given = {name: value for name, value in asked.items() if name in taken or name in parameters.keys() - {"judge"}}

@@ -15,7 +15,6 @@ from tests.metrics.fake_session import outside_sessions
 
 @pytest.fixture
 def openai_judge(server: FakeOpenAI) -> Iterator[OpenAIJudge]:
-    """Return a judge that asks the server through the SDK."""
     judge = OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake", retries=1)
     yield judge
     loop.run(judge.aclose())
@@ -23,7 +22,6 @@ def openai_judge(server: FakeOpenAI) -> Iterator[OpenAIJudge]:
 
 @pytest.fixture
 def openai_embedder(server: FakeOpenAI) -> Iterator[OpenAIEmbedder]:
-    """Return an embedder that asks the server through the SDK."""
     embedder = OpenAIEmbedder("fake", base_url=server.base_url, api_key="sk-fake", retries=1)
     yield embedder
     loop.run(embedder.aclose())

@@ -46,7 +46,6 @@ class FakeSession:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Be the running session for a while."""
         running.enter(self)
         try:
             yield
@@ -54,7 +53,6 @@ class FakeSession:
             running.leave(self)
 
     def scored(self, scoring: context.Scoring) -> None:
-        """Keep a scoring."""
         self.scorings.append(scoring)
 
     async def send(self, request: AnyRequest) -> Reply:
@@ -64,7 +62,6 @@ class FakeSession:
         return await self._transport.send(request)
 
     def judge(self, given: Judge | str | None = None) -> Judge:
-        """Return the judge that a metric was given, else its own."""
         if isinstance(given, str):
             return make_judge(given)
         judge = given or self._judge
@@ -74,7 +71,6 @@ class FakeSession:
         return judge
 
     def embedder(self, given: Embedder | str | None = None) -> Embedder:
-        """Return the embedder that a metric was given, else its own."""
         return make_embedder(given) if isinstance(given, str) else given or as_embedder(self._embedder)
 
 

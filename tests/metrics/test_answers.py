@@ -164,7 +164,6 @@ def test_what_has_no_weight_is_not_asked_for() -> None:
 
 @pytest.mark.parametrize(("said", "wanted", "side"), [([], [True], "response"), ([True], [], "reference")])
 def test_no_statement_on_one_side_is_zero(said: list[bool], wanted: list[bool], side: str) -> None:
-    """A refusal is no correct answer, however alike the words are."""
     judge = comparing(said, wanted)
     result = correctness_score(judge)
     assert (result, result.reason, judge.tasks) == (0.0, f"the {side} has no statement", ["list_claims"] * 2)
@@ -240,7 +239,6 @@ def test_a_summary_answers_and_is_short(words: list[str], summary: str, paramete
 
 
 def test_a_changed_summary_costs_one_request() -> None:
-    """The questions depend on the contexts alone, and are kept."""
     judge = summing("yes", "no")
     with FakeSession(transport=MemoryTransport()).running():
         cold = m.SummaryScore(judge=judge).score(response="Moths fly.", reference_contexts=CONTEXTS)

@@ -88,13 +88,11 @@ def test_the_session_records_each_once_with_its_bound() -> None:
 
 @metric
 def brevity(response: str) -> float:
-    """Return how near a response is to ten characters."""
     return min(1.0, 10 / len(response))
 
 
 @metric
 def waffle(response: str) -> float:
-    """Fail as functions do."""
     raise KeyError(response)
 
 
@@ -114,8 +112,6 @@ def test_names_and_metrics_are_scored_together() -> None:
 
 
 class Limit(Metric):
-    """One that needs a parameter."""
-
     name = "limit"
 
     def __init__(self, *, limit: int) -> None:
@@ -174,7 +170,6 @@ MODULE: dict[str, Any] = {
 
 
 def test_metrics_of_the_module_of_a_test_are_known() -> None:
-    """Those of a user, under names that are nobody else's; the hook comes first."""
     session = FakeSession()
     session.module = MODULE
     known = {"brevity": brevity, "Limit": Limit, "limit": Limit, "figures": MODULE["mine"], "Own": MODULE["Own"]}
@@ -248,8 +243,6 @@ def test_metrics_share_what_they_ask_alike(server: FakeOpenAI, openai_judge: Any
 
 
 class Fixed(Metric):
-    """A metric that reads its score off the response."""
-
     name = "fixed"
 
     def measure(self, sample: Sample) -> MetricResult:

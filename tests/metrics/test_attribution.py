@@ -150,7 +150,6 @@ def test_the_share_of_marks_that_point_to_contexts(response: str, value: float) 
 
 
 def test_each_mark_has_a_verdict_at_its_place() -> None:
-    """With the opening of the first ten contexts that it cites, or with the number that there is not."""
     response = "Otters float [1]. Crabs dig [2, 5, 7]. All [1-14]."
     long = [f"Otters {'float ' * 50}", TWO[1]]
     valid, wrong, _ = CitationValidity().score(response=response, retrieved_contexts=long).verdicts
@@ -187,7 +186,6 @@ def test_a_file_that_is_cited_is_compared_with_the_ids() -> None:
 
 
 def test_recall_and_precision_look_names_up() -> None:
-    """The context that has the id is shown to the judge; a name that no id is supports nothing, without a request."""
     judge = judging({"Ants dig.": [{2}], "Bees hum.": [{1}], "Passage 3 says that cats nap.": [{3}]})
     fields: dict[str, Any] = {
         "response": "Ants dig [b.pdf]. Bees hum [z.pdf]. Passage 3 says that cats nap.",

@@ -39,8 +39,6 @@ def test_an_instance_may_have_a_name_of_its_own(kind: type[Metric]) -> None:
 
 
 class Own(metrics.Faithfulness):
-    """A metric of a user with a parameter of another tool, whose result says another name."""
-
     def __init__(self, *, llm: str, name: str | None = None) -> None:
         super().__init__(judge=llm, name=name)
 
@@ -49,7 +47,6 @@ class Own(metrics.Faithfulness):
 
 
 def test_two_instances_of_one_metric_stand_side_by_side() -> None:
-    """A table has a column of each name, whatever a result says; one name twice is refused with what to do."""
     broad, exact = metrics.RecallAtK(), metrics.RecallAtK(k=1, name="recall_at_1")
     table = evaluate([INPUTS], [broad, exact, Own(llm="local", name="own")], progress=False)
     score = metrics.Faithfulness(judge="local").score_sample(Sample.from_mapping(INPUTS))
@@ -72,8 +69,6 @@ def test_a_field_that_is_missing_or_blank_is_named(kind: type[Metric], field: st
 
 
 class OfQuestion(metrics.AspectCritique):
-    """A judgement of the question alone."""
-
     name = "of_question"
     requires = ("user_input",)
 
@@ -114,7 +109,6 @@ def test_a_definition_of_ones_own_needs_a_response(metric: Metric, fields: dict[
 
 
 def test_what_to_give_is_said() -> None:
-    """A conversation that does not end in an answer has no response; a row without one names the field."""
     rows = [{"question": "q"}, {"messages": CALLED}]
     unscored = [row.unscored["coherence"] for row in evaluate(rows, ["coherence"], progress=False).rows]
     assert unscored[0].endswith("coherence: response is missing; it needs response")
@@ -153,8 +147,6 @@ def test_a_metric_of_theirs_is_in_the_catalogue(name: str) -> None:
 
 
 class Brevity(Metric):
-    """A metric of a user, which defining it does not add to the registry."""
-
     name = "brevity"
 
     def measure(self, sample: Sample) -> MetricResult:

@@ -42,7 +42,6 @@ def test_it_is_the_share_of_claims_supported(cited: list[list[int] | None], valu
 
 
 def test_evidence_points_into_the_contexts() -> None:
-    """Sentences cited by number are shown with their place, and only where they support; the question helps to list."""
     judge = ScriptedJudge(list_claims=claims("It flies.", "It swims."), verify_claims=verdicts([2, 3], None))
     first, second = score(judge, user_input="What do moths do?").verdicts
     assert first.evidence == (
@@ -175,7 +174,6 @@ def comparing(said: Row, wanted: Row) -> ScriptedJudge:
     ],
 )
 def test_precision_recall_and_their_mean(said: Row, wanted: Row, precision: float, recall: float, f1: float) -> None:
-    """Each direction has its own true positives; only what a mode needs is asked, both sides at the same time."""
     mode: Any
     for mode, value, count in (("precision", precision, 1), ("recall", recall, 1), ("f1", f1, 2)):
         judge = comparing(said, wanted)
@@ -186,7 +184,6 @@ def test_precision_recall_and_their_mean(said: Row, wanted: Row, precision: floa
 
 
 def test_verdicts_quote_the_other_text() -> None:
-    """What bears a claim out is no place in the contexts, so the reason quotes it; a claim of the response has one."""
     listed: list[Answer] = [claims("Moths fly."), claims("Moths live 9 weeks.", "They hum.")]
     judge = ScriptedJudge(list_claims=listed, verify_claims=[verdicts([1]), verdicts([1], None)])
     texts = {"response": "Moths fly. They live.", "reference": "Moths fly by night. They hum."}

@@ -23,8 +23,6 @@ def contexts(count: int) -> list[str]:
 
 
 def judging(verdicts: list[bool]) -> ScriptedJudge:
-    """Return a judge that says of each of :func:`contexts` whether it is of use."""
-
     def answer(prompt: str) -> Answer:
         shown = re.findall(r"(\d+) Moth (\d+) flies", prompt)
         return useful(*([int(place)] if verdicts[int(number) - 1] else [] for place, number in shown))
@@ -81,7 +79,6 @@ def recall_score(judge: ScriptedJudge, reference: Any, **parameters: Any) -> Any
     ],
 )
 def test_it_is_the_share_of_sentences_found(reference: Any, cited: list[list[int] | None], value: float) -> None:
-    """Sentences are split and counted here; blank lines are none, and several references are joined."""
     result = recall_score(ScriptedJudge(verify_claims=verdicts(*cited)), reference)
     found = sum(numbers is not None for numbers in cited)
     assert result == value
@@ -101,7 +98,6 @@ def test_claims_instead_of_sentences_take_two_requests() -> None:
 
 @pytest.mark.parametrize("contexts", [[], ["\n", " "]])
 def test_empty_contexts_score_zero_without_a_request(contexts: list[str]) -> None:
-    """Nothing retrieved holds nothing; no judge is needed to say so, not even a configured one."""
     for unit in ("sentences", "claims"):
         result = m.ContextRecall(unit=unit).score(reference="Moths fly. They sing.", retrieved_contexts=contexts)
         assert (result, [verdict.ok for verdict in result.verdicts]) == (0.0, [False, False])

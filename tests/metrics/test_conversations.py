@@ -74,7 +74,6 @@ class Asked:
         return answer_sensibly({"messages": [{"role": "user", "content": prompt}]})
 
     def blocks(self) -> list[dict[str, str]]:
-        """Return the texts under test of each prompt, by label."""
         return [{label: text for label, _, text in _BLOCK.findall(prompt)} for prompt in self.prompts]
 
 
@@ -198,7 +197,6 @@ def test_the_turns_of_a_sample(messages: Any, fields: dict[str, Any], turns: lis
 
 
 def test_what_is_no_text_is_said_to_be_there() -> None:
-    """Images are named, before the question too; instructions of the system are shown in a critique alone."""
     parts = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {}}]
     photo = {"role": "user", "content": parts}
     sample = Sample(metadata={"messages": [{"role": "system", "content": "Be kind."}, photo]}, response="A pike.")

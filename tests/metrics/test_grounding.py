@@ -157,7 +157,6 @@ OTHER_NUMBERS = [
 
 @pytest.mark.parametrize(("pairs", "is_found"), [(SAME_NUMBERS, True), (OTHER_NUMBERS, False)])
 def test_numbers_that_mean_the_same_are_found(pairs: list[tuple[str, str]], is_found: bool) -> None:
-    """Ranges of years, signs, times of the day, halves, decades; another year, sign, half of the day is not found."""
     for said, source in pairs:
         texts = {"response": f"So it was {said}.", "retrieved_contexts": f"It was {source}, it says."}
         result = NumbersAligned().score(**texts)

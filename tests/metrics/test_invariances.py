@@ -105,7 +105,6 @@ def changed(inputs: Mapping[str, Any], change: Change, *fields: str) -> dict[str
 
 @cache
 def relaid(language: str) -> list[tuple[str, tuple[str, ...], dict[str, Any]]]:
-    """Return the sample of a language with each change of one field or of all that is tried in this language."""
     changes = [*product((("response",), CONTEXTS, ("reference",), FIELDS), LAYOUT)]
     inputs, mine = inputs_in(language), changes[[*LANGUAGES].index(language) :: len(LANGUAGES)]
     found = [(name, fields, changed(inputs, LAYOUT[name], *fields)) for fields, name in mine]

@@ -147,7 +147,6 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> str:
-    """Run Python in the copy; return what it prints."""
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{folder / '.tools'}"}
     command = [sys.executable, *arguments]
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

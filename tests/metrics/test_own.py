@@ -37,7 +37,6 @@ def brevity(response: str) -> float:
 
 @metric
 async def politeness(response: str, ask: Ask) -> list[Verdict]:
-    """Ask once."""
     judgement = await ask(Critique(definition="Is it polite?", fields=(("response", response),)))
     return [Verdict(text=response, ok=judgement.ok, reason=judgement.reason)]
 
@@ -105,7 +104,6 @@ def test_what_is_no_score_is_refused(returned: Any, error: type[Exception], mess
 
 
 def test_it_asks_the_judge() -> None:
-    """The result carries the judge and what it cost, the scoring what was asked; votes are as many judgements."""
     judge = ScriptedJudge(critique=[says("yes"), says("no"), says("no")])
     waffle = metric(name="waffle", better="lower", scale=(0, 100))(lambda response: float(len(response)))
     session = FakeSession(judge=judge)
@@ -134,7 +132,6 @@ def test_a_plain_function_may_ask_too() -> None:
 
 @metric
 async def asking_as_well(sample: Sample, ask: Ask) -> MetricResult:
-    """Ask twice, and score by another metric in between."""
     await ask(POLITE)
     grounded = await Faithfulness(unit="sentences").ascore_sample(sample)
     answer = await ask(Critique(definition="Is it green?", fields=FIELDS))
@@ -161,7 +158,6 @@ def test_what_it_scores_by_is_counted_once_where_it_fails() -> None:
 
 
 async def waits(response: str) -> float:
-    """Wait without a judge to wait for."""
     return 1.0
 
 
@@ -242,7 +238,6 @@ def whole(parts: Parts) -> Metric:
 @pytest.mark.parametrize("votes", [1, 3])
 @pytest.mark.parametrize(("parts", "calls"), [(one_by_one, 3), (awaited, 3), (threaded, 3), (nested, 7)])
 def test_what_a_metric_of_metrics_spends_is_told_once(parts: Parts, calls: int, votes: int) -> None:
-    """The result has the sum, and the scorings have each their own."""
     session = FakeSession(judge=ScriptedJudge(critique={"reason": "It says so.", "verdict": "yes"}), votes=votes)
     with session.running():
         result = whole(parts).score_sample(HUM)

@@ -215,8 +215,6 @@ def test_the_code_of_a_class_is_known_without_parsing_its_file(monkeypatch: pyte
 
 @pytest.mark.parametrize("usual", [np.ones(2), 0.5])
 def test_no_class_and_no_parameter_keeps_a_score_from_being_recorded(usual: Any) -> None:
-    """A class without source or signature, and a default that does not compare to true or false."""
-
     class Weighted(Metric):
         name = "weighted"
 

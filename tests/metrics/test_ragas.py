@@ -67,7 +67,6 @@ SILENT_TOO = result(0.5, "faithfulness", vacuous=True)
 def test_what_had_nothing_to_check_is_in_no_mean(
     results: list[MetricResult], way: Any, value: float, *, vacuous: bool, reason: str
 ) -> None:
-    """It would make a poor answer look better; where there is nothing else the score is vacuous too."""
     by_name: dict[str, list[float]] = {}
     for each in results:
         by_name.setdefault(each.metric, []).append(each)
@@ -134,7 +133,6 @@ def test_the_helper_scores_its_metrics_together() -> None:
 
 
 def test_metrics_may_be_given_ready_made() -> None:
-    """One with parameters of its own, beside one by name; a missing field comes up before anything is asked."""
     asked = ScriptedJudge(verify_claims=verdicts([1]))
     metrics = (m.Faithfulness(unit="sentences", judge=asked), "lexical_grounding")
     with pytest.raises(ValueError, match="context_recall: reference is missing"):

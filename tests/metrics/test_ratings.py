@@ -102,7 +102,6 @@ def test_the_majority_decides(words: list[str], value: float) -> None:
 
 @pytest.mark.parametrize("aspect", ASPECTS)
 def test_the_predefined_aspects(aspect: type[AspectCritique]) -> None:
-    """Each has a definition and a direction, the score says whether it applies, and the helper needs no threshold."""
     name, good = aspect.name, aspect().good
     assert good == (aspect.better == "higher")
     found = AspectCritique(name=name)
@@ -130,7 +129,6 @@ def test_an_aspect_of_ones_own(good: Any, word: str, other: str) -> None:
 
 
 def test_any_fields_are_shown_under_their_names() -> None:
-    """All texts of a sample are judged, contexts one by one and first; what is blank is left out."""
     judge = ScriptedJudge(critique=says("yes"))
     found = {"retrieved_contexts": ["First.", " ", "Third."], "reference_contexts": ["Fourth."]}
     fields = {"user_input": "Why?", "response": "So.", "reference": "", **found}
@@ -202,7 +200,6 @@ def test_the_steps_of_an_evaluation_are_part_of_the_criterion(parameters: dict[s
 
 @pytest.mark.parametrize("metric", [Rubric(steps=STEPS, judge="local"), SimpleCriteria(definition="?", judge="local")])
 def test_there_must_be_something_to_judge(metric: Any) -> None:
-    """A sample without any text is an error; the local judge has no rule that could read a description."""
     fields: dict[str, Any]
     said = f"{metric.name}: all fields are missing or blank; it needs one of user_in"
     for fields in ({}, {"response": " ", "retrieved_contexts": [""]}, {"retrieved_contexts": []}):

@@ -99,7 +99,6 @@ def test_wrong_grades_are_refused(grades: Any, error: type[Exception], message: 
 
 
 def test_verdicts_have_the_rank_of_each_id() -> None:
-    """One for each reference id, or for each id retrieved, down to the first hit; with the passage of an id."""
     ids: dict[str, Any] = {"retrieved_context_ids": list("abc"), "reference_context_ids": list("bcx")}
     found, below, missed = [(True, "rank 2"), (False, "below the top 2"), (False, "not retrieved")]
     result = m.RecallAtK(k=2).score(**ids, retrieved_contexts=["Moths.", "Bees.", "Ants."])
@@ -171,7 +170,6 @@ def test_equal_to_trec_eval(retrieved: list[str], grades: dict[str, int], k: int
 def test_values_by_hand_of_non_llm_contexts(
     retrieved: list[str], reference: list[str], threshold: float, recall: float, precision: float
 ) -> None:
-    """Recall is a share of the references; precision the average precision in rank order."""
     fields: dict[str, Any] = {"retrieved_contexts": retrieved, "reference_contexts": reference}
     assert m.NonLLMContextRecall(threshold=threshold).score(**fields).value == recall
     assert m.NonLLMContextPrecision(threshold=threshold).score(**fields).value == pytest.approx(precision)

@@ -59,15 +59,11 @@ def verified(judge: ScriptedJudge) -> list[tuple[str, ...]]:
 
 
 class Shortened(Faithfulness):
-    """Judges another text than that of the sample."""
-
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         return await super().judged(replace(sample, response=LISTED[0]), ask)
 
 
 class Unlisted(Faithfulness):
-    """Finds its claims in a way that fails."""
-
     async def claims(self, sample: Sample, ask: Ask) -> Sequence[str]:
         raise KeyError(sample.response, ask)
 
@@ -153,7 +149,6 @@ def test_asked_apart(metrics: tuple[Any, ...], row: dict[str, Any], options: dic
     ids=["answered", "verified wrongly", "listed wrongly", "refused"],
 )
 def test_each_request_is_counted_once(metrics: Sequence[str], script: dict[str, Any]) -> None:
-    """Also one whose failure both metrics are told of, and one that a metric can do without."""
     judge, recorder = judge_of(**script), FakeSession()
     with context.changed(recorder=recorder):
         row = scored(judge, *metrics).rows[0]

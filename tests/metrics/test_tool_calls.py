@@ -63,7 +63,6 @@ CALLS = st.lists(st.builds(call, st.sampled_from("fg"), x=st.integers(0, 2)), ma
     ],
 )
 def test_values_by_hand(made: list[Any], wanted: list[Any], strict: float, loose: float, f1: float) -> None:
-    """Accuracy in order and in any order, and F1."""
     fields = {"tool_calls": made, "reference_tool_calls": wanted}
     assert [metric.score(**fields).value for metric in (STRICT, LOOSE, F1)] == [strict, loose, pytest.approx(f1)]
 
@@ -92,7 +91,6 @@ def test_f1_of_bags(made: list[Any], wanted: list[Any]) -> None:
     ],
 )
 def test_a_verdict_for_each_call(metric: Any, made: list[Any], reason: str, verdicts: list[Any]) -> None:
-    """Of the reference, with the problem or the place where it lacks, and for F1 of those made beyond it."""
     result = metric.score(tool_calls=made, reference_tool_calls=[OSLO, TIME])
     assert result.reason == reason
     texts = ['weather(city="Oslo", days=2)', "time()", "time()"]
@@ -129,7 +127,6 @@ def by_length(texts: Sequence[str]) -> list[list[float]]:
 
 
 def opposite(texts: Sequence[str]) -> list[list[float]]:
-    """Return opposite vectors for "a" and for anything else."""
     return [[1.0 if text == "a" else -1.0] for text in texts]
 
 

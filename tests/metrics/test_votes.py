@@ -138,7 +138,6 @@ def test_votes_come_in_waves(votes: list[float | None], plan: VotePlan, waves: l
 
 
 def test_the_score_is_the_mean_and_the_nearest_vote_explains_it() -> None:
-    """Samples are the single values; reason and verdicts are those of the vote in the middle; the cost is all of it."""
     judge = ratings(0, 3, 4)
     with FakeSession(votes=3).running():
         result = m.Relevance(judge=judge).score(user_input=QUESTION, response=RESPONSE)
@@ -197,8 +196,6 @@ def test_no_answer_is_used_for_two_votes(draws: int) -> None:
 
 
 class Undeclared(JudgedMetric):
-    """A metric that asks for more answers than it says."""
-
     name = "undeclared"
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
@@ -265,7 +262,6 @@ def test_what_concerns_all_ends_the_vote() -> None:
 
 
 def test_bounds_are_those_of_one_metric() -> None:
-    """Metrics inside another one take as many votes, and know nothing of what the other is held against."""
     one, other = m.Relevance(), m.Relevance()
     with voting(one, votes=3, least=0.5):
         assert vote_plan(one) == VotePlan(votes=3, least=0.5)
