@@ -178,16 +178,8 @@ def test_a_judge_that_cannot_judge(server: FakeOpenAI, call: Call, reply: Sent |
         ("--judge=local --embedder=nowhere:make", 1, ["nowhere:make makes no embedder"]),
         # Each embedder has a place of its own for unrelated texts; all of it is one call.
         ("--judge=local --embedder=local", 0, ["512 numbers; unrelated texts lie at -0.", "at 1.00: a min= of "]),
-        (
-            "--judge=local --embedder=house:flat",
-            0,
-            ["2 numbers; unrelated texts lie at 0.97 to 1.00, identical ones"],
-        ),
-        (
-            "--judge=local --embedder=house:across",
-            0,
-            ["6 numbers; unrelated texts lie at 0.00 to 0.00, identical"],
-        ),
+        ("--judge=local --embedder=house:flat", 0, ["2 numbers; unrelated texts lie at 0.97 to 1.00, identical ones"]),
+        ("--judge=local --embedder=house:across", 0, ["6 numbers; unrelated texts lie at 0.00 to 0.00, identical"]),
         ("--judge=local --embedder=house:nought", 1, ["-> a vector of zeros has no cosine similarity"]),
     ],
 )

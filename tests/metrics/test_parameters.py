@@ -85,12 +85,7 @@ OWN: list[tuple[type[Metric], dict[str, Any], type[Exception], str]] = [
     # Aspects do not count, one's own neither; a harmonic mean takes lower scores for bad.
     (m.RagasScore, {"metrics": [m.NumbersAligned()]}, ValueError, "ragas_score needs two metrics or more"),
     (m.RagasScore, {"metrics": [m.NumbersAligned(), POLITE, m.Harmfulness()]}, ValueError, "needs two metrics or more"),
-    (
-        m.RagasScore,
-        {"metrics": [m.Faithfulness(), m.Hallucination()]},
-        ValueError,
-        "of hallucination are better",
-    ),
+    (m.RagasScore, {"metrics": [m.Faithfulness(), m.Hallucination()]}, ValueError, "of hallucination are better"),
 ]
 
 
