@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ def made() -> Document:
     right, tests = Verdict(text="Plots are let.", ok=True, evidence=(found,)), []
     for place in range(6):
         wrong = Verdict(text=f"It is {place} years.", ok=False, reason="It says one year.")
-        texts = {"user_input": f"How long, {place}?", "response": f"For {place} years."}
+        texts: Any = {"user_input": f"How long, {place}?", "response": f"For {place} years."}
         sample = Sample(**texts, retrieved_contexts=[CONTEXT, LONG])
         scored = replace(record("faithfulness", place / 8), sample=sample, verdicts=(wrong, right))
         tests.append(row(f"test[{place}]", scored))

@@ -105,7 +105,7 @@ def test_a_long_comment_is_cut_at_a_row(letter: str) -> None:
     long = []
     for number, each in enumerate(rows):
         scored = replace(each.records[0], metric=f"{letter * 300}{number}", reason=letter * 900, usage=usage())
-        texts = {"id": letter * 300 + each.id, "file": letter * 290, "message": letter * 900}
+        texts: Any = {"id": letter * 300 + each.id, "file": letter * 290, "message": letter * 900}
         long.append(replace(each, **texts, records=(scored,)))
     made = document(*long)
     old = document(*(replace(each, records=(replace(each.records[0], score=0.9),), outcome="passed") for each in long))

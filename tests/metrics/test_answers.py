@@ -172,8 +172,8 @@ def test_no_statement_on_one_side_is_zero(said: list[bool], wanted: list[bool], 
 def test_similarity_is_the_cosine_of_the_embedder() -> None:
     for threshold, value, reason in ((None, 0.6, "0.60"), (0.5, 1.0, "0.60 ≥ 0.5"), (0.7, 0.0, "0.60 < 0.7")):
         result = m.SemanticSimilarity(threshold=threshold, embedder=ScriptedEmbedder(VECTOR_PAIR)).score(**PAIR)
-        assert (result, result.reason) == (pytest.approx(value), f"cosine similarity {reason}")
-        assert result.judge == "custom:scripted-vectors"
+        assert result.value == pytest.approx(value)
+        assert (result.judge, result.reason) == ("custom:scripted-vectors", f"cosine similarity {reason}")
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ TAKES: dict[str, tuple[str, list[Any]]] = {
 #: All others, whose values have a meaning of their own.
 STEPS: list[Any] = [(), ["One."], "One.", None, {}, ["A"] * 101]
 KIND = {"definition": "Kind?"}
+NO_SPECS: tuple[Any, ...] = (5, [])
 ASKING = ((m.Relevance, "judge"), (m.AnswerRelevancy, "embedder"))
 POLITE = m.AspectCritique(definition="Is it polite?")
 OWN: list[tuple[type[Metric], dict[str, Any], type[Exception], str]] = [
@@ -81,7 +82,7 @@ OWN: list[tuple[type[Metric], dict[str, Any], type[Exception], str]] = [
     *((m.ExactMatch, {"name": name}, ValueError, "name must be a text that is not blank") for name in ("", " ", 3)),
     *((kind, {of: "gpt-5"}, ValueError, "'gpt-5' is not one of") for kind, of in ASKING),
     *((kind, {of: "openai:"}, ValueError, "'openai:' is not one of auto, local, openai:MODEL") for kind, of in ASKING),
-    *((kind, {of: wrong}, TypeError, "such as 'o.* not (int|list)") for kind, of in ASKING for wrong in (5, [])),
+    *((kind, {of: wrong}, TypeError, "such as 'o.* not (int|list)") for kind, of in ASKING for wrong in NO_SPECS),
     # Aspects do not count, one's own neither; a harmonic mean takes lower scores for bad.
     (m.RagasScore, {"metrics": [m.NumbersAligned()]}, ValueError, "ragas_score needs two metrics or more"),
     (m.RagasScore, {"metrics": [m.NumbersAligned(), POLITE, m.Harmfulness()]}, ValueError, "needs two metrics or more"),
