@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -29,7 +32,6 @@ from tests.cache.test_cached_transport import Lengths, Provider, request
 from tests.on_a_loop import on_a_loop
 from tests.virtual_time import Clock, virtual_time
 
-T = TypeVar("T")
 SECRET = "a secret of the team"
 DEAD = CacheUnavailableError("it cannot be reached")
 
@@ -57,10 +59,10 @@ class Shelf:
 
     async def put(self, key: str, parcel: bytes, *, replace: bool) -> bool:
         await self._do("put")
-        if key in self.parcels and not replace:
-            return False
-        self.parcels[key] = parcel
-        return True
+        is_new = replace or key not in self.parcels
+        if is_new:
+            self.parcels[key] = parcel
+        return is_new
 
     async def probe(self) -> None:
         await self._do("probe")
@@ -72,15 +74,12 @@ class Shelf:
     async def aclose(self) -> None:
         self.said.append(("close", 1))
 
-    def count(self, name: str) -> int:
-        return sum(each == name for each, _ in self.said)
-
 
 class Machine:
     """A machine with a local folder of its own, in front of a shared place."""
 
     def __init__(
-        self, folder: Path, connect: Callable[[], Backend], *, judge: Provider | None = None, **options: Any
+        self, folder: Path, connect: Callable[[], Backend], judge: Provider | None = None, **options: Any
     ) -> None:
         cache = {name: options.pop(name) for name in ("mode", "redact", "salt") if name in options}
         self.warned: list[str] = []
@@ -108,14 +107,7 @@ async def asked_once(folder: Path, shelf: Shelf, *texts: str, **options: Any) ->
 @pytest.mark.parametrize("url", ["file", "memory:///"])
 def test_objects_do_what_is_agreed(tmp_path: Path, url: str) -> None:
     """A folder, which has no conditional update, and a store that has one, decide races alike."""
-    shared = ObjectBackend(tmp_path.as_uri() if url == "file" else url, url)
-
-    def connect() -> Backend:
-        backend = ObjectBackend(tmp_path.as_uri() if url == "file" else url, url)
-        backend._store = shared._store
-        return backend
-
-    asyncio.run(backend_contract.parcels(connect()))
+    asyncio.run(backend_contract.parcels(ObjectBackend(tmp_path.as_uri() if url == "file" else url, url)))
 
 
 @on_a_loop
@@ -127,11 +119,9 @@ async def test_what_one_machine_paid_for_is_free_on_the_next(tmp_path: Path) -> 
     assert (first.remote.counts.added, first.remote.counts.found) == (120, 0)
     shelf.said.clear()
     assert await second.ask(*texts) == [replace(reply, cached=True) for reply in paid]
-    assert [count for name, count in shelf.said if name == "get"] == [100, 20]
     assert (second.judge.asked, second.cache.judged.cached, second.cache.judged.calls) == ([], 120, 0)
     assert await second.ask(*texts) == [replace(reply, cached=True) for reply in paid]
-    assert shelf.count("get") == 2
-    assert shelf.count("put") == 0
+    assert shelf.said == [("get", 100), ("get", 20)]
     assert second.remote.counts.found == 120
     await second.end()
 
@@ -145,13 +135,9 @@ async def test_two_machines_at_once_pay_twice_and_agree(tmp_path: Path) -> None:
     assert [sorted(machine.judge.asked) for machine in machines] == [sorted(texts)] * 2
     embedders = Lengths(), Lengths()
     groups = [texts[start : start + 7] for start in range(0, 60, 3)]
-    sent = [
-        machine.cache.send(embedder.request(group[:: 1 if machine is machines[0] else -1]))
-        for group in groups
-        for machine, embedder in zip(machines, embedders, strict=True)
-    ]
-    vectors = [reply.vectors for reply in await asyncio.gather(*sent)]
-    assert vectors[0] is not None
+    ways = zip(machines, embedders, (1, -1), strict=True)
+    sent = [machine.cache.send(embedder.request(group[::way])) for machine, embedder, way in ways for group in groups]
+    vectors: list[Any] = [reply.vectors for reply in await asyncio.gather(*sent)]
     assert vectors[0][:, 0].tolist() == [len(text) for text in groups[0]]
     for embedder in embedders:
         assert sorted(text for asked in embedder.asked for text in asked) == sorted(texts)
@@ -160,10 +146,6 @@ async def test_two_machines_at_once_pay_twice_and_agree(tmp_path: Path) -> None:
         assert not machine.warned
     assert sum(machine.remote.counts.added for machine in machines) == len(shelf.parcels) == 120
     assert not (await asked_once(tmp_path / "c", shelf, *texts)).judge.asked
-
-
-def remote_row(text: str) -> dict[str, Any]:
-    return request_row(request(text))
 
 
 @on_a_loop
@@ -184,10 +166,9 @@ async def test_a_run_that_only_reads_writes_nothing(tmp_path: Path) -> None:
 async def test_refresh_replaces_what_is_there(tmp_path: Path) -> None:
     shelf = Shelf()
     await asked_once(tmp_path / "a", shelf, "Old?")
-    before = dict(shelf.parcels)
+    ((key, parcel),) = shelf.parcels.items()
     shelf.said.clear()
-    key = next(iter(before))
-    shelf.parcels[key] = pack(replace(unpack(key, before[key]), created="2020-01-01T00:00:00+00:00"))
+    shelf.parcels[key] = pack(replace(unpack(key, parcel), created="2020-01-01T00:00:00+00:00"))
     refreshing = await asked_once(tmp_path / "a", shelf, "Old?", mode="refresh")
     assert refreshing.judge.asked == ["Old?"]
     assert [name for name, _ in shelf.said] == ["put", "close"]
@@ -196,7 +177,7 @@ async def test_refresh_replaces_what_is_there(tmp_path: Path) -> None:
 
 
 def entry(text: str = "Do ponds freeze?", **change: Any) -> CacheEntry:
-    row = remote_row(text)
+    row = request_row(request(text))
     reply = {"text": '{"said": "yes"}', "prompt_tokens": 1, "completion_tokens": 1, "calls": 1}
     made = CacheEntry(key=key_of(row), request=row, reply=reply, created="2026-01-01T00:00:00+00:00")
     return replace(made, **change)
@@ -215,51 +196,40 @@ def test_a_parcel_keeps_its_entry(text: str, secret: str) -> None:
 
 
 def test_which_runs_share(tmp_path: Path) -> None:
-    url = tmp_path.as_uri()
-    cases: tuple[dict[str, Any], ...] = (
-        *({}, {"batching": Batching(mode="wait")}, {"cassette": tmp_path / "c.jsonl"}),
-        *({"cache": "off"}, {"cache": "replay"}),
-    )
-    shared = [Engine(cache_dir=tmp_path / "a", cache_url=url, **options).remote for options in cases]
-    assert [remote is not None for remote in shared] == [True, True, False, False, True]
+    given: Any = {"cache_dir": tmp_path / "a", "cache_url": tmp_path.as_uri()}
+    sharing: list[Any] = [{}, {"batching": Batching(mode="wait")}, {"cache": "replay"}]
+    others: list[Any] = [{"cassette": tmp_path / "c.jsonl"}, {"cache": "off"}]
+    assert all(Engine(**given, **options).remote for options in sharing)
+    assert not any(Engine(**given, **options).remote for options in others)
 
 
-def _edited(parcel: bytes) -> bytes:
-    return parcel.replace(b"yes", b"no!")
+GOOD = pack(entry(), SECRET)
+REDACTED = entry(redacted=True, request=request_row(request("Do *** freeze?")))
 
 
 @pytest.mark.parametrize(
-    ("spoil", "secret"),
+    ("parcel", "secret"),
     [
-        (lambda parcel: pack(entry()), SECRET),
-        (lambda parcel: pack(entry(), "another secret"), SECRET),
-        (_edited, SECRET),
-        (lambda parcel: parcel.replace(b"json", b"zlib"), SECRET),
-        (lambda parcel: pack(entry("Else?"), SECRET), SECRET),
-        (lambda parcel: pack(entry("Else?"), SECRET), ""),
-        (lambda parcel: pack(entry("Else?", key=entry().key), SECRET), ""),
-        (lambda parcel: pack(entry(salt="other")), ""),
-        (lambda parcel: pack(entry(reply={"text": 7})), ""),
-        (lambda parcel: pack(entry(reply={"vector": "AACAPw=="})), ""),
-        (lambda parcel: pack(entry(redacted=True, request=remote_row("Do *** freeze?"))), ""),
-        (lambda parcel: parcel[:-1], ""),
-        (lambda parcel: parcel[: len(parcel) // 2], SECRET),
-        (lambda parcel: pack(entry(LONG))[:-4], ""),
-        (lambda parcel: b"", ""),
-        (lambda parcel: b"\x80\x04cos\nsystem\n", ""),
-        (lambda parcel: b'{"key": "x"}', ""),
-        (lambda parcel: parcel.partition(b"\n")[0] + b"\n" + b"[" * 100_000, ""),
-        (lambda parcel: b"ragmetrics/2" + parcel[12:], ""),
+        (pack(entry()), SECRET),
+        (pack(entry(), "another secret"), SECRET),
+        (GOOD.replace(b"yes", b"no!"), SECRET),
+        (GOOD.replace(b"json", b"zlib"), SECRET),
+        *((pack(entry("Else?"), SECRET), secret) for secret in (SECRET, "")),
+        (pack(entry("Else?", key=entry().key), SECRET), ""),
+        *((pack(entry(reply=wrong)), "") for wrong in ({"text": 7}, {"vector": "AACAPw=="})),
+        *((pack(wrong), "") for wrong in (entry(salt="other"), REDACTED)),
+        (GOOD[: len(GOOD) // 2], SECRET),
+        *((cut, "") for cut in (GOOD[:-1], pack(entry(LONG))[:-4], b"")),
+        *((other, "") for other in (b"\x80\x04cos\nsystem\n", b'{"key": "x"}', b"ragmetrics/2" + GOOD[12:])),
+        (GOOD.partition(b"\n")[0] + b"\n" + b"[" * 100_000, ""),
     ],
+    ids=itertools.count(1),
 )
 @on_a_loop
-async def test_what_is_forged_or_damaged_is_refused_and_replaced(
-    tmp_path: Path, spoil: Callable[[bytes], bytes], secret: str
-) -> None:
-    shelf = Shelf()
-    key = entry().key
-    shelf.parcels[key] = spoil(pack(entry(), SECRET))
-    was_redacted = b"***" in shelf.parcels[key]
+async def test_what_is_forged_or_damaged_is_refused_and_replaced(tmp_path: Path, parcel: bytes, secret: str) -> None:
+    """It is counted, asked for anew, and the next machine finds a good one; no test fails for it."""
+    shelf = Shelf(parcels={entry().key: parcel})
+    was_redacted = b"***" in parcel
     machine = await asked_once(tmp_path / "a", shelf, "Do ponds freeze?", secret=secret)
     assert (len(machine.judge.asked), machine.remote.counts.refused, machine.warned) == (1, 1, [])
     # What another machine redacted is not replaced by what is not.
@@ -268,12 +238,9 @@ async def test_what_is_forged_or_damaged_is_refused_and_replaced(
 
 @on_a_loop
 async def test_an_answer_must_fit_its_task(tmp_path: Path) -> None:
-    shelf = Shelf()
-    machine = Machine(tmp_path / "a", lambda: shelf)
+    forged = entry("It hums.", reply={"text": '{"nonsense": 1}'})
+    machine = Machine(tmp_path / "a", lambda: Shelf(parcels={forged.key: pack(forged)}))
     asked = request("It hums.", provider=Provider(), asked=ListClaims(text="It hums."))
-    row = remote_row("It hums.")
-    forged = entry("It hums.", request=row, reply={"text": '{"nonsense": 1}'})
-    shelf.parcels[forged.key] = pack(forged)
     assert (await machine.cache.send(asked)).text == '{"claims": []}'
     assert machine.remote.counts.refused == 1
     await machine.end()
@@ -281,11 +248,7 @@ async def test_an_answer_must_fit_its_task(tmp_path: Path) -> None:
 
 @on_a_loop
 async def test_what_is_shared_is_redacted(tmp_path: Path) -> None:
-    shelf = Shelf()
-
-    def hide(text: str) -> str:
-        return text.replace("Ada", "***")
-
+    shelf, hide = Shelf(), partial(re.sub, "Ada", "***")
     await asked_once(tmp_path / "a", shelf, "Who is Ada?", redact=hide)
     assert b"Ada" not in b"".join(shelf.parcels.values())
     assert not (await asked_once(tmp_path / "b", shelf, "Who is Ada?", redact=hide)).judge.asked
@@ -311,9 +274,7 @@ SHUT = CacheReadOnlyError("writing is forbidden")
     ],
 )
 @on_a_loop
-async def test_a_broken_place_costs_one_warning(
-    tmp_path: Path, errors: dict[str, Exception], said: str, asked_next: int
-) -> None:
+async def test_a_broken_place_costs_one_warning(tmp_path: Path, errors: Any, said: str, asked_next: int) -> None:
     shelf = Shelf()
     await asked_once(tmp_path / "a", shelf, "Old?", "Older?")
     shelf.errors = errors
@@ -337,10 +298,7 @@ async def test_a_broken_place_costs_one_warning(
 )
 @on_a_loop
 async def test_a_place_that_cannot_be_opened_keeps_nobody_waiting(tmp_path: Path, error: Exception, said: str) -> None:
-    def connect() -> Shelf:
-        raise error
-
-    machine = Machine(tmp_path, connect)
+    machine = Machine(tmp_path, mock.Mock(side_effect=error))
     (reply,) = await asyncio.wait_for(machine.ask("New?"), 60)
     assert not reply.cached
     await machine.end()
@@ -349,11 +307,8 @@ async def test_a_place_that_cannot_be_opened_keeps_nobody_waiting(tmp_path: Path
 
 @on_a_loop
 async def test_a_warning_that_is_an_error_fails_nothing(tmp_path: Path) -> None:
-    def raises(text: str) -> None:
-        raise UserWarning(text)
-
     machine = Machine(tmp_path, lambda: Shelf(errors={"get": DEAD}))
-    machine.remote._warn = raises
+    machine.remote._warn = mock.Mock(side_effect=UserWarning)
     assert len(await machine.ask("New?")) == 1
     await machine.end()
     (line,) = remote_module.counts_line("redis://u:p@cache/0", [asdict(machine.remote.counts)])
@@ -368,9 +323,7 @@ class Line(Shelf):
 
     def __init__(self, clock: Clock, seconds: Iterable[float | Exception], *, is_ours: bool = False) -> None:
         super().__init__()
-        self.clock = clock
-        self.seconds = iter(seconds)
-        self.is_ours = is_ours
+        self.clock, self.seconds, self.is_ours = clock, iter(seconds), is_ours
         #: When it was asked.
         self.times: list[float] = []
 
@@ -444,9 +397,7 @@ def test_operations_at_the_same_time_are_slow_once() -> None:
         ([0.01, 0.01, *[1.2] * 50], 7, "too slow: again and again longer than 1 s"),
     ],
 )
-def test_a_place_that_stays_slow_or_away_is_asked_once_a_minute(
-    seconds: list[float | Exception], tries: int, said: str
-) -> None:
+def test_a_place_that_stays_slow_or_away_is_asked_once_a_minute(seconds: list[Any], tries: int, said: str) -> None:
     """One warning in all; in between nothing is asked, so that it takes no more than a twelfth of the time."""
     line, warned = looked(seconds, 600, pause=0.5)
     assert warned == [f"shared cache redis://cache: {said}; {ALONE}"]
@@ -499,25 +450,20 @@ def test_a_wrong_url_is_explained(url: str, said: str) -> None:
     assert "hidden" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("url", "package", "extra"), [("s3://b", "obstore", "remote"), ("redis://h", "redis", "redis")]
-)
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, url: str, package: str, extra: str) -> None:
-    assert check_cache_url(f" {url} ") == url
+@pytest.mark.parametrize(("scheme", "package", "extra"), [("s3", "obstore", "remote"), ("redis", "redis", "redis")])
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, scheme: str, package: str, extra: str) -> None:
+    assert check_cache_url(f" {scheme}://b ") == f"{scheme}://b"
     monkeypatch.setattr(remote_module, "find_spec", lambda _: None)
-    scheme = url.partition(":")[0]
-    with pytest.raises(ValueError, match="needs the package") as raised:
-        check_cache_url(url)
-    assert str(raised.value) == f'{scheme}:// needs the package {package}: pip install "pytest-ragmetrics[{extra}]"'
+    said = f'^{scheme}:// needs the package {package}: pip install "pytest-ragmetrics\\[{extra}]"$'
+    with pytest.raises(ValueError, match=said):
+        check_cache_url(f"{scheme}://b")
 
 
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
         ("rediss://me:p@ss@host:1/0?password=p#p", "rediss://host:1/0"),
-        ("redis://me:hid/den@host/0", "redis://***"),
-        ("redis://me:hid?den@host/0", "redis://***"),
-        ("redis://me:hid#den@host/0", "redis://***"),
+        *((f"redis://me:hid{sign}den@host/0", "redis://***") for sign in "/?#"),
         ("redis://host/0?password=hid@den", "redis://***"),
         ("ftp://me:hid/den@host", "ftp://***"),
         ("redis://me:hidden", "redis://me:***"),
@@ -540,8 +486,8 @@ async def test_what_a_client_does_not_take_is_told() -> None:
     await remote.look(["a" * 64], lambda _: None)
     await remote.aclose()
     (warning,) = warned
+    assert re.match(r"shared cache redis://127\.0\.0\.1:1/0: redis-py takes no such URL, .* TypeError", warning)
     assert "hidden" not in warning
-    assert "shared cache redis://127.0.0.1:1/0: redis-py takes no such URL, check its options: TypeError" in warning
 
 
 def test_only_a_place_that_can_be_written_is() -> None:
