@@ -78,20 +78,11 @@ def s3_server(folder: Path) -> Iterator[Server]:
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with _running(command, port, folder) as process:
-        environment = {
-            "AWS_ACCESS_KEY_ID": "key",
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_REGION": "us-east-1",
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        }
-        client: Any = import_module("boto3").client(
-            "s3",
-            endpoint_url=environment["AWS_ENDPOINT_URL"],
-            region_name="us-east-1",
-            aws_access_key_id="key",
-            aws_secret_access_key="secret",
-        )
-        client.create_bucket(Bucket="team")
+        given = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+        place = {"region_name": "us-east-1", "endpoint_url": f"http://127.0.0.1:{port}"}
+        import_module("boto3").client("s3", **given, **place).create_bucket(Bucket="team")
+        environment = {name.upper(): value for name, value in given.items()}
+        environment |= {"AWS_REGION": place["region_name"], "AWS_ENDPOINT_URL": place["endpoint_url"]}
         yield Server(port=port, url="s3://team/answers", process=process, environment=environment)
 
 
@@ -126,8 +117,7 @@ class SlowLine:
         self.port = 0
         #: How often each connection has asked.
         self.asked: list[int] = []
-        self._target = target
-        self._delay = delay
+        self._target, self._delay = target, delay
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)

@@ -144,41 +144,21 @@ def test_a_wrong_bucket_is_no_endless_miss(servers: dict[str, Server], tmp_path:
 
 def test_credentials_that_only_read_read_on(tmp_path: Path) -> None:
     """A Redis user without the right to write finds what is there; one without a password or a full server is said."""
-    acl = [
-        "--user",
-        "default",
-        "on",
-        "nopass",
-        "~*",
-        "+@all",
-        "--user",
-        "fork",
-        "on",
-        ">hidden",
-        "~*",
-        "+@read",
-        "+@connection",
-    ]
-    with redis_server(tmp_path, *acl) as server:
+    acl = "--user default on nopass ~* +@all --user fork on >hidden ~* +@read +@connection"
+    with redis_server(tmp_path, *acl.split()) as server:
         assert result(start(tmp_path / "a", server, 5))["added"] == 5
         fork = server.url.replace("redis://", "redis://fork:hidden@")
         found = result(start(tmp_path / "b", server, 10, url=fork))
         assert (found["asked"], found["found"], found["added"]) == (5, 5, 0)
-        shown = server.url
-        assert found["warned"] == [
-            f"shared cache {shown}: writing is forbidden; this run goes on and adds nothing to it"
-        ]
+        shown = f"shared cache {server.url}"
+        assert found["warned"] == [f"{shown}: writing is forbidden; this run goes on and adds nothing to it"]
         wrong = result(start(tmp_path / "c", server, 3, url=fork.replace("hidden", "hiding")))
         (warning,) = wrong["warned"]
-        assert warning.startswith(
-            f"shared cache {shown}: the server refuses the user or the password; this run goes on"
-        )
+        assert warning.startswith(f"{shown}: the server refuses the user or the password; this run goes on")
     with redis_server(tmp_path, "--maxmemory", "1mb", "--maxmemory-policy", "noeviction") as full:
         found = result(start(tmp_path / "d", full, 20))
-        assert (found["right"], [text.partition(";")[0] for text in found["warned"]]) == (
-            20,
-            [f"shared cache {full.url}: it is full"],
-        )
+        said = [text.partition(";")[0] for text in found["warned"]]
+        assert (found["right"], said) == (20, [f"shared cache {full.url}: it is full"])
     with redis_server(tmp_path, "--requirepass", "secret") as closed:
         assert "refuses the user or the password" in result(start(tmp_path / "e", closed, 3))["warned"][0]
 
@@ -221,21 +201,18 @@ def pytest_run(folder: Path, *options: str, environment: dict[str, str]) -> str:
     (folder / "test_pump.py").write_text(SUITE, "utf-8")
     (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", "utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", "-p", "xdist", "-p", "no:cacheprovider", *options]
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    both: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run(command, cwd=folder, env=environment, timeout=120, check=False, **both)
+    assert done.returncode == 0, done.stdout
+    return str(done.stdout)
 
 
 def test_suites_of_two_machines_share(servers: dict[str, Server], tmp_path: Path) -> None:
-    server = servers["redis"]
-    asyncio.run(_emptied(server.url))
-    url = server.url
+    url = servers["redis"].url
+    asyncio.run(_emptied(url))
     with FakeOpenAI() as judge:
-        environment = environment_of(
-            {"RAGMETRICS_CACHE_SECRET": "hidden"}, OPENAI_API_KEY="sk-fake", OPENAI_BASE_URL=judge.base_url
-        )
+        keys = {"RAGMETRICS_CACHE_SECRET": "hidden", "OPENAI_API_KEY": "sk-fake", "OPENAI_BASE_URL": judge.base_url}
+        environment = environment_of(keys)
         environment.pop("PYTEST_ADDOPTS", None)
         options = ["--rag-judge=openai:fake", f"--rag-cache-url={url}"]
         first = pytest_run(tmp_path / "a", "-n2", *options, environment=environment)

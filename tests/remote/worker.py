@@ -40,12 +40,8 @@ class Judge:
 
 async def run(folder: Path, url: str, count: int, seconds: float, options: dict[str, str]) -> dict[str, Any]:
     warned: list[str] = []
-    remote = open_remote(
-        url,
-        mode="read" if options.get("url_mode") == "read" else "readwrite",
-        secret=options.get("secret", ""),
-        warn=warned.append,
-    )
+    mode: Any = options.get("url_mode", "readwrite")
+    remote = open_remote(url, mode=mode, secret=options.get("secret", ""), warn=warned.append)
     if "hasty" not in options:
         remote_module._SLOW = remote_module._DEADLINE = sys.maxsize
     judge = Judge(folder.parent / "till", seconds)
@@ -55,12 +51,7 @@ async def run(folder: Path, url: str, count: int, seconds: float, options: dict[
         await remote.aclose()
     right = [json.loads(reply.text)["said"] == text(number) for number, reply in enumerate(replies)]
     counts = {"found": remote.counts.found, "added": remote.counts.added, "refused": remote.counts.refused}
-    return {
-        "asked": cache.judged.calls,
-        "right": sum(right),
-        "warned": warned,
-        **counts,
-    }
+    return {"asked": cache.judged.calls, "right": sum(right), "warned": warned, **counts}
 
 
 def text(number: int) -> str:
@@ -68,10 +59,8 @@ def text(number: int) -> str:
 
 
 def question(number: int, judge: Any) -> Request:
-    messages = (ChatMessage(role="user", content=text(number)),)
-    return Request(
-        task="t", kind="k", model="m", messages=messages, schema={"type": "object"}, parameters={}, provider=judge
-    )
+    messages, schema = (ChatMessage(role="user", content=text(number)),), {"type": "object"}
+    return Request(task="t", kind="k", model="m", messages=messages, schema=schema, parameters={}, provider=judge)
 
 
 if __name__ == "__main__":
