@@ -64,9 +64,7 @@ class Run:
         self.pauses.append(seconds)
         await asyncio.sleep(min(seconds, 0.01))
 
-    def __call__(
-        self, mode: Any, texts: tuple[str, ...] = TEXTS, *, fallback: bool = False, **options: Any
-    ) -> list[Any]:
+    def __call__(self, mode: Any, texts: Any = TEXTS, *, fallback: bool = False, **options: Any) -> list[Any]:
         batching = Batching(mode=mode, fallback=fallback, pause=self.pause)
         engine = Engine(judge=self.spec, cache_dir=self.folder, batching=batching, **options)
         try:
@@ -113,8 +111,7 @@ def test_wait_answers_in_one_batch_at_half_the_price(server: FakeBatches, run: R
     assert [it.usage.cost for it in found] == [pytest.approx((cost or 0.0) / 2) for cost in full]
     assert run.ledger == []
     # Once stored, nothing is asked again.
-    assert answered(run("wait")) == len(TEXTS)
-    assert len(server.batches) == 1
+    assert (answered(run("wait")), len(server.batches)) == (len(TEXTS), 1)
 
 
 @ONE_VENDOR
@@ -267,15 +264,13 @@ def test_quirks(server: FakeBatches, run: Run, quirk: dict[str, Any]) -> None:
     vars(server).update(quirk)
     if run.spec.startswith("anthropic") and "early" in quirk:
         server.early = 0
-    assert answered(run("wait")) == len(TEXTS)
-    assert (len(server.batches), server.twice) == (1, 0)
+    assert (answered(run("wait")), len(server.batches), server.twice) == (len(TEXTS), 1, 0)
 
 
 def test_results_that_stay_cut_off_are_not_lost(server: FakeBatches, run: Run) -> None:
     run("submit")
     server.cut = 3
-    assert answered(run("collect")) == 0
-    assert answered(run("collect")) == len(TEXTS)
+    assert (answered(run("collect")), answered(run("collect"))) == (0, len(TEXTS))
     assert (len(server.batches), server.twice) == (1, 0)
 
 
@@ -331,8 +326,7 @@ def test_a_line_that_is_no_result_is_lost_alone(server: FakeBatches, run: Run) -
     assert all(str(error).encode("utf-8").isascii() for error in found[:lost])
     assert re.search("there is no line for it, and the batch is .*; 1[0-9] of its [0-9]+ lines name no", str(found[0]))
     server.spoil = lambda row: [json.dumps(row)]
-    assert answered(run("wait", texts)) == len(texts)
-    assert (sizes(server), run.ledger) == ([len(texts), lost], [])
+    assert (answered(run("wait", texts)), sizes(server), run.ledger) == (len(texts), [len(texts), lost], [])
 
 
 @pytest.mark.parametrize("line", ["null", "{}", '{"custom_id": "nobody"}', "<html>"])
@@ -402,8 +396,7 @@ def test_killed_at_any_step(server: FakeBatches, tmp_path: Path, vendor: str, st
     while step.partition(":")[0] not in server.log:
         time.sleep(0.01)
     assert answered(Run(SPECS[vendor], tmp_path)("wait")) == len(TEXTS)
-    assert sum(server.paid.values()) == 2 * len(TEXTS)
-    assert (server.twice, sum(server.paid_singly.values())) == (0, 0)
+    assert (sum(server.paid.values()), server.twice, sum(server.paid_singly.values())) == (2 * len(TEXTS), 0, 0)
 
 
 def test_a_batch_that_is_gone(server: FakeBatches, run: Run) -> None:
@@ -439,8 +432,7 @@ def test_budget_is_charged_with_what_it_took(server: FakeBatches, run: Run) -> N
     assert (used.tokens, used.calls) == (tokens, 4)
     # What another run posted was charged there.
     run("submit")
-    assert answered(run("collect", budget=budget)) == len(TEXTS)
-    assert budget.used() == used
+    assert (answered(run("collect", budget=budget)), budget.used()) == (len(TEXTS), used)
     budget.close()
 
 
@@ -484,5 +476,4 @@ def test_a_damaged_ledger_is_not_ignored(server: FakeBatches, run: Run, damage: 
 def test_the_ledger_is_cleared_only_of_what_was_used(server: FakeBatches, run: Run) -> None:
     run("submit")
     assert (answered(run("collect", TEXTS[:2])), len(run.ledger)) == (2, 2)
-    assert answered(run("collect")) == len(TEXTS)
-    assert (run.ledger, len(server.batches), server.twice) == ([], 1, 0)
+    assert (answered(run("collect")), run.ledger, len(server.batches), server.twice) == (len(TEXTS), [], 1, 0)

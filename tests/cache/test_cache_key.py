@@ -43,8 +43,7 @@ def written_differently(value: Any) -> Any:
 
 @given(PLAIN, PLAIN)
 def test_a_key_depends_on_the_value_alone(value: Any, other: Any) -> None:
-    assert canonical(written_differently(value)) == canonical(value)
-    assert json.loads(canonical(value)) == value
+    assert (canonical(written_differently(value)), json.loads(canonical(value))) == (canonical(value), value)
     assert (key_of({"a": value}) == key_of({"a": other})) == (canonical(value) == canonical(other))
 
 

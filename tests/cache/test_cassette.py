@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -221,9 +220,7 @@ def test_a_line_that_was_edited_is_an_error_of_its_place(file: Path, old: str, n
         (lambda row: None, False),
     ],
 )
-def test_an_edited_reply_is_used_and_named(
-    file: Path, text: str, edit: Callable[[dict[str, Any]], object], is_named: bool
-) -> None:
+def test_an_edited_reply_is_used_and_named(file: Path, text: str, edit: Any, is_named: bool) -> None:
     row = json.loads(line_of(entry("ice", text)))
     edit(row)
     write(file, line_of(entry("Ponds dry up.")), json.dumps(row))

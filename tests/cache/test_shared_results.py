@@ -68,8 +68,7 @@ def test_an_outcome_comes_back_whole() -> None:
     assert outcomes["unscored"] is back.scores["unscored"].scorings[0].outcome
     for name, score in back.scores.items():
         for made, wanted in zip(score.scorings, given[name].scorings, strict=True):
-            assert str(made.outcome) == str(wanted.outcome)
-            assert replace(made, outcome=wanted.outcome) == wanted
+            assert (str(made.outcome), replace(made, outcome=wanted.outcome)) == (str(wanted.outcome), wanted)
 
 
 @pytest.mark.parametrize(

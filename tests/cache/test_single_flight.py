@@ -86,8 +86,7 @@ def source() -> Source:
 async def test_many_who_ask_at_once_share_one_fetch(flight: SingleFlight[str], source: Source) -> None:
     found = await asyncio.gather(*(source.share(flight, A) for _ in range(50)))
     assert Counter(each[A] for each in found) == {Fetched(A[:4], fetched=True): 1, Fetched(A[:4], fetched=False): 49}
-    assert await source.share(flight, A) == {A: Fetched(A[:4], fetched=False)}
-    assert source.fetches == [(A,)]
+    assert (await source.share(flight, A), source.fetches) == ({A: Fetched(A[:4], fetched=False)}, [(A,)])
 
 
 @on_a_loop
@@ -187,9 +186,7 @@ async def test_settling_calls_off_what_has_not_begun(flight: SingleFlight[str], 
     assert source.fetches == [(A,)]
 
 
-def test_an_error_that_nobody_waits_for_is_quiet(
-    flight: SingleFlight[str], source: Source, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_error_that_nobody_waits_for_is_quiet(flight: Any, source: Source, caplog: pytest.LogCaptureFixture) -> None:
     @on_a_loop
     async def given_up() -> None:
         source.error = ValueError("no value")

@@ -149,8 +149,7 @@ def test_dropping_a_row_deletes_no_file(store: Store, tmp_path: Path) -> None:
     store.put_many([entry(1), entry(2)])
     tamper(store, "UPDATE Cache SET filename = '../precious.txt', mode = 4")
     store.put(entry(1))
-    assert store.get(entry(1).key) == entry(1)
-    assert store.clear() == 2
+    assert (store.get(entry(1).key), store.clear()) == (entry(1), 2)
     assert (tmp_path / "precious.txt").read_text() == "keep me"
 
 
@@ -188,8 +187,7 @@ def test_a_strangers_folder_in_a_public_place_is_refused(tmp_path: Path, monkeyp
 @pytest.mark.skipif(sys.platform == "win32", reason="needs modes")
 def test_a_folder_that_is_read_only_is_read(tmp_path: Path) -> None:
     with read_only(entry(1), entry(2)) as folder, Store(folder) as store:
-        assert store.get(entry(1).key) == entry(1)
-        assert (store.count(), store.verify()) == (2, [])
+        assert (store.get(entry(1).key), store.count(), store.verify()) == (entry(1), 2, [])
         assert [kept.key for kept in store] == sorted(entry(number).key for number in (1, 2))
         with pytest.raises(CacheUnavailableError, match="closed: the cache cannot be used"):
             store.put(entry(3))

@@ -140,8 +140,7 @@ def test_more_cached_tokens_than_the_prompt_has_are_cut(
     answer = openai_answer({**_FULL, "prompt_tokens_details": details})
     with pytest.warns(UserWarning, match="openai:gpt-5.4-mini reports more cached tokens than the prompt has") as said:
         (reply, used), _ = [reply_to(server, *_OPENAI, answer) for _ in "ab"]
-    assert len(said) == 1
-    assert (reply.cached_prompt_tokens, reply.cache_write_tokens) == kept
+    assert (len(said), (reply.cached_prompt_tokens, reply.cache_write_tokens)) == (1, kept)
     assert used.cost
     warn_once.cache_clear()
     with warnings.catch_warnings():
@@ -157,8 +156,7 @@ def test_each_part_of_a_repaired_answer_is_priced_by_itself(server: FakeOpenAI) 
     transport = MemoryTransport()
     (answered,) = ask(judge_at(server, kind, model), CLAIMS, transport=transport)
     whole, half = (price(kind, model, 60_000, 1000, cached=40_000, tier=tier) or 0 for tier in (None, "batch"))
-    assert half == pytest.approx(whole / 2)
-    assert answered.usage.cost == pytest.approx(whole + half)
+    assert [half, answered.usage.cost] == pytest.approx([whole / 2, whole + half])
     assert (answered.usage.calls, answered.usage.cached_prompt_tokens) == (2, 80_000)
     assert (price(kind, model, 120_000, 2000, cached=80_000) or 0) > 4 * whole > 0
     # Kept and read again it has saved the same.
@@ -260,12 +258,10 @@ def test_the_tier_is_a_parameter_that_determines_no_answer(server: FakeOpenAI) -
     assert flex.parameters == {**plain.parameters, "service_tier": "flex"}
     assert (flex.varied, plain.varied) == ({"temperature": 1}, {"temperature": 1})
     rows = [request_row(each.request(CLAIMS, vote=vote)) for each in (plain, flex) for vote in (0, 1)]
-    assert rows[:2] == rows[2:]
-    assert [each._connection._timeout for each in (plain, flex)] == [7, 900]
+    assert (rows[:2], [each._connection._timeout for each in (plain, flex)]) == (rows[2:], [7, 900])
     own = OpenAIJudge("m", parameters={"service_tier": "priority", "top_p": 0.1}, timeout=7)
     assert (own.parameters, own.varied) == ({"service_tier": "priority", "top_p": 0.1}, {})
-    assert own._connection._timeout == 7
-    assert OpenAIJudge("m", parameters={}).parameters == {}
+    assert (own._connection._timeout, OpenAIJudge("m", parameters={}).parameters) == (7, {})
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import weakref
 from dataclasses import dataclass, replace
 from typing import Any
 
-import openai
 import pytest
 
 from pytest_ragmetrics.core import loop
@@ -111,12 +110,6 @@ def test_what_is_not_http_is_asked_again(kind: str) -> None:
             use(judge, judge.complete(replace(judge.request(CLAIMS), is_single=True)))
 
 
-def test_a_password_in_the_address_is_sent() -> None:
-    with FakeOpenAI() as server:
-        ask(judge_at(server, base_url=server.base_url.replace("//", "//me:s3cret@")), CLAIMS)
-        assert server.requests[0].headers["authorization"] == "Basic bWU6czNjcmV0"
-
-
 @pytest.mark.parametrize("closed", [True, False])
 def test_a_client_ends_with_the_loop(caplog: pytest.LogCaptureFixture, closed: bool) -> None:
     async def once(judge: Judge) -> None:
@@ -134,15 +127,6 @@ def test_a_client_ends_with_the_loop(caplog: pytest.LogCaptureFixture, closed: b
         loop.stop()
         gc.collect()
     assert (connection(), caplog.messages) == (None, [])
-
-
-def test_a_proxy_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    with FakeOpenAI() as server:
-        monkeypatch.setenv("http_proxy", server.base_url.removesuffix("/v1"))
-        url = "http://judge.test/v1"
-        ask(judge_at(server, base_url=url), CLAIMS)
-        assert server.requests[0].path == f"{url}/chat/completions"
-    assert isinstance(http_client(openai, url), openai.DefaultAsyncHttpxClient)
 
 
 def test_what_is_none_of_the_provider_keeps_its_cause() -> None:

@@ -59,8 +59,7 @@ def test_the_name_is_part_of_the_request_and_without_one_nothing_is_recorded() -
         return GOOD
 
     transport = MemoryTransport()
-    assert ask(CustomJudge(own), CLAIMS, transport=transport)[0].usage.calls == 1
-    assert transport.kept == []
+    assert (ask(CustomJudge(own), CLAIMS, transport=transport)[0].usage.calls, transport.kept) == (1, [])
     ask(CustomJudge(type("Named", (Recorder,), {"name": "lake"})(GOOD)), CLAIMS, transport=transport)
     assert transport.kept[0][0].model == "custom:lake"
     assert (CustomJudge(own).name[-4:], CustomJudge(Recorder()).name) == (".own", "custom:Recorder")

@@ -15,7 +15,7 @@ from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.judges.providers.connection import ApiJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUnavailableError, UnusableReplyError
+from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError, UnusableReplyError
 from tests import fake_openai as fake
 from tests.asking import MemoryTransport, ask, judge_at, use
 from tests.fake_openai import FakeOpenAI
@@ -71,21 +71,11 @@ def test_what_the_server_says_is_shown_at_once(server: FakeOpenAI, name: str, sa
     assert (failed.type, server.calls) == (JudgeUnavailableError if name.startswith("no ") else JudgeError, 1)
 
 
-def test_bounds_that_the_server_cannot_read_are_left_out(server: FakeOpenAI) -> None:
-    """As it refuses a list of two thousand entries: the form stays, and later requests begin without."""
-    server.script(REPLIES["grammar"], *[REPLIES["completion"]] * 2)
-    asked = judge(server)
-    use(asked, asked.ask(CLAIMS), asked.ask(CLAIMS))
-    schemas = [request.body["response_format"]["json_schema"]["schema"] for request in server.requests]
-    assert "maxItems" in json.dumps(schemas[0])
-    assert schemas[1:] == [CLAIMS.schema()] * 2
-
-
-def test_a_model_that_loads_is_waited_for(server: FakeOpenAI) -> None:
+def test_a_model_that_loads_is_waited_for_and_bounds_that_cannot_be_read_are_left_out(server: FakeOpenAI) -> None:
+    """The server listens before it has its model, and refuses a list of two thousand entries."""
     loading = replace(REPLIES["loading"], headers={"retry-after-ms": "5"})
-    server.script(loading, loading, REPLIES["completion"])
+    server.script(loading, REPLIES["grammar"], REPLIES["completion"])
     (answered,) = ask(judge(server), CLAIMS)
-    assert (len(answered.answer), server.calls) == (2, 3)
-    server.script(loading)
-    with pytest.raises(JudgeOutageError, match=r"failed with status 503 \(Loading model\)"):
-        ask(judge(server, retries=0), CLAIMS)
+    schemas = [request.body["response_format"]["json_schema"]["schema"] for request in server.requests]
+    assert ["maxItems" in json.dumps(schema) for schema in schemas] == [True, True, False]
+    assert (schemas[2], len(answered.answer)) == (CLAIMS.schema(), 2)

@@ -288,6 +288,5 @@ def test_any_number_of_any_answers_is_merged_as_counting_and_sorting_would() -> 
                 ask(panel_, CRITIQUE)
             continue
         (judged,) = ask(panel_, CRITIQUE)
-        assert judged.answer.ok == (median(words) == 1)
-        assert bool(judged.disagreements) == (len(set(words)) == 2)
+        assert (judged.answer.ok, bool(judged.disagreements)) == (median(words) == 1, len(set(words)) == 2)
         assert judged.usage == Usage(calls=len(words))

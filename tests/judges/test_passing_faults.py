@@ -120,9 +120,7 @@ def test_what_comes_twice_is_unscored(server: FakeOpenAI, kind: str) -> None:
         ("anthropic", {"max_tokens": 300}, {"max_tokens": 600}),
     ],
 )
-def test_a_reply_that_was_cut_off_gets_more_room(
-    server: FakeOpenAI, kind: str, parameters: dict[str, int], limits: dict[str, int]
-) -> None:
+def test_a_reply_that_was_cut_off_gets_more_room(server: FakeOpenAI, kind: str, parameters: Any, limits: Any) -> None:
     asked = judge_at(server, kind, parameters=parameters)
     needed = {} if kind == "openai" else AnthropicJudge.needed
     server.script(fake.truncated())

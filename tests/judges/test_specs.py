@@ -85,9 +85,7 @@ def test_what_a_factory_makes_and_settings_are_passed_on() -> None:
         (make_judge, {"OPENAI_API_KEY": " ", "ANTHROPIC_API_KEY": "sk-2"}, "anthropic:"),
     ],
 )
-def test_auto_goes_by_the_keys(
-    monkeypatch: pytest.MonkeyPatch, make: Callable[[str], Any], variables: dict[str, str], name: str
-) -> None:
+def test_auto_goes_by_the_keys(monkeypatch: pytest.MonkeyPatch, make: Any, variables: Any, name: str) -> None:
     for variable, value in variables.items():
         monkeypatch.setenv(variable, value)
     assert make("auto").name.startswith(name)
@@ -97,9 +95,7 @@ def test_auto_goes_by_the_keys(
 @pytest.mark.parametrize(
     ("make", "keys", "name"), [(make_judge, ".*ANTHROPIC_API_KEY", "judge"), (make_embedder, "", "embedder")]
 )
-def test_auto_without_a_key_names_the_three_ways_on(
-    make: Callable[[str], Any], keys: str, name: str, *, in_pytest: bool
-) -> None:
+def test_auto_without_a_key_names_the_three_ways_on(make: Any, keys: str, name: str, *, in_pytest: bool) -> None:
     ways = f'{name}="openai:MODEL", or --{name} .*{name}="local"$'
     with ExitStack() as stack:
         if in_pytest:
