@@ -71,8 +71,7 @@ _CLAUDE = {
     "cache_creation": {"ephemeral_5m_input_tokens": 1500, "ephemeral_1h_input_tokens": 500},
     "output_tokens": 50,
 }
-
-
+_NO_COUNTS = {"prompt_tokens": None, "completion_tokens": -1}
 _DETAILS = (None, {}, [1], *({"cached_tokens": wrong} for wrong in (None, "many", -5, True)))
 
 
@@ -83,10 +82,7 @@ _DETAILS = (None, {}, [1], *({"cached_tokens": wrong} for wrong in (None, "many"
         (_FULL, "flex", (2006, 300, 1920, 50, "flex", None)),
         *(({**_FULL, "prompt_tokens_details": each}, ..., (2006, 300, 0, 0, None, None)) for each in _DETAILS),
         ({"prompt_tokens": 9, "completion_tokens": 1}, ..., (9, 1, 0, 0, None, None)),
-        *(
-            (no, ..., (0,) * 4 + (None,) * 2)
-            for no in ({"prompt_tokens": None, "completion_tokens": -1}, None, ..., "9")
-        ),
+        *((no, ..., (0, 0, 0, 0, None, None)) for no in (_NO_COUNTS, None, ..., "9")),
         *(({**_FULL, "cost": cost}, ..., (2006, 300, 1920, 50, None, cost)) for cost in (0.00125, 0)),
         *(({**_FULL, "cost": no}, ..., (2006, 300, 1920, 50, None, None)) for no in (-1, "0.1", True, float("nan"))),
     ],
@@ -132,9 +128,7 @@ def test_an_anthropic_usage_is_read(server: FakeOpenAI, usage: object, counts: t
 @pytest.mark.parametrize(
     ("cached", "written", "kept"), [(4000, 0, (2006, 0)), (2000, 50, (2000, 6)), (9, 9**9, (9, 1997))]
 )
-def test_more_cached_tokens_than_the_prompt_has_are_cut(
-    server: FakeOpenAI, cached: int, written: int, kept: tuple[int, int]
-) -> None:
+def test_more_cached_tokens_than_there_are_are_cut(server: FakeOpenAI, cached: int, written: int, kept: Any) -> None:
     details = {"cached_tokens": cached, "cache_write_tokens": written}
     warn_once.cache_clear()
     answer = openai_answer({**_FULL, "prompt_tokens_details": details})
@@ -241,8 +235,7 @@ def test_flex_without_capacity_ends_in_the_ordinary_tier(
     server.script(*failures, openai_answer(_FULL, service_tier=tiers[-1]))
     limiter, retries = Limiter(8), 0 if len(failures) == 4 else 2
     asked = judge_at(server, *_OPENAI, parameters={SERVICE_TIER: "flex"}, retries=retries)
-    never = pytest.raises(JudgeOutageError, match="Not enough resources") if not retries else nullcontext()
-    with never:
+    with nullcontext() if retries else pytest.raises(JudgeOutageError, match="Not enough resources"):
         (answered,) = ask(asked, CLAIMS, transport=Repair(limiter))
         tier = "flex" if tiers[-1] == "flex" else None
         assert answered.usage.cost == price(*_OPENAI, 2006, 300, cached=1920, written=50, tier=tier)
@@ -251,9 +244,8 @@ def test_flex_without_capacity_ends_in_the_ordinary_tier(
 
 
 def test_the_tier_is_a_parameter_that_determines_no_answer(server: FakeOpenAI) -> None:
-    plain, flex = (make_judge(f"openai:gpt-5.4-mini{tier}", timeout=7) for tier in ("", "?service_tier=flex"))
-    assert isinstance(plain, OpenAIJudge)
-    assert isinstance(flex, OpenAIJudge)
+    made: Any = [make_judge(f"openai:gpt-5.4-mini{tier}", timeout=7) for tier in ("", "?service_tier=flex")]
+    plain, flex = made
     assert plain.name == flex.name == "openai:gpt-5.4-mini"
     assert flex.parameters == {**plain.parameters, "service_tier": "flex"}
     assert (flex.varied, plain.varied) == ({"temperature": 1}, {"temperature": 1})
@@ -285,7 +277,9 @@ def test_the_price_is_that_of_who_sells(url: str | None, model: str, seller: str
     usage = genai_prices.Usage(input_tokens=10_000, output_tokens=1000)
     expected = seller and float(genai_prices.calc_price(usage, model, provider_id=seller).total_price)
     assert found == expected
-    with closing(Budget(Limits(cost=1.0))) as budget:
-        refused = nullcontext() if seller else pytest.raises(UnpricedError)
-        with refused, budget.request("it", kind="openai", model=model, url=request.url):
-            pass
+    with (
+        closing(Budget(Limits(cost=1.0))) as budget,
+        nullcontext() if seller else pytest.raises(UnpricedError),
+        budget.request("it", kind="openai", model=model, url=request.url),
+    ):
+        pass

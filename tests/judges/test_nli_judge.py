@@ -135,9 +135,8 @@ def test_metrics_are_scored_with_evidence() -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(tmp_path / "kept")
-    yield opened
-    opened.close()
+    with Store(tmp_path / "kept") as opened:
+        yield opened
 
 
 def asked(words: NliJudge, transport: CachedTransport, *claims: str) -> Answered[tuple[Judgement, ...]]:
