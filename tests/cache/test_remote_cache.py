@@ -351,32 +351,21 @@ def looked(seconds: Any, count: int, *, wide: int = 1, pause: float = 0.1, **opt
 
 
 @pytest.mark.parametrize(
-    "seconds",
+    ("seconds", "options"),
     [
-        [1.2 if number % 100 == 0 else 0.01 for number in range(500)],
-        [4.9 if number % 5 else 0.01 for number in range(200)],
-        [1.2] * 4,
-        [60.0 if number % 3 == 0 else 0.01 for number in range(200)],
-        [60.0, 60.0],
-        [0.99] * 300,
+        *(([slow, *[0.01] * 99] * 5, {}) for slow in (1.2, 60.0)),
+        ([0.01, 4.9, 4.9, 4.9, 4.9] * 40, {}),
+        ([60.0, 0.01, 0.01] * 66, {}),
+        *((seconds, {}) for seconds in ([1.2] * 4, [60.0, 60.0], [0.99] * 300)),
+        # The time for which our own loop does not run is not the place's, also where it is beyond the deadline.
+        *(([seconds] * 40, {"is_ours": True}) for seconds in (1.2, 4.0, 6.0, 60.0)),
+        # Operations at the same time are slow once.
+        ([1.2] * 16 + [0.01] * 304, {"wide": 16}),
     ],
-    ids=["one of 100", "four of five", "four in a row", "one of three without end", "two without end", "just in time"],
 )
-def test_a_place_that_is_slow_now_and_then_is_kept(seconds: list[float]) -> None:
-    line, warned = looked(seconds, len(seconds))
+def test_a_place_that_is_slow_now_and_then_is_kept(seconds: list[float], options: Any) -> None:
+    line, warned = looked(seconds, len(seconds) // options.get("wide", 1), **options)
     assert (warned, len(line.times)) == ([], len(seconds))
-
-
-@pytest.mark.parametrize("seconds", [1.2, 4.0, 6.0, 60.0])
-def test_a_processor_that_is_busy_is_no_slow_place(seconds: float) -> None:
-    """The time for which our own loop does not run is not the place's, also where it is beyond the deadline."""
-    line, warned = looked([seconds] * 40, 40, is_ours=True)
-    assert (warned, len(line.times)) == ([], 40)
-
-
-def test_operations_at_the_same_time_are_slow_once() -> None:
-    line, warned = looked([1.2] * 16, 20, wide=16)
-    assert (warned, len(line.times)) == ([], 320)
 
 
 @pytest.mark.parametrize(

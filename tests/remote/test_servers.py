@@ -176,16 +176,6 @@ def test_a_warm_run_reads_many_keys_a_request(server: Server, kind: str, tmp_pat
         assert (local["asked"], local["found"], sum(line.asked)) == (0, 0, asked)
 
 
-def test_forged_answers_are_refused_in_a_whole_run(servers: dict[str, Server], tmp_path: Path) -> None:
-    server = servers["redis"]
-    asyncio.run(_emptied(server.url))
-    assert result(start(tmp_path / "a", server, 10, secret="theirs"))["added"] == 10
-    other = result(start(tmp_path / "b", server, 10, secret="ours"))
-    assert (other["asked"], other["refused"], other["added"]) == (10, 10, 10)
-    again = result(start(tmp_path / "c", server, 10, secret="ours"))
-    assert (again["asked"], again["found"], again["refused"]) == (0, 10, 0)
-
-
 SUITE = """
 import pytest
 from pytest_ragmetrics import assert_faithful
@@ -222,23 +212,12 @@ def test_suites_of_two_machines_share(servers: dict[str, Server], tmp_path: Path
         second = pytest_run(tmp_path / "b", "-n2", *options, environment=environment)
         assert len(judge.requests) == calls
         assert f"shared cache {url}: {calls} answers found, 0 added" in second
-        replayed = pytest_run(tmp_path / "c", *options, "--rag-cache=replay", environment=environment)
-        assert len(judge.requests) == calls
-        assert f"shared cache {url} (readwrite)" in replayed
-        read = pytest_run(tmp_path / "d", *options, "--rag-cache-url-mode=read", environment=environment)
-        assert len(judge.requests) == calls
-        assert f"shared cache {url} (read)" in read
-        recorded = pytest_run(tmp_path / "e", *options, "--rag-cassette=all.jsonl", environment=environment)
-        assert "shared cache not used beside a cassette" in recorded
+        pytest_run(tmp_path / "c", *options, "--rag-cache=refresh", environment=environment)
         assert len(judge.requests) == 2 * calls
-        pytest_run(tmp_path / "f", *options, "--rag-cache=refresh", environment=environment)
-        assert len(judge.requests) == 3 * calls
-        off = pytest_run(tmp_path / "g", *options, "--rag-cache=off", environment=environment)
-        assert "shared cache" not in off
         gone = f"redis://me:hidden@127.0.0.1:{free_port()}/0"
-        lost = pytest_run(tmp_path / "h", "--rag-judge=openai:fake", f"--rag-cache-url={gone}", environment=environment)
+        lost = pytest_run(tmp_path / "d", "--rag-judge=openai:fake", f"--rag-cache-url={gone}", environment=environment)
         assert "the run went on with the local cache alone" in lost
-        assert not any("hidden" in said for said in (first, second, replayed, read, recorded, off, lost))
+        assert not any("hidden" in said for said in (first, second, lost))
 
 
 def test_nothing_is_said_after_the_end(servers: dict[str, Server], tmp_path: Path) -> None:
