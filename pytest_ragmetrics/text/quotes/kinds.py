@@ -25,11 +25,6 @@ _STOPS = tuple(f".;:{unicode.STOPS}")
 _WORD = re.compile(rf"[^\W_]+(?:['{unicode.RIGHT_SINGLE}.&-][^\W_]+)*")
 _LAST_WORD = re.compile(rf"[^\s([:;,.'{unicode.RIGHT_SINGLE}{unicode.ELLIPSIS}{unicode.PAUSES}-]+$")
 _FIRST_WORD = re.compile(r"^[^\s)\].,;!?]+")
-# A verb by its ending, or what a verb without one follows.
-_VERB_OR_PLURAL = re.compile(
-    rf"\w{{2,}}[^\Ws]s|people|men|women|children|police|(?:they|we|you|i)(?:['{unicode.RIGHT_SINGLE}]\w+)?"
-)
-_PAST = re.compile(r"\w{2,}[^\We]ed")
 
 
 def is_attributed(text: str, quotation: Quotation) -> bool:
@@ -60,7 +55,7 @@ def looks_like_title(text: str, quotation: Quotation) -> bool:
     """Tell whether a quotation looks like the title of a work or like a name, and not like a passage.
 
     It is short, begins with no small letter and the word of a work is beside it; or it is in title case in the letters
-    of English, has nothing like an English verb behind its subject, and is not attributed.
+    of English and is not attributed.
 
     >>> from pytest_ragmetrics.text.quotes.quotations import find_quotations
     >>> text = 'In "The Turn of the Screw" and the song "Nur ein Wort von dir" it says "The Door Was Open".'
@@ -93,19 +88,10 @@ def _is_named(text: str, quotation: Quotation) -> bool:
 
 def _is_in_title_case(span: str) -> bool:
     words, small = _WORD.findall(span), _words("small")
-    capitals = sum(word[0].isupper() for word in words)
-    if capitals < 2 or words[0].islower() or span.isupper():  # noqa: PLR2004 - a name has two
+    if words[0].islower() or span.isupper() or not "".join(filter(str.isalpha, span)).isascii():
         return False
-    folded = [fold_word(word) for word in words]
-    if not "".join(filter(str.isalpha, span)).isascii() or any(w.islower() and w not in small for w in words):
-        return False
-    for before, word, after in zip(("of", *folded), folded, (*folded[1:], "of"), strict=False):
-        follows_noun = before not in small
-        if follows_noun and (word in _words("verbs") or _PAST.fullmatch(word)):
-            return False
-        if _VERB_OR_PLURAL.fullmatch(word) and (after not in small or (follows_noun and after not in ("of", "and"))):
-            return False
-    return True
+    # A name has two capitals.
+    return sum(word[0].isupper() for word in words) > 1 and all(not w.islower() or fold_word(w) in small for w in words)
 
 
 def _beside(text: str, quotation: Quotation) -> tuple[str, str]:
