@@ -106,8 +106,8 @@ def _names_in(text: str) -> Iterator[Name]:
     shortest = 2 if language == "de" else 1
     for whole in _rows(text, words):
         row = [word for word in whole if word.text in within or not word.begins or _is_marked(word.text)]
-        while row and not row[-1].part:
-            row.pop()
+        parts = [at for at, word in enumerate(row) if word.part]
+        row = row[parts[0] : parts[-1] + 1] if parts else []
         capitals = [word.text for word in row if word.capital]
         if len(capitals) >= shortest or any(map(_is_marked, capitals)):
             start, end = row[0].start, row[-1].end

@@ -216,6 +216,7 @@ def test_numbers_are_shown_with_their_place_and_their_evidence() -> None:
         ("Mr. Jones of the U.S. Army uses an iPhone.", ["Jones", "U.S. Army", "iPhone"]),
         ("Reactions differ. Moths fly in May.", []),
         ("Bern is old. People like Bern.", ["Bern", "Bern"]),
+        ("Bank of England notes are new.", ["England"]),
         ("## Key Benefits Of Sleep\n1. Take a nap.", []),
         ("I think I'm right: Nobody knows.", []),
         ("Das Haus gehört der Stadt. Es ist nicht von Angela Merkel.", ["Angela Merkel"]),
