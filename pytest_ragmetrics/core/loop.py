@@ -145,21 +145,15 @@ async def arun(coro: Coroutine[Any, Any, T]) -> T:
     return await asyncio.wrap_future(_submit(coro))
 
 
-async def gather_or_cancel(awaitables: Iterable[Awaitable[T]], *, one_by_one: bool = False) -> list[T]:
+async def gather_or_cancel(awaitables: Iterable[Awaitable[T]]) -> list[T]:
     """Await all at the same time; when one raises, or this is cancelled, cancel the others and wait for them.
-
-    With ``one_by_one`` each is started in a turn of the loop of its own: what the first ones wait for is under way
-    before the last one has begun, and comes back spread over time.
 
     >>> asyncio.run(gather_or_cancel([asyncio.sleep(0, "one"), asyncio.sleep(0, "two")]))
     ['one', 'two']
     """
     tasks: list[asyncio.Future[T]] = []
     try:
-        for each in awaitables:
-            tasks.append(asyncio.ensure_future(each))
-            if one_by_one:
-                await asyncio.sleep(0)
+        tasks.extend(map(asyncio.ensure_future, awaitables))
         return await asyncio.gather(*tasks)
     finally:
         for task in tasks:

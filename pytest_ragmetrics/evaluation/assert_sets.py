@@ -302,7 +302,7 @@ def _loss(compared: MetricComparison, margin: float, inconclusive: Inconclusive)
     more = samples_to_settle(
         changes, bound, confidence=found.interval.confidence, clusters=clusters, bounds=found.bounds
     )
-    return failures.explain_not_worse(compared, margin=margin, outcome=outcome, more=more, anew=ANEW)
+    return failures.explain_not_worse(compared, margin=margin, outcome=outcome, more=more)
 
 
 def _scored_set(

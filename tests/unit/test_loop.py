@@ -11,7 +11,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
@@ -310,49 +310,3 @@ def test_a_loop_that_cannot_be_started_leaves_nothing_open(monkeypatch: pytest.M
     with pytest.raises(RuntimeError, match="can't create new thread"):
         asyncio.run(loop.arun(_double(1)))
     gc.collect(1)
-
-
-@pytest.mark.parametrize(
-    ("one_by_one", "wanted"), [(False, ["0", "1", "2", "0 sent", "1 sent", "2 sent"]), (True, ["0", "0 sent", "1"])]
-)
-def test_what_is_started_one_by_one_does_not_wait_for_the_others(one_by_one: bool, wanted: list[str]) -> None:
-    steps: list[str] = []
-
-    async def work(number: int) -> int:
-        steps.append(f"{number}")
-        await asyncio.sleep(0)
-        steps.append(f"{number} sent")
-        return number
-
-    numbers = map(work, range(3))
-    assert asyncio.run(loop.gather_or_cancel(numbers, one_by_one=one_by_one)) == [0, 1, 2]
-    assert [step for step in steps if step in wanted][: len(wanted)] == wanted
-
-
-@on_a_loop
-async def test_what_is_cancelled_while_it_starts_leaves_nothing_behind() -> None:
-    running: list[int] = []
-    made: list[int] = []
-    begun = asyncio.Event()
-
-    async def work(number: int) -> None:
-        running.append(number)
-        if len(running) == 3:
-            begun.set()
-        try:
-            await asyncio.sleep(60)
-        finally:
-            running.remove(number)
-
-    def works() -> Iterator[Coroutine[object, object, None]]:
-        for number in range(100):
-            made.append(number)
-            yield work(number)
-
-    gathered = asyncio.ensure_future(loop.gather_or_cancel(works(), one_by_one=True))
-    await begun.wait()
-    gathered.cancel()
-    await asyncio.wait((gathered,))
-    assert gathered.cancelled()
-    assert running == []
-    assert 3 <= len(made) < 10

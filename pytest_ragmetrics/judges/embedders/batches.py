@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from pytest_ragmetrics.core.loop import in_child
@@ -13,10 +13,7 @@ from pytest_ragmetrics.judges.prices import known_sum
 from pytest_ragmetrics.judges.transports.values import AnyRequest, EmbeddingRequest, Reply, Transport
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    _Vector: TypeAlias = "asyncio.Future[_Embedded]"
+    _Vector: TypeAlias = "asyncio.Future[Reply]"
 
 #: How long the first text waits for others, in seconds.
 _WINDOW = 0.005
@@ -50,8 +47,8 @@ class Batches:
         found, own = await collector.embedded(request)
         new = [found[text] for text in own]
         return Reply(
-            vectors=np.stack([found[text].vector for text in request.texts]),
-            prompt_tokens=sum(embedded.tokens for embedded in new),
+            vectors=np.stack([cast("Any", found[text].vectors) for text in request.texts]),
+            prompt_tokens=sum(embedded.prompt_tokens for embedded in new),
             billed=known_sum(embedded.billed for embedded in new),
         )
 
@@ -86,16 +83,7 @@ def split(
         yield tuple(batch)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Embedded:
-    """The vector of a text, and its share of what the batch took."""
-
-    vector: npt.NDArray[np.float32]
-    tokens: int
-    billed: float | None
-
-
-def _shared_out(texts: Sequence[str], reply: Reply) -> Iterator[_Embedded]:
+def _shared_out(texts: Sequence[str], reply: Reply) -> Iterator[Reply]:
     """Yield each text with its vector and its share, which add up to what the reply says."""
     # One more each, for the empty text.
     sizes = [1 + _bytes(text) for text in texts]
@@ -104,7 +92,7 @@ def _shared_out(texts: Sequence[str], reply: Reply) -> Iterator[_Embedded]:
         end += size
         tokens = reply.prompt_tokens * end // total - given
         given += tokens
-        yield _Embedded(vector=vector, tokens=tokens, billed=reply.billed and reply.billed * size / total)
+        yield Reply(vectors=vector, prompt_tokens=tokens, billed=reply.billed and reply.billed * size / total)
 
 
 class _BatchCollector:
@@ -117,7 +105,7 @@ class _BatchCollector:
         self._tasks: set[asyncio.Task[None]] = set()
         self._sending = asyncio.Lock()
 
-    async def embedded(self, request: EmbeddingRequest) -> tuple[dict[str, _Embedded], list[str]]:
+    async def embedded(self, request: EmbeddingRequest) -> tuple[dict[str, Reply], list[str]]:
         """Return what each text of a request got, and the texts that nobody else was waiting for."""
         if request.texts and not self._waiting:
             # The loop itself keeps no reference to its tasks.

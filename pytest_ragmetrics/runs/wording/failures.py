@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.core.result import Decision, MetricResult, ThresholdCheck, Verdict
 from pytest_ragmetrics.core.sample import Sample, is_conversation, read_messages
 from pytest_ragmetrics.runs.records import Record, StopRecord, is_met
+from pytest_ragmetrics.runs.wording.comparisons import ANEW, MetricComparison
 from pytest_ragmetrics.runs.wording.figures import (
     CONTRARY,
     INCONCLUSIVE,
@@ -30,7 +31,6 @@ from pytest_ragmetrics.runs.wording.figures import (
 from pytest_ragmetrics.text.unicode import printable
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.runs.wording.comparisons import MetricComparison
     from pytest_ragmetrics.stats.means import ThresholdResult
     from pytest_ragmetrics.stats.scores import ScoredRow
 
@@ -278,18 +278,18 @@ def explain_vacuous(metric: str, vacuous: int) -> str:
 
 
 def explain_not_worse(
-    comparison: MetricComparison, *, margin: float, outcome: Decision, more: int | None = None, anew: str = ""
+    comparison: MetricComparison, *, margin: float, outcome: Decision, more: int | None = None
 ) -> list[str]:
     """Return the lines that say whether a metric became worse by more than a margin, and in which rows.
 
-    ``more`` is how many further rows would settle an inconclusive outcome, ``anew`` what to do where nothing can.
+    ``more`` is how many further rows would settle an inconclusive outcome.
     """
     lines = comparison.lines()
     doubts = "; ".join(comparison.doubts)
     text = f"inconclusive: {doubts}" if doubts else INCONCLUSIVE if outcome == "inconclusive" else outcome
     lines[0] += f", margin {margin:g}: {text}"
     if doubts:
-        lines.insert(1, f"  {anew}")
+        lines.insert(1, f"  {ANEW}")
     elif outcome == "inconclusive" and comparison.difference is not None:
         settling = f"about {counted(more or 0, 'more row')} would settle it if they are like these; "
         interval = comparison.difference.interval
