@@ -63,8 +63,8 @@ QUIET = ("-q", "--disable-warnings", "-p", "no:cacheprovider")
 DIGEST = """\
 test_assistant.py
 15 test_quotes_are_real[rent and water] quoted_spans_alignment 0.33 < 0.90: 2/3 not found
- "hoses may be used at any time of the day" response[165:205] contexts[1]: at any time -> before nine in, +of, \
-day -> morning
+ "hoses may be used at any time of the day" response[165:205] contexts[1]: at any time of the day -> before \
+nine in the morning
  "left uncultivated for six weeks in the summer" response[112:157] contexts[0]: six -> eight, +the
 17 test_bees mood unscored: the judge returned 2 verdicts for 3 claims
 22 test_index_is_fresh setup ConnectionRefusedError: [Errno 111] Connection refused at line 19

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.core.result import Decision, MetricResult, ThresholdCheck, Verdict
 from pytest_ragmetrics.core.sample import Sample, is_conversation, read_messages
 from pytest_ragmetrics.runs.records import Record, StopRecord, is_met
-from pytest_ragmetrics.runs.wording.comparisons import ANEW, MetricComparison
 from pytest_ragmetrics.runs.wording.figures import (
     CONTRARY,
     INCONCLUSIVE,
@@ -31,6 +30,7 @@ from pytest_ragmetrics.runs.wording.figures import (
 from pytest_ragmetrics.text.unicode import printable
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.runs.wording.comparisons import MetricComparison
     from pytest_ragmetrics.stats.means import ThresholdResult
     from pytest_ragmetrics.stats.scores import ScoredRow
 
@@ -284,6 +284,9 @@ def explain_not_worse(
 
     ``more`` is how many further rows would settle an inconclusive outcome.
     """
+    # It brings the statistics, which a failing helper does not need.
+    from pytest_ragmetrics.runs.wording.comparisons import ANEW
+
     lines = comparison.lines()
     doubts = "; ".join(comparison.doubts)
     text = f"inconclusive: {doubts}" if doubts else INCONCLUSIVE if outcome == "inconclusive" else outcome
