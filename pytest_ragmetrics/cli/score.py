@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pytest_ragmetrics.cli.cache import answers_folder
 from pytest_ragmetrics.cli.command import (
@@ -25,7 +25,8 @@ from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.core.locks import written_alone
 from pytest_ragmetrics.core.progress import Progress
-from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
+from pytest_ragmetrics.core.sample import Turns
+from pytest_ragmetrics.datasets.streaming import LoggedRow, logged_in_turns, stream_rows
 from pytest_ragmetrics.evaluation.runner import bounded_metrics
 from pytest_ragmetrics.evaluation.score import Journal, score_rows
 from pytest_ragmetrics.evaluation.score_files import ENDINGS, check_output, row_data
@@ -48,6 +49,16 @@ def _metrics(text: str) -> dict[str, float | None]:
             raise ValueError(f"{bound!r} is not a number: write {name}=0.8") from error
     metrics = [each.metric.name for each in bounded_metrics(found)]
     return dict(zip(metrics, found.values(), strict=True))
+
+
+def _turns(text: str) -> str:
+    if text not in get_args(Turns):
+        raise ValueError(f"{text!r} is neither last nor each")
+    return text
+
+
+def _tools(text: str) -> str | list[str]:
+    return text if text == "tools" else [name.strip() for name in text.split(",")]
 
 
 def _cluster(text: str) -> str:
@@ -80,6 +91,12 @@ def _output(text: str) -> Path:
 @scoring_options()
 @option("--votes K", Count(1), "judgements that make a score (default: 1)")
 @option("--limit N", Count(1), "take the first N rows")
+@option("--turns last|each", Checked(_turns), "of a conversation score the last answer (default), or each by itself")
+@option(
+    "--contexts-from TOOL,...",
+    Checked(_tools),
+    "contexts of a turn that has none on its messages: the results of these tools, or of all (tools)",
+)
 @option("--on ray[=ADDRESS]", Checked(_cluster), "score on a cluster of Ray, or on all processors of this machine")
 @option(
     "--max-calls N",
@@ -93,12 +110,18 @@ def run(arguments: Arguments) -> CommandResult:
     check_output(arguments.output)
     if arguments.output.exists() and any(arguments.output.samefile(file) for file in arguments.rows if file.exists()):
         raise ArgumentError(f"{arguments.output} would replace the rows: name another file")
-    rows = stream_rows(arguments.rows, limit=arguments.limit, columns=arguments.columns)
+    rows = logged_in_turns(
+        stream_rows(arguments.rows, limit=arguments.limit, columns=arguments.columns),
+        arguments.turns or "last",
+        contexts_from=arguments.contexts_from,
+        whole=any(each.metric.of_conversation for each in bounded_metrics(arguments.metrics)),
+    )
     limits = Limits(calls=arguments.max_calls, tokens=arguments.max_tokens, cost=arguments.max_cost)
     budget = Budget(limits, options="--max-")
     # What the scores depend on.
     settings = {name: getattr(arguments, name) for name in ("metrics", "judge", "embedder", "votes")}
     settings |= {"columns": arguments.columns.fields} if arguments.columns.fields else {}
+    settings |= {name: it for name in ("turns", "contexts_from") if (it := getattr(arguments, name))}
     written = "another ragmetrics score is writing it; wait for it, or name another"
     try:
         with written_alone(arguments.output, ArgumentError(f"{arguments.output}: {written}")):

@@ -1,306 +1,21 @@
-"""The values a metric scores: a question, its answer and contexts, and conversations with calls of tools.
+"""The values a metric scores: a question, its answer and contexts, and the conversation that they belong to.
 
 They are read from what other tools and libraries write under other names.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
-from numbers import Integral, Number
-from typing import TYPE_CHECKING, Any, TypeGuard
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeGuard, get_args
+
+from pytest_ragmetrics.core.messages import ROLES, Message, first_of, is_spoken, kind_of, opened, read_items
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-#: Names of the roles in other libraries.
-_ROLES = {
-    "human": "user",
-    **dict.fromkeys(("ai", "model", "bot", "chatbot", "agent"), "assistant"),
-    **dict.fromkeys(("function", "ipython", "observation"), "tool"),
-    "developer": "system",
-}
-_KNOWN_ROLES = ("system", "user", "assistant", "tool")
-_CALL_TYPES = frozenset({"function_call", "tool_use", "tool_call", "custom_tool_call"})
-_RESULT_TYPES = frozenset({"function_call_output", "tool_result", "custom_tool_call_output"})
-#: The types of what a model thinks, which is no text of its message.
-_THOUGHT_TYPES = frozenset({"reasoning", "thinking", "redacted_thinking"})
-_NO_ATTACHMENTS = _CALL_TYPES | _RESULT_TYPES | _THOUGHT_TYPES
-#: The names under which a message has its texts and calls.
-_SAID = (
-    *("content", "blocks", "parts", "text", "refusal", "audio", "tool_calls", "tools_called", "invalid_tool_calls"),
-    *("function_call", "additional_kwargs", "tool_call_results"),
-)
-#: Every message in the JSON text of a conversation has one of these names.
-_SPEECH = frozenset({"content", "parts", "tool_calls"})
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolCall:
-    """A call of a tool: its name and the arguments, as a mapping of JSON values."""
-
-    name: str
-    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Message:
-    """One message: ``role`` is system, user, assistant or tool; its text, and the tools that it calls.
-
-    ``attachments`` are the kinds of its parts that are no text, such as ``image_url``; they are not compared.
-    """
-
-    role: str
-    text: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
-    attachments: tuple[str, ...] = field(default=(), compare=False)
-
-
-def read_messages(value: object, *, name: str = "messages") -> tuple[Message, ...]:
-    """Return the messages of a conversation, in order.
-
-    ``value`` is a list of messages in the form of OpenAI's chat completions or responses, of Anthropic's messages, or
-    of objects with the same attributes (LangChain and ragas messages, SDK objects), mixed if need be; the list as JSON
-    text, or as the ``messages`` of a mapping, is one too. Raises ``TypeError`` naming what is not a message or not a
-    content, ``ValueError`` for arguments of a tool that are not a JSON object, and for a role that is not known.
-
-    >>> call = {"function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
-    >>> read_messages([{"role": "user", "content": "Rain?"}, {"role": "assistant", "tool_calls": [call]}])[1].tool_calls
-    (ToolCall(name='weather', arguments={'city': 'Oslo'}),)
-    """
-    items = _listed(_opened(value), name, "messages")
-    return tuple(message for index, item in enumerate(items) for message in _message(item, f"{name}[{index}]"))
-
-
-def read_tool_calls(value: object, *, name: str = "tool_calls") -> tuple[ToolCall, ...]:
-    """Return the calls of a list of them, in the forms that :func:`read_messages` reads, or ``{"name", "args"}``.
-
-    >>> read_tool_calls([{"name": "weather", "args": {"city": "Oslo"}}, {"name": "stop"}])
-    (ToolCall(name='weather', arguments={'city': 'Oslo'}), ToolCall(name='stop', arguments={}))
-    """
-    return tuple(_tool_call(item, f"{name}[{n}]") for n, item in enumerate(_listed(value, name, "tool calls")))
-
-
-def _opened(value: object) -> object:
-    """Return the list in JSON text, in the ``messages`` of a mapping or of an iterator; anything else as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    if isinstance(value, Mapping) and "messages" in value:
-        value = value["messages"]
-    return list(value) if isinstance(value, Iterator) else value
-
-
-def is_spoken(value: object) -> bool:
-    """Tell whether a value is a list of messages in which the user speaks, and each of which says or calls something.
-
-    >>> is_spoken([{"role": "user", "content": "Rain?"}]), is_spoken([{"city": "Oslo"}])
-    (True, False)
-    """
-    if not isinstance(value, list) or not all(isinstance(item, Mapping) and _SPEECH & item.keys() for item in value):
-        return False
-    try:
-        return any(message.role == "user" and message.text.strip() for message in read_messages(value))
-    except (TypeError, ValueError):
-        return False
-
-
-def _listed(value: object, name: str, what: str) -> tuple[Any, ...]:
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        msg = f"{name} must be a list of {what}, not {type(value).__name__}"
-        msg += " that is no JSON" if isinstance(value, str) and value.lstrip().startswith("[") else ""
-        raise TypeError(msg)
-    return tuple(value)
-
-
-def _message(item: object, place: str) -> Iterator[Message]:
-    """Yield the messages of an item: one, or more where a user message contains results of tools."""
-    if isinstance(item, Message) and item.role in _KNOWN_ROLES:
-        yield item
-        return
-    case = _get(item, "llm_test_case") or item
-    question, answer = _get(case, "input"), _get(case, "actual_output")
-    if isinstance(question, str) and isinstance(answer, str):  # a turn of DeepEval up to 2.9
-        calls = read_tool_calls(_get(case, "tools_called") or (), name=f"{place}.tools_called")
-        yield from (Message(role="user", text=question), Message(role="assistant", text=answer, tool_calls=calls))
-        return
-    item = _loaded(item)
-    kind = _kind(item)
-    if kind in _CALL_TYPES:
-        yield Message(role="assistant", tool_calls=(_tool_call(item, place),))
-        return
-    if kind in _RESULT_TYPES:
-        yield Message(role="tool", text=_text(_get(item, "output", "content")))
-        return
-    given = _get(item, "role")
-    # An enumeration of another library is a str too, but does not print as one.
-    role = str.__str__(given if isinstance(given, str) else kind).lower()
-    role = role.removesuffix("chunk").removesuffix("message")
-    if not role:
-        what = "has no role" if isinstance(item, Mapping) else f"is of type {type(item).__name__}"
-        raise TypeError(f"{place} {what}: give a message with role and content")
-    role = _ROLES.get(role, role)
-    if role in _KNOWN_ROLES:
-        yield from _turn(role, item, place)
-    elif isinstance(given, str):
-        raise ValueError(f"{place} has the role {given!r}: write one of {', '.join(_KNOWN_ROLES)}")
-    elif _get(item, "content", "parts", "text") and kind not in _THOUGHT_TYPES:
-        raise ValueError(f"{place} is of type {kind!r} and has no role: write one of {', '.join(_KNOWN_ROLES)}")
-    elif kind not in _THOUGHT_TYPES:
-        # Other events of a log, such as a search, have a type and no role.
-        yield Message(role="assistant", attachments=(kind,))
-
-
-def _loaded(item: object) -> object:
-    """Return the message that LangChain's ``messages_to_dict`` or ``dumpd`` has written, anything else as it is."""
-    if not isinstance(item, Mapping):
-        return item
-    if isinstance(item.get("kwargs"), Mapping) and "lc" in item:
-        path = item.get("id") or [""]
-        return {"type": str(path[-1]), **item["kwargs"]}
-    if isinstance(item.get("data"), Mapping) and item.keys().isdisjoint(("role", *_SAID)):
-        return {**item["data"], "type": item.get("type")}
-    return item
-
-
-def _turn(role: str, item: object, place: str) -> Iterator[Message]:
-    blocks = [_unwrapped(block) for block in _blocks(item, place)]
-    results = [block for block in blocks if _kind(block) in _RESULT_TYPES]
-    yield from (Message(role="tool", text=_text(_get(block, "content", "output"))) for block in results)
-    text, attachments = _text(blocks), tuple(filter(None, map(_attachment, blocks)))
-    calls = _calls(item, blocks)
-    if text or calls or attachments or not results:
-        made = read_tool_calls(calls, name=f"{place}.tool_calls")
-        yield Message(role=role, text=text, tool_calls=made, attachments=attachments)
-
-
-def _blocks(item: object, place: str) -> list[Any]:
-    """Return the parts of what a message says; raise ``TypeError`` for a content that is no text and no part."""
-    if isinstance(item, Mapping) and len(item) > 1 and item.keys().isdisjoint(_SAID):
-        msg = f"{place} has no content, only the keys {', '.join(map(repr, islice(item, 8)))}: give its text as content"
-        raise TypeError(msg)
-    # Of objects with blocks the content is their texts alone. Haystack keeps what a tool returned apart.
-    content = _get(item, "blocks") or _get(item, "content", "parts", "text")
-    if content is None:
-        content = [_get(result, "result") for result in _get(item, "tool_call_results") or ()]
-    blocks = list(content) if isinstance(content, (list, tuple)) else [content]
-    for block in blocks:
-        if isinstance(block, (Number, bytes)):
-            raise TypeError(f"{place}.content is of type {type(block).__name__}: give a text or a list of parts")
-    # Beside the content; LangChain repeats blocks there.
-    text = _text(blocks)
-    for holder in (item, _get(item, "additional_kwargs")):
-        audio = _get(holder, "audio")
-        beside = _get(holder, "refusal"), _get(audio, "transcript") or (audio and {"type": "audio"})
-        blocks += [more for more in beside if more and not (isinstance(more, str) and more in text)]
-    return blocks
-
-
-def _calls(item: object, blocks: Sequence[Any]) -> list[Any]:
-    """Return the calls of a message from the first place that has some: LangChain and others repeat them."""
-    parsed = [*(_get(item, "tool_calls", "tools_called") or ()), *(_get(item, "invalid_tool_calls") or ())]
-    # Ragas writes the content of a message with calls as {"text", "tool_calls"}.
-    parsed = parsed or [call for block in blocks for call in _get(block, "tool_calls") or ()]
-    if parsed:
-        return parsed
-    in_blocks = [block for block in blocks if _kind(block) in _CALL_TYPES]
-    if in_blocks:
-        return in_blocks
-    for holder in (item, _get(item, "additional_kwargs")):
-        several, single = _get(holder, "tool_calls"), _get(holder, "function_call")
-        if several or single:
-            return [*several] if several else [single]
-    return []
-
-
-def _unwrapped(block: Any) -> Any:
-    """Return a call or a result that a part of Gemini's or Bedrock's contains, anything else as it is."""
-    called = _get(block, "function_call", "functionCall", "toolUse")
-    if called is not None:
-        return {"type": "tool_call", "name": _get(called, "name"), "args": _get(called, "args", "input", "arguments")}
-    result = _get(block, "function_response", "functionResponse", "toolResult")
-    if result is None:
-        return block
-    returned = _get(result, "response", "content", "output")
-    parts = returned if isinstance(returned, (list, tuple)) else [returned]
-    data = [_get(part, "json") or (part if part is returned else None) for part in parts]
-    shown = [
-        part if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        for part, value in zip(parts, data, strict=True)
-    ]
-    return {"type": "tool_result", "content": shown}
-
-
-def _text(block: object) -> str:
-    """Return the text of a content, or of one of its blocks; nothing for images and the like."""
-    if isinstance(block, str):
-        return block
-    if isinstance(block, (list, tuple)):
-        return "\n".join(filter(None, map(_text, block)))
-    if block is None or _kind(block) in (_CALL_TYPES | _RESULT_TYPES):
-        return ""
-    text = _said(block)
-    return text if isinstance(text, str) else ""
-
-
-def _said(block: object) -> Any:
-    text = _get(block, "text", "refusal", "transcript")
-    # OpenAI's assistants annotate the value of a text.
-    return text if text is None or isinstance(text, str) else _get(text, "value")
-
-
-def _attachment(block: object) -> str | None:
-    """Return what kind of block it is if it is no text, such as an image."""
-    kind = _kind(block)
-    if block is None or isinstance(block, str) or isinstance(_said(block), str) or kind in _NO_ATTACHMENTS:
-        return None
-    return kind or (next(map(str, block), None) if isinstance(block, Mapping) else type(block).__name__)
-
-
-def _tool_call(item: object, place: str) -> ToolCall:
-    function, custom = _get(item, "function"), _get(item, "custom")
-    called = next((it for it in (function, custom) if _get(it, "name") is not None), item)
-    name = _get(called, "name", "tool_name")
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"{place} has no name: give a tool call with name and arguments")
-    if called is custom or _kind(called) == "custom_tool_call":  # its input is any text
-        return ToolCall(name=name, arguments={"input": _get(called, "input") or ""})
-    arguments = _get(called, "arguments", "args", "input", "input_parameters", "inputParameters", "tool_kwargs")
-    return ToolCall(name=name, arguments=_arguments(arguments, place))
-
-
-def _arguments(written: object, place: str) -> dict[str, Any]:
-    value = written
-    if isinstance(written, str) and written:
-        try:
-            value = json.loads(written)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{place}: the arguments are not JSON: {written[:80]!r}") from error
-    if value is None or value == "":
-        return {}
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{place}: the arguments must be a JSON object, not {type(value).__name__}")  # noqa: TRY004 - a value inside of the conversation, often JSON text
-    return dict(value)
-
-
-def _kind(item: object) -> str:
-    kind = _get(item, "type", "block_type")
-    return kind if isinstance(kind, str) else ""
-
-
-def _get(item: object, *names: str) -> Any:
-    """Return the first of some keys or attributes that an item has and that is not ``None``."""
-    for name in names:
-        value = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
-        if value is not None and not (callable(value) and not isinstance(item, Mapping)):
-            return value
-    return None
-
 
 #: Names of the fields in other tools; a field's own name takes precedence.
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -346,14 +61,12 @@ def is_deepeval_row(row: Mapping[str, Any]) -> bool:
 
 
 def _take_talk(row: dict[str, Any]) -> None:
-    """Move the first list that a row has under another name of ``messages`` there, with the contexts of its end."""
+    """Move the first list that a row has under another name of ``messages`` there."""
     for name in TALKS:
-        talk = _opened(row[name]) if name in row else None
+        talk = opened(row[name]) if name in row else None
         if is_conversation(talk) and talk:
             del row[name]
-            row["messages"] = talk = [*talk]
-            if all(row.get(given) is None for given in ("retrieved_contexts", *ALIASES["retrieved_contexts"])):
-                row["retrieved_contexts"] = _get(talk[-1], "retrieval_context")
+            row["messages"] = [*talk]
             return
 
 
@@ -366,7 +79,9 @@ class Sample:
 
     A conversation, a list of messages as ``user_input`` (or its JSON text, where each has a role and a content and the
     user speaks) or in ``metadata["messages"]`` (see :func:`read_messages`), is kept in the metadata; the user's last
-    message is the ``user_input`` then, and the assistant's text that ends it the ``response``, unless they are given.
+    message is the ``user_input`` then, the assistant's text that ends it the ``response``, and the contexts on the
+    messages of its last turn are the ``retrieved_contexts``, unless they are given. :meth:`turns` makes a sample of
+    each turn; the ``retrieved_contexts`` of a conversation may be a list for each of its answers.
     Contexts may be strings or documents of other libraries (objects with ``page_content``, ``get_content()``, ``text``
     or ``content``, mappings with such a key); they are kept as a tuple of strings. A bare string is one context. Raises
     ``TypeError`` naming the field that has the wrong type.
@@ -412,6 +127,7 @@ class Sample:
                 whole = "; assert_sample(row, ...) takes a whole row" if isinstance(value, Mapping) else ""
                 texts = "; a list is for the contexts" if isinstance(value, (list, tuple)) else ""
                 raise TypeError(f"{name} must be a str, not {type(value).__name__}{advice(value)}{whole}{texts}")
+        self._take_contexts()
         for name in ("retrieved_contexts", "reference_contexts"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_contexts(getattr(self, name), name=name))
@@ -426,16 +142,16 @@ class Sample:
         """
         asked: Any = self.user_input
         if isinstance(asked, str) and asked.lstrip().startswith("["):
-            asked = found if is_spoken(found := _opened(asked)) else asked
+            asked = found if is_spoken(found := opened(asked)) else asked
         if (asked is None or isinstance(asked, str)) and "messages" not in self.metadata:
             return  # fast, for tables of a million rows
         name = "user_input" if is_conversation(asked) else "messages"
-        given = asked if name == "user_input" else _opened(self.metadata.get("messages"))
+        given = asked if name == "user_input" else opened(self.metadata.get("messages"))
         if not is_conversation(given):
             return
         object.__setattr__(self, "metadata", {**self.metadata, "messages": [*given]})
         try:
-            messages = read_messages(given, name=name)
+            messages = [message for message, _ in read_items(given, name=name)]
         except (TypeError, ValueError):
             if name == "user_input":
                 raise
@@ -450,6 +166,97 @@ class Sample:
         ends_in_answer = bool(messages) and messages[-1].role == "assistant" and messages[-1].text.strip()
         if self.response is None and ends_in_answer and is_last:
             object.__setattr__(self, "response", messages[-1].text)
+
+    def _take_contexts(self) -> None:
+        """Take the contexts of a conversation: those of each answer apart, and the ones on the messages at its end."""
+        given: Any = self.retrieved_contexts
+        if self.metadata.get("messages") is None:
+            return
+        if isinstance(given, (list, tuple)) and given and all(isinstance(each, (list, tuple)) for each in given):
+            name = "retrieved_contexts"
+            lists = [as_contexts(each, name=f"{name}[{index}]") for index, each in enumerate(given)]
+            answers = sum(turn.answer is not None for turn in read_turns(self))
+            if len(lists) != answers:
+                msg = f"{name} has {len(lists)} lists, the conversation {answers} answers: give one for each answer"
+                raise ValueError(msg)
+            object.__setattr__(self, "metadata", {**self.metadata, "contexts_by_answer": lists})
+            object.__setattr__(self, name, lists[-1])
+        elif given is None:
+            try:
+                last = read_turns(self)[-1:]
+            except (TypeError, ValueError):
+                return  # As above: a metric says what is wrong with them.
+            object.__setattr__(self, "retrieved_contexts", last[0].contexts() if last else None)
+
+    def turns(self, *, contexts_from: ContextsFrom = None) -> tuple[Sample, ...]:
+        """Return a sample for each turn of a conversation that is answered; of any other sample, itself.
+
+        A turn is what the user says and all that the assistant says, calls and is returned until the user speaks again;
+        its answer is the last text in it. ``retrieved_contexts`` are those on its messages (``retrieved_contexts``,
+        ``contexts``, ``context`` or ``retrieval_context``), else its list where the sample has one for each answer,
+        else with ``contexts_from="tools"``, or a list of tools, what these returned in it; those of the whole sample
+        belong to the last turn. The other fields come from the message of the answer; the ``reference`` of the whole
+        belongs to the last turn where no message has one.
+
+        ``metadata`` has the ``messages`` up to the answer, the ``conversation`` (the id of the whole), the number of
+        the ``turn``, ``earlier_contexts`` as pairs of turn and text, and the fields ``lacking`` that other turns have;
+        turns are one ``cluster`` unless the sample names another. Raises as
+        :func:`~pytest_ragmetrics.core.messages.read_messages`, and ``ValueError`` for other ``contexts_from``.
+
+        >>> talk = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No.", "contexts": ["Dry."]}]
+        >>> more = [{"role": "user", "content": "Snow?"}, {"role": "assistant", "content": "Yes."}]
+        >>> [turn.retrieved_contexts for turn in Sample(metadata={"messages": talk + more}).turns()]
+        [('Dry.',), None]
+        """
+        check_turns("each", contexts_from)
+        if self.metadata.get("messages") is None or "turn" in self.metadata:
+            return (self,)
+        turns = [turn for turn in read_turns(self) if turn.answer is not None]
+        values = [turn.fields(contexts_from) for turn in turns]
+        if not turns:
+            return (self,)
+        for given, contexts in zip(values, self.metadata.get("contexts_by_answer", ()), strict=False):
+            given.setdefault("retrieved_contexts", contexts)
+        for name in _OF_A_TURN:
+            if name != "reference" or not any(name in given for given in values):
+                values[-1].setdefault(name, getattr(self, name))
+        there = {name for given in values for name, value in given.items() if value is not None}
+        samples: list[Sample] = []
+        earlier: dict[str, int] = {}
+        for turn, given in zip(turns, values, strict=True):
+            fields = {name: given.get(name) for name in _OF_A_TURN}
+            lacks = [
+                name for name, value in fields.items() if value is None and (name in there or turn is not turns[-1])
+            ]
+            placed = {
+                "messages": self._until(turn),
+                "conversation": self.id,
+                "turn": turn.number,
+                "earlier_contexts": tuple((number, text) for text, number in earlier.items()),
+                "lacking": lacks,
+            }
+            metadata = {"cluster": self.id, **self.metadata, **placed}
+            metadata.pop("contexts_by_answer", None)
+            id = None if self.id is None else f"{self.id}-t{turn.number}"
+            response = turn.said[turn.answer or 0].message.text
+            samples.append(Sample(**fields, user_input=turn.question, response=response, id=id, metadata=metadata))
+            for text in samples[-1].retrieved_contexts or ():
+                earlier.setdefault(text, turn.number)
+        return tuple(samples)
+
+    def _until(self, turn: Turn) -> list[Any]:
+        """Return the messages up to the answer of a turn, in which what the user says is one message."""
+        items = [*self.metadata["messages"]]
+        asked = [said for said in turn.said if said.message.role == "user"]
+        end = turn.said[turn.answer or 0].place
+        kept = items if end is None else items[: end + 1]
+        first = asked[0].place if asked else None
+        if len(asked) == 1 or first is None:
+            return kept
+        attached = [{"type": kind} for said in asked for kind in said.message.attachments]
+        text = [{"type": "text", "text": turn.question}, *attached] if attached else turn.question
+        behind = [] if asked[-1].place is None else kept[asked[-1].place + 1 :]
+        return [*kept[:first], {"role": "user", "content": text}, *behind]
 
     @classmethod
     def from_mapping(cls, row: Mapping[str, Any]) -> Sample:
@@ -613,9 +420,9 @@ def advice(value: object) -> str:
         return "; await it first"
     if isinstance(value, Mapping):
         return f", with the keys {', '.join(map(repr, islice(value, 8)))}"[:200]
-    if isinstance(_get(value, "content"), str):
+    if isinstance(first_of(value, "content"), str):
         return "; give its text, the .content"
-    return "; give its text" if _kind(value) in _ROLES else ""
+    return "; give its text" if kind_of(value) in ROLES else ""
 
 
 def _describe(value: object) -> str:
@@ -631,3 +438,157 @@ def _as_ids(value: object, name: str) -> tuple[str | int, ...]:
             raise TypeError(f"{name}[{index}] is {_describe(item)}: give a str or an int")
     # Numbers of numpy, which an index of vectors returns, must not reach the records as such.
     return tuple(str(item) if isinstance(item, str) else int(item) for item in ids)
+
+
+#: Which answers of a conversation are scored.
+Turns: TypeAlias = Literal["last", "each"]
+#: Whose results are contexts: those of no tool, of all, or of those named.
+ContextsFrom: TypeAlias = "Literal['tools'] | Sequence[str] | None"
+
+_CONTEXTS = ("retrieved_contexts", *ALIASES["retrieved_contexts"])
+#: The fields that turns of a conversation have each for themselves.
+_OF_A_TURN = FIELDS[2:-2]
+
+
+class Spoken(NamedTuple):
+    """A message, what it is read from, and the place of that among the messages of its sample.
+
+    Both are ``None`` for the question and the response of the sample.
+    """
+
+    message: Message
+    item: Any = None
+    place: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """What the user says, and what the assistant says, calls and is returned until the user speaks again.
+
+    Turns are numbered from 1; an opening of the assistant is one without a question.
+    """
+
+    number: int
+    said: tuple[Spoken, ...]
+
+    @property
+    def question(self) -> str | None:
+        """What the user says, consecutive messages parted by a blank line; ``None`` where nobody asks."""
+        texts = [said.message.text for said in self.said if said.message.role == "user"]
+        return "\n\n".join(texts) if texts else None
+
+    @property
+    def answer(self) -> int | None:
+        """The place of the answer among the messages: the last text of the assistant, ``None`` where there is none.
+
+        A blank message is the answer of an assistant that says and calls nothing else.
+        """
+        of_assistant = [(n, said.message) for n, said in enumerate(self.said) if said.message.role == "assistant"]
+        texts = [n for n, message in of_assistant if message.text.strip()]
+        is_silent = not any(message.tool_calls or message.attachments for _, message in of_assistant)
+        return texts[-1] if texts else of_assistant[-1][0] if of_assistant and is_silent else None
+
+    def contexts(self, tools: ContextsFrom = None) -> tuple[str, ...] | None:
+        """Return the contexts on its messages, else what ``tools`` returned, without doubles; ``None`` for neither."""
+        found = [(said.place, value) for said in self.said if (value := _contexts_on(said.item)) is not None]
+        if not found:
+            results = [said for said in self.said if tools and said.message.role == "tool"]
+            taken = [said for said in results if tools == "tools" or said.message.tool in (tools or ())]
+            found = [(said.place, _as_documents(said.message.text)) for said in taken]
+        texts = (text for place, value in found for text in as_contexts(value, name=f"messages[{place}]: contexts"))
+        return tuple(dict.fromkeys(texts)) if found else None
+
+    def fields(self, tools: ContextsFrom = None) -> dict[str, Any]:
+        """Return the fields that its messages have: the contexts, and those on the message of the answer."""
+        contexts, item = self.contexts(tools), self.said[self.answer or 0].item
+        found = {name: first_of(item, name, *ALIASES.get(name, ())) for name in _OF_A_TURN[1:]} if item else {}
+        given = {name: value for name, value in found.items() if value is not None}
+        return given if contexts is None else {"retrieved_contexts": contexts, **given}
+
+
+def _contexts_on(item: Any) -> Any:
+    """Return the contexts on a message, which may be a test case; a ``context`` beside them is the ideal one."""
+    case = first_of(item, "llm_test_case") or item
+    value = first_of(case, *_CONTEXTS)
+    return value if isinstance(value, (str, list, tuple)) else None
+
+
+def _as_documents(text: str) -> Any:
+    """Return the texts or documents in the JSON list that a tool returned, any other text as it is."""
+    listed = opened(text)
+    try:
+        return as_contexts(listed) if isinstance(listed, list) else text
+    except TypeError:
+        return text
+
+
+def check_turns(turns: object, contexts_from: object) -> None:
+    """Raise ``ValueError`` for what does not say which turns of a conversation are scored, with which contexts."""
+    if turns not in get_args(Turns):
+        raise ValueError(f'turns must be "last" or "each", not {turns!r:.80}')
+    is_named = isinstance(contexts_from, (list, tuple)) and all(isinstance(tool, str) for tool in contexts_from)
+    if not (is_named or contexts_from in (None, "tools")):
+        raise ValueError(f'contexts_from must be "tools" or a list of names of tools, not {contexts_from!r:.80}')
+
+
+def in_turns(
+    sample: Sample, turns: Turns, *, contexts_from: ContextsFrom = None, whole: bool = False
+) -> tuple[Sample, ...]:
+    """Return the samples that are scored of one: itself, or each of its turns, and then with ``whole`` itself too.
+
+    Where the last answer is scored alone, ``contexts_from`` says where its contexts come from. The whole conversation
+    has the ``turn`` "all" in its metadata: only metrics of conversations score it. Raises as :meth:`Sample.turns`, and
+    ``ValueError`` for other ``turns``.
+    """
+    check_turns(turns, contexts_from)
+    if turns == "last":
+        if contexts_from is None or sample.retrieved_contexts is not None or "messages" not in sample.metadata:
+            return (sample,)
+        # Those of the last turn, whether it is answered or not.
+        last = read_turns(sample)[-1:]
+        return (replace(sample, retrieved_contexts=last[0].contexts(contexts_from)) if last else sample,)
+    found = sample.turns(contexts_from=contexts_from)
+    if found == (sample,):
+        return found
+    placed = {"cluster": sample.id, **sample.metadata, "conversation": sample.id, "turn": "all"}
+    return (*found, replace(sample, metadata=placed)) if whole else found
+
+
+def read_spoken(sample: Sample) -> list[Spoken]:
+    """Return what was said and called, in order: the messages of a sample, its question and its response.
+
+    Those two are added where they are not the last ones of the messages. A question comes after the messages, or
+    before them where no user speaks and tools are called: then they lead from the question to the response. Raises as
+    :func:`~pytest_ragmetrics.core.messages.read_messages`.
+    """
+    given = sample.metadata.get("messages")
+    items: Any = [] if given is None else opened(given)
+    spoken = [Spoken(message, items[index], index) for message, index in read_items(items)]
+    question, answer = (sample.user_input or "").strip(), (sample.response or "").strip()
+    asked = [said.message.text.strip() for said in spoken if said.message.role == "user" and said.message.text.strip()]
+    if question and question not in asked[-1:]:
+        leads_on = not asked and any(said.message.tool_calls or said.message.role == "tool" for said in spoken)
+        instructions = sum(said.message.role == "system" for said in spoken)
+        added = Spoken(Message(role="user", text=sample.user_input or ""))
+        spoken.insert(instructions if leads_on else len(spoken), added)
+    last = spoken[-1].message if spoken else Message(role="user")
+    if answer and not (last.role == "assistant" and last.text.strip() == answer):
+        spoken.append(Spoken(Message(role="assistant", text=sample.response or "")))
+    return spoken
+
+
+def read_turns(sample: Sample) -> tuple[Turn, ...]:
+    """Return the turns of a sample, as :func:`read_spoken` finds what was said; instructions are in none.
+
+    >>> talk = [{"role": "assistant", "content": "Hello!"}, {"role": "user", "content": "Rain?"}]
+    >>> [(turn.number, turn.question) for turn in read_turns(Sample(response="No.", metadata={"messages": talk}))]
+    [(1, None), (2, 'Rain?')]
+    """
+    turns: list[list[Spoken]] = []
+    for said in read_spoken(sample):
+        if said.message.role == "system":
+            continue
+        if not turns or (said.message.role == "user" and turns[-1][-1].message.role != "user"):
+            turns.append([])
+        turns[-1].append(said)
+    return tuple(Turn(number=number, said=tuple(said)) for number, said in enumerate(turns, start=1))

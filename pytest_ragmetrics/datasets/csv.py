@@ -13,7 +13,8 @@ from typing import Any, TextIO
 
 from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.core.files import largest, lines_of
-from pytest_ragmetrics.core.sample import ALIASES, TALKS, fields_written, is_spoken
+from pytest_ragmetrics.core.messages import is_spoken
+from pytest_ragmetrics.core.sample import ALIASES, TALKS, fields_written
 from pytest_ragmetrics.datasets.rows import CONVERSATION, KNOWN, Columns, Raw, RowError
 
 _DELIMITERS = (",", ";", "\t")

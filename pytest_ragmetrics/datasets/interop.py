@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from pytest_ragmetrics.core.sample import ALIASES, Sample, advice, read_messages
+from pytest_ragmetrics.core.messages import read_messages
+from pytest_ragmetrics.core.sample import ALIASES, Sample, advice
 from pytest_ragmetrics.datasets.rows import sample_of, values_of
 
 #: What the fields of a sample are called in results, besides their aliases; a name of the sample or an alias wins.

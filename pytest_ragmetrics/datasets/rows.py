@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, cast
 
@@ -18,8 +18,12 @@ from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.core.sample import (
     ALIASES,
     CAMEL_CASE,
+    ContextsFrom,
     Sample,
+    Turns,
+    check_turns,
     fields_written,
+    in_turns,
     is_conversation_row,
     is_deepeval_row,
     row_of_theirs,
@@ -41,6 +45,34 @@ class DatasetRow:
     file: str | None = None
     line: int | None = None
     error: DatasetError | None = None
+
+
+def rows_in_turns(
+    rows: Iterable[DatasetRow], turns: Turns, *, contexts_from: ContextsFrom = None, whole: bool = False
+) -> Iterator[DatasetRow]:
+    """Yield the rows that are scored: of a conversation each turn, as :func:`~pytest_ragmetrics.core.sample.in_turns`.
+
+    A row with messages that cannot be read has an error.
+
+    >>> talk = [{"role": role, "content": "Rain?"} for role in ("user", "assistant") * 2]
+    >>> rows = [DatasetRow(sample=Sample(metadata={"messages": talk}), id="rain")]
+    >>> [row.id for row in rows_in_turns(rows, "each", whole=True)]
+    ['rain-t1', 'rain-t2', 'rain']
+    """
+    check_turns(turns, contexts_from)
+    for row in rows:
+        if row.sample is None:
+            yield row
+            continue
+        try:
+            samples = in_turns(row.sample, turns, contexts_from=contexts_from, whole=whole)
+        except (TypeError, ValueError) as error:
+            fault = DatasetError(f"row {row.id}: {error}", file=row.file, line=row.line, field="messages")
+            yield replace(row, sample=None, error=fault)
+            continue
+        for sample in samples:
+            number = sample.metadata.get("turn")
+            yield replace(row, sample=sample, id=f"{row.id}-t{number}" if isinstance(number, int) else row.id)
 
 
 class RowError(ValueError):

@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_ragmetrics.core.errors import DatasetError, optional
 from pytest_ragmetrics.core.files import lines_of
-from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.core.sample import ContextsFrom, Sample, Turns, check_turns, in_turns
 from pytest_ragmetrics.datasets.csv import iterate_csv
 from pytest_ragmetrics.datasets.json import iterate_jsonl
 from pytest_ragmetrics.datasets.reading import check_start, read_file, renamed, row_of_cells, shown_path
@@ -57,6 +57,23 @@ def stream_rows(
             raise DatasetError(why, file=shown_path(file))
     names = ((file, shown_path(file)) for file in files)
     return islice((row for file, name in names for row in logged_rows(_raws(file, name, columns), name)), limit)
+
+
+def logged_in_turns(
+    rows: Iterable[LoggedRow], turns: Turns, *, contexts_from: ContextsFrom = None, whole: bool = False
+) -> Iterator[LoggedRow]:
+    """Yield the rows that are scored: of a conversation each turn, as :func:`~pytest_ragmetrics.core.sample.in_turns`.
+
+    A row with messages that cannot be read has an error.
+    """
+    check_turns(turns, contexts_from)
+    for row in rows:
+        try:
+            scored = in_turns(row.sample or Sample(), turns, contexts_from=contexts_from, whole=whole)
+        except (TypeError, ValueError) as error:
+            yield replace(row, sample=None, error=str(DatasetError(str(error), file=row.file, line=row.line)))
+        else:
+            yield from (replace(row, sample=sample) for sample in scored) if row.sample else (row,)
 
 
 def _ending(file: Path) -> str:

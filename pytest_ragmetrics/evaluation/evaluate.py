@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,9 @@ from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.other_tools import class_of_theirs
 from pytest_ragmetrics.core.progress import Progress
 from pytest_ragmetrics.core.result import MetricResult
-from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.core.sample import ContextsFrom, Sample, Turns
 from pytest_ragmetrics.datasets.reading import read_dataset, read_object
-from pytest_ragmetrics.datasets.rows import Columns, DatasetRow, RowError, sample_of, written_id
+from pytest_ragmetrics.datasets.rows import Columns, DatasetRow, RowError, rows_in_turns, sample_of, written_id
 from pytest_ragmetrics.evaluation.runner import (
     BoundedMetric,
     Done,
@@ -24,6 +23,7 @@ from pytest_ragmetrics.evaluation.runner import (
     Outcome,
     Runner,
     bounded_metrics,
+    metrics_of,
     unscored,
 )
 from pytest_ragmetrics.evaluation.session import scoring_session
@@ -56,6 +56,8 @@ def evaluate(
     progress: bool | ProgressCall = True,
     vacuous: Vacuous = "skip",
     columns: Mapping[str, str] | None = None,
+    turns: Turns = "last",
+    contexts_from: ContextsFrom = None,
 ) -> Evaluation:
     """Score samples by metrics, many at a time, and return the table in the order of the samples.
 
@@ -68,8 +70,10 @@ def evaluate(
     Each score is the mean of ``votes`` independent judgements, unless given as many as the session says. ``progress``
     shows a line in a terminal; a function given as ``progress`` is called with the number of scores that are done and
     that of all, after each, on the thread of the engine. Scores of rows
-    with nothing to check are left out of the table's figures, unless ``vacuous="count"``. Works from any thread,
-    whether or not a loop runs there.
+    with nothing to check are left out of the table's figures, unless ``vacuous="count"``. Of a conversation the last
+    answer is scored, with ``turns="each"`` every one in a row of its own, and metrics of conversations score the whole
+    in a further row; ``contexts_from`` is that of :meth:`Sample.turns`. Works from any thread, whether or not a loop
+    runs there.
 
     A row that cannot be scored keeps the reason; the others are scored. Raises ``ValueError`` for an unknown metric or
     two of one name and for columns of no field, ``DatasetError`` for a file that cannot be read and a column that no
@@ -82,7 +86,8 @@ def evaluate(
     >>> evaluate(rows, ["quoted_spans_alignment"]).mean("quoted_spans_alignment")
     0.0
     """
-    rows, chosen = _rows(samples, columns), _chosen(metrics, judge, embedder)
+    chosen = _chosen(metrics, judge, embedder)
+    rows = _in_turns(_rows(samples, columns), chosen, turns, contexts_from)
     counts = check_vacuous(vacuous)
     with scoring_session(cache_dir, concurrency) as session:
         return loop.run(_evaluated(rows, chosen, session, votes=votes, progress=progress, vacuous=counts))
@@ -100,9 +105,12 @@ async def aevaluate(
     progress: bool | ProgressCall = True,
     vacuous: Vacuous = "skip",
     columns: Mapping[str, str] | None = None,
+    turns: Turns = "last",
+    contexts_from: ContextsFrom = None,
 ) -> Evaluation:
     """Score like :func:`evaluate`, awaitable from any event loop."""
-    rows, chosen = _rows(samples, columns), _chosen(metrics, judge, embedder)
+    chosen = _chosen(metrics, judge, embedder)
+    rows = _in_turns(_rows(samples, columns), chosen, turns, contexts_from)
     counts = check_vacuous(vacuous)
     async with scoring_session(cache_dir, concurrency) as session:
         return await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress, vacuous=counts))
@@ -131,6 +139,13 @@ def _rows(samples: Any, columns: Mapping[str, str] | None) -> Sequence[DatasetRo
             raise TypeError(f"samples[{index}]: {written}{error}") from error
         rows.append(DatasetRow(sample=sample, id=""))
     return rows
+
+
+def _in_turns(
+    rows: Iterable[DatasetRow], metrics: Sequence[BoundedMetric], turns: Turns, contexts_from: ContextsFrom
+) -> Sequence[DatasetRow]:
+    whole = any(each.metric.of_conversation for each in metrics)
+    return [*rows_in_turns(rows, turns, contexts_from=contexts_from, whole=whole)]
 
 
 def chosen_columns(given: Mapping[str, str] | Columns | None) -> Columns:
@@ -166,7 +181,7 @@ async def _evaluated(
     if not isinstance(given, bool) and (not callable(given) or iscoroutinefunction(given)):
         raise TypeError(f"progress must be True, False or a function of two counts, without async, not {given!r:.60}")
     metrics = [each.metric for each in bounded]
-    total = len(metrics) * sum(row.sample is not None for row in rows)
+    total = sum(metric.is_of(row.sample) for row in rows if row.sample for metric in metrics)
     shown = Progress("scored", total, wanted=progress is True)
     breaker = CircuitBreaker(session.concurrency)
     gives_up = GivesUp(breaker, total=total)
@@ -178,19 +193,22 @@ async def _evaluated(
             progress(gives_up.done, total)
 
     runner = Runner(session, breaker=breaker, watch=watch)
-    made = partial(Job, metrics=bounded, votes=votes)
-    jobs = (
-        made(sample=row.sample) if row.sample else made(sample=Sample(id=row.id), error=str(row.error)) for row in rows
-    )
+
+    def jobs() -> Iterator[Job]:
+        for row in rows:
+            sample = row.sample or Sample(id=row.id)
+            error = None if row.sample else str(row.error)
+            yield Job(sample=sample, metrics=metrics_of(sample, bounded), votes=votes, error=error)
+
     done: list[Done] = []
     try:
         # Requests that begin together let the provider cache what they have in common.
-        await runner.run(jobs, done.append, together=total <= _TOGETHER * session.concurrency)
+        await runner.run(jobs(), done.append, together=total <= _TOGETHER * session.concurrency)
         gives_up.check_judged()
     finally:
         shown.finish()
         runner.close()
-    spans = {each.name: [it.scores[each.name].span for it in done] for each in metrics}
+    spans = {each.name: [it.scores[each.name].span for it in done if each.name in it.scores] for each in metrics}
     return Evaluation(
         metrics=tuple(spans),
         rows=tuple(_scored_row(it, metrics) for it in done),
@@ -204,6 +222,8 @@ async def _evaluated(
 def _scored_row(done: Done, metrics: Sequence[Metric]) -> Row:
     results, reasons = {}, {}
     for metric in metrics:
+        if metric.name not in done.scores:
+            continue
         outcome = done.scores[metric.name].outcome
         if isinstance(outcome, MetricResult):
             results[metric.name] = outcome

@@ -107,6 +107,11 @@ def bounded_metrics(
     ]
 
 
+def metrics_of(sample: Sample, metrics: Sequence[BoundedMetric]) -> Sequence[BoundedMetric]:
+    """Return those metrics that score a sample: of a conversation in turns each answer, or the whole."""
+    return [each for each in metrics if each.metric.is_of(sample)]
+
+
 def check_distinct(metrics: Iterable[Metric]) -> None:
     """Raise ``ValueError`` for two metrics of one name."""
     counts = Counter(metric.name for metric in metrics)

@@ -22,7 +22,7 @@ from pytest_ragmetrics.core.files import append_line
 from pytest_ragmetrics.core.result import MetricResult, Usage
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.streaming import LoggedRow
-from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, GivesUp, Job, Runner, unscored
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, GivesUp, Job, Runner, metrics_of, unscored
 from pytest_ragmetrics.evaluation.score_files import scored_row, write_scores
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring
@@ -59,11 +59,12 @@ async def score_rows(
         for row in rows:
             begun.append(row)
             error = row.error or "" if row.sample is None else row.error
-            yield Job(sample=row.sample or _EMPTY, metrics=metrics, votes=votes, error=error)
+            sample = row.sample or _EMPTY
+            yield Job(sample=sample, metrics=metrics_of(sample, metrics), votes=votes, error=error)
 
     def note(done: Done) -> None:
         row, records = begun.popleft(), []
-        for bounded in metrics:
+        for bounded in metrics_of(done.sample, metrics):
             metric, found = bounded.metric, done.scores[bounded.metric.name].outcome
             outcome = found if isinstance(found, MetricResult) else unscored(metric, found)
             declared = bounded.check(outcome) if isinstance(outcome, MetricResult) else None

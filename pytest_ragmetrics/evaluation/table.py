@@ -53,16 +53,23 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """One sample with its results by metric, and the reasons of the metrics that gave none."""
+    """One sample with its results by metric, and the reasons of the metrics that gave none.
+
+    Of a conversation in turns, metrics in neither are not for it: those of answers for the whole, and the reverse.
+    """
 
     sample: Sample
     results: Mapping[str, MetricResult] = field(default_factory=dict)
     unscored: Mapping[str, str] = field(default_factory=dict)
 
+    def is_of(self, metric: str) -> bool:
+        """Tell whether a metric is for it."""
+        return metric in self.results or metric in self.unscored or "turn" not in self.sample.metadata
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stats:
-    """One metric over a table of ``n`` rows.
+    """One metric over the ``n`` rows of a table that it is for.
 
     ``mean``, ``min`` and ``max`` are over the rows that are neither ``unscored`` nor ``vacuous`` (nothing to check),
     ``None`` when there is no other. ``std`` is the standard deviation of their scores (of a sample, n - 1), ``None``
@@ -135,7 +142,8 @@ class Evaluation(TableNames):
         return f"<table><thead><tr>{head.replace('td>', 'th>')}</tr></thead><tbody>{body}</tbody></table>{below}"
 
     def _cells(self, width: int) -> list[list[str]]:
-        def cell(entry: ScoredRow) -> str:
+        def cell(row: Row, metric: str) -> str:
+            entry = _entry(row, metric)
             state = standing(entry, self.vacuous)
             return score_text(entry.score) if state == "counted" and entry.score is not None else state
 
@@ -146,7 +154,9 @@ class Evaluation(TableNames):
         rows = []
         for row in self.worst(_SHOWN):
             title = ": ".join(filter(None, (row.sample.id, row.sample.user_input)))
-            rows.append([readable(title, width), *(cell(_entry(row, metric)) for metric in self.metrics)])
+            rows.append(
+                [readable(title, width), *(cell(row, metric) if row.is_of(metric) else "" for metric in self.metrics)]
+            )
         more = [[line, *("" for _ in self.metrics)] for line in and_more(len(self.rows), shown=_SHOWN, indent="")]
         count = counted(len(self.rows), "row")
         if counts:
@@ -257,7 +267,7 @@ class Evaluation(TableNames):
         for metric in self.metrics:
             found = self._score_set(metric, vacuous)
             stats[metric] = Stats(
-                n=len(self.rows),
+                n=len(found.counted) + len(found.unscored) + len(found.vacuous),
                 unscored=len(found.unscored),
                 mean=fmean(found.scores) if found.counted else None,
                 min=min(found.scores, default=None),
@@ -284,7 +294,7 @@ class Evaluation(TableNames):
         tops = {name: sum(self.scales.get(name, (0.0, 1.0))) if signs[name] < 0 else 0.0 for name in names}
 
         def order(row: Row) -> tuple[bool, float]:
-            entries = {name: _entry(row, name) for name in names}
+            entries = {name: _entry(row, name) for name in names if row.is_of(name)}
             is_scored = all(entry.score is not None for entry in entries.values())
             found = {name: entry for name, entry in entries.items() if standing(entry, self.vacuous) == "counted"}
             scores = [tops[name] + signs[name] * (entry.score or 0.0) for name, entry in found.items()]
@@ -306,9 +316,9 @@ class Evaluation(TableNames):
 
         def fails(row: Row) -> bool:
             return (
-                any(name not in row.results for name in (*least, *most))
-                or any(row.results[name].value < bound for name, bound in least.items())
-                or any(row.results[name].value > bound for name, bound in most.items())
+                any(row.is_of(name) and name not in row.results for name in (*least, *most))
+                or any(name in row.results and row.results[name].value < bound for name, bound in least.items())
+                or any(name in row.results and row.results[name].value > bound for name, bound in most.items())
             )
 
         return tuple(row for row in self.rows if fails(row))
@@ -414,7 +424,11 @@ class Evaluation(TableNames):
         return [_entry(row, metric) for row in self.rows]
 
     def _score_set(self, metric: str, vacuous: Vacuous | None) -> ScoreSet[ScoredRow]:
-        return score_set(self._entries(metric), self.vacuous if vacuous is None else vacuous)
+        self._check(metric)
+        return score_set(
+            (_entry(row, metric) for row in self.rows if row.is_of(metric)),
+            self.vacuous if vacuous is None else vacuous,
+        )
 
     def _check(self, metric: str) -> None:
         if metric not in self.metrics:
@@ -460,6 +474,8 @@ def compared_records(
     for metric in table.metrics if metrics is None else metrics:
         better, scale, placed = table.better_of(metric), table.scales.get(metric), found.setdefault(metric, [])
         for number, (key, row) in enumerate(rows):
+            if not row.is_of(metric):
+                continue
             outcome = row.results.get(metric, UnscoredError(""))
             scoring = Scoring(metric=metric, sample=row.sample, outcome=outcome, better=better)
             record = replace(bare_record(scoring), scale=scale)

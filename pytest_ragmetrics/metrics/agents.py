@@ -6,8 +6,9 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar
 
+from pytest_ragmetrics.core.messages import Message, read_messages
 from pytest_ragmetrics.core.result import MetricResult, Verdict
-from pytest_ragmetrics.core.sample import Message, Sample, read_messages
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.tasks import JudgeGoal, ListTopics, MatchTopics
 from pytest_ragmetrics.metrics.asserting import MAJORITY, asserting
 from pytest_ragmetrics.metrics.base import f_of_counts, is_blank
@@ -21,7 +22,7 @@ class ConversationMetric(JudgedMetric):
     """A metric that shows a conversation to a judge.
 
     Takes ``messages``: an input of ``score()``, or in the ``metadata`` of a sample. See
-    :func:`~pytest_ragmetrics.core.sample.read_messages` for the forms.
+    :func:`~pytest_ragmetrics.core.messages.read_messages` for the forms.
     """
 
     requires: ClassVar[tuple[str, ...]] = ()

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from math import isfinite
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -120,6 +121,8 @@ class Metric(ABC, Named):
     blind_spots: ClassVar[str] = ""
     #: Whom it asks, "judge" and "embedder": parameters that a declared metric takes.
     asks: ClassVar[tuple[str, ...]] = ()
+    #: Whether it scores a conversation as a whole, and not its single answers.
+    of_conversation: ClassVar[bool] = False
     #: How many requests wait for one another, for the reference.
     rounds: ClassVar[int] = 0
 
@@ -158,7 +161,7 @@ class Metric(ABC, Named):
         self.require(sample)
         with context.scoring() as log:
             try:
-                result = self.measure(sample)
+                result = self._vacuous(sample) or self.measure(sample)
             except RagMetricsError as error:
                 self._record(sample, error, log)
                 raise
@@ -171,7 +174,7 @@ class Metric(ABC, Named):
         self.require(sample)
         with context.scoring() as log:
             try:
-                result = await self.ameasure(sample)
+                result = self._vacuous(sample) or await self.ameasure(sample)
             except RagMetricsError as error:
                 self._record(sample, error, log)
                 raise
@@ -198,6 +201,11 @@ class Metric(ABC, Named):
         sample = Sample(**given)
         return replace(sample, metadata={**sample.metadata, **extra}) if extra else sample
 
+    def is_of(self, sample: Sample) -> bool:
+        """Tell whether it scores a sample: of a conversation in turns each answer, or the whole."""
+        turn = sample.metadata.get("turn")
+        return turn is None or (turn == "all") == self.of_conversation
+
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming a required field that is missing or blank."""
         self.require_fields(sample, self.requires)
@@ -206,6 +214,8 @@ class Metric(ABC, Named):
         """Raise ``ValueError`` naming one of these fields that is missing or blank."""
         for field in needed:
             value = getattr(sample, field)
+            if value is None and field in sample.metadata.get("lacking", ()):
+                continue
             if value is None or (field not in self.may_be_empty and is_blank(value)):
                 state = "missing" if value is None else "blank"
                 msg = f"{self.name}: {field} is {state}; it needs {' and '.join(needed)}"
@@ -213,6 +223,15 @@ class Metric(ABC, Named):
                 if field == "response" and value is None and "messages" in sample.metadata:
                     msg += ", and the conversation does not end in a text of the assistant"
                 raise ValueError(msg)
+
+    def _vacuous(self, sample: Sample) -> MetricResult | None:
+        """Return the score of a turn without a field that only other turns of its conversation have."""
+        lacking = [name for name in self.requires if name in sample.metadata.get("lacking", ())]
+        if not lacking:
+            return None
+        best = self.scale[self.better == "higher"]
+        reason = f"no {lacking[0].replace('retrieved_', '').replace('_', ' ')} in this turn"
+        return MetricResult(best if isfinite(best) else 0.0, metric=self.name, reason=reason, vacuous=True)
 
     def _recorded(self, sample: Sample, result: MetricResult, log: ScoringLog) -> MetricResult:
         """Record a result and return it; raise ``TypeError`` for anything else."""

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pytest_ragmetrics.core.sample import Message, Sample, ToolCall, read_messages
+from pytest_ragmetrics.core.messages import Message, ToolCall
+from pytest_ragmetrics.core.sample import Sample, read_spoken
 from pytest_ragmetrics.metrics.base import is_blank
 
 #: Who speaks where a sample is one question and its answer at most.
@@ -16,27 +17,15 @@ _PLAIN: tuple[list[str], ...] = ([], ["user"], ["assistant"], ["user", "assistan
 def conversation(sample: Sample) -> tuple[Message, ...]:
     """Return what was said and called, in order: the messages of a sample, its question and its response.
 
-    Those two are added where they are not the last ones of the messages. A question comes after the messages, or
-    before them where no user speaks and tools are called: then they lead from the question to the response.
+    See :func:`~pytest_ragmetrics.core.sample.read_spoken`; what shows nothing is left out.
 
     >>> history = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Ada."}]
     >>> sample = Sample(user_input="When?", response="In May.", metadata={"messages": history})
     >>> [turn.text for turn in conversation(sample)]
     ['Who?', 'Ada.', 'When?', 'In May.']
     """
-    given = sample.metadata.get("messages")
-    spoken = () if given is None else read_messages(given)
-    turns = [turn for turn in spoken if turn.tool_calls or turn.attachments or not is_blank(turn.text)]
-    question, answer = sample.user_input or "", sample.response or ""
-    asked = [turn.text.strip() for turn in turns if turn.role == "user"]
-    if not is_blank(question) and question.strip() not in asked[-1:]:
-        leads_on = not asked and any(turn.tool_calls or turn.role == "tool" for turn in turns)
-        instructions = sum(turn.role == "system" for turn in turns)
-        turns.insert(instructions if leads_on else len(turns), Message(role="user", text=question))
-    ends_in_answer = bool(turns) and turns[-1].role == "assistant" and turns[-1].text.strip() == answer.strip()
-    if not (is_blank(answer) or ends_in_answer):
-        turns.append(Message(role="assistant", text=answer))
-    return tuple(turns)
+    spoken = (said.message for said in read_spoken(sample))
+    return tuple(turn for turn in spoken if turn.tool_calls or turn.attachments or not is_blank(turn.text))
 
 
 def asked(sample: Sample) -> dict[str, Any]:

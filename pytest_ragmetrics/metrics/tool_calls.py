@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
 from pytest_ragmetrics.core.errors import UnscoredError
+from pytest_ragmetrics.core.messages import ToolCall, read_messages, read_tool_calls
 from pytest_ragmetrics.core.result import MetricResult, Usage, Verdict
-from pytest_ragmetrics.core.sample import Sample, ToolCall, read_messages, read_tool_calls
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import Metric, f_of_counts, is_blank
 from pytest_ragmetrics.metrics.parameters import declared, parameter
@@ -31,7 +32,7 @@ class ToolCallMetric(Metric):
 
     Takes ``reference_tool_calls`` and either ``messages`` (the calls of the assistant in them, in order) or
     ``tool_calls``: as inputs of ``score()``, or in the ``metadata`` of a sample. See
-    :func:`~pytest_ragmetrics.core.sample.read_messages` for the forms. An empty list is a list; two of them score 1.0.
+    :func:`~pytest_ragmetrics.core.messages.read_messages` for the forms. An empty list is a list; two score 1.0.
     """
 
     helper = "assert_tools_called"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import Sample, UnscoredError, evaluate, metrics
-from pytest_ragmetrics.core.sample import Message, ToolCall
+from pytest_ragmetrics.core.messages import Message, ToolCall
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.metrics import AgentGoalAccuracy, Metric, TopicAdherence
 from pytest_ragmetrics.metrics.conversations import conversation, earlier_turns, numbered_turns

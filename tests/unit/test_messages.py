@@ -14,7 +14,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessage
 
 from pytest_ragmetrics import Sample
-from pytest_ragmetrics.core.sample import Message, ToolCall, read_messages, read_tool_calls
+from pytest_ragmetrics.core.messages import Message, ToolCall, read_messages, read_tool_calls
 
 
 def said(text: str = "So.", role: Any = "assistant", **more: Any) -> Message:

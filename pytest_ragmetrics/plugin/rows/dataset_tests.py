@@ -32,8 +32,9 @@ from pytest_ragmetrics.core.other_tools import class_of_theirs, written_instead
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample, written_for
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
+from pytest_ragmetrics.datasets.rows import rows_in_turns
 from pytest_ragmetrics.evaluation.assert_sample import raise_shortfall
-from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Score, bounded_metrics
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Score, bounded_metrics, metrics_of
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.plugin.markers import MARKER_FAULT, function_of, marked_judge, marked_votes
@@ -160,8 +161,10 @@ class Datasets:
         definition = metafunc.definition
         self._session.module = vars(metafunc.module)
         try:
-            source, metrics, options = _arguments(*marker.args, **marker.kwargs)
+            source, metrics, options, in_turns = _arguments(*marker.args, **marker.kwargs)
             rows = self._rows(source, definition.path.parent, **options)
+            whole = any(each.metric.of_conversation for each in metrics)
+            rows = tuple(rows_in_turns(rows, whole=whole, **in_turns))
             _check_function(metafunc)
         except (ValueError, TypeError, DatasetError) as error:
             self._session.markers.note_collected("rag_dataset", definition.nodeid, fault=str(error))
@@ -169,7 +172,8 @@ class Datasets:
         finally:
             self._session.module = {}
         self._session.markers.note_collected("rag_dataset", definition.nodeid)
-        params = [pytest.param(DatasetCase(row=row, metrics=metrics), id=row.id) for row in rows]
+        cases = [DatasetCase(row=row, metrics=tuple(metrics_of(row.sample or Sample(), metrics))) for row in rows]
+        params = [pytest.param(case, id=case.row.id) for case in cases]
         metafunc.parametrize(FIXTURE, params, indirect=True)
 
     def _rows(self, source: Any, base: Path, **options: Any) -> tuple[DatasetRow, ...]:
@@ -190,24 +194,25 @@ def _check_function(metafunc: pytest.Metafunc) -> None:
         raise ValueError(f"the test takes no row; write def {definition.name}(rag_sample, rag_scores)")
 
 
-def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...], dict[str, Any]]:
-    """Return source, metrics, and what says how to read the source; raise ``ValueError`` saying what to write."""
+def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...], dict[str, Any], dict[str, Any]]:
+    """Return source, metrics, and how to read the source and its turns; raise ``ValueError`` with what to write."""
     from pytest_ragmetrics.evaluation.evaluate import chosen_columns
 
-    unknown = sorted(named.keys() - {"source", "metrics", "limit", "where", "columns"})
+    unknown = sorted(named.keys() - {"source", "metrics", "limit", "where", "columns", "turns", "contexts_from"})
     sources = [*given, *(named[name] for name in ("source",) if name in named)]
     if unknown or len(sources) != 1:
         theirs = written_instead("marker")
         hints = dict.fromkeys(f" ({theirs[name]})" for name in unknown if name in theirs)
         what = f"it knows no {', '.join(unknown)}{''.join(hints)}"
         problem = what if unknown else f"it takes one source, not {len(sources)}"
-        raise ValueError(f"{problem}; write {_EXAMPLE}, with limit=, where= and columns= if wanted")
+        raise ValueError(f"{problem}; write {_EXAMPLE}, with limit=, where=, columns= and turns= if wanted")
     options = {
         "limit": named.get("limit"),
         "where": named.get("where"),
         "columns": chosen_columns(named.get("columns")),
     }
-    return sources[0], _metrics(named.get("metrics", ())), options
+    in_turns = {"turns": named.get("turns", "last"), "contexts_from": named.get("contexts_from")}
+    return sources[0], _metrics(named.get("metrics", ())), options, in_turns
 
 
 def _metrics(given: Any) -> tuple[BoundedMetric, ...]:

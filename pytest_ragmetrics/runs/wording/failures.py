@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pytest_ragmetrics.core.messages import read_messages
 from pytest_ragmetrics.core.result import Decision, MetricResult, ThresholdCheck, Verdict
-from pytest_ragmetrics.core.sample import Sample, is_conversation, read_messages
+from pytest_ragmetrics.core.sample import Sample, is_conversation
 from pytest_ragmetrics.runs.records import Record, StopRecord, is_met
 from pytest_ragmetrics.runs.wording.figures import (
     CONTRARY,

@@ -1,0 +1,162 @@
+"""Turns of a conversation: which samples are made of it, and what each of them has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics import evaluate
+from pytest_ragmetrics.core.messages import read_messages
+from pytest_ragmetrics.core.sample import Sample, in_turns
+from pytest_ragmetrics.datasets import read_dataset
+from pytest_ragmetrics.datasets.rows import rows_in_turns
+from pytest_ragmetrics.metrics import NumbersAligned
+
+ASKS = {"role": "user", "content": "How long does the KX-12 take?"}
+SAYS = {"role": "assistant", "content": "It takes 90 minutes."}
+MORE = {"role": "user", "content": "And the KX-13?"}
+THEN = {"role": "assistant", "content": "It takes 3 minutes."}
+BYE = {"role": "user", "content": "Thanks, bye!"}
+CALL = {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "search", "arguments": "{}"}}]}
+CLOCK = {"role": "assistant", "tool_calls": [{"id": "c2", "function": {"name": "clock", "arguments": "{}"}}]}
+FOUND = {
+    "role": "tool",
+    "tool_call_id": "c1",
+    "content": '["It takes 3 minutes.", {"page_content": "Open it."}]',
+}
+NOON = {"role": "tool", "tool_call_id": "c2", "content": "It is noon."}
+
+
+def turns(*messages: object, contexts_from: Any = None, **fields: Any) -> tuple[Sample, ...]:
+    return Sample.from_mapping({"id": "pump", "messages": [*messages], **fields}).turns(contexts_from=contexts_from)
+
+
+def on(message: dict[str, Any], **given: Any) -> dict[str, Any]:
+    return {**message, **given}
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([ASKS, SAYS, MORE, THEN, BYE], [(1, ASKS["content"], SAYS["content"]), (2, MORE["content"], THEN["content"])]),
+        ([{"role": "system", "content": "Be brief."}, ASKS, SAYS], [(1, ASKS["content"], SAYS["content"])]),
+        ([SAYS, MORE, THEN], [(1, None, SAYS["content"]), (2, MORE["content"], THEN["content"])]),
+        ([ASKS, MORE, SAYS], [(1, f"{ASKS['content']}\n\n{MORE['content']}", SAYS["content"])]),
+        ([ASKS, SAYS, CALL, FOUND, THEN], [(1, ASKS["content"], THEN["content"])]),
+        ([ASKS, MORE, CALL, FOUND, BYE, THEN], [(2, BYE["content"], THEN["content"])]),
+        ([ASKS, on(SAYS, content=" "), MORE, THEN], [(1, ASKS["content"], " "), (2, MORE["content"], THEN["content"])]),
+    ],
+    ids=["unanswered end", "instructions", "opening", "two questions", "look first", "calls alone", "blank answer"],
+)
+def test_each_answered_exchange_is_a_sample(messages: list[Any], expected: list[tuple[int, str, str]]) -> None:
+    found = turns(*messages)
+    assert [(each.metadata["turn"], each.user_input, each.response) for each in found] == expected
+    assert [each.id for each in found] == [f"pump-t{number}" for number, *_ in expected]
+    for each in found:
+        assert (each.metadata["conversation"], each.metadata["cluster"], each.turns()) == ("pump", "pump", (each,))
+        last = read_messages(each.metadata["messages"])[-1]
+        assert (last.role, last.text) == ("assistant", each.response)
+
+
+def test_a_question_and_an_answer_after_the_messages_are_the_last_turn() -> None:
+    found = turns(ASKS, SAYS, question="And now?", answer="Three.", contexts=["Three minutes."])
+    assert [(each.user_input, each.retrieved_contexts) for each in found] == [
+        (ASKS["content"], None),
+        ("And now?", ("Three minutes.",)),
+    ]
+    assert found[1].metadata["messages"] == [ASKS, SAYS]
+
+
+def test_a_sample_that_is_no_conversation_is_itself() -> None:
+    sample = Sample(user_input="Why?", response="So.")
+    assert sample.turns() == (sample,) == in_turns(sample, "each", whole=True)
+
+
+@pytest.mark.parametrize("talk", ["messages", "user_input", "turns", "history", "chat_history", "conversation"])
+@pytest.mark.parametrize("name", ["retrieved_contexts", "contexts", "context", "retrieval_context"])
+def test_contexts_on_messages_are_read_under_every_name(talk: str, name: str) -> None:
+    row = {talk: [ASKS, on(SAYS, **{name: ["90 s.", "90 s."]}), MORE, on(THEN, **{name: [{"text": "3 minutes."}]})]}
+    sample = Sample.from_mapping(row)
+    assert sample.retrieved_contexts == ("3 minutes.",)
+    assert [each.retrieved_contexts for each in sample.turns()] == [("90 s.",), ("3 minutes.",)]
+    assert sample.turns()[1].metadata["earlier_contexts"] == ((1, "90 s."),)
+
+
+def test_contexts_may_be_a_list_for_each_answer() -> None:
+    found = turns(ASKS, SAYS, MORE, THEN, retrieved_contexts=[["a"], ["b", "c"]])
+    assert [each.retrieved_contexts for each in found] == [("a",), ("b", "c")]
+    with pytest.raises(ValueError, match="retrieved_contexts has 3 lists, the conversation 2 answers"):
+        turns(ASKS, SAYS, MORE, THEN, retrieved_contexts=[["a"], ["b"], []])
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (None, None),
+        ("tools", ("It is noon.", "It takes 3 minutes.", "Open it.")),
+        (["search"], ("It takes 3 minutes.", "Open it.")),
+        (["clock"], ("It is noon.",)),
+        (["other"], None),
+    ],
+)
+def test_results_of_tools_may_be_contexts(source: Any, expected: object) -> None:
+    """Results come in another order than their calls, and name them by id."""
+    assert turns(ASKS, CALL, CLOCK, NOON, FOUND, THEN, contexts_from=source)[0].retrieved_contexts == expected
+
+
+@pytest.mark.parametrize("source", ["search", 3, [1], {}])
+def test_other_sources_of_contexts_are_refused(source: Any) -> None:
+    with pytest.raises(ValueError, match='contexts_from must be "tools" or a list of names of tools'):
+        turns(ASKS, SAYS, contexts_from=source)
+
+
+def test_other_fields_come_from_the_message_of_the_answer() -> None:
+    """The reference of the row is that of the last turn, unless a message has one."""
+    row = {"reference": "three", "retrieved_context_ids": ["d1"]}
+    assert [each.reference for each in turns(ASKS, SAYS, MORE, THEN, **row)] == [None, "three"]
+    first, last = turns(ASKS, on(SAYS, expected_output="two"), MORE, on(THEN, retrieved_context_ids=["d2"]), **row)
+    assert (first.reference, last.reference) == ("two", None)
+    assert (first.retrieved_context_ids, last.retrieved_context_ids) == (None, ("d2",))
+
+
+def test_a_turn_without_what_others_have_is_vacuous() -> None:
+    """Where no turn has it, the last one has no score, as a single answer has none."""
+    table = evaluate(
+        [{"messages": [ASKS, on(SAYS, contexts=["2 minutes."]), BYE, THEN]}], [NumbersAligned()], turns="each"
+    )
+    assert [(row.results["numbers_aligned"].value, row.results["numbers_aligned"].vacuous) for row in table.rows] == [
+        (0.0, False),
+        (1.0, True),
+    ]
+    assert table.rows[1].results["numbers_aligned"].reason == "no contexts in this turn"
+    bare = evaluate([{"messages": [ASKS, SAYS, MORE, THEN]}], [NumbersAligned()], turns="each")
+    assert bare.rows[0].results["numbers_aligned"].vacuous
+    assert "retrieved_contexts is missing" in bare.rows[1].unscored["numbers_aligned"]
+
+
+def test_rows_of_turns_have_ids_and_errors(tmp_path: Path) -> None:
+    rows = [{"id": "pump", "messages": [ASKS, SAYS, MORE, THEN]}, {"id": "odd", "messages": [ASKS, 7], "answer": "So."}]
+    (tmp_path / "talks.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    first, second, broken = rows_in_turns(read_dataset("talks.jsonl", base=tmp_path), "each")
+    assert [first.id, second.id, broken.id] == ["pump-t1", "pump-t2", "odd"]
+    assert (broken.line, "messages[1]" in str(broken.error)) == (2, True)
+
+
+def test_turns_are_last_or_each() -> None:
+    with pytest.raises(ValueError, match='turns must be "last" or "each", not \'all\''):
+        evaluate([{"messages": [ASKS, SAYS]}], [NumbersAligned()], turns="all")  # type: ignore[arg-type]
+
+
+def test_a_score_file_has_a_row_for_each_turn(tmp_path: Path) -> None:
+    from pytest_ragmetrics.cli import main
+    from pytest_ragmetrics.evaluation.score_files import load_scores
+
+    talk = [ASKS, CALL, FOUND, on(SAYS, content="It takes 3 minutes."), MORE, THEN]
+    (tmp_path / "talks.jsonl").write_text(json.dumps({"id": "pump", "messages": talk}))
+    out = tmp_path / "scores.jsonl"
+    options = ["--metrics", "numbers_aligned=1", "--turns", "each", "--contexts-from", "search", "-o", str(out)]
+    assert main(["score", str(tmp_path / "talks.jsonl"), *options]) == 0
+    assert load_scores(out).scores("numbers_aligned") == [1.0, 1.0]
