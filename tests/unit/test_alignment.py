@@ -8,7 +8,7 @@ import unicodedata
 from itertools import permutations, product
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -688,9 +688,7 @@ LONG = "were about to turn north when the ice closed in behind them, so that the
         ),
     ],
 )
-def test_span_over_chunks_that_adjoin_in_mid_sentence_is_found_with_each(
-    span: str, contexts: tuple[str, ...], pieces: list[tuple[int, str]]
-) -> None:
+def test_span_over_chunks_that_adjoin_in_mid_sentence_is_found_with_each(span: str, contexts: Any, pieces: Any) -> None:
     verdict = align(span, contexts)
     *first, last = (f"contexts[{context}]" for context, _ in pieces)
     assert verdict.reason == f"found across adjoining chunks: it runs over {', '.join(first)} and {last}"
@@ -852,9 +850,7 @@ def test_case_is_kept_on_request_and_nothing_else() -> None:
         ("a b \u2026 c d", "A b, c d.", "editorial", [("a b \u2026 c d", "A b, c d.")]),
     ],
 )
-def test_nearest_passage_tells_what_differs(
-    span: str, context: str, matching: Matching, changes: list[tuple[str, str]] | None
-) -> None:
+def test_nearest_passage_tells_what_differs(span: str, context: str, matching: Matching, changes: Any) -> None:
     nearest = align(span, [context], matching=matching).nearest
     assert (nearest and [(it.said, it.source) for it in nearest.changes if it.kind != "same"]) == changes
 

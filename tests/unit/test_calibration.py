@@ -149,9 +149,7 @@ def test_lower_scores_may_be_the_better_ones() -> None:
         (rows((0.9, 1), (0.1, 1)), {"threshold": 0.5}, ValueError, "people found all 2 answers good"),
     ],
 )
-def test_what_cannot_be_calibrated_is_named(
-    data: list[dict[str, Any]], arguments: dict[str, Any], error: type[Exception], said: str
-) -> None:
+def test_what_cannot_be_calibrated_is_named(data: Any, arguments: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         calibrate(Written(), data, **arguments)
 
@@ -365,9 +363,7 @@ def test_what_does_not_fit_is_refused(given: dict[str, Any], said: str) -> None:
 
 
 @pytest.mark.parametrize(("noun", "fits"), [(None, False), ("judgement", False), ("response", True)])
-def test_a_calibration_of_the_metric_that_had_the_name_before_is_refused(
-    tmp_path: Path, noun: str | None, fits: bool
-) -> None:
+def test_a_calibration_of_the_metric_that_had_the_name_before_is_refused(tmp_path: Path, noun: Any, fits: bool) -> None:
     """The aspect ``correctness`` is another metric than the rating of that name; a file of before has no noun."""
     data = json.loads(FILED) | {"metric": "correctness", "noun": noun}
     file = tmp_path / "c.json"

@@ -319,9 +319,7 @@ def test_a_page_of_columns_is_text_only() -> None:
 
 @pytest.mark.parametrize("scale", [(0.0, 1.0), (-1.0, 1.0), (1.0, 5.0), (0, 100), (0.0, math.inf), (0.7, 0.7), None])
 @pytest.mark.parametrize(("better", "clusters"), [("higher", ""), ("lower", "aabbccddee")])
-def test_every_comparer_has_one_interval(
-    scale: tuple[float, float] | None, better: Direction, clusters: str, tmp_path: Path
-) -> None:
+def test_every_comparer_has_one_interval(scale: Any, better: Direction, clusters: str, tmp_path: Path) -> None:
     """Of an own metric: tables, gates, files and columns take the scale that is recorded with the score."""
     low, high = scale if scale and scale in {(-1.0, 1.0), (1.0, 5.0), (0, 100)} else (0.0, 1.0)
     shares = [[0.5, 0.7, 0.2, 0.9, 0.4, 0.6, 0.8, 0.3, 0.5, 0.1], [0.3, 0.7, 0.1, 0.5, 0.5, 0.2, 0.6, 0.3, 0.4, 0.0]]

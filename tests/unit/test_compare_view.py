@@ -118,9 +118,7 @@ OTHER: dict[str, Any] = {"response": "The rent is 72 pounds a year."}
         (one(scored(), OK), one(scored()), ("changed",)),
     ],
 )
-def test_what_became_of_a_test_is_told_in_chips(
-    now: OneTest, before: OneTest | None, chips: tuple[str, ...] | None
-) -> None:
+def test_what_became_of_a_test_is_told_in_chips(now: OneTest, before: OneTest | None, chips: Any) -> None:
     view = view_of(now, before)
     assert (view and view.chips) == chips
     assert bool(view and view.samples) == ("changed" in (chips or ()))
@@ -166,9 +164,7 @@ EDITED = "Hoses may be used in the evening."
         ((), (), [], ""),
     ],
 )
-def test_passages_are_shown_with_their_ranks(
-    before: tuple[str, ...], now: tuple[str, ...], expected: list[tuple[int | None, int | None, str]], title: str
-) -> None:
+def test_passages_are_shown_with_their_ranks(before: Any, now: tuple[str, ...], expected: Any, title: str) -> None:
     found = sample_of(one(scored(0.5, retrieved_contexts=now)), one(scored(retrieved_contexts=before)))
     assert (ranks(found.passages), found.passages_title) == (expected, title)
     assert {it.state for it in found.passages if it.pieces} <= {"lost", "edited"}
@@ -278,9 +274,7 @@ VACUOUS: dict[str, Any] = {"score": 1.0, "vacuous": True}
         ({}, None, ("1.00", "\u2013", "not scored now", "same")),
     ],
 )
-def test_a_score_is_told_in_words(
-    before: dict[str, Any] | None, now: dict[str, Any] | None, expected: tuple[str, str, str, str]
-) -> None:
+def test_a_score_is_told_in_words(before: dict[str, Any] | None, now: dict[str, Any] | None, expected: Any) -> None:
     both = (None if fields is None else scored(**{"metric": "correctness", **fields}) for fields in (before, now))
     shown = score_of(*both)
     assert (*shown[:2], *shown[3:]) == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,9 +83,7 @@ def test_what_is_no_rate_is_refused(rate: float) -> None:
         ([(1, 1), (0, 1)] * 24 + [(1, 0), (0, 0)] * 6, (220, 440), 0.8, 0.6767, 0.8922),
     ],
 )
-def test_labels_correct_the_scores_of_all_rows(
-    known: list[tuple[int, int]], rest: tuple[int, int], estimate: float, low: float, high: float
-) -> None:
+def test_labels_correct_the_scores_of_all_rows(known: Any, rest: Any, estimate: float, low: float, high: float) -> None:
     passed, others = rest
     scores = [float(score) for score, _ in known] + [1.0] * passed + [0.0] * (others - passed)
     found = prediction_powered_mean(scores, [float(label) for _, label in known] + [None] * others)

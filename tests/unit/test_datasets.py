@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -200,9 +200,7 @@ def not_of_pandas(frame: pd.DataFrame) -> Any:
         ("answer", "", {"response": ""}),
     ],
 )
-def test_texts_in_a_frame_are_read_as_cells_of_csv(
-    table: Any, name: str, cell: object, expected: dict[str, Any]
-) -> None:
+def test_texts_in_a_frame_are_read_as_cells_of_csv(table: Any, name: str, cell: object, expected: Any) -> None:
     """A frame may have been read from a file; only its empty texts stay what they are."""
     (row,) = read(table(pd.DataFrame({"question": ["Why?"], name: [cell]})))
     assert row.sample == Sample(id=row.id, user_input="Why?", **expected)
@@ -392,9 +390,7 @@ ROWS: list[dict[str, Any]] = [
         (lambda sample: "?" in sample.user_input, 3, ["a", "b", "c"]),
     ],
 )
-def test_the_first_of_those_wanted_are_taken(
-    where: Mapping[str, object] | Callable[[Sample], bool] | None, limit: int | None, expected: list[str]
-) -> None:
+def test_the_first_of_those_wanted_are_taken(where: Any, limit: int | None, expected: list[str]) -> None:
     """Order is kept, and a broken row is always taken: nobody can know whether it is wanted."""
     assert ids(ROWS, where=where, limit=limit) == expected
 

@@ -147,9 +147,7 @@ def test_what_is_far_from_a_change_is_folded() -> None:
         ([], [("one", None)], {}),
     ],
 )
-def test_versions_of_a_text_are_found(
-    olds: list[tuple[str, str | None]], news: list[tuple[str, str | None]], expected: dict[int, int]
-) -> None:
+def test_versions_of_a_text_are_found(olds: Any, news: list[tuple[str, str | None]], expected: dict[int, int]) -> None:
     assert versions([Text(*old) for old in olds], [Text(*new) for new in news]) == expected
 
 
