@@ -24,7 +24,7 @@ from pytest_ragmetrics.report.page import environment
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import Judging, Record
 from pytest_ragmetrics.runs.records import TestRecord as OneTest
-from tests.documents import HOSTILE, document, record, row, verdict
+from tests.documents import HOSTILE, document, evidence, record, row, verdict
 
 PASSAGES = ("The rent is 62 pounds a year.", "Hoses may be used in the morning.", "Sheds need consent.")
 SAMPLE: dict[str, Any] = {"id": "q1", "user_input": "What is the rent?", "response": "The rent is 62 pounds a year."}
@@ -35,7 +35,7 @@ MACROS: Any = environment().get_template("compare.html.jinja").module
 
 def carried(text: str, context: int, *, ok: bool = True) -> Verdict:
     """Return a claim with all of a passage as evidence."""
-    piece = Evidence(context=context, start=0, end=len(PASSAGES[context]), text=PASSAGES[context])
+    piece = evidence(PASSAGES[context], PASSAGES, context)
     return verdict(text, ok=ok, evidence=[piece] if ok else (), reason=None if ok else "stands nowhere")
 
 
@@ -47,8 +47,8 @@ def scored(
     bound = own.setdefault("at_least", 0.8)
     short = bound is not None and score is not None and score < bound
     outcome = "unscored" if score is None else "failed" if short else "measured" if bound is None else "passed"
-    made = record(metric, score, sample=SAMPLE | fields, outcome=outcome, noun=own.pop("noun", "claim"), **own)
-    return replace(made, verdicts=tuple(verdicts))
+    own = {"noun": "claim", "verdicts": [*verdicts]} | own
+    return record(metric, score, sample=SAMPLE | fields, outcome=outcome, **own)
 
 
 def toxic(score: float) -> Record:
@@ -60,14 +60,18 @@ def one(*records: Record, name: str = "test_bot[q1]") -> OneTest:
     return row(name, *records, outcome="failed" if wrong else "passed")
 
 
-def view_of(now: OneTest, before: OneTest | None) -> CompareView | None:
-    comparison = compare_documents(document(now), document(*([] if before is None else [before])))
-    (pair,) = paired_tests(comparison.document, comparison)
+def view_of(
+    now: OneTest, before: OneTest | None, judging: Sequence[dict[str, Judging]] = ({}, {})
+) -> CompareView | None:
+    runs = [document(*([] if it is None else [it])) for it in (now, before)]
+    new, old = (replace(it, run=replace(it.run, judging=found)) for it, found in zip(runs, judging, strict=True))
+    comparison = compare_documents(new, old)
+    (pair,) = paired_tests(new, comparison)
     return build_compare_view(pair, comparison)
 
 
-def samples_of(now: OneTest, before: OneTest) -> tuple[SampleChange, ...]:
-    view = view_of(now, before)
+def samples_of(now: OneTest, before: OneTest, *judging: dict[str, Judging]) -> tuple[SampleChange, ...]:
+    view = view_of(now, before, judging or ({}, {}))
     return view.samples if view else ()
 
 
@@ -290,26 +294,19 @@ def test_thresholds_that_differ_are_both_named() -> None:
         assert score_of(scored(at_least=then), scored(at_least=now))[2] == said
 
 
-def facts(now: Record, before: Record, judging: Sequence[dict[str, Judging]] = ({}, {})) -> tuple[str, ...]:
-    runs = [document(one(it)) for it in (now, before)]
-    made = [replace(it, run=replace(it.run, judging=found)) for it, found in zip(runs, judging, strict=True)]
-    comparison = compare_documents(*made)
-    (pair,) = paired_tests(made[0], comparison)
-    view = build_compare_view(pair, comparison)
-    return view.samples[0].facts if view else ()
-
-
 def test_what_else_may_have_changed_a_score_is_named() -> None:
-    judged = [Judging(judge="one", prompts={"verify": digest}, definition={}) for digest in ("a1", "b2")]
+    one_judge = [{"faithfulness": Judging(judge="one", prompts={"verify": it}, definition={})} for it in ("a1", "b2")]
     then, now = scored(judge="one"), scored(0.5, judge="one", **OTHER)
-    assert facts(now, then) == ("same question", "same judge")
-    assert facts(now, then, [{"faithfulness": judged[0]}] * 2) == ("same question", "same judge and prompts")
-    differ = [{"faithfulness": it} for it in judged]
-    assert facts(now, then, differ) == ("same question", "faithfulness: the prompt of verify changed")
-    assert facts(replace(now, judge="two"), then) == ("same question", "judged by two now, by one in the baseline")
-    assert facts(scored(0.5, user_input="Why?"), scored()) == ("another question",)
-    other = facts(scored(metric="correctness", noun="rating", **OTHER), scored(metric="correctness"))
-    assert other == ("same question", "it is another metric in the baseline")
+    other = scored(metric="correctness", noun="rating", **OTHER)
+    for after, before, judging, said in (
+        (now, then, [], ("same question", "same judge")),
+        (now, then, one_judge[:1] * 2, ("same question", "same judge and prompts")),
+        (now, then, one_judge, ("same question", "faithfulness: the prompt of verify changed")),
+        (replace(now, judge="two"), then, [], ("same question", "judged by two now, by one in the baseline")),
+        (scored(0.5, user_input="Why?"), scored(), [], ("another question",)),
+        (other, OK, [], ("same question", "it is another metric in the baseline")),
+    ):
+        assert samples_of(one(after), one(before), *judging)[0].facts == said
 
 
 def test_records_of_one_sample_are_one_comparison() -> None:
