@@ -366,6 +366,7 @@ LEFT_OUT = [
     "the dam is … safe for us|Here the dam is ⟦nev-\ner⟧ safe for us.",
     "der Damm ist … für uns sicher|Aber der Damm ist ⟦n i c h t⟧ für uns sicher.",
     "the dam is … safe for us|Here the dam is ⟦no\u00adt⟧ safe for us.",
+    "the dam is … safe for us|Here the dam is \u200b ⟦not⟧ safe for us.",
     "The dam is far … safe|The dam is ⟦far from⟧ safe, we think.",
     "in Paris il n'a … vu le fleuve|Et in Paris il n'a ⟦pas⟧ vu le fleuve.",
     "we saw that he … left the town|We saw that he ⟦never⟧ left the town. We saw that he, too, was not there.",

@@ -278,7 +278,6 @@ def test_what_is_no_data_set_says_what_one_is(source: Any, expected: str) -> Non
         (SimpleNamespace(model_dump=lambda: 7), "a row is a Sample or a mapping, not SimpleNamespace"),
         ({1: "Why?"}, "the names of fields must be texts"),
         ({}, "has no field to score, only nothing; give at least one of user_input, response, "),
-        ({"id": "x"}, "has no field to score, only 'id'; give at least one of user_input, response, "),
     ],
 )
 def test_a_broken_row_of_a_list_harms_no_other(row: Any, expected: str) -> None:
