@@ -26,6 +26,12 @@ def decomposed(text: str) -> str:
     return unicodedata.normalize("NFD", text)
 
 
+def sections(name: str) -> list[list[list[str]]]:
+    """Return the cases of a file: of each section its rows."""
+    text = (Path(__file__).parents[1] / "data" / name).read_text("utf-8")
+    return [[re.split(r" ?\| ?", row) for row in part.splitlines()] for part in re.split("# .*\n", text)[1:]]
+
+
 #: Span, context, and the tolerance that the reason must name.
 FOUND = {
     "as written": ("nobody on board expected the storm", FERRY, "exact"),
@@ -240,8 +246,7 @@ DRUG = {
 }
 #: What stands before, in and behind a cut: negations, verbs that deny and hearsay; places, times, appositions,
 #: sentences of their own, and words that look like negations; words that count in a gap of any length.
-CUT = (Path(__file__).parents[1] / "data" / "ellipses.txt").read_text("utf-8")
-DROPPED, HONEST, REVERSED = ([row.split("|") for row in part.splitlines()] for part in re.split("# .*\n", CUT)[1:])
+DROPPED, HONEST, REVERSED = sections("ellipses.txt")
 LOST = DRUG | {f"{first}|{last}": words for first, words, last in REVERSED}
 # Words that count only next to what is kept.
 BESIDE = [
@@ -552,73 +557,13 @@ def test_what_ends_no_sentence_may_be_left_out() -> None:
     assert [span for span, context in NO_ENDS if not align(span, [context]).ok] == []
 
 
-#: What a bracket says, and the source, which says something else.
-OPPOSITE = """
-Over the year net profits [rose] by a tenth | Over the year net profits fell by a tenth.
-the net profits of it [rose] | In May the net profits of it fell sharply.
-[rising] prices hurt the town | They say falling prices hurt the town most.
-in the [fourth] week of the trial | It was in the first week of the trial.
-[the fourth] week of the trial | It was in the first week of the trial.
-the drug is [safe] for small children | The drug is dangerous for small children.
-a [harmless] dose was given to them | There a harmful dose was given to them.
-children [may] take this with milk | We think children must take this with milk.
-take it [after] the evening meal | You should take it before the evening meal.
-tea [or] milk with every meal | They had tea and milk with every meal.
-sales [increased] in the third week | It says sales decreased in the third week.
-the [northern] half of the town | We saw the southern half of the town.
-careful[less] driving in the town | We saw careful driving in the town.
-the hope[less] case of the old firm | It was the hopeful case of the old firm.
-the firm [hired] … for years in Hull | The firm fired all the men for years in Hull.
-Der Gewinn der Firma [stieg] im Mai | Der Gewinn der Firma sank im Mai.
-im [vierten] Jahr der Reise kamen sie | Erst im ersten Jahr der Reise kamen sie.
-la porte était [ouverte] la nuit | On dit que la porte était fermée la nuit.
-los precios [subieron] en mayo | Dicen que los precios bajaron en mayo.
-i prezzi sono [saliti] a maggio | Si dice che i prezzi sono scesi a maggio.
-os preços [subiram] muito em maio | Dizem que os preços caíram muito em maio.
-de prijzen [stegen] in mei weer | Men zegt: de prijzen daalden in mei weer.
-цены в городе [выросли] в мае | Говорят, цены в городе упали в мае.
-ceny w mieście [wzrosły] w maju | Mówią, że ceny w mieście spadły w maju.
-fiyatlar mayısta yine [yükseldi] dediler | O yıl fiyatlar mayısta yine düştü dediler.
-公司的利润在五月［上升］了很多 | 公司的利润在五月下降了很多。
-会社の利益は五月に［上がった］そうだ | 会社の利益は五月に下がったそうだ。
-"""
-#: What an editor may put in brackets.
-BRACKETED = """
-[the company] sold the mill in May | They say it sold the mill in May.
-[Acme] sold the mill in May | The company sold the mill in May.
-He said [the mayor] was asleep | Then he said he was asleep.
-the old mill [of Hull] stood there | So the old mill stood there.
-they [keepers] left at dawn | In the end they left at dawn.
-[keepers] left the lamp burning | Then they left the lamp burning.
-profit[s] rose in the third year | The profit rose in the third year.
-the compan[ies] sold it in May | Then the company sold it in May.
-they walk[ing] home that night | They walked home that night.
-the mill [was] open all night | They say the mill is open all night.
-the rule [applies] to all boats | They say the rule applied to all boats.
-the firm [is closing] the old mill | In May the firm closed the old mill.
-gave [her brother] the old keys | They gave him the old keys.
-the mill [and] the bridge were sold | In May the mill, the bridge were sold.
-the mill was sold [in Hull]. | So the mill was sold.
-[Der Minister] kam am Abend nach Hause | Er kam am Abend nach Hause.
-[la société] a vendu le moulin | Elle a vendu le moulin.
-dijo que [el alcalde] dormía ya | Ayer dijo que él dormía ya.
-[la società] ha venduto il mulino | Essa ha venduto il mulino.
-[a empresa] vendeu o moinho em maio | Ela vendeu o moinho em maio.
-[компания] продала мельницу в мае | Она продала мельницу в мае.
-[firma] sprzedała młyn w maju | Ona sprzedała młyn w maju.
-[şirket] değirmeni mayısta sattı | O değirmeni mayısta sattı.
-[الشركة] باعت المطحنة في مايو | هي باعت المطحنة في مايو.
-［会社］は五月に水車小屋を売った | それは五月に水車小屋を売った。
-［公司］在五月卖掉了磨坊 | 它在五月卖掉了磨坊。
-"""
+OPPOSITE, BRACKETED = sections("brackets.txt")
 
 
 def test_bracket_puts_a_noun_for_a_pronoun_or_another_form_and_never_another_word() -> None:
     """It may explain, be a name or a noun phrase, or change a form; it replaces no verb, adjective or number."""
-    pairs = [row.split(" | ") for row in OPPOSITE.strip().splitlines()]
-    assert [span for span, context in pairs if align(span, [context]).ok] == []
-    pairs = [row.split(" | ") for row in BRACKETED.strip().splitlines()]
-    assert [span for span, context in pairs if not str(align(span, [context]).reason).endswith("bracket")] == []
+    assert [span for span, context in OPPOSITE if align(span, [context]).ok] == []
+    assert [span for span, context in BRACKETED if not str(align(span, [context]).reason).endswith("bracket")] == []
 
 
 NOTES = (
