@@ -39,8 +39,7 @@ def test_clusters_need_more() -> None:
         *((SCORES, 0.5, None, 0), (SCORES, 0.98, None, 0), (SCORES, mean_interval(SCORES).low, None, 0)),
         *(([0.5, 1.0], 0.75, None, None), ([1.0] * 20, 1.0, None, None), ([0.8] * 25, 0.8, None, None)),
         # Fewer than 20 scores, and a mean within half a standard error of the bound.
-        (SCORES[:19], 0.75, None, None),
-        ([0.4, 0.6] * 30, 0.501, None, None),
+        *((SCORES[:19], 0.75, None, None), ([0.4, 0.6] * 30, 0.501, None, None)),
         ([0.8, 0.9] * 10, 0.7, "a" * 20, None),
     ],
 )

@@ -22,8 +22,7 @@ def test_the_price_grows_with_the_tokens() -> None:
 @pytest.mark.parametrize(
     ("kind", "model", "standard", "batch", "flex"),
     [
-        ("openai", "gpt-5.4-mini", 0.0930, 0.0465, 0.0465),
-        ("openai", "gpt-5.6-luna", 0.0258, 0.0129, 0.0129),
+        *(("openai", "gpt-5.4-mini", 0.0930, 0.0465, 0.0465), ("openai", "gpt-5.6-luna", 0.0258, 0.0129, 0.0129)),
         ("anthropic", "claude-sonnet-5-5", 0.234, 0.117, None),
         ("anthropic", "claude-haiku-5-5", 0.0119, 0.00595, None),
     ],

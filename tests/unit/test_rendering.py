@@ -117,8 +117,7 @@ def test_a_folder_overrides_prompts_one_by_one(tmp_path: Path) -> None:
     ("content", "problem"),
     [
         (b"Write $number questions.", "'number'; it may hold $count, and a dollar sign is written $$"),
-        (b"It costs $5.", "Invalid placeholder"),
-        (b"\xff\xfe", "write_questions.md: 'utf-8' codec"),
+        *((b"It costs $5.", "Invalid placeholder"), (b"\xff\xfe", "write_questions.md: 'utf-8' codec")),
     ],
 )
 def test_a_faulty_prompt_file_is_named(tmp_path: Path, content: bytes, problem: str) -> None:

@@ -7,13 +7,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from html import unescape
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from pytest_ragmetrics.core.codec import load
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.context import Exchange, Scoring
@@ -22,14 +19,13 @@ from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.report.markdown import render_markdown
 from pytest_ragmetrics.report.page import render_html
 from pytest_ragmetrics.runs.merge import merge_documents
-from pytest_ragmetrics.runs.records import Document, document_schema, read_document, render_json
+from pytest_ragmetrics.runs.records import Document
 from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies, replies_of
 from tests.documents import HOSTILE, document, row
 
 JUDGE = "openai:smollm2-135m"
 SAME = '{"reason": "The year is given.", "rating": 2}'
 ENDING = "; where these rows differ, it tells nothing apart (try ragmetrics probe)"
-OLD = Path(__file__).parent.parent / "data" / "run_version_1.json"
 
 
 def scoring(*asked: tuple[str, str | None], task: str = "rate_relevance", judge: str = JUDGE) -> Scoring:
@@ -91,17 +87,14 @@ class Grade(Task[str]):
 @pytest.mark.parametrize(
     ("task", "reply", "counts"),
     [
-        ("select_sentences", '{"sentences": []}', False),
-        ("list_claims", '{"claims": []}', False),
-        ("list_claims", "", False),
-        ("list_claims", ' {"claims": ["", " "]}', False),
+        *(("select_sentences", '{"sentences": []}', False), ("list_claims", '{"claims": []}', False)),
+        *(("list_claims", "", False), ("list_claims", ' {"claims": ["", " "]}', False)),
         ("critique", '{"reason": "", "verdict": "yes"}', False),
         ("critique", '```json\n{"reason": "", "verdict": "yes"}\n```', False),
         ("critique", '{"reason": "It is kind.", "verdict": "yes"}', True),
         ("verify_claims", VERIFIED % ("", "[1]"), False),
         # No word of this task.
-        ("verify_claims", VERIFIED % ("yes", "[]"), True),
-        ("list_entities", '{"entities": ["Paris"]}', True),
+        *(("verify_claims", VERIFIED % ("yes", "[]"), True), ("list_entities", '{"entities": ["Paris"]}', True)),
         (Grade.prompt, '{"why": "", "grade": "good"}', False),
         (Grade.prompt, '{"why": "So.", "grade": "good"}', True),
         ("list_claims", "I cannot help with that.", True),
@@ -154,12 +147,5 @@ def test_page_and_markdown_show_the_warning() -> None:
     assert '\'{"reason": "&#60;script&#62;window.pwned=1&#60;/script&#62;"' in markdown
     assert markdown.index("are the same text") < markdown.index("a note")
     assert "same text" not in render_html(warned()) + render_markdown(warned())
-
-
-def test_files_hold_the_warning() -> None:
-    (text,) = warnings_of(rows(5))
-    written = json.loads(render_json(warned(text)))
-    assert load(Document, written) == warned(text)
-    jsonschema.Draft202012Validator(document_schema()).validate(written)
-    assert read_document(OLD).run.warnings == ()
+    # Shards unite theirs; that files hold them is shown by the hostile document of the schema's tests.
     assert merge_documents([warned(text), warned(), warned(text, "other")]).run.warnings == (text, "other")

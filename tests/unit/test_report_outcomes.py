@@ -53,16 +53,11 @@ SKIPPED = row("test_bot[q1]", outcome="skipped")
 @pytest.mark.parametrize(
     ("now", "before", "expected"),
     [
-        (HELD, HELD, ("passes as before", None, "")),
-        (HELD, SHORT, ("fixed", None, "")),
-        (HELD, NONE, ("fixed", None, "")),
-        (HELD, None, ("passes, new", None, "")),
-        (HELD, SKIPPED, ("passes, new", None, "")),
-        (SKIPPED, HELD, ("skipped", None, "")),
-        (SHORT, SHORT, ("fails as before", None, "")),
-        (NONE, HELD, ("no score", "run", "why")),
-        (NONE, NONE, ("no score", "run", "why")),
-        (SHORT, HELD, ("newly fails", "judge", "")),
+        *((HELD, HELD, ("passes as before", None, "")), (HELD, SHORT, ("fixed", None, ""))),
+        *((HELD, NONE, ("fixed", None, "")), (HELD, None, ("passes, new", None, ""))),
+        *((HELD, SKIPPED, ("passes, new", None, "")), (SKIPPED, HELD, ("skipped", None, ""))),
+        *((SHORT, SHORT, ("fails as before", None, "")), (NONE, HELD, ("no score", "run", "why"))),
+        *((NONE, NONE, ("no score", "run", "why")), (SHORT, HELD, ("newly fails", "judge", ""))),
         (SHORT, NONE, ("newly fails", "judge", "")),
         (scored(votes=(0.5, 0.9), **OTHER), HELD, ("newly fails", "judge", "")),
         (scored(0.9, at_least=0.95), scored(0.9), ("newly fails", "bound", "")),
@@ -223,8 +218,7 @@ WHOLE = "# Pump\n\nIt fills in two minutes. It weighs nine kilos."
     ("text", "shown", "cause"),
     [
         (WHOLE, ["It fills in two minutes.", "It weighs nine kilos."], "answer"),
-        (WHOLE, ["It weighs nine kilos."], "retrieval"),
-        ("1962", ["Since 1962."], "answer"),
+        *((WHOLE, ["It weighs nine kilos."], "retrieval"), ("1962", ["Since 1962."], "answer")),
         ("1962", ["Of 19621 pumps."], "retrieval"),
     ],
 )

@@ -38,8 +38,7 @@ def test_it_compares_and_computes_as_its_float(value: float, other: float) -> No
 @pytest.mark.parametrize(
     ("scale", "bound", "meant"),
     [
-        ((0.0, 1.0), 90, "of m, 0 to 1: write 0.9,"),
-        ((0.0, 1.0), 20.0, "of m, 0 to 1: write 0.2,"),
+        *(((0.0, 1.0), 90, "of m, 0 to 1: write 0.9,"), ((0.0, 1.0), 20.0, "of m, 0 to 1: write 0.2,")),
         ((0.0, 1.0), -0.5, "of m, 0 to 1: write a number on it,"),
         ((-1.0, 1.0), 55, "of m, -1 to 1: write 0.55,"),
         ((1.0, 5.0), 0.9, "of m, 1 to 5: write a number on it,"),

@@ -58,8 +58,7 @@ def test_an_answer_without_a_response(answer: Any, said: str) -> None:
     [
         (ValueError("brevity: response is missing"), "brevity: response is missing"),
         (ValueError("too long"), "brevity: ValueError: too long"),
-        (KeyError("q"), "brevity: KeyError: 'q'"),
-        (UnscoredError("the judge failed"), "the judge failed"),
+        *((KeyError("q"), "brevity: KeyError: 'q'"), (UnscoredError("the judge failed"), "the judge failed")),
     ],
 )
 def test_why_a_metric_has_no_score(error: Exception, said: str) -> None:

@@ -84,8 +84,7 @@ WORDS = [verdict(word, ok=False, response=RESPONSE, reason=NOWHERE) for word in 
         ([*WORDS, replace(WORDS[0], nearest=NEAR)], None, ()),
         ([*WORDS, replace(WORDS[0], kind="looks like a title")], None, ()),
         ([*WORDS, replace(FOUND, kind="found", text="Hoses")], None, ()),
-        (WORDS[:2], None, ()),
-        ([], None, ()),
+        *((WORDS[:2], None, ()), ([], None, ())),
     ],
 )
 def test_a_metric_that_judges_word_by_word_lists_words(

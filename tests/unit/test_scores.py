@@ -292,12 +292,9 @@ def test_the_worst_rows_had_something_to_check() -> None:
 @pytest.mark.parametrize(
     ("scores", "scales", "common"),
     [
-        ((0.5, None), ((0.0, 1.0), None), (0.0, 1.0)),
-        ((2.0, 4.0), ((0.0, 4.0), (0.0, 4.0)), (0.0, 4.0)),
-        ((0.5, 5.0), ((0.0, 4.0), None), None),
-        ((0.5, 5.0), ((0.0, 4.0), (0.0, 4.0)), None),
-        ((0.5, 0.7), (None, None), None),
-        ((None,), ((0.0, 1.0),), None),
+        *(((0.5, None), ((0.0, 1.0), None), (0.0, 1.0)), ((2.0, 4.0), ((0.0, 4.0), (0.0, 4.0)), (0.0, 4.0))),
+        *(((0.5, 5.0), ((0.0, 4.0), None), None), ((0.5, 5.0), ((0.0, 4.0), (0.0, 4.0)), None)),
+        *(((0.5, 0.7), (None, None), None), ((None,), ((0.0, 1.0),), None)),
     ],
 )
 def test_a_scale_is_common_to_scored_rows_on_it(scores: Any, scales: Any, common: Any) -> None:

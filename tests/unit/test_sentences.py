@@ -51,8 +51,7 @@ def test_sentences_end_where_their_language_ends_them(marked: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("# Moths\nThey fly", ["Moths", "They fly"]),
-        ("Moths\n=====\nThey fly", ["Moths", "They fly"]),
+        *(("# Moths\nThey fly", ["Moths", "They fly"]), ("Moths\n=====\nThey fly", ["Moths", "They fly"])),
         ("- by night\n* by day\n+ never", ["by night", "by day", "never"]),
         ("1. Heat the oven. Wait.\n2. Bake.\n(a) eat", ["1. Heat the oven.", "Wait.", "2. Bake.", "(a) eat"]),
         ("| Name | Age |\n|------|:---:|\n| Ann  | 5   |", ["| Name | Age |", "| Ann  | 5   |"]),

@@ -34,9 +34,7 @@ def cassette(
     [
         ({}, True),
         ({"source": pytest.Config.ArgsSource.INVOCATION_DIR}, True),
-        ({"source": ARGS}, False),
-        ({"folder": ROOT / "tests"}, False),
-        ({"lf": False}, True),
+        *(({"source": ARGS}, False), ({"folder": ROOT / "tests"}, False), ({"lf": False}, True)),
         *(({name: True}, False) for name in ("lf", "collectonly", "setuponly", "setupplan")),
         *(({name: ["*slow*"]}, False) for name in ("ignore", "ignore_glob")),
     ],
@@ -54,11 +52,8 @@ def test_every_option_that_leaves_tests_out_exists(pytestconfig: pytest.Config) 
 @pytest.mark.parametrize(
     ("when", "outcome", "extra", "left_out"),
     [
-        ("call", "passed", {}, 0),
-        ("call", "failed", {}, 0),
-        ("setup", "skipped", {}, 1),
-        ("call", "skipped", {}, 1),
-        ("collect", "skipped", {}, 1),
+        *(("call", "passed", {}, 0), ("call", "failed", {}, 0), ("setup", "skipped", {}, 1)),
+        *(("call", "skipped", {}, 1), ("collect", "skipped", {}, 1)),
         ("call", "skipped", {"wasxfail": "a reason"}, 0),
         ("setup", "skipped", {"wasxfail": "reason: not run"}, 1),
     ],
@@ -104,8 +99,7 @@ def item(name: str, *args: object, **kwargs: object) -> Any:
     [
         (item(""), (None, None)),
         (item("rag_judge", "openai:gpt-mine"), ("openai:gpt-mine", None)),
-        (item("rag_judge", spec="local"), ("local", None)),
-        (item("rag_votes", 3), (None, 3)),
+        *((item("rag_judge", spec="local"), ("local", None)), (item("rag_votes", 3), (None, 3))),
         (item("rag_votes", k=1), (None, 1)),
     ],
 )
@@ -142,10 +136,8 @@ def test_the_function_of_a_test() -> None:
 @pytest.mark.parametrize(
     ("requests", "when", "before", "after", "said"),
     [
-        (None, "call", "failed", "failed", None),
-        (2, "setup", "passed", "passed", None),
-        (2, "call", "passed", "skipped", "2 requests"),
-        (1, "setup", "failed", "skipped", "1 request"),
+        *((None, "call", "failed", "failed", None), (2, "setup", "passed", "passed", None)),
+        *((2, "call", "passed", "skipped", "2 requests"), (1, "setup", "failed", "skipped", "1 request")),
     ],
 )
 def test_a_dry_run_skips_what_scored(

@@ -58,8 +58,7 @@ def decided(rows: Mapping[str, Any], **rule: Any) -> tuple[str | None, int | Non
 @pytest.mark.parametrize(
     ("values", "rule", "expected"),
     [
-        ([1.0] * 500, {}, ("passed", 28)),
-        ([0.0] * 500, {}, ("failed", 10)),
+        *(([1.0] * 500, {}, ("passed", 28)), ([0.0] * 500, {}, ("failed", 10))),
         # A lower bound of single scores makes them pass or fail; the good end may be the low one.
         ([0.6] * 500, {"score_bound": 0.5}, ("passed", 28)),
         ([0.6] * 500, {"score_bound": 0.5, "vacuous": "count"}, ("passed", 27)),
@@ -73,8 +72,7 @@ def decided(rows: Mapping[str, Any], **rule: Any) -> tuple[str | None, int | Non
         # All scores on the bound: exact at the end.
         ([0.85] * 100, {}, ("passed", 100)),
         # A row without a score is bad for a pass and good for a failure.
-        ([1.0] * 4 + [None] + [1.0] * 495, {}, ("passed", 41)),
-        ([None] * 500, {}, (None, None)),
+        *(([1.0] * 4 + [None] + [1.0] * 495, {}, ("passed", 41)), ([None] * 500, {}, (None, None))),
         ([None] * 20 + [0.0] * 180, {}, ("failed", 31)),
     ],
 )
@@ -227,8 +225,7 @@ def test_what_cannot_stop_says_what_to_write(named: dict[str, Any], listed: list
         ({"mean": 0.5}, FAITHFUL, True),
         ({"rate": 0.5, "min": 0.5, "confidence": 0.9}, FAITHFUL, True),
         ({"mean": 0.5, "stop_when_decided": False}, FAITHFUL, False),
-        ({"regression": True}, FAITHFUL, False),
-        ({"mean": 0.5}, [], False),
+        *(({"regression": True}, FAITHFUL, False), ({"mean": 0.5}, [], False)),
     ],
 )
 def test_the_option_makes_the_others_stop(named: dict[str, Any], listed: list[Metric], *, stops: bool) -> None:

@@ -214,8 +214,7 @@ def test_a_bound_is_on_the_scale_that_is_known() -> None:
 @pytest.mark.parametrize(
     ("results", "message"),
     [
-        ("0.5", "not str"),
-        (0.5, "not float"),
+        *(("0.5", "not str"), (0.5, "not float")),
         (["0.5"], r"results\[0\] is of type str; give a score, a row of an Evaluation, or None"),
         ([*table([0.5]).rows, 0.5], "partly rows and partly scores"),
         ([0.5, float("inf")], r"results\[1\] is inf, not a finite number; give None"),
@@ -453,13 +452,11 @@ TABLE: dict[str, Any] = {"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "sco
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "not JSON: .* line 1 column 2"),
-        ('{"rows": NaN}', "not JSON: NaN is not a JSON number"),
+        *(("{", "not JSON: .* line 1 column 2"), ('{"rows": NaN}', "not JSON: NaN is not a JSON number")),
         ("[" * 100_000, "not JSON"),
         ("\xff\xfe", "neither the result of a run nor a table|not JSON"),
         ("[1]", "neither the result of a run nor a table; give a file that --rag-json or Evaluation.to_json wrote"),
-        ('{"tests": []}', "it has no version"),
-        ('{"version": 99, "tests": []}', "version 99"),
+        *(('{"tests": []}', "it has no version"), ('{"version": 99, "tests": []}', "version 99")),
         (json.dumps({**TABLE, "rows": 1}), "rows must be a valid array, not 1"),
         (json.dumps({**TABLE, "better": {"a": "up"}}), "better.a must be 'higher' or 'lower', not \"up\""),
         (json.dumps({**TABLE, "rows": [{"scores": {}}]}), r"rows\[0\] lacks sample"),
@@ -481,9 +478,7 @@ LITTLE = "rows of the baseline can be compared, fewer than 80 %"
 @pytest.mark.parametrize(
     ("here", "score", "there", "partial_run", "said"),
     [
-        (10, 0.0, 10, "", ""),
-        (200, 0.0, 10, "", ""),
-        (8, 0.0, 10, "", ""),
+        *((10, 0.0, 10, "", ""), (200, 0.0, 10, "", ""), (8, 0.0, 10, "", "")),
         (10, 1.0, 200, "", f"10 of the 200 {LITTLE}"),
         (4, 1.0, 4, "", "4 rows are compared, and 5 are the least"),
         (200, 0.0, 11, "-k", "the baseline is not whole (-k)"),

@@ -110,10 +110,8 @@ TO_THE_JUDGE = [
     ("sign", "texts"),
     [
         ("has no word", (":", "...", " ! ", "。", "—", "{}", "()[]", "👍")),
-        ("only announces an answer", ONLY_ANNOUNCED),
-        ("has markers of a conversation's roles", ROLES),
-        ("has invisible characters that spell text", INVISIBLE),
-        ("is shaped like a verdict", VERDICTS),
+        *(("only announces an answer", ONLY_ANNOUNCED), ("has markers of a conversation's roles", ROLES)),
+        *(("has invisible characters that spell text", INVISIBLE), ("is shaped like a verdict", VERDICTS)),
         ("asks to ignore instructions", [f"The lake is deep. {text}" for text in IGNORE]),
         ("speaks to the judge", [*TO_THE_JUDGE, *(f"The lake is 40 m deep. {text}" for text in TO_THE_JUDGE)]),
     ],

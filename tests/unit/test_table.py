@@ -153,17 +153,10 @@ class Unspeakable:
 @pytest.mark.parametrize(
     ("value", "written"),
     [
-        (date(2026, 1, 2), "2026-01-02"),
-        (float("nan"), None),
+        *((date(2026, 1, 2), "2026-01-02"), (float("nan"), None)),
         (("x", {"y": float("inf"), 3: "\ud800"}), ["x", {"y": None, "3": "\ud800"}]),
-        (np.int64(3), 3),
-        (np.float32(0.5), 0.5),
-        (np.float64("nan"), None),
-        (np.bool_(1), True),
-        (np.array([1, 2]), [1, 2]),
-        (b"bytes", "b'bytes'"),
-        (10**5000, hex(10**5000)),
-        ("größer", "größer"),
+        *((np.int64(3), 3), (np.float32(0.5), 0.5), (np.float64("nan"), None), (np.bool_(1), True)),
+        *((np.array([1, 2]), [1, 2]), (b"bytes", "b'bytes'"), (10**5000, hex(10**5000)), ("größer", "größer")),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -218,9 +211,10 @@ def test_it_prints_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
         "faithfulness: unscored; the first: no claims",
     ]
     nothing = Row(sample=Sample(), results={"fit": MetricResult(1.0, metric="fit", vacuous=True)})
-    hostile = Sample(id="q\x1b[1m1", user_input="Why? " * 99)
+    hostile = Sample(id="<q\x1b[1m1>", user_input="Why? " * 99)
     asked = Row(sample=hostile, results={"fit": MetricResult(0.5, metric="fit")})
-    long = str(Evaluation(metrics=("fit",), rows=(nothing, *[asked] * 12)))
+    table = Evaluation(metrics=("fit",), rows=(nothing, *[asked] * 12))
+    long = str(table)
     assert long.splitlines()[-1].split() == ["...", "and", "3", "more"]
     assert "vacuous" in str(Evaluation(metrics=("fit",), rows=(nothing,)))
     assert max(map(len, long.splitlines())) == 60
@@ -229,15 +223,12 @@ def test_it_prints_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "12")
     assert max(map(len, str(TABLE).splitlines()[:-1])) <= 12
     assert len(str(NOTHING).splitlines()) == 2
-
-
-def test_a_notebook_shows_the_same_table() -> None:
-    rows = (*TABLE.rows, Row(sample=Sample(id="<img src=x>"), results=TABLE.rows[0].results))
-    page = replace(TABLE, rows=rows)._repr_html_()
+    # A notebook shows the same.
+    page = TABLE._repr_html_()
     assert page.startswith("<table><thead><tr><th></th><th>faithfulness</th><th>relevance</th></tr></thead><tbody>")
     assert "<tr><td>c</td><td>unscored</td><td>1.00</td></tr>" in page
-    assert "<td>&lt;img src=x&gt;</td>" in page
     assert page.endswith("</table><p>faithfulness: unscored; the first: no claims</p>")
+    assert "<td>&lt;q" in table._repr_html_()
 
 
 EMPTY = {"vacuous": True}

@@ -64,12 +64,9 @@ WHY, WHO = ({"question": text, "noncommittal": flag} for text, flag in (("Why? "
             (QUESTIONS, {"questions": [WHY, {**WHO, "question": text}]}, (("Why?", False), (text.strip(), True)))
             for text in ("Why?", " why? ")
         ),
-        (TOPICS, {"topics": [FERRIES]}, (("Ferries", True),)),
-        (TOPICS, {"topics": []}, ()),
-        (SELECT, {"sentences": [3, 1]}, (2, 0)),
-        (SELECT, {"sentences": []}, ()),
-        (POLITE, {"reason": " So. ", "verdict": "yes"}, YES),
-        (POLITE, {"reason": "So.", "verdict": "no"}, NO),
+        *((TOPICS, {"topics": [FERRIES]}, (("Ferries", True),)), (TOPICS, {"topics": []}, ())),
+        *((SELECT, {"sentences": [3, 1]}, (2, 0)), (SELECT, {"sentences": []}, ())),
+        *((POLITE, {"reason": " So. ", "verdict": "yes"}, YES), (POLITE, {"reason": "So.", "verdict": "no"}, NO)),
         (tasks.JudgeRefusal(question="q", response="r"), {"reason": "So.", "verdict": "refuses"}, YES),
         # a goal that is given stays as it was given
         (GOAL, REACHED, ("Two seats.", YES)),
@@ -90,8 +87,7 @@ def verified(*verdicts: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("task", "answer", "problem"),
     [
-        (VERIFY, verified(verdict(1)), "nothing for claim 2"),
-        (VERIFY, verified(), "nothing for claim 1 and 2"),
+        *((VERIFY, verified(verdict(1)), "nothing for claim 2"), (VERIFY, verified(), "nothing for claim 1 and 2")),
         (VERIFY, verified(verdict(1), verdict(2), verdict(3)), "there is no claim 3"),
         (VERIFY, verified(verdict(-1), verdict(2)), "nothing for claim 1; there is no claim -1"),
         (VERIFY, verified(verdict(1), verdict(2), verdict(2)), "more than one for claim 2"),
