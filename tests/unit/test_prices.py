@@ -12,9 +12,8 @@ from pytest_ragmetrics.judges.providers.vendor import VENDORS
 
 
 def test_the_price_grows_with_the_tokens() -> None:
-    read, written, both, none = (
-        price("openai", "gpt-4o", *tokens) or 0 for tokens in ((10**6, 0), (0, 10**6), (10**6, 10**6), (0, 0))
-    )
+    tokens = ((10**6, 0), (0, 10**6), (10**6, 10**6), (0, 0))
+    read, written, both, none = (price("openai", "gpt-4o", *counts) or 0 for counts in tokens)
     assert 0 == none < read < written
     assert both == pytest.approx(read + written)
 

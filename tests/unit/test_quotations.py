@@ -101,9 +101,8 @@ def assert_found(*texts: str, least: int = 1) -> None:
 
 
 def test_a_quotation_says_what_and_where_it_is() -> None:
-    assert find_quotations("He wrote « la marée monte » twice.") == [
-        Quotation(text="la marée monte", start=11, end=25, marks=("«", "»"), words=3)
-    ]
+    found = Quotation(text="la marée monte", start=11, end=25, marks=("«", "»"), words=3)
+    assert find_quotations("He wrote « la marée monte » twice.") == [found]
     assert find_quotations("> the tide rises")[0].marks == (">", "")
     assert find_quotations("&ldquo;the tide&rdquo;")[0].marks == ("&ldquo;", "&rdquo;")
     assert find_quotations(r"said \"the tide\" twice")[0].marks == (r"\"", r"\"")
@@ -424,9 +423,8 @@ def test_every_invisible_character_is_known() -> None:
 
 
 QUOTED_WORDS = ["tide", "no", "keeper", "turns", "at", "noon,", "keepers'", "isn't", "they're,", "boys',", "it'd"]
-TEXTS = st.text(
-    st.one_of(st.sampled_from(" \n\n\"\"''“”‘’«»„`>&;\\{}[]()<*_.,-a1é「」潮"), st.characters()), max_size=120
-)
+HARD = st.sampled_from(" \n\n\"\"''“”‘’«»„`>&;\\{}[]()<*_.,-a1é「」潮")
+TEXTS = st.text(st.one_of(HARD, st.characters()), max_size=120)
 
 
 @example(">\r0")

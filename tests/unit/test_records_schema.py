@@ -227,8 +227,6 @@ def test_records_of_a_worker_that_cannot_be_read_are_named_and_left_out() -> Non
 def test_names_in_metadata_are_redacted_and_keys_masked() -> None:
     secret = "sk-proj-" + "a1B2" * 8
     metadata = {"Mrs Meadow": {"Mr Meadow": 1}, "Dr Meadow": ["Mrs Meadow"], secret: secret}
-    redacted = dump(
-        Sample(response="Meadow", metadata=metadata),
-        text=lambda text: masked(re.sub(r"\w+ Meadow|response|metadata", "X", text)),
-    )
+    hidden = re.compile(r"\w+ Meadow|response|metadata")
+    redacted = dump(Sample(response="Meadow", metadata=metadata), text=lambda text: masked(hidden.sub("X", text)))
     assert redacted == {"response": "Meadow", "metadata": {"X": {"X": 1}, "X (2)": ["X"], "***": "***"}}

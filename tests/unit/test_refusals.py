@@ -103,11 +103,8 @@ def test_what_is_said_beside_a_refusal_is_kept() -> None:
 
 def test_the_refusals_of_the_probes() -> None:
     asked = [(probe, probe.task) for probe in read_probes()]
-    right = [
-        is_noncommittal(task.response) == (probe.expected == "refuses")
-        for probe, task in asked
-        if isinstance(task, JudgeRefusal) and probe.kind == "refusal"
-    ]
+    refused = [(probe, task) for probe, task in asked if isinstance(task, JudgeRefusal) and probe.kind == "refusal"]
+    right = [is_noncommittal(task.response) == (probe.expected == "refuses") for probe, task in refused]
     assert right == [True] * 16
 
 

@@ -55,11 +55,10 @@ def assert_numbered(prompt: str) -> None:
 
 
 def test_contexts_are_shown_as_numbered_sentences() -> None:
-    assert blocks(user(VERIFY)) == {
-        "contexts": "Context 1\n1 The lake is 40 m deep.\n2 Pike live in it.\n"
-        "Context 2\n3 The ferry crosses it twice a day.",
-        "claims": "1. The lake is 40 m deep.\n2. The ferry is free.",
-    }
+    lake = "1 The lake is 40 m deep.\n2 Pike live in it."
+    contexts = f"Context 1\n{lake}\nContext 2\n3 The ferry crosses it twice a day."
+    claims = "1. The lake is 40 m deep.\n2. The ferry is free."
+    assert blocks(user(VERIFY)) == {"contexts": contexts, "claims": claims}
 
 
 def test_prompts_of_one_sample_begin_alike() -> None:

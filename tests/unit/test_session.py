@@ -20,12 +20,8 @@ TESTPATHS, ARGS = pytest.Config.ArgsSource.TESTPATHS, pytest.Config.ArgsSource.A
 def cassette(
     *, source: Any = TESTPATHS, folder: Path = ROOT, file: Path | None = Path("answers.jsonl"), **options: object
 ) -> RunCassette:
-    config = SimpleNamespace(
-        args_source=source,
-        invocation_params=SimpleNamespace(dir=folder),
-        rootpath=ROOT,
-        getoption=lambda name, default: options.get(name, default),  # noqa: PLW0108 - default is given by its name
-    )
+    place = {"rootpath": ROOT, "invocation_params": SimpleNamespace(dir=folder), "args_source": source}
+    config = SimpleNamespace(getoption=lambda name, default: options.get(name, default), **place)  # noqa: PLW0108
     return RunCassette(cast("pytest.Config", config), cast("Any", SimpleNamespace(cassette=file)), None)
 
 

@@ -47,12 +47,9 @@ def test_a_mean_is_compared_with_a_bound() -> None:
     assert assert_mean([MetricResult(1.0, metric="recall")], 0.5).metric == "recall"
     assert assert_mean([1.0], 0.5, metric="mine").metric == "mine"
     assert all(result.comparison is None for row in evaluation.rows for result in row.results.values())
-    assert failure(assert_mean, table([0.9, 0.5, 0.25, 0.8]), 0.85) == [
-        "faithfulness mean 0.61 < 0.85 (n=4): failed",
-        "  0.25  q2: reason 2",
-        "  0.50  q1: reason 1",
-        "  0.80  q3: reason 3",
-    ]
+    lines = failure(assert_mean, table([0.9, 0.5, 0.25, 0.8]), 0.85)
+    assert lines[0] == "faithfulness mean 0.61 < 0.85 (n=4): failed"
+    assert lines[1:] == ["  0.25  q2: reason 2", "  0.50  q1: reason 1", "  0.80  q3: reason 3"]
     lines = failure(assert_mean, table(index / 20 for index in range(20)), max=0.2)
     assert lines[:2] == ["faithfulness mean 0.47 > 0.20 (n=20): failed", "  0.95  q19: reason 19"]
     assert lines[-2:] == ["  0.50  q10: reason 10", "  ... and 5 more"]
@@ -107,16 +104,13 @@ def test_a_pass_rate_is_compared_with_a_bound() -> None:
     found = assert_pass_rate(table(SCORES), min_score=0.8, min_rate=0.8)
     assert (found.value, found.reached, found.n) == (0.8, 16, 20)
     assert assert_pass_rate(SCORES, max_score=0.8, min_rate=0.4).reached == 8
-    assert failure(assert_pass_rate, table([0.9, 0.5, 0.25, 0.8]), 0.8, 0.75) == [
-        "faithfulness pass rate 0.50 < 0.75 (2 of 4 scores >= 0.8): failed",
-        "  0.25  q2: reason 2",
-        "  0.50  q1: reason 1",
-    ]
+    first = "faithfulness pass rate 0.50 < 0.75 (2 of 4 scores >= 0.8): failed"
+    worst = ["  0.25  q2: reason 2", "  0.50  q1: reason 1"]
+    assert failure(assert_pass_rate, table([0.9, 0.5, 0.25, 0.8]), 0.8, 0.75) == [first, *worst]
     # A row that fails is not shown with the very number that it should have.
-    assert failure(assert_pass_rate, [0.80001, 0.1], max_score=0.8, min_rate=0.75) == [
-        "score pass rate 0.50 < 0.75 (1 of 2 scores <= 0.8): failed",
-        "  0.80001  results[0]",
-    ]
+    first = "score pass rate 0.50 < 0.75 (1 of 2 scores <= 0.8): failed"
+    failed = failure(assert_pass_rate, [0.80001, 0.1], max_score=0.8, min_rate=0.75)
+    assert failed == [first, "  0.80001  results[0]"]
     first, second = failure(assert_pass_rate, SCORES, 0.8, 0.7, confidence=0.95)[:2]
     assert first.startswith("score pass rate 0.80 >= 0.70 (95 % interval 0.56..0.94, 16 of 20 scores >= 0.8): inconcl")
     assert second == "  about 128 more rows would settle it if they are like these"
@@ -274,9 +268,8 @@ def test_what_may_be_worse_is_inconclusive() -> None:
 
 
 def test_worse_is_higher_where_lower_is_better() -> None:
-    lower, higher = (
-        table([score + change for score in (0.1, 0.2, 0.3, 0.15) * 10], better="lower") for change in (0.0, 0.5)
-    )
+    scores = [0.1, 0.2, 0.3, 0.15] * 10
+    lower, higher = (table([score + change for score in scores], better="lower") for change in (0.0, 0.5))
     lines = failure(assert_not_worse, higher, lower, margin=0.1)
     assert lines[0].startswith("faithfulness (lower is better) 0.19 -> 0.69: +0.500")
     assert assert_not_worse(lower, higher)["faithfulness"].improved
@@ -288,10 +281,8 @@ def test_worse_is_higher_where_lower_is_better() -> None:
 def test_a_regression_fails_only_where_it_is_proven() -> None:
     before = table([1.0] * 10)
     lines = failure(assert_no_regression, table([0.0] * 5 + [1.0] * 5), before)
-    assert lines[0] == (
-        "faithfulness 1.00 -> 0.50: 5 of 10 rows got worse, 0 better; "
-        "if nothing had changed, so large a drop comes in 3.12 % of runs (limit 5 %)"
-    )
+    chance = "if nothing had changed, so large a drop comes in 3.12 % of runs (limit 5 %)"
+    assert lines[0] == f"faithfulness 1.00 -> 0.50: 5 of 10 rows got worse, 0 better; {chance}"
     assert "    -1.00  1.00 -> 0.00  q0" in lines
     found = assert_no_regression(table([0.0] * 4 + [1.0] * 6), before)
     assert found.drops["faithfulness"].p == 0.0625
@@ -385,16 +376,12 @@ def run_file(folder: Path, *tests: list[Record]) -> Path:
 
 
 def test_the_file_of_a_run_is_read(tmp_path: Path) -> None:
-    tests = (
-        [record("q1", 0.5), record("q2", None), record("q3", 0.5)],
-        [record("q1", 1.0, metric="coherence"), record("q1", 0.5), record("q3", 0.75)],
-    )
+    first = [record("q1", 0.5), record("q2", None), record("q3", 0.5)]
+    tests = (first, [record("q1", 1.0, metric="coherence"), record("q1", 0.5), record("q3", 0.75)])
     found = read_baseline(run_file(tmp_path, *tests))
     scores = {metric: [(it.key, it.record.score) for it in rows] for metric, rows in found.records.items()}
-    assert scores == {
-        "harmfulness": [("q1", 0.5), ("q2", None), ("q3", 0.5), ("q1", 0.5), ("q3", 0.75)],
-        "coherence": [("q1", 1.0)],
-    }
+    harmful = [("q1", 0.5), ("q2", None), ("q3", 0.5), ("q1", 0.5), ("q3", 0.75)]
+    assert scores == {"harmfulness": harmful, "coherence": [("q1", 1.0)]}
     with pytest.raises(ValueError, match="harmfulness: 'q3' has several different scores in one run"):
         assert_no_regression(harms({"q1": 0.5, "q3": 0.5}), tmp_path / "run.json")
     assert_no_regression(harms({"q1": 0.5}), tmp_path / "run.json", inconclusive="pass")
