@@ -1,7 +1,8 @@
-"""What a judge answers is read strictly: by our numbers, complete, and with evidence that exists."""
+"""What a judge answers is found in its reply and read strictly: by our numbers, complete, with evidence that exists."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.judges import tasks
-from pytest_ragmetrics.judges.schema import TEXT, in_order, list_of, one_of, record, validate
-from pytest_ragmetrics.judges.tasks import InvalidAnswer, Judgement, Rating, Task
+from pytest_ragmetrics.judges import schema, tasks
+from pytest_ragmetrics.judges.schema import TEXT, InvalidAnswer, list_of, one_of, record
+from pytest_ragmetrics.judges.tasks import Judgement, Rating, Task
 from tests.every_task import CONTEXTS, EVERY_TASK, QUESTIONS, SELECT, VERIFY
 from tests.scripted_judge import contradicted, matches
 
@@ -149,10 +150,10 @@ def test_an_answer_that_does_not_fit_is_refused(task: Task[Any], answer: object,
 def test_only_a_permutation_of_the_numbers_is_accepted(numbers: list[int], count: int) -> None:
     items = [{"number": number} for number in numbers]
     if sorted(numbers) == list(range(1, count + 1)):
-        assert [item["number"] for item in in_order(items, count, "claim")] == list(range(1, count + 1))
+        assert [item["number"] for item in schema.in_order(items, count, "claim")] == list(range(1, count + 1))
     else:
         with pytest.raises(InvalidAnswer):
-            in_order(items, count, "claim")
+            schema.in_order(items, count, "claim")
 
 
 @pytest.mark.parametrize(
@@ -201,7 +202,7 @@ _FORM = record(flags=list_of(one_of("yes", "no")), rating=one_of(0, 1))
 @given(st.recursive(_LEAVES, lambda inner: st.lists(inner) | st.dictionaries(_TEXT, inner), max_leaves=8))
 def test_any_other_data_is_refused(data: object) -> None:
     with pytest.raises(InvalidAnswer, match="must"):
-        validate(data, _FORM)
+        schema.validate(data, _FORM)
 
 
 @pytest.mark.parametrize(
@@ -216,4 +217,59 @@ def test_any_other_data_is_refused(data: object) -> None:
 )
 def test_the_place_of_a_fault_is_named(data: object, form: dict[str, Any], place: str) -> None:
     with pytest.raises(InvalidAnswer, match=rf"^{place} must be "):
-        validate(data, form)
+        schema.validate(data, form)
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+THOUGHTS = [
+    *(("<think>", "</think>"), ("<thinking>", "</thinking>"), ("\n<reasoning>", "</reasoning>")),
+    *(("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷")),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ("<|channel|>analysis<|message|>", "<|channel|>final <|constrain|>json<|message|>"),
+]
+FOUND = '{"claims": ["A } in a \\"text\\"", "```"]}'
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *(FOUND, f"\n {FOUND}\n", f"```json\n{FOUND}\n```", f"Sure {{as you asked}}: {FOUND}"),
+        *(f"{FOUND}\n{FOUND}", f"\ufeff{FOUND}"),
+        f"Here is the answer:\n\n```\n{FOUND}\n```\nTell me if you need more.",
+        *(f'{opening}Perhaps {{"claims": []}}, or not.{closing}\n{FOUND}' for opening, closing in THOUGHTS),
+    ],
+)
+def test_the_object_is_found_in_what_surrounds_it(reply: str) -> None:
+    assert schema.extract_object(reply)[0] == FOUND
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *("", "  ", "I cannot judge this.", "[1, 2]", '"yes"'),
+        *('{"claims": [', "{'claims': []}", '{"claims": NaN}', "{}}{{ {"[3:], '{"verdict": "no", "verdict": "yes"}'),
+    ],
+)
+def test_a_reply_without_an_object_is_refused(reply: str) -> None:
+    with pytest.raises(InvalidAnswer, match="is not a JSON object"):
+        schema.extract_object(reply)
+
+
+@pytest.mark.parametrize("between", [", so: ", "</think>", "</reasoning>\n", "[/THINK]", "<|channel|>final<|message|>"])
+def test_a_reply_with_two_objects_is_refused(between: str) -> None:
+    """One of them may be quoted from the text under test, a mark before it too, so neither is taken."""
+    with pytest.raises(InvalidAnswer, match="several JSON objects"):
+        schema.extract_object(f'The text says {{"claims": []}}{between}{{"claims": ["It does."]}}')
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":' * 200_000 + "1" + "}" * 200_000, '{"a":' * 20000, "{" * 200_000, '{"n": ' + "9" * 6000 + "}"]
+)
+def test_a_reply_made_to_exhaust_is_refused(text: str) -> None:
+    with pytest.raises(InvalidAnswer):
+        schema.extract_object(text)
+
+
+@given(st.dictionaries(ANY_TEXT, ANY_TEXT | st.integers() | st.lists(st.booleans())))
+def test_any_object_survives(value: dict[str, Any]) -> None:
+    assert schema.extract_object(f"My answer is: {json.dumps(value, ensure_ascii=False)} .")[1] == value
