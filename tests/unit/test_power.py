@@ -43,9 +43,7 @@ def test_clusters_need_more() -> None:
         ([0.8, 0.9] * 10, 0.7, "a" * 20, None),
     ],
 )
-def test_what_is_settled_or_cannot_be_told(
-    values: list[float], bound: float, clusters: str | None, more: int | None
-) -> None:
+def test_what_is_settled(values: list[float], bound: float, clusters: str | None, more: int | None) -> None:
     assert samples_to_settle(values, bound, clusters=clusters) == more
 
 

@@ -70,9 +70,7 @@ SILENT = scored(1.0, vacuous=True)
         (scored(None), SILENT, "scored again", "was unscored", "faithfulness unscored -> nothing to check"),
     ],
 )
-def test_what_had_nothing_to_check_is_neither_better_nor_worse(
-    before: Record, after: Record, kind: Kind, said: str, line: str
-) -> None:
+def test_nothing_to_check_is_no_score(before: Record, after: Record, kind: Kind, said: str, line: str) -> None:
     old, new = run(test_a=before, test_b=scored(0.4)), run(test_a=after, test_b=scored(0.5))
     found = compare_documents(new, old)
     (change,) = (each for each in found.changes if each.id.endswith("test_a"))

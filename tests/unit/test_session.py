@@ -70,9 +70,7 @@ def test_every_worker_counts() -> None:
 @pytest.mark.parametrize(
     ("popen", "chdir", "sent"), [(True, None, False), (True, "/elsewhere", True), (False, None, True)]
 )
-def test_the_entries_go_where_the_file_cannot_be_read(
-    tmp_path: Path, popen: bool, chdir: str | None, sent: bool
-) -> None:
+def test_entries_go_where_no_file_is_read(tmp_path: Path, popen: bool, chdir: str | None, sent: bool) -> None:
     file, spec = tmp_path / "answers.jsonl", SimpleNamespace(popen=popen, chdir=chdir)
     file.write_text("", "utf-8")
     assert (cassette(file=file).entries_for(spec) is not None) is sent
@@ -136,9 +134,7 @@ def test_the_function_of_a_test() -> None:
         *((2, "call", "passed", "skipped", "2 requests"), (1, "setup", "failed", "skipped", "1 request")),
     ],
 )
-def test_a_dry_run_skips_what_scored(
-    requests: int | None, when: str, before: str, after: str, said: str | None
-) -> None:
+def test_a_dry_run_skips_scored(requests: int | None, when: str, before: str, after: str, said: str | None) -> None:
     budget = SessionBudget(cast("Any", SimpleNamespace(dry_run=True)), workers=None, file=None)
     budget.__dict__["forecast"] = SimpleNamespace(requests_of=lambda _: requests)
     place: dict[str, Any] = {"nodeid": "t", "location": ("t.py", 4, "t"), "longrepr": None}

@@ -24,9 +24,7 @@ def read(
     return read_settings(cast("pytest.Config", config))
 
 
-def test_the_command_line_counts_before_the_environment_and_the_ini(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_line_counts_before_environment_and_ini(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ini = {"rag_concurrency": " 3 ", "rag_cache_salt": " "}
     assert (read(tmp_path).concurrency, read(tmp_path, ini=ini).concurrency) == (32, 3)
     assert read(tmp_path, ini=ini).cache_salt == ""
