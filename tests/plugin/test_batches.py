@@ -48,15 +48,11 @@ def test_two_jobs(server: FakeBatches, run: RunPytest) -> None:
     server.delay = 60.0
     result = run("--rag-batch=submit", "-rs", test_a=ROWS, test_b=OTHERS)
     result.assert_outcomes(passed=1, skipped=16)
-    result.shows(
-        "batch openai_batch_0: openai:gpt-5.4-mini, 15 requests, submitted",
-        "collect them later with --rag-batch=collect*",
-        "SKIPPED*waits for batch rag-*",
-    )
-    waiting = run("--rag-batch=collect", "-rs")
-    waiting.assert_outcomes(passed=1, skipped=16)
+    posted = "batch openai_batch_0: openai:gpt-5.4-mini, 15 requests, submitted"
+    result.shows(posted, "collect them later with --rag-batch=collect*", "SKIPPED*waits for batch rag-*")
     state = "batch openai_batch_0: *, 15 requests, in_progress, 0 of 15 done"
-    waiting.shows(state, "SKIPPED*waits for batch openai_batch_0")
+    waiting = run("--rag-batch=collect", "-rs")
+    waiting.shows(state, "SKIPPED*waits for batch openai_batch_0", passed=1, skipped=16)
     for _ in range(2):
         server.clock += 60.0
         last = run("--rag-batch=collect")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import MANY, RunPytest, write_files
+from tests.plugin.conftest import MANY, ONE, RunPytest, write_files
 
 #: One request a test.
 SUITE = """
@@ -20,26 +20,21 @@ SUITE = """
 """
 RECORDING = ("-o", "rag_cassette=answers.jsonl", "--rag-judge=openai:gpt-mine")
 REPLAYING = (*RECORDING, "--rag-cache=replay")
-ONE = ("-p", "xdist", "-n1")
 
 
 @pytest.fixture(scope="module")
-def recordings() -> list[bytes]:
-    """Keep the cassette that the first test records."""
-    return []
+def recording(run_once: RunPytest, shared_server: FakeOpenAI) -> bytes:
+    """Return a recorded cassette of four tests."""
+    ran = run_once(*RECORDING, provider=shared_server, test_suite=SUITE)
+    ran.shows("*answers.jsonl: written, 4 answers, 4 added, 0 dropped", passed=4)
+    return ran.text("answers.jsonl").encode()
 
 
 @pytest.fixture
-def recorded(run: RunPytest, recordings: list[bytes], server: FakeOpenAI, pytester: pytest.Pytester) -> Path:
-    """Write the recorded cassette of four tests next to their suite, and return it."""
+def recorded(recording: bytes, run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> Path:
+    """Write the recorded cassette next to its suite, and return it."""
     write_files(pytester.path, test_suite=SUITE)
-    cassette = pytester.path / "answers.jsonl"
-    if not recordings:
-        run(*RECORDING).shows("*answers.jsonl: written, 4 answers, 4 added, 0 dropped", passed=4)
-        recordings.append(cassette.read_bytes())
-        shutil.rmtree(pytester.path / ".ragmetrics")
-        server.requests.clear()
-    cassette.write_bytes(recordings[0])
+    (cassette := pytester.path / "answers.jsonl").write_bytes(recording)
     return cassette
 
 
@@ -61,19 +56,15 @@ def things_in(cassette: Path) -> list[str]:
     return [text.split(" is blue.")[0].split("The ")[-1] for text in asked]
 
 
-@pytest.mark.parametrize(
-    "judge", [["--rag-judge=openai:gpt-mine", "--rag-cache=replay"], ["--rag-cache=replay"], ["-o", "rag_judge=auto"]]
-)
-def test_a_complete_cassette_is_enough(
-    run: RunPytest, keyless: Path, pytester: pytest.Pytester, server: FakeOpenAI, judge: list[str]
-) -> None:
+@pytest.mark.parametrize("judge", [REPLAYING[2:], ["--rag-cache=replay"], ["-o", "rag_judge=auto"]])
+def test_a_complete_cassette_is_enough(run: RunPytest, keyless: Path, server: FakeOpenAI, judge: list[str]) -> None:
     before = keyless.read_bytes()
     result = run("-o", "rag_cassette=answers.jsonl", *judge, "--rag-cache-dir=elsewhere")
     result.shows("judge calls: 0 made (0 tokens, *), 4 saved by the cache (*)", "judged by: openai:gpt-mine", passed=4)
     if "--rag-cache=replay" in judge:
         result.stdout.no_fnmatch_line("*answers.jsonl*")
     assert (server.calls, keyless.read_bytes()) == (0, before)
-    assert not (pytester.path / "elsewhere").exists()
+    assert not (result.folder / "elsewhere").exists()
 
 
 def test_auto_without_a_key_asks_nobody_for_what_a_cassette_lacks(
@@ -86,9 +77,8 @@ def test_auto_without_a_key_asks_nobody_for_what_a_cassette_lacks(
 
 @pytest.mark.parametrize("option", [["--rag-cassette=answer.jsonl"], ["-o", "rag_cassette=answer.jsonl"]])
 def test_replay_names_a_cassette_that_is_not_there(run: RunPytest, recorded: Path, option: list[str]) -> None:
-    result = run(*option, "--rag-cache=replay")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: rag_cassette: */answer.jsonl does not exist, and a replay records nothing: *"])
+    said = "ERROR: rag_cassette: */answer.jsonl does not exist, and a replay records nothing: *"
+    run(*option, "--rag-cache=replay").refused(said)
     run(*option).assert_outcomes(passed=4)
 
 
@@ -98,7 +88,7 @@ def test_replay_names_a_cassette_that_is_not_there(run: RunPytest, recorded: Pat
         (["--rag-cassette-keep"], "pass"),
         (["-k", "not hose"], "pass"),
         ([], "assert 0"),
-        ([], "pytest.skip('not here')"),
+        ([], "pytest.skip('no')"),
     ],
     ids=["option", "deselected", "failed", "skipped"],
 )
@@ -106,7 +96,7 @@ def test_a_partial_run_only_adds(
     run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], other: str
 ) -> None:
     monkeypatch.setenv("THINGS", "pump lamp hose" if "-k" in args else "pump lamp")
-    result = run(*RECORDING, *args, test_other=f"import pytest\ndef test_other(): {other}")
+    result = run(*RECORDING, *args, test_other=f"def test_other(): {other}")
     result.shows("*answers.jsonl: written, 5 answers, 1 added, 0 dropped")
     assert sorted(things_in(recorded)) == ["hose", "lamp", "pump", "seal", "valve"]
 
@@ -121,12 +111,8 @@ def test_an_unresolved_merge_is_named(run: RunPytest, recorded: Path) -> None:
 
 def test_a_key_is_never_written(run: RunPytest, recorded: Path) -> None:
     key = "sk-proj-" + "0123456789abcdefghij"
-    result = run(
-        *RECORDING,
-        test_secret=f"""
-            def test_leak(): assert_relevant("Which key is it?", "The key is {key}.", min=0.1)
-        """,
-    )
+    leak = f"def test_leak(): assert_relevant('Which key is it?', 'The key is {key}.', min=0.1)"
+    result = run(*RECORDING, test_secret=leak)
     result.shows(
         "*answers.jsonl: unchanged, 4 answers, 0 added, 0 dropped",
         "test_secret.py::test_leak: the rate_relevance answer * was not recorded, it seems to hold an API key (*)",
@@ -136,25 +122,18 @@ def test_a_key_is_never_written(run: RunPytest, recorded: Path) -> None:
     assert key not in result.stdout.str()
 
 
-REDACTING = """
-    def pytest_ragmetrics_redact(text): return text.replace("Ada Brandt", "[name]")
-"""
-PRIVATE = """
-    def test_passes(): assert_relevant("Who is it?", "Who is it? It is Ada Brandt.", min=0.1)
-"""
-FAILING = """
-    def test_fails(): assert_faithful("The potter was Ada Brandt.", ["Ada Brandt fired clay."], min=1.5)
-"""
+REDACTING = "def pytest_ragmetrics_redact(text): return text.replace('Ada Brandt', '[name]')"
+PRIVATE = "def test_passes(): assert_relevant('Who is it?', 'Who is it? It is Ada Brandt.', min=0.1)"
+FAILING = "def test_fails(): assert_faithful('The potter was Ada Brandt.', ['Ada Brandt fired clay.'], min=1.5)"
 
 
-def test_redaction_reaches_everything_that_is_kept(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
-) -> None:
+def test_redaction_reaches_everything_that_is_kept(run: RunPytest, server: FakeOpenAI) -> None:
     """The hook is in the conftest.py of a folder, which pytest loads after its start."""
-    write_files(pytester.path, **{"private/conftest": REDACTING, "private/test_a": PRIVATE, "private/test_b": FAILING})
-    run(*RECORDING, "--rag-json=out.json", "--rag-report=out.html").assert_outcomes(passed=1, failed=1)
+    suite = {"private/conftest": REDACTING, "private/test_a": PRIVATE, "private/test_b": FAILING}
+    ran = run(*RECORDING, "--rag-json=out.json", "--rag-report=out.html", **suite)
+    ran.assert_outcomes(passed=1, failed=1)
     assert "Ada Brandt" in str([request.body for request in server.requests])
-    files = [path for path in pytester.path.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
+    files = [path for path in ran.folder.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
     kept = {path.name: path.read_bytes() for path in files}
     assert [name for name, content in kept.items() if b"Ada Brandt" in content] == []
     assert all(b"[name]" in kept[name] for name in ("answers.jsonl", "cache.db", "out.json", "out.html"))
@@ -164,7 +143,7 @@ def test_redaction_reaches_everything_that_is_kept(
 
 
 def test_workers_do_to_a_cassette_what_one_process_does(
-    run: RunPytest, recorded: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
+    run: RunPytest, recorded: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forged, *edited, unused = rows_of(recorded)
     monkeypatch.setenv("THINGS", " ".join([*things_in(recorded)[:3], "lamp"]))
@@ -173,11 +152,12 @@ def test_workers_do_to_a_cassette_what_one_process_does(
         row["reply"]["text"] = row["reply"]["text"].replace("By the words they share.", "So it is.")
     before = "".join(f"{json.dumps(row)}\n" for row in (forged, *edited, unused))
     named = f"*answers.jsonl: edited replies used: 2 ({edited[0]['key'][:8]}, {edited[1]['key'][:8]})"
-    write_files(pytester.path, conftest=REDACTING, test_private=PRIVATE)
+    suite = {"conftest": REDACTING, "test_private": PRIVATE}
     written = set()
     for workers in (MANY, []):
         recorded.write_text(before, "utf-8")
-        run(*RECORDING, *workers).shows("*answers.jsonl: written, 5 answers, 2 added, 1 dropped", named, passed=5)
+        ran = run(*RECORDING, *workers, **suite)
+        ran.shows("*answers.jsonl: written, 5 answers, 2 added, 1 dropped", named, passed=5)
         assert server.calls == 3
         written.add(recorded.read_text("utf-8"))
     assert len(written) == 1
@@ -191,9 +171,8 @@ def test_workers_that_refresh_a_part_record_what_they_asked(
     monkeypatch.setenv("THINGS", "pump hose lamp")
     recorded.write_text(recorded.read_text("utf-8").replace("By the words they share.", "It was so once."), "utf-8")
     result = run(*RECORDING, "--rag-cache=refresh", "-k", "not lamp", *ONE)
-    result.assert_outcomes(passed=2)
+    result.shows("*answers.jsonl: written, 4 answers, 0 added, 0 dropped", passed=2)
     assert server.calls == 2
-    result.shows("*answers.jsonl: written, 4 answers, 0 added, 0 dropped")
     assert recorded.read_text("utf-8").count("It was so once.") == 2
 
 
@@ -204,17 +183,15 @@ def test_a_worker_that_dies_at_its_end_takes_nothing_along(
     """What the worker used is unknown: nothing is dropped that it may have used."""
     monkeypatch.setenv("THINGS", "pump valve")
     before = keyless.read_bytes()
-    result = run(
-        *("-o", "rag_cassette=answers.jsonl", "-o", "rag_judge=auto", *MANY, "--max-worker-restart=0"),
-        conftest="""
-            import os, pytest
-            @pytest.hookimpl(tryfirst=True)
-            def pytest_sessionfinish(session):
-                if hasattr(session.config, "workerinput") and session.config.workerinput["workerid"] == "gw0":
-                    os._exit(1)
-        """,
-    )
-    result.assert_outcomes(passed=2)
+    dies = """
+        import os, pytest
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_sessionfinish(session):
+            if hasattr(session.config, "workerinput") and session.config.workerinput["workerid"] == "gw0":
+                os._exit(1)
+    """
+    options = ("-o", "rag_cassette=answers.jsonl", "-o", "rag_judge=auto", *MANY, "--max-worker-restart=0")
+    run(*options, conftest=dies).assert_outcomes(passed=2)
     assert keyless.read_bytes() == before
 
 

@@ -20,23 +20,19 @@ PLAIN = """
     def test_left(): assert QuotedSpansAlignment().score(response=FALSE, retrieved_contexts=[SOURCE]) >= 0.9
     def test_right(): assert 0.9 <= QuotedSpansAlignment().score(response=FALSE, retrieved_contexts=[SOURCE])
 """
-HELPER = """
-    def test_helper(): assert_quoted_spans_aligned(FALSE, [SOURCE])
+HELPER = "def test_helper(): assert_quoted_spans_aligned(FALSE, [SOURCE])"
+MANY = """
+    from pytest_ragmetrics.metrics import QuotedSpansAlignment
+    def test_foreign(): assert [1, 2] == [1, 3]
+    def test_it():
+        response = " ".join(f'"the pump needs {n} hours to fill"' for n in range(3, 8))
+        assert QuotedSpansAlignment().score(response=response, retrieved_contexts=[SOURCE]) >= 0.9
 """
 
 
 def test_a_plain_assert_explains_itself(run: RunPytest) -> None:
     """Pytest cuts long comparisons; a section of the report has all of it."""
-    result = run(
-        test_plain=PLAIN,
-        test_many="""
-            from pytest_ragmetrics.metrics import QuotedSpansAlignment
-            def test_foreign(): assert [1, 2] == [1, 3]
-            def test_it():
-                response = " ".join(f'"the pump needs {n} hours to fill"' for n in range(3, 8))
-                assert QuotedSpansAlignment().score(response=response, retrieved_contexts=[SOURCE]) >= 0.9
-        """,
-    )
+    result = run(test_plain=PLAIN, test_many=MANY)
     explained = [f"E *{HEADLINE.replace('[', '[[]')}", *(f"E {line}" for line in EVIDENCE)]
     many = ["E *5 of 5 quoted spans not found", "*- RAG metrics -*", "*5 of 5 quoted spans not found"]
     foreign = ["E *assert [[]1, 2] == [[]1, 3]", "E *At index 1 diff: 2 != 3"]

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from pytest_ragmetrics.report.history import HistoryRun, history_run, read_history
-from pytest_ragmetrics.runs.records import read_document
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import RunPytest
+from tests.plugin.conftest import ONE, RunPytest
 
 SUITE = """
     def test_true(): assert_quoted_spans_aligned(response=TRUE, contexts=[SOURCE])
@@ -24,16 +23,7 @@ def only(folder: Path) -> HistoryRun:
 
 
 def test_workers_leave_one_file(run_once: RunPytest, shared_server: FakeOpenAI) -> None:
-    args = (
-        "-p",
-        "xdist",
-        "-n1",
-        "--rag-judge=openai:gpt-5.4-mini",
-        "-k",
-        "test_",
-        "--rag-json=run.json",
-        "--rag-report-title=Bot",
-    )
+    args = (*ONE, "--rag-judge=openai:gpt-5.4-mini", "-k", "test_", "--rag-json=out.json", "--rag-report-title=Bot")
     env = {"RAGMETRICS_HISTORY": "kept", "GITHUB_SHA": "4f2c91a0d7e5b8c3", "GITHUB_HEAD_REF": "sk-0123456789abcdefghij"}
     done = run_once(*args, provider=shared_server, env=env, test_suite=SUITE)
     done.shows("*kept: written")
@@ -45,9 +35,8 @@ def test_workers_leave_one_file(run_once: RunPytest, shared_server: FakeOpenAI) 
     assert faithful.judge == "openai:gpt-5.4-mini"
     assert {"list_claims", "verify_claims"} >= faithful.prompts.keys() > set()
     assert quoted.prompts == {}
-    document = read_document(done.folder / "run.json")
-    assert history_run(document) == run
-    told = document.run
+    told = done.document.run
+    assert history_run(done.document) == run
     assert (told.project, told.branch, told.commit) == ("Bot", "***", "4f2c91a0d7e5b8c3")
     assert (run.run.branch, run.run.commit) == ("***", "4f2c91a0d7e5")
     assert "report_title" not in told.settings
@@ -56,13 +45,10 @@ def test_workers_leave_one_file(run_once: RunPytest, shared_server: FakeOpenAI) 
 @pytest.mark.parametrize(
     ("args", "said"), [(["--rag-dry-run"], "this was a dry run"), (["-k", "plain"], "no test scored anything")]
 )
-def test_a_run_without_scores_leaves_none(
-    run: RunPytest, pytester: pytest.Pytester, args: list[str], said: str
-) -> None:
-    pytester.makeini("[pytest]\nrag_history = kept")
-    found = run(*args, test_suite=SUITE + "\n    def test_plain(): pass\n").stdout
-    assert [line.rpartition("kept: ")[2] for line in found.lines if "kept: " in line] == [f"not written, {said}"]
-    assert not (pytester.path / "kept").exists()
+def test_a_run_without_scores_leaves_none(run: RunPytest, args: list[str], said: str) -> None:
+    ran = run("-o", "rag_history=kept", *args, test_suite=SUITE + "\n    def test_plain(): pass\n")
+    assert [line.rpartition("kept: ")[2] for line in ran.outlines if "kept: " in line] == [f"not written, {said}"]
+    assert not (ran.folder / "kept").exists()
 
 
 DESELECTS = """
@@ -73,9 +59,6 @@ DESELECTS = """
 @pytest.mark.parametrize(
     ("args", "conftest", "said"), [(["-x"], "", "the run stopped early"), ([], DESELECTS, "1 deselected")]
 )
-def test_a_run_that_leaves_tests_out_is_partial(
-    run: RunPytest, pytester: pytest.Pytester, args: list[str], conftest: str, said: str
-) -> None:
-    pytester.makeconftest(conftest)
-    run("--rag-history=kept", "--rag-judge=local", *args, test_suite=SUITE)
-    assert only(pytester.path / "kept").run.partial == said
+def test_a_run_that_leaves_tests_out_is_partial(run: RunPytest, args: list[str], conftest: str, said: str) -> None:
+    ran = run("--rag-history=kept", "--rag-judge=local", *args, test_suite=SUITE, conftest=conftest)
+    assert only(ran.folder / "kept").run.partial == said

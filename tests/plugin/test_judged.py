@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from importlib.resources import files
@@ -217,6 +216,35 @@ def test_what_is_asked_again(
     run("--rag-judge=openai:gpt-one").assert_outcomes(passed=1)
 
 
+CROWD = """
+    import asyncio, time
+    from concurrent.futures import ThreadPoolExecutor
+    from pytest_ragmetrics.judges.tasks import RateRelevance
+    from pytest_ragmetrics.metrics.judged import JudgedMetric
+    class First(JudgedMetric):
+        name = "first"
+        async def judged(self, sample, ask):
+            rating = await ask(RateRelevance(question=sample.user_input, response=sample.response))
+            return ask.result(rating.value, reason=rating.reason)
+    class Second(First):
+        name = "second"
+    async def crowd():
+        metrics = [metric() for metric in (First, Second) for _ in range(8)]
+        asked = {"user_input": "Humming?", "response": "Humming."}
+        return await asyncio.gather(*(metric.ascore(**asked) for metric in metrics))
+    @pytest.mark.parametrize("member", range(2))
+    def test_it(member, tmp_path_factory):
+        meeting_point = tmp_path_factory.getbasetemp().parent
+        (meeting_point / f"{member}.here").touch()
+        while len(list(meeting_point.glob("*.here"))) < 2:
+            time.sleep(0.01)
+        with ThreadPoolExecutor(4) as threads:
+            jobs = [threads.submit(asyncio.run, crowd()) for _ in range(4)]
+        assert {score.value for job in jobs for score in job.result()} == {1.0}
+        assert_relevant(f"Is pump {member} blue?", f"Pump {member} is blue.", min=0.1)
+"""
+
+
 def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI) -> None:
     """Two metrics, eight coroutines, four threads and two workers that ask the same at once make one request."""
     pumps: set[str] = set()
@@ -229,41 +257,11 @@ def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI) -> No
         return Reply(text=answer_sensibly(body), latency=0.3)
 
     server.answer = answer
-    result = run(
-        *(*MANY, "--rag-timeout=2", "--rag-json=out.json"),
-        test_crowd="""
-            import asyncio, time
-            from concurrent.futures import ThreadPoolExecutor
-            from pytest_ragmetrics.judges.tasks import RateRelevance
-            from pytest_ragmetrics.metrics.judged import JudgedMetric
-            class First(JudgedMetric):
-                name = "first"
-                async def judged(self, sample, ask):
-                    rating = await ask(RateRelevance(question=sample.user_input, response=sample.response))
-                    return ask.result(rating.value, reason=rating.reason)
-            class Second(First):
-                name = "second"
-            async def crowd():
-                metrics = [metric() for metric in (First, Second) for _ in range(8)]
-                asked = {"user_input": "Humming?", "response": "Humming."}
-                return await asyncio.gather(*(metric.ascore(**asked) for metric in metrics))
-            @pytest.mark.parametrize("member", range(2))
-            def test_it(member, tmp_path_factory):
-                meeting_point = tmp_path_factory.getbasetemp().parent
-                (meeting_point / f"{member}.here").touch()
-                while len(list(meeting_point.glob("*.here"))) < 2:
-                    time.sleep(0.01)
-                with ThreadPoolExecutor(4) as threads:
-                    jobs = [threads.submit(asyncio.run, crowd()) for _ in range(4)]
-                assert {score.value for job in jobs for score in job.result()} == {1.0}
-                assert_relevant(f"Is pump {member} blue?", f"Pump {member} is blue.", min=0.1)
-        """,
-    )
-    result.assert_outcomes(passed=2)
+    result = run(*MANY, "--rag-timeout=2", "--rag-json=out.json", test_crowd=CROWD)
+    result.shows("judge calls: 3 made (*), 127 saved by the cache (*)", passed=2)
     assert (server.answered, server.calls) == (3, 5)
-    result.shows("judge calls: 3 made (*), 127 saved by the cache (*)")
     (said,) = (line for line in result.outlines if "5 requests sent, 2 given up after their time-out" in line)
-    assert said in json.loads(result.text("out.json"))["run"]["notes"]
+    assert said in result.document.run.notes
 
 
 def test_a_cache_that_cannot_be_used_is_one_warning(
@@ -290,12 +288,11 @@ VOTES = """
 """
 
 
-def rating(_: Body) -> str:
-    return '{"reason": "Because.", "rating": 4}'
+HIGHEST = '{"reason": "Because.", "rating": 4}'
 
 
 def test_the_argument_wins_over_the_marker_and_that_over_the_option(run: RunPytest, server: FakeOpenAI) -> None:
-    server.answer = rating
+    server.answer = lambda _: HIGHEST
     ran = run("--strict-markers", "--rag-votes=3", "--rag-json=out.json", test_it=VOTES)
     votes = {name: len(row["records"][0]["samples"]) for name, row in ran.named.items()}
     tables = {"test_table[None]": 3, "test_table[2]": 2}
@@ -304,7 +301,7 @@ def test_the_argument_wins_over_the_marker_and_that_over_the_option(run: RunPyte
 
 
 def test_votes_are_kept_one_by_one(run: RunPytest, server: FakeOpenAI) -> None:
-    server.answer = rating
+    server.answer = lambda _: HIGHEST
     suite = SHORT.replace("min=0.1", "min=1.0")
     calls = []
     for votes in (1, 3, 3, 2):

@@ -18,7 +18,7 @@ from pytest_ragmetrics.plugin.gates.decide import evaluate_merged_gate
 from pytest_ragmetrics.report.markdown import escaped
 from pytest_ragmetrics.report.page import render_html
 from pytest_ragmetrics.runs.merge import merge_documents
-from pytest_ragmetrics.runs.records import Document, TestRecord, document_schema, read_document
+from pytest_ragmetrics.runs.records import Document, TestRecord, document_schema
 from tests import fake_openai
 from tests.documents import document as made_document
 from tests.fake_answers import answer_sensibly
@@ -54,13 +54,9 @@ ODD = r"""
     class Share(Metric):
         name = "share"
         def measure(self, sample):
-            return MetricResult(
-                numpy.float64(0.25),
-                metric=self.name,
-                vacuous=numpy.bool_(False),
-                samples=[numpy.float32(0.25)],
-                verdicts=[Verdict(text="t", ok=numpy.bool_(True), start=numpy.int64(0), end=numpy.int64(1))],
-            )
+            found = [Verdict(text="t", ok=numpy.bool_(True), start=numpy.int64(0), end=numpy.int64(1))]
+            given = {"vacuous": numpy.bool_(False), "samples": [numpy.float32(0.25)], "verdicts": found}
+            return MetricResult(numpy.float64(0.25), metric=self.name, **given)
     class Odd(Metric):
         name = "odd\x00\x1b[31m<name>\ufffe"
         def measure(self, sample):
@@ -103,10 +99,6 @@ ODD = r"""
 """
 #: Metrics that ask no judge.
 FREE = """
-    from pytest_ragmetrics import (
-        assert_citations_valid, assert_contexts_alike, assert_exact_match, assert_retrieved, assert_text_alike,
-        assert_tools_called,
-    )
     class Spoken:
         # a message as a framework has it, which JSON has no word for
         type = "ai"
@@ -173,10 +165,10 @@ def runs(run_once: RunPytest) -> list[Run]:
     return [run_once(*how, *asked, **files) for how in (MANY, ["-Werror"])]
 
 
-def read(run: Run, name: str = "out.json") -> Document:
+def read(run: Run) -> Document:
     """Return a document as a run left it, which must fit the schema to the letter."""
-    jsonschema.Draft202012Validator(_strict(document_schema())).validate(json.loads(run.text(name)))
-    return read_document(run.folder / name)
+    jsonschema.Draft202012Validator(_strict(document_schema())).validate(json.loads(run.text("out.json")))
+    return run.document
 
 
 def _strict(schema: Any) -> Any:
@@ -286,8 +278,7 @@ def test_junit_has_each_score_once(runs: list[Run]) -> None:
 def test_the_summary_has_a_line_per_metric(runs: list[Run]) -> None:
     for run in runs:
         run.shows(
-            "*= RAG metrics =*",
-            "metric * n *mean *min *failing *unscored",
+            *("*= RAG metrics =*", "metric * n *mean *min *failing *unscored"),
             "odd[[]31m<name>* 1 *0.500 *0.500 *0 *0",
             "quoted_spans_alignment * 29 *0.759 *0.000 *6 *0",
             "gate: mean mood 0.700, needed >= 0.6: passed (n 5), test_odd.py::test_mood[[]gate-mood-mean-0.6[]]",
@@ -301,10 +292,8 @@ def test_the_summary_has_a_line_per_metric(runs: list[Run]) -> None:
 
 def test_failures_say_what_is_missing(runs: list[Run]) -> None:
     for run in runs:
-        run.shows_all(
-            *("*recall_at_k 0.67 < 0.90: 1 of 3 *", "*citation_validity 0.50 < 1.00: 1 of 2 *"),
-            "*exact_match 0.00 < 1.00*",
-        )
+        headlines = ("*recall_at_k 0.67 < 0.90: 1 of 3 *", "*citation_validity 0.50 < 1.00: 1 of 2 *")
+        run.shows_all(*headlines, "*exact_match 0.00 < 1.00*")
         text = run.text("out.md")
         told = f"{run.folder.name}: 14 of 42 tests fell short, 1 broke off with an error, 1 could not be"
         assert text.startswith(f"## RAG metrics of {escaped(told)}")

@@ -104,8 +104,7 @@ def test_a_recording_that_failed_goes_on(
     assert (asked >= 8, content(example)) == (True, before)
     provider.answer = reworded
     assert main(arguments, folder=example, work=tmp_path / "work") == 0
-    assert provider.answered > asked
-    assert provider.duplicates == 0
+    assert (provider.answered > asked, provider.duplicates) == (True, 0)
     assert origin(example) == "openai:gpt-5.4-mini"
     readme = (example / "README.md").read_text("utf-8")
     assert "The replies in `judge.jsonl` are those of `openai:gpt-5.4-mini`, recorded on 20" in readme
@@ -150,16 +149,11 @@ def test_where_no_provider_would_be_asked_nothing_is(
     ],
 )
 def test_what_cannot_be_recorded_changes_nothing(
-    provider: FakeOpenAI,
-    example: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    said: str,
+    provider: FakeOpenAI, example: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
     provider.answer = answer_sensibly
     before = content(example)
-    assert main(["--real", *arguments], folder=example, work=tmp_path / "work") == 2
+    assert main(["--real", *arguments], folder=example, work=example.parent / "work") == 2
     assert said in capsys.readouterr().err
     assert content(example) == before
 

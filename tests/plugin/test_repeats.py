@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
-from pytest_ragmetrics.runs.records import read_document
-from tests.fake_openai import Body, FakeOpenAI
-from tests.plugin.conftest import ONE, RunPytest
+from tests.fake_openai import FakeOpenAI
+from tests.plugin.conftest import HOW, RunPytest
 
 SUITE = """
-    @pytest.mark.parametrize("n", range({rows}))
+    @pytest.mark.parametrize("n", range(8))
     def test_row(n):
-        assert_relevant(f"Question {{n}}?", f"Answer {{n}}.", min=0.2)
-        assert_relevant(f"Question {{n}}?", f"Answer {{n}}.", min=0.3)
+        assert_relevant(f"Question {n}?", f"Answer {n}.", min=0.2)
+        assert_relevant(f"Question {n}?", f"Answer {n}.", min=0.3)
 """
 SAME = '{"reason": "<script>x</script> by Ada", "rating": 2}'
 FILES = ("--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=out.md", "--rag-judge=openai:fake")
@@ -25,18 +22,13 @@ def pytest_runtest_logreport(report):
 """
 
 
-@pytest.fixture
-def answering(server: FakeOpenAI) -> None:
-    """Answer all but one row alike."""
-    server.answer = lambda body: SAME if "Question 7" not in str(body) else SAME.replace("2}", "1}")
-
-
 WARNING = "7 of 8 answers to rate_relevance of openai:fake are the same text"
 
 
-@pytest.mark.usefixtures("answering")
-def test_all_rows_pass_and_the_run_warns(run: RunPytest) -> None:
-    result = run(*FILES, conftest=HOOKS, test_suite=SUITE.format(rows=8))
+@HOW
+def test_all_rows_pass_and_the_run_warns(run: RunPytest, server: FakeOpenAI, how: list[str]) -> None:
+    server.answer = lambda body: SAME if "Question 7" not in str(body) else SAME.replace("2}", "1}")
+    result = run(*FILES, *how, conftest=HOOKS, test_suite=SUITE)
     result.assert_outcomes(passed=7, failed=1)
     (text,) = result.document.run.warnings
     told = SAME.replace("Ada", "[name]")
@@ -46,35 +38,24 @@ def test_all_rows_pass_and_the_run_warns(run: RunPytest) -> None:
     assert f'<p class="warning">{WARNING}' in page
     assert "<script>x" not in page
     assert "7 of 8 answers to rate_relevance" in result.text("out.md")
+    # Replayed from the cache it is as wrong; what a dry run stands in with is no reply.
     run("--rag-judge=openai:fake").shows(f"warning: {text}")
-
-
-@pytest.mark.usefixtures("answering")
-def test_the_replies_of_a_worker_count(run: RunPytest) -> None:
-    result = run(*ONE, "--rag-judge=openai:fake", conftest=HOOKS, test_suite=SUITE.format(rows=8))
-    result.shows(f"warning: {WARNING}: *")
+    run("--rag-judge=openai:fake", "--rag-dry-run", conftest="").stdout.no_fnmatch_line("*same text*")
 
 
 def test_a_judge_that_differs_is_fine(run: RunPytest, server: FakeOpenAI) -> None:
     numbers = iter(range(99))
-
-    def answer(body: Body) -> str:
-        number = next(numbers)
-        return SAME if number < 5 else SAME.replace("Ada", f"Ada, {number}")
-
-    server.answer = answer
-    result = run("--rag-judge=openai:fake", "--rag-cache=refresh", test_suite=SUITE.format(rows=12))
-    result.assert_outcomes(passed=12)
+    server.answer = lambda _: SAME.replace("Ada", f"Ada, {max(0, next(numbers) - 3)}")
+    result = run("--rag-judge=openai:fake", "--rag-cache=refresh", test_suite=SUITE)
+    assert result.parseoutcomes()["passed"] == 8
     result.stdout.no_fnmatch_line("*same text*")
-    run("--rag-judge=openai:fake", "--rag-dry-run").stdout.no_fnmatch_line("*same text*")
 
 
-def test_the_rows_of_a_table_count(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
+def test_the_rows_of_a_table_count(run: RunPytest, server: FakeOpenAI) -> None:
     server.answer = lambda _: SAME
     table = """
         def test_table():
             evaluate([{"user_input": f"Question {n}?", "response": "No."} for n in range(6)], "relevance")
     """
-    run("--rag-judge=openai:fake", "--rag-json=out.json", test_table=table)
-    (text,) = read_document(pytester.path / "out.json").run.warnings
+    (text,) = run("--rag-judge=openai:fake", "--rag-json=out.json", test_table=table).document.run.warnings
     assert text.startswith("6 of 6 answers")

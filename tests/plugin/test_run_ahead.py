@@ -9,9 +9,8 @@ from tests.fake_openai import FakeOpenAI, failing, out_of_quota
 from tests.plugin.conftest import RunPytest
 
 JUDGED = ("--rag-judge=openai:gpt-mine",)
-ROWS = 'ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "answer": f"Pool {n}."} for n in range(COUNT)]'
-GOLDEN = f"""
-    {ROWS.replace("COUNT", "8")}
+GOLDEN = """
+    ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "answer": f"Pool {n}."} for n in range(8)]
     @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
     def test_golden(rag_sample, rag_scores): assert rag_scores["relevance"] > 0
 """
@@ -150,7 +149,7 @@ PASSING = {
 WRONG = {
     "test_raising": asking(FAILING.replace("DEF", "def")).replace("range(6)", "range(7)"),
     "test_araising": asking(FAILING.replace("DEF", "async def")).replace("range(6)", "range(7)"),
-    "test_no_function": asking("    @pytest.fixture\n    def rag_respond():\n        return 'blue'\n"),
+    "test_no_function": asking("    @pytest.fixture\n    def rag_respond(): return 'blue'\n"),
     "test_none": NONE,
 }
 
@@ -173,14 +172,13 @@ def test_an_application_that_fails_fails_its_row(run: RunPytest, server: FakeOpe
     for said in ("'r0': rag_respond raised KeyError: 'lost'", "'r1': rag_respond raised SystemExit: 3"):
         pattern = f"E *UnscoredError: row {said}"
         result.shows(pattern, pattern)
-    for said in (
-        "'r2': rag_respond returned None; it must return a text, *",
-        "'r3': rag_respond returned no response; write *",
-        "'r5': rag_respond returned a mapping that is no sample: *",
+    head = "*ERROR at setup of test_golden*"
+    for pattern in (
+        "row 'r2': rag_respond returned None; it must return a text, *",
+        "row 'r3': rag_respond returned no response; write *",
+        "row 'r5': rag_respond returned a mapping that is no sample: *",
     ):
         # The whole text of the failure: no frame of this package above it.
-        pattern = f"row {said}"
-        head = "*ERROR at setup of test_golden*"
         result.shows(head, pattern, head, pattern)
         assert f"E   pytest_ragmetrics.UnscoredError: {pattern[:20]}" not in result.stdout.str()
     result.shows_all(
