@@ -13,14 +13,16 @@ from tests.documents import document
 from tests.plugin.conftest import HOW, RunPytest
 
 MANUAL = "Open the valve slowly. The pump needs two minutes to fill. Never run the pump dry."
-ANSWERS = (
-    ("Open the valve slowly.", 1),
-    ("The pump needs two minutes to fill.", 1),
-    ("Never run the pump dry.", 1),
-    ("The warranty covers broken hoses for eleven years.", 0),
-    ("Paint the casing with blue enamel every spring.", 0),
-    ("Call the dealer in Rotterdam about spare filters.", 0),
-)
+ANSWERS = {
+    "Open the valve slowly.": 1,
+    "The pump needs two minutes to fill.": 1,
+    "Never run the pump dry.": 1,
+    "The warranty covers broken hoses for eleven years.": 0,
+    "Paint the casing with blue enamel every spring.": 0,
+    "Call the dealer in Rotterdam about spare filters.": 0,
+    # People see this one otherwise than the judge.
+    "Never run the pump dry, and open the valve slowly.": 0,
+}
 
 SUITE = """
 from pathlib import Path
@@ -34,11 +36,9 @@ def test_the_judge(rag_judge):
 
 @pytest.fixture(autouse=True)
 def labels(pytester: pytest.Pytester) -> None:
-    """Write labelled answers beside the suite; people see one of them otherwise than the judge."""
-    rows = [
-        {"id": f"q{index}", "response": text, "contexts": [MANUAL], "label": label}
-        for index, (text, label) in enumerate((*ANSWERS, ("Never run the pump dry, and open the valve slowly.", 0)))
-    ]
+    """Write labelled answers beside the suite."""
+    numbered = enumerate(ANSWERS.items())
+    rows = [{"id": f"q{n}", "response": text, "contexts": [MANUAL], "label": label} for n, (text, label) in numbered]
     pytester.path.joinpath("labels.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
 
 

@@ -12,13 +12,10 @@ import pytest
 import yaml
 
 from pytest_ragmetrics.cli import main
+from tests.plugin.conftest import write_files
 
 EXAMPLES = Path(__file__).parents[2] / "conftest_examples"
-RETRIEVAL = """\
-from pytest_ragmetrics import assert_quoted_spans_aligned
-def test_the_source_is_quoted():
-    assert_quoted_spans_aligned('It says "open the valve slowly".', ["Open the valve slowly."])
-"""
+RETRIEVAL = "def test_the_source_is_quoted(): assert_quoted_spans_aligned(TRUE, SOURCE)"
 Step = dict[str, Any]
 
 
@@ -33,13 +30,10 @@ def workflow() -> dict[str, Any]:
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a project as the README of the example takes it for granted, and a page for the summary."""
     answers = pytester.path / "tests" / "rag" / "answers"
-    shutil.copytree(
-        EXAMPLES / "openai", answers, ignore=shutil.ignore_patterns("__pycache__", ".*", "*.ini", "*.jsonl")
-    )
+    left_out = shutil.ignore_patterns("__pycache__", ".*", "*.ini", "*.jsonl")
+    shutil.copytree(EXAMPLES / "openai", answers, ignore=left_out)
     shutil.copy(EXAMPLES / "openai" / "judge.jsonl", answers.parent)
-    retrieval = answers.parent / "retrieval"
-    retrieval.mkdir()
-    (retrieval / "test_retrieval.py").write_text(RETRIEVAL, encoding="utf-8")
+    write_files(answers.parent / "retrieval", test_retrieval=RETRIEVAL)
     readme = (EXAMPLES / "ci" / "README.md").read_text("utf-8")
     (ini,) = re.findall(r"^```ini\n(.*?)^```$", readme, flags=re.DOTALL | re.MULTILINE)
     pytester.makeini(f"{ini}rag_embedder = openai:text-embedding-3-small\n")

@@ -39,37 +39,16 @@ WITH_PARAMETERS = {
     "simple_criteria": 'metrics.SimpleCriteria(definition="How exact is it?")',
     "aspect_critique": 'metrics.AspectCritique(name="politeness", definition="Is it polite?")',
 }
-#: What a helper takes, by the names of its parameters.
-TEXTS = {
-    "sample": "row",
-    "question": 'row["user_input"]',
-    "response": 'row["response"]',
-    "contexts": 'row["retrieved_contexts"]',
-    "reference": 'row["reference"]',
-    "reference_contexts": 'row["reference_contexts"]',
-    "retrieved_ids": 'row["retrieved_context_ids"]',
-    "reference_ids": 'row["reference_context_ids"]',
-    "messages": 'row["messages"]',
-    "topics": 'row["reference_topics"]',
-    "reference_tool_calls": 'row["reference_tool_calls"]',
-    "aspect": '"{name}"',
-    "steps": '["It is wrong.", "It is right."]',
-    "definition": '"How exact is it?"',
-}
+#: What a helper takes, by the names of its parameters: a field of the row, of the same name unless it stands here.
+FIELDS = {"question": "user_input", "contexts": "retrieved_contexts", "topics": "reference_topics"}
+FIELDS |= {"retrieved_ids": "retrieved_context_ids", "reference_ids": "reference_context_ids"}
+TEXTS = {"sample": "row", "steps": '["It is wrong.", "It is right."]', "definition": '"How exact is it?"'}
+TEXTS |= {field: f'row["{field}"]' for field in ROW} | {name: f'row["{field}"]' for name, field in FIELDS.items()}
 #: Further arguments that choose the metric of a helper. The server answers with yes.
-MORE = {
-    "aspect_critique": 'definition="Is it polite?"',
-    "harmfulness": "good=1",
-    "maliciousness": "good=1",
-    "precision_at_k": 'metric="precision"',
-    "hit_rate": 'metric="hit_rate"',
-    "mrr": 'metric="mrr"',
-    "map": 'metric="map"',
-    "ndcg": 'metric="ndcg"',
-    "non_llm_context_precision": 'metric="precision"',
-    "token_f1": 'metric="token_f1"',
-    "tool_call_f1": 'metric="f1"',
-}
+MORE = {"aspect_critique": 'definition="Is it polite?"', "harmfulness": "good=1", "maliciousness": "good=1"}
+MORE |= {name: f'metric="{name}"' for name in ("hit_rate", "mrr", "map", "ndcg", "token_f1")}
+MORE |= {"precision_at_k": 'metric="precision"', "non_llm_context_precision": 'metric="precision"'}
+MORE |= {"tool_call_f1": 'metric="f1"'}
 
 
 def call(kind: type[Metric]) -> str:
@@ -79,7 +58,7 @@ def call(kind: type[Metric]) -> str:
     helper = helper_of(kind)
     taken = signature(helper).parameters.values()
     name = "politeness" if kind.name == "aspect_critique" else kind.name
-    texts = [TEXTS[it.name].format(name=name) for it in taken if it.kind is not it.KEYWORD_ONLY]
+    texts = [{"aspect": f'"{name}"', **TEXTS}[it.name] for it in taken if it.kind is not it.KEYWORD_ONLY]
     if kind.name == "summary_score":
         texts = [TEXTS["response"], TEXTS["reference_contexts"]]
     bound = [] if kind.helper == "assert_aspect" else ["max=1.0" if kind.better == "lower" else "min=0.0"]
@@ -88,9 +67,7 @@ def call(kind: type[Metric]) -> str:
 
 WAYS = (("helper", ""), ("column", "[pump]"), ("table", ""))
 HEAD = """
-import pytest
-from pytest_ragmetrics import *
-from pytest_ragmetrics import evaluate, metrics
+from pytest_ragmetrics import metrics
 rows = ROWS
 """
 TESTS = """
