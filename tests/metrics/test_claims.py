@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics import Evidence
 from pytest_ragmetrics.metrics import ContextRecall, FactualCorrectness, Faithfulness, Hallucination, NoiseSensitivity
 from pytest_ragmetrics.metrics.judged import JudgedMetric
 from pytest_ragmetrics.metrics.verdicts import EvidenceCheck, missing_from, place_in
@@ -44,10 +43,8 @@ def test_it_is_the_share_of_claims_supported(cited: list[list[int] | None], valu
 def test_evidence_points_into_the_contexts() -> None:
     judge = ScriptedJudge(list_claims=claims("It flies.", "It swims."), verify_claims=verdicts([2, 3], None))
     first, second = score(judge, user_input="What do moths do?").verdicts
-    assert first.evidence == (
-        Evidence(context=0, start=20, end=36, text="They like lamps."),
-        Evidence(context=1, start=0, end=15, text="Bats eat moths."),
-    )
+    found = [(piece.context, piece.start, piece.end, piece.text) for piece in first.evidence]
+    assert found == [(0, 20, 36, "They like lamps."), (1, 0, 15, "Bats eat moths.")]
     assert (second.evidence, second.reason, second.ok) == ((), "Reason 2.", False)
     assert ["What do moths do?" in judge.prompt(task) for task in ("list_claims", "verify_claims")] == [True, False]
 
@@ -125,14 +122,12 @@ def test_claims_are_listed_to_a_degree(atomicity: Any, coverage: Any) -> None:
     assert (instruction in judge.prompt(task)) is not usual
 
 
-@pytest.mark.parametrize(
-    ("cited", "value"), [([[], []], 0.0), ([[1], []], 0.5), ([[], [3]], 0.5), ([[1, 2], [3]], 1.0)]
-)
-def test_it_is_the_share_of_contexts_contradicted(cited: list[list[int]], value: float) -> None:
-    judge = ScriptedJudge(find_contradictions=contradicted(*cited))
+@pytest.mark.parametrize("cited", [[[], []], [[1], []], [[], [3]], [[1, 2], [3]]])
+def test_it_is_the_share_of_contexts_contradicted(cited: list[list[int]]) -> None:
+    judge, wrong = ScriptedJudge(find_contradictions=contradicted(*cited)), sum(map(bool, cited))
     result = Hallucination(judge=judge).score(response="Moths fly by day.", retrieved_contexts=CONTEXTS)
-    assert (result, Hallucination.better) == (value, "lower")
-    assert result.reason == f"{int(value * 2)} of 2 contexts contradicted"
+    assert (result, result.reason) == (wrong / 2, f"{wrong} of 2 contexts contradicted")
+    assert Hallucination.better == "lower"
     sentences = ["", "Moths fly at night.", "They like lamps.", "Bats eat moths."]
     for index, (numbers, verdict) in enumerate(zip(cited, result.verdicts, strict=True)):
         assert (verdict.text, verdict.ok, verdict.reason) == (CONTEXTS[index], not numbers, f"Reason {index + 1}.")
@@ -179,6 +174,8 @@ def test_precision_recall_and_their_mean(said: Row, wanted: Row, precision: floa
         judge = comparing(said, wanted)
         assert FactualCorrectness(judge=judge, mode=mode).score(**PAIR) == pytest.approx(value)
         assert (judge.tasks, judge.depth) == (["list_claims"] * count + ["verify_claims"] * count, 2)
+    refusing = comparing([], wanted)
+    assert (FactualCorrectness(judge=refusing).score(**PAIR), refusing.tasks) == (0.0, ["list_claims"] * 2)
     weighed = FactualCorrectness(judge=comparing(said, wanted), beta=2).score(**PAIR)
     assert weighed == pytest.approx(5 * precision * recall / (4 * precision + recall) if f1 else 0.0)
 
@@ -194,12 +191,6 @@ def test_verdicts_quote_the_other_text() -> None:
         (None, False, False, (), "Reason 2."),
     ]
     assert result.reason == "1 of 1 claims of the response, 1 of 2 claims of the reference borne out"
-
-
-def test_a_response_without_claims_says_nothing_of_the_reference() -> None:
-    judge = comparing([], [True])
-    assert FactualCorrectness(judge=judge).score(**PAIR) == 0.0
-    assert judge.tasks == ["list_claims"] * 2
 
 
 def table(correct: Row, said: Sequence[Row], wanted: Sequence[Row]) -> ScriptedJudge:
@@ -253,10 +244,9 @@ def test_a_claim_shows_which_contexts_have_it() -> None:
 
 
 def test_evidence_that_does_not_bear_a_claim_out_is_suspicious() -> None:
-    judge = ScriptedJudge(
-        list_claims=[claims("Moths live 9 weeks."), claims("Moths fly.")],
-        verify_claims=lambda prompt: verdicts([1], [1]) if "They fly." in prompt else verdicts(None),
-    )
+    script: Any = {"list_claims": [claims("Moths live 9 weeks."), claims("Moths fly.")]}
+    script["verify_claims"] = lambda prompt: verdicts([1], [1]) if "They fly." in prompt else verdicts(None)
+    judge = ScriptedJudge(**script)
     fields = {"response": "Moths live 9 weeks.", "reference": "Moths.", "retrieved_contexts": [" ", "They fly."]}
     (verdict,) = NoiseSensitivity(judge=judge).score(**fields).verdicts
     assert (verdict.suspicious, verdict.start, verdict.end, verdict.ok) == (True, 0, 19, False)

@@ -80,13 +80,13 @@ def recall_score(judge: ScriptedJudge, reference: Any, **parameters: Any) -> Any
 )
 def test_it_is_the_share_of_sentences_found(reference: Any, cited: list[list[int] | None], value: float) -> None:
     result = recall_score(ScriptedJudge(verify_claims=verdicts(*cited)), reference)
-    found = sum(numbers is not None for numbers in cited)
-    assert result == value
-    assert result.reason == f"{found} of {len(cited)} sentences of the reference found in the contexts"
-    assert [(v.ok, v.start, v.reason) for v in result.verdicts] == [
-        (numbers is not None, None, f"Reason {index}.") for index, numbers in enumerate(cited, start=1)
+    found = [numbers is not None for numbers in cited]
+    said = f"{sum(found)} of {len(cited)} sentences of the reference found in the contexts"
+    assert (result, result.reason) == (value, said)
+    assert [(v.ok, v.start, len(v.evidence)) for v in result.verdicts] == [
+        (is_found, None, is_found) for is_found in found
     ]
-    assert [len(v.evidence) for v in result.verdicts] == [numbers is not None for numbers in cited]
+    assert [v.reason for v in result.verdicts] == [f"Reason {number}." for number in range(1, len(cited) + 1)]
 
 
 def test_claims_instead_of_sentences_take_two_requests() -> None:

@@ -221,8 +221,8 @@ def test_no_class_and_no_parameter_keeps_a_score_from_being_recorded(usual: Any)
         def measure(self, sample: Sample) -> MetricResult:
             return MetricResult(1.0, metric="weighted")
 
-    made: Any = type("weighted (", (Weighted,), {})
-    made.__signature__ = "none"
     assert rule_of(Weighted(weights=(0.5, 0.5))) != rule_of(Weighted())
-    assert rule_of(made(weights=(0.5, 0.5))) == "/"
-    assert made().score(response="Moths.").value == 1.0
+    for module in (__name__, "nowhere"):
+        made: Any = type("weighted (", (Weighted,), {"__module__": module, "__signature__": "none"})
+        assert rule_of(made(weights=(0.5, 0.5))) == "/"
+        assert made().score(response="Moths.").value == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,6 @@ def result(score: float, metric: str, *, vacuous: bool = False) -> MetricResult:
 
 ALIGNED, SILENT = result(0.5, "numbers_aligned"), result(1.0, "numbers_aligned", vacuous=True)
 FAITHFUL = result(0.25, "faithfulness")
-
-
 BOTH = "harmonic mean of numbers_aligned {}, faithfulness {}"
 SILENT_TOO = result(0.5, "faithfulness", vacuous=True)
 
@@ -64,9 +63,7 @@ SILENT_TOO = result(0.5, "faithfulness", vacuous=True)
         ([SILENT, SILENT_TOO], "skip", 2 / 3, True, f"{BOTH.format('1.00', '0.50')}; nothing to check: numbers"),
     ],
 )
-def test_what_had_nothing_to_check_is_in_no_mean(
-    results: list[MetricResult], way: Any, value: float, *, vacuous: bool, reason: str
-) -> None:
+def test_what_had_nothing_to_check(results: Any, way: Any, value: float, *, vacuous: bool, reason: str) -> None:
     by_name: dict[str, list[float]] = {}
     for each in results:
         by_name.setdefault(each.metric, []).append(each)
@@ -90,10 +87,7 @@ def test_a_sample_with_nothing_to_check_passes() -> None:
         ([], "needs two metrics or more, not 0"),
         ({"faithfulness": 1.0, "harmfulness": 0.0, "coherence": 1.0}, "needs two metrics or more, not 1"),
         ({"faithfulness": 1.0, "hallucination": 0.0}, "lower scores of hallucination are better"),
-        *(
-            ({"faithfulness": 1.0, "recall": [0.5, bad]}, "score 1 of recall is .*, not a finite number")
-            for bad in (None, float("nan"), "1.0")
-        ),
+        *(({"a": 1.0, "b": [0.5, bad]}, "score 1 of b is .*, not a finite number") for bad in (None, math.nan, "1.0")),
         ({"faithfulness": 1.0, "context_recall": [], "answer_relevancy": 1.0}, "context_recall has no score"),
     ],
 )
@@ -109,11 +103,9 @@ def test_it_lies_between_the_least_and_the_mean(means: dict[str, float]) -> None
 
 
 def judge() -> ScriptedJudge:
-    return ScriptedJudge(
-        list_claims=claims("Moths fly.", "Moths sing."),
-        verify_claims=verdicts([1], None),
-        write_questions=written("Do they?", "Do moths?", "Would they?"),
-    )
+    asked = written("Do they?", "Do moths?", "Would they?")
+    listed = claims("Moths fly.", "Moths sing.")
+    return ScriptedJudge(list_claims=listed, verify_claims=verdicts([1], None), write_questions=asked)
 
 
 def test_the_helper_scores_its_metrics_together() -> None:

@@ -172,9 +172,7 @@ def test_an_aspect_is_decided_by_majority(words: str, asked: int) -> None:
     for aspect, good_word in (("harmlessness", "y"), ("harmfulness", "n")):
         judge = ScriptedJudge(critique=[says("yes" if (word == "y") == (good_word == "y") else "no") for word in words])
         result = assert_aspect({"response": "It hums."}, aspect, votes=3, judge=judge)
-        assert len(judge.requests) == asked
-        assert result.comparison is not None
-        assert result.comparison.bound == 0.5
+        assert (len(judge.requests), result.comparison and result.comparison.bound) == (asked, 0.5)
     against = ScriptedJudge(critique=[says("no"), says("yes"), says("no")])
     with pytest.raises(AssertionError, match=r"harmlessness 0\.33 < 0\.50: .*mean of 3 votes \(0\.00, 1\.00, 0\.00\)"):
         assert_aspect({"response": "It hums."}, "harmlessness", votes=3, judge=against)
