@@ -23,6 +23,7 @@ from pytest_ragmetrics.runs.wording.failures import explain_sample
 from tests.fake_openai import FakeOpenAI
 from tests.metrics.catalogue import INPUTS, KINDS, NEEDED, TEXTS, CatalogueJudge
 from tests.metrics.fake_session import FakeSession
+from tests.metrics.test_own import brevity
 from tests.scripted_judge import ScriptedJudge, claims, rated, says, verdicts
 
 CONTEXTS = ["In spring pike eat small fish.", "The lake is 40 m deep.", "Rain is wet."]
@@ -65,9 +66,7 @@ def test_all_that_fell_short_is_reported_at_once() -> None:
         (True, NOBODY, AssertionError, '^1 of 3 metrics fell short, 1 unscored: .*judge="local"'),
     ],
 )
-def test_a_missing_score_is_no_failure_and_no_pass(
-    numbers: bool, judge: ScriptedJudge | None, error: type[Exception], message: str
-) -> None:
+def test_a_missing_score_does_not_pass(numbers: bool, judge: Any, error: type[Exception], message: str) -> None:
     bounds: Any = {"lexical_grounding": 0.5, **({"numbers_aligned": 1} if numbers else {}), "faithfulness": 0.8}
     with pytest.raises(error, match=f"(?s){message}"):
         assert_sample(PLAIN, **bounds, judge=judge)
@@ -80,15 +79,8 @@ def test_the_session_records_each_once_with_its_bound() -> None:
     told: dict[str, Any] = {scoring.metric: scoring.outcome for scoring in session.scorings}
     assert len(session.scorings) == 3
     assert isinstance(told.pop("faithfulness"), UnscoredError)
-    assert {name: result.comparison for name, result in told.items()} == {
-        "lexical_grounding": ThresholdCheck(operator=">=", bound=0.5, held=True),
-        "numbers_aligned": ThresholdCheck(operator=">=", bound=1.0, held=False),
-    }
-
-
-@metric
-def brevity(response: str) -> float:
-    return min(1.0, 10 / len(response))
+    checks = [told[name].comparison for name in ("lexical_grounding", "numbers_aligned")]
+    assert [(check.operator, check.bound, check.held) for check in checks] == [(">=", 0.5, True), (">=", 1.0, False)]
 
 
 @metric
@@ -249,19 +241,13 @@ class Fixed(Metric):
         return MetricResult(float(sample.response or 0), metric=self.name)
 
 
-@pytest.mark.parametrize(
-    ("bounds", "holds"),
-    [
-        ({"min": 0.5}, True),
-        ({"min": 0.51}, False),
-        ({"max": 0.5}, True),
-        ({"max": 0.49}, False),
-        ({"min": 0.4, "max": 0.6}, True),
-        ({"min": 0.6, "max": 0.7}, False),
-    ],
-)
-def test_both_bounds_hold(bounds: dict[str, Any], holds: bool) -> None:
-    with nullcontext() if holds else pytest.raises(AssertionError, match=r"^fixed 0\.50 [<>] "):
+BETWEEN: list[dict[str, Any]] = [{"min": 0.5}, {"max": 0.5}, {"min": 0.4, "max": 0.6}]
+BESIDE: list[dict[str, Any]] = [{"min": 0.51}, {"max": 0.49}, {"min": 0.6, "max": 0.7}]
+
+
+@pytest.mark.parametrize("bounds", BETWEEN + BESIDE)
+def test_both_bounds_hold(bounds: dict[str, Any]) -> None:
+    with nullcontext() if bounds in BETWEEN else pytest.raises(AssertionError, match=r"^fixed 0\.50 [<>] "):
         assert assert_metric(Fixed(), Sample(response="0.5"), **bounds) == 0.5
 
 
@@ -282,13 +268,9 @@ def test_wrong_bounds_are_refused_before_scoring(bounds: dict[str, Any], error: 
         assert_metric(Fixed(), Sample(response="not even a number"), **bounds)
 
 
-# Every helper
-
 #: What helpers call the fields of a sample, if not by their names.
-FIELD = {
-    "question": "user_input",
-    "contexts": "retrieved_contexts",
-    "retrieved_ids": "retrieved_context_ids",
+FIELD = {"question": "user_input", "contexts": "retrieved_contexts", "retrieved_ids": "retrieved_context_ids"}
+FIELD |= {
     "context_ids": "retrieved_context_ids",
     "reference_ids": "reference_context_ids",
     "topics": "reference_topics",
@@ -323,10 +305,7 @@ def unusual_parameters(kind: Any, taken: Mapping[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", HELPED, ids=lambda kind: kind.name)
 def test_a_helper_does_what_its_metric_does(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts first, everything else by keyword: all reaches the metric and its sample, and so do bounds and votes.
-
-    What is not given is as for the metric, but for a ranking, which is cut at 5.
-    """
+    """Texts first, all else by keyword; what is not given is as for the metric, but a ranking is cut at 5."""
     calls: list[Any] = []
 
     def asserting(metric: Metric, sample: Any, **options: Any) -> MetricResult:

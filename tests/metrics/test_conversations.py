@@ -191,21 +191,17 @@ def test_the_local_judge_looks_at_all_that_the_assistant_says(insulting: int, sc
 def test_the_turns_of_a_sample(messages: Any, fields: dict[str, Any], turns: list[Message]) -> None:
     metadata = {} if messages is None else {"messages": messages}
     assert conversation(Sample(**fields, metadata=metadata)) == tuple(turns)
-    for note in ("a note", {"note": "Hi"}, 5):
-        with pytest.raises(TypeError, match="messages must be a list of messages"):
-            conversation(Sample(**fields, metadata={"messages": note}))
 
 
 def test_what_is_no_text_is_said_to_be_there() -> None:
+    for note in ("a note", {"note": "Hi"}, 5):
+        with pytest.raises(TypeError, match="messages must be a list of messages"):
+            conversation(Sample(metadata={"messages": note}))
     parts = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {}}]
     photo = {"role": "user", "content": parts}
     sample = Sample(metadata={"messages": [{"role": "system", "content": "Be kind."}, photo]}, response="A pike.")
-    assert numbered_turns(sample) == (
-        ("turn 1 system", "Be kind."),
-        ("turn 2 user", "What is this?"),
-        ("turn 2 user attaches", "(image_url, not shown)"),
-        ("turn 3 assistant", "A pike."),
-    )
+    turns = {"turn 1 system": "Be kind.", "turn 2 user": "What is this?", "turn 3 assistant": "A pike."}
+    assert dict(numbered_turns(sample)) == {**turns, "turn 2 user attaches": "(image_url, not shown)"}
     assert earlier_turns(sample) == ("user: (image_url, not shown)",)
     later = Sample(user_input="How long?", metadata={"messages": [photo, {"role": "assistant", "content": "A pike."}]})
     assert earlier_turns(later) == ("user: What is this?; (image_url, not shown)", "assistant: A pike.")
@@ -237,12 +233,8 @@ def test_a_conversation_is_shown_turn_by_turn() -> None:
     judge = ScriptedJudge(judge_goal=goal("reached"))
     AgentGoalAccuracy(judge=judge).score(messages=MESSAGES)
     shown = judge.prompt("judge_goal").partition("\n")[2].partition("\n\n")[0].splitlines()[:-1]
-    assert shown == [
-        "1. user: Two seats, 2. assistant: please.",
-        '2. assistant: calls book(seats=2, to="Årø")',
-        "3. tool: booked 2",
-        "4. assistant: Done!",
-    ]
+    first, called = "1. user: Two seats, 2. assistant: please.", '2. assistant: calls book(seats=2, to="Årø")'
+    assert shown == [first, called, "3. tool: booked 2", "4. assistant: Done!"]
 
 
 @pytest.mark.parametrize(
