@@ -26,8 +26,6 @@ ANSWERS = (
     ("Call the dealer in Rotterdam about spare filters.", 0),
     ("The pump needs two minutes to fill its second golden tank.", 0),
 )
-
-
 ROWS = [
     {"id": f"q{turn}-{index}", "question": "How?", "response": text, "contexts": [MANUAL], "label": label}
     | {"group": f"manual {turn}"}
@@ -49,11 +47,9 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> C
 
 
 def test_it_says_how_far_a_judge_agrees(call: Call, tmp_path: Path) -> None:
-    said = (
-        "faithfulness by local (heuristic) against 24 human labels in 3 groups: 12 good, 12 bad\nan answer passes at a"
-    )
+    said = "faithfulness by local (heuristic) against 24 human labels in 3 groups: 12 good, 12 bad\nan answer passes"
     figures = ("kappa", "balanced accuracy", "TPR", "TNR", "F1 of the bad", "AUROC", "suggested threshold")
-    assert told(call(*LOCAL, "--threshold", "0.9"), 0, *figures).startswith(f"{said} score >= 0.9, as given:\n")
+    assert told(call(*LOCAL, "--threshold", "0.9"), 0, *figures).startswith(f"{said} at a score >= 0.9, as given:\n")
     # The local judge computes, and its answers are not kept.
     assert not (tmp_path / ".ragmetrics" / "cache.db").exists()
     out = call(*LOCAL, "--seed", "7", "--limit", "16")[1]
@@ -62,10 +58,8 @@ def test_it_says_how_far_a_judge_agrees(call: Call, tmp_path: Path) -> None:
 
 
 def test_a_seed_chooses_folds(call: Call) -> None:
-    rows = (
-        {"response": "moss " * (n % 37) + "sand " * (36 - n % 37), "contexts": ["moss"], "label": n * n % 11 % 2}
-        for n in range(60)
-    )
+    texts = ["moss " * (number % 37) + "sand " * (36 - number % 37) for number in range(60)]
+    rows = [{"response": text, "contexts": ["moss"], "label": n * n % 11 % 2} for n, text in enumerate(texts)]
     write(Path("noisy.jsonl"), rows)
     command = ("noisy.jsonl", "--metric", "lexical_grounding", "--seed")
     assert call(*command, "1") == call(*command, "1") != call(*command, "2")
@@ -108,27 +102,16 @@ def test_labels_may_be_grades_in_a_table(call: Call, tmp_path: Path) -> None:
 
 
 JUDGE = """
-import json
-import re
-
-
-def make():
-    return Counting()
-
-
 def interrupted():
     raise KeyboardInterrupt
-
-
 class Counting:
     name = "counting"
-
     async def complete(self, messages, schema):
         with open("asked.txt", "a") as file:
             file.write("asked\\n")
-        text = str(messages)
-        wrong = "eleven years" in text or "blue enamel" in text
-        return json.dumps({"verdict": "no" if wrong else "yes", "reason": "so it seems"})
+        wrong = "eleven years" in str(messages) or "blue enamel" in str(messages)
+        return '{"reason": "So it seems.", "verdict": "%s"}' % ("no" if wrong else "yes")
+make = Counting
 """
 
 
