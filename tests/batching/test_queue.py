@@ -337,11 +337,16 @@ def test_a_batch_of_such_lines_is_not_posted_again_in_the_same_run(server: FakeB
     assert (answered(run("wait")), len(server.batches)) == (len(TEXTS), 2)
 
 
-def test_500_after_acceptance_is_not_posted_again(server: FakeBatches, run: Run) -> None:
-    """The provider is asked what it has before anything is posted again; batches of others stand around it."""
-    server.fails_after = 1
-    assert answered(run("wait")) == len(TEXTS)
-    assert (len(server.batches), server.twice, server.log.count("create")) == (1, 0, 0)
+@pytest.mark.parametrize("accepted", [True, False])
+def test_500_in_place_of_acceptance(server: FakeBatches, run: Run, accepted: bool) -> None:
+    """The provider is asked what it has before anything is posted again, where batches of others are as well."""
+    run.other("Valve")
+    before = server.log.count("create")
+    vars(server).update({"fails_after" if accepted else "fails_before": 1})
+    assert (answered(run("wait")), len(server.batches), server.twice) == (len(TEXTS), 2, 0)
+    assert server.log.count("create") - before == (not accepted)
+    # A batch may take a moment to be listed. Anthropic's other batch was found instead.
+    assert accepted or (5.0 in run.pauses) is run.spec.startswith("openai")
 
 
 def test_a_batch_of_others_is_not_taken_for_ours(server: FakeBatches, run: Run) -> None:
@@ -354,15 +359,6 @@ def test_a_batch_of_others_is_not_taken_for_ours(server: FakeBatches, run: Run) 
     for _ in range(4):
         found = run("collect")
     assert (answered(found), len(server.batches), server.twice) == (len(TEXTS), 3, 0)
-
-
-def test_500_instead_of_acceptance(server: FakeBatches, run: Run) -> None:
-    """What the provider does not have is posted again, also where it has a batch of others that looks like it."""
-    run.other("Valve")
-    server.fails_before = 1
-    assert (answered(run("wait")), len(server.batches), server.twice) == (len(TEXTS), 2, 0)
-    # A batch may take a moment to be listed. Anthropic's other batch was found instead.
-    assert (5.0 in run.pauses) is run.spec.startswith("openai")
 
 
 #: What the process imports of which each run is a fork: a second a run.

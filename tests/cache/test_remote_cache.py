@@ -472,4 +472,9 @@ async def test_what_a_client_does_not_take_is_told() -> None:
 
 
 def test_only_a_place_that_can_be_written_is() -> None:
-    assert not remote_module.is_written("https://cache", "readwrite")
+    places: tuple[tuple[str, Any], ...] = (
+        ("redis://cache", "readwrite"),
+        ("redis://cache", "read"),
+        ("https://c", "readwrite"),
+    )
+    assert [remote_module.is_written(*place) for place in places] == [True, False, False]

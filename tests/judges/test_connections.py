@@ -11,6 +11,7 @@ import ssl
 import struct
 import weakref
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -41,10 +42,10 @@ def test_as_many_connections_as_requests(together: int, rounds: int) -> None:
         assert (server.calls, server.in_flight_max, server.connections) == (rounds * together, together, together)
 
 
-@pytest.mark.parametrize("sdk", ["openai", "anthropic"], indirect=True)
+@BOTH
 @pytest.mark.parametrize(("url", "checked"), [("https://judge.test/v1", True), ("http://judge.test/v1", False)])
-def test_certificates_are_checked_where_there_are_some(sdk: Any, url: str, checked: bool) -> None:
-    transport = http_client(sdk, url)._transport
+def test_certificates_are_checked_where_there_are_some(kind: str, url: str, checked: bool) -> None:
+    transport = http_client(import_module(kind), url)._transport
     context: ssl.SSLContext = getattr(transport, "ssl_context", None) or transport._pool._ssl_context
     wanted = (ssl.CERT_REQUIRED, True) if checked else (ssl.CERT_NONE, False)
     assert (context.verify_mode, context.check_hostname) == wanted

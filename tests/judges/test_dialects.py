@@ -46,15 +46,10 @@ SPOKEN = pytest.mark.parametrize("name", DIALECTS)
 
 
 @pytest.fixture(scope="module")
-def _speaking() -> Iterator[DialectServer]:
+def server() -> Iterator[DialectServer]:
+    """Run one server for all dialects, which begins anew with each that it is to speak."""
     with DialectServer(dimensions=8) as running:
         yield running
-
-
-@pytest.fixture
-def server(_speaking: DialectServer) -> DialectServer:
-    _speaking.speak("openai")
-    return _speaking
 
 
 def tokens() -> Iterator[str]:

@@ -115,6 +115,7 @@ def test_the_forms_of_a_password() -> None:
         ("none", "nonetheless none", "nonetheless ***"),
         ("k\u00f6", "K\u00f6ln k\u00f6nnte; key=k\u00f6", "K\u00f6ln k\u00f6nnte; key=***"),
         ("a.b", "aXb a.b", "aXb ***"),
+        *(("of-7-in", "xof-7-inx of-7-in", "xof-7-inx ***"), ("of-8-inx", "xof-8-inxx of-8-inx", "x***x ***")),
         ("sk-0123456789abcdef", "Bearersk-0123456789abcdefX", "Bearer***X"),
         ("token-123456", "token-1234567 and mytoken-123456", "***7 and my***"),
     ],
