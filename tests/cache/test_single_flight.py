@@ -21,8 +21,6 @@ A, B, C = (hashlib.sha256(name.encode()).hexdigest() for name in "ABC")
 
 
 class Fetched(NamedTuple):
-    """A value, and whether its caller fetched it."""
-
     value: str
     fetched: bool
 

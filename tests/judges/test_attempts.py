@@ -35,7 +35,6 @@ class Sending(FakeOpenAI):
     pieces: Callable[[], AsyncIterator[bytes]]
 
     async def exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Send them."""
         await reader.readuntil(b"\r\n\r\n")
         writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{self.head}\r\n\r\n".encode())
         async for piece in self.pieces():
@@ -128,8 +127,6 @@ def test_the_same_host_is_followed(server: FakeOpenAI, kind: str) -> None:
 
 
 class Tokens:
-    """Gives out one token after the other."""
-
     def __init__(self) -> None:
         self.given: list[str] = []
         self.threads: set[str] = set()

@@ -58,7 +58,6 @@ class Raw(FakeServer):
     contents: list[bytes]
 
     async def exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Send them."""
         await reader.readuntil(b"\r\n\r\n")
         if self.contents == [_RESET]:
             linger = struct.pack("ii", 1, 0)

@@ -172,8 +172,6 @@ def test_an_exchange_shows_the_texts_and_the_answer(store: Store) -> None:
 
 
 class Broken(WordScorer):
-    """A scorer with a model that fails at some words."""
-
     def logits(self, pairs: Sequence[Pair]) -> Sequence[Sequence[float]]:
         if any("bomb" in hypothesis for _, hypothesis in pairs):
             raise RuntimeError("out of memory")

@@ -263,8 +263,6 @@ def test_disagreements_are_in_an_order_that_is_no_chance(server: FakeOpenAI) -> 
 
 
 class Fixed(Judge):
-    """Gives every task the same answer."""
-
     def __init__(self, name: str, answer: object) -> None:
         self.name, self.answer = name, answer
 
