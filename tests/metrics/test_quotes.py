@@ -148,7 +148,7 @@ def test_what_quotes_no_source_is_of_a_kind_of_its_own(
 
 def test_allowed_texts_are_searched_without_their_nearest_passages(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
-    monkeypatch.setattr("pytest_ragmetrics.text.quotes.alignment.find_nearest", lambda text, _: searched.append(text))
+    monkeypatch.setattr("pytest_ragmetrics.text.quotes.nearest.find_nearest", lambda text, *_: searched.append(text))
     metric = QuotedSpansAlignment(allowed=["nobody looks", "after the bridge", "the ferry sinks"])
     result = metric.score(response=f'{INVENTED} and "the ferry sinks"', retrieved_contexts=CONTEXTS)
     assert [verdict.kind for verdict in result.verdicts] == ["not found", "allowed"]

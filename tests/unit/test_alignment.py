@@ -877,7 +877,7 @@ def test_whether_a_span_is_found_takes_no_nearest_passage(monkeypatch: pytest.Mo
         sources = Sources(contexts, matching=matching)
         verdicts = sources.align([*spans, "…", "?!", "", " "])
         with monkeypatch.context() as patch:
-            patch.setattr("pytest_ragmetrics.text.quotes.alignment.find_nearest", None)
+            patch.setattr("pytest_ragmetrics.text.quotes.nearest.find_nearest", None)
             assert [sources.find(it.text) is not None for it in verdicts] == [it.ok for it in verdicts], contexts
 
 

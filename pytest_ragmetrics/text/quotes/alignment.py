@@ -11,20 +11,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
-from itertools import groupby, islice, pairwise
+from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
-from pytest_ragmetrics.core.result import Evidence, Nearest, Verdict, WordChange
+from pytest_ragmetrics.core.result import Evidence, Nearest, Verdict
 from pytest_ragmetrics.core.sample import as_contexts
-from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.markup import Readable, as_readable, have_notes
 from pytest_ragmetrics.text.quotes.ellipses import OVERLAP, Match, PhraseSearch, goes_on, lost_at_edges, read_edits
 from pytest_ragmetrics.text.quotes.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe, gap_at
-from pytest_ragmetrics.text.quotes.nearest import find_nearest, split_tokens
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex
-from pytest_ragmetrics.text.unicode import check_text, is_word, printable
+from pytest_ragmetrics.text.unicode import check_text, printable
 from pytest_ragmetrics.text.words import begins_word, ends_word, stands_alone
 
 #: Whether an editor's changes are accepted, or only differences in case, typography and layout.
@@ -39,10 +36,6 @@ _NEAR = 32
 _MOST_PLACES = 256
 _MOST_COMPARED = 100_000
 _ENOUGH_PLACES = 3
-_OPENING = f"([\"'*_{unicode.QUOTES}{unicode.OPENING_STOPS}"
-_CLOSING = f".,;:!?)]\"'*_{unicode.QUOTES}{unicode.ELLIPSES}"
-# What of the source is shown beside a passage that ends inside a word or a number of it.
-_LAST_TOKEN, _FIRST_TOKEN = re.compile(r"\S*\s*$"), re.compile(r"\s*\S*")
 # Phrases that are looked up to explain a failure.
 _MOST_PHRASES = 8
 _JSON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[\"/\\nrt])")
@@ -121,11 +114,7 @@ class Sources:
             return found
         problem = next((problem for search in self._searches if (problem := search.explain(text))), None)
         reason = "not found in any context" if problem is None else f"not found: {problem}"
-        search = self._searches[0]
-        nearest = find_nearest(text, search.sources)
-        if nearest and all(change.kind == "same" for change in nearest.changes):
-            nearest = replace(nearest, changes=tuple(search.differences(text, nearest)))
-        return Verdict(text=span, ok=False, reason=reason, nearest=nearest)
+        return Verdict(text=span, ok=False, reason=reason, nearest=self._searches[0].nearest(text))
 
     def _find(self, span: str, text: str) -> Verdict | None:
         """Return the verdict on a span that is found, or that has no words; ``text`` is the span without markup."""
@@ -202,6 +191,12 @@ class SpanSearch:
         evidence = (Evidence(context=context, start=start, end=end, text=text) for context, start, end, text in places)
         return Verdict(text=span, ok=True, reason=reason, evidence=tuple(evidence))
 
+    def nearest(self, span: str) -> Nearest | None:
+        """Return the passage most like a span that is not found."""
+        from pytest_ragmetrics.text.quotes.nearest import find_nearest  # few spans need it
+
+        return find_nearest(span, self.sources, self._comparison.equal)
+
     def explain(self, span: str) -> str | None:
         """Say why a span is not found, where that takes only a few look-ups."""
         if join := self._joins.get(span):
@@ -222,29 +217,6 @@ class SpanSearch:
         if not all(contexts):
             return None
         return f"its pieces stand in {'another order' if set.intersection(*contexts) else 'different contexts'}"
-
-    def differences(self, span: str, nearest: Nearest) -> Iterator[WordChange]:
-        """Yield how a span differs from a passage with the same words: in signs, or where the source goes on."""
-        source, (start, end) = self.sources.contexts[nearest.context], (nearest.start, nearest.end)
-        said, found = split_tokens(span), split_tokens(as_readable(nearest.text))
-        wanted = list(found)
-        # A quotation may begin behind punctuation, and end before it.
-        if is_word(said[0][0]):
-            wanted[0] = wanted[0].lstrip(_OPENING)
-        if is_word(said[-1][-1]):
-            wanted[-1] = wanted[-1].rstrip(_CLOSING)
-        if not begins_word(source, start):
-            wanted[0] = _LAST_TOKEN.findall(source[max(start - _NEAR, 0) : start])[0] + wanted[0]
-        if not ends_word(source, end):
-            wanted[-1] += _FIRST_TOKEN.findall(source[end : end + _NEAR])[0]
-        pairs = list(zip(said, wanted, strict=False))
-        if len(said) != len(found) or all(map(self._comparison.equal, said, wanted)):
-            # Nothing in a word differs: it is where words begin, or their order.
-            yield WordChange(kind="replaced", said=span, source=nearest.text)
-            return
-        for same, group in groupby(pairs, lambda pair: self._comparison.equal(*pair)):
-            ours, theirs = (" ".join(words) for words in zip(*group, strict=True))
-            yield WordChange(kind="same" if same else "replaced", said=ours, source=theirs)
 
     def _find_whole(self, piece: QuotePiece) -> Match | None:
         sources, best = self.sources, None

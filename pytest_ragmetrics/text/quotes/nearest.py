@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, groupby
 
 from pytest_ragmetrics.core.lazy import lazily
-from pytest_ragmetrics.core.result import Nearest
+from pytest_ragmetrics.core.result import Nearest, WordChange
 from pytest_ragmetrics.text import unicode
 from pytest_ragmetrics.text.diff import Words, changes_of_words, runs_of
+from pytest_ragmetrics.text.markup import as_readable
 from pytest_ragmetrics.text.quotes.search import Passage, SourceIndex, comparison_key
-from pytest_ragmetrics.text.unicode import UNSPACED, are_joined, caseless
+from pytest_ragmetrics.text.unicode import UNSPACED, are_joined, caseless, is_word
+from pytest_ragmetrics.text.words import begins_word, ends_word
 
 # Longer quotations are compared by their beginning.
 _LONGEST = 4000
@@ -22,14 +26,19 @@ _FAINTEST = 0.4
 # How far a passage is widened to whole words.
 _FARTHEST = 64
 _TOKEN = lazily(rf"(?:[{UNSPACED}]|[^\s{UNSPACED}]+)\s*")
+_OPENING = f"([\"'*_{unicode.QUOTES}{unicode.OPENING_STOPS}"
+_CLOSING = f".,;:!?)]\"'*_{unicode.QUOTES}{unicode.ELLIPSES}"
+# What of the source is shown beside a passage that ends inside a word or a number of it.
+_BESIDE, _LAST_TOKEN, _FIRST_TOKEN = 32, re.compile(r"\S*\s*$"), re.compile(r"\s*\S*")
 _PLAIN = str.maketrans(dict.fromkeys(unicode.APOSTROPHES, "'") | dict.fromkeys(unicode.ALL_DASHES, "-"))
 _EDGES = f".,;:!?'\"()[]*_-{unicode.WHITE_SPACE}{unicode.QUOTES}{unicode.ELLIPSES}{unicode.STOPS}{unicode.COMMAS}"
 
 
-def find_nearest(span: str, sources: SourceIndex) -> Nearest | None:
+def find_nearest(span: str, sources: SourceIndex, equal: Callable[[str, str], bool]) -> Nearest | None:
     """Return the passage most like a quotation, in whole words; ``None`` when nothing in the contexts is like it.
 
-    The search follows pieces of the quotation that occur, so its time does not depend on how the contexts look.
+    Where the words are the same, ``equal`` tells whether two of them are written alike. The search follows pieces of
+    the quotation that occur, so its time does not depend on how the contexts look.
     """
     from rapidfuzz.fuzz import ratio
 
@@ -52,6 +61,8 @@ def find_nearest(span: str, sources: SourceIndex) -> Nearest | None:
     at = window.start + len(inside) - len(inside.lstrip()) + sum(map(len, around.tokens[:first]))
     end = at + len("".join(closest.tokens).rstrip())
     start, end, text = sources.original(Passage(window.context, at, end))
+    if all(change.kind == "same" for change in changes):
+        changes = tuple(_differences(quoted.tokens, text, sources.contexts[window.context], (start, end), equal))
     return Nearest(context=window.context, start=start, end=end, text=text, similarity=similarity, changes=changes)
 
 
@@ -108,13 +119,29 @@ def _closest(span: str, quoted: Words, inside: str, around: Words) -> tuple[int,
     return first, last
 
 
-def split_tokens(text: str) -> list[str]:
-    """Return the words of a text as :func:`find_nearest` compares them, with the punctuation beside them.
-
-    >>> split_tokens("Rope \u2013 tar, sails")
-    ['Rope \u2013', 'tar,', 'sails']
-    """
-    return [token.strip() for token in _split_words(text[:_LONGEST]).tokens]
+def _differences(
+    tokens: Sequence[str], text: str, source: str, place: tuple[int, int], equal: Callable[[str, str], bool]
+) -> Iterator[WordChange]:
+    """Yield how a quotation differs from a passage with the same words: in signs, or where the source goes on."""
+    (start, end), said = place, [token.strip() for token in tokens]
+    wanted = [token.strip() for token in _split_words(as_readable(text)).tokens]
+    count = len(wanted)
+    # A quotation may begin behind punctuation, and end before it.
+    if is_word(said[0][0]):
+        wanted[0] = wanted[0].lstrip(_OPENING)
+    if is_word(said[-1][-1]):
+        wanted[-1] = wanted[-1].rstrip(_CLOSING)
+    if not begins_word(source, start):
+        wanted[0] = _LAST_TOKEN.findall(source[max(start - _BESIDE, 0) : start])[0] + wanted[0]
+    if not ends_word(source, end):
+        wanted[-1] += _FIRST_TOKEN.findall(source[end : end + _BESIDE])[0]
+    if len(said) != count or all(map(equal, said, wanted)):
+        # Nothing in a word differs: it is where words begin, or their order.
+        yield WordChange(kind="replaced", said="".join(tokens).strip(), source=text)
+        return
+    for same, group in groupby(zip(said, wanted, strict=True), lambda pair: equal(*pair)):
+        ours, theirs = (" ".join(words) for words in zip(*group, strict=True))
+        yield WordChange(kind="same" if same else "replaced", said=ours, source=theirs)
 
 
 def _lower(text: str) -> str:
