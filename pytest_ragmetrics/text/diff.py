@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, groupby, pairwise, takewhile
+from itertools import accumulate, groupby, takewhile
 from typing import NamedTuple
 
 from pytest_ragmetrics.core.lazy import lazily
@@ -32,7 +32,7 @@ def word_changes(before: str, after: str) -> tuple[WordChange, ...]:
 
     A step is "same", "replaced", "added" or "missing" in the newer text; white space between the same words may differ.
     A few common words between two longer changes belong to the change, as a reader cannot use them. Texts of 100 kB
-    take 0.1 s in any script; of much longer ones whole sentences are compared first.
+    take 0.1 s in any script; much longer ones are one change between what they begin and end with.
 
     >>> steps = word_changes("within 30 days after the talk.", "within 14 days of the week of the talk.")
     >>> [(step.kind, step.source, step.said) for step in steps if step.kind != "same"]
@@ -85,56 +85,19 @@ def runs_of(olds: Sequence[str], news: Sequence[str]) -> list[Run]:
 
 
 def _runs(olds: Sequence[str], news: Sequence[str]) -> Iterator[Run]:
-    from rapidfuzz.distance import Postfix, Prefix
+    from rapidfuzz.distance import Indel, Postfix, Prefix
 
     start = Prefix.similarity(olds, news)
-    left = min(len(olds), len(news)) - start
-    end = min(Postfix.similarity(olds, news), left)
+    end = min(Postfix.similarity(olds, news), min(len(olds), len(news)) - start)
+    old_end, new_end = len(olds) - end, len(news) - end
     yield Run(0, start, 0, start, same=True)
-    between = Run(start, len(olds) - end, start, len(news) - end)
-    yield from _aligned(between, olds, news) if _cells(between) <= _MOST_CELLS else _by_sentence(between, olds, news)
-    yield Run(len(olds) - end, len(olds), len(news) - end, len(news), same=True)
-
-
-def _cells(run: Run) -> int:
-    return (run.old_end - run.old) * (run.new_end - run.new)
-
-
-def _aligned(run: Run, olds: Sequence[str], news: Sequence[str]) -> Iterator[Run]:
-    from rapidfuzz.distance import Indel
-
-    for step in Indel.opcodes(olds[run.old : run.old_end], news[run.new : run.new_end]):
-        yield Run(
-            run.old + step.src_start,
-            run.old + step.src_end,
-            run.new + step.dest_start,
-            run.new + step.dest_end,
-            same=step.tag == "equal",
-        )
-
-
-def _by_sentence(run: Run, olds: Sequence[str], news: Sequence[str]) -> Iterator[Run]:
-    """Align whole sentences, then the words of what is between those that both have, where that is short enough."""
-    old_ends, new_ends = _sentence_ends(olds, run.old, run.old_end), _sentence_ends(news, run.new, run.new_end)
-    rows = [
-        [" ".join(tokens[start:end]) for start, end in pairwise(ends)]
-        for tokens, ends in ((olds, old_ends), (news, new_ends))
-    ]
-    whole = Run(0, len(rows[0]), 0, len(rows[1]))
-    if _cells(whole) > _MOST_CELLS:
-        yield run
-        return
-    for step in _joined(_aligned(whole, *rows)):
-        found = Run(
-            old_ends[step.old], old_ends[step.old_end], new_ends[step.new], new_ends[step.new_end], same=step.same
-        )
-        small = not step.same and _cells(found) <= _MOST_CELLS // len(rows[0])
-        yield from _aligned(found, olds, news) if small else [found]
-
-
-def _sentence_ends(tokens: Sequence[str], start: int, end: int) -> list[int]:
-    """Return where the sentences of a run begin, and its end."""
-    return [start, *(place + 1 for place in range(start, end - 1) if _ends_sentence(tokens[place])), end]
+    if (old_end - start) * (new_end - start) > _MOST_CELLS:
+        yield Run(start, old_end, start, new_end)
+    else:
+        for step in Indel.opcodes(olds[start:old_end], news[start:new_end]):
+            old, new = (start + step.src_start, start + step.src_end), (start + step.dest_start, start + step.dest_end)
+            yield Run(*old, *new, same=step.tag == "equal")
+    yield Run(old_end, len(olds), new_end, len(news), same=True)
 
 
 def _joined(runs: Iterable[Run]) -> Iterator[Run]:
