@@ -235,16 +235,7 @@ class JudgedMetric(Metric, _Asking):
 
     def _ask(self, sample: Sample, *, vote: int = 0) -> Ask:
         found = (f"{field} {sign}" for field, text in self.untrusted_texts(sample) for sign in _signs(text))
-        signs = tuple(dict.fromkeys(found))
-        return Ask(
-            self.name,
-            judge=self._judge,
-            embedder=self._embedder,
-            signs=signs,
-            vote=vote,
-            draws=self.draws,
-            if_empty=self.if_empty,
-        )
+        return Ask(self, signs=tuple(dict.fromkeys(found)), vote=vote)
 
     async def _judged(self, sample: Sample, ask: Ask) -> MetricResult:
         try:
@@ -271,26 +262,12 @@ def _instead_of(given: object) -> str:
 class Ask:
     """One judgement's access to judge and embedder: ``await ask(task)`` is the answer, ``ask.result(...)`` the end.
 
-    ``vote`` is the number of the judgement, each of which asks for ``draws`` answers to one task at most.
+    ``vote`` is the number of the judgement.
     """
 
-    def __init__(
-        self,
-        metric: str,
-        *,
-        judge: Lazy[Judge],
-        embedder: Lazy[Embedder],
-        signs: Sequence[str],
-        vote: int,
-        draws: int = 1,
-        if_empty: float | None = None,
-    ) -> None:
+    def __init__(self, metric: JudgedMetric, *, signs: Sequence[str], vote: int) -> None:
         here = context.current()
         self._metric = metric
-        self._draws = draws
-        self._if_empty = if_empty
-        self._lazy_judge = judge
-        self._lazy_embedder = embedder
         self._signs = signs
         self.usage = Usage()
         #: Whether a judge was asked that may answer the same otherwise.
@@ -307,11 +284,11 @@ class Ask:
 
     @cached_property
     def _judge(self) -> Judge:
-        return self._lazy_judge.get()
+        return self._metric._judge.get()  # noqa: SLF001 - of this module
 
     @cached_property
     def _embedder(self) -> Embedder:
-        return self._lazy_embedder.get()
+        return self._metric._embedder.get()  # noqa: SLF001 - of this module
 
     def __call__(self, task: Task[A], *, vote: int = 0, then: Task[Any] | None = None) -> Coroutine[Any, Any, A]:
         """Return the judge's answer to a task, awaitable; ``vote`` numbers independent answers to the same task.
@@ -321,7 +298,7 @@ class Ask:
         """
         __tracebackhide__ = True
         if not isinstance(task, Task):
-            raise TypeError(f"{self._metric}: ask() takes a task, not {_instead_of(task)}")
+            raise TypeError(f"{self._metric.name}: ask() takes a task, not {_instead_of(task)}")
         answer = self._answer(task, vote, then)
         self._answers.append(answer)
         return answer
@@ -332,14 +309,15 @@ class Ask:
         for answer in forgotten:
             answer.close()
         if forgotten:
-            raise TypeError(f"{self._metric}: ask(...) is not awaited: write await ask(...)")
+            raise TypeError(f"{self._metric.name}: ask(...) is not awaited: write await ask(...)")
 
     async def _answer(self, task: Task[A], vote: int, then: Task[Any] | None) -> A:
-        if self._vote and not 0 <= vote < self._draws:
+        draws = self._metric.draws
+        if self._vote and not 0 <= vote < draws:
             # It would be the answer that another judgement asks for: each has the numbers of its draws.
-            msg = f"{self._metric} asks for vote {vote} of a task: its class must say so with draws = {vote + 1}"
+            msg = f"{self._metric.name} asks for vote {vote} of a task: its class must say so with draws = {vote + 1}"
             raise ValueError(msg)
-        vote += self._vote * self._draws
+        vote += self._vote * draws
         judge = self._judge
         self.is_varied = self.is_varied or judge.is_varied
         self._asked[judge.name] = None
@@ -348,13 +326,15 @@ class Ask:
         except (UnscoredError, JudgeError) as error:
             # Not all errors end the judgement, which has used it all the same.
             spent, error.usage = error.usage or Usage(), None
-            self._log.usage += spent
-            self.usage += spent
+            self._spend(spent)
             raise
-        self._log.usage += answered.usage
-        self.usage += answered.usage
+        self._spend(answered.usage)
         self._disagreements.append(answered.disagreements)
         return answered.answer
+
+    def _spend(self, usage: Usage) -> None:
+        self._log.usage += usage
+        self.usage += usage
 
     def is_shared_by(self, other: JudgedMetric) -> bool:
         """Tell whether what another metric asks here too is asked once, as both have the same judge."""
@@ -373,9 +353,7 @@ class Ask:
         transport = self._transport if embedder.is_kept else DIRECT
         request = embedder.request([normalize("NFC", text) for text in texts])
         reply = await transport.send(request)
-        usage = reply.usage(request)
-        self._log.usage += usage
-        self.usage += usage
+        self._spend(reply.usage(request))
         return np.zeros((0, 0), dtype=np.float32) if reply.vectors is None else reply.vectors
 
     async def cosines(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -387,7 +365,7 @@ class Ask:
         zeros = [text for text, vector in zip(texts, vectors, strict=True) if not vector.any()]
         if zeros:
             what = f"a vector of zeros for {shortened(zeros[0], _SHOWN)!r}; it has no cosine similarity"
-            raise UnscoredError(f"{self._metric}: {self._embedder.name} returned {what}")
+            raise UnscoredError(f"{self._metric.name}: {self._embedder.name} returned {what}")
         return cosines(vectors, vectors)
 
     def result(
@@ -399,7 +377,7 @@ class Ask:
             reason = f"{reason or ''} (suspicious: {'; '.join(self._signs)})".strip()
         return MetricResult(
             value,
-            metric=self._metric,
+            metric=self._metric.name,
             reason=reason,
             verdicts=verdicts,
             vacuous=vacuous,
@@ -419,9 +397,10 @@ class Ask:
 
         Raises ``UnscoredError`` if there is none.
         """
-        if self._if_empty is None:
-            raise UnscoredError(f"{self._metric}: {reason}; if_empty= gives such samples a value")
-        return self.result(self._if_empty, reason=reason, vacuous=True)
+        if_empty = self._metric.if_empty
+        if if_empty is None:
+            raise UnscoredError(f"{self._metric.name}: {reason}; if_empty= gives such samples a value")
+        return self.result(if_empty, reason=reason, vacuous=True)
 
 
 @dataclass(frozen=True, slots=True)
