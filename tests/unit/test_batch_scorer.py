@@ -6,6 +6,7 @@ import pickle
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pandas as pd
@@ -15,7 +16,7 @@ import pytest
 import pytest_ragmetrics.evaluation.ray as on_ray
 from pytest_ragmetrics import RagMetricsError, scorer
 from pytest_ragmetrics.cli import main
-from pytest_ragmetrics.core.errors import JudgeError
+from pytest_ragmetrics.core.errors import BudgetExceededError, JudgeError
 from pytest_ragmetrics.judges.transports.budget import BudgetUse, Limits
 from tests.fake_openai import FakeOpenAI, failing
 
@@ -135,3 +136,21 @@ def test_a_coordinator_knows_who_was_killed_and_who_gave_up() -> None:
     now += 61
     assert shared.begin("a") == (0, {})
     assert shared.used() == BudgetUse(tokens=7)
+
+
+def test_the_requests_of_all_actors_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each asks the coordinator for its portions, before it makes a request."""
+    shared = on_ray.Coordinator(Limits(calls=3), 2, "budget ")
+    here = SimpleNamespace(portion=SimpleNamespace(remote=shared.portion))
+    errors = SimpleNamespace(RayError=ConnectionError)
+    monkeypatch.setattr(on_ray, "_ray", lambda: SimpleNamespace(get=lambda answer: answer, exceptions=errors))
+    one, other = (on_ray.SharedBudget(Limits(calls=3), here, "budget ") for _ in range(2))
+    for actor in (one, other, one):
+        with actor.request("mine", kind="custom", model="mine"):
+            pass
+    with (
+        pytest.raises(BudgetExceededError, match="budget calls=3 is reached"),
+        other.request("mine", kind="custom", model="mine"),
+    ):
+        pass
+    assert other.spent()["refused"] == 1

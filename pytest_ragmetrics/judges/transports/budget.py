@@ -144,10 +144,7 @@ nothing more is asked, and the answers paid for are kept
             raise UnpricedError(
                 f"{name} has no known price, so {options}cost cannot be kept: use {options}tokens or {options}calls"
             )
-        changed, _ = self._do(_RESERVE, asdict(self.limits))
-        if not changed:
-            self._add(refused=1)
-            raise BudgetExceededError(reached(self.limits, self.used(), self.options))
+        self._reserve()
         receipt = Receipt()
         try:
             yield receipt
@@ -180,6 +177,13 @@ nothing more is asked, and the answers paid for are kept
             if self._folder is not None:
                 self._folder.close()
                 self._folder = None
+
+    # Both are overridden where another process counts.
+    def _reserve(self) -> None:
+        changed, _ = self._do(_RESERVE, asdict(self.limits))
+        if not changed:
+            self._add(refused=1)
+            raise BudgetExceededError(reached(self.limits, self.used(), self.options))
 
     def _add(self, **counts: Any) -> None:
         self._do(_ADD, asdict(BudgetUse(**counts)))
