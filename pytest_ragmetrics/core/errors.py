@@ -100,10 +100,10 @@ def warn_once(text: str) -> None:
         warnings.warn(text, stacklevel=2)
 
 
-def optional(module: str, user: str, extra: str, *, error: type[RagMetricsError] = RagMetricsError) -> Any:
-    """Return a module that an extra of this package installs; raise an error that says so where it is missing."""
+def optional(module: str, user: str, extra: str | None, *, error: type[RagMetricsError] = RagMetricsError) -> Any:
+    """Return a module that this package or an extra of it installs; raise an error that says so where it is missing."""
     try:
         return import_module(module)
     except ImportError as missing:
-        name = module.partition(".")[0]
-        raise error(f'{user} needs {name}: pip install "pytest-ragmetrics[{extra}]"') from missing
+        name, package = module.partition(".")[0], f"pytest-ragmetrics[{extra}]" if extra else "pytest-ragmetrics"
+        raise error(f'{user} needs {name}: pip install "{package}"') from missing

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from importlib import import_module
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
@@ -21,7 +20,7 @@ from urllib.request import getproxies
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.credentials import masked
-from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError, warn_once
+from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError, optional, warn_once
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.prices import priced_tier
 from pytest_ragmetrics.judges.providers.addresses import is_private, secrets_of, shown_address, split_account, without
@@ -163,7 +162,7 @@ class Connection(Generic[Terms]):
         ``most`` limits a reply in bytes; ``None`` also lifts the limit of time of an attempt. A ``single`` call is not
         tried again, and one that is answered alike each time, a ``steady`` one, not where a server still writes.
         """
-        sdk = self._sdk()
+        sdk = optional(self._vendor.name, self._who, self._vendor.extra, error=JudgeNotConfiguredError)
         if self._client is None:
             self._client = self._connect(sdk)
             # A judge that a test was given is often closed by nobody, of which aiohttp complains.
@@ -224,14 +223,6 @@ class Connection(Generic[Terms]):
     @property
     def _who(self) -> str:
         return f"{self._vendor.name}:{self._model}"
-
-    def _sdk(self) -> Any:
-        try:
-            return import_module(self._vendor.name)
-        except ImportError as error:
-            name = "pytest-ragmetrics" + (f"[{self._vendor.extra}]" if self._vendor.extra else "")
-            msg = f'{self._who} needs the package {self._vendor.name}: pip install "{name}"'
-            raise JudgeNotConfiguredError(msg) from error
 
     def _connect(self, sdk: Any) -> Any:
         if not self._key:
