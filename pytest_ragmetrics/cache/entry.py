@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragmetrics.core.codec import with_texts
 from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.errors import CacheError
 from pytest_ragmetrics.judges.transports.values import SERVICE_TIER, Reply, Request
@@ -292,18 +293,8 @@ def redacted_json(text: str, redact: Redact) -> str:
         data = json.loads(text)
     except ValueError:
         return redact(text)
-    cleaned = _redacted_values(data, redact)
+    cleaned = with_texts(data, redact)
     return text if cleaned == data else json.dumps(cleaned, ensure_ascii=False)
-
-
-def _redacted_values(data: Any, redact: Redact) -> Any:
-    if isinstance(data, str):
-        return redact(data)
-    if isinstance(data, list):
-        return [_redacted_values(item, redact) for item in data]
-    if isinstance(data, dict):
-        return {name: _redacted_values(item, redact) for name, item in data.items()}
-    return data
 
 
 def _problem(row: object) -> str | None:

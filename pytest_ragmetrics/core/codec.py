@@ -69,6 +69,15 @@ def dump(value: object, *, text: Callable[[str], str] = encodable) -> Any:
     return text(str(value))
 
 
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return JSON builtins with the texts among their values changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [with_texts(item, change) for item in value]
+    return {name: with_texts(item, change) for name, item in value.items()} if isinstance(value, dict) else value
+
+
 def _unused(name: str, taken: Mapping[str, Any]) -> str:
     names = (name, *(f"{name} ({number})" for number in range(2, len(taken) + 2))) if name in taken else (name,)
     return next(each for each in names if each not in taken)

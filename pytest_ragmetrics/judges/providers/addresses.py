@@ -10,6 +10,8 @@ from ipaddress import ip_address
 from typing import TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
+from pytest_ragmetrics.core.codec import with_texts
+
 T = TypeVar("T")
 _PRIVATE = (".localhost", ".local", ".internal", ".lan")
 
@@ -75,14 +77,11 @@ def without(value: T, secrets: Sequence[str]) -> T:
     >>> without({"sent": ["Basic am9lOnBhc3M=", 7]}, ["am9lOnBhc3M="])
     {'sent': ['Basic ***', 7]}
     """
-    if isinstance(value, str):
-        text: str = value
+
+    def cleaned(text: str) -> str:
         for secret in secrets:
             alone = "" if len(secret) >= _LONG else r"(?<!\w){}(?!\w)"
             text = re.sub(alone.format(re.escape(secret)), "***", text) if alone else text.replace(secret, "***")
-        return text  # type: ignore[return-value] # a text for a text
-    if isinstance(value, list):
-        return [without(part, secrets) for part in value]  # type: ignore[return-value]
-    if isinstance(value, dict):
-        return {name: without(part, secrets) for name, part in value.items()}  # type: ignore[return-value]
-    return value
+        return text
+
+    return with_texts(value, cleaned)  # type: ignore[no-any-return] # of the same type
