@@ -270,7 +270,11 @@ def test_the_file_gives_the_rates_back(tmp_path: Path) -> None:
     assert set(data["disagreements"][0]) == {"name", "label", "score"}
 
 
-FILED = calibrate(Written(), CLEAR, threshold=0.5).to_json()
+def filed() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(calibrate(Written(), CLEAR, threshold=0.5).to_json())
+    return found
+
+
 RATE = {"low": 0.3, "estimate": 0.4, "high": 1, "confidence": 0.95, "n": 3}
 
 
@@ -287,7 +291,7 @@ RATE = {"low": 0.3, "estimate": 0.4, "high": 1, "confidence": 0.95, "n": 3}
 )
 def test_a_file_that_is_no_calibration_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     file = tmp_path / "c.json"
-    file.write_text(json.dumps(json.loads(FILED) | change), encoding="utf-8")
+    file.write_text(json.dumps(filed() | change), encoding="utf-8")
     with pytest.raises(CalibrationError, match=said) as raised:
         read_rates(file)
     assert str(file) in str(raised.value)
@@ -365,7 +369,7 @@ def test_what_does_not_fit_is_refused(given: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(("noun", "fits"), [(None, False), ("judgement", False), ("response", True)])
 def test_a_calibration_of_the_metric_that_had_the_name_before_is_refused(tmp_path: Path, noun: Any, fits: bool) -> None:
     """The aspect ``correctness`` is another metric than the rating of that name; a file of before has no noun."""
-    data = json.loads(FILED) | {"metric": "correctness", "noun": noun}
+    data = filed() | {"metric": "correctness", "noun": noun}
     file = tmp_path / "c.json"
     file.write_text(json.dumps({name: value for name, value in data.items() if value is not None}), encoding="utf-8")
     rated = MetricResult(0.9, metric="correctness", judge="house judge", noun=Correctness.noun)
