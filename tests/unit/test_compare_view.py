@@ -43,7 +43,9 @@ def scored(
     score: float | None = 1.0, *, metric: str = "faithfulness", verdicts: Sequence[Verdict] = (), **fields: Any
 ) -> Record:
     """Return a record; ``fields`` are those of its sample, except for those of records."""
-    own = {name: fields.pop(name) for name in ("at_least", "judge", "votes", "vacuous", "noun") if name in fields}
+    own: dict[str, Any] = {
+        name: fields.pop(name) for name in ("at_least", "judge", "votes", "vacuous", "noun") if name in fields
+    }
     bound = own.setdefault("at_least", 0.8)
     short = bound is not None and score is not None and score < bound
     outcome = "unscored" if score is None else "failed" if short else "measured" if bound is None else "passed"
@@ -330,6 +332,6 @@ def test_texts_from_outside_are_escaped() -> None:
             sample: dict[str, Any] = {"user_input": own, "response": own, "retrieved_contexts": (own,)}
             claims = [verdict(f"{text} is a claim of some length {score}", ok=score == 1, reason=text)]
             sides.append(one(scored(score, metric=text[:50], verdicts=claims, judge=own, **sample)))
-        markup = str(MACROS.compared(view_of(*sides)))
+        markup = str(MACROS.compared(view_of(sides[0], sides[1])))
         assert "is a claim of some length" in markup
         assert [bad for bad in ("<script", "<img", "<svg", "\0", "\u202e") if bad in markup] == []
