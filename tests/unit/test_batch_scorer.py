@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -15,10 +16,10 @@ import pytest
 
 import pytest_ragmetrics.evaluation.ray as on_ray
 from pytest_ragmetrics import RagMetricsError, scorer
-from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.core.errors import BudgetExceededError, JudgeError
 from pytest_ragmetrics.judges.transports.budget import BudgetUse, Limits
 from tests.fake_openai import FakeOpenAI, failing
+from tests.unit.conftest import Call
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "response": 'It says "open the valve slowly".', "contexts": ["Open the valve slowly."]},
@@ -70,30 +71,21 @@ def test_batches_have_one_cache_and_raise_nothing(tmp_path: Path, server: FakeOp
 def test_what_is_no_batch_is_refused() -> None:
     with pytest.raises(TypeError, match="a batch is a pandas frame or an Arrow table, not list"):
         scorer(QUOTED)(ROWS)
-    for metrics, said in (
-        (["kindness"], "there is no metric 'kindness'"),
-        (["quoted_spans_alignment"] * 2, "two metrics of one name: quoted_spans_alignment; give one of them another"),
-        ([], "give at least one metric"),
-    ):
+    for metrics, said in (["kindness"], "no metric"), (["exact_match"] * 2, "two metrics"), ([], "at least one metric"):
         with pytest.raises(ValueError, match=said):
             scorer(metrics)
 
 
-def test_ray_names_its_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ray_names_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ragmetrics: Call) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    said = 'scoring on Ray needs ray: pip install "pytest-ragmetrics[ray]"'
-    with pytest.raises(RagMetricsError) as caught:
+    needed = 'scoring on Ray needs ray: pip install "pytest-ragmetrics[ray]"'
+    with pytest.raises(RagMetricsError, match=re.escape(needed)):
         on_ray.score(cast("Any", object()), QUOTED, cache_dir=tmp_path)
-    assert str(caught.value) == said
     (tmp_path / "log.jsonl").write_text('{"response": "x"}\n', encoding="utf-8")
-    args = ["score", str(tmp_path / "log.jsonl"), "--metrics", "exact_match", "-o", str(tmp_path / "s.jsonl")]
-    assert main([*args, "--on", "ray"]) == 1
-    assert said in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main([*args, "--on", "spark"])
-    assert "'spark' is neither ray nor ray=ADDRESS" in capsys.readouterr().err
+    args = ["score", tmp_path / "log.jsonl", "--metrics", "exact_match", "-o", tmp_path / "s.jsonl", "--on"]
+    for name, expected, said in (("ray", 1, needed), ("spark", 2, "'spark' is neither ray nor ray=ADDRESS")):
+        status, _, err = ragmetrics(*args, name)
+        assert (status, said in err) == (expected, True), err
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 from pytest_ragmetrics import Sample, aevaluate, evaluate, rag_calibrated
-from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.core.sample import meant_field
 from pytest_ragmetrics.datasets import read_dataset
 from pytest_ragmetrics.datasets.rows import Columns
+from tests.unit.conftest import Call
 
 MAPPED = {"question": "ask", "contexts": "passages", "response": "said", "reference": "answer"}
 ROWS: list[dict[str, Any]] = [
@@ -125,20 +125,18 @@ def test_a_column_that_no_row_has_is_named(tmp_path: Path, name: str) -> None:
         evaluate(tmp_path / name, ["exact_match"], columns={"question": "ask", "contexts": "pasages"})
 
 
-def test_the_commands_take_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_take_columns(tmp_path: Path, ragmetrics: Call) -> None:
     rows, scores = tmp_path / "a.csv", tmp_path / "scores.jsonl"
     CELLS.assign(label=[1, 0]).to_csv(rows, index=False)
     columns = "--columns=response=said, contexts=passages"
-    assert main(["score", str(rows), "--metrics=lexical_grounding", "-o", str(scores), columns]) == 0
+    assert ragmetrics("score", rows, "--metrics=lexical_grounding", "-o", scores, columns)[0] == 0
     assert [json.loads(line)["records"][0]["score"] for line in scores.read_text("utf-8").splitlines()] == [1.0, 0.0]
-    options = ["--metric=lexical_grounding", "--threshold=0.5"]
-    assert main(["calibrate", str(rows), *options, columns]) == 0
-    assert "against 2 human labels" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        main(["score", str(rows), "--metrics=exact_match", "-o", str(scores), "--columns=passages=contexts"])
-    assert "'--columns': columns: give a field such as user_input" in capsys.readouterr().err
-    assert main(["score", str(rows), "--metrics=exact_match", "-o", str(tmp_path / "b.jsonl"), "--columns=id=nr"]) != 0
-    assert "columns names 'nr', which no row has" in capsys.readouterr().err
+    status, out, _ = ragmetrics("calibrate", rows, "--metric=lexical_grounding", "--threshold=0.5", columns)
+    assert (status, "against 2 human labels" in out) == (0, True), out
+    refused = ["score", rows, "--metrics=exact_match", "-o", tmp_path / "b.jsonl"]
+    status, _, err = ragmetrics(*refused, "--columns=passages=contexts")
+    assert (status, "'--columns': columns: give a field such as user_input" in err) == (2, True), err
+    assert "columns names 'nr', which no row has" in ragmetrics(*refused, "--columns=id=nr")[2]
 
 
 def test_labelled_answers_have_columns() -> None:
