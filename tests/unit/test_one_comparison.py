@@ -83,7 +83,7 @@ def test_all_readers_of_two_runs_agree(tmp_path: Path, ragmetrics: Call) -> None
         sides |= {"new": compared.only_here, "gone": compared.only_there, "incomparable": compared.rewritten}
         changed = {"worse": compared.regressed, "better": compared.improved, "same": compared.unchanged}
         changed = {"worse": compared.regressed, "better": compared.improved, "same": compared.unchanged}
-        sides |= {kind: [each.id for each in rows] for kind, rows in changed.items()}
+        sides |= {kind: tuple(each.id for each in rows) for kind, rows in changed.items()}
         return {kind: {*ids} for kind, ids in sides.items()}
 
     expected = {"worse": WORSE, "better": BETTER, "same": EQUAL, "new": {"new"}, "gone": {"gone"}}
