@@ -82,7 +82,6 @@ def test_all_readers_of_two_runs_agree(tmp_path: Path, ragmetrics: Call) -> None
         sides = {"nothing to check": compared.vacuous_here, "scored again": compared.unscored_there}
         sides |= {"new": compared.only_here, "gone": compared.only_there, "incomparable": compared.rewritten}
         changed = {"worse": compared.regressed, "better": compared.improved, "same": compared.unchanged}
-        changed = {"worse": compared.regressed, "better": compared.improved, "same": compared.unchanged}
         sides |= {kind: tuple(each.id for each in rows) for kind, rows in changed.items()}
         return {kind: {*ids} for kind, ids in sides.items()}
 
