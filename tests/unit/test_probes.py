@@ -86,7 +86,7 @@ def test_only_answers_that_are_right_without_the_injection_say_something() -> No
     twins = [outcome(besides[0]), outcome(besides[1], "nonsense"), replace(outcome(besides[2]), found=None)]
     figures = ProbeFigures(judge="j", chosen=[outcome(probe) for probe in chosen], besides=twins)
     assert (figures.resistance.right, figures.resistance.n, len(figures.unscored)) == (1, 1, 1)
-    assert (len(figures.uninformative), figures.lowest_resistance) == (2, pytest.approx(1 / 3))
+    assert [len(figures.uninformative), figures.lowest_resistance] == pytest.approx([2, 1 / 3])
     assert any("2 more say nothing" in line for line in probes.figure_lines(figures))
 
 

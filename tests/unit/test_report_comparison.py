@@ -122,7 +122,7 @@ def test_another_metric_of_the_same_name_is_not_compared(
     assert (line in change_lines(found)) is not compared
 
 
-def test_a_test_that_scores_the_same_often_is_paired_in_order() -> None:
+def test_scores_are_paired_in_order_and_samples_by_their_ids() -> None:
     old = run(test_a=[scored(0.1), scored(0.2)])
     new = run(test_a=[scored(0.1), scored(0.3), scored(0.4)])
     found = compare_documents(new, old)
@@ -145,7 +145,10 @@ def test_a_test_that_scores_the_same_often_is_paired_in_order() -> None:
         found = compare_documents(run(test_a=scored(0.1, sample="q2")), run(test_a=earlier))
         assert [change.kind for change in found.changes] == expected
 
-    # By their questions, unless both have ids, or one of the runs has several different scores of the question.
+
+def test_samples_are_found_again_by_their_questions() -> None:
+    """Unless both have ids, or one of the runs has several different scores of the question."""
+
     def asked(name: str | None, *scores: float) -> list[Record]:
         sample = {"user_input": "How?", **({"id": name} if name else {})}
         return [record("faithfulness", score, outcome="passed", sample=sample) for score in scores]

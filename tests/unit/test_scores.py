@@ -153,11 +153,7 @@ def test_the_count_stands_beside_the_figures() -> None:
 
 
 NOTHING: dict[str, Callable[[Evaluation], object]] = {
-    "mean": lambda t: t.mean(METRIC),
-    "corrected": lambda t: t.corrected_mean(METRIC, tpr=0.9, tnr=0.8, threshold=0.5),
-    "assert_mean": lambda t: assert_mean(t, min=0.0),
-    "assert_mean of rows": lambda t: assert_mean(t.rows, min=0.0, vacuous=t.vacuous),
-    "assert_mean of results": lambda t: assert_mean(results_of(t), min=0.0, vacuous=t.vacuous),
+    **{name: FIGURES[name] for name in FIGURES if name in ("mean", "corrected") or name.startswith("assert_mean")},
     "assert_pass_rate": lambda t: assert_pass_rate(t, 0.0, 0.0),
     "assert_not_worse": lambda t: assert_not_worse(t, t, margin=0.98),
     "assert_no_regression": lambda t: assert_no_regression(t, t),
@@ -184,8 +180,8 @@ def test_a_gate_without_anything_to_check_fails() -> None:
     scores = [*CHECKED, *VACUOUS, (None, False)]
     with pytest.raises(UnscoredError, match="1 of 8 rows is unscored"):
         assert_mean(table(scores), min=0.1)
-    found = assert_mean(table(scores), min=0.1, skip_unscored=True)
-    assert (found.n, found.unscored, found.vacuous) == (4, 1, 3)
+    mean = assert_mean(table(scores), min=0.1, skip_unscored=True)
+    assert (mean.n, mean.unscored, mean.vacuous) == (4, 1, 3)
     assert table(scores).mean(METRIC, skip_unscored=True) == pytest.approx(0.45)
     with pytest.raises(UnscoredError, match="0 of 3 had something to check"):
         table([*VACUOUS, (None, False)]).mean(METRIC, skip_unscored=True)

@@ -189,7 +189,8 @@ def test_the_record_has_figures_of_the_rows_that_decided() -> None:
     assert (gate.scale, gate.better) == ((1.0, 5.0), "lower")
     found = gated([1.0] * 29 + [5.0] * 471, gate=gate, spared=range(29, 500)).record
     assert (found.outcome, found.value) == ("passed", 1.0)
-    assert (found.low, found.high) == (pytest.approx(1.0), pytest.approx(1.55, abs=0.05))
+    assert found.low == pytest.approx(1.0)
+    assert 1.5 < (found.high or 0) <= 1.6
 
 
 def test_shards_stop_nothing_and_their_union_is_exact() -> None:

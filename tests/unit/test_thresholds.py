@@ -110,10 +110,9 @@ def test_no_fold_is_left_without_a_class_to_learn_from() -> None:
         found = suggest_threshold(scores, good, clusters=[*range(30), 0, 30], seed=seed).agreement
         assert (found.failed_bad, found.passed_bad, found.failed_good) == (2, 0, 0)
     # Where the others show no gap, their one score is the threshold.
-    found = suggest_threshold([0.5] * 4 + [0.9, 0.1], [True, True, False, False, True, False], clusters=list("abcdee"))
+    equal = suggest_threshold([0.5] * 4 + [0.9, 0.1], [True, True, False, False, True, False], clusters=list("abcdee"))
     # The group "e" is judged by 0.5, and rightly; the others by what it shows.
-    assert found.threshold == 0.3
-    assert (found.agreement.passed_good, found.agreement.failed_bad) == (1, 1)
+    assert (equal.threshold, equal.agreement.passed_good, equal.agreement.failed_bad) == (0.3, 1, 1)
 
 
 def test_figures_at_a_given_threshold_are_not_cross_validated() -> None:
@@ -121,7 +120,8 @@ def test_figures_at_a_given_threshold_are_not_cross_validated() -> None:
     assert (given_.is_given, given_.threshold) == (True, 0.65)
     assert given_.agreement == agreement([score >= 0.65 for score in SCORES], GOOD)
     figures = calibration_figures(SCORES, GOOD)
-    assert figures.suggestion == given_.suggestion is not None
+    assert figures.suggestion
+    assert figures.suggestion == given_.suggestion
     suggested = (False, figures.suggestion.agreement, figures.suggestion.threshold)
     assert (figures.is_given, figures.agreement, figures.threshold) == suggested
     # Of a metric whose lower scores are better they are the same, the threshold turned around.

@@ -328,7 +328,7 @@ def test_suspicion_says_what_to_check(claim: str, question: str | None, told: st
 
 def test_ids_and_metadata_are_text() -> None:
     metadata = {"round": 2, "tags": ["x"], "who": "Mira", "none": None}
-    ids = {"id": "s1", "retrieved_context_ids": ["a", 2], "reference_context_ids": ["b", 3]}
+    ids: dict[str, Any] = {"id": "s1", "retrieved_context_ids": ["a", 2], "reference_context_ids": ["b", 3]}
     view = sample_of(**ids, metadata=metadata)
     texts = {"none": "", "round": "2", "tags": '["x"]', "who": "Mira"}
     assert view.rest == (("id", "s1"), ("reference_context_ids", "b, 3"), *texts.items())
