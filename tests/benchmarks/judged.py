@@ -176,7 +176,6 @@ BARE: dict[str, Callable[[], AbstractAsyncContextManager[Send]]] = {
 
 
 async def bare(client: str, count: int, concurrency: int) -> Clocked:
-    """Send requests like ours with a client alone."""
     bodies = iter([_body(number) for number in range(count)])
     taken: list[Clocked] = []
 
@@ -200,7 +199,6 @@ def _body(number: int) -> dict[str, Any]:
 
 
 def case(count: int, concurrency: int, latency: float) -> dict[str, Any]:
-    """Measure one table, cold and warm, and a bare loop over as many requests."""
     samples = [sample(number) for number in range(1, count + 1)]
     clocked: list[Clocked] = []
     with server(latency) as pipe, tempfile.TemporaryDirectory() as folder:

@@ -31,7 +31,6 @@ Row = dict[str, Any]
 
 
 def measure_extraction(rows: list[Row]) -> None:
-    """Print precision, recall and F1 of the spans found, by exact offsets, over spans that count."""
     right = found = labelled = 0
     for row in rows:
         gold = {(span["start"], span["end"]) for span in row["spans"] if span["counted"]}
@@ -171,7 +170,6 @@ class Prose:
         return " ".join(words[start : start + 12]).strip(".,").replace("\u201d", "")
 
     def forge(self, text: str) -> str:
-        """Return a stretch of a text with another word in the middle."""
         quoted = self.quote(text)
         middle = quoted.find(self._style.space, len(quoted) // 2) if self._style.space else 15
         return f"{quoted[:middle]}{self._style.space}zebra{quoted[middle:]}"
@@ -220,7 +218,6 @@ def measure_speed(load: Load) -> None:
 
 
 def measure_memory(load: Load) -> None:
-    """Print the most memory that scoring takes beside the contexts."""
     tracemalloc.start()
     score_fully(load)
     peak = tracemalloc.get_traced_memory()[1]

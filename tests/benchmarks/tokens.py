@@ -125,7 +125,6 @@ def asked_of(metrics: Sequence[JudgedMetric], number: int, contexts: int, size: 
 
 
 def named(*names: str) -> list[JudgedMetric]:
-    """Return the metrics of these names, with parameters those that need some."""
     kinds: list[Any] = [metric_named(name) for name in names]
     return [kind(**PARAMETERS.get(kind.name, {})) for kind in kinds]
 

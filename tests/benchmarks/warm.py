@@ -69,14 +69,12 @@ def pair(repeat: int, one: Callable[[], float], other: Callable[[], float]) -> t
 
 
 def start(folder: Path, repeat: int) -> None:
-    """Print what the plugin costs a suite that does not use it."""
     (folder / "test_plain.py").write_text("def test_plain():\n    pass\n")
     ours, bare = pair(repeat, lambda: processor(folder, *_PLUGIN), lambda: processor(folder))
     print(f"start: {1000 * (ours - bare):.1f} ms over {1000 * bare:.0f} ms of pytest alone, ratio {ours / bare:.2f}")
 
 
 def plain_rows(folder: Path, rows: int, repeat: int) -> None:
-    """Print what a test of a row without scores costs, over a test of pytest's own."""
     (folder / "rows.jsonl").write_text("".join(f"{line(number, named=True)}\n" for number in range(rows)))
     (folder / "test_bare.py").write_text(_BARE)
     (folder / "test_rows.py").write_text(_ROWS.format(metrics="", scores=""))
@@ -88,7 +86,6 @@ def plain_rows(folder: Path, rows: int, repeat: int) -> None:
 
 
 def replay(folder: Path, rows: int, repeat: int) -> None:
-    """Print what a replay of judged metrics costs, over the same suite without scores."""
     data = [replace(sample(number), reference_contexts=None).to_mapping() for number in range(1, rows + 1)]
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in data))
     (folder / "test_scored.py").write_text(_ROWS.format(metrics=f", metrics={[*METRICS]}", scores=", rag_scores"))
@@ -120,7 +117,6 @@ def cassette(folder: Path, entries: int) -> None:
 
 
 def claims(count: int) -> None:
-    """Print what it takes to find the places of claims, a half of which are in the response."""
     response = " ".join(f"Mill {number} turns {number} times a day." for number in range(count))
     texts = [f"Mill {n} turns {n} times a day." if n % 2 else f"Mill {n} stands still." for n in range(count)]
     ours = min(timings(lambda: [place_in(response, text) for text in texts], 3))
