@@ -294,9 +294,9 @@ def test_a_regression_fails_only_where_it_is_proven() -> None:
     few = assert_no_regression(table([1.0, 0.0, 0.0, 1.0, 0.5]), table([0.0, 1.0, 0.5, 1.0, 1.0]))
     assert "5 rows like these can hardly show a drop" in str(few)
     # Six rows of one document are one.
-    drowned, swum = [0.0] * 6, [1.0] * 6
-    assert failure(assert_no_regression, table(drowned), table(swum))
-    whole = assert_no_regression(table(drowned, clusters="aaaaaa"), table(swum, clusters="aaaaaa"))
+    dropped, earlier = [0.0] * 6, [1.0] * 6
+    assert failure(assert_no_regression, table(dropped), table(earlier))
+    whole = assert_no_regression(table(dropped, clusters="aaaaaa"), table(earlier, clusters="aaaaaa"))
     assert (whole.drops["faithfulness"].changed, whole.drops["faithfulness"].p) == (1, 0.5)
 
 
