@@ -1,8 +1,5 @@
 """A server on 127.0.0.1 with the batch routes of OpenAI and Anthropic, and their single requests.
 
-    with FakeBatches() as server:
-        judge = OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake")
-
 Time stands still until a test moves ``clock``: a batch has ended ``delay`` seconds after it was created, and what has
 not been done a day after it has expired. ``holds`` names a step ("create:before", "create:after", ...) at which the
 server stops until ``release()``; ``reached`` is set there, so that a test can kill the process that waits.
@@ -30,6 +27,12 @@ if TYPE_CHECKING:
 Body = dict[str, Any]
 DAY = 86_400.0
 _KEPT = 30 * DAY
+#: How a batch is refused by the name of the counter of such refusals.
+_FAULTS = {
+    "rejects": (400, "The batch is rejected."),
+    "fails_before": (500, "Internal error."),
+    "early": (400, "Cannot find file."),
+}
 
 
 @dataclass(kw_only=True)
@@ -167,12 +170,9 @@ class FakeBatches(FakeOpenAI):
         return {"id": name, "object": "file", "bytes": len(content), "created_at": int(self.clock), "purpose": "batch"}
 
     def _create(self, body: Body, vendor: str) -> Body:
-        if self._happens("rejects"):
-            raise RefusedError(400, "The batch is rejected.")
-        if self._happens("fails_before"):
-            raise RefusedError(500, "Internal error.")
-        if self._happens("early"):
-            raise RefusedError(400, "Cannot find file.")
+        for fault, refusal in _FAULTS.items():
+            if self._happens(fault):
+                raise RefusedError(*refusal)
         batch = Batch(id=f"{vendor}_batch_{len(self.batches)}", vendor=vendor, created=self.clock, requests=[])
         if vendor == "openai":
             self._check_openai(batch, body)
@@ -193,18 +193,15 @@ class FakeBatches(FakeOpenAI):
         batch.metadata = body.get("metadata") or {}
         rows = [json.loads(line) for line in self.files[body["input_file_id"]].decode().splitlines()]
         batch.requests = [(row["custom_id"], row["body"]) for row in rows]
-        if len({row["body"]["model"] for row in rows}) > 1:
-            batch.failure = "model_mismatch"
-        elif len({row["custom_id"] for row in rows}) < len(rows):
-            batch.failure = "duplicate_custom_id"
-        elif {row["url"] for row in rows} != {body["endpoint"]}:
-            batch.failure = "url_mismatch"
-        elif not rows:
-            batch.failure = "empty_file"
-        elif len(rows) > self.most:
-            batch.failure = "too_many_tasks"
-        elif self.token_limit:
-            batch.failure = "token_limit_exceeded: Enqueued token limit reached for fake."
+        failures = {
+            "model_mismatch": len({row["body"]["model"] for row in rows}) > 1,
+            "duplicate_custom_id": len({row["custom_id"] for row in rows}) < len(rows),
+            "url_mismatch": {row["url"] for row in rows} != {body["endpoint"]},
+            "empty_file": not rows,
+            "too_many_tasks": len(rows) > self.most,
+            "token_limit_exceeded: Enqueued token limit reached for fake.": self.token_limit,
+        }
+        batch.failure = next((name for name, is_so in failures.items() if is_so), None)
 
     def _list(self, query: Mapping[str, list[str]], vendor: str) -> Body:
         found = sorted((b for b in self.batches.values() if b.vendor == vendor), key=lambda b: -b.created)

@@ -149,20 +149,12 @@ def _tokens(reply: Reply, body: Body) -> tuple[int, int]:
 def _completion(reply: Reply, body: Body) -> Body:
     prompt, completion = _tokens(reply, body)
     message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
-    return {
-        "id": "chatcmpl-fake",
-        "object": "chat.completion",
-        "created": 0,
-        "model": body.get("model"),
-        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish, "logprobs": None}],
-        "usage": {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": prompt + completion,
-            "prompt_tokens_details": {"cached_tokens": reply.cached, "cache_write_tokens": reply.written},
-        },
-        "service_tier": "default",
-    }
+    details = {"cached_tokens": reply.cached, "cache_write_tokens": reply.written}
+    usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish, "logprobs": None}
+    head = {"id": "chatcmpl-fake", "object": "chat.completion", "created": 0, "model": body.get("model")}
+    more = {"usage": {**usage, "prompt_tokens_details": details}, "service_tier": "default"}
+    return {**head, "choices": [choice], **more}
 
 
 def _message(reply: Reply, body: Body) -> Body:
@@ -173,30 +165,22 @@ def _message(reply: Reply, body: Body) -> Body:
         # A cut or refused answer is no tool call, for its input is not JSON.
         block = {"type": "tool_use", "id": "toolu_fake", "name": body["tools"][0]["name"], "input": json.loads(text)}
     stop = {"stop": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
-    return {
-        "id": "msg_fake",
-        "type": "message",
-        "role": "assistant",
-        "model": body.get("model"),
-        "content": [block],
-        "stop_reason": "refusal" if reply.refusal else stop[reply.finish],
-        "stop_sequence": None,
-        "usage": {
-            "input_tokens": prompt - reply.cached - reply.written,
-            "cache_read_input_tokens": reply.cached,
-            "cache_creation_input_tokens": reply.written,
-            "output_tokens": completion,
-        },
+    head = {"id": "msg_fake", "type": "message", "role": "assistant", "model": body.get("model"), "content": [block]}
+    ended = {"stop_reason": "refusal" if reply.refusal else stop[reply.finish], "stop_sequence": None}
+    usage = {
+        "input_tokens": prompt - reply.cached - reply.written,
+        "cache_read_input_tokens": reply.cached,
+        "cache_creation_input_tokens": reply.written,
+        "output_tokens": completion,
     }
+    return {**head, **ended, "usage": usage}
 
 
 def _embeddings(body: Body, dimensions: int) -> Body:
     texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
     as_base64 = body.get("encoding_format") == "base64"
-    data = [
-        {"object": "embedding", "index": index, "embedding": embed(text, dimensions, as_base64=as_base64)}
-        for index, text in enumerate(texts)
-    ]
+    vectors = enumerate(embed(text, dimensions, as_base64=as_base64) for text in texts)
+    data = [{"object": "embedding", "index": index, "embedding": vector} for index, vector in vectors]
     tokens = max(1, sum(map(len, texts)) // 4)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "model": body.get("model"), "data": data, "usage": usage}

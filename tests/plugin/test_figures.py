@@ -56,13 +56,31 @@ SUITE = """
 FILES = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
 
 
-@pytest.fixture(scope="module")
-def ran(run_once: RunPytest) -> Run:
-    """Run the suite once."""
-    return run_once(*FILES, "--rag-seed=north", test_suite=SUITE)
+def assert_gates_and_bill(ran: Run) -> None:
+    """Check that each gate, and the bill, is the same in all outputs."""
+    summary, page, junit = (ran.text(f"out.{kind}") for kind in ("md", "html", "xml"))
+    bill = "10,044 tokens, $0.10"
+    assert f"judge calls: 10 made ({bill})" in ran.stdout.str()
+    assert f"\n10 calls, {bill}" in summary.replace("&#36;", "$")
+    assert f"10 calls, {bill}" in page
+    gates = {test.id: test.gate for test in ran.document.tests if test.gate is not None}
+    assert [gate.outcome for gate in gates.values()] == ["passed", "failed", "passed"]
+    for name, gate in gates.items():
+        value = gate.value or 0.0
+        shown = f"{value:.3f}, needed >= {gate.bound:g}: {gate.outcome} (n {gate.n}"
+        assert f" {shown}" in ran.stdout.str()
+        assert f" {escaped(shown)}" in summary
+        case = junit.partition(f'name="{name.rpartition("::")[2]}"')[2].partition("</testcase>")[0]
+        of_case = dict(re.findall(r'name="rag\.\w+\.([\w.]+)" value="([^"]*)"', case))
+        assert (float(of_case[gate.statistic]), of_case[f"{gate.statistic}.outcome"]) == (value, gate.outcome)
+        start = f'<li class="{gate.outcome}"><h3><a href="#{quote(name, safe="/:")}">'
+        item = re.sub(r"<[^>]*>", " ", page.partition(start)[2].partition("</li>")[0])
+        assert re.search(rf"\bn {gate.n}\b", item)
+        assert (f"{100 * value:.1f}\xa0%" if gate.statistic == "rate" else f"{value:.4f}"[:4]) in item
 
 
-def test_five_outputs_have_the_same_figures(ran: Run) -> None:
+def test_five_outputs_have_the_same_figures(run: RunPytest) -> None:
+    ran = run(*FILES, "--rag-seed=north", test_suite=SUITE)
     document = ran.document
     spared = sum(document.run.not_needed.values())
     assert 0 < spared < 30
@@ -104,28 +122,7 @@ def test_five_outputs_have_the_same_figures(ran: Run) -> None:
         [f"{n} {fit}", f"{mean:.3f}", "0.50", "4", "0", "0"],
         ["9 2 tests skipped", "0.422", "0.00", "2", "1", "1"],
     ]
-
-
-def test_five_outputs_have_the_same_gates_and_bill(ran: Run) -> None:
-    summary, page, junit = (ran.text(f"out.{kind}") for kind in ("md", "html", "xml"))
-    bill = "10,044 tokens, $0.10"
-    assert f"judge calls: 10 made ({bill})" in ran.stdout.str()
-    assert f"\n10 calls, {bill}" in summary.replace("&#36;", "$")
-    assert f"10 calls, {bill}" in page
-    gates = {test.id: test.gate for test in ran.document.tests if test.gate is not None}
-    assert [gate.outcome for gate in gates.values()] == ["passed", "failed", "passed"]
-    for name, gate in gates.items():
-        value = gate.value or 0.0
-        shown = f"{value:.3f}, needed >= {gate.bound:g}: {gate.outcome} (n {gate.n}"
-        assert f" {shown}" in ran.stdout.str()
-        assert f" {escaped(shown)}" in summary
-        case = junit.partition(f'name="{name.rpartition("::")[2]}"')[2].partition("</testcase>")[0]
-        of_case = dict(re.findall(r'name="rag\.\w+\.([\w.]+)" value="([^"]*)"', case))
-        assert (float(of_case[gate.statistic]), of_case[f"{gate.statistic}.outcome"]) == (value, gate.outcome)
-        start = f'<li class="{gate.outcome}"><h3><a href="#{quote(name, safe="/:")}">'
-        item = re.sub(r"<[^>]*>", " ", page.partition(start)[2].partition("</li>")[0])
-        assert re.search(rf"\bn {gate.n}\b", item)
-        assert (f"{100 * value:.1f}\xa0%" if gate.statistic == "rate" else f"{value:.4f}"[:4]) in item
+    assert_gates_and_bill(ran)
 
 
 FORGOTTEN = """

@@ -106,7 +106,7 @@ FOUND = {
 
 def test_every_gate_comes_to_its_end(run: RunPytest, run_once: RunPytest) -> None:
     asked = ("--rag-judge=local", "--rag-json=out.json", "--junitxml=out.xml", "-rfs", "-v")
-    files = {"test_suite": SUITE.lstrip("\n"), "test_ends": ENDS.lstrip("\n")}
+    files = {"test_suite": SUITE, "test_ends": ENDS}
     alone, many = run(*asked, **files), run_once(*MANY, *asked, **files)
     for ran in (alone, many):
         ran.assert_outcomes(passed=37, failed=11, skipped=2, errors=1)
