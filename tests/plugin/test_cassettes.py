@@ -84,12 +84,7 @@ def test_replay_names_a_cassette_that_is_not_there(run: RunPytest, recorded: Pat
 
 @pytest.mark.parametrize(
     ("args", "other"),
-    [
-        (["--rag-cassette-keep"], "pass"),
-        (["-k", "not hose"], "pass"),
-        ([], "assert 0"),
-        ([], "pytest.skip('no')"),
-    ],
+    [(["--rag-cassette-keep"], "pass"), (["-k", "not hose"], "pass"), ([], "assert 0"), ([], "pytest.skip('no')")],
     ids=["option", "deselected", "failed", "skipped"],
 )
 def test_a_partial_run_only_adds(

@@ -45,14 +45,6 @@ def test_a_second_run_asks_nothing(run: RunPytest, server: FakeOpenAI) -> None:
     assert server.calls == 4
 
 
-def test_the_heuristic_is_called_by_its_name_everywhere(run: RunPytest) -> None:
-    result = run("--rag-judge=local", "--rag-embedder=local", "--rag-json=out.json", test_suite=SUITE)
-    result.assert_outcomes(passed=2)
-    header = "ragmetrics: judge local (heuristic), embedder local (heuristic), cache auto"
-    result.shows(header, "judged by: local (heuristic)")
-    assert {record["judge"] for row in result.tests.values() for record in row["records"]} == {"local (heuristic)"}
-
-
 def test_without_a_judge_the_ways_on_are_named(run: RunPytest) -> None:
     test = """
         def test_judge(rag_judge): ...
