@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -119,16 +120,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def run(pytester: pytest.Pytester) -> RunPytest:
     """Run pytest in-process with the plugin, on files given by name.
 
-    An interrupt ends this test as well, unless the run is to be ``interrupted``.
+    ``env`` are further variables. An interrupt ends this test as well, unless the run is to be ``interrupted``.
     """
     # Neither the colours nor the verbosity that CI variables switch on are what these tests are about.
     write_files(pytester.path)
     pytester.syspathinsert()
 
-    def run_pytest(*args: str, interrupted: bool = False, **files: str) -> Run:
+    def run_pytest(*args: str, interrupted: bool = False, env: dict[str, str] | None = None, **files: str) -> Run:
         write_files(pytester.path, **files)
         how: dict[str, Any] = {"plugins": [workers()], "no_reraise_ctrlc": interrupted}
-        return Run(pytester.runpytest_inprocess("-p", "ragmetrics", *args, **how), pytester.path)
+        with mock.patch.dict(os.environ, env or {}):
+            return Run(pytester.runpytest_inprocess("-p", "ragmetrics", *args, **how), pytester.path)
 
     return run_pytest
 

@@ -192,18 +192,14 @@ def test_a_baseline_of_a_part_decides_nothing(run: RunPytest, part: list[str], b
     )
 
 
-def test_the_name_of_a_judge_of_ones_own_is_a_part_of_what_it_is_asked(
-    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_name_of_a_judge_of_ones_own_is_a_part_of_what_it_is_asked(run: RunPytest) -> None:
     """Without a name, replies are known by the factory alone."""
-    asked = pytester.path / "asked.txt"
     files = {"test_gated": GATED, "conftest": OWN, "house": HOUSE}
     for model, name, number in (
         (None, "house:make", 6), ("small", "house:make:small", 12), ("large", "house:make:large", 18),
         ("small", "house:make:small", 18), (None, "house:make", 18),
     ):  # fmt: skip
-        monkeypatch.delenv("MODEL", raising=False) if model is None else monkeypatch.setenv("MODEL", model)
-        ran = run(JUDGE, "--rag-json=out.json", **files)
+        ran = run(JUDGE, "--rag-json=out.json", env={"MODEL": model} if model else None, **files)
         records = [it for test in ran.tests.values() for it in test["records"] if it["metric"] == "relevance"]
         assert {it["judge"] for it in records} == {name}
-        assert len(asked.read_text("utf-8")) == number
+        assert len(ran.text("asked.txt")) == number

@@ -25,16 +25,16 @@ def counted(body: Body) -> Reply:
 
 @pytest.mark.slow
 def test_a_worker_and_its_successor_never_pass_the_budget(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
     server.answer = counted
-    monkeypatch.setenv("RAGMETRICS_CACHE_URL", pytester.mkdir("shared").as_uri())
+    shared = {"RAGMETRICS_CACHE_URL": pytester.mkdir("shared").as_uri()}
     killed = """
         if number == 2:
             import os, signal
             os.kill(os.getpid(), signal.SIGKILL)
     """
-    result = run(*ONE, "--max-worker-restart=1", "--rag-max-calls=5", test_it=SUITE + killed)
+    result = run(*ONE, "--max-worker-restart=1", "--rag-max-calls=5", env=shared, test_it=SUITE + killed)
     result.assert_outcomes(passed=4, failed=8)
     assert server.calls == 5
     used = "budget: 5 of 5 calls, 1375 tokens, $0.00* used; reached, 7 requests were not made"

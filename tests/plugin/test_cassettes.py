@@ -67,11 +67,8 @@ def test_a_complete_cassette_is_enough(run: RunPytest, keyless: Path, server: Fa
     assert not (result.folder / "elsewhere").exists()
 
 
-def test_auto_without_a_key_asks_nobody_for_what_a_cassette_lacks(
-    run: RunPytest, keyless: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("THINGS", "pump wheel")
-    result = run("-o", "rag_cassette=answers.jsonl")
+def test_auto_without_a_key_asks_nobody_for_what_a_cassette_lacks(run: RunPytest, keyless: Path) -> None:
+    result = run("-o", "rag_cassette=answers.jsonl", env={"THINGS": "pump wheel"})
     result.shows("E*openai:gpt-mine needs a key: set OPENAI_API_KEY*", passed=1, failed=1)
 
 
@@ -87,11 +84,9 @@ def test_replay_names_a_cassette_that_is_not_there(run: RunPytest, recorded: Pat
     [(["--rag-cassette-keep"], "pass"), (["-k", "not hose"], "pass"), ([], "assert 0"), ([], "pytest.skip('no')")],
     ids=["option", "deselected", "failed", "skipped"],
 )
-def test_a_partial_run_only_adds(
-    run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], other: str
-) -> None:
-    monkeypatch.setenv("THINGS", "pump lamp hose" if "-k" in args else "pump lamp")
-    result = run(*RECORDING, *args, test_other=f"def test_other(): {other}")
+def test_a_partial_run_only_adds(run: RunPytest, recorded: Path, args: list[str], other: str) -> None:
+    things = {"THINGS": "pump lamp hose" if "-k" in args else "pump lamp"}
+    result = run(*RECORDING, *args, env=things, test_other=f"def test_other(): {other}")
     result.shows("*answers.jsonl: written, 5 answers, 1 added, 0 dropped")
     assert sorted(things_in(recorded)) == ["hose", "lamp", "pump", "seal", "valve"]
 
@@ -137,11 +132,9 @@ def test_redaction_reaches_everything_that_is_kept(run: RunPytest, server: FakeO
     assert server.calls == before
 
 
-def test_workers_do_to_a_cassette_what_one_process_does(
-    run: RunPytest, recorded: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_do_to_a_cassette_what_one_process_does(run: RunPytest, recorded: Path, server: FakeOpenAI) -> None:
     forged, *edited, unused = rows_of(recorded)
-    monkeypatch.setenv("THINGS", " ".join([*things_in(recorded)[:3], "lamp"]))
+    things = {"THINGS": " ".join([*things_in(recorded)[:3], "lamp"])}
     forged |= {"request": unused["request"], "redacted": True}
     for row in edited:
         row["reply"]["text"] = row["reply"]["text"].replace("By the words they share.", "So it is.")
@@ -151,32 +144,26 @@ def test_workers_do_to_a_cassette_what_one_process_does(
     written = set()
     for workers in (MANY, []):
         recorded.write_text(before, "utf-8")
-        ran = run(*RECORDING, *workers, **suite)
+        ran = run(*RECORDING, *workers, env=things, **suite)
         ran.shows("*answers.jsonl: written, 5 answers, 2 added, 1 dropped", named, passed=5)
         assert server.calls == 3
         written.add(recorded.read_text("utf-8"))
     assert len(written) == 1
     assert "Ada Brandt" not in written.pop()
-    run(*REPLAYING, "--rag-cache-dir=elsewhere").shows(named, passed=5)
+    run(*REPLAYING, "--rag-cache-dir=elsewhere", env=things).shows(named, passed=5)
 
 
-def test_workers_that_refresh_a_part_record_what_they_asked(
-    run: RunPytest, recorded: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("THINGS", "pump hose lamp")
+def test_workers_that_refresh_a_part_record_what_they_asked(run: RunPytest, recorded: Path, server: FakeOpenAI) -> None:
     recorded.write_text(recorded.read_text("utf-8").replace("By the words they share.", "It was so once."), "utf-8")
-    result = run(*RECORDING, "--rag-cache=refresh", "-k", "not lamp", *ONE)
+    result = run(*RECORDING, "--rag-cache=refresh", "-k", "not lamp", *ONE, env={"THINGS": "pump hose lamp"})
     result.shows("*answers.jsonl: written, 4 answers, 0 added, 0 dropped", passed=2)
     assert server.calls == 2
     assert recorded.read_text("utf-8").count("It was so once.") == 2
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_at_its_end_takes_nothing_along(
-    run: RunPytest, keyless: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_dies_at_its_end_takes_nothing_along(run: RunPytest, keyless: Path) -> None:
     """What the worker used is unknown: nothing is dropped that it may have used."""
-    monkeypatch.setenv("THINGS", "pump valve")
     before = keyless.read_bytes()
     dies = """
         import os, pytest
@@ -186,7 +173,7 @@ def test_a_worker_that_dies_at_its_end_takes_nothing_along(
                 os._exit(1)
     """
     options = ("-o", "rag_cassette=answers.jsonl", "-o", "rag_judge=auto", *MANY, "--max-worker-restart=0")
-    run(*options, conftest=dies).assert_outcomes(passed=2)
+    run(*options, env={"THINGS": "pump valve"}, conftest=dies).assert_outcomes(passed=2)
     assert keyless.read_bytes() == before
 
 

@@ -195,24 +195,22 @@ def test_gates_are_collected_and_selected_as_tests(run: RunPytest, how: list[str
     result.assert_outcomes(passed=3, skipped=3, errors=1, deselected=0 if how else 8)
 
 
-def test_a_part_of_the_set_decides_nothing(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_of_the_set_decides_nothing(run: RunPytest) -> None:
     result = run("-rs", "-k", "r1", "--rag-json=out.json", test_suite=SUITE)
     skipped = "SKIPPED *test_suite.py:*: 3 of 4 tests of the set were skipped or not selected*"
     result.shows(skipped, passed=1, skipped=2, deselected=4)
     assert {gate["outcome"] for gate in result.gates.values()} == {"skipped"}
-    monkeypatch.setenv("DO", "r1 raise ValueError")
-    result = run("-x", "-v")
+    result = run("-x", "-v", env={"DO": "r1 raise ValueError"})
     assert result.ret != 0
     assert not [line for line in result.outlines if "gate-" in line and ("PASSED" in line or "FAILED" in line)]
 
 
 @pytest.mark.slow
-def test_a_crashed_worker_leaves_the_gate_incomplete(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crashed_worker_leaves_the_gate_incomplete(run: RunPytest) -> None:
     run("--rag-json=before.json", test_drop=DROP)
-    monkeypatch.setenv("DO", "r1 import time; time.sleep(1); os.kill(os.getpid(), 9)")
-    monkeypatch.setenv("LOST", "10")
+    env = {"DO": "r1 import time; time.sleep(1); os.kill(os.getpid(), 9)", "LOST": "10"}
     files = ("--rag-baseline=before.json", "--rag-json=out.json")
-    result = run(*ONE, "--max-worker-restart=2", "-rf", *files, test_suite=SUITE)
+    result = run(*ONE, "--max-worker-restart=2", "-rf", *files, env=env, test_suite=SUITE)
     unscored = "quoted_spans_alignment: 1 of 4 rows is unscored; a gate is over all of them"
     result.shows(unscored, "  r1: its test has not run to its end", passed=25, failed=4)
     rows = result.named
@@ -237,16 +235,15 @@ def drops(tests: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**test, "duration": 0, "line": 0} for test in found]
 
 
-def test_a_proven_drop_fails_its_gate(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proven_drop_fails_its_gate(run: RunPytest) -> None:
     result = run("-rs", "--rag-json=before.json", test_drop=DROP)
     result.assert_outcomes(passed=20, skipped=2)
     result.shows(
         "gate: points against the baseline: skipped (nothing compared), *",
         "SKIPPED [[]2[]] test_drop.py:*: there is no baseline to compare with: give --rag-baseline=FILE, which *",
     )
-    monkeypatch.setenv("LOST", "10")
     files = ("--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
-    result = run("--rag-baseline=before.json", *files)
+    result = run("--rag-baseline=before.json", *files, env={"LOST": "10"})
     result.assert_outcomes(passed=21, failed=1)
     few = "20 rows like these show a drop of 0.4 or more in at least 8 of 10 runs"
     proof = "10 of 20 rows got worse, 0 better; if nothing had changed, so large a drop comes in 0.0977 %*"
@@ -264,9 +261,7 @@ def test_a_proven_drop_fails_its_gate(run: RunPytest, monkeypatch: pytest.Monkey
     assert found["rag.clutter.regression.smallest_drop"] == "0.4"
 
 
-def test_shards_decide_as_one_process(
-    run: RunPytest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shards_decide_as_one_process(run: RunPytest, capsys: pytest.CaptureFixture[str]) -> None:
     def document(name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(before.text(name))
         return found
@@ -281,9 +276,8 @@ def test_shards_decide_as_one_process(
 
     against = ("--baseline", "before.json")
     before = run("--rag-json=before.json", test_drop=DROP)
-    monkeypatch.setenv("LOST", "10")
     for name, part in (("all.json", ()), ("one.json", ("-k", "1")), ("two.json", ("-k", "not 1"))):
-        run("--rag-baseline=before.json", f"--rag-json={name}", *part)
+        run("--rag-baseline=before.json", f"--rag-json={name}", *part, env={"LOST": "10"})
     assert {test["gate"]["outcome"] for test in decided("one.json") + decided("two.json")} == {"skipped"}
     assert merge("one.json", "two.json", "-o", "open.json") == (0, [])
     note = "2 regression gates are not decided: that takes all tests of the set, and --baseline=FILE"

@@ -405,16 +405,13 @@ JUDGED = """
 """
 
 
-def test_a_judged_run_says_who_was_asked_what(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_judged_run_says_who_was_asked_what(run: RunPytest, server: FakeOpenAI, tmp_path: Path) -> None:
     """No key and no folder outside of the project is shown; a failure keeps its requests and replies."""
-    monkeypatch.setenv("RAGMETRICS_CACHE_DIR", str(tmp_path / "elsewhere"))
-    monkeypatch.setenv("RAGMETRICS_CACHE_SECRET", "signing-secret")
-    monkeypatch.setenv("RAGMETRICS_CACHE_URL", f"file://{tmp_path}/shared-secret")
+    env = {"RAGMETRICS_CACHE_DIR": str(tmp_path / "elsewhere"), "RAGMETRICS_CACHE_SECRET": "signing-secret"}
+    env["RAGMETRICS_CACHE_URL"] = f"file://{tmp_path}/shared-secret"
     args = ["--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", "--rag-markdown=out.md", "--rag-concurrency=7"]
     for cached, cassette in ((False, "tapes/judge.jsonl"), (True, f"{tmp_path / 'out' / 'side.jsonl'}")):
-        ran = run(*args, f"--rag-cassette={cassette}", "-o", "rag_cache_salt=secret", test_suite=JUDGED)
+        ran = run(*args, f"--rag-cassette={cassette}", "-o", "rag_cache_salt=secret", env=env, test_suite=JUDGED)
         ran.shows(
             "faithfulness * 3 * 1 * 0",
             f"judge calls: {'0 made (0 tokens' if cached else '4 made (* tokens'}, $*), * saved by the cache ($*)",
@@ -431,7 +428,7 @@ def test_a_judged_run_says_who_was_asked_what(
         assert all(isinstance(json.loads(found.reply or ""), dict) for found in asked)
         assert "You judge texts" not in str(asked)
         shown = str(document.run)
-        assert not any(secret in shown for secret in ("secret", "sk-fake", str(pytester.path), str(tmp_path)))
+        assert not any(secret in shown for secret in ("secret", "sk-fake", str(ran.folder), str(tmp_path)))
         named = "side.jsonl" if cached else "tapes/judge.jsonl"
         assert any(note.startswith(f"{named}: written, ") for note in document.run.notes)
         wanted = {"judge": "openai:gpt-5.4-mini", "cache": "auto", "concurrency": 7, "baseline": None, "votes": 1}

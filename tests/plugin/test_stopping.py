@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-import pytest
-
 from tests.plugin.conftest import MANY, ONE, RunPytest
 
 SUITE = """
@@ -121,24 +119,22 @@ def test_a_part_of_the_set_stops_nothing(run: RunPytest) -> None:
     assert {gate["outcome"] for gate in result.gates.values()} == {"skipped"}
 
 
-def test_a_row_that_was_lost_leaves_the_gate_open(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_was_lost_leaves_the_gate_open(run: RunPytest) -> None:
     only = "test_suite.py::test_marked"
     order = run("--rag-seed=north", "--collect-only", "-q", only, test_suite=SUITE).outlines
-    monkeypatch.setenv("BREAK", order[12].split("[")[1].strip("]"))
-    found = run(*ONE, *ASKED, only).gates.values()
+    found = run(*ONE, *ASKED, only, env={"BREAK": order[12].split("[")[1].strip("]")}).gates.values()
     assert [(gate["outcome"], gate["stop"]["decided_after"]) for gate in found] == [("inconclusive", None)] * 2
     assert all(0.0 < gate["low"] < gate["bound"] < gate["high"] for gate in found)
 
 
-def test_a_replay_asks_the_same_rows(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_asks_the_same_rows(run: RunPytest) -> None:
     only = ("--rag-cassette=tape.jsonl", "test_suite.py::test_marked")
     listed = run("--collect-only", "-q", *only, test_suite=SUITE).outlines[:60]
     order = [line.split("[")[1].strip("]") for line in listed]
     stops = [gate["stop"] for gate in run(*only, "--rag-json=out.json").gates.values()]
     assert {stop["seed"] for stop in stops} == {"cassette"}
     (asked,) = {stop["asked"] for stop in stops}
-    monkeypatch.setenv("LOST", " ".join(order[asked:]))
-    run(*only).assert_outcomes(passed=asked + 2, skipped=60 - asked)
+    run(*only, env={"LOST": " ".join(order[asked:])}).assert_outcomes(passed=asked + 2, skipped=60 - asked)
 
 
 def test_a_dry_run_forecasts_all_rows(run: RunPytest) -> None:

@@ -55,13 +55,12 @@ def cuts_pool_4(body: Body) -> str | Reply:
 def test_every_row_is_done_once(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FAILING", "r2")
     temporary, asked = pytester.mkdir("temporary"), pytester.path / "asked.txt"
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     server.answer = cuts_pool_4
     found = []
     for workers in (["-n0"], ["-n2", "--dist=worksteal"]):
-        result = run(*JUDGED, *workers, "--rag-cache=off", test_golden=SUITE)
+        result = run(*JUDGED, *workers, "--rag-cache=off", env={"FAILING": "r2"}, test_golden=SUITE)
         result.shows("*UnscoredError: row 'r2': rag_respond raised *KeyError: 'r2'*", passed=5, failed=1, errors=1)
         assert Counter(asked.read_text("utf-8").split()) == {f"r{n}": 1 for n in range(7)}
         asked.unlink()
@@ -75,11 +74,9 @@ def test_every_row_is_done_once(
 
 
 @pytest.mark.slow
-def test_the_rows_of_a_crashed_worker_are_taken_over(
-    run: RunPytest, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CRASHING", "r2")
-    run(*JUDGED, "-n1", "--max-worker-restart=1", test_golden=SUITE).assert_outcomes(passed=6, failed=1)
+def test_the_rows_of_a_crashed_worker_are_taken_over(run: RunPytest, server: FakeOpenAI) -> None:
+    ran = run(*JUDGED, "-n1", "--max-worker-restart=1", env={"CRASHING": "r2"}, test_golden=SUITE)
+    ran.assert_outcomes(passed=6, failed=1)
     assert server.calls >= 7 * 3
 
 
