@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -78,25 +79,22 @@ def test_judge(rag_judge): rag_calibrated("faithfulness", LABELS, min_kappa=-1, 
 
 
 @HOW
-def test_labelled_answers_are_in_no_figure_of_the_application(
-    run: RunPytest, pytester: pytest.Pytester, how: list[str]
-) -> None:
+def test_labelled_answers_are_in_no_figure_of_the_application(run: RunPytest, how: list[str], tmp_path: Path) -> None:
     files = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
-    options = ("--rag-judge=local", "--rag-history=history", "--rag-baseline=before.json", *files, *how)
-    pytester.path.joinpath("before.json").write_text(render_json(document()), "utf-8")
+    (before := tmp_path / "before.json").write_text(render_json(document()), "utf-8")
+    options = ("--rag-judge=local", f"--rag-history={tmp_path / 'history'}", f"--rag-baseline={before}", *files, *how)
     result = run(*options, test_it=HELD.format(manual=MANUAL))
-    result.assert_outcomes(passed=5)
     line = "calibration: 35 labelled rows of faithfulness by local (heuristic), in no figure of the application"
-    result.shows("faithfulness  3  1.000  1.000        0         0", line)
+    result.shows("faithfulness  3  1.000  1.000        0         0", line, passed=5)
     result.shows("against the baseline: 0 better, 0 worse, 3 new")
-    texts = {path.suffix: path.read_text("utf-8") for path in pytester.path.glob("out.*")}
-    assert "| faithfulness | 3 | 1.000 | 1.000 | 0 | 0 |" in texts[".md"]
-    assert line in texts[".md"]
-    assert line in texts[".html"]
-    assert "3 scores of 1 metric in 3 tests" in texts[".html"]
-    assert texts[".xml"].count('name="rag.faithfulness" value') == 3
-    assert 'name="rag.faithfulness.n" value="3"' in texts[".xml"]
-    [history] = pytester.path.joinpath("history").iterdir()
+    markdown, page, junit = (result.text(f"out.{kind}") for kind in ("md", "html", "xml"))
+    assert "| faithfulness | 3 | 1.000 | 1.000 | 0 | 0 |" in markdown
+    assert line in markdown
+    assert line in page
+    assert "3 scores of 1 metric in 3 tests" in page
+    assert junit.count('name="rag.faithfulness" value') == 3
+    assert 'name="rag.faithfulness.n" value="3"' in junit
+    [history] = (tmp_path / "history").iterdir()
     assert '"mean": 1.0,' in history.read_text("utf-8")
     merged = merge_documents([result.document] * 2)
     [tally] = tallies(merged)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-
-import pytest
 
 from tests.plugin.conftest import ONE, RunPytest
 
@@ -80,44 +77,34 @@ scores >= 0.8): failed
  "no cats in autumn" response[11:28]: not found in any context"""
 
 
-Failures = Callable[..., str]
-
-
-@pytest.fixture
-def failures(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> Failures:
+def failures(run: RunPytest, *args: str) -> str:
     """Run the suite with some options; return what stands between the progress and the summary of the metrics."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def ran(*args: str) -> str:
-        result = run(*QUIET, *args, **SUITE)
-        result.assert_outcomes(failed=7, errors=1, passed=13)
-        _, _, rest = "\n".join(result.outlines).partition("[100%]\n")
-        sections, _, end = rest.partition("================================= RAG metrics")
-        _, _, names = end.partition("short test summary info")
-        return sections.strip() + names.rpartition("\n")[0]
-
-    return ran
+    result = run(*QUIET, *args, env={"PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "80"}, **SUITE)
+    result.assert_outcomes(failed=7, errors=1, passed=13)
+    _, _, rest = "\n".join(result.outlines).partition("[100%]\n")
+    sections, _, end = rest.partition("================================= RAG metrics")
+    _, _, names = end.partition("short test summary info")
+    return sections.strip() + names.rpartition("\n")[0]
 
 
-def test_each_failure_takes_a_few_lines(failures: Failures) -> None:
+def test_each_failure_takes_a_few_lines(run: RunPytest) -> None:
     """The digest has every piece that pytest's own text has, in a fifth of its tokens."""
-    assert failures("--rag-digest") == DIGEST
-    full = failures()
+    assert failures(run, "--rag-digest") == DIGEST
+    full = failures(run)
     assert tokens(DIGEST) <= 0.2 * tokens(full)
     wrong = re.findall(r'^ "(.*?)"', DIGEST, re.MULTILINE)
     assert len(wrong) == 5
     assert [text for text in wrong if text in full] == wrong
 
 
-def test_workers_change_nothing(failures: Failures) -> None:
-    assert failures("--rag-digest", "--tb=short", *ONE) == DIGEST
+def test_workers_change_nothing(run: RunPytest) -> None:
+    assert failures(run, "--rag-digest", "--tb=short", *ONE) == DIGEST
     without = {"15 test_q": "12 test_q", "17 test_b": "16 test_b", "22 test_i": "23 test_i", "28 test_l": "25 test_l"}
     expected = DIGEST.replace(" at line 19", "").replace("32 test_library", "29 test_library")
     for line, of_test in without.items():
         expected = expected.replace(line, of_test)
     for style in ("no", "native"):
-        assert failures("--rag-digest", f"--tb={style}") == expected
+        assert failures(run, "--rag-digest", f"--tb={style}") == expected
 
 
 def tokens(text: str) -> int:
