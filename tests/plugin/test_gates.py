@@ -67,19 +67,15 @@ ENDS = """
 #: The first LOST rows lost a metric, and half as many rose in one that should be low.
 DROP = """
     import os
-    from pytest_ragmetrics.metrics import Metric
     LOST = int(os.environ.get("LOST", "0"))
-    class Points(Metric):
-        name = "points"
-        def measure(self, sample): return MetricResult(float(int(sample.id) >= LOST), metric=self.name)
-    class Clutter(Metric):
-        name = "clutter"
-        better = "lower"
-        def measure(self, sample): return MetricResult(float(int(sample.id) < LOST / 2), metric=self.name)
+    @metric
+    def points(sample): return float(int(sample.id) >= LOST)
+    @metric(better="lower")
+    def clutter(sample): return float(int(sample.id) < LOST / 2)
     ROWS = [{"id": f"{n}", "answer": "Moss."} for n in range(20)]
     @pytest.mark.rag_gate("points", regression=True)
     @pytest.mark.rag_gate("clutter", regression=True)
-    @pytest.mark.rag_dataset(ROWS, metrics=[Points(), Clutter()])
+    @pytest.mark.rag_dataset(ROWS, metrics=[points, clutter])
     def test_drop(rag_sample): pass
 """
 MEAN = "test_suite.py::test_golden[gate-quoted_spans_alignment-mean-0.7]"

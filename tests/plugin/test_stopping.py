@@ -9,14 +9,12 @@ from tests.plugin.conftest import MANY, ONE, RunPytest
 
 SUITE = """
     import os, time
-    from pytest_ragmetrics.metrics import Metric
     ROWS = [{"id": f"r{n}", "user_input": "?", "cluster": f"c{n // 3}" if n < 30 else None} for n in range(60)]
     BROKEN = [*ROWS[:20], {"id": "odd", "answer": 3}, *ROWS[21:]]
-    class Hum(Metric):
-        name = "hum"
-        def measure(self, sample): return MetricResult(float(sample.response), metric=self.name)
-    class Hum2(Hum):
-        name = "hum_two"
+    @metric
+    def hum(response): return float(response)
+    @metric
+    def hum_two(response): return float(response)
     @pytest.fixture(scope="session")
     def rag_respond():
         def respond(sample):
@@ -28,30 +26,28 @@ SUITE = """
         return respond
     @pytest.mark.rag_gate("hum", rate=0.7, min=0.5, confidence=0.95, stop_when_decided=True)
     @pytest.mark.rag_gate("hum", mean=0.6, confidence=0.9, stop_when_decided=True)
-    @pytest.mark.rag_dataset(ROWS, metrics=[Hum(), Hum2()])
+    @pytest.mark.rag_dataset(ROWS, metrics=[hum, hum_two])
     def test_marked(rag_sample):
         if os.environ.get("BREAK") and rag_sample.id == os.environ["BREAK"]:
             time.sleep(1)  # xdist fails where it sends to a worker that ends
             os._exit(3)
     @pytest.mark.rag_gate("hum", mean=0.7)
-    @pytest.mark.rag_dataset(BROKEN, metrics=[Hum()])
+    @pytest.mark.rag_dataset(BROKEN, metrics=[hum])
     def test_plain(rag_sample): pass
     @pytest.mark.rag_gate("hum", mean=0.7, stop_when_decided=False)
-    @pytest.mark.rag_dataset(ROWS, metrics=[Hum()])
+    @pytest.mark.rag_dataset(ROWS, metrics=[hum])
     def test_whole(rag_sample): pass
     @pytest.mark.rag_gate("hum", mean=0.7, confidence=0.95, stop_when_decided=True)
     @pytest.mark.rag_gate("hum", regression=True)
-    @pytest.mark.rag_dataset(ROWS, metrics=[Hum()])
+    @pytest.mark.rag_dataset(ROWS, metrics=[hum])
     def test_with_another(rag_sample): pass
 """
 #: The tenth row, which decides, is slow, and the next block waits for it.
 LATE = """
     import time
-    from pytest_ragmetrics.metrics import Metric
     ROWS = [{"id": f"r{n}", "user_input": "?"} for n in range(40)]
-    class Hum(Metric):
-        name = "hum"
-        def measure(self, sample): return MetricResult(float(sample.response), metric=self.name)
+    @metric
+    def hum(response): return float(response)
     @pytest.fixture(scope="session")
     def rag_respond(request):
         tests = [item for item in request.session.items if item.nodeid.startswith("test_late.py::test_golden[r")]
@@ -64,7 +60,7 @@ LATE = """
             return "1"
         return respond
     @pytest.mark.rag_gate("hum", mean=0.5, confidence=0.95, stop_when_decided=True)
-    @pytest.mark.rag_dataset(ROWS, metrics=[Hum()])
+    @pytest.mark.rag_dataset(ROWS, metrics=[hum])
     def test_golden(rag_sample): pass
 """
 ASKED = ("--rag-seed=north", "--rag-json=out.json", "-rs", "-v")
