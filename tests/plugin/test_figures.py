@@ -14,43 +14,37 @@ from pytest_ragmetrics.report.markdown import escaped
 from tests.plugin.conftest import HOW, Run, RunPytest
 
 SUITE = """
-    from pytest_ragmetrics.metrics import Metric
-    from pytest_ragmetrics.core.result import Usage
-    class Tone(Metric):
-        name = "tone"
-        def measure(self, sample):
-            n = int(sample.response)
-            if n == 5:
-                raise UnscoredError("no tone")
-            usage = Usage(calls=1, prompt_tokens=1000, completion_tokens=n, cost=0.01)
-            return MetricResult(n / 10, metric=self.name, vacuous=n == 6, judge="house:one", usage=usage)
-    class Fit(Metric):
-        name = "fit"
-        def measure(self, sample):
-            return MetricResult(0.5 if sample.response in "028" else 0.9, metric=self.name)
+    @metric
+    def tone(response):
+        n = int(response)
+        if n == 5:
+            raise UnscoredError("no tone")
+        usage = Usage(calls=1, prompt_tokens=1000, completion_tokens=n, cost=0.01)
+        return MetricResult(n / 10, metric="tone", vacuous=n == 6, judge="house:one", usage=usage)
+    @metric
+    def fit(response): return 0.5 if response in "028" else 0.9
     @pytest.mark.rag_gate("tone", mean=0.6)
     @pytest.mark.rag_gate("fit", rate=0.9, min=0.4)
     @pytest.mark.parametrize("n", range(10))
     def test_row(n):
-        fit = Fit().score(response=str(n))
-        tone = Tone().score(response=str(n))
-        assert tone >= 0.2
-        assert fit >= 0.7
+        fits = fit.score(response=str(n))
+        assert tone.score(response=str(n)) >= 0.2
+        assert fits >= 0.7
     @pytest.mark.parametrize("n", range(3))
     def test_some(n):
         if n != 1:
             pytest.skip("nobody answered")
-        assert Fit().score(response="1") >= 0.7
-        assert Tone().score(response="4") >= 0.2
+        assert fit.score(response="1") >= 0.7
+        assert tone.score(response="4") >= 0.2
     @pytest.mark.xfail(reason="known")
-    def test_expected(): assert Fit().score(response="8") >= 0.7
+    def test_expected(): assert fit.score(response="8") >= 0.7
     @pytest.fixture
     def breaks():
         yield
         raise RuntimeError("teardown")
-    def test_breaks(breaks): assert Fit().score(response="1") >= 0.7
+    def test_breaks(breaks): assert fit.score(response="1") >= 0.7
     @pytest.mark.rag_gate("fit", rate=0.5, min=0.4, confidence=0.95, stop_when_decided=True)
-    @pytest.mark.rag_dataset([{"id": f"r{n}", "response": "1"} for n in range(30)], metrics=[Fit()])
+    @pytest.mark.rag_dataset([{"id": f"r{n}", "response": "1"} for n in range(30)], metrics=[fit])
     def test_set(rag_sample): pass
 """
 FILES = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")

@@ -8,12 +8,11 @@ from textwrap import dedent
 
 import pytest
 
-from pytest_ragmetrics import MetricResult, Sample, evaluate
+from pytest_ragmetrics import evaluate, metric
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.core.errors import DatasetError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.judges.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.judges.specs import check_spec
-from pytest_ragmetrics.metrics import Metric
 from tests.plugin.conftest import HOW, RunPytest
 
 # Made up; none is a key of anything. The last has no form of its own, and is that of the environment.
@@ -36,10 +35,9 @@ SOURCES = {
         def test_it(rag_sample): pass
     """,
     "test_metric": """
-        class Own(Metric):
-            name = "own"
-            def measure(self, sample): raise ValueError(SAID)
-        @pytest.mark.rag_dataset([{"user_input": "?", "response": "a"}], metrics=[Own()])
+        @metric
+        def own(response): raise ValueError(SAID)
+        @pytest.mark.rag_dataset([{"user_input": "?", "response": "a"}], metrics=[own])
         def test_it(rag_sample): pass
     """,
     "test_judge": """
@@ -75,8 +73,8 @@ SOURCES = {
 }
 HEAD = """
 import pytest
-from pytest_ragmetrics import JudgeError, MetricResult, assert_faithful
-from pytest_ragmetrics.metrics import Faithfulness, Metric, SemanticSimilarity, TokenF1
+from pytest_ragmetrics import JudgeError, assert_faithful, metric
+from pytest_ragmetrics.metrics import Faithfulness, SemanticSimilarity, TokenF1
 SAID = "".join(map(chr, {codes}))
 """
 
@@ -133,14 +131,12 @@ def test_words_stay(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tables_and_commands_show_no_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Own(Metric):
-        name = "own"
-
-        def measure(self, sample: Sample) -> MetricResult:
-            raise ValueError(SAID)
+    @metric
+    def own(response: str) -> float:
+        raise ValueError(SAID)
 
     rows = [{"response": "first", "contexts": ["Ivy."]}]
-    table = evaluate(rows, [Own()])
+    table = evaluate(rows, [own])
     assert "***" in str(table.rows[0].unscored)
     assert not shown_in(f"{table} {table.to_json()} {[row.unscored for row in table.rows]}")
     (tmp_path / "factory.py").write_text(f"def made():\n    raise ValueError({SAID!r})\n", "utf-8")

@@ -61,20 +61,18 @@ ODD = r"""
         name = "odd\x00\x1b[31m<name>\ufffe"
         def measure(self, sample):
             return MetricResult(0.5, metric=self.name, reason="\x00", judge="ju\x1b[31mdge")
-    class Silent(Metric):
-        name = "silent"
-        def measure(self, sample): raise UnscoredError("nothing to judge")
-    class Mood(Metric):
-        name = "mood"
-        def measure(self, sample): return MetricResult(0.7, metric=self.name, samples=[0.4, 1.0])
+    @metric
+    def silent(response): raise UnscoredError("nothing to judge")
+    @metric
+    def mood(response): return MetricResult(0.7, metric="mood", samples=[0.4, 1.0])
     class Ratio(float):
         pass
     def test_numpy(): assert_metric(Share(), Sample(response="t"), min=numpy.float64(0.2))
     def test_name(): assert_metric(Odd(), Sample(response="r"), min=0.2)
-    def test_unscored(): Silent().score(response="r")
+    def test_unscored(): silent.score(response="r")
     @pytest.mark.rag_gate("mood", mean=0.6)
     @pytest.mark.parametrize("number", range(5))
-    def test_mood(number): assert_metric(Mood(), Sample(response="r"), min=0.5 if number else 0.2)
+    def test_mood(number): assert_metric(mood, Sample(response="r"), min=0.5 if number else 0.2)
     def test_parts(subtests):
         for answer in (TRUE, FALSE):
             with subtests.test(answer):
