@@ -284,6 +284,8 @@ def test_shards_decide_as_one_process(run: RunPytest, capsys: pytest.CaptureFixt
     assert decided("merged.json") == decided("all.json")
     [failed] = [test["id"] for test in decided("all.json") if test["outcome"] == "failed"]
     assert [line.partition(" - ")[0] for line in lines] == [f"FAILED {failed}"]
+    assert main(["report", "merge", "one.json", "two.json", *against]) == 1
+    assert json.loads(capsys.readouterr().out)["tests"] == document("merged.json")["tests"]
     why = "tests of its set are in no file: merge the files of all shards"
     waiting = [f"FAILED {test['id']} - {why}" for test in decided("one.json")]
     for files in (["one.json"], ["one.json"] * 2):

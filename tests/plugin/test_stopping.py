@@ -141,11 +141,13 @@ def test_a_dry_run_forecasts_all_rows(run: RunPytest) -> None:
 
 def test_a_gate_that_cannot_stop_is_an_error(run: RunPytest) -> None:
     suite = """
+        @pytest.mark.rag_gate("faithfulness", mean=0.8, confidence=0.9, stop_when_decided=True)
+        def test_rowless(): pass
         @pytest.mark.rag_gate("token_f1", mean=0.8, confidence=0.9, stop_when_decided=True)
         @pytest.mark.rag_gate("token_f1", mean=0.8, confidence=0.9)
         @pytest.mark.rag_dataset([{"response": "a", "reference": "a"}], metrics=["token_f1"])
         def test_twice(rag_sample): pass
     """
-    run(test_suite=suite).shows(
-        "*two gates 'gate-token_f1-mean-0.8-confidence-0.9' differ in stop_when_decided= alone*",
-    )  # fmt: skip
+    rowless = "*needs rows that are scored ahead of their tests; write @pytest.mark.rag_dataset(*"
+    twice = "*two gates 'gate-token_f1-mean-0.8-confidence-0.9' differ in stop_when_decided= alone*"
+    run(test_suite=suite).shows(rowless, twice)
