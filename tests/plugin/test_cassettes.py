@@ -81,11 +81,16 @@ def test_replay_names_a_cassette_that_is_not_there(run: RunPytest, recorded: Pat
 
 @pytest.mark.parametrize(
     ("args", "other"),
-    [(["--rag-cassette-keep"], "pass"), (["-k", "not hose"], "pass"), ([], "assert 0"), ([], "pytest.skip('no')")],
-    ids=["option", "deselected", "failed", "skipped"],
+    [
+        (["--rag-cassette-keep"], "pass"),
+        (["-k", "not hose"], "pass"),
+        (["--ignore=elsewhere"], "pass"),
+        ([], "assert 0"),
+        ([], "pytest.skip('no')"),
+    ],
 )
 def test_a_partial_run_only_adds(run: RunPytest, recorded: Path, args: list[str], other: str) -> None:
-    things = {"THINGS": "pump lamp hose" if "-k" in args else "pump lamp"}
+    things = {"THINGS": "pump lamp hose" if "not hose" in args else "pump lamp"}
     result = run(*RECORDING, *args, env=things, test_other=f"def test_other(): {other}")
     result.shows("*answers.jsonl: written, 5 answers, 1 added, 0 dropped")
     assert sorted(things_in(recorded)) == ["hose", "lamp", "pump", "seal", "valve"]
