@@ -132,11 +132,8 @@ EVAL_RUBY = "Faithfulness Relevance Correctness ContextRecall SemanticSimilarity
 UNANSWERED = {"DataCompyScore", "MultiModalFaithfulness", "MultiModalRelevance", "SQLSemanticEquivalence"}
 RUBRICS = {"DomainSpecificRubrics", "InstanceSpecificRubrics"}
 #: Names of theirs that lead here to another class.
-OTHERWISE = {
-    "ContextPrecisionWithReference": "ContextPrecision",
-    "ContextPrecisionWithoutReference": "ContextUtilization",
-    "SimpleCriteriaScore": "SimpleCriteria",
-}
+OTHERWISE = {"SimpleCriteriaScore": "SimpleCriteria", "ContextPrecisionWithReference": "ContextPrecision"}
+OTHERWISE["ContextPrecisionWithoutReference"] = "ContextUtilization"
 
 
 @pytest.mark.parametrize("name", sorted({*RAGAS.split(), *EVAL_RUBY.split()} - UNANSWERED - RUBRICS))
