@@ -28,7 +28,6 @@ from tests.fake_openai import FakeOpenAI, failing
 from tests.fake_openai import Reply as Sent
 
 Call = Callable[..., str]
-
 SUPPORTED = '{"number": 2, "reason": "It says so.", "sentences": [2], "verdict": "supported"}'
 UNSUPPORTED = '{"number": 1, "reason": "It costs.", "sentences": [], "verdict": "unsupported"}'
 RIGHT = f'{{"verdicts": [{UNSUPPORTED}, {SUPPORTED}]}}'

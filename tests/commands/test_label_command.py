@@ -24,7 +24,6 @@ from tests.documents import document, record, row
 from tests.unit.conftest import Call
 
 pty = pytest.importorskip("pty", reason="there are pseudo-terminals on POSIX alone")
-
 CONTEXT = "Plots are let for one year from the first of March. " * 3
 LONG = "\x1b[31m多い" + "x" * 200_000
 

@@ -14,7 +14,6 @@ from pytest_ragmetrics.metrics.registry import built_in_metrics
 from tests.scripted_judge import Entry, ScriptedJudge, claims, goal, matches, rated, says, topics
 
 A = TypeVar("A")
-
 KINDS = built_in_metrics()
 _CALL = {"name": "timetable", "args": {"island": "Heron Island", "day": "Sunday"}}
 #: The texts of one sample, in which most metrics score something between 0 and 1.

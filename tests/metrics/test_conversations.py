@@ -44,7 +44,6 @@ TURNS = {
     "turn 6 assistant": ANSWER,
 }
 _BLOCK = re.compile(r"<<<(.+?) ([0-9a-f]{12})\n(.*?)\n\2 \1>>>", re.DOTALL)
-
 KINDS = {kind.name: kind for kind in catalogue.KINDS if issubclass(kind, metrics.JudgedMetric)}
 CRITIQUES = {name for name, kind in KINDS.items() if kind.__module__.endswith(".critiques")}
 AGENTS = {name for name, kind in KINDS.items() if kind.__module__.endswith(".agents")}

@@ -200,8 +200,6 @@ def test_no_module_has_a_public_name() -> None:
 
 PARTS = [AspectCritique(name=name, definition="Does it hum?") for name in "abc"]
 HUM = Sample(response="It hums.")
-
-
 Parts = Callable[[Sample], Iterable[MetricResult]]
 
 

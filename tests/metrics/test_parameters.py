@@ -88,8 +88,6 @@ OWN: list[tuple[type[Metric], dict[str, Any], type[Exception], str]] = [
     (m.RagasScore, {"metrics": [m.NumbersAligned(), POLITE, m.Harmfulness()]}, ValueError, "needs two metrics or more"),
     (m.RagasScore, {"metrics": [m.Faithfulness(), m.Hallucination()]}, ValueError, "of hallucination are better"),
 ]
-
-
 #: The predefined aspects have the parameters of their base.
 PARAMETERS = [
     (kind, name)
