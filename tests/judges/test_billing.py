@@ -218,12 +218,9 @@ def no_capacity(status: int = 429, **error: object) -> fake.Reply:
     ("failures", "tiers"),
     [
         ([], ["flex"]),
-        ([no_capacity()], ["flex"] * 2),
+        *(([failure], ["flex"] * 2) for failure in (no_capacity(), fake.rate_limited(), fake.failing(500))),
         ([no_capacity(code=None, message="Resource Unavailable")] * 2, ["flex"] * 3),
-        ([no_capacity()] * 3, ["flex"] * 3 + ["default"]),
-        ([no_capacity()] * 4, ["flex"] * 3 + ["default"]),
-        ([fake.rate_limited()], ["flex"] * 2),
-        ([fake.failing(500)], ["flex"] * 2),
+        *(([no_capacity()] * times, ["flex"] * 3 + ["default"]) for times in (3, 4)),
         ([fake.failing(400, "Unsupported.", param="service_tier")], ["flex", None]),
     ],
 )

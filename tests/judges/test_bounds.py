@@ -118,9 +118,8 @@ def test_a_model_that_thinks_first_in_a_small_window_is_answered(server: FakeOpe
 @pytest.mark.parametrize(
     ("message", "calls"),
     [
-        ("Request contains an invalid argument.", 2),
+        *(("Request contains an invalid argument.", 2), ("Provider returned error", 2)),
         ("The specified schema produces a constraint that has too many states for serving.", 2),
-        ("Provider returned error", 2),
         ("`inputs` tokens + `max_new_tokens` must be <= 4096", 2),
         ("the request exceeds the available context size, try increasing it", 1),
     ],

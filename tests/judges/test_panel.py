@@ -98,8 +98,7 @@ def test_judges_that_fail_leave_the_others_to_decide(server: FakeOpenAI) -> None
 @pytest.mark.parametrize(
     ("replies", "kind"),
     [
-        ([out_of_quota(), out_of_quota()], JudgeUnavailableError),
-        ([says("yes"), out_of_quota()], JudgeUnavailableError),
+        *(([first, out_of_quota()], JudgeUnavailableError) for first in (out_of_quota(), says("yes"))),
         ([dropped(), says("yes"), dropped()], values.JudgeOutageError),
         ([says("yes"), out_of_quota(), failing(400)], UnscoredError),
     ],

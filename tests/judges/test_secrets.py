@@ -109,8 +109,7 @@ def test_the_forms_of_a_password() -> None:
 @pytest.mark.parametrize(
     ("key", "said", "shown"),
     [
-        ("x", "extra text: max 8 exits, fix it", "extra text: max 8 exits, fix it"),
-        ("x", "the key x is wrong", "the key *** is wrong"),
+        ("x", "extra text: max 8 exits, fix it: the key x", "extra text: max 8 exits, fix it: the key ***"),
         ("ollama", "ollamas run; wrong key: ollama.", "ollamas run; wrong key: ***."),
         ("none", "nonetheless none", "nonetheless ***"),
         ("k\u00f6", "K\u00f6ln k\u00f6nnte; key=k\u00f6", "K\u00f6ln k\u00f6nnte; key=***"),
