@@ -111,7 +111,7 @@ def _names_in(text: str) -> Iterator[Name]:
         capitals = [word.text for word in row if word.capital]
         if len(capitals) >= shortest or any(map(_is_marked, capitals)):
             start, end = row[0].start, row[-1].end
-            keys = (_key(part) for word in row if word.part for part in _named(word.text, language) or [word.text])
+            keys = (_key(part) for word in row if word.part for part in [*_named(word.text, language)] or [word.text])
             yield Name(text=text[start:end], start=start, end=end, keys=tuple(keys))
 
 
@@ -137,24 +137,19 @@ def _word(match: re.Match[str], sentence: int, language: str) -> _Word:
     before = match.string[max(sentence, start - 8) : start]
     first = start - sentence <= len(before) and not any(map(str.isalnum, before))
     month = word[0].isupper() and word.casefold() in MONTH_NAMES
-    capital = not month and bool(_named(word, language))
+    capital = not month and any(_named(word, language))
     begins = first or bool(_BEGINS.search(before))
     return _Word(word, start, match.end(), sentence, begins, capital, capital or month)
 
 
-def _named(word: str, language: str) -> list[str]:
-    """Return the parts of a word that may name something: they have a capital and are no function words."""
-    return [part for part in _PARTS.split(word) if not part.islower() and _may_name(part, language)]
-
-
-def _may_name(word: str, language: str) -> bool:
-    if word in _ACRONYMS:
-        return True
-    key = _key(word)
-    if len(key) < _SHORTEST_NAME or key in _NO_NAMES or not any(map(str.isupper, word)):
-        return False
-    # A function word is written large to stress it, in a text of its own language.
-    return not is_function_word(fold_word(word), language if word.isupper() else None)
+def _named(word: str, language: str) -> Iterator[str]:
+    """Yield the parts of a word that may name something: they have a capital and are no function words."""
+    for part in _PARTS.split(word):
+        key = _key(part) if any(map(str.isupper, part)) else ""
+        # A function word is written large to stress it, in a text of its own language.
+        stressed = key and is_function_word(fold_word(part), language if part.isupper() else None)
+        if part in _ACRONYMS or (len(key) >= _SHORTEST_NAME and key not in _NO_NAMES and not stressed):
+            yield part
 
 
 def _is_heading(words: Sequence[_Word], line: str, language: str) -> bool:
