@@ -26,6 +26,7 @@ from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, Transpo
 from pytest_ragmetrics.text.names import find_names
 from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
+from pytest_ragmetrics.text.unicode import plain
 from pytest_ragmetrics.text.words import content_words, telling_words
 
 # The shares of words from which a claim is supported, a text is on topic, and a rating is the best.
@@ -142,7 +143,7 @@ def is_noncommittal(text: str) -> bool:
 
 def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the texts without blank and repeated ones."""
-    return tuple({" ".join(text.casefold().split()): text for text in texts if text.strip()}.values())
+    return tuple({plain(text.casefold()): text for text in texts if text.strip()}.values())
 
 
 def _phrases(sentence: str) -> Iterator[str]:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragmetrics.text.unicode import plain
+
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator
 
@@ -133,16 +135,16 @@ def in_order(items: Iterable[Mapping[str, Any]], count: int, noun: str) -> list[
 
 
 def distinct(texts: Iterable[str], noun: str) -> tuple[str, ...]:
-    """Return the texts trimmed and without repetitions, ignoring case and white space; raise if one is blank.
+    r"""Return the texts trimmed and without repetitions, ignoring case, space and Unicode form; raise if one is blank.
 
-    >>> distinct(["Red. ", "red.", "Blue."], "claim")
-    ('Red.', 'Blue.')
+    >>> distinct(["Ros\u00e9. ", "rose\u0301.", "Blue."], "claim")
+    ('Rosé.', 'Blue.')
     """
     kept: dict[str, str] = {}
     for number, text in enumerate(texts, start=1):
         if not text.strip():
             raise InvalidAnswer(f"{noun} {number} is blank")
-        kept.setdefault(" ".join(text.casefold().split()), text.strip())
+        kept.setdefault(plain(text.casefold()), text.strip())
     return tuple(kept.values())
 
 
