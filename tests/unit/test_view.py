@@ -48,8 +48,8 @@ def test_the_worst_test_comes_first() -> None:
     far, near = (record(score=score, outcome="failed") for score in (0.1, 0.8))
     now = document(row("test_far", far, outcome="failed"), row("test_near", near, outcome="failed"))
     before = document(row("test_far", far, outcome="failed"), row("test_near", record()))
-    tests = build_report_view(now, compare_documents(now, before)).tests
-    assert [test.name for test in tests] == ["test_near", "test_far"]
+    views = build_report_view(now, compare_documents(now, before)).tests
+    assert [test.name for test in views] == ["test_near", "test_far"]
 
 
 def test_links_are_the_ids_of_the_tests() -> None:
