@@ -267,6 +267,7 @@ def assert_faithful(
     *,
     question: str | None = None,
     min: float = 0.8,
+    history: Literal["contexts", "none"] = "contexts",
     unit: Literal["claims", "sentences"] = "claims",
     if_empty: float | None = None,
     votes: int | None = None,
@@ -289,13 +290,17 @@ def assert_grounded(
 ) -> MetricResult: ...
 
 # pytest_ragmetrics.metrics.grounding
-def assert_lexically_grounded(response: str, contexts: object, *, min: float = 0.4) -> MetricResult: ...
+def assert_lexically_grounded(
+    response: str, contexts: object, *, min: float = 0.4, history: Literal["contexts", "none"] = "contexts"
+) -> MetricResult: ...
 
 # pytest_ragmetrics.metrics.grounding
 def assert_lexically_recalled(contexts: object, reference: str | Sequence[str], *, min: float) -> MetricResult: ...
 
 # pytest_ragmetrics.metrics.grounding
-def assert_names_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult: ...
+def assert_names_aligned(
+    response: str, contexts: object, *, min: float = 1.0, history: Literal["contexts", "none"] = "contexts"
+) -> MetricResult: ...
 
 # pytest_ragmetrics.metrics.claims
 def assert_noise_resisted(
@@ -317,7 +322,9 @@ def assert_not_hallucinated(
 ) -> MetricResult: ...
 
 # pytest_ragmetrics.metrics.grounding
-def assert_numbers_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult: ...
+def assert_numbers_aligned(
+    response: str, contexts: object, *, min: float = 1.0, history: Literal["contexts", "none"] = "contexts"
+) -> MetricResult: ...
 
 # pytest_ragmetrics.metrics.quotes
 def assert_quoted_spans_aligned(
@@ -326,6 +333,7 @@ def assert_quoted_spans_aligned(
     *,
     question: object = None,
     min: float = 0.9,
+    history: Literal["contexts", "none"] = "contexts",
     casefold: bool = True,
     min_span_words: int = 3,
     matching: Literal["editorial", "verbatim"] = "editorial",

@@ -16,7 +16,16 @@ Direction = Literal["higher", "lower"]
 #: What is decided on a set of scores.
 Decision = Literal["passed", "failed", "inconclusive"]
 #: What a quoted span is; those after the first two are in no count.
-VerdictKind = Literal["found", "not found", "quotes the question", "allowed", "looks like a title"]
+VerdictKind = Literal[
+    "found",
+    "not found",
+    "quotes the question",
+    "allowed",
+    "looks like a title",
+    "found earlier",
+    "told by the user",
+    "repeated",
+]
 #: What became of some words of the source in the response.
 ChangeKind = Literal["same", "replaced", "added", "missing"]
 #: What one verdict is about, and what is wrong with one that is not ok, where the metric has no word of its own.
@@ -30,12 +39,16 @@ _PERCENT = (2, 100)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
-    """A piece of a context that supports a verdict; offsets are code points of the original context."""
+    """A piece of a context that supports a verdict; offsets are code points of the original context.
+
+    ``turn`` is that of a conversation whose context it is, where that is an earlier one than the answer's.
+    """
 
     context: int
     start: int
     end: int
     text: str
+    turn: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +81,8 @@ class Verdict:
 
     ``start`` and ``end`` are its offsets in the response, ``None`` for a text that is no piece of it. ``evidence`` are
     the passages that support it (several where it runs over gaps or chunks), ``nearest`` the closest passage where
-    none does. ``kind`` is what a quoted span is, ``None`` for other pieces.
+    none does. ``kind`` is what a quoted span is, and where in a conversation a piece was found that the answer's own
+    contexts do not have; ``None`` for other pieces. ``turn`` is that of the answer in a conversation.
     """
 
     text: str
@@ -80,11 +94,12 @@ class Verdict:
     evidence: tuple[Evidence, ...] = ()
     nearest: Nearest | None = None
     kind: VerdictKind | None = None
+    turn: int | None = None
 
     @property
     def counts(self) -> bool:
         """Whether the verdict is in the score: a span that quotes the question, say, is not."""
-        return self.kind in (None, "found", "not found")
+        return self.kind not in ("quotes the question", "allowed", "looks like a title", "told by the user")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -259,13 +274,13 @@ class MetricResult(float):
         return outcome
 
     def replaced(self, **changes: Any) -> MetricResult:
-        """Return a copy with some attributes changed and no comparison yet.
+        """Return a copy with some attributes changed, ``value`` among them, and no comparison yet.
 
         >>> MetricResult(0.5, metric="both", reason="1 of 2").replaced(metric="mine")
         <mine 0.5: 1 of 2>
         """
         (value,), given = self.__getnewargs_ex__()
-        return MetricResult(value, **given | changes)
+        return MetricResult(changes.pop("value", value), **given | changes)
 
     def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
         return (float(self),), {name: getattr(self, name) for name in _GIVEN}
@@ -273,6 +288,31 @@ class MetricResult(float):
     def __repr__(self) -> str:
         notes = "".join([", vacuous" if self.vacuous else "", f": {self.reason}" if self.reason else ""])
         return f"<{self.metric} {float(self):.4g}{notes}>"
+
+
+def pooled(results: Sequence[MetricResult]) -> MetricResult:
+    """Return the result of a conversation, of those of its turns: every verdict weighs the same, whenever it was said.
+
+    Where a score is no share of verdicts it is the mean of the turns. Turns with nothing to check are left out; without
+    another one the whole is vacuous.
+
+    >>> first = MetricResult(0.0, metric="faithfulness", verdicts=[Verdict(text="It is red.", ok=False)])
+    >>> second = MetricResult(1.0, metric="faithfulness", verdicts=[Verdict(text="It is wet.", ok=True)] * 3)
+    >>> pooled([first, second]).value
+    0.75
+    """
+    counted = [result for result in results if not result.vacuous]
+    verdicts = [verdict for result in results for verdict in result.verdicts]
+    shares = [(result.value, [verdict.ok for verdict in result.verdicts if verdict.counts]) for result in counted]
+    of_all = [ok for _, each in shares for ok in each]
+    if not counted:
+        return results[0].replaced(verdicts=verdicts)
+    value = sum(result.value for result in counted) / len(counted)
+    for wanted in (True, False):
+        if all(each and math.isclose(value, each.count(wanted) / len(each)) for value, each in shares):
+            value = of_all.count(wanted) / len(of_all)
+            break
+    return counted[0].replaced(value=value, verdicts=verdicts, reason=None, samples=())
 
 
 # The arguments that make a result, beside its value.

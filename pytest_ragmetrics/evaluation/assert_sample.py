@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
-from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.runner import BoundedMetric, Job, Runner, check_distinct
+from pytest_ragmetrics.core.sample import ContextsFrom, Sample, in_turns, is_conversation
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Job, Runner, check_distinct, metrics_of
 from pytest_ragmetrics.evaluation.session import scoring_session
 from pytest_ragmetrics.judges.context import Session
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike, lazy_embedder, lazy_judge
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
-from pytest_ragmetrics.runs.wording.failures import explain_sample
+from pytest_ragmetrics.runs.wording.failures import explain_conversation, explain_sample
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -62,30 +62,94 @@ def assert_sample(
     1.0
     """
     __tracebackhide__ = True
-    if metrics is not None and not isinstance(metrics, Mapping):
-        raise TypeError(f"metrics must be a mapping to bounds, not {type(metrics).__name__}; write {_EXAMPLE}")
-    named: dict[Any, Any] = dict(metrics or {})
-    if twice := sorted(named.keys() & bounds.keys()):
-        raise ValueError(f"two bounds for one metric: {', '.join(twice)}")
-    named |= bounds
-    if not named:
-        raise ValueError(f"give at least one metric with its bound; write {_EXAMPLE}")
-    # A wrong spec is an error of its own, and not one of making a metric.
-    lazy_judge(judge)
-    lazy_embedder(embedder)
-    held = [_held_metric(key, bound, judge, embedder) for key, bound in named.items()]
-    check_distinct(each.metric for each in held)
+    named = _named_bounds(metrics, bounds, "assert_sample(sample")
+    held = _held_metrics(named, judge, embedder)
     given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
     missing = [complaint for each in held for complaint in each.missing(given)]
     if missing:
         raise ValueError("\n".join(missing))
     with scoring_session(None, 32) as session:
-        names = [key.name if isinstance(key, Metric) else key for key in named]
-        outcomes = dict(
-            zip(names, loop.run(_scored(Job(sample=given, metrics=held, votes=votes), session)), strict=True)
-        )
+        (found,) = loop.run(_scored([Job(sample=given, metrics=held, votes=votes)], session))
+    outcomes = {name: found[each.metric.name] for name, each in zip(_names(named), held, strict=True)}
     raise_shortfall(outcomes, held)
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, MetricResult)}
+
+
+def assert_conversation(
+    conversation: Sample | Mapping[str, Any] | Sequence[Any],
+    metrics: Mapping[Any, float] | None = None,
+    *,
+    contexts_from: ContextsFrom = None,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+    votes: int | None = None,
+    **bounds: Unpack[Bounds],
+) -> dict[str, dict[int | str, MetricResult]]:
+    """Assert that every answer of a conversation scores well enough, and the conversation as a whole.
+
+    ``conversation`` is a list of messages, a row with one, or a :class:`Sample`. Names and bounds are those of
+    :func:`assert_sample`: a metric of answers has to meet its bound in every turn (see :meth:`Sample.turns`, also for
+    ``contexts_from``), one of conversations once. All are scored at the same time. Returns the results by name and
+    turn, or "all".
+
+    Raises as :func:`assert_sample`; one ``AssertionError`` has all that fell short, turn by turn.
+
+    >>> talk = [{"role": "user", "content": "How long?"},
+    ...         {"role": "assistant", "content": "3 minutes.", "contexts": ["It takes 3 minutes."]}]
+    >>> assert_conversation(talk, numbers_aligned=1.0)
+    {'numbers_aligned': {1: <numbers_aligned 1: Found 1 of 1 numbers>}}
+    """
+    __tracebackhide__ = True
+    named = _named_bounds(metrics, bounds, "assert_conversation(messages")
+    held = _held_metrics(named, judge, embedder)
+    row: Any = {"messages": conversation} if is_conversation(conversation) else conversation
+    given = row if isinstance(row, Sample) else Sample.from_mapping(row)
+    if given.metadata.get("messages") is None:
+        raise ValueError("assert_conversation() takes messages: a list of them, or a row with one; see assert_sample()")
+    whole = any(each.metric.of_conversation for each in held)
+    turns = in_turns(given, "each", contexts_from=contexts_from, whole=whole)
+    jobs = [Job(sample=turn, metrics=metrics_of(turn, held), votes=votes) for turn in turns]
+    missing = [complaint for job in jobs for each in job.metrics for complaint in each.missing(job.sample)]
+    if missing:
+        raise ValueError("\n".join(dict.fromkeys(missing)))
+    with scoring_session(None, 32) as session:
+        found = loop.run(_scored(jobs, session))
+    places = [turn.metadata.get("turn", "all") for turn in turns]
+    outcomes = {
+        name: {place: it[each.metric.name] for place, it in zip(places, found, strict=True) if each.metric.name in it}
+        for name, each in zip(_names(named), held, strict=True)
+    }
+    both = [(each, it) for each, of in zip(held, outcomes.values(), strict=True) for it in of.values()]
+    _raise([it for _, it in both], [each for each, _ in both], lambda: explain_conversation(outcomes))
+    return {name: {k: it for k, it in of.items() if isinstance(it, MetricResult)} for name, of in outcomes.items()}
+
+
+def _named_bounds(metrics: Mapping[Any, float] | None, bounds: Mapping[str, Any], call: str) -> dict[Any, Any]:
+    __tracebackhide__ = True
+    example = f"{call}, faithfulness=0.8, noise_sensitivity=0.2)"
+    if metrics is not None and not isinstance(metrics, Mapping):
+        raise TypeError(f"metrics must be a mapping to bounds, not {type(metrics).__name__}; write {example}")
+    if twice := sorted((metrics or {}).keys() & bounds.keys()):
+        raise ValueError(f"two bounds for one metric: {', '.join(twice)}")
+    if not (named := {**(metrics or {}), **bounds}):
+        raise ValueError(f"give at least one metric with its bound; write {example}")
+    return named
+
+
+def _held_metrics(
+    named: Mapping[Any, Any], judge: JudgeLike | None, embedder: EmbedderLike | None
+) -> list[BoundedMetric]:
+    __tracebackhide__ = True
+    # A wrong spec is an error of its own, and not one of making a metric.
+    lazy_judge(judge)
+    lazy_embedder(embedder)
+    held = [_held_metric(key, bound, judge, embedder) for key, bound in named.items()]
+    check_distinct(each.metric for each in held)
+    return held
+
+
+def _names(named: Mapping[Any, Any]) -> list[str]:
+    return [key.name if isinstance(key, Metric) else key for key in named]
 
 
 def _held_metric(
@@ -108,28 +172,38 @@ def _held_metric(
     return BoundedMetric.of(metric, bound, name=name)
 
 
-async def _scored(job: Job, session: Session) -> list[MetricResult | RagMetricsError]:
-    """Return the results or why a metric has none; raise other errors when all are done."""
+async def _scored(jobs: Sequence[Job], session: Session) -> list[dict[str, MetricResult | RagMetricsError]]:
+    """Return the results of jobs by metric, or why there is none; raise other errors when all are done."""
+    done: list[Done] = []
     with closing(Runner(session)) as runner:
-        done = await runner.score(job)
-    outcomes: list[MetricResult | RagMetricsError] = []
-    for score in done.scores.values():
-        if not isinstance(score.outcome, (MetricResult, RagMetricsError)):
-            raise score.outcome
-        outcomes.append(score.outcome)
-    return outcomes
+        await runner.run(jobs, done.append, together=True)
+    found: list[dict[str, MetricResult | RagMetricsError]] = []
+    for each in done:
+        outcomes = {name: score.outcome for name, score in each.scores.items()}
+        for outcome in outcomes.values():
+            if not isinstance(outcome, (MetricResult, RagMetricsError)):
+                raise outcome
+        found.append(cast("dict[str, MetricResult | RagMetricsError]", outcomes))
+    return found
 
 
 def raise_shortfall(outcomes: Mapping[str, MetricResult | Exception], held: Sequence[BoundedMetric]) -> None:
     """Raise ``AssertionError`` or ``UnscoredError`` unless all results meet their bounds."""
     __tracebackhide__ = True
-    both = zip(held, outcomes.values(), strict=True)
+    _raise([*outcomes.values()], held, lambda: explain_sample(outcomes))
+
+
+def _raise(
+    outcomes: Sequence[MetricResult | Exception], held: Sequence[BoundedMetric], explain: Callable[[], list[str]]
+) -> None:
+    __tracebackhide__ = True
+    both = zip(held, outcomes, strict=True)
     # A list and no all(): every result is recorded with the bound that it was compared with.
     fell_short = [each for each, outcome in both if isinstance(outcome, MetricResult) and not each.meets(outcome)]
-    errors = [outcome for outcome in outcomes.values() if isinstance(outcome, Exception)]
+    errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     if not fell_short and not errors:
         return
-    text = "\n".join(explain_sample(outcomes))
+    text = "\n".join(explain())
     if fell_short:
         raise AssertionError(text)
     for error in errors:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.core.codec import json_builtins
 from pytest_ragmetrics.core.errors import UnknownMetricError, UnscoredError, optional
 from pytest_ragmetrics.core.other_tools import TableNames
-from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult
+from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult, pooled
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.calibration.correction import labels_of, matching_rates
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
@@ -88,6 +88,19 @@ class Stats:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ConversationScore:
+    """One metric over the ``turns`` of a conversation that have something to check; ``None`` where there is none.
+
+    ``score`` is the share over all verdicts, where the score of a turn is the share of its own; else the ``mean``.
+    """
+
+    score: float | None
+    mean: float | None
+    worst: float | None
+    turns: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Evaluation(TableNames):
     """The rows in the order of the samples; ``metrics`` are the names of the columns.
 
@@ -119,6 +132,34 @@ class Evaluation(TableNames):
         """
         kept = self.vacuous if vacuous is None else vacuous
         return fmean(counted_set(metric, self._entries(metric), kept, skip_unscored=skip_unscored).scores)
+
+    def by_conversation(self, metric: str) -> dict[str, ConversationScore]:
+        """Return the scores of conversations that were scored turn by turn, by their ids.
+
+        >>> talk = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No."}]
+        >>> turns = Sample(id="rain", metadata={"messages": talk * 2}).turns()
+        >>> results = [{"mood": MetricResult(score, metric="mood")} for score in (0.5, 1.0)]
+        >>> rows = [Row(sample=turn, results=each) for turn, each in zip(turns, results, strict=True)]
+        >>> Evaluation(metrics=("mood",), rows=tuple(rows)).by_conversation("mood")
+        {'rain': ConversationScore(score=0.75, mean=0.75, worst=0.5, turns=2)}
+        """
+        self._check(metric)
+        found: dict[str, list[MetricResult]] = {}
+        for row in self.rows:
+            name, result = row.sample.metadata.get("conversation"), row.results.get(metric)
+            if name is not None and result is not None:
+                found.setdefault(name, []).append(result)
+        scores = {}
+        for name, results in found.items():
+            values = [result.value for result in results if not result.vacuous]
+            worst = min if self.better_of(metric) == "higher" else max
+            scores[name] = ConversationScore(
+                score=pooled(results).value if values else None,
+                mean=fmean(values) if values else None,
+                worst=worst(values, default=None),
+                turns=len(values),
+            )
+        return scores
 
     def __repr__(self) -> str:
         """Return the means and what is not in them: the rows with their texts would fill a terminal."""

@@ -121,6 +121,8 @@ class Metric(ABC, Named):
     blind_spots: ClassVar[str] = ""
     #: Whom it asks, "judge" and "embedder": parameters that a declared metric takes.
     asks: ClassVar[tuple[str, ...]] = ()
+    #: The fields among them that a turn of a conversation may lack, because earlier ones may have the evidence.
+    looks_back_for: ClassVar[tuple[str, ...]] = ()
     #: Whether it scores a conversation as a whole, and not its single answers.
     of_conversation: ClassVar[bool] = False
     #: How many requests wait for one another, for the reference.
@@ -226,12 +228,20 @@ class Metric(ABC, Named):
 
     def _vacuous(self, sample: Sample) -> MetricResult | None:
         """Return the score of a turn without a field that only other turns of its conversation have."""
-        lacking = [name for name in self.requires if name in sample.metadata.get("lacking", ())]
+        lacks = {*sample.metadata.get("lacking", ())}
+        # With history="none" the contexts of the turn are all there is.
+        lacks -= {*self.looks_back_for} if getattr(self, "history", "contexts") == "contexts" else set()
+        lacking = [name for name in self.requires if name in lacks]
         if not lacking:
             return None
-        best = self.scale[self.better == "higher"]
         reason = f"no {lacking[0].replace('retrieved_', '').replace('_', ' ')} in this turn"
-        return MetricResult(best if isfinite(best) else 0.0, metric=self.name, reason=reason, vacuous=True)
+        return MetricResult(self.best, metric=self.name, reason=reason, vacuous=True)
+
+    @property
+    def best(self) -> float:
+        """The best score there can be, 0.0 on a scale without end."""
+        best = self.scale[self.better == "higher"]
+        return best if isfinite(best) else 0.0
 
     def _recorded(self, sample: Sample, result: MetricResult, log: ScoringLog) -> MetricResult:
         """Record a result and return it; raise ``TypeError`` for anything else."""
@@ -244,6 +254,9 @@ class Metric(ABC, Named):
         # Scores of your own metric may leave a scale that it was not given.
         if self.scale[0] <= result.value <= self.scale[1]:
             result.scale = self.scale
+        turn = sample.metadata.get("turn")
+        if isinstance(turn, int):
+            result.verdicts = tuple(replace(verdict, turn=turn) for verdict in result.verdicts)
         session = context.current().session
         if session is not None and session.dry_run:
             result.decides = False

@@ -9,18 +9,27 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from pytest_ragmetrics.core.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
-from pytest_ragmetrics.core.result import MetricResult, Verdict
+from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListChosenClaims, ListClaims, VerifyClaims
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import Metric, f_beta
-from pytest_ragmetrics.metrics.conversations import asked
+from pytest_ragmetrics.metrics.conversations import Earlier, History, Origin, asked, earlier_texts, seen_earlier
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, both, together
 from pytest_ragmetrics.metrics.parameters import amount, choice, declared, share
-from pytest_ragmetrics.metrics.verdicts import EvidenceCheck, Place, cited_in, on_claim, place_in, supported_verdicts
+from pytest_ragmetrics.metrics.verdicts import (
+    EvidenceCheck,
+    Place,
+    cited_in,
+    on_claim,
+    place_in,
+    supported_verdicts,
+)
+from pytest_ragmetrics.text.quotes.alignment import Sources
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
+from pytest_ragmetrics.text.words import content_words
 
 #: What is counted: claims that the judge lists, or sentences, which need no request.
 Unit: TypeAlias = Literal["claims", "sentences"]
@@ -120,8 +129,10 @@ class Faithfulness(ContextClaimsMetric):
     helper = "assert_faithful"
     aliases = ("FaithfulnessMetric",)
     requires = ("response", "retrieved_contexts")
+    looks_back_for = ("retrieved_contexts",)
     rounds = 2
 
+    history: History = choice("contexts", History)
     unit: Unit = choice("claims", Unit)
     if_empty: float | None = share(None)
 
@@ -141,7 +152,61 @@ class Faithfulness(ContextClaimsMetric):
         places: list[Place | None] = [*split_sentences(response)]
         if self.unit == "claims":
             places = [place_in(response, claim) for claim in claims]
-        return await self.share_supported(claims, f"{self.unit} supported", sample, ask, places)
+        contexts = tuple(sample.retrieved_contexts or ())
+        judgements = await self.verified(claims, sample, ask)
+        verdicts = supported_verdicts(claims, judgements, contexts, places, question=sample.user_input)
+        texts = _closest(earlier_texts(sample, self.history), [it.text for it in verdicts if not it.ok])
+        if texts:
+            verdicts = tuple(await _second_look(verdicts, texts, contexts, ask))
+        is_bare = not (sentence_table(contexts) or texts)
+        return ask.share(verdicts, f"{self.unit} supported{f': {_NO_CONTEXT}' if is_bare else ''}")
+
+
+# Characters of earlier contexts that a second look shows; those with the most words of the claims come first.
+_MOST_EARLIER = 40_000
+
+
+def _closest(texts: Sequence[Earlier], claims: Sequence[str]) -> Sequence[Earlier]:
+    """Return the texts of a second look at claims; nothing where none is left."""
+    contexts = [text for text in texts if text.origin == "contexts"]
+    if not claims or sum(len(it.text) for it in contexts) <= _MOST_EARLIER:
+        return texts if claims else ()
+    words = {word.key for claim in claims for word in content_words(claim)}
+    shared = {it: len(words & {word.key for word in content_words(it.text)}) for it in contexts}
+    size, kept = 0, set[Earlier]()
+    for it in sorted(contexts, key=lambda it: -shared[it]):
+        size += len(it.text)
+        if not kept or size <= _MOST_EARLIER:
+            kept.add(it)
+    return [it for it in texts if it.origin != "contexts" or it in kept]
+
+
+async def _second_look(
+    verdicts: Sequence[Verdict], texts: Sequence[Earlier], contexts: Sequence[str], ask: Ask
+) -> Sequence[Verdict]:
+    """Return verdicts on claims, of which those that the contexts do not support are looked for earlier on.
+
+    A claim that is borne out by several is of the first origin whose sentences do so as far as words can tell.
+    """
+    left = [verdict.text for verdict in verdicts if not verdict.ok]
+    shown = tuple(it.text for it in texts)
+    judgements = dict(zip(left, await verify(left, shown, ask), strict=True))
+    table, check, own = sentence_table(shown), EvidenceCheck(shown), Sources(contexts)
+    found = []
+    for verdict in verdicts:
+        judgement = judgements.get(verdict.text) if not verdict.ok else None
+        cited = [] if judgement is None or not judgement.ok else [table[number] for number in judgement.sentences]
+        by_origin: dict[Origin, list[Evidence]] = {}
+        for piece in sorted(cited, key=lambda piece: piece.context):
+            by_origin.setdefault(texts[piece.context].origin, []).append(piece)
+        sound = [it for it in by_origin.values() if not check.is_suspicious(verdict.text, [each.text for each in it])]
+        pieces = next(iter([*sound, *by_origin.values()]), [])
+        if pieces:
+            verdict = seen_earlier(verdict, texts, pieces)  # noqa: PLW2901 - what it becomes
+        elif not verdict.ok:
+            verdict = replace(verdict, nearest=own.align([verdict.text])[0].nearest)  # noqa: PLW2901 - as above
+        found.append(verdict)
+    return found
 
 
 assert_faithful = asserting(

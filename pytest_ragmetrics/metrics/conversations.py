@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pytest_ragmetrics.core.messages import Message, ToolCall
-from pytest_ragmetrics.core.sample import Sample, read_spoken
+from pytest_ragmetrics.core.result import Evidence, Verdict
+from pytest_ragmetrics.core.sample import Sample, read_spoken, read_turns
 from pytest_ragmetrics.metrics.base import is_blank
 
+#: Whether what earlier turns of a conversation retrieved is evidence.
+History: TypeAlias = Literal["contexts", "none"]
+#: Where a text of a conversation is from, in the order in which it is evidence.
+Origin: TypeAlias = Literal["contexts", "user", "assistant"]
 #: Who speaks where a sample is one question and its answer at most.
 _PLAIN: tuple[list[str], ...] = ([], ["user"], ["assistant"], ["user", "assistant"])
 
@@ -26,6 +34,69 @@ def conversation(sample: Sample) -> tuple[Message, ...]:
     """
     spoken = (said.message for said in read_spoken(sample))
     return tuple(turn for turn in spoken if turn.tool_calls or turn.attachments or not is_blank(turn.text))
+
+
+class Earlier(NamedTuple):
+    """A text of a conversation that is older than an answer: a context by its place in the turn, or what was said."""
+
+    origin: Origin
+    turn: int
+    place: int
+    text: str
+
+
+def earlier_texts(sample: Sample, history: History = "contexts") -> tuple[Earlier, ...]:
+    """Return what a conversation has before an answer: contexts of earlier turns, then what the user and it said.
+
+    Nothing for a sample that is no conversation, and where ``history`` is "none".
+
+    >>> talk = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No.", "contexts": ["Dry."]}]
+    >>> [(it.origin, it.turn, it.text) for it in earlier_texts(Sample(user_input="Sure?", metadata={"messages": talk}))]
+    [('contexts', 1, 'Dry.'), ('user', 1, 'Rain?'), ('user', 2, 'Sure?'), ('assistant', 1, 'No.')]
+    """
+    if history == "none" or sample.metadata.get("messages") is None:
+        return ()
+    try:
+        turns = read_turns(sample)
+    except (TypeError, ValueError):
+        return ()  # A metric that needs the messages says what is wrong.
+    given = sample.metadata.get("earlier_contexts")
+    if given is None:
+        found = [(turn.number, text) for turn in turns[:-1] for text in turn.contexts() or ()]
+        given = {text: (number, text) for number, text in reversed(found)}.values()
+    own = set(sample.retrieved_contexts or ())
+    contexts = [(turn, text) for turn, text in sorted(given, key=itemgetter(0)) if not is_blank(text)]
+    counts = Counter[int]()
+    texts = []
+    for turn, text in contexts:
+        texts += [Earlier("contexts", turn, counts[turn], text)] if text not in own else []
+        counts[turn] += 1
+    spoken = [(turn.number, said.message) for turn in turns for said in turn.said]
+    of_answer = [n for n, (turn, it) in enumerate(spoken) if turn == len(turns) and it.role == "assistant"]
+    last = max(of_answer, default=-1)
+    said = [(role, n, it.text) for index, (n, it) in enumerate(spoken) if index != last for role in [it.role]]
+    for origin in ("user", "assistant"):
+        texts += [Earlier(origin, turn, 0, text) for role, turn, text in said if role == origin and not is_blank(text)]
+    return tuple(texts)
+
+
+def seen_earlier(verdict: Verdict, texts: Sequence[Earlier], evidence: Sequence[Evidence]) -> Verdict:
+    """Return what a verdict is where the conversation has its text before the answer, and not the answer's contexts.
+
+    ``evidence`` are pieces of ``texts`` of one origin. The contexts of an earlier turn bear it out; what the user said
+    is not counted; an answer is no evidence.
+    """
+    source = texts[evidence[0].context]
+    if source.origin == "contexts":
+        sources = [(piece, texts[piece.context]) for piece in evidence]
+        placed = tuple(replace(piece, context=source.place, turn=source.turn) for piece, source in sources)
+        reason = f"found earlier, in turn {source.turn}"
+        return replace(verdict, ok=True, kind="found earlier", reason=reason, evidence=placed, nearest=None)
+    if source.origin == "user":
+        reason = f"told by the user in turn {source.turn}"
+        return replace(verdict, ok=True, kind="told by the user", reason=reason, nearest=None)
+    reason = f"repeated from turn {source.turn}, where no passage has it"
+    return replace(verdict, kind="repeated", reason=reason, nearest=None)
 
 
 def asked(sample: Sample) -> dict[str, Any]:
@@ -48,7 +119,7 @@ def earlier_turns(sample: Sample) -> tuple[str, ...] | None:
 def turns_of(messages: Iterable[Message]) -> tuple[str, ...]:
     """Return what was said and called, a text a message, without the instructions of the system.
 
-    >>> turns_of(read_messages([{"role": "user", "content": "Rain?"}]))
+    >>> turns_of([Message(role="user", text="Rain?")])
     ('user: Rain?',)
     """
     turns = []

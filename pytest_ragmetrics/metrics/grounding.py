@@ -10,8 +10,10 @@ from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.conversations import Earlier, History, earlier_texts, seen_earlier
+from pytest_ragmetrics.metrics.parameters import choice, declared
 from pytest_ragmetrics.metrics.verdicts import evidence_at, share_of
-from pytest_ragmetrics.runs.wording.figures import noun_for
+from pytest_ragmetrics.runs.wording.figures import describe_uncounted, noun_for
 from pytest_ragmetrics.text.citations import find_citations
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
 from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
@@ -28,6 +30,7 @@ class GroundingMetric(Metric):
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
 
+@declared
 class LexicalGrounding(GroundingMetric):
     """Share of the content words of ``response`` found in ``retrieved_contexts``; 0.40 is a sound pass mark.
 
@@ -49,9 +52,12 @@ class LexicalGrounding(GroundingMetric):
     noun = "word"
     helper = "assert_lexically_grounded"
 
+    history: History = choice("contexts", History)
+
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of content words found."""
-        return _share_of_words(self.name, sample.response or "", sample.retrieved_contexts or ())
+        earlier = [it for it in earlier_texts(sample, self.history) if it.origin != "assistant"]
+        return _share_of_words(self.name, sample.response or "", sample.retrieved_contexts or (), earlier)
 
 
 assert_lexically_grounded = asserting(LexicalGrounding, min=0.4, example='"Moths fly.", "Moths fly at night."')
@@ -80,6 +86,7 @@ class LexicalContextRecall(GroundingMetric):
 assert_lexically_recalled = asserting(LexicalContextRecall, takes=("contexts", "references"))
 
 
+@declared
 class NumbersAligned(GroundingMetric):
     """Share of the numbers and dates of ``response`` found in one of ``retrieved_contexts``.
 
@@ -99,6 +106,9 @@ class NumbersAligned(GroundingMetric):
     blind_spots = "What a number is said of: that of another event is found as well."
     noun = "number"
     helper = "assert_numbers_aligned"
+    looks_back_for = ("retrieved_contexts",)
+
+    history: History = choice("contexts", History)
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of numbers found."""
@@ -106,12 +116,13 @@ class NumbersAligned(GroundingMetric):
         cited = {at for citation in find_citations(response) for at in range(citation.start, citation.end)}
         found = (number for number in find_numbers(response) if number.start not in cited)
         numbers = [number for number in found if not number.plain]
-        return _share_of_pieces(self, numbers, lambda text: NumbersIn(text).locate, sample)
+        return _share_of_pieces(self, numbers, lambda text: NumbersIn(text).locate, sample, self.history)
 
 
 assert_numbers_aligned = asserting(NumbersAligned, min=1.0)
 
 
+@declared
 class NamesAligned(GroundingMetric):
     """Share of the proper names of ``response`` all of whose words are found in one of ``retrieved_contexts``.
 
@@ -130,16 +141,22 @@ class NamesAligned(GroundingMetric):
     blind_spots = "What is said of a name, and whom it means: another person of the same name is found as well."
     noun = "name"
     helper = "assert_names_aligned"
+    looks_back_for = ("retrieved_contexts",)
+
+    history: History = choice("contexts", History)
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of names found."""
-        return _share_of_pieces(self, find_names(sample.response or ""), lambda text: NamesIn(text).locate, sample)
+        names = find_names(sample.response or "")
+        return _share_of_pieces(self, names, lambda text: NamesIn(text).locate, sample, self.history)
 
 
 assert_names_aligned = asserting(NamesAligned, min=1.0)
 
 
-def _share_of_words(metric: str, text: str, contexts: Sequence[str], *, placed: bool = True) -> MetricResult:
+def _share_of_words(
+    metric: str, text: str, contexts: Sequence[str], earlier: Sequence[Earlier] = (), *, placed: bool = True
+) -> MetricResult:
     """Return the share of occurrences found, with a verdict for each different word where it first occurs."""
     words = list(content_words(text, longer=1))
     wanted = Counter(word.key for word in words)
@@ -148,29 +165,47 @@ def _share_of_words(metric: str, text: str, contexts: Sequence[str], *, placed: 
         for word in content_words(context, longer=1):
             if word.key in wanted and word.key not in found:
                 found[word.key] = evidence_at(index, context, word.start, word.end)
+    pieces: dict[str, Evidence] = {}
+    for index, source in enumerate(earlier if len(found) < len(wanted) else ()):
+        for word in content_words(source.text, longer=1):
+            if word.key in wanted and word.key not in found:
+                pieces.setdefault(word.key, evidence_at(index, source.text, word.start, word.end))
     firsts = {word.key: word for word in reversed(words)}
-    verdicts = [
-        _verdict(word, (found[key],) if key in found else (), placed=placed)
-        for key, word in sorted(firsts.items(), key=lambda item: item[1].start)
-    ]
-    if not words:
+    evidence = {key: (found[key],) if key in found else () for key in firsts}
+    verdicts = {key: _verdict(word, evidence[key], placed=placed) for key, word in firsts.items()}
+    verdicts |= {key: seen_earlier(verdicts[key], earlier, [piece]) for key, piece in pieces.items()}
+    counted = {key for key, verdict in verdicts.items() if verdict.counts}
+    total = sum(wanted[key] for key in counted)
+    if not total:
         return _nothing(metric, "content words")
-    hits = sum(wanted[key] for key in found)
-    reason = f"Found {hits} of {len(words)} content words"
-    return MetricResult(hits / len(words), metric=metric, reason=reason, verdicts=verdicts)
+    hits = sum(wanted[key] for key in counted if verdicts[key].ok)
+    reason = f"Found {hits} of {total} content words{describe_uncounted(verdicts.values())}"
+    in_order = sorted(verdicts.items(), key=lambda item: firsts[item[0]].start)
+    return MetricResult(hits / total, metric=metric, reason=reason, verdicts=[verdict for _, verdict in in_order])
 
 
 def _share_of_pieces(
-    metric: Metric, pieces: Sequence[Piece], look_up: Callable[[str], Callable[[Piece], Places]], sample: Sample
+    metric: Metric,
+    pieces: Sequence[Piece],
+    look_up: Callable[[str], Callable[[Piece], Places]],
+    sample: Sample,
+    history: History,
 ) -> MetricResult:
-    """Return the share of pieces found, each with the evidence from the first context that has it."""
-    contexts = sample.retrieved_contexts or ()
-    lookups = [look_up(context) for context in contexts]
-    verdicts = []
+    """Return the share of pieces found, each with the evidence from the first context, or earlier text, that has it."""
+    contexts: Sequence[str] = sample.retrieved_contexts or ()
+    earlier: Sequence[Earlier] = earlier_texts(sample, history)
+    texts: tuple[str, ...] = (*contexts, *(it.text for it in earlier))
+    lookups = [look_up(text) for text in texts]
+    verdicts: list[Verdict] = []
     for piece in pieces:
         found = ((index, locate(piece)) for index, locate in enumerate(lookups))
         index, places = next(((index, places) for index, places in found if places), (0, ()))
-        verdicts.append(_verdict(piece, tuple(evidence_at(index, contexts[index], *place) for place in places)))
+        if not places or index < len(contexts):
+            own = tuple(evidence_at(index, texts[index], *place) for place in places or ())
+            verdicts.append(_verdict(piece, own))
+        else:
+            evidence = [evidence_at(index - len(contexts), texts[index], *place) for place in places]
+            verdicts.append(seen_earlier(_verdict(piece, ()), earlier, evidence))
     counted = noun_for(2, metric.noun)
     return share_of(metric.name, verdicts, counted, before="Found ") if verdicts else _nothing(metric.name, counted)
 

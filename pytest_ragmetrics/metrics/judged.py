@@ -37,6 +37,7 @@ from pytest_ragmetrics.metrics.base import Metric, is_blank
 from pytest_ragmetrics.metrics.conversations import conversation, numbered_turns, untrusted_turns
 from pytest_ragmetrics.metrics.parameters import Named, called, declared
 from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan
+from pytest_ragmetrics.runs.wording.figures import describe_uncounted
 from pytest_ragmetrics.text.unicode import shortened
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ class JudgedMetric(Metric, _Asking):
 
     def _ask(self, sample: Sample, *, vote: int = 0) -> Ask:
         found = (f"{field} {sign}" for field, text in self.untrusted_texts(sample) for sign in _signs(text))
-        return Ask(self, signs=tuple(dict.fromkeys(found)), vote=vote)
+        return Ask(self, signs=tuple(dict.fromkeys(found)), vote=vote, in_turn="turn" in sample.metadata)
 
     async def _judged(self, sample: Sample, ask: Ask) -> MetricResult:
         try:
@@ -265,10 +266,11 @@ class Ask:
     ``vote`` is the number of the judgement.
     """
 
-    def __init__(self, metric: JudgedMetric, *, signs: Sequence[str], vote: int) -> None:
+    def __init__(self, metric: JudgedMetric, *, signs: Sequence[str], vote: int, in_turn: bool = False) -> None:
         here = context.current()
         self._metric = metric
         self._signs = signs
+        self._in_turn = in_turn
         self.usage = Usage()
         #: Whether a judge was asked that may answer the same otherwise.
         self.is_varied = False
@@ -389,15 +391,21 @@ class Ask:
 
     def share(self, verdicts: Sequence[Verdict], counted: str, *, of_ok: bool = True) -> MetricResult:
         """Return the share of the verdicts that are ok, or are not, saying how many ``counted``: "claims supported"."""
-        met = sum(verdict.ok is of_ok for verdict in verdicts)
-        return self.result(met / len(verdicts), reason=f"{met} of {len(verdicts)} {counted}", verdicts=verdicts)
+        of_all = [verdict for verdict in verdicts if verdict.counts]
+        met = sum(verdict.ok is of_ok for verdict in of_all)
+        reason = f"{met} of {len(of_all)} {counted}{describe_uncounted(verdicts)}"
+        value = met / len(of_all) if of_all else float(of_ok)
+        return self.result(value, reason=reason, verdicts=verdicts, vacuous=not of_all)
 
     def nothing(self, reason: str) -> MetricResult:
         """Return ``if_empty``, the metric's value for a sample with nothing to judge, as a vacuous score.
 
+        A turn of a conversation need not have anything to judge.
+
         Raises ``UnscoredError`` if there is none.
         """
         if_empty = self._metric.if_empty
+        if_empty = self._metric.best if if_empty is None and self._in_turn else if_empty
         if if_empty is None:
             raise UnscoredError(f"{self._metric.name}: {reason}; if_empty= gives such samples a value")
         return self.result(if_empty, reason=reason, vacuous=True)

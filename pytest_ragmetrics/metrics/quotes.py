@@ -11,7 +11,7 @@ from pytest_ragmetrics.core.result import MetricResult, Verdict, VerdictKind
 from pytest_ragmetrics.core.sample import Sample, as_contexts
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.metrics.conversations import conversation
+from pytest_ragmetrics.metrics.conversations import Earlier, History, conversation, earlier_texts, seen_earlier
 from pytest_ragmetrics.metrics.parameters import check_count, check_flag, choice, count, declared, parameter
 from pytest_ragmetrics.runs.wording.figures import describe_uncounted
 from pytest_ragmetrics.text.quotes.alignment import Matching, Sources
@@ -51,7 +51,9 @@ class QuotedSpansAlignment(Metric):
     complaint = "not found"
     helper = "assert_quoted_spans_aligned"
     requires = ("response", "retrieved_contexts")
+    looks_back_for = ("retrieved_contexts",)
 
+    history: History = choice("contexts", History)
     casefold: bool = True
     min_span_words: int = count(3)
     matching: Matching = choice("editorial", Matching)
@@ -79,12 +81,25 @@ class QuotedSpansAlignment(Metric):
     def _verdicts(self, spans: Sequence[Quotation], sample: Sample) -> list[Verdict]:
         response = sample.response or ""
         asked = [turn.text for turn in conversation(sample) if turn.role == "user"]
+        earlier = earlier_texts(sample, self.history)
+        contexts, answers = ([it for it in earlier if it.origin == origin] for origin in ("contexts", "assistant"))
         apart: dict[VerdictKind, Sources] = {
             "quotes the question": self._sources(asked),
             "allowed": self._sources(self.allowed),
         }
         verdicts = self._sources(sample.retrieved_contexts or ()).align(span.text for span in spans)
-        return [self._classified(verdict, span, response, apart) for verdict, span in zip(verdicts, spans, strict=True)]
+        verdicts = self._looked_up(verdicts, contexts)
+        both = zip(verdicts, spans, strict=True)
+        return self._looked_up([self._classified(verdict, span, response, apart) for verdict, span in both], answers)
+
+    def _looked_up(self, verdicts: Sequence[Verdict], texts: Sequence[Earlier]) -> list[Verdict]:
+        """Return verdicts, of which those on spans that were not found are looked for in earlier texts."""
+        sources = self._sources([it.text for it in texts])
+        places = [None if verdict.ok else sources.find(verdict.text) for verdict in verdicts]
+        return [
+            verdict if found is None else seen_earlier(verdict, texts, found.evidence)
+            for verdict, found in zip(verdicts, places, strict=True)
+        ]
 
     def _sources(self, texts: object) -> Sources:
         return Sources(texts, casefold=self.casefold, matching=self.matching)
@@ -95,7 +110,7 @@ class QuotedSpansAlignment(Metric):
         """Return a verdict with its kind and its place: a span that no context has may be one that is not counted."""
         classified = partial(replace, verdict, start=span.start, end=span.end)
         if verdict.ok:
-            return classified(kind="found")
+            return classified(kind=verdict.kind or "found")
         for kind, texts in apart.items():
             found = texts.find(span.text)
             places = {each.context for each in found.evidence} if found else set()

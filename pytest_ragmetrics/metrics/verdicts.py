@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
+from pytest_ragmetrics.runs.wording.figures import describe_uncounted
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
 from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import likely_languages, sentence_table
@@ -40,9 +41,11 @@ def share_of(metric: str, verdicts: Sequence[Verdict], counted: str, *, before: 
     >>> share_of("numbers_aligned", [Verdict(text="7", ok=True)], "numbers", before="Found ").reason
     'Found 1 of 1 numbers'
     """
-    met = sum(verdict.ok for verdict in verdicts)
-    reason = f"{before}{met} of {len(verdicts)} {counted}"
-    return MetricResult(met / len(verdicts), metric=metric, reason=reason, verdicts=verdicts)
+    of_all = [verdict for verdict in verdicts if verdict.counts]
+    met = sum(verdict.ok for verdict in of_all)
+    reason = f"{before}{met} of {len(of_all)} {counted}{describe_uncounted(verdicts)}"
+    value = met / len(of_all) if of_all else 1.0
+    return MetricResult(value, metric=metric, reason=reason, verdicts=verdicts, vacuous=not of_all)
 
 
 def on_response(response: str | None, *, ok: bool, reason: str, evidence: Sequence[Evidence] = ()) -> Verdict:

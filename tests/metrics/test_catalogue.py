@@ -234,7 +234,11 @@ CALLS = {
 HEAVY = ("judges", "evaluation", "cache", "stats", "core.loop", "metrics.judged", "metrics.registry")
 #: The scoring in progress, which every metric asks, and its room, which is empty.
 LIGHT = {"judges", "judges.context"}
-ALLOWED = {"quotes": {"quotes", "conversations"}, "retrieval": {"retrieval", "strings"}}
+ALLOWED = {
+    "quotes": {"quotes", "conversations"},
+    "grounding": {"grounding", "conversations"},
+    "retrieval": {"retrieval", "strings"},
+}
 
 
 @pytest.fixture(scope="module")

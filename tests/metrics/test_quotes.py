@@ -174,7 +174,7 @@ def test_all_that_the_user_says_is_the_question(row: dict[str, Any]) -> None:
     given = {**row, "response": response, "retrieved_contexts": CONTEXTS}
     metric = QuotedSpansAlignment()
     for result in (metric.score(**given), metric.score_sample(Sample.from_mapping(given))):
-        assert [verdict.kind for verdict in result.verdicts] == [*["quotes the question"] * 2, "not found"]
+        assert [verdict.kind for verdict in result.verdicts] == [*["quotes the question"] * 2, "repeated"]
     failed = "0.00 < 0.90: 1 of 1 quoted span not found; not counted: 2 quote the question"
     with pytest.raises(AssertionError, match=failed):
         assert_quoted_spans_aligned(response, CONTEXTS, question=TURNS)

@@ -197,7 +197,8 @@ def test_a_file_of_an_earlier_release_is_read() -> None:
             tokens = ("cached_prompt_tokens", "cache_write_tokens", "embedding_tokens")
             assert [scored["usage"].pop(name) for name in tokens] == [0, 0, 0]
             assert {exchange.pop("judge") for exchange in scored["exchanges"]} <= {None}
-            assert {verdict.pop("kind") for verdict in scored["verdicts"]} <= {None}
+            assert {verdict.pop(name) for verdict in scored["verdicts"] for name in ("kind", "turn")} <= {None}
+            assert {piece.pop("turn") for verdict in scored["verdicts"] for piece in verdict["evidence"]} <= {None}
     assert found == written
 
 

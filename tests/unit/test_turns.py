@@ -13,7 +13,7 @@ from pytest_ragmetrics.core.messages import read_messages
 from pytest_ragmetrics.core.sample import Sample, in_turns
 from pytest_ragmetrics.datasets import read_dataset
 from pytest_ragmetrics.datasets.rows import rows_in_turns
-from pytest_ragmetrics.metrics import NumbersAligned
+from pytest_ragmetrics.metrics import LexicalGrounding, NumbersAligned
 
 ASKS = {"role": "user", "content": "How long does the KX-12 take?"}
 SAYS = {"role": "assistant", "content": "It takes 90 minutes."}
@@ -124,17 +124,14 @@ def test_other_fields_come_from_the_message_of_the_answer() -> None:
 
 def test_a_turn_without_what_others_have_is_vacuous() -> None:
     """Where no turn has it, the last one has no score, as a single answer has none."""
-    table = evaluate(
-        [{"messages": [ASKS, on(SAYS, contexts=["2 minutes."]), BYE, THEN]}], [NumbersAligned()], turns="each"
-    )
-    assert [(row.results["numbers_aligned"].value, row.results["numbers_aligned"].vacuous) for row in table.rows] == [
-        (0.0, False),
-        (1.0, True),
-    ]
-    assert table.rows[1].results["numbers_aligned"].reason == "no contexts in this turn"
-    bare = evaluate([{"messages": [ASKS, SAYS, MORE, THEN]}], [NumbersAligned()], turns="each")
-    assert bare.rows[0].results["numbers_aligned"].vacuous
-    assert "retrieved_contexts is missing" in bare.rows[1].unscored["numbers_aligned"]
+    talk = [ASKS, on(SAYS, contexts=["It takes long."]), BYE, THEN]
+    first, last = evaluate([{"messages": talk}], [LexicalGrounding()], turns="each").rows
+    assert (first.results["lexical_grounding"].value, first.results["lexical_grounding"].vacuous) == (0.5, False)
+    assert (last.results["lexical_grounding"].value, last.results["lexical_grounding"].vacuous) == (1.0, True)
+    assert last.results["lexical_grounding"].reason == "no contexts in this turn"
+    first, last = evaluate([{"messages": [ASKS, SAYS, MORE, THEN]}], [LexicalGrounding()], turns="each").rows
+    assert first.results["lexical_grounding"].vacuous
+    assert "retrieved_contexts is missing" in last.unscored["lexical_grounding"]
 
 
 def test_rows_of_turns_have_ids_and_errors(tmp_path: Path) -> None:

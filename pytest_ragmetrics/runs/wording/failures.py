@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.core.messages import read_messages
-from pytest_ragmetrics.core.result import Decision, MetricResult, ThresholdCheck, Verdict
+from pytest_ragmetrics.core.result import Decision, MetricResult, ThresholdCheck, Verdict, pooled
 from pytest_ragmetrics.core.sample import Sample, is_conversation
-from pytest_ragmetrics.runs.records import Record, StopRecord, is_met
+from pytest_ragmetrics.runs.records import Record, StopRecord, Threshold, is_met
 from pytest_ragmetrics.runs.wording.figures import (
     CONTRARY,
     INCONCLUSIVE,
@@ -76,6 +76,53 @@ def explain_sample(outcomes: Mapping[str, MetricResult | Exception]) -> list[str
         return [f"{unscored} {of_all} unscored", *lines]
     rest = f", {unscored} unscored" if unscored else ""
     return [f"{len(heads) - unscored} {of_all} fell short{rest}: {', '.join(heads)}", *lines]
+
+
+#: What became of a metric in each turn of a conversation, or in "all".
+OfTurns = Mapping[int | str, MetricResult | Exception]
+
+
+def explain_conversation(outcomes: Mapping[str, OfTurns]) -> list[str]:
+    """Return the lines that say which metrics of a conversation fell short or are unscored, and why in which turns."""
+    heads: list[str] = []
+    lines: list[str] = []
+    fell_short = 0
+    for name, by_turn in outcomes.items():
+        results = {turn: it for turn, it in by_turn.items() if isinstance(it, MetricResult)}
+        if any(it.comparison is not None and not it.comparison.held for it in results.values()):
+            fell_short += 1
+            why = _turn_lines(results)
+            heads.append(why[0].partition(":")[0])
+            lines += why
+        errors = {turn: str(it) for turn, it in by_turn.items() if not isinstance(it, MetricResult)}
+        heads += [f"{printable(name)} unscored"] if errors else []
+        for turn, reason in errors.items():
+            place = "" if turn == "all" else f" in turn {turn}"
+            lines.append(f"{printable(name)} unscored{place}: {readable(reason.removeprefix(f'{name}: '))}")
+    state = f"{fell_short} of {counted(len(outcomes), 'metric')} fell short" if fell_short else "unscored"
+    return [f"{state}: {', '.join(heads)}", *lines]
+
+
+def _turn_lines(results: Mapping[int | str, MetricResult]) -> list[str]:
+    """Return the lines on a metric that fell short in some turns: the score is that of all, or the worst turn's."""
+    compared = [(turn, it, it.comparison) for turn, it in results.items() if it.comparison is not None]
+    short = [(turn, it, check) for turn, it, check in compared if not check.held]
+    turn, worst, check = short[0]
+    if turn == "all":
+        return explain(worst, check)
+    whole = pooled([*results.values()])
+    sign = -1 if check.operator in ("<", "<=") else 1
+    if is_met(whole.value, Threshold(operator=check.operator, bound=check.bound)):
+        whole = min((it for _, it, _ in short), key=lambda it: sign * it.value)
+    *first, last = [str(turn) for turn, _, _ in short]
+    where = f"in turns {', '.join(first)} and {last}" if first else f"in turn {last}"
+    whole.verdicts = tuple(verdict for verdict in whole.verdicts if verdict.counts)
+    summary = _summary(whole) or _summary(worst)
+    failed = [verdict for _, it, _ in short for verdict in failed_verdicts(it)]
+    lines = [f"{held_line(whole, check)}: {summary}, {where} of {len(results)}"]
+    for verdict in failed[:SHOWN]:
+        lines.extend(_verdict_lines(verdict, worst.complaint))
+    return lines + and_more(len(failed))
 
 
 def explain_row(sample: Sample, *, longest: int | None = None) -> list[str]:
@@ -177,21 +224,29 @@ def _summary(result: MetricResult | Record) -> str:
 
 
 def failed_verdicts(result: MetricResult | Record) -> list[Verdict]:
-    """Return the verdicts that are not ok, the worst first."""
-    failed = (verdict for verdict in result.verdicts if not verdict.ok)
-    return sorted(failed, key=lambda verdict: verdict.nearest.similarity if verdict.nearest else 0.0)
+    """Return the verdicts that are not ok, turn by turn, the worst first."""
+
+    def order(verdict: Verdict) -> tuple[int, float]:
+        return verdict.turn or 0, verdict.nearest.similarity if verdict.nearest else 0.0
+
+    return sorted((verdict for verdict in result.verdicts if not verdict.ok), key=order)
 
 
 def _verdict_lines(verdict: Verdict, complaint: str) -> Iterator[str]:
     place = f" (response[{verdict.start}:{verdict.end}])" if verdict.start is not None else ""
-    yield f"  {complaint}: {quoted(verdict.text)}{place}"
+    turn = "" if verdict.turn is None else f"turn {verdict.turn}"
+    reason = verdict.reason
+    if verdict.kind == "repeated" and reason:
+        complaint, reason = reason.partition(",")[0], None
+    yield f"  {turn and f'{turn}  '}{complaint}: {quoted(verdict.text)}{place}"
     if verdict.suspicious:
         yield "    suspicious: the evidence does not bear it out"
-    if verdict.reason and not verdict.reason.endswith(complaint):
-        yield f"    reason: {readable(verdict.reason)}"
+    if reason and not reason.endswith(complaint):
+        yield f"    reason: {readable(reason)}"
     if verdict.nearest:
         near = verdict.nearest
         place = f"contexts[{near.context}][{near.start}:{near.end}], {near.similarity:.0%} alike"
+        place = f"{turn}, {place}" if turn else place
         yield f"    nearest: {quoted(near.text)} ({place})"
         texts = []
         for change in (it for it in near.changes if it.kind != "same"):

@@ -275,6 +275,7 @@ _UNCOUNTED: Mapping[VerdictKind, tuple[str, str]] = {
     "quotes the question": ("quotes the question", "quote the question"),
     "allowed": ("is allowed", "are allowed"),
     "looks like a title": ("looks like a title", "look like titles"),
+    "told by the user": ("told by the user", "told by the user"),
 }
 
 
