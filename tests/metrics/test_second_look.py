@@ -214,7 +214,7 @@ def test_a_conversation_is_asserted_turn_by_turn() -> None:
         AssertionError, match=r"\nfaithfulness 0.00 < 0.40: 1 of 1 claim not supported, in turn 1 of 4\n"
     ):
         assert_conversation(PUMP, faithfulness=0.4, judge=Judge())
-    results = assert_conversation({"messages": PUMP[2:4]}, faithfulness=0.3, numbers_aligned=1.0, judge=Judge())
+    results = assert_conversation({"messages": PUMP[2:4]}, faithfulness=0.3, numbers_aligned=0.3, judge=Judge())
     assert {name: list(by_turn) for name, by_turn in results.items()} == {"faithfulness": [1], "numbers_aligned": [1]}
 
 
