@@ -124,11 +124,19 @@ def turns_of(messages: Iterable[Message]) -> tuple[str, ...]:
     """
     turns = []
     for message in messages:
-        calls = [f"calls {_shown(call)}" for call in message.tool_calls]
-        text = "; ".join(filter(None, [message.text.strip(), *calls, *map(_not_shown, message.attachments)]))
+        text = "; ".join(filter(None, [message.text.strip(), *beside_text(message)]))
         if text and message.role != "system":
             turns.append(f"{message.role}: {text}")
     return tuple(turns)
+
+
+def beside_text(message: Message) -> list[str]:
+    """Return what a message calls, and what it attaches.
+
+    >>> beside_text(Message(role="assistant", tool_calls=(ToolCall(name="look", arguments={"at": 1}),)))
+    ['calls look(at=1)']
+    """
+    return [*(f"calls {_shown(call)}" for call in message.tool_calls), *map(_not_shown, message.attachments)]
 
 
 def numbered_turns(sample: Sample) -> tuple[tuple[str, str], ...]:
