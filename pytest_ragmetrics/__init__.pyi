@@ -15,6 +15,7 @@ from pytest_ragmetrics.core.result import Usage as Usage
 from pytest_ragmetrics.core.result import Verdict as Verdict
 from pytest_ragmetrics.core.sample import Sample as Sample
 from pytest_ragmetrics.datasets.interop import sample_from as sample_from
+from pytest_ragmetrics.evaluation.assert_sample import assert_conversation as assert_conversation
 from pytest_ragmetrics.evaluation.assert_sample import assert_sample as assert_sample
 from pytest_ragmetrics.evaluation.assert_sets import assert_mean as assert_mean
 from pytest_ragmetrics.evaluation.assert_sets import assert_no_regression as assert_no_regression

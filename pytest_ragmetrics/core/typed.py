@@ -100,6 +100,7 @@ class Bounds(TypedDict, total=False):
     aspect_critic: float
     rubrics_score: float
     simple_criteria_score: float
+    goal_reached: float
     hit_at_k: float
     reciprocal_rank: float
     mean_reciprocal_rank: float

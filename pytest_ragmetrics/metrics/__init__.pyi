@@ -1,4 +1,5 @@
 from pytest_ragmetrics.metrics.agents import AgentGoalAccuracy as AgentGoalAccuracy
+from pytest_ragmetrics.metrics.agents import GoalReached as GoalReached
 from pytest_ragmetrics.metrics.agents import TopicAdherence as TopicAdherence
 from pytest_ragmetrics.metrics.answers import AnswerCorrectness as AnswerCorrectness
 from pytest_ragmetrics.metrics.answers import AnswerRelevancy as AnswerRelevancy

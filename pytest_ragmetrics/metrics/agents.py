@@ -67,7 +67,7 @@ class AgentGoalAccuracy(ConversationMetric):
     noun = "goal"
     complaint = "missed"
     helper = "assert_goal_reached"
-    aliases = ("AgentGoalAccuracyWithReference", "AgentGoalAccuracyWithoutReference")
+    aliases = ("AgentGoalAccuracyWithReference", "AgentGoalAccuracyWithoutReference", "GoalReached", "goal_reached")
 
     async def judged_turns(self, turns: tuple[str, ...], sample: Sample, ask: Ask) -> MetricResult:
         """Return whether the goal was reached."""
@@ -77,6 +77,8 @@ class AgentGoalAccuracy(ConversationMetric):
         return ask.result(float(judgement.ok), reason=judgement.reason or None, verdicts=[verdict])
 
 
+#: What it is called where nobody is an agent.
+GoalReached = AgentGoalAccuracy
 assert_goal_reached = asserting(AgentGoalAccuracy, takes=("messages",), optional=("reference",), min=0.5, note=MAJORITY)
 
 

@@ -225,6 +225,8 @@ def test_a_goal_is_reached_or_missed(word: str, value: float, given: str | None,
     assert (result, result.reason) == (value, "So it is.")
     assert [(v.text, v.ok, v.reason) for v in result.verdicts] == [(shown or "Two seats.", bool(value), "So it is.")]
     assert ("<<<goal" in judge.prompt("judge_goal")) is bool(shown)
+    assert metrics.GoalReached is AgentGoalAccuracy
+    assert evaluate([{"messages": MESSAGES}], ["goal_reached"], judge=judge).mean("agent_goal_accuracy") == value
 
 
 def test_a_conversation_is_shown_turn_by_turn() -> None:

@@ -112,6 +112,12 @@ def test_what_answers_mention_exists() -> None:
         ("G-Eval", r"write SimpleCriteria\(name=.*, highest=10\)"),
         ("BiasMetric", r"^'BiasMetric' is of DeepEval and has no equivalent here: the nearest is AspectCritique\("),
         ("Json Correctness", r"no equivalent here: load the answer in the test"),
+        (
+            "TurnFaithfulnessMetric",
+            r"is of DeepEval: write \"faithfulness\"; turns=\"each\" and assert_conv",
+        ),
+        ("turn contextual recall", r'is of DeepEval: write "context_recall"; turns="each" and'),
+        ("ConversationalGEval", r"write SimpleCriteria\(name=.* every turn of a conversation"),
         ("noise_sensitivity_relevant", r"write NoiseSensitivity\(mode=\"relevant\"\) \(ragmetrics docs from-ragas\)$"),
         ("faithfullness", "^there is no metric 'faithfullness': did you mean"),
         ("Answer Relevancy", r"^there is no metric 'Answer Relevancy': did you mean answer_relevancy\?$"),
@@ -182,6 +188,9 @@ def test_a_keyword_of_theirs(given: dict[str, Any], message: str) -> None:
     [
         ("LLMTestCase", r": write Sample\(user_input=..., response=..., "),
         ("SingleTurnSample", ": write Sample"),
+        ("ConversationalTestCase", r": write the messages, or a row with them: assert_conversation\(messages, "),
+        ("MultiTurnSample", ": write the messages, or a row with them"),
+        ("multi_turn_score", r": write metric.score_sample\(sample\), or await"),
         ("EvaluationDataset", ": write @pytest.mark.rag_dataset"),
         ("assert_test", r": write assert_sample\(sample_from\(test_case\), faithfulness=0.8\)"),
         ("LangchainLLMWrapper", ': write judge="openai:MODEL"'),
