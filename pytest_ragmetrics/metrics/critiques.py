@@ -27,7 +27,7 @@ class AspectCritique(AnyFieldsMetric):
     """Whether a definition applies to a sample: 1 if the judge says yes, else 0.
 
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``, and
-    every turn of a conversation, with a response or a turn of the assistant; a subclass for other fields alone names
+    every turn of a conversation, with a response or an answer in one of them; a subclass for other fields alone names
     them: ``requires = ("user_input",)``. The ``definition`` is a question; ``good`` is the answer to wish for, 1 or 0.
     ``name`` alone chooses a predefined aspect. ``strictness`` independent requests at the same time, an odd number,
     decide by majority. After the critiques of Ragas.
@@ -63,7 +63,6 @@ class AspectCritique(AnyFieldsMetric):
             raise ValueError(msg)
         if self.strictness % 2 == 0:
             raise ValueError(f"strictness must be odd, so that there is a majority, not {self.strictness}")
-        self.require_what_is_named(self.definition)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return what most of the judgements say."""
@@ -178,7 +177,7 @@ class Rubric(AnyFieldsMetric):
     """The step of your own scale that fits a sample best, the lowest as 0.0 and the highest as 1.0.
 
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``, and
-    every turn of a conversation, with a response or a turn of the assistant; a subclass for other fields alone names
+    every turn of a conversation, with a response or an answer in one of them; a subclass for other fields alone names
     them: ``requires = ("retrieved_contexts",)``. ``steps`` describes each step, from the worst, number 1, to the best:
     a list, or a mapping by number. One request. ``reason`` has the step itself; ``name`` distinguishes several rubrics.
     After the rubric scores of Ragas.
@@ -206,7 +205,6 @@ class Rubric(AnyFieldsMetric):
     ) -> None:
         super().__init__(name=name, judge=judge)
         self.steps = _steps(steps, self.name)
-        self.require_what_is_named(" ".join(self.steps))
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the step, brought to [0, 1]."""
@@ -228,7 +226,7 @@ class SimpleCriteria(AnyFieldsMetric):
     """A whole number from 0 to ``highest`` that a judge gives a sample by your ``definition``, divided by ``highest``.
 
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``, and
-    every turn of a conversation, with a response or a turn of the assistant; a subclass for other fields alone names
+    every turn of a conversation, with a response or an answer in one of them; a subclass for other fields alone names
     them: ``requires = ("user_input",)``. One request. ``reason`` has the number itself; ``name`` distinguishes several
     criteria. ``evaluation_steps``, as in G-Eval, are what the judge is to do one after the other; they follow the
     definition, or stand for it. After the simple criteria of Ragas, whose score is the number.
@@ -259,7 +257,6 @@ class SimpleCriteria(AnyFieldsMetric):
             raise ValueError(f"{self.name}: definition is blank; say what the numbers from 0 to {self.highest} mean")
         if self.highest > MOST_STEPS:
             raise ValueError(f"{self.name}: highest must be at most {MOST_STEPS}, not {self.highest}")
-        self.require_what_is_named(self.definition)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the number, divided by the highest."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from copy import copy
@@ -448,36 +447,28 @@ class _Logged:
 # Several metrics look at the same sample, and a context may be long.
 _signs = lru_cache(maxsize=256)(suspicious_signs)
 _FIELDS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
-_RESPONSE = re.compile(r"\bresponses?\b", re.IGNORECASE)
 
 
 class AnyFieldsMetric(JudgedMetric):
     """A metric that shows a judge all the texts of a sample.
 
-    Of a conversation it shows every turn. It needs a response, or a conversation in which the assistant says or does
-    something; where the definition says ``response``, the name by which the judge is shown it, the conversation must
-    end in it. A subclass that judges other fields alone names them: ``requires = ("user_input",)``.
+    Of a conversation it shows every turn. It needs a response, or a conversation in which the assistant says something,
+    whoever speaks last. A subclass that judges other fields alone names them: ``requires = ("user_input",)``.
     """
-
-    _names_response = False
-
-    def require_what_is_named(self, definition: str) -> None:
-        """Require the response itself where a definition speaks of it."""
-        self._names_response = _RESPONSE.search(definition) is not None
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when the sample has nothing to judge, or no response where that is judged."""
         if not fields_of(sample):
             raise ValueError(f"{self.name}: all fields are missing or blank; it needs one of {', '.join(_FIELDS)}")
         needed = dict.fromkeys(self.requires)
-        if sample.response is not None or self._names_response:
+        if sample.response is not None:
             needed["response"] = None
-        elif any(turn.role == "assistant" for turn in conversation(sample)):
+        elif any(turn.role == "assistant" and not is_blank(turn.text) for turn in conversation(sample)):
             needed.pop("response", None)
         try:
             self.require_fields(sample, [*needed])
         except ValueError as error:
-            if sample.response is not None or self._names_response or "response" not in needed:
+            if sample.response is not None or "response" not in needed:
                 raise
             msg = f"{error}; to judge other fields alone, name them in a subclass: requires = ('user_input',)"
             raise ValueError(msg) from None

@@ -13,6 +13,7 @@ import pytest
 from pytest_ragmetrics import MetricResult, Sample, cli, evaluate, metrics
 from pytest_ragmetrics.cli.metrics import metrics_json
 from pytest_ragmetrics.metrics import JudgedMetric, Metric, metric_named
+from pytest_ragmetrics.metrics.critiques import ASPECTS
 from pytest_ragmetrics.metrics.judged import Ask
 from pytest_ragmetrics.metrics.registry import metric_for
 from tests.metrics.catalogue import INPUTS, KINDS, TEXTS, made
@@ -22,6 +23,12 @@ INVISIBLE = ["", " ", "  \n\t", "\u00a0\u2003", "\u200b", "\u200b\u200d \ufeff",
 INVISIBLE += [" \n", "\u200b\n\u2060\ufeff", "\u3164", "\u2800"]
 NEEDED = [(kind, field) for kind in KINDS for field in kind.requires]
 CALLED = [{"role": "user", "content": "Do moths fly?"}, {"role": "assistant", "tool_calls": [{"name": "look"}]}]
+#: Logs that end in the user's words; the assistant says something in the first two.
+BYE = {
+    "messages": [CALLED[0], {"role": "assistant", "content": "はい。"}, {"role": "user", "content": "Danke, tschüss!"}]
+}
+OPENED = {"messages": [{"role": "assistant", "content": "Hello!"}, CALLED[0]]}
+SILENT = {"messages": [*CALLED, {"role": "assistant", "content": "\u200b"}, CALLED[0]]}
 POLITE = metrics.AspectCritique(definition="Is it polite?")
 ASKED, FOUND = {"user_input": "Please?"}, {"retrieved_contexts": ["Moths."]}
 
@@ -86,21 +93,36 @@ class OfQuestion(metrics.AspectCritique):
         ),
         (POLITE, {"response": "Moths."}, None),
         (POLITE, {"user_input": "?", "response": " "}, "blank"),
-        (POLITE, {"metadata": {"messages": CALLED}}, None),
-        (POLITE, {"metadata": {"messages": [*CALLED, CALLED[0]]}}, None),
-        (metrics.AspectCritique(definition="Is it?"), {"response": "", "metadata": {"messages": CALLED}}, "blank"),
-        (metrics.AspectCritique(definition="A polite response?"), {"metadata": {"messages": CALLED}}, "missing"),
+        *(
+            (metric, {"metadata": metadata}, problem)
+            for metric in [
+                *(
+                    metrics.AspectCritique(definition=text)
+                    for text in ("Polite?", "Are all responses polite?", "丁寧？")
+                ),
+                *(aspect() for aspect in ASPECTS),
+                metrics.Rubric(steps=["Rude responses.", "Polite ones."]),
+                metrics.SimpleCriteria(definition="How polite is the response?"),
+            ]
+            for metadata, problem in (
+                (BYE, None),
+                (OPENED, None),
+                (SILENT, "missing"),
+                ({"messages": CALLED}, "missing"),
+            )
+        ),
+        (POLITE, {"response": "", "metadata": BYE}, "blank"),
         (metrics.AspectCritique(name="harmlessness"), ASKED, "missing"),
         (metrics.Rubric(steps=["Off topic.", "On topic."]), FOUND, "missing"),
         (metrics.SimpleCriteria(definition="How polite?"), ASKED, "missing"),
         (OfQuestion(definition="Is the question polite?"), ASKED, None),
         (OfQuestion(definition="Is the question polite?"), {"user_input": "?", "response": " "}, "blank"),
-        (OfQuestion(definition="Does the response help?"), ASKED, "missing"),
+        (OfQuestion(definition="Does the response help?"), ASKED, None),
         (metrics.Correctness(), {"response": "\u200b", "reference": "Moths."}, "blank"),
     ],
 )
 def test_a_definition_of_ones_own_needs_a_response(metric: Metric, fields: dict[str, Any], problem: str | None) -> None:
-    """In any words and language; or a turn of the assistant, unless its class says what it needs instead."""
+    """In any words and language; or an answer in a conversation, unless its class says what it needs instead."""
     if problem is None:
         metric.require(Sample(**fields))
     else:
@@ -111,8 +133,8 @@ def test_a_definition_of_ones_own_needs_a_response(metric: Metric, fields: dict[
 def test_what_to_give_is_said() -> None:
     rows = [{"question": "q"}, {"messages": CALLED}]
     unscored = [row.unscored["coherence"] for row in evaluate(rows, ["coherence"], progress=False).rows]
-    assert unscored[0].endswith("coherence: response is missing; it needs response")
-    assert unscored[1].endswith("response, and the conversation does not end in a text of the assistant")
+    assert "coherence: response is missing; it needs response; to judge other fields alone" in unscored[0]
+    assert "response, and the conversation does not end in a text of the assistant; to judge" in unscored[1]
     with pytest.raises(ValueError, match=r"alone, name them in a subclass: requires = \('user_input',\)"):
         metrics.AspectCritique(definition="Is it polite?").score(user_input="Please?")
 

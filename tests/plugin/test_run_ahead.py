@@ -188,6 +188,35 @@ def test_an_application_that_fails_fails_its_row(run: RunPytest, server: FakeOpe
     )
 
 
+def test_a_log_that_ends_in_thanks_is_judged_as_a_whole(run: RunPytest, server: FakeOpenAI) -> None:
+    """Without an application; metrics of answers have none to score, and an application answers it for all of them."""
+    suite = """
+        SAID = {"user": "Ja?", "assistant": "はい。", "User": "Danke, tschüss!"}
+        LOG = [{"role": who.lower(), "content": text} for who, text in SAID.items()]
+        def of(*metrics):
+            return pytest.mark.rag_dataset([{"id": "log", "messages": LOG}], metrics=[*metrics])
+        @of("harmlessness", "coherence")
+        def test_whole(rag_scores): assert [*map(float, rag_scores.values())] == [1.0, 1.0]
+        @of("harmlessness", "relevance")
+        def test_both(rag_scores): assert rag_scores["harmlessness"] == 1.0
+        @of("relevance", "answer_relevancy")
+        def test_answers(rag_sample): pass
+        class TestAnswered:
+            @pytest.fixture
+            def rag_respond(self): return lambda sample: "Bitte!"
+            @of("harmlessness", "relevance")
+            def test_all(self, rag_sample, rag_scores): assert (rag_sample.response, len(rag_scores)) == ("Bitte!", 2)
+    """
+    result = run(*JUDGED, "--rag-json=out.json", test_it=suite)
+    result.assert_outcomes(passed=2, failed=1, errors=1)
+    result.shows_all(
+        "*relevance: response is missing; *, and the conversation does not end in a text of the assistant",
+        "row 'log' has no response, and no application answers it: *",
+    )
+    scored = {name.partition("::")[2]: [it["metric"] for it in test["records"]] for name, test in result.tests.items()}
+    assert scored["test_both[log]"] == ["harmlessness", "relevance"]
+
+
 def test_all_rows_are_judged_at_once(run: RunPytest, server: FakeOpenAI) -> None:
     server.waves = [16]
     more = """
