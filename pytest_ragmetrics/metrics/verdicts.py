@@ -133,8 +133,7 @@ class EvidenceCheck:
     def shares_hardly_a_word(self, claim: str, cited: Sequence[str]) -> bool:
         """Tell whether a claim has hardly a word in common with the cited sentences, or far more with another one."""
         words = _words_of(claim)
-        languages = {*likely_languages(claim)}
-        if len(words) < _FEWEST or (languages and languages.isdisjoint(likely_languages(self._text))):
+        if len(words) < _FEWEST or {*likely_languages(claim)}.isdisjoint(likely_languages(self._text)):
             return False
         share = words.shared_with(self._known_in(cited)) / len(words)
         if share < _HARDLY or share >= _MUCH:

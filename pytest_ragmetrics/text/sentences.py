@@ -194,13 +194,16 @@ def guess_language(text: str) -> str:
     >>> guess_language("今天天气很好。"), guess_language("Das ist nicht der Fall.")
     ('zh', 'de')
     """
-    return next(iter(likely_languages(text)), "en")
+    return likely_languages(text)[0]
 
 
 # Several metrics look at the same sample, and claims are short.
 @lru_cache(maxsize=128)
 def likely_languages(text: str) -> tuple[str, ...]:
-    """Return the languages that a text may be in by its script and its commonest words, the likeliest first."""
+    """Return the languages that a text may be in by its script and its commonest words, the likeliest first.
+
+    In Latin script without a common word these are all that have it, English first.
+    """
     text = text[:_GLANCE]
     scripts = Counter() if text.isascii() else Counter(match.lastgroup for match in _SCRIPT.finditer(text))
     if scripts["ja"] * 10 > scripts["zh"] > 0:  # Japanese is written in both
@@ -209,5 +212,6 @@ def likely_languages(text: str) -> tuple[str, ...]:
     if best != "latin":
         return (str(best),)
     hits = Counter(language for word in runs_of_letters(text.lower()) for language in _LANGUAGES_OF.get(word, ()))
-    likely = [language for language in _FUNCTION_WORDS if 2 * hits[language] > max(hits.values(), default=0)]
+    most = max(hits.values(), default=0)
+    likely = [language for language in _FUNCTION_WORDS if 2 * hits[language] >= most]
     return tuple(sorted(likely, key=hits.__getitem__, reverse=True))

@@ -283,6 +283,23 @@ def test_claims_in_another_language_are_not_compared(found: str) -> None:
         assert not any(check.shares_hardly_a_word(claim, [sentence]) for (_, claim), (sentence, _) in pairs), answered
 
 
+@pytest.mark.parametrize(
+    ("claim", "context", "compared"),
+    [
+        ("The recipe needs three eggs and some sugar.", "Everest, Nepal. Height: 8848 m.", True),
+        ("Das Rezept braucht drei Eier und Zucker.", "Everest, Nepal. Height: 8848 m.", True),
+        ("Rome conquered Carthage Corinth.", "Das Wetter ist gut und der Himmel blau.", True),
+        ("Rome conquered Carthage Corinth.", "Everest, Nepal. Height: 8848 m.", True),
+        ("Rome conquered Carthage Corinth.", "ローマはカルタゴを征服した。それは古代の出来事である。", False),
+        ("猫は庭で眠っている。犬は走る。", "Everest, Nepal. Height: 8848 m.", False),
+    ],
+)
+def test_a_text_without_common_words_may_be_in_any_language_of_its_script(
+    claim: str, context: str, compared: bool
+) -> None:
+    assert EvidenceCheck([context]).shares_hardly_a_word(claim, [context]) is compared
+
+
 @pytest.mark.parametrize("language", COUNTED)
 def test_a_number_that_stands_elsewhere_is_lacking_where_another_one_is_cited(language: str) -> None:
     """A claim may sum up more than is cited for it; a number in the place of another, or of no sentence, is noticed."""
