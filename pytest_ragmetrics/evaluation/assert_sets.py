@@ -256,9 +256,10 @@ def _against(
     for compared in comparison.metrics.values():
         lost = set(compared.unscored_here) - set(compared.unscored_there)
         if lost and not skip_unscored:
-            reasons = {key_of(row.sample): row.unscored.get(compared.metric, "") for row in table.rows}
+            rows = [row for row in table.rows if row.is_of(compared.metric)]
+            reasons = {key_of(row.sample): row.unscored.get(compared.metric, "") for row in rows}
             unscored = [ScoredRow(name=name, score=None, reason=reasons[name]) for name in sorted(lost)]
-            raise UnscoredError("\n".join(failures.explain_unscored(compared.metric, len(table.rows), unscored)))
+            raise UnscoredError("\n".join(failures.explain_unscored(compared.metric, len(rows), unscored)))
         if compared.difference is None and (compared.vacuous_here or compared.vacuous_there):
             raise UnscoredError(str(compared))
         if compared.difference is None:
@@ -350,7 +351,7 @@ def _rows_of(results: Results, metric: str | None) -> tuple[str, list[ScoredRow]
     name = _one_of(results.metrics if isinstance(results, Evaluation) else _metrics_of(rows), metric)
     if isinstance(results, Evaluation):
         results.better_of(name)  # raises KeyError for a metric that was not evaluated
-    scored = []
+    scored, rows = [], [row for row in rows if row.is_of(name)]
     for row in rows:
         reason = row.unscored.get(name, "it was not scored")
         scored.append(

@@ -130,8 +130,8 @@ class Evaluation(TableNames):
         Raises ``UnscoredError`` when a row has no score, unless ``skip_unscored=True`` leaves such rows out, when there
         is no score at all, and when no row had something to check.
         """
-        kept = self.vacuous if vacuous is None else vacuous
-        return fmean(counted_set(metric, self._entries(metric), kept, skip_unscored=skip_unscored).scores)
+        kept, rows = self.vacuous if vacuous is None else vacuous, self._scored(metric)
+        return fmean(counted_set(metric, rows, kept, skip_unscored=skip_unscored).scores)
 
     def by_conversation(self, metric: str) -> dict[str, ConversationScore]:
         """Return the scores of conversations that were scored turn by turn, by their ids.
@@ -464,12 +464,13 @@ class Evaluation(TableNames):
         self._check(metric)
         return [_entry(row, metric) for row in self.rows]
 
-    def _score_set(self, metric: str, vacuous: Vacuous | None) -> ScoreSet[ScoredRow]:
+    def _scored(self, metric: str) -> list[ScoredRow]:
+        """Return the rows that a metric is for."""
         self._check(metric)
-        return score_set(
-            (_entry(row, metric) for row in self.rows if row.is_of(metric)),
-            self.vacuous if vacuous is None else vacuous,
-        )
+        return [_entry(row, metric) for row in self.rows if row.is_of(metric)]
+
+    def _score_set(self, metric: str, vacuous: Vacuous | None) -> ScoreSet[ScoredRow]:
+        return score_set(self._scored(metric), self.vacuous if vacuous is None else vacuous)
 
     def _check(self, metric: str) -> None:
         if metric not in self.metrics:

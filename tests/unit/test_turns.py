@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import evaluate
+from pytest_ragmetrics import assert_mean, evaluate
 from pytest_ragmetrics.core.messages import read_messages
+from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample, in_turns
 from pytest_ragmetrics.datasets import read_dataset
 from pytest_ragmetrics.datasets.rows import rows_in_turns
 from pytest_ragmetrics.metrics import LexicalGrounding, NumbersAligned
+from pytest_ragmetrics.metrics.base import Metric
 
 ASKS = {"role": "user", "content": "How long does the KX-12 take?"}
 SAYS = {"role": "assistant", "content": "It takes 90 minutes."}
@@ -132,6 +134,25 @@ def test_a_turn_without_what_others_have_is_vacuous() -> None:
     first, last = evaluate([{"messages": [ASKS, SAYS, MORE, THEN]}], [LexicalGrounding()], turns="each").rows
     assert first.results["lexical_grounding"].vacuous
     assert "retrieved_contexts is missing" in last.unscored["lexical_grounding"]
+
+
+class Length(Metric):
+    """A metric of the whole conversation."""
+
+    name, of_conversation, scale = "length", True, (0.0, 10.0)
+
+    def measure(self, sample: Sample) -> MetricResult:
+        return MetricResult(len(read_messages(sample.metadata["messages"])), metric=self.name)
+
+
+def test_figures_are_over_the_rows_that_a_metric_is_for() -> None:
+    """Those of answers have no score of the whole conversation, and the reverse: neither is unscored."""
+    talk = [ASKS, on(SAYS, contexts=["It takes 90 minutes."]), MORE, on(THEN, contexts=["Nothing."])]
+    table = evaluate([{"id": "pump", "messages": talk}], [Length(), NumbersAligned()], turns="each")
+    assert [sorted(row.results) for row in table.rows] == [["numbers_aligned"], ["numbers_aligned"], ["length"]]
+    assert (table.mean("length"), table.mean("numbers_aligned"), table.overall()) == (4.0, 0.5, 0.45)
+    assert [assert_mean(rows, metric="length", min=4.0).n for rows in (table, table.rows)] == [1, 1]
+    assert assert_mean(table, metric="numbers_aligned", min=0.5).n == table.stats()["numbers_aligned"].n == 2
 
 
 def test_rows_of_turns_have_ids_and_errors(tmp_path: Path) -> None:
