@@ -209,7 +209,7 @@ class Sample:
         [('Dry.',), None]
         """
         check_turns("each", contexts_from)
-        if self.metadata.get("messages") is None or "turn" in self.metadata:
+        if self.metadata.get("messages") is None or turn_of(self) is not None:
             return (self,)
         turns = [turn for turn in read_turns(self) if turn.answer is not None]
         values = [turn.fields(contexts_from) for turn in turns]
@@ -531,6 +531,14 @@ def check_turns(turns: object, contexts_from: object) -> None:
         raise ValueError(f'contexts_from must be "tools" or a list of names of tools, not {contexts_from!r:.80}')
 
 
+def turn_of(sample: Sample) -> int | str | None:
+    """Return the number of the turn that a sample is, "all" for a whole conversation beside its turns, else ``None``.
+
+    A row may have a ``turn`` of its own, which says nothing of this.
+    """
+    return sample.metadata.get("turn") if {"conversation", "lacking"} <= sample.metadata.keys() else None
+
+
 def in_turns(
     sample: Sample, turns: Turns, *, contexts_from: ContextsFrom = None, whole: bool = False
 ) -> tuple[Sample, ...]:
@@ -550,7 +558,7 @@ def in_turns(
     found = sample.turns(contexts_from=contexts_from)
     if found == (sample,):
         return found
-    placed = {"cluster": sample.id, **sample.metadata, "conversation": sample.id, "turn": "all"}
+    placed = {"cluster": sample.id, **sample.metadata, "conversation": sample.id, "turn": "all", "lacking": ()}
     return (*found, replace(sample, metadata=placed)) if whole else found
 
 

@@ -27,6 +27,7 @@ from pytest_ragmetrics.core.sample import (
     is_conversation_row,
     is_deepeval_row,
     row_of_theirs,
+    turn_of,
 )
 
 
@@ -71,7 +72,7 @@ def rows_in_turns(
             yield replace(row, sample=None, error=fault)
             continue
         for sample in samples:
-            number = sample.metadata.get("turn")
+            number = None if sample is row.sample else turn_of(sample)
             yield replace(row, sample=sample, id=f"{row.id}-t{number}" if isinstance(number, int) else row.id)
 
 

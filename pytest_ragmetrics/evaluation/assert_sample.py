@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult
-from pytest_ragmetrics.core.sample import ContextsFrom, Sample, in_turns, is_conversation
+from pytest_ragmetrics.core.sample import ContextsFrom, Sample, in_turns, is_conversation, turn_of
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Job, Runner, check_distinct, metrics_of
 from pytest_ragmetrics.evaluation.session import scoring_session
 from pytest_ragmetrics.judges.context import Session
@@ -114,7 +114,7 @@ def assert_conversation(
         raise ValueError("\n".join(dict.fromkeys(missing)))
     with scoring_session(None, 32) as session:
         found = loop.run(_scored(jobs, session))
-    places = [turn.metadata.get("turn", "all") for turn in turns]
+    places = [turn_of(turn) or "all" for turn in turns]
     outcomes = {
         name: {place: it[each.metric.name] for place, it in zip(places, found, strict=True) if each.metric.name in it}
         for name, each in zip(_names(named), held, strict=True)

@@ -20,7 +20,7 @@ from pytest_ragmetrics.core.codec import json_builtins
 from pytest_ragmetrics.core.errors import UnknownMetricError, UnscoredError, optional
 from pytest_ragmetrics.core.other_tools import TableNames
 from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult, pooled
-from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.core.sample import Sample, turn_of
 from pytest_ragmetrics.evaluation.calibration.correction import labels_of, matching_rates
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
 from pytest_ragmetrics.judges.context import Scoring
@@ -64,7 +64,7 @@ class Row:
 
     def is_of(self, metric: str) -> bool:
         """Tell whether a metric is for it."""
-        return metric in self.results or metric in self.unscored or "turn" not in self.sample.metadata
+        return metric in self.results or metric in self.unscored or turn_of(self.sample) is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,7 +147,7 @@ class Evaluation(TableNames):
         found: dict[str, list[MetricResult]] = {}
         for row in self.rows:
             name, result = row.sample.metadata.get("conversation"), row.results.get(metric)
-            if name is not None and result is not None:
+            if name is not None and result is not None and turn_of(row.sample) is not None:
                 found.setdefault(name, []).append(result)
         scores = {}
         for name, results in found.items():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.result import COMPLAINT, NOUN, Direction, MetricResult
-from pytest_ragmetrics.core.sample import FIELDS, Sample, meant_field, written_for
+from pytest_ragmetrics.core.sample import FIELDS, Sample, meant_field, turn_of, written_for
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring, ScoringLog
 from pytest_ragmetrics.metrics.parameters import Named, check_name
@@ -205,7 +205,7 @@ class Metric(ABC, Named):
 
     def is_of(self, sample: Sample) -> bool:
         """Tell whether it scores a sample: of a conversation in turns each answer, or the whole."""
-        turn = sample.metadata.get("turn")
+        turn = turn_of(sample)
         return turn is None or (turn == "all") == self.of_conversation
 
     def require(self, sample: Sample) -> None:
@@ -216,7 +216,7 @@ class Metric(ABC, Named):
         """Raise ``ValueError`` naming one of these fields that is missing or blank."""
         for field in needed:
             value = getattr(sample, field)
-            if value is None and field in sample.metadata.get("lacking", ()):
+            if value is None and field in _lacking(sample):
                 continue
             if value is None or (field not in self.may_be_empty and is_blank(value)):
                 state = "missing" if value is None else "blank"
@@ -228,7 +228,7 @@ class Metric(ABC, Named):
 
     def _vacuous(self, sample: Sample) -> MetricResult | None:
         """Return the score of a turn without a field that only other turns of its conversation have."""
-        lacks = {*sample.metadata.get("lacking", ())}
+        lacks = {*_lacking(sample)}
         # With history="none" the contexts of the turn are all there is.
         lacks -= {*self.looks_back_for} if getattr(self, "history", "contexts") == "contexts" else set()
         lacking = [name for name in self.requires if name in lacks]
@@ -254,7 +254,7 @@ class Metric(ABC, Named):
         # Scores of your own metric may leave a scale that it was not given.
         if self.scale[0] <= result.value <= self.scale[1]:
             result.scale = self.scale
-        turn = sample.metadata.get("turn")
+        turn = turn_of(sample)
         if isinstance(turn, int):
             result.verdicts = tuple(replace(verdict, turn=turn) for verdict in result.verdicts)
         session = context.current().session
@@ -279,6 +279,12 @@ class Metric(ABC, Named):
 
 
 @lru_cache(maxsize=256)
+def _lacking(sample: Sample) -> Collection[str]:
+    """Return the fields that a turn has not, and other turns of its conversation may have."""
+    lacking: Collection[str] = () if turn_of(sample) is None else sample.metadata["lacking"]
+    return lacking
+
+
 def code_of(kind: type[Metric]) -> str:
     """Return the digest of the source of a user's metric, "" for one of this package and where there is no source."""
     if kind.__module__.startswith("pytest_ragmetrics."):

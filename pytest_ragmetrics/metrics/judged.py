@@ -15,7 +15,7 @@ from unicodedata import normalize
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import JudgeError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult, Usage, Verdict
-from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.core.sample import Sample, turn_of
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Exchange, ScoringLog, Session
 from pytest_ragmetrics.judges.embedders.embedder import Embedder, Embeds, as_embedder, cosines
@@ -235,7 +235,7 @@ class JudgedMetric(Metric, _Asking):
 
     def _ask(self, sample: Sample, *, vote: int = 0) -> Ask:
         found = (f"{field} {sign}" for field, text in self.untrusted_texts(sample) for sign in _signs(text))
-        return Ask(self, signs=tuple(dict.fromkeys(found)), vote=vote, in_turn="turn" in sample.metadata)
+        return Ask(self, signs=tuple(dict.fromkeys(found)), vote=vote, in_turn=turn_of(sample) is not None)
 
     async def _judged(self, sample: Sample, ask: Ask) -> MetricResult:
         try:

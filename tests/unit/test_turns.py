@@ -11,9 +11,9 @@ import pytest
 from pytest_ragmetrics import assert_mean, evaluate
 from pytest_ragmetrics.core.messages import read_messages
 from pytest_ragmetrics.core.result import MetricResult
-from pytest_ragmetrics.core.sample import Sample, in_turns
+from pytest_ragmetrics.core.sample import Sample, in_turns, turn_of
 from pytest_ragmetrics.datasets import read_dataset
-from pytest_ragmetrics.datasets.rows import rows_in_turns
+from pytest_ragmetrics.datasets.rows import DatasetRow, rows_in_turns
 from pytest_ragmetrics.metrics import LexicalGrounding, NumbersAligned
 from pytest_ragmetrics.metrics.base import Metric
 
@@ -161,6 +161,31 @@ def test_rows_of_turns_have_ids_and_errors(tmp_path: Path) -> None:
     first, second, broken = rows_in_turns(read_dataset("talks.jsonl", base=tmp_path), "each")
     assert [first.id, second.id, broken.id] == ["pump-t1", "pump-t2", "odd"]
     assert (broken.line, "messages[1]" in str(broken.error)) == (2, True)
+
+
+@pytest.mark.parametrize("own", [{"turn": 3}, {"turn": "all"}, {"turn": 3, "conversation": "c7"}, {"lacking": None}])
+def test_a_row_may_have_a_turn_of_its_own(tmp_path: Path, own: dict[str, Any]) -> None:
+    """It is no turn of a conversation in turns: its id stays, and metrics of conversations score it."""
+    row = {
+        "id": "q",
+        "question": "How long?",
+        "answer": "It takes 90 minutes.",
+        "metadata": {"messages": [ASKS], **own},
+    }
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
+    (kept,) = rows_in_turns(read_dataset("rows.jsonl", base=tmp_path), "last")
+    assert (kept.id, turn_of(kept.sample or Sample())) == ("q", None)
+    (scored,) = evaluate([kept.sample], [Length(), NumbersAligned()]).rows
+    assert (scored.results["length"].value, [*scored.unscored]) == (1.0, ["numbers_aligned"])
+    assert "retrieved_contexts is missing" in scored.unscored["numbers_aligned"]
+    assert [each.id for each in evaluate([kept.sample], [Length()], turns="each").rows[0].sample.turns()] == ["q-t1"]
+
+
+def test_turns_are_read_again_as_they_are() -> None:
+    first, last = turns(ASKS, SAYS, MORE, THEN)
+    again = evaluate([first, last], [NumbersAligned()], turns="each").rows
+    assert [row.sample.id for row in again] == ["pump-t1", "pump-t2"]
+    assert [row.id for row in rows_in_turns([DatasetRow(sample=first, id="pump-t1")], "each")] == ["pump-t1"]
 
 
 def test_turns_are_last_or_each() -> None:
