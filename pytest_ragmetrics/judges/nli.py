@@ -258,7 +258,8 @@ class NliJudge(PromptedJudge):
         self._threshold = threshold
         self._passages = passages
         self._place, self._device = model, device
-        self._scorer: EntailmentScorer | JudgeNotConfiguredError | None = scorer
+        self._replacement = scorer
+        self._scorer: EntailmentScorer | JudgeNotConfiguredError | None = None
         self._alone = threading.Lock()
         in_child(self, _alone=threading.Lock)
 
@@ -336,7 +337,7 @@ class NliJudge(PromptedJudge):
     def _loaded(self) -> EntailmentScorer:
         if self._scorer is None:
             try:
-                self._scorer = CrossEncoderScorer(self._place, name=self.name, device=self._device)
+                self._scorer = self._replacement or CrossEncoderScorer(self._place, name=self.name, device=self._device)
             except JudgeNotConfiguredError as error:
                 # Kept: loading again would take as long and fail again.
                 self._scorer = error

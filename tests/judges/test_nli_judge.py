@@ -212,3 +212,10 @@ def test_a_spec_makes_the_judge_without_its_libraries(monkeypatch: pytest.Monkey
         with pytest.raises(JudgeNotConfiguredError, match=message):
             asyncio.run(made.ask(VerifyClaims(claims=("Mint.",), contexts=GARDEN)))
     asyncio.run(made.aclose())
+
+
+def test_a_judge_that_was_closed_asks_its_scorer_again() -> None:
+    asked = judge()
+    before = verified(asked, "Ivy climbs walls.")
+    asyncio.run(asked.aclose())
+    assert verified(asked, "Ivy climbs walls.") == before
