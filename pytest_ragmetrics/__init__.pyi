@@ -287,7 +287,13 @@ def assert_goal_reached(
 
 # pytest_ragmetrics.metrics.ratings
 def assert_grounded(
-    response: str, contexts: object, *, min: float = 0.75, votes: int | None = None, judge: JudgeLike | None = None
+    response: str,
+    contexts: object,
+    *,
+    min: float = 0.75,
+    history: Literal["contexts", "none"] = "contexts",
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
 ) -> MetricResult: ...
 
 # pytest_ragmetrics.metrics.grounding

@@ -220,14 +220,12 @@ class Sample:
         for name in _OF_A_TURN:
             if name != "reference" or not any(name in given for given in values):
                 values[-1].setdefault(name, getattr(self, name))
-        there = {name for given in values for name, value in given.items() if value is not None}
+        there = {name for given in values for name, value in given.items() if value}
         samples: list[Sample] = []
         earlier: dict[str, int] = {}
         for turn, given in zip(turns, values, strict=True):
             fields = {name: given.get(name) for name in _OF_A_TURN}
-            lacks = [
-                name for name, value in fields.items() if value is None and (name in there or turn is not turns[-1])
-            ]
+            lacks = [name for name, value in fields.items() if not value and (name in there or turn is not turns[-1])]
             placed = {
                 "messages": self._until(turn),
                 "conversation": self.id,

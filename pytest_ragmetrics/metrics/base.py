@@ -216,7 +216,7 @@ class Metric(ABC, Named):
         """Raise ``ValueError`` naming one of these fields that is missing or blank."""
         for field in needed:
             value = getattr(sample, field)
-            if value is None and field in _lacking(sample):
+            if not value and field in _lacking(sample):
                 continue
             if value is None or (field not in self.may_be_empty and is_blank(value)):
                 state = "missing" if value is None else "blank"
@@ -231,6 +231,8 @@ class Metric(ABC, Named):
         lacks = {*_lacking(sample)}
         # With history="none" the contexts of the turn are all there is.
         lacks -= {*self.looks_back_for} if getattr(self, "history", "contexts") == "contexts" else set()
+        # An empty list is something to score for those that take it: a retrieval that found nothing.
+        lacks -= {name for name in self.may_be_empty if getattr(sample, name, None) is not None}
         lacking = [name for name in self.requires if name in lacks]
         if not lacking:
             return None

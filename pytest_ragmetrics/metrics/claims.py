@@ -16,7 +16,15 @@ from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListChosenClaims, ListClaims, VerifyClaims
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import Metric, f_beta
-from pytest_ragmetrics.metrics.conversations import Earlier, History, Origin, asked, earlier_texts, seen_earlier
+from pytest_ragmetrics.metrics.conversations import (
+    Earlier,
+    History,
+    Origin,
+    asked,
+    asked_after,
+    earlier_texts,
+    seen_earlier,
+)
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, both, together
 from pytest_ragmetrics.metrics.parameters import amount, choice, declared, share
 from pytest_ragmetrics.metrics.verdicts import (
@@ -155,7 +163,7 @@ class Faithfulness(ContextClaimsMetric):
         contexts = tuple(sample.retrieved_contexts or ())
         judgements = await self.verified(claims, sample, ask)
         verdicts = supported_verdicts(claims, judgements, contexts, places, question=sample.user_input)
-        texts = _closest(earlier_texts(sample, self.history), [it.text for it in verdicts if not it.ok])
+        texts = closest(earlier_texts(sample, self.history), [it.text for it in verdicts if not it.ok])
         if texts:
             verdicts = tuple(await _second_look(verdicts, texts, contexts, ask))
         is_bare = not (sentence_table(contexts) or texts)
@@ -166,7 +174,7 @@ class Faithfulness(ContextClaimsMetric):
 _MOST_EARLIER = 40_000
 
 
-def _closest(texts: Sequence[Earlier], claims: Sequence[str]) -> Sequence[Earlier]:
+def closest(texts: Sequence[Earlier], claims: Sequence[str]) -> Sequence[Earlier]:
     """Return the texts of a second look at claims; nothing where none is left."""
     contexts = [text for text in texts if text.origin == "contexts"]
     if not claims or sum(len(it.text) for it in contexts) <= _MOST_EARLIER:
@@ -217,9 +225,9 @@ assert_faithful = asserting(
 class Hallucination(JudgedMetric):
     """The share of the contexts that the response contradicts; lower is better.
 
-    Takes ``response`` and ``retrieved_contexts``. One request: which contexts are contradicted, and which of their
-    sentences. What the contexts do not mention contradicts none of them; that is the business of
-    :class:`Faithfulness`. After DeepEval's hallucination metric.
+    Takes ``response``, ``retrieved_contexts`` and, after earlier turns, ``user_input``. One request: which contexts are
+    contradicted, and which of their sentences. What the contexts do not mention contradicts none of them; that is the
+    business of :class:`Faithfulness`. After DeepEval's hallucination metric.
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "By night.", "sentences": [1], "verdict": "contradicted"}]}'
@@ -240,7 +248,8 @@ class Hallucination(JudgedMetric):
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return contexts contradicted / contexts."""
         contexts = tuple(sample.retrieved_contexts or ())
-        judgements = await ask(FindContradictions(response=sample.response or "", contexts=contexts))
+        task = FindContradictions(response=sample.response or "", contexts=contexts, **asked_after(sample))
+        judgements = await ask(task)
         table = sentence_table(contexts)
         verdicts = [
             Verdict(

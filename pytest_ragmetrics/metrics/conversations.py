@@ -108,6 +108,16 @@ def asked(sample: Sample) -> dict[str, Any]:
     return {"question": sample.user_input, "earlier": earlier_turns(sample)}
 
 
+def asked_after(sample: Sample) -> dict[str, Any]:
+    """Return the same for tasks that show no question unless there are turns before it: they say what a response means.
+
+    >>> asked_after(Sample(user_input="When?"))
+    {}
+    """
+    found = asked(sample)
+    return {} if found["earlier"] is None else found
+
+
 def earlier_turns(sample: Sample) -> tuple[str, ...] | None:
     """Return the turns before the question, one text each, and what the question has besides its text."""
     turns = conversation(sample)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from pytest_ragmetrics.core.result import MetricResult, Verdict
 from pytest_ragmetrics.core.sample import Sample
@@ -21,7 +23,8 @@ from pytest_ragmetrics.judges.tasks import (
     Task,
 )
 from pytest_ragmetrics.metrics.asserting import asserting
-from pytest_ragmetrics.metrics.conversations import asked
+from pytest_ragmetrics.metrics.claims import closest
+from pytest_ragmetrics.metrics.conversations import History, asked, asked_after, earlier_texts
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, together
 from pytest_ragmetrics.metrics.parameters import choice, declared
 from pytest_ragmetrics.metrics.strings import token_f1
@@ -43,15 +46,18 @@ class DualRating(JudgedMetric):
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the mean of both ratings."""
-        ratings = await together(ask(task) for task in self.tasks(sample))
+        return self.mean_of(await together(ask(task) for task in self.tasks(sample)), sample, ask)
+
+    def mean_of(self, ratings: Sequence[Rating], sample: Sample, ask: Ask, *, by: str = "") -> MetricResult:
+        """Return the mean of ratings, ``by`` what else than usual they were given."""
         text: str = getattr(sample, self.rated)
         start, end = (0, len(text)) if self.rated == "response" else (None, None)
         verdicts = [
             Verdict(text=text, ok=rating.value == 1, start=start, end=end, reason=rating.reason or None)
             for rating in ratings
         ]
-        reason = f"rated {' and '.join(f'{rating.value:.2f}' for rating in ratings)}"
-        return ask.result(fmean(rating.value for rating in ratings), reason=reason, verdicts=verdicts)
+        reason = f"rated {' and '.join(f'{rating.value:.2f}' for rating in ratings)}{by}"
+        return ask.result(_mean(ratings), reason=reason, verdicts=verdicts)
 
 
 class ContextRelevance(DualRating):
@@ -81,11 +87,15 @@ class ContextRelevance(DualRating):
 assert_context_relevance = asserting(ContextRelevance, min=0.5)
 
 
+@declared
 class ResponseGroundedness(DualRating):
     """How far the contexts support the response, rated 0, 1 or 2 by two differently worded requests.
 
-    Takes ``response`` and ``retrieved_contexts``. Both requests at the same time; each rating is halved, and the
-    score is their mean. After the response groundedness of Nvidia in Ragas, without its special cases.
+    Takes ``response``, ``retrieved_contexts`` and, after earlier turns, ``user_input``. Both requests at the same time;
+    each rating is halved, and the score is their mean. Where a turn of a conversation has less than 1.0, or no
+    contexts, it is rated once more by its contexts, those of earlier turns and what the user said; the better mean
+    counts. ``history="none"`` rates by its own contexts alone. After the response groundedness of Nvidia in Ragas,
+    without its special cases.
 
     >>> judge = lambda prompt: '{"reason": "All of it.", "rating": 2}'
     >>> metric = ResponseGroundedness(judge=judge)
@@ -98,11 +108,31 @@ class ResponseGroundedness(DualRating):
     helper = "assert_grounded"
     aliases = ("nv_response_groundedness",)
     requires = ("response", "retrieved_contexts")
+    looks_back_for = ("retrieved_contexts",)
+
+    history: History = choice("contexts", History)
 
     def tasks(self, sample: Sample) -> tuple[Task[Rating], Task[Rating]]:
         """Return both wordings."""
-        said, contexts = sample.response or "", tuple(sample.retrieved_contexts or ())
-        return RateGroundedness(response=said, contexts=contexts), ReviewGroundedness(response=said, contexts=contexts)
+        given: dict[str, Any] = {"contexts": tuple(sample.retrieved_contexts or ()), **asked_after(sample)}
+        response = sample.response or ""
+        return RateGroundedness(response=response, **given), ReviewGroundedness(response=response, **given)
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return the mean of both ratings, by earlier contexts as well where its own bear out less than all."""
+        own = tuple(sample.retrieved_contexts or ())
+        found = [await together(ask(task) for task in self.tasks(sample))] if own else []
+        texts = [it for it in earlier_texts(sample, self.history) if it.origin != "assistant"]
+        is_less = not found or _mean(found[0]) < 1
+        if is_less and any(it.origin == "contexts" for it in texts):
+            more = (it.text for it in closest(texts, [sample.response or ""]))
+            wider = self.tasks(replace(sample, retrieved_contexts=(*own, *more)))
+            found.append(await together(ask(task) for task in wider))
+        if not found:
+            return ask.nothing("no contexts in this turn or before it")
+        best = max(found, key=_mean)
+        by_own = own and best is found[0]
+        return self.mean_of(best, sample, ask, by="" if by_own else " by contexts of earlier turns too")
 
 
 assert_grounded = asserting(ResponseGroundedness, min=0.75)
@@ -172,9 +202,9 @@ assert_relevant = asserting(Relevance)
 class Correctness(JudgedMetric):
     """How far the response says what the reference says, on a scale of five steps brought to [0, 1].
 
-    Takes ``response`` and ``reference``; one request. Asked for by ``method="token_f1"``, and never by itself, it
-    needs no judge: the F1 of the words that both have, with their counts, as in SQuAD. That form takes
-    blank texts too: two without words score 1.0, one without words 0.0.
+    Takes ``response``, ``reference`` and, after earlier turns, ``user_input``; one request. Asked for by
+    ``method="token_f1"``, and never by itself, it needs no judge: the F1 of the words that both have, with their
+    counts, as in SQuAD. That form takes blank texts too: two without words score 1.0, one without words 0.0.
 
     >>> Correctness(method="token_f1").score(response="In May 1903.", reference="May 1903").value
     0.8
@@ -199,7 +229,8 @@ class Correctness(JudgedMetric):
         response, reference = sample.response or "", sample.reference or ""
         if self.method == "token_f1":
             return token_f1(response, reference, metric=self.name)
-        return _rated(sample, await ask(RateCorrectness(response=response, reference=reference)), ask)
+        task = RateCorrectness(response=response, reference=reference, **asked_after(sample))
+        return _rated(sample, await ask(task), ask)
 
 
 assert_correct = asserting(Correctness, example='"in May 1903", "May 1903", min=0.8, method="token_f1"', shows=0.8)
@@ -236,6 +267,10 @@ class ContextPrecisionProportion(JudgedMetric):
 
 
 assert_contexts_precise = asserting(ContextPrecisionProportion)
+
+
+def _mean(ratings: Sequence[Rating]) -> float:
+    return fmean(rating.value for rating in ratings)
 
 
 def _rated(sample: Sample, rating: Rating, ask: Ask) -> MetricResult:

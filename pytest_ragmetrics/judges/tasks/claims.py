@@ -166,13 +166,18 @@ class JudgeUsefulness(CitedVerdicts):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FindContradictions(CitedVerdicts):
-    """Decide for each context whether a response contradicts it, and which of its sentences; ok when it does."""
+    """Decide for each context whether a response contradicts it, and which of its sentences; ok when it does.
+
+    The question is shown where there are turns before it, in which the response is read.
+    """
 
     prompt = "find_contradictions"
     numbered = "contexts"
     favourable = "compatible"
     word = "contradicted"
-    shown = ("contexts", "response")
+    shown = ("contexts", "earlier", "question", "response")
     form = _verdicts("contradicted", "compatible")
     response: str
     contexts: tuple[str, ...]
+    question: str | None = None
+    earlier: tuple[str, ...] | None = None

@@ -77,13 +77,15 @@ class RateRelevance(Rate):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateCorrectness(Rate):
-    """Rate how far a response says what the reference says."""
+    """Rate how far a response says what the reference says; the question is shown where there are turns before it."""
 
     prompt = "rate_correctness"
-    shown = ("reference", "response")
+    shown = ("earlier", "question", "reference", "response")
     form = _RATED
     response: str
     reference: str
+    question: str | None = None
+    earlier: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,13 +109,19 @@ class ReviewContexts(RateContexts):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateGroundedness(Rate):
-    """Rate whether the contexts support a response as a whole."""
+    """Rate whether the contexts support a response as a whole; after earlier turns the question is shown, too."""
 
     prompt = "rate_groundedness"
-    shown = ("contexts", "response")
+    shown = ("contexts", "earlier", "question", "response")
+    on_earlier = (
+        f"{Task.on_earlier} Thanks, greetings and offers of help need no context: a response that says nothing else is "
+        "rated 2."
+    )
     form = scale(0, 1, 2)
     response: str
     contexts: tuple[str, ...]
+    question: str | None = None
+    earlier: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
