@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
@@ -27,13 +27,14 @@ from pytest_ragmetrics.core.locks import written_alone
 from pytest_ragmetrics.core.progress import Progress
 from pytest_ragmetrics.core.sample import Turns
 from pytest_ragmetrics.datasets.streaming import LoggedRow, logged_in_turns, stream_rows
-from pytest_ragmetrics.evaluation.runner import bounded_metrics
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, bounded_metrics
 from pytest_ragmetrics.evaluation.score import Journal, score_rows
 from pytest_ragmetrics.evaluation.score_files import ENDINGS, check_output, row_data
 from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.judges.transports.budget import Budget, BudgetUse, Limits, budget_line
 from pytest_ragmetrics.runs.wording.figures import counted
+from pytest_ragmetrics.runs.wording.runs import last_answers_text
 
 
 def _metrics(text: str) -> dict[str, float | None]:
@@ -110,12 +111,14 @@ def run(arguments: Arguments) -> CommandResult:
     check_output(arguments.output)
     if arguments.output.exists() and any(arguments.output.samefile(file) for file in arguments.rows if file.exists()):
         raise ArgumentError(f"{arguments.output} would replace the rows: name another file")
+    metrics = bounded_metrics(arguments.metrics)
     rows = logged_in_turns(
         stream_rows(arguments.rows, limit=arguments.limit, columns=arguments.columns),
         arguments.turns or "last",
         contexts_from=arguments.contexts_from,
-        whole=any(each.metric.of_conversation for each in bounded_metrics(arguments.metrics)),
+        whole=any(each.metric.of_conversation for each in metrics),
     )
+    answers: list[int] = []
     limits = Limits(calls=arguments.max_calls, tokens=arguments.max_tokens, cost=arguments.max_cost)
     budget = Budget(limits, options="--max-")
     # What the scores depend on.
@@ -126,12 +129,22 @@ def run(arguments: Arguments) -> CommandResult:
     try:
         with written_alone(arguments.output, ArgumentError(f"{arguments.output}: {written}")):
             journal = Journal(arguments.output, list(arguments.metrics), settings)
-            used = _fill(journal, journal.take_up(rows), arguments, budget)
+            used = _fill(journal, journal.take_up(_counting(rows, metrics, answers)), arguments, budget)
             journal.finish()
         refused = budget.used().refused + used.refused
-        return CommandResult(lines=fitted(_summary(journal, arguments.output, budget, used)), status=int(refused > 0))
+        lines = [*_summary(journal, arguments.output, budget, used), *([last_answers_text(answers)] if answers else [])]
+        return CommandResult(lines=fitted(lines), status=int(refused > 0))
     finally:
         budget.close()
+
+
+def _counting(rows: Iterable[LoggedRow], metrics: Sequence[BoundedMetric], answers: list[int]) -> Iterator[LoggedRow]:
+    """Yield the rows, and add to ``answers`` how many a conversation has of which only the last is scored."""
+    for row in rows:
+        sample = row.sample
+        number = 0 if sample is None else max(each.metric.answers_of(sample) for each in metrics)
+        answers += [number] if number else []
+        yield row
 
 
 def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, budget: Budget) -> BudgetUse:

@@ -63,6 +63,8 @@ class Scoring:
     part: bool = False
     #: What makes a score of the metric besides its judge, as :func:`~pytest_ragmetrics.metrics.base.rule_of` says it.
     rule: str | None = None
+    #: How many answers its conversation has, where the last alone was scored; else 0.
+    answers: int = 0
 
     @property
     def usage(self) -> Usage:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.result import COMPLAINT, NOUN, Direction, MetricResult
-from pytest_ragmetrics.core.sample import FIELDS, Sample, meant_field, turn_of, written_for
+from pytest_ragmetrics.core.sample import FIELDS, Sample, meant_field, read_turns, turn_of, written_for
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring, ScoringLog
 from pytest_ragmetrics.metrics.parameters import Named, check_name
@@ -125,6 +125,8 @@ class Metric(ABC, Named):
     looks_back_for: ClassVar[tuple[str, ...]] = ()
     #: Whether it scores a conversation as a whole, and not its single answers.
     of_conversation: ClassVar[bool] = False
+    #: Whether it looks at all turns of a conversation, whichever answer is scored.
+    sees_all_turns: ClassVar[bool] = False
     #: How many requests wait for one another, for the reference.
     rounds: ClassVar[int] = 0
 
@@ -208,6 +210,20 @@ class Metric(ABC, Named):
         turn = turn_of(sample)
         return turn is None or (turn == "all") == self.of_conversation
 
+    def answers_of(self, sample: Sample) -> int:
+        """Return how many answers a conversation has of which it scores the last alone; 0 where that is the only one.
+
+        0 also for a turn of a conversation, and where the metric looks at all turns.
+        """
+        sees_all = self.of_conversation or self.sees_all_turns or "messages" in self.extra_inputs
+        if sees_all or turn_of(sample) is not None or sample.metadata.get("messages") is None:
+            return 0
+        try:
+            answers = sum(turn.answer is not None for turn in read_turns(sample))
+        except (TypeError, ValueError):
+            return 0  # A metric that needs the messages says what is wrong.
+        return answers if answers > 1 else 0
+
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming a required field that is missing or blank."""
         self.require_fields(sample, self.requires)
@@ -276,6 +292,7 @@ class Metric(ABC, Named):
             exchanges=tuple(log.exchanges),
             own_usage=log.own_usage(outcome.usage),
             rule=rule_of(self),
+            answers=self.answers_of(sample) if isinstance(outcome, MetricResult) else 0,
         )
         context.current().record(scoring)
 

@@ -456,6 +456,8 @@ class AnyFieldsMetric(JudgedMetric):
     whoever speaks last. A subclass that judges other fields alone names them: ``requires = ("user_input",)``.
     """
 
+    sees_all_turns = True
+
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when the sample has nothing to judge, or no response where that is judged."""
         if not fields_of(sample):

@@ -73,6 +73,7 @@ def _made(function: Scores, *, name: str | None, better: Direction, scale: tuple
         "name": named,
         "requires": tuple(field for field, needed in call.takes.items() if needed and field in FIELDS),
         "may_be_empty": (),
+        "sees_all_turns": _SAMPLE in call.takes,
         "better": check_choice(f"metric {named}: better", better, ("higher", "lower")),
         "scale": _scale(scale, named),
         "call": call,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pytest_ragmetrics.runs.records import GateRecord, Record
 from pytest_ragmetrics.runs.wording.repeats import RowReply
@@ -14,12 +15,14 @@ class Carried:
 
     ``records`` are those of the test so far, ``None`` where an earlier report has them, ``calibration`` those of
     labelled answers that a judge was held to. ``replies`` are what judges replied, in short: the records of most tests
-    leave it out. ``gate`` is of the test of a gate; ``spared`` is a test that was skipped because its set was decided
+    leave it out. ``answers`` are the numbers of answers of conversations of which only the last was scored, by the id
+    of the sample. ``gate`` is of the test of a gate; ``spared`` is a test that was skipped because its set was decided
     without it.
     """
 
     records: tuple[Record, ...] | None = None
     calibration: tuple[Record, ...] = ()
     replies: tuple[RowReply, ...] = ()
+    answers: Mapping[str, int] = field(default_factory=dict)
     gate: GateRecord | None = None
     spared: bool = False

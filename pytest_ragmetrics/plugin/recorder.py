@@ -43,6 +43,7 @@ class Recorder:
         self.records: tuple[Record, ...] = ()
         self._calibration: list[Record] = []
         self._replies: list[RowReply] = []
+        self._answers: dict[str, int] = {}
         self._made: dict[int, tuple[object, Record]] = {}
         self._explained: set[int] = set()
 
@@ -53,6 +54,8 @@ class Recorder:
 
             self._replies += replies_of(scoring, self._redact)
         if not scoring.calibration:
+            if scoring.answers:
+                self._answers[scoring.sample.id or self.test or ""] = scoring.answers
             self._scorings.append(scoring)
             return
         from pytest_ragmetrics.runs.records import record_of
@@ -76,7 +79,7 @@ class Recorder:
         if item.nodeid != self.test:
             self.records = ()
         self.test = item.nodeid
-        self._scorings, self._calibration, self._replies = [], [], []
+        self._scorings, self._calibration, self._replies, self._answers = [], [], [], {}
         self._made = {}
         self._explained = set()
 
@@ -120,8 +123,9 @@ class Recorder:
 
     def _attach(self, report: pytest.TestReport) -> None:
         """Put all records of this attempt on a report of it, and the explanations if it failed."""
-        if (self._calibration or self._replies) and report.when == "teardown":
+        if (self._calibration or self._replies or self._answers) and report.when == "teardown":
             carried(report).calibration, carried(report).replies = tuple(self._calibration), tuple(self._replies)
+            carried(report).answers = self._answers
         if (not self._scorings and not self.records) or (report.when == "setup" and report.passed):
             return  # the call may still compare what a passed setup scored
         records = tuple(self._record(scoring) for scoring in self._scorings)
@@ -183,12 +187,15 @@ def _unindented(text: str) -> str:
 def junit_properties(records: Sequence[Record]) -> list[tuple[str, object]]:
     """Return the properties of a test: its scores by metric, as plain floats, in the order they were made.
 
-    One without anything to check has a second property, as it is in no mean.
+    One without anything to check has a second property, as it is in no mean, and so has that of a turn of a
+    conversation.
     """
     properties: list[tuple[str, object]] = []
     for record in records:
         properties.append((property_name(record.metric), "unscored" if record.score is None else record.score))
         properties += [(property_name(record.metric, ".vacuous"), True)] if record.vacuous else []
+        turn = record.sample.metadata.get("turn")
+        properties += [(property_name(record.metric, ".turn"), turn)] if isinstance(turn, int) else []
     return properties
 
 

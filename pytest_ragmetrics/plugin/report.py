@@ -39,6 +39,8 @@ class Collector:
         #: The tests that were not needed, because the gates of their set were decided.
         self.spared: set[str] = set()
         self._replies: RepeatedReplies | None = None
+        #: How many answers conversations have of which only the last was scored, by the id of the sample.
+        self.answers: dict[str, int] = {}
         self._started = time.time()
 
     def add(self, report: pytest.TestReport) -> None:
@@ -72,6 +74,7 @@ class Collector:
         test.records = test.records if found.records is None else found.records
         test.calibration = found.calibration or test.calibration
         test.gate = found.gate or test.gate
+        self.answers.update(found.answers)
         if found.spared:
             self.spared.add(test.id)
         if found.replies:
@@ -225,6 +228,10 @@ class RunReport:
         A run whose files could not be written has not passed: their readers would read old ones.
         """
         self._notes = self._session.finish(exitstatus)
+        if self.collector.answers and not self._settings.dry_run:
+            from pytest_ragmetrics.runs.wording.runs import last_answers_text
+
+            self._notes = [last_answers_text([*self.collector.answers.values()]), *self._notes]
         files, folder = self._settings.files(), self._settings.history
         if not (files or folder) or self._settings.dry_run:
             return

@@ -48,6 +48,7 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
     yield from runs.beside_lines(document.tests)
     if paid:
         yield from _costs(runs.paid_records(document.tests))
+        yield from runs.conversation_costs(records)
         if judges := runs.judges_of(records):
             yield f"judged by: {', '.join(judges)}"
         yield from runs.flaky_lines(document.tests)

@@ -144,7 +144,7 @@ CALL = {"role": "assistant", "tool_calls": [{"function": {"name": "weather", "ar
          ['user: "user 0"', 'assistant: "assistant 0"', 'reference: "Thus."']),
         (Sample(metadata={"messages": TURNS[:1]}, response="So."), ['user: "user 0"', 'answer: "So."']),
         (Sample(user_input="user 2", metadata={"messages": [*TURNS, CALL]}),
-         ["3 earlier turns, then", 'assistant: "assistant 1"', 'user: "user 2"', 'assistant: "assistant 2"',
+         ["3 earlier messages, then", 'assistant: "assistant 1"', 'user: "user 2"', 'assistant: "assistant 2"',
           'assistant calls weather: ""']),
     ],
 )  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pytest_ragmetrics.core.result import Verdict, WordChange
 from pytest_ragmetrics.runs.records import Record, natural_order, result_of
-from pytest_ragmetrics.runs.wording.failures import check_of, failed_verdicts, held_line
+from pytest_ragmetrics.runs.wording.failures import check_of, failed_verdicts, held_line, turn_text
 from pytest_ragmetrics.runs.wording.figures import SHOWN, and_more, named, quoted, readable
 from pytest_ragmetrics.runs.wording.runs import errors_in, gist
 
@@ -141,7 +141,7 @@ def _verdict_text(verdict: Verdict, complaint: str) -> str:
         notes.append(f" contexts[{near.context}]{end}")
     if verdict.reason and not changes and not verdict.reason.endswith(complaint):
         notes.append(f": {readable(verdict.reason, _REASON)}")
-    return f"{quoted(verdict.text)}{place}{''.join(notes)}"
+    return f"{turn_text(verdict)}{quoted(verdict.text)}{place}{''.join(notes)}"
 
 
 def _change_text(change: WordChange) -> str:

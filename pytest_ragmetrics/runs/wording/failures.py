@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _CHANGES_SHOWN = 6
 # How much of a row is shown; the page and the JSON file have all of it.
 _CONTEXTS_SHOWN = 5
-_TURNS_SHOWN = 4
+_MESSAGES_SHOWN = 4
 _LONGEST = 600
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -129,7 +129,7 @@ def explain_row(sample: Sample, *, longest: int | None = None) -> list[str]:
     """Return the lines that show what a row asks, what was answered and from which contexts, each shortened.
 
     Texts of more than ``longest`` characters are, by default contexts of 300, others of 600. A conversation is shown
-    by its last turns.
+    by its last messages.
 
     >>> explain_row(Sample(user_input="How long?", response="Two minutes.", retrieved_contexts=["It takes two."]))
     ['question: "How long?"', 'answer: "Two minutes."', 'contexts[0]: "It takes two."']
@@ -137,9 +137,11 @@ def explain_row(sample: Sample, *, longest: int | None = None) -> list[str]:
     given = sample.metadata.get("messages")
     messages = read_messages(given) if is_conversation(given) else ()
     limit = longest or _LONGEST
-    earlier = len(messages) - _TURNS_SHOWN
-    lines = [f"{counted(earlier, 'earlier turn')}, then"] if earlier > 0 else []
-    for message in messages[-_TURNS_SHOWN:]:
+    earlier = len(messages) - _MESSAGES_SHOWN
+    turn = sample.metadata.get("turn")
+    lines = [f"turn {turn}"] if isinstance(turn, int) else []
+    lines += [f"{counted(earlier, 'earlier message')}, then"] if earlier > 0 else []
+    for message in messages[-_MESSAGES_SHOWN:]:
         calls = f" calls {', '.join(named(call.name) for call in message.tool_calls)}" if message.tool_calls else ""
         lines.append(f"{message.role}{calls}: {quoted(message.text, longest or SHORT)}")
     texts = {
@@ -186,7 +188,12 @@ def shortcoming(result: MetricResult | Record) -> str:
     '1 of 1 claim not supported: "the moon is green"'
     """
     failed = failed_verdicts(result)
-    return f"{_summary(result)}: {quoted(failed[0].text)}" if failed else _summary(result)
+    return f"{_summary(result)}: {turn_text(failed[0])}{quoted(failed[0].text)}" if failed else _summary(result)
+
+
+def turn_text(verdict: Verdict) -> str:
+    """Return what the line on a verdict begins with: the turn of a conversation that it is about."""
+    return "" if verdict.turn is None else f"turn {verdict.turn} "
 
 
 def held_line(result: MetricResult, comparison: ThresholdCheck | None) -> str:

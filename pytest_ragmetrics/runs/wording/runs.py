@@ -29,6 +29,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     NOTHING_TO_CHECK,
     agreeing,
     checked_text,
+    cost_text,
     counted,
     money_text,
     named,
@@ -378,6 +379,34 @@ def flaky_lines(tests: Iterable[TestRecord]) -> list[str]:
         return []
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return [f"flaky: {counted(len(found), 'test')} whose votes disagree: {', '.join(map(named, found[:_NAMED]))}{more}"]
+
+
+def last_answers_text(answers: Sequence[int]) -> str:
+    """Return the note on conversations of so many answers each, of which only the last was scored.
+
+    >>> last_answers_text([2, 9, 3])
+    '3 conversations: only the last of 2 to 9 answers was scored; turns="each" scores all'
+    """
+    least, most = min(answers), max(answers)
+    of_all = f"{least}" if least == most else f"{least} to {most:,}"
+    talks = counted(len(answers), "conversation")
+    return f'{talks}: only the last of {of_all} answers was scored; turns="each" scores all'
+
+
+def conversation_costs(records: Iterable[Record]) -> list[str]:
+    """Return the line on what conversations cost whose turns were scored; nothing where that cost nothing."""
+    metadata = [(record.sample.metadata, record.usage.cost or 0.0) for record in records]
+    paid = [
+        (str(it["conversation"]), it["turn"], cost) for it, cost in metadata if {"conversation", "turn"} <= it.keys()
+    ]
+    total = math.fsum(cost for *_, cost in paid)
+    if not total:
+        return []
+    talks, of_turns = {name for name, *_ in paid}, [each for each in paid if isinstance(each[1], int)]
+    turns = {each[:2] for each in of_turns}
+    costs = [f"{cost_text(total / len(talks))} a conversation"]
+    costs += [f"{cost_text(math.fsum(it[2] for it in of_turns) / len(turns))} a turn"] if turns else []
+    return [f"{counted(len(talks), 'conversation')}, {counted(len(turns), 'turn')}: {', '.join(costs)}"]
 
 
 def paid_records(tests: Iterable[TestRecord]) -> list[Record]:
