@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_ragmetrics.core.result import Evidence, Nearest, Usage, Verdict, WordChange
+from pytest_ragmetrics.core.sample import Sample, Turn, read_turns
 from pytest_ragmetrics.report.highlights import Highlight, HighlightKind, Stretch, fits, fold
 from pytest_ragmetrics.runs.compare import TestChange
 from pytest_ragmetrics.runs.records import Record, flips, is_met
@@ -63,8 +65,9 @@ class EvidencePlace:
 class VerdictView:
     """A verdict with its number; ``marked`` when it is highlighted in the response, ``kind`` is how it looks.
 
-    ``id`` is the same in all its places, ``word`` what the verdict says in a word or two. ``nearest`` is the place of
-    the closest passage, ``said`` and ``source`` are both texts in steps, each with whether the other differs there.
+    ``id`` is the same in all its places, ``word`` what the verdict says in a word or two, ``turn`` the anchor of the
+    turn that it is about. ``nearest`` is the place of the closest passage, ``said`` and ``source`` are both texts in
+    steps, each with whether the other differs there.
     """
 
     id: str
@@ -73,6 +76,7 @@ class VerdictView:
     kind: HighlightKind
     word: str
     reason: str | None
+    turn: str | None
     suspicion: str
     marked: bool
     evidence: tuple[EvidencePlace, ...]
@@ -117,11 +121,24 @@ class ContextView:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SpokenView:
+    """A message of a conversation, what it calls or attaches, and the anchor of the turn that begins with it."""
+
+    role: str
+    beside: str
+    stretches: tuple[Stretch, ...]
+    turn: int
+    anchor: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SampleView:
     """A sample and everything that was decided about it; a text that is not set is ``None``.
 
     ``sources`` are the lists of contexts that are set, each with its title; ``rest`` are ids and metadata, ``values``
-    the same as JSON. Scores come the worst first, and the highlights of the first are shown.
+    the same as JSON. Scores come the worst first, and the highlights of the first are shown. Of a conversation,
+    ``turn`` is the number of the turn that the sample is, ``earlier`` are the contexts of those before it; ``spoken``
+    is all of it, where the sample is the whole.
     """
 
     question: str | None
@@ -131,6 +148,9 @@ class SampleView:
     rest: tuple[tuple[str, str], ...]
     values: str
     scores: tuple[ScoreView, ...]
+    turn: int | None = None
+    earlier: tuple[ContextView, ...] = ()
+    spoken: tuple[SpokenView, ...] = ()
 
 
 def build_sample_views(
@@ -164,6 +184,28 @@ class _SampleBuilder:
         self._sample = sample
         #: By field and number of the text in it.
         self._highlights: dict[tuple[str, int], list[Highlight]] = defaultdict(list)
+        metadata = sample.get("metadata") or {}
+        turn = metadata.get("turn")
+        self._turn: int | str | None = turn if isinstance(turn, int) or turn == "all" else None
+        #: Of a conversation the turns, where the sample is the whole, and the texts that evidence of a turn has a
+        #: place in, by turn and place: messages of the whole, else contexts of earlier turns.
+        self._turns: tuple[Turn, ...] = ()
+        self._texts: dict[tuple[int, int], str] = {}
+        if metadata.get("messages") is not None:
+            self._read_turns(Sample(**sample))
+
+    def _read_turns(self, sample: Sample) -> None:
+        from pytest_ragmetrics.metrics.conversations import earlier_texts
+
+        # The messages may have been objects of a library, of which a record has the text alone.
+        with suppress(TypeError, ValueError, IndexError):
+            if self._turn != "all":
+                earlier = (it for it in earlier_texts(sample) if it.origin == "contexts")
+                self._texts = {(it.turn, it.place): it.text for it in earlier}
+                return
+            self._turns = read_turns(sample)
+        spoken = ((turn.number, place, said) for turn in self._turns for place, said in enumerate(turn.said))
+        self._texts = {(turn, place): said.message.text for turn, place, said in spoken}
 
     def build(self, scored: Sequence[tuple[Record, TestChange | None]]) -> SampleView:
         worst_first = sorted(scored, key=lambda pair: badness(pair[0]))
@@ -174,10 +216,11 @@ class _SampleBuilder:
         response = self._sample.get("response")
         marks = self._highlights["response", 0]
         near = _RESPONSE_NEAR if response and len(response) > _LONG_RESPONSE else _LONG_RESPONSE
-        kept = {name: it for name, it in self._sample.items() if name not in _SHOWN_FIELDS and it is not None}
+        shown = _SHOWN_FIELDS - ({"user_input", "response"} if self._turns else set())
+        kept = {name: it for name, it in self._sample.items() if name not in shown and it is not None}
         return SampleView(
-            question=self._sample.get("user_input"),
-            response=None if response is None else fold(response, marks, near=near, head=_RESPONSE_HEAD),
+            question=None if self._turns else self._sample.get("user_input"),
+            response=None if self._turns or response is None else fold(response, marks, near=near, head=_RESPONSE_HEAD),
             reference=self._sample.get("reference"),
             sources=tuple(
                 (title, tuple(self._contexts(name, opened=unclear and name == "retrieved_contexts")))
@@ -187,6 +230,9 @@ class _SampleBuilder:
             rest=tuple(self._rest()),
             values=json.dumps(kept, ensure_ascii=False, sort_keys=True),
             scores=tuple(scores),
+            turn=self._turn if isinstance(self._turn, int) else None,
+            earlier=() if self._turns else tuple(self._earlier()),
+            spoken=tuple(self._spoken()),
         )
 
     def _score(self, number: int, record: Record, change: TestChange | None) -> ScoreView:
@@ -214,6 +260,7 @@ class _SampleBuilder:
     def _verdicts(self, score: int, record: Record) -> list[VerdictView]:
         about_texts = any(row.start is not None or row.evidence or row.nearest for row in record.verdicts)
         words = ("found", "not found") if about_texts else ("ok", "not ok")
+        words = ("ok", record.complaint) if self._turns else words
         return [
             self._verdict(f"{score}.{number}", verdict, _fault(record), verdict.kind or words[not verdict.ok])
             for number, verdict in enumerate(sorted(record.verdicts, key=lambda it: it.ok), start=1)
@@ -243,6 +290,7 @@ class _SampleBuilder:
             kind=shown,
             word=word,
             reason=reason,
+            turn=self._turn_anchor(verdict.turn),
             suspicion=self._suspicion(verdict) if verdict.suspicious else "",
             marked=marked,
             evidence=evidence,
@@ -276,17 +324,59 @@ class _SampleBuilder:
         field = self._field_of(piece)
         if field is not None:
             self._highlight(field, piece.context, (piece.start, piece.end), kind, name, anchor=anchor, link=link)
-        label = f"{_CONTEXT_FIELDS[field or 'retrieved_contexts']}[{piece.context}][{piece.start}:{piece.end}]"
+        label = f"{_CONTEXT_FIELDS.get(field or '', 'contexts')}[{piece.context}][{piece.start}:{piece.end}]"
+        turn = piece.turn if isinstance(piece, Evidence) else None
+        if turn is not None:
+            said = next((it.said for it in self._turns if it.number == turn), ())
+            role = said[piece.context].message.role if 0 <= piece.context < len(said) else ""
+            label = f"turn {turn}, {role or label}"
         return EvidencePlace(label=label, text=piece.text, anchor=anchor if field else None)
 
     def _field_of(self, piece: Evidence | Nearest) -> str | None:
         """Return the field whose context has this text in this range: a highlight elsewhere would be wrong."""
-        for name in _CONTEXT_FIELDS:
+        turn = piece.turn if isinstance(piece, Evidence) else None
+        for name in _CONTEXT_FIELDS if turn is None else (f"turn {turn}",):
             texts = self._sample.get(name) or ()
             text = texts[piece.context] if 0 <= piece.context < len(texts) else ""
+            text = text if turn is None else self._texts.get((turn, piece.context), "")
             if fits(piece.start, piece.end, text) and text[piece.start : piece.end].split() == piece.text.split():
                 return name
         return None
+
+    def _turn_anchor(self, turn: int | None) -> str | None:
+        """Return the anchor of a turn that the sample shows: its own, or one of the whole conversation."""
+        shown: list[int | str | None] = [it.number for it in self._turns] or [self._turn]
+        return f"turn{turn}" if turn is not None and turn in shown else None
+
+    def _earlier(self) -> Iterator[ContextView]:
+        for (turn, place), text in self._texts.items():
+            marks = self._highlights.get((f"turn {turn}", place), [])
+            yield ContextView(
+                field="",
+                label=f"turn {turn}, contexts[{place}]",
+                anchor=f"ear{turn}-{place}",
+                source=None,
+                length=len(text),
+                preview=_preview(text),
+                stretches=fold(text, marks, head=_CONTEXT_HEAD),
+                touched=tuple(sorted({mark.score for mark in marks if mark.kind in ("against", "nearest")})),
+                opened=False,
+            )
+
+    def _spoken(self) -> Iterator[SpokenView]:
+        from pytest_ragmetrics.metrics.conversations import turns_of
+
+        for turn in self._turns:
+            for place, (message, *_) in enumerate(turn.said):
+                marks = self._highlights.get((f"turn {turn.number}", place), [])
+                beside = turns_of([replace(message, text="")])
+                yield SpokenView(
+                    role=message.role,
+                    beside=beside[0].partition(": ")[2] if beside else "",
+                    stretches=fold(message.text, marks, head=_RESPONSE_HEAD),
+                    turn=turn.number,
+                    anchor=None if place else f"turn{turn.number}",
+                )
 
     def _contexts(self, name: str, *, opened: bool) -> Iterator[ContextView]:
         ids = self._sample.get(_IDS[name]) or ()
@@ -299,7 +389,7 @@ class _SampleBuilder:
                 anchor=f"{name[:3]}{index}",
                 source=shortened(str(ids[index]), _SOURCE_LENGTH) if index < len(ids) else None,
                 length=len(text),
-                preview=" ".join(text[: _PREVIEW_LENGTH * 2].split())[:_PREVIEW_LENGTH],
+                preview=_preview(text),
                 stretches=fold(text, highlights, head=_CONTEXT_HEAD),
                 touched=tuple(touched),
                 opened=opened or 0 in touched,
@@ -313,9 +403,14 @@ class _SampleBuilder:
             value = sample[name]
             yield name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         metadata = sample.get("metadata") or {}
-        for name in sorted(metadata):
+        # What is shown above is not shown again.
+        for name in sorted(metadata.keys() - ({"messages"} if self._turns else {"earlier_contexts"})):
             value = "" if metadata[name] is None else metadata[name]
             yield name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _preview(text: str) -> str:
+    return " ".join(text[: _PREVIEW_LENGTH * 2].split())[:_PREVIEW_LENGTH]
 
 
 def preview_of(sample: SampleView) -> tuple[tuple[str, HighlightKind | None], ...]:
@@ -346,7 +441,8 @@ def _is_by_word(record: Record) -> bool:
     """Tell whether the verdicts that are not ok say no more than their words: most are single words, all alike."""
     verdicts = () if record.judge else record.verdicts
     wrong = [verdict for verdict in verdicts if not verdict.ok]
-    if len(verdicts) < _FEW or any(verdict.kind or verdict.nearest for verdict in verdicts):
+    of_sources = any(it.nearest or it.kind not in (None, "found earlier", "told by the user") for it in verdicts)
+    if len(verdicts) < _FEW or of_sources:
         return False
     if len({it.reason for it in wrong}) > 1 or any(it.suspicious or it.evidence for it in wrong):
         return False

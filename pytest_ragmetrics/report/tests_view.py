@@ -12,9 +12,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
+from pytest_ragmetrics.core.sample import read_turns
 from pytest_ragmetrics.report.compare_view import Chip, CompareView, build_compare_view, build_gone_view, count_chips
 from pytest_ragmetrics.report.groups import grouping_keys, metadata_of
 from pytest_ragmetrics.report.highlights import HighlightKind
@@ -38,7 +40,25 @@ _FLAG_NOTES: Mapping[Flag, str] = {
 }
 #: How many characters of the reason and of the question the list shows; the test itself shows all of them.
 _WHY_LENGTH, _TITLE_LENGTH = 300, 200
+#: The same of a question in the strip of turns.
+_QUESTION_LENGTH = 60
 _LAYOUT = re.compile(r"(?:\r\n|[ \t\n])+")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnView:
+    """A turn of a conversation in the strip of them: its question, and its worst score where it has one.
+
+    ``anchor`` is the test that it has, where that is another one, ``sample`` the place of its sample in the same test.
+    The turn without a number is the whole conversation.
+    """
+
+    number: int | None
+    question: str
+    record: Record | None
+    anchor: str | None
+    sample: int | None
+    current: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +68,8 @@ class TestView:
     ``records`` come the worst first; ``explained`` when pytest's message is the explanation, because no score is.
     ``changes`` are those against the baseline, ``change`` the worst of them. ``source`` is the address of its line in
     the repository, ``trend`` the test over the runs of a history. ``title`` is the question, else the name; ``outcome``
-    what became of it (``None`` of a gate), ``metadata`` what it can be grouped by.
+    what became of it (``None`` of a gate), ``metadata`` what it can be grouped by. ``turns`` are those of
+    the conversation that it is of.
     """
 
     record: TestRecord
@@ -69,6 +90,7 @@ class TestView:
     outcome: PairedTest | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     compared: CompareView | None = None
+    turns: tuple[TurnView, ...] = ()
 
     @property
     def preview(self) -> tuple[tuple[str, HighlightKind | None], ...]:
@@ -135,10 +157,76 @@ def _test_views(
         source = place_link(document.run, test)
         compared = build_compare_view(outcome, comparison) if outcome and comparison else None
         views.append(replace(view, source=source, trend=trend, outcome=outcome, compared=compared, metadata=metadata))
+    views = _with_turns(views)
     views.sort(key=lambda view: min(map(margin, view.records), default=math.inf))
     views.sort(key=lambda view: STATUSES.index(view.status))
     views.sort(key=lambda view: TEST_KINDS.index(view.outcome.kind) if view.outcome else len(TEST_KINDS))
     return tuple(views)
+
+
+#: A sample of a conversation: the view of its test, its place in that, its worst record.
+_Part = tuple[TestView, int, Record]
+
+
+def _with_turns(views: Sequence[TestView]) -> list[TestView]:
+    """Return the tests, those of conversations with all turns of theirs.
+
+    The turns of a conversation are tests of one function, or samples of one test.
+    """
+    found: dict[tuple[str, str], dict[int | str, list[_Part]]] = {}
+    of_views: dict[int, tuple[str, str]] = {}
+    for view in views:
+        for place, sample in enumerate(view.samples):
+            record = sample.scores[0].record
+            metadata = record.sample.metadata
+            turn = metadata.get("turn")
+            if "conversation" not in metadata or not (isinstance(turn, int) or turn == "all"):
+                continue
+            # Other parameters of the function may have the same conversation.
+            of_all = re.sub(rf"-t{turn}(?=[]-])", "", view.record.id)
+            key = of_views.setdefault(id(view), (of_all, str(metadata["conversation"])))
+            found.setdefault(key, {}).setdefault(turn, []).append((view, place, record))
+    strips = {key: _strip(parts) for key, parts in found.items()}
+    return [
+        replace(view, turns=_turns_for(view, *strips[of_views[id(view)]])) if id(view) in of_views else view
+        for view in views
+    ]
+
+
+def _strip(parts: Mapping[int | str, list[_Part]]) -> tuple[Mapping[int | str, _Part | None], Mapping[int, str]]:
+    """Return the turns of a conversation in order with their worst sample, and what was asked in them."""
+    worst: dict[int | str, _Part | None] = {n: min(of, key=lambda part: badness(part[2])) for n, of in parts.items()}
+    longest = max(
+        (it[2].sample for of in parts.values() for it in of), key=lambda it: len(it.metadata.get("messages") or ())
+    )
+    questions: dict[int, str] = {}
+    with suppress(TypeError, ValueError):
+        questions = {turn.number: turn.question or "" for turn in read_turns(longest)}
+    last = max((*questions, *(turn for turn in worst if isinstance(turn, int))), default=0)
+    ordered: dict[int | str, _Part | None] = {number: worst.get(number) for number in range(1, last + 1)}
+    return ordered | ({"all": worst["all"]} if "all" in worst else {}), questions
+
+
+def _turns_for(
+    view: TestView, strip: Mapping[int | str, _Part | None], questions: Mapping[int, str]
+) -> tuple[TurnView, ...]:
+    """Return the strip as one of its tests shows it."""
+    made = []
+    for turn, part in strip.items():
+        test, place, record = part or (None, None, None)
+        is_here = test is view
+        question = questions.get(turn, "") if isinstance(turn, int) else ""
+        made.append(
+            TurnView(
+                number=turn if isinstance(turn, int) else None,
+                question=shortened(_LAYOUT.sub(" ", question).strip(), _QUESTION_LENGTH),
+                record=record,
+                anchor=None if test is None or is_here else test.anchor,
+                sample=place if is_here and len(view.samples) > 1 else None,
+                current=is_here and len(view.samples) == 1,
+            )
+        )
+    return tuple(made)
 
 
 def _gone_views(comparison: RunComparison) -> tuple[TestView, ...]:

@@ -14,7 +14,7 @@ const unpack = async (element) => {
 // error and no element. The policy of the page forbids the browser's own parser for markup from a script.
 const TAGS = /^(?:a|b|bdi|code|dd|del|details|div|dl|dt|fieldset|h[2-4]|input|ins|label|legend|li|mark|ol|p|pre|section|small|span|summary|sup|table|tbody|td|th|thead|tr)$/;
 const DRAWN = /^(?:svg|path|circle|line|rect)$/;
-const ATTRIBUTES = /^(?:class|id|href|rel|dir|open|tabindex|role|scope|title|type|name|value|checked|viewBox|width|height|d|x|y|x1|x2|y1|y2|cx|cy|r|data-(?:field|judge|k|m|metric|n|text|touched|values)|aria-(?:label|hidden))$/;
+const ATTRIBUTES = /^(?:class|id|href|rel|dir|open|tabindex|role|scope|title|type|name|value|checked|viewBox|width|height|d|x|y|x1|x2|y1|y2|cx|cy|r|data-(?:field|judge|k|m|metric|n|text|touched|values)|aria-(?:current|label|hidden))$/;
 const TAG = /<(\/?)([a-z0-9]+)((?: [A-Za-z0-9-]+="[^"<>]*")*)(\/?)>/y;
 const ATTRIBUTE = /([A-Za-z0-9-]+)="([^"]*)"/g;
 const ADDRESS = /^(?:#|https:\/\/)/;

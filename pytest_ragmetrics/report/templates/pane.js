@@ -183,7 +183,9 @@ const reveal = (target) => {
   testOf.querySelectorAll(".here").forEach((element) => element.classList.remove("here"));
   target.classList.add("here");
   const box = target.getBoundingClientRect();
-  if (box.top < 96 || box.bottom > innerHeight) target.scrollIntoView({ block: "center" });
+  // What follows a heading is what was looked for.
+  const isHeading = target.matches("h3, h4");
+  if (isHeading || box.top < 96 || box.bottom > innerHeight) target.scrollIntoView({ block: isHeading ? "start" : "center" });
   if (!target.matches("a")) target.tabIndex = -1;
   target.focus({ preventScroll: true });
 };
