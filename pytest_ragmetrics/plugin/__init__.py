@@ -31,6 +31,7 @@ _LABELS = {"local": "local (heuristic)"}
 
 MARKERS = (
     "rag_dataset(source, *, metrics=[...] or {metric: bound}, limit=None, where=None): one test per row, scored ahead.",
+    'rag_dataset(source, ..., turns="each", contexts_from=None): one test per answer of each conversation.',
     "rag_gate(metric, *, mean=, rate=, min=, max=, confidence=, vacuous=): a bound for all tests of a function.",
     "rag_gate(metric, ..., confidence=, stop_when_decided=True): no further row is asked once its set is decided.",
     "rag_gate(metric, *, regression=True, alpha=0.05, inconclusive=, vacuous=): no drop since a baseline.",
