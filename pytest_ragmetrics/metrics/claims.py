@@ -117,8 +117,11 @@ class Faithfulness(ContextClaimsMetric):
     claims of the response; which of them are supported, by which context sentences. The second one is shared with
     :class:`ContextRecall` where both score a sample together. With ``unit="sentences"`` the
     sentences of the response are judged instead, in one request. Without contexts every claim is unsupported: 0.0.
-    Raises ``UnscoredError`` for a response without claims, such as a refusal, unless ``if_empty`` is its score.
-    After Es et al., "RAGAS" (2023).
+    In a conversation a claim that they do not support is looked for in one further request: contexts of earlier turns
+    support it too, what the user told is not counted, and an earlier answer is no evidence; ``history="none"`` takes
+    the contexts of the turn alone.
+    Raises ``UnscoredError`` for a response without claims, such as a refusal, unless ``if_empty`` is its score; a
+    turn of a conversation without any is vacuous. After Es et al., "RAGAS" (2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'

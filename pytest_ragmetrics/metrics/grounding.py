@@ -38,7 +38,8 @@ class LexicalGrounding(GroundingMetric):
     0.40, and 98-100 % of those compared with contexts of another question; most ordinary hallucinations do not.
     Words are compared without function words and by rough stems, in any language; Han and kana by pairs of characters,
     Thai, Lao, Khmer and Burmese by rows of four or five. Every occurrence counts; each different word has one verdict.
-    No content words: 1.0, vacuous.
+    In a conversation a word may stand in the contexts of an earlier turn, and one that only the user said is not
+    counted; ``history="none"`` takes the contexts of the turn alone. No content words: 1.0, vacuous.
 
     >>> LexicalGrounding().score(response="Otters sleep afloat.", retrieved_contexts="A sea otter can float.").reason
     'Found 1 of 3 content words'
@@ -94,7 +95,9 @@ class NumbersAligned(GroundingMetric):
     p.m., 2021-03-05 and March 5th, 2021, 1914-18 and 1914 to 1918, the 1990s and the '90s are the same; a percent sign
     or currency must agree where both sides name one; a date may say less than its source, never more.
     Not checked: single words up to ten and ordinals (one of them, the third), list numbers, citations such as [1] or
-    (Passage 1). Results of calculations are not found. No numbers: 1.0, vacuous.
+    (Passage 1). Results of calculations are not found. In a conversation a number may stand in the contexts of an
+    earlier turn, one that only the user said is not counted, and an earlier answer is no evidence; ``history="none"``
+    takes the contexts of the turn alone. No numbers: 1.0, vacuous.
 
     >>> context = "The bridge opened on 5 March 1998; it is 1,200 m long."
     >>> result = NumbersAligned().score(response="Opened in March 1998, 1250 m long.", retrieved_contexts=context)
@@ -129,7 +132,9 @@ class NamesAligned(GroundingMetric):
     Names are recognised by capitals inside a sentence (Marie Curie) or inside a word and by acronyms; a name may be
     inflected, shorter than in its source, or abbreviated (WHO, St. for Saint). Not checked: the first word of a
     sentence, months, headings, sentences in capitals or in title case; in German, where nouns have capitals too, a name
-    of one word. Scripts without capitals show no names. No names: 1.0, vacuous.
+    of one word. Scripts without capitals show no names. In a conversation a name may stand in the contexts of an
+    earlier turn, one that only the user said is not counted, and an earlier answer is no evidence; ``history="none"``
+    takes the contexts of the turn alone. No names: 1.0, vacuous.
 
     >>> context = "The physicist Marie Curie moved to France in 1891."
     >>> result = NamesAligned().score(response="In France, Curie met Pierre Loti.", retrieved_contexts=context)

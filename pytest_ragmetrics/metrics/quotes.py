@@ -31,8 +31,10 @@ class QuotedSpansAlignment(Metric):
     at the ends. A span that no context has and that is in ``user_input`` (or what the user says in a conversation),
     unless a colon or a word like "says" right beside it attributes it, or in one of the ``allowed`` texts, is not
     counted. One in English title case, or beside a word like "novel", is not found and labelled as a title or a name;
-    ``titles="skip"`` does not count it. Without a span that counts the score is 1.0 and ``vacuous``, or 0.0 with
-    ``require_quotes=True``. Raises ``ValueError`` for a parameter out of range.
+    ``titles="skip"`` does not count it. In a conversation a span may stand in the contexts of an earlier turn, and an
+    earlier answer is no evidence; ``history="none"`` takes the contexts of the turn alone. Without a span that counts
+    the score is 1.0 and ``vacuous``, or 0.0 with ``require_quotes=True``. Raises ``ValueError`` for a parameter out of
+    range.
 
     >>> result = QuotedSpansAlignment().score(
     ...     response='It says "the tide turned at noon" and "the boats were lost".',
