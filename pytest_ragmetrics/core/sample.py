@@ -5,7 +5,9 @@ They are read from what other tools and libraries write under other names.
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
@@ -120,14 +122,17 @@ class Sample:
     def __post_init__(self) -> None:
         if not isinstance(self.metadata, Mapping):
             raise TypeError(f"metadata must be a mapping, not {type(self.metadata).__name__}")
-        self._take_conversation()
+        is_turn = turn_of(self) is not None  # which has its fields, and would read all messages before it once more
+        if not is_turn:
+            self._take_conversation()
         for name in ("user_input", "response", "reference", "id"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 whole = "; assert_sample(row, ...) takes a whole row" if isinstance(value, Mapping) else ""
                 texts = "; a list is for the contexts" if isinstance(value, (list, tuple)) else ""
                 raise TypeError(f"{name} must be a str, not {type(value).__name__}{advice(value)}{whole}{texts}")
-        self._take_contexts()
+        if not is_turn:
+            self._take_contexts()
         for name in ("retrieved_contexts", "reference_contexts"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_contexts(getattr(self, name), name=name))
@@ -195,13 +200,14 @@ class Sample:
         its answer is the last text in it. ``retrieved_contexts`` are those on its messages (``retrieved_contexts``,
         ``contexts``, ``context`` or ``retrieval_context``), else its list where the sample has one for each answer,
         else with ``contexts_from="tools"``, or a list of tools, what these returned in it; those of the whole sample
-        belong to the last turn. The other fields come from the message of the answer; the ``reference`` of the whole
-        belongs to the last turn where no message has one.
+        belong to the last turn. The other fields come from the message of the answer, else from another one of the
+        turn; the ``reference`` of the whole belongs to the last turn where no message has one.
 
-        ``metadata`` has the ``messages`` up to the answer, the ``conversation`` (the id of the whole), the number of
-        the ``turn``, ``earlier_contexts`` as pairs of turn and text, and the fields ``lacking`` that other turns have;
-        turns are one ``cluster`` unless the sample names another. Raises as
-        :func:`~pytest_ragmetrics.core.messages.read_messages`, and ``ValueError`` for other ``contexts_from``.
+        ``metadata`` has the ``messages`` up to the answer, the ``conversation`` (the id of the whole, or a name made
+        of what the user says), the number of the ``turn``, ``earlier_contexts`` as pairs of turn and text, and the
+        fields ``lacking`` that other turns have; turns are one ``cluster`` unless the sample names another. Raises as
+        :func:`~pytest_ragmetrics.core.messages.read_messages`, ``TypeError`` naming the turn for a field of the wrong
+        type, and ``ValueError`` for other ``contexts_from``.
 
         >>> talk = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No.", "contexts": ["Dry."]}]
         >>> more = [{"role": "user", "content": "Snow?"}, {"role": "assistant", "content": "Yes."}]
@@ -211,36 +217,49 @@ class Sample:
         check_turns("each", contexts_from)
         if self.metadata.get("messages") is None or turn_of(self) is not None:
             return (self,)
-        turns = [turn for turn in read_turns(self) if turn.answer is not None]
-        values = [turn.fields(contexts_from) for turn in turns]
-        if not turns:
+        turns = read_turns(self)
+        answered = [turn for turn in turns if turn.answer is not None]
+        if not answered:
             return (self,)
-        for given, contexts in zip(values, self.metadata.get("contexts_by_answer", ()), strict=False):
-            given.setdefault("retrieved_contexts", contexts)
-        for name in _OF_A_TURN:
-            if name != "reference" or not any(name in given for given in values):
-                values[-1].setdefault(name, getattr(self, name))
-        there = {name for given in values for name, value in given.items() if value}
-        samples: list[Sample] = []
-        earlier: dict[str, int] = {}
-        for turn, given in zip(turns, values, strict=True):
-            fields = {name: given.get(name) for name in _OF_A_TURN}
-            lacks = [name for name, value in fields.items() if not value and (name in there or turn is not turns[-1])]
-            placed = {
-                "messages": self._until(turn),
-                "conversation": self.id,
-                "turn": turn.number,
-                "earlier_contexts": tuple((number, text) for text, number in earlier.items()),
-                "lacking": lacks,
-            }
-            metadata = {"cluster": self.id, **self.metadata, **placed}
-            metadata.pop("contexts_by_answer", None)
-            id = None if self.id is None else f"{self.id}-t{turn.number}"
-            response = turn.said[turn.answer or 0].message.text
-            samples.append(Sample(**fields, user_input=turn.question, response=response, id=id, metadata=metadata))
-            for text in samples[-1].retrieved_contexts or ():
-                earlier.setdefault(text, turn.number)
+        values = {turn.number: turn.fields(contexts_from) for turn in turns}
+        for turn, contexts in zip(answered, self.metadata.get("contexts_by_answer", ()), strict=False):
+            values[turn.number].setdefault("retrieved_contexts", contexts)
+        of_answers = [values[turn.number] for turn in answered]
+        own = {name: getattr(self, name) for name in _OF_A_TURN}
+        if any("reference" in given for given in of_answers):
+            del own["reference"]
+        if answered[-1] is not turns[-1] and self.retrieved_contexts == turns[-1].contexts():
+            del own["retrieved_contexts"]  # They were retrieved after the last answer.
+        of_answers[-1].update({**own, **of_answers[-1]})
+        there = {name for given in of_answers for name, value in given.items() if value}
+        name, samples, earlier = self.id or _name_of(turns), list[Sample](), dict[str, tuple[int, str]]()
+        for turn in turns:
+            fields = {name: values[turn.number].get(name) for name in _OF_A_TURN}
+            if turn.answer is not None:
+                may_lack = there if turn is answered[-1] else _OF_A_TURN
+                placed = {
+                    "messages": self._until(turn),
+                    "conversation": name,
+                    "turn": turn.number,
+                    "earlier_contexts": tuple(earlier.values()),
+                    "lacking": [name for name, value in fields.items() if not value and name in may_lack],
+                }
+                samples.append(self._of_turn(turn, fields, placed))
+            for text in fields["retrieved_contexts"] or ():
+                earlier.setdefault(text, (turn.number, text))
         return tuple(samples)
+
+    def _of_turn(self, turn: Turn, fields: Mapping[str, Any], placed: Mapping[str, Any]) -> Sample:
+        name, message = placed["conversation"], turn.said[turn.answer or 0].message
+        metadata = {**self.metadata, **placed}
+        metadata.pop("contexts_by_answer", None)
+        if metadata.get("cluster") is None:
+            metadata["cluster"] = name
+        given = {**fields, "id": f"{name}-t{turn.number}", "metadata": metadata}
+        try:
+            return Sample(user_input=turn.question, response=message.text, **given)
+        except TypeError as error:
+            raise TypeError(f"turn {turn.number}: {error}") from None
 
     def _until(self, turn: Turn) -> list[Any]:
         """Return the messages up to the answer of a turn, in which what the user says is one message."""
@@ -353,7 +372,8 @@ def written_for(name: str, metadata: Mapping[str, Any]) -> str:
     >>> written_for("response", {"lang": "en", "answr": "So."})
     "; did you write 'answr' for response? In a data set columns={'response': 'answr'} says so"
     """
-    texts = (str(key) for key, value in metadata.items() if isinstance(value, (str, list, tuple)))
+    written = ((key, value) for key, value in metadata.items() if key != "earlier_contexts")
+    texts = (str(key) for key, value in written if isinstance(value, (str, list, tuple)))
     hint = fields_written([key for key in texts if meant_field(key) == name][:1])
     return f"; {hint}" if hint else ""
 
@@ -487,28 +507,49 @@ class Turn:
         return texts[-1] if texts else of_assistant[-1][0] if of_assistant and is_silent else None
 
     def contexts(self, tools: ContextsFrom = None) -> tuple[str, ...] | None:
-        """Return the contexts on its messages, else what ``tools`` returned, without doubles; ``None`` for neither."""
-        found = [(said.place, value) for said in self.said if (value := _contexts_on(said.item)) is not None]
+        """Return the contexts on its messages, else what ``tools`` returned, without doubles; ``None`` for neither.
+
+        A ``context`` beside contexts of another name is the ideal one.
+        """
+        named = [(said.place, *given) for said in self.said if (given := _contexts_on(said.item))]
+        is_clear = any(name != "context" for _, name, _ in named)
+        found = [(f"{place}].{name}", value) for place, name, value in named if name != "context" or not is_clear]
         if not found:
             results = [said for said in self.said if tools and said.message.role == "tool"]
             taken = [said for said in results if tools == "tools" or said.message.tool in (tools or ())]
-            found = [(said.place, _as_documents(said.message.text)) for said in taken]
-        texts = (text for place, value in found for text in as_contexts(value, name=f"messages[{place}]: contexts"))
+            found = [(f"{said.place}]", _as_documents(said.message.text)) for said in taken]
+        texts = (text for place, value in found for text in as_contexts(value, name=f"messages[{place}"))
         return tuple(dict.fromkeys(texts)) if found else None
 
     def fields(self, tools: ContextsFrom = None) -> dict[str, Any]:
-        """Return the fields that its messages have: the contexts, and those on the message of the answer."""
-        contexts, item = self.contexts(tools), self.said[self.answer or 0].item
-        found = {name: first_of(item, name, *ALIASES.get(name, ())) for name in _OF_A_TURN[1:]} if item else {}
-        given = {name: value for name, value in found.items() if value is not None}
-        return given if contexts is None else {"retrieved_contexts": contexts, **given}
+        """Return the fields that its messages have: the contexts, and those on the message of the answer, or beside it.
+
+        A reference, say, may stand beside the question.
+        """
+        answer = self.said[self.answer or 0]
+        cases = [_case_of(said.item) for said in (answer, *self.said)]
+        found = {"retrieved_contexts": self.contexts(tools)}
+        for name in _OF_A_TURN[1:]:
+            values = (first_of(case, name, *ALIASES.get(name, ())) for case in cases)
+            found[name] = next((value for value in values if value is not None), None)
+        return {name: value for name, value in found.items() if value is not None}
 
 
-def _contexts_on(item: Any) -> Any:
-    """Return the contexts on a message, which may be a test case; a ``context`` beside them is the ideal one."""
-    case = first_of(item, "llm_test_case") or item
-    value = first_of(case, *_CONTEXTS)
-    return value if isinstance(value, (str, list, tuple)) else None
+def _case_of(item: Any) -> Any:
+    """Return the test case that an older turn of DeepEval's contains, any other message as it is."""
+    return first_of(item, "llm_test_case") or item
+
+
+def _contexts_on(item: Any) -> tuple[str, Any] | None:
+    """Return the name and the value of the contexts on a message; a ``context`` may be something else."""
+    case = _case_of(item)
+    named = next(((name, it) for name in _CONTEXTS if (it := first_of(case, name)) is not None), None)
+    if named is not None and named[0] == "context":
+        try:
+            as_contexts(named[1])
+        except TypeError:
+            return None
+    return named
 
 
 def _as_documents(text: str) -> Any:
@@ -538,9 +579,16 @@ def turn_of(sample: Sample) -> int | str | None:
 
 
 def in_turns(
-    sample: Sample, turns: Turns, *, contexts_from: ContextsFrom = None, whole: bool = False
+    sample: Sample,
+    turns: Turns,
+    *,
+    contexts_from: ContextsFrom = None,
+    whole: bool = False,
+    taken: Counter[str] | None = None,
 ) -> tuple[Sample, ...]:
     """Return the samples that are scored of one: itself, or each of its turns, and then with ``whole`` itself too.
+
+    A conversation with a name that is ``taken`` gets a number.
 
     Where the last answer is scored alone, ``contexts_from`` says where its contexts come from. The whole conversation
     has the ``turn`` "all" in its metadata: only metrics of conversations score it. Raises as :meth:`Sample.turns`, and
@@ -554,10 +602,23 @@ def in_turns(
         last = read_turns(sample)[-1:]
         return (replace(sample, retrieved_contexts=last[0].contexts(contexts_from)) if last else sample,)
     found = sample.turns(contexts_from=contexts_from)
-    if found == (sample,):
+    if found[0] is sample:
         return found
-    placed = {"cluster": sample.id, **sample.metadata, "conversation": sample.id, "turn": "all", "lacking": ()}
-    return (*found, replace(sample, metadata=placed)) if whole else found
+    names = {name: found[0].metadata[name] for name in ("cluster", "conversation")}
+    name = names["conversation"]
+    if taken is not None:
+        taken[name] += 1
+        if taken[name] > 1:
+            again = replace(sample, id=f"{name}-{taken[name]}")
+            return in_turns(again, turns, contexts_from=contexts_from, whole=whole, taken=taken)
+    metadata = {**sample.metadata, **names, "turn": "all", "lacking": ()}
+    return (*found, replace(sample, id=name, metadata=metadata)) if whole else found
+
+
+def _name_of(turns: Sequence[Turn]) -> str:
+    """Return a name for a conversation without an id, of what the user says in it: answers may be others next time."""
+    texts = "\n".join(turn.question or "" for turn in turns)
+    return f"talk-{hashlib.sha256(texts.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
 
 
 def read_spoken(sample: Sample) -> list[Spoken]:

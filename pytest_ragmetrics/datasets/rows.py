@@ -53,7 +53,8 @@ def rows_in_turns(
 ) -> Iterator[DatasetRow]:
     """Yield the rows that are scored: of a conversation each turn, as :func:`~pytest_ragmetrics.core.sample.in_turns`.
 
-    A row with messages that cannot be read has an error.
+    A row with messages that cannot be read has an error, and so has one with the id of a turn. Of several conversations
+    with one id, as rows that are no file may have, the later ones get a number.
 
     >>> talk = [{"role": role, "content": "Rain?"} for role in ("user", "assistant") * 2]
     >>> rows = [DatasetRow(sample=Sample(metadata={"messages": talk}), id="rain")]
@@ -61,19 +62,24 @@ def rows_in_turns(
     ['rain-t1', 'rain-t2', 'rain']
     """
     check_turns(turns, contexts_from)
+    taken, ids = Counter[str](), dict[str, str]()
     for row in rows:
         if row.sample is None:
             yield row
             continue
         try:
-            samples = in_turns(row.sample, turns, contexts_from=contexts_from, whole=whole)
+            samples = in_turns(row.sample, turns, contexts_from=contexts_from, whole=whole, taken=taken)
         except (TypeError, ValueError) as error:
             fault = DatasetError(f"row {row.id}: {error}", file=row.file, line=row.line, field="messages")
             yield replace(row, sample=None, error=fault)
             continue
         for sample in samples:
             number = None if sample is row.sample else turn_of(sample)
-            yield replace(row, sample=sample, id=f"{row.id}-t{number}" if isinstance(number, int) else row.id)
+            each = replace(row, sample=sample, id=f"{row.id}-t{number}" if isinstance(number, int) else row.id)
+            if ids.setdefault(each.id, row.id) != row.id:
+                msg = f"row {row.id}: the id {each.id!r} is that of a turn or of another row too: give this row another"
+                each = replace(each, sample=None, error=DatasetError(msg, file=row.file, line=row.line, field="id"))
+            yield each
 
 
 class RowError(ValueError):

@@ -137,7 +137,7 @@ def _rows(samples: Any, columns: Mapping[str, str] | None) -> Sequence[DatasetRo
         except RowError as error:
             written = "" if error.field is None or str(error).startswith(error.field) else f"field {error.field!r}: "
             raise TypeError(f"samples[{index}]: {written}{error}") from error
-        rows.append(DatasetRow(sample=sample, id=""))
+        rows.append(DatasetRow(sample=sample, id=f"samples[{index}]"))
     return rows
 
 

@@ -63,6 +63,11 @@ def f_of_counts(found: int, surplus: int, missing: int, *, beta: float = 1.0) ->
 _OF_A_SAMPLE = "write score_sample(sample) for a Sample, score_sample(Sample.from_mapping(row)) for a row"
 
 
+def _lacking(sample: Sample) -> Sequence[str]:
+    """Return the fields that a turn of a conversation need not have."""
+    return sample.metadata["lacking"] if isinstance(turn_of(sample), int) else ()
+
+
 def _check_sample(given: object, name: str) -> None:
     if isinstance(given, Sample):
         return
@@ -165,7 +170,8 @@ class Metric(ABC, Named):
         self.require(sample)
         with context.scoring() as log:
             try:
-                result = self._vacuous(sample) or self.measure(sample)
+                result = self._vacuous(sample)
+                result = self.measure(sample) if result is None else result
             except RagMetricsError as error:
                 self._record(sample, error, log)
                 raise
@@ -178,7 +184,8 @@ class Metric(ABC, Named):
         self.require(sample)
         with context.scoring() as log:
             try:
-                result = self._vacuous(sample) or await self.ameasure(sample)
+                result = self._vacuous(sample)
+                result = await self.ameasure(sample) if result is None else result
             except RagMetricsError as error:
                 self._record(sample, error, log)
                 raise
@@ -298,12 +305,6 @@ class Metric(ABC, Named):
 
 
 @lru_cache(maxsize=256)
-def _lacking(sample: Sample) -> Collection[str]:
-    """Return the fields that a turn has not, and other turns of its conversation may have."""
-    lacking: Collection[str] = () if turn_of(sample) is None else sample.metadata["lacking"]
-    return lacking
-
-
 def code_of(kind: type[Metric]) -> str:
     """Return the digest of the source of a user's metric, "" for one of this package and where there is no source."""
     if kind.__module__.startswith("pytest_ragmetrics."):

@@ -33,7 +33,7 @@ from pytest_ragmetrics.judges.transports.values import (
     UnreadableReplyError,
 )
 from pytest_ragmetrics.metrics.base import Metric, is_blank
-from pytest_ragmetrics.metrics.conversations import conversation, numbered_turns, untrusted_turns
+from pytest_ragmetrics.metrics.conversations import conversation, earlier_texts, numbered_turns, untrusted_turns
 from pytest_ragmetrics.metrics.parameters import Named, called, declared
 from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan
 from pytest_ragmetrics.runs.wording.figures import describe_uncounted
@@ -207,6 +207,8 @@ class JudgedMetric(Metric, _Asking):
         yield from zip(("user_input", "response"), ends, strict=True)
         if sample.metadata.get("messages") is not None:
             yield from (("messages", text) for text in untrusted_turns(conversation(sample)) if text not in ends)
+            earlier = earlier_texts(sample, getattr(self, "history", "none"))
+            yield from (("earlier_contexts", it.text) for it in earlier if it.origin == "contexts")
         for field in ("retrieved_contexts", "reference_contexts"):
             # A context without a word is a slip of the splitter, no attempt at anything.
             yield from ((field, text) for text in getattr(sample, field) or () if any(map(str.isalnum, text)))

@@ -14,7 +14,7 @@ from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample, in_turns, turn_of
 from pytest_ragmetrics.datasets import read_dataset
 from pytest_ragmetrics.datasets.rows import DatasetRow, rows_in_turns
-from pytest_ragmetrics.metrics import LexicalGrounding, NumbersAligned
+from pytest_ragmetrics.metrics import Hallucination, LexicalGrounding, NumbersAligned
 from pytest_ragmetrics.metrics.base import Metric
 
 ASKS = {"role": "user", "content": "How long does the KX-12 take?"}
@@ -124,6 +124,90 @@ def test_other_fields_come_from_the_message_of_the_answer() -> None:
     assert (first.retrieved_context_ids, last.retrieved_context_ids) == (None, ("d2",))
 
 
+def test_fields_may_stand_on_any_message_of_a_turn() -> None:
+    """A reference beside the question is that of its answer; one of the wrong type is named with its turn."""
+    first, last = turns(on(ASKS, reference="two"), SAYS, MORE, on(THEN, expected_output="three"))
+    assert (first.reference, last.reference) == ("two", "three")
+    with pytest.raises(TypeError, match="turn 2: reference must be a str, not int"):
+        turns(ASKS, SAYS, MORE, on(THEN, reference=5))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "expected"),
+    [
+        ({"context": {"user": "u1"}}, {"context": [1, 2]}, None),
+        ({"context": "channel: web"}, {"contexts": ["3 minutes."]}, ("3 minutes.",)),
+        ({"contexts": ["Hourly."]}, {"contexts": {"text": "3 minutes."}}, ("Hourly.", "3 minutes.")),
+        ({}, {"retrieval_context": ["3 minutes."], "context": ["ideal"]}, ("3 minutes.",)),
+        ({}, {"contexts": []}, ()),
+    ],
+)
+def test_a_context_that_is_none_is_not_taken(asked: Any, said: Any, expected: object) -> None:
+    """What is under one of the other names has to be contexts."""
+    assert turns(on(ASKS, **asked), on(SAYS, **said))[0].retrieved_contexts == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([1], r"messages\[1\]\.contexts\[0\] is of type int"),
+        (5, r"messages\[1\]\.contexts must be a text, a document or a list of them, not int"),
+        ({"user": "u1"}, r"messages\[1\]\.contexts must be .* not dict, with the keys 'user'"),
+    ],
+)
+def test_contexts_of_the_wrong_type_are_named(value: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        turns(ASKS, on(SAYS, contexts=value), MORE, THEN)
+    (row,) = evaluate(
+        [{"messages": [ASKS, on(SAYS, contexts=value), MORE, THEN]}], [NumbersAligned()], turns="each"
+    ).rows
+    assert row.unscored["numbers_aligned"].startswith("field 'messages': row samples[0]: messages[1].contexts")
+
+
+def test_what_is_retrieved_after_an_answer_is_not_its_context() -> None:
+    """Not even the last one's; what an unanswered question retrieved is known to the next answer."""
+    (only,) = turns(ASKS, SAYS, on(BYE, contexts=["It takes 90 minutes."]))
+    assert only.retrieved_contexts is None
+    first, last = turns(ASKS, SAYS, MORE, CALL, FOUND, BYE, THEN, contexts_from="tools")
+    assert (first.metadata["earlier_contexts"], last.metadata["turn"]) == ((), 3)
+    assert last.metadata["earlier_contexts"] == ((2, "It takes 3 minutes."), (2, "Open it."))
+
+
+def test_rows_may_have_a_turn_of_their_own() -> None:
+    """Rows of a log, a turn each, are grouped by the conversation they name; none of them is vacuous for that."""
+    assert [each.metadata["turn"] for each in turns(ASKS, SAYS, MORE, THEN, turn=7)] == [1, 2]
+    logged = [{"question": "Why?", "answer": "3", "contexts": it, "conversation": "c", "turn": 1} for it in ("3", None)]
+    table = evaluate(logged, [LexicalGrounding(), NumbersAligned()])
+    assert "retrieved_contexts is missing" in table.rows[1].unscored["numbers_aligned"]
+
+
+def test_conversations_without_ids_are_apart() -> None:
+    """They are named by what the user says, whatever the answers are; the second of one name gets a number."""
+    talks: list[Any] = [{"messages": [ASKS, on(SAYS, content=text), MORE, THEN]} for text in ("1.", "2.")]
+    talks += [{"id": "pump", **talks[0]}] * 2
+    table = evaluate(talks, [NumbersAligned()], turns="each")
+    names = [*dict.fromkeys(row.sample.metadata["cluster"] for row in table.rows)]
+    name = names[0]
+    assert names == [name, f"{name}-2", "pump", "pump-2"]
+    assert name.startswith("talk-")
+    assert [row.sample.id for row in table.rows[:2]] == [f"{name}-t1", f"{name}-t2"]
+
+
+def test_an_id_of_a_turn_is_no_other_row_s(tmp_path: Path) -> None:
+    rows = [{"id": "pump", "messages": [ASKS, SAYS]}, {"id": "pump-t1", "question": "Why?", "answer": "So."}]
+    (tmp_path / "talks.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    first, second = rows_in_turns(read_dataset("talks.jsonl", base=tmp_path), "each")
+    assert (first.error, second.sample) == (None, None)
+    assert "row pump-t1: the id 'pump-t1' is that of a turn or of another row too" in str(second.error)
+
+
+def test_a_thousand_turns_are_read_once() -> None:
+    """Every turn refers to the messages before it, and reads none of them again."""
+    found = turns(*[ASKS, on(SAYS, contexts=["90 minutes."])] * 1000)
+    assert (len(found), len(found[-1].metadata["messages"])) == (1000, 2000)
+    assert found[-1].metadata["earlier_contexts"] == ((1, "90 minutes."),)
+
+
 def test_a_turn_without_what_others_have_is_vacuous() -> None:
     """Where no turn has it, the last one has no score, as a single answer has none."""
     talk = [ASKS, on(SAYS, contexts=["It takes long."]), BYE, THEN]
@@ -131,6 +215,10 @@ def test_a_turn_without_what_others_have_is_vacuous() -> None:
     assert (first.results["lexical_grounding"].value, first.results["lexical_grounding"].vacuous) == (0.5, False)
     assert (last.results["lexical_grounding"].value, last.results["lexical_grounding"].vacuous) == (1.0, True)
     assert last.results["lexical_grounding"].reason == "no contexts in this turn"
+    reply = {"verdicts": [{"number": 1, "reason": "Other.", "sentences": [1], "verdict": "contradicted"}]}
+    metric = Hallucination(judge=lambda _: json.dumps(reply))
+    results = [row.results["hallucination"] for row in evaluate([{"messages": talk}], [metric], turns="each").rows]
+    assert [(it.value, it.vacuous) for it in results] == [(1.0, False), (0.0, True)]
     first, last = evaluate([{"messages": [ASKS, SAYS, MORE, THEN]}], [LexicalGrounding()], turns="each").rows
     assert first.results["lexical_grounding"].vacuous
     assert "retrieved_contexts is missing" in last.unscored["lexical_grounding"]
