@@ -207,6 +207,17 @@ def assert_contexts_precise(
     question: str, contexts: object, *, min: float, votes: int | None = None, judge: JudgeLike | None = None
 ) -> MetricResult: ...
 
+# pytest_ragmetrics.metrics.dialogues
+def assert_conversation_complete(
+    messages: object,
+    *,
+    reference: str | None = None,
+    min: float = 0.8,
+    declined: Literal["count", "skip"] = "count",
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
 # pytest_ragmetrics.metrics.ratings
 def assert_correct(
     response: str,
@@ -294,6 +305,11 @@ def assert_grounded(
     history: Literal["contexts", "none"] = "contexts",
     votes: int | None = None,
     judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.dialogues
+def assert_knowledge_retained(
+    messages: object, *, min: float = 0.8, votes: int | None = None, judge: JudgeLike | None = None
 ) -> MetricResult: ...
 
 # pytest_ragmetrics.metrics.grounding

@@ -7,11 +7,19 @@ from typing import Any
 
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.tasks.conversations import Sentence, Told
 
 CONTEXTS = ("The lake is 40 m deep. Pike live in it.", "The ferry crosses it twice a day.")
 VERIFY = tasks.VerifyClaims(claims=("The lake is 40 m deep.", "The ferry is free."), contexts=CONTEXTS)
 SELECT = tasks.SelectSentences(question="How deep is the lake?", contexts=CONTEXTS)
 QUESTIONS = tasks.WriteQuestions(response="Pike live in the lake.", count=2)
+TALK = (
+    Sentence(1, "user", "A cabin for two, from Friday on."),
+    Sentence(1, "assistant", "Cabin 7 has one bed."),
+    Sentence(2, "user", "I need two."),
+    Sentence(2, "assistant", "It is free on Friday."),
+)
+TOLD = (Told(1, "The user needs two beds."), Told(1, "The user comes on Friday.", 2))
 _LISTED: tuple[Task[Any], ...] = (
     tasks.ListClaims(text="Pike live in it.", question="What lives in the lake?"),
     tasks.ListChosenClaims(text="Pike live in it.", question="What lives in it?", atomicity="low", coverage="low"),
@@ -38,6 +46,10 @@ _LISTED: tuple[Task[Any], ...] = (
     tasks.ListTopics(turns=("user: How deep is the lake?", "assistant: 40 m.")),
     tasks.MatchTopics(topics=("depth",), allowed=("lakes", "pike")),
     tasks.JudgeUsefulness(question="How deep is the lake?", answer="40 m.", contexts=CONTEXTS),
+    tasks.ListTold(conversation=TALK[::2]),
+    tasks.JudgeKept(conversation=TALK, facts=TOLD),
+    tasks.ListWishes(conversation=TALK[::2]),
+    tasks.JudgeWishes(conversation=TALK, wishes=TOLD),
     tasks.WriteGoldenQuestion(passage=CONTEXTS[0], heading="Lakes"),
 )
 

@@ -36,6 +36,11 @@ def answer_sensibly(body: Body) -> str:
     return json.dumps(answer(blocks, prompt), ensure_ascii=False)
 
 
+def by_words(task: type[tasks.Task[Any]]) -> Callable[[str], Body]:
+    """Return what answers a task by the words of its prompt."""
+    return lambda prompt: _BY_TASK[task]({found["label"]: found["text"] for found in _BLOCK.finditer(prompt)}, prompt)
+
+
 def text_of(content: Any) -> str:
     """Return the text of a message, which may be in parts."""
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
@@ -202,6 +207,45 @@ def _match(number: int, topic: str, allowed: Mapping[int, str]) -> Body:
     return {"number": number, "reason": "By the words they share.", "allowed": match}
 
 
+def _spoken(blocks: Blocks) -> list[tuple[int, str, int, str]]:
+    """Return the sentences of a conversation: their turn, who says them, their number and their text."""
+    found, turn, speaker = [], 0, ""
+    for line in blocks["conversation"].splitlines():
+        if heading := re.fullmatch(r"Turn (\d+) (\w+)", line):
+            turn, speaker = int(heading[1]), heading[2]
+        else:
+            number, _, text = line.partition(" ")
+            found.append((turn, speaker, int(number), text))
+    return found
+
+
+def _told(blocks: Blocks, _: str) -> Body:
+    said = [(turn, text) for turn, _, _, text in _spoken(blocks)]
+    facts = [(turn, text) for turn, text in said if not text.endswith(("?", "？"))] or said
+    return {"facts": [{"turn": turn, "fact": text, "replaces": 0} for turn, text in facts]}
+
+
+def _wishes(blocks: Blocks, _: str) -> Body:
+    asked = [(turn, text) for turn, _, _, text in _spoken(blocks) if text.endswith(("?", "？"))]
+    return {"wishes": [{"turn": turn, "wish": text} for turn, text in asked]}
+
+
+def _became(name: str, usual: str, shown: str, is_shown: Callable[[str, str], bool]) -> Callable[[Blocks, str], Body]:
+    """Return what answers that a thing told is ``shown`` by the first answer after it that is so, else ``usual``."""
+
+    def answer(blocks: Blocks, _: str) -> Body:
+        entries = []
+        for number, line in _numbered(blocks[name]).items():
+            since, text = re.findall(r"turns? (\d+).*?: (.*)", line)[0]
+            after = [(n, it) for turn, who, n, it in _spoken(blocks) if who == "assistant" and turn >= int(since)]
+            found = [n for n, it in after if is_shown(text, it)][:1]
+            reason, word = "By the words they share.", shown if found else usual
+            entries.append({"number": number, "reason": reason, "sentences": found, "verdict": word})
+        return {name: entries}
+
+    return answer
+
+
 def _golden_question(blocks: Blocks, _: str) -> Body:
     sentences = _sentences(blocks)
     number = max(sentences, key=lambda n: len(_words(sentences[n])))
@@ -230,6 +274,10 @@ _BY_TASK: Mapping[type[tasks.Task[Any]], Callable[[Blocks, str], Body]] = {
     tasks.MatchTopics: lambda b, _: {
         "matches": [_match(n, topic, _numbered(b["allowed topics"])) for n, topic in _numbered(b["topics"]).items()]
     },
+    tasks.ListTold: _told,
+    tasks.ListWishes: _wishes,
+    tasks.JudgeKept: _became("facts", "kept", "asked again", lambda it, by: "?" in by and _overlap(by, it) >= _SHARED),
+    tasks.JudgeWishes: _became("wishes", "unmet", "met", lambda wish, by: _overlap(wish, by) > 0),
     tasks.FindContradictions: _contradictions,
     tasks.JudgeRefusal: lambda b, _: {"reason": "By its words.", "verdict": "refuses" if _evasive(b) else "answers"},
     tasks.ListEntities: lambda b, _: {

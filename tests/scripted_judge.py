@@ -152,5 +152,19 @@ def matches(*allowed: int) -> dict[str, Any]:
     return _numbered("matches", ({"allowed": match} for match in allowed))
 
 
+def told(*facts: tuple[int, str] | tuple[int, str, int]) -> dict[str, Any]:
+    """Answer with facts, each its turn, its text and what it replaces, if anything."""
+    return {"facts": [{"turn": turn, "fact": text, "replaces": sum(old)} for turn, text, *old in facts]}
+
+
+def wishes(*listed: tuple[int, str]) -> dict[str, Any]:
+    return {"wishes": [{"turn": turn, "wish": text} for turn, text in listed]}
+
+
+def became(name: str, *decided: tuple[str, Sequence[int]]) -> dict[str, Any]:
+    """Answer for each fact or wish with its verdict and the sentences that show it."""
+    return _numbered(name, ({"sentences": list(sentences), "verdict": word} for word, sentences in decided))
+
+
 def relevant(*words: bool) -> dict[str, Any]:
     return _numbered("verdicts", ({"verdict": "relevant" if word else "irrelevant"} for word in words))

@@ -25,6 +25,8 @@ VerdictKind = Literal[
     "found earlier",
     "told by the user",
     "repeated",
+    "declined",
+    "withdrawn",
 ]
 #: What became of some words of the source in the response.
 ChangeKind = Literal["same", "replaced", "added", "missing"]
@@ -41,7 +43,8 @@ _PERCENT = (2, 100)
 class Evidence:
     """A piece of a context that supports a verdict; offsets are code points of the original context.
 
-    ``turn`` is that of a conversation whose context it is, where that is an earlier one than the answer's.
+    ``turn`` is that of a conversation whose context it is, where that is an earlier one than the answer's. Where a
+    conversation is scored as a whole, the piece is of a message of that turn, and ``context`` is its place there.
     """
 
     context: int
@@ -81,8 +84,9 @@ class Verdict:
 
     ``start`` and ``end`` are its offsets in the response, ``None`` for a text that is no piece of it. ``evidence`` are
     the passages that support it (several where it runs over gaps or chunks), ``nearest`` the closest passage where
-    none does. ``kind`` is what a quoted span is, and where in a conversation a piece was found that the answer's own
-    contexts do not have; ``None`` for other pieces. ``turn`` is that of the answer in a conversation.
+    none does. ``kind`` is what a quoted span is, where in a conversation a piece was found that the answer's own
+    contexts do not have, and why a wish is in no count; ``None`` for other pieces. ``turn`` is that of the answer in a
+    conversation, and of a fact or a wish that in which the user speaks of it.
     """
 
     text: str
@@ -99,7 +103,7 @@ class Verdict:
     @property
     def counts(self) -> bool:
         """Whether the verdict is in the score: a span that quotes the question, say, is not."""
-        return self.kind not in ("quotes the question", "allowed", "looks like a title", "told by the user")
+        return self.kind in (None, "found", "not found", "found earlier", "repeated")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

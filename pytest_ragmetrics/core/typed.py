@@ -63,6 +63,8 @@ class Bounds(TypedDict, total=False):
     citation_precision: float
     agent_goal_accuracy: float
     topic_adherence: float
+    knowledge_retention: float
+    conversation_completeness: float
     lexical_grounding: float
     lexical_context_recall: float
     numbers_aligned: float

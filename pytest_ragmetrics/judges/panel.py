@@ -22,6 +22,7 @@ from pytest_ragmetrics.judges.tasks import (
     WriteGoldenQuestion,
     WriteQuestions,
 )
+from pytest_ragmetrics.judges.tasks.conversations import ListSaid
 from pytest_ragmetrics.judges.tasks.task import ListTexts
 from pytest_ragmetrics.judges.transports.values import (
     DIRECT,
@@ -40,9 +41,10 @@ LEAST = 2
 _FAR = 0.5 + 1e-9
 _SHOWN = 80
 # What a judge writes: no two write it alike.
-_WRITING = (ListTexts, ListTopics, WriteQuestions, WriteGoldenQuestion)
+_WRITING = (ListTexts, ListSaid, ListTopics, WriteQuestions, WriteGoldenQuestion)
 # The field whose texts a task is about, each judged by itself where there are several.
 _SUBJECTS = {"claims": "claim", "questions": "question", "topics": "topic", "contexts": "context", "context": "context"}
+_SUBJECTS |= {"facts": "fact", "wishes": "wish"}
 
 
 class Panel(Judge):
@@ -166,7 +168,7 @@ class _Merging:
         texts: Any = getattr(self._task, name, ())
         if number is not None:
             # A task of the user's own may have more verdicts than texts.
-            text = f' "{shortened(texts[number], _SHOWN)}"' if number < len(texts) else ""
+            text = f' "{shortened(str(texts[number]), _SHOWN)}"' if number < len(texts) else ""
             return f"{self._task.prompt}, {_SUBJECTS.get(name, 'item')} {number + 1}{text}"
         return f'{self._task.prompt}, "{shortened(texts, _SHOWN)}"' if isinstance(texts, str) else self._task.prompt
 
@@ -186,6 +188,9 @@ class _Merging:
 
     def _judgement(self, verdicts: Mapping[str, Judgement], subject: str) -> Judgement:
         agreed = [verdicts[name] for name in self._majority(verdicts, subject)]
+        # Of several verdicts on the same side the one with most votes.
+        word = Counter(verdict.word for verdict in agreed).most_common(1)[0][0]
+        agreed = [verdict for verdict in agreed if verdict.word == word]
         sentences = sorted({number for verdict in agreed for number in verdict.sentences})
         return replace(agreed[0], sentences=tuple(sentences))
 

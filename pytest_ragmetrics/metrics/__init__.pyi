@@ -25,6 +25,8 @@ from pytest_ragmetrics.metrics.critiques import AspectCritic as AspectCritic
 from pytest_ragmetrics.metrics.critiques import AspectCritique as AspectCritique
 from pytest_ragmetrics.metrics.critiques import Rubric as Rubric
 from pytest_ragmetrics.metrics.critiques import SimpleCriteria as SimpleCriteria
+from pytest_ragmetrics.metrics.dialogues import ConversationCompleteness as ConversationCompleteness
+from pytest_ragmetrics.metrics.dialogues import KnowledgeRetention as KnowledgeRetention
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall as LexicalContextRecall
 from pytest_ragmetrics.metrics.grounding import LexicalGrounding as LexicalGrounding
 from pytest_ragmetrics.metrics.grounding import NamesAligned as NamesAligned

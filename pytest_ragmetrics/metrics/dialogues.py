@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
-from pytest_ragmetrics.core.result import Evidence, MetricResult
+from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.core.sample import Sample, Turn, read_turns
-from pytest_ragmetrics.judges.tasks.conversations import Sentence
+from pytest_ragmetrics.judges.tasks import Judgement, Task
+from pytest_ragmetrics.judges.tasks.conversations import JudgeKept, JudgeWishes, ListTold, ListWishes, Sentence, Told
+from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import is_blank
 from pytest_ragmetrics.metrics.conversations import beside_text, conversation, untrusted_turns
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.parameters import choice, declared
+from pytest_ragmetrics.runs.wording.figures import quoted
 from pytest_ragmetrics.text.sentences import split_sentences
 
-# A request shows so many exchanges at most, and so many before them.
+# A request shows so many answered exchanges at most, and so many before them.
 _WINDOW, _BEFORE = 20, 4
 
 
@@ -40,6 +45,7 @@ class DialogueMetric(JudgedMetric):
     requires: ClassVar[tuple[str, ...]] = ()
     extra_inputs: ClassVar[tuple[str, ...]] = ("messages",)
     of_conversation = True
+    if_empty: float | None = 1.0
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when nothing is answered in a conversation, ``TypeError`` for what is no message."""
@@ -61,21 +67,173 @@ class DialogueMetric(JudgedMetric):
         """Return the score of a conversation."""
 
 
+class KnowledgeRetention(DialogueMetric):
+    """The share of the facts told by the user that the answers after them keep to.
+
+    Takes ``messages``. Two requests in a row: the facts that later answers have to respect, each with the turn of it;
+    which of them an answer asks for again or contradicts, by which of its sentences. A fact that the user corrects
+    holds until then. 1.0, and vacuous, where the user tells nothing, or no answer comes after it. After the knowledge
+    retention of DeepEval.
+
+    >>> told = '{"facts": [{"turn": 1, "fact": "The user eats no meat.", "replaces": 0}]}'
+    >>> kept = '{"facts": [{"number": 1, "reason": "It is meat.", "sentences": [2], "verdict": "contradicted"}]}'
+    >>> metric = KnowledgeRetention(judge=lambda prompt: kept if "<<<facts" in prompt else told)
+    >>> talk = [{"role": "user", "content": "I eat no meat."}, {"role": "assistant", "content": "Try the ham!"}]
+    >>> metric.score(messages=talk).verdicts[0].reason
+    'contradicted, turn 1: "Try the ham!" It is meat.'
+    """
+
+    name = "knowledge_retention"
+    aliases = ("KnowledgeRetentionMetric",)
+    blind_spots = "Facts that the application looked up itself, and what the user implied."
+    noun = "fact"
+    complaint = "not kept"
+    helper = "assert_knowledge_retained"
+    rounds = 2
+
+    async def judged_windows(self, windows: Sequence[Window], sample: Sample, ask: Ask) -> MetricResult:  # noqa: ARG002 - as its base
+        """Return the share of facts that are kept."""
+        answers = [turn for window in windows for turn in window.answers]
+        told = await listed(ListTold, windows, ask)
+        facts = [fact for fact in told if any(fact.turn <= turn <= (fact.until or turn) for turn in answers)]
+        if not facts:
+            return ask.nothing("the user tells nothing that a later answer has to respect")
+
+        def task(window: Window, left: tuple[Told, ...]) -> JudgeKept:
+            return JudgeKept(facts=left, conversation=window.conversation, earlier=window.earlier)
+
+        found = await followed(task, facts, windows, ask, wanting=("kept",))
+        verdicts = [verdict_on(fact, judgement, window) for fact, (judgement, window) in found.items()]
+        return ask.share(verdicts, "facts kept")
+
+
+assert_knowledge_retained = asserting(KnowledgeRetention, takes=("messages",), min=0.8)
+
+#: Whether a wish that the assistant declines counts as one that is not met.
+Declined: TypeAlias = Literal["count", "skip"]
+
+
+@declared
+class ConversationCompleteness(DialogueMetric):
+    """The share of the wishes of the user that a conversation meets.
+
+    Takes ``messages`` and, as the outcome that was to be, ``reference``. Two requests in a row: what the user wants to
+    know or have done; whether an answer, or a call of a tool, meets it. A wish that the user withdraws is not counted,
+    nor with ``declined="skip"`` one that the assistant says it cannot or may not meet. 1.0, and vacuous, where the user
+    wants nothing. After the conversation completeness of DeepEval.
+
+    >>> wishes = '{"wishes": [{"turn": 1, "wish": "Opening hours"}]}'
+    >>> became = '{"wishes": [{"number": 1, "reason": "They are given.", "sentences": [2], "verdict": "met"}]}'
+    >>> metric = ConversationCompleteness(judge=lambda prompt: became if "<<<wishes" in prompt else wishes)
+    >>> talk = [{"role": "user", "content": "When are you open?"}, {"role": "assistant", "content": "From nine on."}]
+    >>> metric.score(messages=talk).reason
+    '1 of 1 wishes met'
+    """
+
+    name = "conversation_completeness"
+    aliases = ("ConversationCompletenessMetric",)
+    blind_spots = "Whether what the answers say is right."
+    noun = "wish|wishes"
+    complaint = "not met"
+    helper = "assert_conversation_complete"
+    rounds = 2
+
+    declined: Declined = choice("count", Declined)
+
+    async def judged_windows(self, windows: Sequence[Window], sample: Sample, ask: Ask) -> MetricResult:
+        """Return the share of wishes that are met."""
+        wishes = await listed(ListWishes, windows, ask)
+        if not wishes:
+            return ask.nothing("the user wants nothing to be known or done")
+        reference = None if is_blank(sample.reference or "") else sample.reference
+
+        def task(window: Window, left: tuple[Told, ...]) -> JudgeWishes:
+            shown = window.conversation
+            return JudgeWishes(wishes=left, conversation=shown, earlier=window.earlier, reference=reference)
+
+        found = await followed(task, wishes, windows, ask, wanting=("unmet", "declined"))
+        verdicts = []
+        for wish, (judgement, window) in found.items():
+            verdict = verdict_on(wish, judgement, window)
+            if judgement.word == "withdrawn":
+                verdict = replace(verdict, ok=True, kind="withdrawn")
+            if judgement.word == "declined" and self.declined == "skip":
+                verdict = replace(verdict, ok=True, kind="declined")
+            verdicts.append(verdict)
+        return ask.share(verdicts, "wishes met")
+
+
+assert_conversation_complete = asserting(
+    ConversationCompleteness, takes=("messages",), optional=("reference",), min=0.8
+)
+
+
+async def listed(task: Callable[..., Task[tuple[Told, ...]]], windows: Sequence[Window], ask: Ask) -> tuple[Told, ...]:
+    """Return what the user says or wants in a conversation, each window with what is known from those before it."""
+    known: tuple[Told, ...] = ()
+    for window in windows:
+        conversation, earlier = map(_of_user, (window.conversation, window.earlier))
+        if conversation:
+            known = await ask(task(conversation=conversation, earlier=earlier, known=known))
+    return known
+
+
+async def followed(
+    task: Callable[[Window, tuple[Told, ...]], Task[tuple[Judgement, ...]]],
+    told: Sequence[Told],
+    windows: Sequence[Window],
+    ask: Ask,
+    *,
+    wanting: Sequence[str],
+) -> dict[Told, tuple[Judgement, Window]]:
+    """Return what becomes of each thing told, with the window that shows it.
+
+    Later windows are asked about those whose verdict is one of ``wanting``, and the first of these changes none.
+    """
+    found: dict[Told, tuple[Judgement, Window]] = {}
+    for window in windows:
+        first, last = window.conversation[0].turn, window.conversation[-1].turn
+        here = [it for it in dict.fromkeys(told) if it.turn <= last and (it.until or last) >= first]
+        left = tuple(it for it in here if it not in found or found[it][0].word in wanting)
+        if left:
+            judgements = await ask(task(window, left))
+            for it, judgement in zip(left, judgements, strict=True):
+                if it not in found or judgement.word != wanting[0]:
+                    found[it] = judgement, window
+    return found
+
+
+def verdict_on(told: Told, judgement: Judgement, window: Window) -> Verdict:
+    """Return the verdict on what the user told, whose reason names the first sentence that shows it, with its turn."""
+    sentences = [window.conversation[number] for number in judgement.sentences]
+    shown = [f"{judgement.word}, turn {it.turn}: {quoted(it.text)}" for it in sentences[:1]]
+    return Verdict(
+        text=told.text,
+        ok=judgement.ok,
+        reason=" ".join(filter(None, [*shown, judgement.reason])) or None,
+        evidence=tuple(map(evidence_of, sentences)),
+        turn=told.turn,
+    )
+
+
 def windows_of(sample: Sample) -> tuple[Window, ...]:
-    """Return the exchanges of a conversation, 20 at a time, each with the 4 before them.
+    """Return the exchanges of a conversation, 20 that are answered at a time, each time with the 4 before them.
 
     >>> talk = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No. Sun."}]
     >>> [window.answers for window in windows_of(Sample(metadata={"messages": talk * 21}))]
     [(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20), (21,)]
     """
     turns = read_turns(sample)
+    answered = [place for place, turn in enumerate(turns) if _is_answered(turn)]
+    # What the user says last belongs to the last window: it alone is nothing to ask about.
+    starts = [0, *(place + 1 for place in answered[_WINDOW - 1 : -1 : _WINDOW])]
     return tuple(
         Window(
-            conversation=sentences_of(turns[start : start + _WINDOW]),
+            conversation=sentences_of(turns[start:end]),
             earlier=sentences_of(turns[max(start - _BEFORE, 0) : start]),
-            answers=tuple(turn.number for turn in turns[start : start + _WINDOW] if _is_answered(turn)),
+            answers=tuple(turn.number for turn in turns[start:end] if _is_answered(turn)),
         )
-        for start in range(0, len(turns), _WINDOW)
+        for start, end in zip(starts, [*starts[1:], len(turns)], strict=True)
     )
 
 
@@ -100,6 +258,10 @@ def evidence_of(sentence: Sentence) -> Evidence:
     return Evidence(
         context=sentence.message, start=sentence.start, end=sentence.end, text=sentence.text, turn=sentence.turn
     )
+
+
+def _of_user(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
+    return tuple(it for it in sentences if it.speaker == "user")
 
 
 def _is_answered(turn: Turn) -> bool:

@@ -114,7 +114,7 @@ def asked_of(metrics: Sequence[JudgedMetric], number: int, contexts: int, size: 
         return row
     (metric,) = metrics
     response = row.response or ""
-    if metric.name in ("agent_goal_accuracy", "topic_adherence"):
+    if metric.of_conversation or metric.name in ("agent_goal_accuracy", "topic_adherence"):
         turns = [{"role": "user", "content": row.user_input}, {"role": "assistant", "content": response}]
         return Sample(metadata={"messages": turns, "reference_topics": ["mills"]})
     if metric.name.startswith("citation"):

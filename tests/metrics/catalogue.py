@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge
-from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.tasks import JudgeKept, JudgeWishes, Task
 from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, Transport
 from pytest_ragmetrics.metrics import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics
+from tests.fake_answers import by_words
 from tests.scripted_judge import Entry, ScriptedJudge, claims, goal, matches, rated, says, topics
 
 A = TypeVar("A")
@@ -55,6 +56,8 @@ _SCRIPT: dict[str, Entry] = {
     "judge_goal": goal("reached"),
     "list_topics": topics(ferry=True),
     "match_topics": matches(1),
+    "judge_kept": by_words(JudgeKept),
+    "judge_wishes": by_words(JudgeWishes),
 }
 #: What a name alone does not make.
 NEEDED: dict[str, dict[str, Any]] = {

@@ -41,14 +41,17 @@ def instruction(prompt: str) -> str:
     return BLOCK.sub("", prompt)
 
 
+HEADING = re.compile(r"Context \d+|Turn \d (?:user|assistant)")
 #: The blocks whose lines are numbered.
-NUMBERED = {"claims", "questions", "conversation", "topics", "allowed topics"}
+NUMBERED = {"claims", "questions", "conversation", "topics", "allowed topics", "facts", "wishes"}
 
 
 def assert_numbered(prompt: str) -> None:
     """Check that lines have numbers of ours, and that no text added one."""
     for label, text in blocks(prompt).items():
-        lines = [line for line in text.splitlines() if not re.fullmatch(r"Context \d+", line)]
+        lines = [
+            line for line in text.splitlines() if not re.fullmatch(r"Context \d+|Turn \d (?:user|assistant)", line)
+        ]
         if label in NUMBERED or label == "contexts":
             numbers = [re.split("[. ]", line)[0] for line in lines]
             assert numbers == [f"{number}" for number in range(1, len(lines) + 1)]
@@ -137,12 +140,12 @@ NEGATIVE = PromptBook(reasons="negative")
 @pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: str(task.prompt))
 def test_reasons_of_negative_verdicts_alone(task: Task[Any]) -> None:
     system, prompt = render(task, NEGATIVE)
-    verdicts = re.findall(r'"number": .*?"enum": \["(\w+)", "(\w+)"\]', json.dumps(task.schema()))
+    verdicts = re.findall(r'"number": .*?"enum": \["(.+?)"\]', json.dumps(task.schema()))
     assert (task.favourable is not None) is bool(verdicts)
     if not verdicts:
         assert render(task, OWN) == (system, prompt)
         return
-    assert task.favourable in verdicts[0]
+    assert task.favourable in verdicts[0].split('", "')
     said = f'Unlike in the example, "reason" is "" where you decide "{task.favourable}".'
     assert prompt.removeprefix(user(task)).strip() == said
 
@@ -173,9 +176,10 @@ def test_a_prompt_file(task: Task[Any]) -> None:
         assert set(json.loads(line)) == set(task.schema()["properties"])
         validate(parse_json(line), task.schema())
     # The words to choose from are explained, and reasons are wanted in the language of the text.
-    for words in re.findall(r'"enum": \["(\w+)", "(\w+)"\]', schema):
-        assert all(f'"{word}"' in text for word in words)
-    has_prose = any(f'"{field}"' in schema for field in ("reason", "questions", "claims", "topics"))
+    for words in re.findall(r'"enum": \["(.+?)"\]', schema):
+        assert all(f'"{word}"' in text for word in words.split('", "'))
+    prose = ("reason", "questions", "claims", "topics", "facts", "wishes")
+    has_prose = any(f'"{field}"' in schema for field in prose)
     assert ("in the language of the text" in text) is has_prose
 
 
@@ -198,8 +202,9 @@ def attacked(task: Any) -> Iterator[Task[Any]]:
                 yield replace(task, **{field.name: hostile})
             elif field.name == "fields":
                 yield replace(task, fields=tuple((name, hostile) for name, _ in value))
-            elif isinstance(value, tuple):
-                yield replace(task, **{field.name: (hostile, *value[1:])})
+            elif value and isinstance(value, tuple):
+                first = value[0]._replace(text=hostile) if isinstance(value[0], tuple) else hostile
+                yield replace(task, **{field.name: (first, *value[1:])})
 
 
 @pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: str(task.prompt))

@@ -15,6 +15,10 @@ from pytest_ragmetrics.judges.tasks.claims import ListClaims as ListClaims
 from pytest_ragmetrics.judges.tasks.claims import ListEntities as ListEntities
 from pytest_ragmetrics.judges.tasks.claims import SelectSentences as SelectSentences
 from pytest_ragmetrics.judges.tasks.claims import VerifyClaims as VerifyClaims
+from pytest_ragmetrics.judges.tasks.conversations import JudgeKept as JudgeKept
+from pytest_ragmetrics.judges.tasks.conversations import JudgeWishes as JudgeWishes
+from pytest_ragmetrics.judges.tasks.conversations import ListTold as ListTold
+from pytest_ragmetrics.judges.tasks.conversations import ListWishes as ListWishes
 from pytest_ragmetrics.judges.tasks.questions import AnswerQuestions as AnswerQuestions
 from pytest_ragmetrics.judges.tasks.questions import GoldenQuestion as GoldenQuestion
 from pytest_ragmetrics.judges.tasks.questions import JudgeGoal as JudgeGoal

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from pytest_ragmetrics.judges.schema import InvalidAnswer, listed
-from pytest_ragmetrics.judges.tasks.task import A, Block, Task, indexes, on_one_line, show
+from pytest_ragmetrics.judges.schema import (
+    NUMBER,
+    TEXT,
+    InvalidAnswer,
+    Schema,
+    distinct,
+    in_order,
+    list_of,
+    listed,
+    one_of,
+    record,
+)
+from pytest_ragmetrics.judges.tasks.task import A, Block, Judgement, Task, decided, indexes, on_one_line, show
 
 
 class Sentence(NamedTuple):
@@ -45,7 +57,8 @@ class ConversationTask(Task[A]):
         before = [] if not self.earlier else [Block(label="earlier turns", text=numbered(self.earlier))]
         after = Block(label="conversation", text=numbered(self.conversation, first=len(self.earlier) + 1))
         others = ((name, getattr(self, name)) for name in self.shown)
-        return (*before, after, *(block for name, value in others if value for block in show(name, value)))
+        shown = [(name, it if isinstance(it, str) else [*map(str, it)]) for name, it in others if it]
+        return (*before, after, *(block for name, value in shown for block in show(name, value)))
 
     def note(self) -> str:
         """Say what the earlier turns are."""
@@ -84,3 +97,156 @@ def numbered(sentences: Sequence[Sentence], *, first: int = 1) -> str:
     for (turn, speaker), group in groupby(enumerate(sentences, start=first), key=lambda it: it[1][:2]):
         lines += [f"Turn {turn} {speaker}", *(f"{number} {on_one_line(it.text)}" for number, it in group)]
     return "\n".join(lines)
+
+
+class Told(NamedTuple):
+    """What the user says or wants, the turn of it, and the one in which the user corrects it, if any."""
+
+    turn: int
+    text: str
+    until: int | None = None
+
+    def __str__(self) -> str:
+        """Return it as a line of a prompt."""
+        return (
+            f"turn{'' if self.until is None else 's'} {self.turn}{f' to {self.until}' * bool(self.until)}: {self.text}"
+        )
+
+
+class ListSaid(ConversationTask[tuple[Told, ...]]):
+    """A task that lists what the user says, in order, and returns it after what is ``known`` from earlier turns."""
+
+    __slots__ = ()
+
+    shown = ("known",)
+    #: The names of an entry and of its text.
+    noun: ClassVar[str]
+    known: tuple[Told, ...]
+
+    def note(self) -> str:
+        """Say what the earlier turns and the known entries are."""
+        known = 'What is "known" is listed already: leave it out, and count on from its last number.'
+        return " ".join(filter(None, [super().note(), known if self.known else ""]))
+
+    def by_rule(self) -> tuple[Told, ...]:
+        """Return the first sentence of each turn: something to judge, where a model is not asked."""
+        first = {it.turn: Told(it.turn, it.text) for it in reversed(self.conversation) if it.speaker == "user"}
+        return (*self.known, *(first[turn] for turn in sorted(first)))
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Told, ...]:
+        return (*self.known, *self._listed(answer))
+
+    def _listed(self, answer: Mapping[str, Any]) -> tuple[Told, ...]:
+        (entries,) = answer.values()
+        texts = [entry[self.noun] for entry in entries]
+        turns = {it.turn for it in self.conversation if it.speaker == "user"}
+        last = 0
+        distinct(texts, self.noun)
+        for number, turn in enumerate((entry["turn"] for entry in entries), start=1):
+            if turn not in turns:
+                raise InvalidAnswer(f"{self.noun} {number} names turn {turn}, in which the user says nothing")
+            if turn < last:
+                raise InvalidAnswer(f"{self.noun} {number} is of turn {turn}, before turn {last}: list them in order")
+            last = turn
+        return tuple(Told(entry["turn"], text.strip()) for entry, text in zip(entries, texts, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListTold(ListSaid):
+    """List what the user says that later answers have to respect; a fact that is corrected holds until then."""
+
+    prompt = "list_told"
+    noun = "fact"
+    form = record(facts=list_of(record(turn=NUMBER, fact=TEXT, replaces=NUMBER)))
+    conversation: tuple[Sentence, ...]
+    earlier: tuple[Sentence, ...] = ()
+    known: tuple[Told, ...] = ()
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Told, ...]:
+        facts = [*self.known]
+        for fact, entry in zip(self._listed(answer), answer["facts"], strict=True):
+            number = entry["replaces"]
+            if not 0 <= number <= len(facts):
+                there = f"before it there are 1 to {len(facts)}, and 0 is none" if facts else "it is the first: write 0"
+                raise InvalidAnswer(f"fact {len(facts) + 1} replaces fact {number}: {there}")
+            if number and facts[number - 1].until is None:
+                facts[number - 1] = facts[number - 1]._replace(until=fact.turn)
+            facts.append(fact)
+        return tuple(facts)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListWishes(ListSaid):
+    """List what the user wants to know or have done, each once."""
+
+    prompt = "list_wishes"
+    noun = "wish"
+    form = record(wishes=list_of(record(turn=NUMBER, wish=TEXT)))
+    conversation: tuple[Sentence, ...]
+    earlier: tuple[Sentence, ...] = ()
+    known: tuple[Told, ...] = ()
+
+
+def _verdicts(name: str, *words: str) -> Schema:
+    entry = record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of(*words))
+    return record(**{name: list_of(entry)})
+
+
+class JudgeSaid(ConversationTask[tuple[Judgement, ...]]):
+    """A task with a verdict on each entry of a list, of which those that are not ``bare`` name sentences that show it.
+
+    The assistant says these in the turn of the entry or later, and in the turn that corrects it at the latest.
+    """
+
+    __slots__ = ()
+
+    noun: ClassVar[str]
+    bare: ClassVar[tuple[str, ...]]
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+        ((field, entries),) = answer.items()
+        said: tuple[Told, ...] = getattr(self, field)
+        judgements = []
+        for it, entry in zip(said, in_order(entries, len(said), self.noun), strict=True):
+            subject, word = f"{self.noun} {entry['number']}", entry["verdict"]
+            sentences: list[int] = []
+            if word not in self.bare:
+                sentences = self.cited(entry["sentences"], subject, since=it.turn, until=it.until)
+                if not sentences:
+                    raise InvalidAnswer(f"{subject} is called {word}, but no sentence that shows it is named")
+            found = decided(entry, self.favourable or "")
+            judgements.append(replace(found, sentences=tuple(sentences), word=word))
+        return tuple(judgements)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeKept(JudgeSaid):
+    """Decide whether the answers after each fact respect it; ok when they do."""
+
+    prompt = "judge_kept"
+    numbered = "facts"
+    favourable = "kept"
+    noun = "fact"
+    bare = ("kept",)
+    shown = ("facts",)
+    form = _verdicts("facts", "kept", "asked again", "contradicted")
+    conversation: tuple[Sentence, ...]
+    facts: tuple[Told, ...]
+    earlier: tuple[Sentence, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeWishes(JudgeSaid):
+    """Decide what became of each wish of the user, whose outcome is the ``reference``, if any; ok when it is met."""
+
+    prompt = "judge_wishes"
+    numbered = "wishes"
+    favourable = "met"
+    noun = "wish"
+    bare = ("withdrawn", "unmet")
+    shown = ("wishes", "reference")
+    form = _verdicts("wishes", "met", "declined", "withdrawn", "unmet")
+    conversation: tuple[Sentence, ...]
+    wishes: tuple[Told, ...]
+    earlier: tuple[Sentence, ...] = ()
+    reference: str | None = None

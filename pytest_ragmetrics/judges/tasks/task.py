@@ -86,11 +86,15 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:
-    """A yes or no with its reason; ``sentences`` are 0-based indexes into the sentence table of the contexts."""
+    """A yes or no with its reason; ``sentences`` are 0-based indexes into the sentence table of the contexts.
+
+    ``word`` is the verdict where there are more than two, and the sentences are those of a conversation.
+    """
 
     ok: bool
     reason: str
     sentences: tuple[int, ...] = ()
+    word: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -276,6 +276,8 @@ _UNCOUNTED: Mapping[VerdictKind, tuple[str, str]] = {
     "allowed": ("is allowed", "are allowed"),
     "looks like a title": ("looks like a title", "look like titles"),
     "told by the user": ("told by the user", "told by the user"),
+    "declined": ("declined", "declined"),
+    "withdrawn": ("withdrawn", "withdrawn"),
 }
 
 
