@@ -94,10 +94,8 @@ def gate_of(*given: Any, **named: Any) -> MarkedGate:
     return gate_among(None, given, named)
 
 
-def exchange(
-    prompt: str, reply: str | None, *, task: str = "judge_claims", vote: int = 0, cached: bool = False
-) -> Exchange:
-    return Exchange(task=task, vote=vote, prompt=prompt, reply=reply, cached=cached)
+def exchange(prompt: str, reply: str | None, *, task: str = "judge_claims", vote: int = 0) -> Exchange:
+    return Exchange(task=task, vote=vote, prompt=prompt, reply=reply, cached=False)
 
 
 def record(

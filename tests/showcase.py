@@ -56,8 +56,8 @@ def _faithfulness(score: float | None, question: str, response: str, **settings:
     return record("faithfulness", score, **{"at_least": 0.8, "judge": MODEL, "sample": sample, **settings})
 
 
-def _quoted(text: str, response: str, contexts: list[str], index: int = 0) -> Verdict:
-    where = [evidence(text, contexts, index)]
+def _quoted(text: str, response: str, contexts: list[str]) -> Verdict:
+    where = [evidence(text, contexts, 0)]
     return verdict(text, ok=True, response=response, reason="found, exact", evidence=where)
 
 

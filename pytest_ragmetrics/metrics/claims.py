@@ -82,18 +82,11 @@ class ContextClaimsMetric(JudgedMetric):
         judgements = dict(zip(texts, await verify(texts, contexts, ask), strict=True))
         return [judgements[claim] for claim in claims]
 
-    async def share_supported(
-        self,
-        claims: Sequence[str],
-        counted: str,
-        sample: Sample,
-        ask: Ask,
-        places: Sequence[Place | None] | None = None,
-    ) -> MetricResult:
-        """Return the share of the claims that the contexts support; ``places`` are those of claims in the response."""
+    async def share_supported(self, claims: Sequence[str], counted: str, sample: Sample, ask: Ask) -> MetricResult:
+        """Return the share of the claims that the contexts support."""
         contexts = tuple(sample.retrieved_contexts or ())
         judgements = await self.verified(claims, sample, ask)
-        verdicts = supported_verdicts(claims, judgements, contexts, places, question=sample.user_input)
+        verdicts = supported_verdicts(claims, judgements, contexts, question=sample.user_input)
         return ask.share(verdicts, counted if sentence_table(contexts) else f"{counted}: {_NO_CONTEXT}")
 
 

@@ -95,8 +95,8 @@ def terminal(tmp_path: Path) -> Callable[..., Terminal]:
     return lambda *args: Terminal(tmp_path, *args)
 
 
-def labels_in(folder: Path, name: str = "labelled.jsonl") -> list[int | None]:
-    return [json.loads(text)["label"] for text in (folder / name).read_text("utf-8").splitlines()]
+def labels_in(folder: Path) -> list[int | None]:
+    return [json.loads(text)["label"] for text in (folder / "labelled.jsonl").read_text("utf-8").splitlines()]
 
 
 @pytest.mark.slow

@@ -209,9 +209,9 @@ def test_an_entry_with_wrong_details_is_refused(name: str, value: object) -> Non
         CacheEntry.from_row({**row, "reply": {**row["reply"], name: value}})
 
 
-def no_capacity(status: int = 429, **error: object) -> fake.Reply:
+def no_capacity(**error: object) -> fake.Reply:
     said = {"message": "Not enough resources.", "type": "rate_limit", "code": "resource_unavailable", **error}
-    return fake.Reply(status=status, error=said, headers={"retry-after": "7"})
+    return fake.Reply(status=429, error=said, headers={"retry-after": "7"})
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,9 @@ Make = Callable[..., Budget]
 TASK = RateRelevance(question="Does it hum?", response="It hums.")
 
 
-def spend(budget: Budget, *, prompt: int = 10, completion: int = 5, model: str = "mine", kind: str = "custom") -> None:
+def spend(budget: Budget, *, prompt: int = 10, model: str = "mine", kind: str = "custom") -> None:
     with budget.request(f"{kind}:{model}", kind=kind, model=model) as receipt:
-        receipt.took(prompt, completion, cost=price(kind, model, prompt, completion))
+        receipt.took(prompt, 5, cost=price(kind, model, prompt, 5))
 
 
 def answer(judge: Judge, engine: Engine) -> float:

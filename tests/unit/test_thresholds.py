@@ -18,8 +18,8 @@ SCORES = [0.0, 0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0]
 GOOD = [False, False, False, True, False, True, True, True, True, True]
 
 
-def noise(n: int, seed: int = 1) -> tuple[list[float], list[bool]]:
-    chance = random.Random(seed)
+def noise(n: int) -> tuple[list[float], list[bool]]:
+    chance = random.Random(1)
     return [chance.random() for _ in range(n)], [index % 2 == 0 for index in range(n)]
 
 
