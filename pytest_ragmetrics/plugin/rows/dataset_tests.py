@@ -30,9 +30,8 @@ from pytest_ragmetrics.core.errors import (
 from pytest_ragmetrics.core.locks import remove_abandoned
 from pytest_ragmetrics.core.other_tools import class_of_theirs, written_instead
 from pytest_ragmetrics.core.result import MetricResult
-from pytest_ragmetrics.core.sample import Sample, written_for
+from pytest_ragmetrics.core.sample import ContextsFrom, Sample, written_for
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
-from pytest_ragmetrics.datasets.rows import rows_in_turns
 from pytest_ragmetrics.evaluation.assert_sample import raise_shortfall
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Score, bounded_metrics, metrics_of
 from pytest_ragmetrics.metrics.base import Metric
@@ -42,6 +41,7 @@ from pytest_ragmetrics.plugin.recorder import carried, skip
 from pytest_ragmetrics.plugin.rows.drawn import DrawnRows
 from pytest_ragmetrics.plugin.rows.jobs import RowJob, SparedError
 from pytest_ragmetrics.plugin.rows.prefetcher import Prefetcher
+from pytest_ragmetrics.plugin.rows.scripts import answered_turn, next_turn, rows_with_scripts, with_turns
 from pytest_ragmetrics.plugin.rows.sharing import SharedResults, kind_and_message
 from pytest_ragmetrics.plugin.session import PytestSession
 from pytest_ragmetrics.runs.wording.failures import explain_row, explain_sample
@@ -147,6 +147,8 @@ class DatasetCase:
 
     row: DatasetRow
     metrics: tuple[BoundedMetric, ...]
+    script: tuple[Sample, ...] = ()
+    contexts_from: ContextsFrom = None
 
 
 class Datasets:
@@ -164,7 +166,7 @@ class Datasets:
             source, metrics, options, in_turns = _arguments(*marker.args, **marker.kwargs)
             rows = self._rows(source, definition.path.parent, **options)
             whole = any(each.metric.of_conversation for each in metrics)
-            rows = tuple(rows_in_turns(rows, whole=whole, **in_turns))
+            scripted = tuple(rows_with_scripts(rows, whole=whole, **in_turns))
             _check_function(metafunc)
         except (ValueError, TypeError, DatasetError) as error:
             self._session.markers.note_collected("rag_dataset", definition.nodeid, fault=str(error))
@@ -172,7 +174,15 @@ class Datasets:
         finally:
             self._session.module = {}
         self._session.markers.note_collected("rag_dataset", definition.nodeid)
-        cases = [DatasetCase(row=row, metrics=tuple(metrics_of(row.sample or Sample(), metrics))) for row in rows]
+        cases = [
+            DatasetCase(
+                row=row,
+                metrics=tuple(metrics_of(row.sample or Sample(), metrics)),
+                script=script,
+                contexts_from=in_turns["contexts_from"],
+            )
+            for row, script in scripted
+        ]
         params = [pytest.param(case, id=case.row.id) for case in cases]
         metafunc.parametrize(FIXTURE, params, indirect=True)
 
@@ -436,7 +446,11 @@ class DatasetTests:
         if self._session.dry_run:
             from pytest_ragmetrics.evaluation.dry_run import with_stand_in
 
-            sample = with_stand_in(sample)
+            answered: list[Sample] = []
+            for _ in case.script:
+                turn = next_turn(case.script, answered)
+                answered.append(answered_turn(turn, with_stand_in(turn)))
+            sample = with_turns(sample, answered) if answered else with_stand_in(sample)
         return RowJob(
             test=item.nodeid,
             group=f"{function_of(item)}{others}",
@@ -445,6 +459,8 @@ class DatasetTests:
             metrics=tuple(BoundedMetric(metric=each.metric) for each in case.metrics),
             judge=marked_judge(item) or self._session.settings.judge,
             votes=marked_votes(item) or self._session.settings.votes,
+            script=case.script,
+            contexts_from=case.contexts_from,
         )
 
     def _shared_results(self) -> SharedResults | None:

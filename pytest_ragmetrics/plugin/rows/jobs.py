@@ -10,11 +10,14 @@ from contextvars import copy_context
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
+import pytest
+
 from pytest_ragmetrics.core.errors import UnscoredError
-from pytest_ragmetrics.core.sample import Sample, written_for
+from pytest_ragmetrics.core.sample import ContextsFrom, Sample, written_for
 from pytest_ragmetrics.datasets.interop import sample_from
 from pytest_ragmetrics.datasets.rows import DatasetRow
 from pytest_ragmetrics.evaluation.runner import Job
+from pytest_ragmetrics.plugin.rows.scripts import Conversation, answered_turn, next_turn, with_turns
 
 Answer: TypeAlias = "Sample | Mapping[str, Any] | str"
 #: What the fixture ``rag_respond`` returns.
@@ -35,21 +38,49 @@ class Application:
 
     def __init__(self, respond: Respond, *, threads: ThreadPoolExecutor, width: int, concurrency: int) -> None:
         self.respond = respond
-        self.answering: set[asyncio.Future[Asked]] = set()
+        #: By what is answered, the id of the conversation or of the test; one conversation takes the room of one row.
+        self.answering: dict[asyncio.Future[Asked], str] = {}
+        #: The conversations that it has begun to answer.
+        self.held: set[str] = set()
         self._threads = threads
         self._width = concurrency if _is_async(respond) else width
 
     @property
     def has_room(self) -> bool:
         """Whether one more row may be answered now."""
-        return len(self.answering) < self._width
+        return len({*self.answering.values()}) < self._width
 
-    def ask(self, sample: Sample) -> asyncio.Future[Asked]:
-        """Begin to answer a row."""
-        asked = asyncio.ensure_future(self._asked(sample))
-        self.answering.add(asked)
-        asked.add_done_callback(self.answering.discard)
+    def is_free(self, job: RowJob) -> bool:
+        """Whether no other turn of its conversation is being answered."""
+        return not job.script or job.talk not in self.answering.values()
+
+    def ask(self, job: RowJob, held: Conversation) -> asyncio.Future[Asked]:
+        """Begin to answer a row; of a conversation that is ``held`` the turns up to it that have no answer yet."""
+        asked = asyncio.ensure_future(self._asked_in_turn(job, held) if job.script else self._asked(job.sample))
+        self.answering[asked] = job.talk
+        self.held.update([job.talk] if job.script else ())
+        asked.add_done_callback(self.answering.pop)
         return asked
+
+    async def _asked_in_turn(self, job: RowJob, held: Conversation) -> Asked:
+        script = job.script
+        async with held.answering:
+            while len(held.answered) < len(script) and held.failure is None:
+                turn = next_turn(script, held.answered)
+                placed = replace(turn, metadata={**turn.metadata, "session": held.session})
+                sample, held.failure = await self._asked(placed)
+                if held.failure is None:
+                    try:
+                        held.answered.append(answered_turn(turn, sample, job.contexts_from))
+                    except (TypeError, ValueError) as error:
+                        held.failure = UnscoredError(f"rag_respond returned messages that cannot be read: {error}")
+        missing = len(script) - len(held.answered)
+        if missing <= 0:
+            return with_turns(job.sample, held.answered[: len(script)]), None
+        if missing == 1 or isinstance(held.failure, pytest.skip.Exception):
+            return job.sample, held.failure
+        number = script[len(held.answered)].metadata["turn"]
+        return job.sample, UnscoredError(f"turn {number} was not answered")
 
     async def _asked(self, sample: Sample) -> Asked:
         """Return the answer or what was raised: SystemExit in a task would end the loop instead of failing the test."""
@@ -113,17 +144,25 @@ def _is_async(respond: Respond) -> bool:
 class RowJob(Job):
     """One row to answer and to score for one test; tests of one ``group`` share the application that answers.
 
-    ``test`` is the node id, the same in every process.
+    ``test`` is the node id, the same in every process. ``script`` are the turns of a conversation that are to be
+    answered for it, with ``contexts_from`` for their contexts.
     """
 
     test: str
     group: str
     row: DatasetRow
+    script: tuple[Sample, ...] = ()
+    contexts_from: ContextsFrom = None
 
     @property
     def is_unanswered(self) -> bool:
         """Whether the application has to be asked first."""
         return self.sample.response is None
+
+    @property
+    def talk(self) -> str:
+        """What is answered in one go: the conversation of the row, or the row of the test."""
+        return f"{self.group} {self.script[0].metadata['conversation']}" if self.script else self.test
 
     @property
     def place(self) -> str:

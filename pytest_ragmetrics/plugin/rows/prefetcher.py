@@ -19,6 +19,7 @@ from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Kept, Runne
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring, Session
 from pytest_ragmetrics.plugin.rows.jobs import Application, Asked, Respond, RowJob, SparedError
+from pytest_ragmetrics.plugin.rows.scripts import Conversation
 from pytest_ragmetrics.plugin.rows.sharing import SharedResults, read, written
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ class Prefetcher:
 
     ``threads`` is how many calls of an application that is not asynchronous are made at once. With ``shared`` each
     row is done by the worker that claims it first; the others read its outcome there. The rows of ``drawn`` sets are
-    begun a block at a time, until the gates of the set are decided.
+    begun a block at a time, until the gates of the set are decided. A conversation is answered by the worker that
+    claims it, which does all of its rows.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Prefetcher:
         self._ready: OrderedDict[str, RowJob] = OrderedDict()
         self._unanswered: defaultdict[str, OrderedDict[str, RowJob]] = defaultdict(OrderedDict)
         self._applications: dict[str, Application] = {}
+        self._talks: defaultdict[str, Conversation] = defaultdict(Conversation)
         self._as_they_are: set[str] = set()
         self._tasks: dict[str, asyncio.Task[Done]] = {}
         self._threads = threads
@@ -121,9 +124,19 @@ class Prefetcher:
     async def close_application(self, respond: Respond) -> None:
         """Ask an application no more, and wait for what it is answering: its fixture is about to end."""
         gone = [group for group, application in self._applications.items() if application.respond is respond]
+        # No other application, and no other worker, can go on with a conversation.
+        held = {talk for group in gone for talk in self._applications[group].held}
+        waiting = [job for group in gone if held for job in self._unanswered[group].values() if job.talk in held]
+        for job in [] if self.is_stopped else waiting:
+            del self._unanswered[job.group][job.test]
+            self._begin(job)
         answering = {asked for group in gone for asked in self._applications.pop(group).answering}
         if answering:
             await asyncio.wait(answering)
+        if self._shared is not None:
+            with contextlib.suppress(sqlite3.Error, OSError):
+                for talk in held:
+                    self._shared.give_back(talk)
 
     def outcome(self, test: str, waiting: Callable[[], None]) -> Done:
         """Return the outcome of the job of a test, once; until it is there, ``waiting`` is called now and then.
@@ -215,6 +228,8 @@ class Prefetcher:
         """Do a job anew whose outcome ``before`` is not complete; a response that there is stays."""
         job = self._jobs[test]
         self._runner.breaker.half_open()
+        if before.failure is not None and job.talk in self._talks:
+            self._talks[job.talk].failure = None
         self._do(job if before.failure is not None else replace(job, sample=before.sample))
 
     @_on_loop
@@ -245,7 +260,10 @@ class Prefetcher:
         for group, application in self._applications.items():
             queue = self._unanswered[group]
             while queue and application.has_room and self._has_room():
-                self._begin(queue.popitem(last=False)[1])
+                job = next(filter(application.is_free, queue.values()), None)
+                if job is None:
+                    break
+                self._begin(queue.pop(job.test))
         while self._ready and self._has_room():
             self._begin(self._ready.popitem(last=False)[1])
 
@@ -284,7 +302,7 @@ class Prefetcher:
             votes=job.votes,
             breaker=self._runner.breaker,
         ):
-            asked = application.ask(job.sample)
+            asked = application.ask(job, self._talks[job.talk] if job.script else Conversation())
         self._session.answering += 1
 
         def answered(_: object) -> None:
@@ -298,7 +316,7 @@ class Prefetcher:
         if self._shared is None:
             return True
         try:
-            return self._shared.claim(job.test)
+            return all(self._shared.claim(claimed) for claimed in dict.fromkeys((job.talk, job.test)))
         except (sqlite3.Error, OSError):
             # Without shared results each worker does its own rows, and answers are shared by the cache.
             self._shared = None

@@ -26,7 +26,10 @@ _TABLE = "CREATE TABLE IF NOT EXISTS rows (test TEXT PRIMARY KEY, worker TEXT NO
 
 
 class SharedResults:
-    """The outcomes of rows that workers share; used by one thread. Raises ``sqlite3.Error`` and ``OSError``."""
+    """The outcomes of rows that workers share; used by one thread. Raises ``sqlite3.Error`` and ``OSError``.
+
+    A conversation is claimed like a row, and has no outcome of its own.
+    """
 
     def __init__(self, folder: Path, worker: str) -> None:
         self._folder = folder
@@ -64,6 +67,11 @@ class SharedResults:
         """Tell whether the row of a test is done, or under way in a worker that lives."""
         owner = self._owner(test)
         return owner is not None and (self.outcome(test) is not None or owner == self._worker or self._lives(owner))
+
+    def give_back(self, claimed: str) -> None:
+        """Let another worker claim what is ours and not finished."""
+        delete = "DELETE FROM rows WHERE test = ? AND worker = ? AND outcome IS NULL"
+        self._rows.execute(delete, (claimed, self._worker))
 
     def close(self) -> None:
         """Give back what was not finished."""

@@ -1,0 +1,155 @@
+"""Conversations of which an application has to give the answers: their turns, one after the other.
+
+What the user says at the end of a row, message by message, are turns without an answer: a script.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from pytest_ragmetrics.core.messages import read_messages
+from pytest_ragmetrics.core.sample import FIELDS, ContextsFrom, Sample, Turns, in_turns, read_turns
+from pytest_ragmetrics.datasets.rows import DatasetRow, rows_in_turns
+
+#: Stands where an answer is to come, so that a script is read as a conversation.
+_PENDING = {"role": "assistant", "content": "..."}
+#: What the metadata of a turn has of its place among others.
+_PLACED = ("turn", "cluster", "lacking")
+
+
+class Conversation:
+    """What an application has answered of a script, turn by turn, and what it raised instead of the next answer.
+
+    One job at a time has it ``answering``; ``session`` tells apart the conversations that are held of one row.
+    """
+
+    def __init__(self) -> None:
+        self.session = uuid4().hex
+        self.answered: list[Sample] = []
+        self.failure: BaseException | None = None
+        self.answering = asyncio.Lock()
+
+
+def rows_with_scripts(
+    rows: Iterable[DatasetRow], turns: Turns, *, contexts_from: ContextsFrom = None, whole: bool = False
+) -> Iterator[tuple[DatasetRow, tuple[Sample, ...]]]:
+    """Yield the rows that are scored as :func:`rows_in_turns`, each with the turns that are to be answered for it.
+
+    >>> asks = [{"role": "user", "content": "Rain?"}, {"role": "user", "content": "Snow?"}]
+    >>> rows = [DatasetRow(sample=Sample(id="sky", metadata={"messages": asks}), id="sky")]
+    >>> [(row.id, len(script)) for row, script in rows_with_scripts(rows, "each", whole=True)]
+    [('sky-t1', 1), ('sky-t2', 2), ('sky', 2)]
+    """
+    scripts: defaultdict[str, list[Sample]] = defaultdict(list)
+    pending = (_with_pending(row, turns) for row in rows)
+    for row in rows_in_turns(pending, turns, contexts_from=contexts_from, whole=whole):
+        if row.sample is None or not _is_pending(row.sample):
+            yield row, ()
+            continue
+        sample = _without_pending(row.sample)
+        if turns == "last":
+            of_row = row.sample.turns(contexts_from=contexts_from)
+            script = [_without_pending(turn) for turn in of_row if _is_pending(turn)]
+        else:
+            script = scripts[sample.metadata["conversation"]]
+            script += [sample] if sample.metadata["turn"] != "all" else []
+        yield replace(row, sample=sample), tuple(script)
+
+
+def _with_pending(row: DatasetRow, turns: Turns) -> DatasetRow:
+    """Return a row with an answer that is pending after each message of the user at the end of its conversation.
+
+    Where the last answer alone is scored, one question has the messages as they are.
+    """
+    sample = row.sample
+    if sample is None or sample.response is not None or sample.metadata.get("messages") is None:
+        return row
+    try:
+        last = [*read_turns(sample)[-1:]]
+    except (TypeError, ValueError):
+        return row  # Its error is that of the row.
+    said = last[0].said if last and last[0].answer is None else ()
+    questions = [each for each in said if each.message.role == "user"]
+    is_before = bool(questions) and questions[-1].place is None and said[-1] is not questions[-1]
+    if is_before or len(questions) < (2 if turns == "last" else 1):
+        return row
+    items: list[Any] = []
+    if questions[-1].place is None:
+        items = [{"role": "user", "content": questions.pop().message.text}, _PENDING]
+    given: list[Any] = [*sample.metadata["messages"]]
+    starts = [each.place or 0 for each in questions]
+    for start, end in zip(reversed(starts), [len(given), *reversed(starts)], strict=False):
+        items = [*given[start:end], _PENDING, *items]
+    metadata = {**sample.metadata, "messages": [*given[: starts[0] if starts else None], *items]}
+    contexts = None if "contexts_by_answer" in metadata else sample.retrieved_contexts
+    return replace(row, sample=replace(sample, user_input=None, retrieved_contexts=contexts, metadata=metadata))
+
+
+def _is_pending(sample: Sample) -> bool:
+    return any(item is _PENDING for item in sample.metadata.get("messages") or ())
+
+
+def _without_pending(sample: Sample) -> Sample:
+    """Return a sample as it is before its answer; a log may end in what the user says: no answer is no error there."""
+    messages = [item for item in sample.metadata["messages"] if item is not _PENDING]
+    metadata = {**sample.metadata, "messages": messages}
+    if "lacking" in metadata and any(message.role == "assistant" for message in read_messages(messages)):
+        metadata["lacking"] = [*metadata["lacking"], "response"]
+    return replace(sample, response=None, metadata=metadata)
+
+
+def next_turn(script: Sequence[Sample], answered: Sequence[Sample]) -> Sample:
+    """Return the first turn of a script without an answer: it has those before it, and what these retrieved."""
+    turn = script[len(answered)]
+    if not answered:
+        return turn
+    said = script[len(answered) - 1].metadata["messages"]
+    earlier = {text: number for number, text in turn.metadata["earlier_contexts"]}
+    for each in answered:
+        for text in each.retrieved_contexts or ():
+            earlier.setdefault(text, each.metadata["turn"])
+    there = {name for each in answered for name in FIELDS if getattr(each, name) is not None}
+    placed = {
+        "messages": [*answered[-1].metadata["messages"], *turn.metadata["messages"][len(said) :]],
+        "earlier_contexts": tuple((number, text) for text, number in earlier.items()),
+        "lacking": [name for name in FIELDS if name in {*turn.metadata["lacking"], *there} and _lacks(turn, name)],
+    }
+    return replace(turn, metadata={**turn.metadata, **placed})
+
+
+def answered_turn(turn: Sample, sample: Sample, contexts_from: ContextsFrom = None) -> Sample:
+    """Return the sample of a turn that an application has answered, with the answer as the last of its messages.
+
+    The application may have returned messages: those of the whole conversation, or of this turn. Raises as
+    :func:`read_messages`.
+    """
+    before, messages = turn.metadata["messages"], [*sample.metadata["messages"]]
+    spoken = read_messages(messages)
+    asked = sum(message.role == "user" for message in spoken)
+    if asked < sum(message.role == "user" for message in read_messages(before)):
+        messages = [*(before[:-1] if asked else before), *messages]
+    if not spoken or (spoken[-1].role, spoken[-1].text.strip()) != ("assistant", (sample.response or "").strip()):
+        messages.append({"role": "assistant", "content": sample.response})
+    lacking = [name for name in turn.metadata["lacking"] if _lacks(sample, name)]
+    metadata = {**sample.metadata, "messages": messages, "lacking": lacking}
+    metadata.pop("session", None)
+    return in_turns(replace(sample, metadata=metadata), "last", contexts_from=contexts_from)[0]
+
+
+def with_turns(sample: Sample, answered: Sequence[Sample]) -> Sample:
+    """Return a sample with the answers of its script: the last turn of it, or a whole, which has the last answer."""
+    last, own = answered[-1], sample.metadata
+    if sample.id == last.id:
+        return last
+    metadata = {name: value for name, value in last.metadata.items() if name not in _PLACED}
+    metadata |= {name: own[name] for name in _PLACED if name in own}
+    return replace(last, id=sample.id, reference=sample.reference or last.reference, metadata=metadata)
+
+
+def _lacks(sample: Sample, name: str) -> bool:
+    return getattr(sample, name) is None
