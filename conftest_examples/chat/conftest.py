@@ -51,7 +51,10 @@ POLITE = {"Have a good ride!", "You are welcome!", "Gern geschehen!", "Of course
 
 
 def scripted(prompt: str) -> str:
-    """Return the reply to a prompt, as a model would: claims are sentences, and words tell what supports them."""
+    """Return the reply to a prompt, as a model would: claims are sentences, and words tell what supports them.
+
+    Of what users say it knows one fact, and the answer that contradicts it.
+    """
     blocks = {found["name"]: found["text"] for found in BLOCK.finditer(prompt)}
     if "claims" in blocks:
         sentences, claims = LINE.findall(blocks["contexts"]), LINE.findall(blocks["claims"])
@@ -59,9 +62,12 @@ def scripted(prompt: str) -> str:
     if "text" in blocks:
         claims = re.findall(r"\S[^.!?]*[.!?]”?", blocks["text"])
         return json.dumps({"claims": [claim for claim in claims if claim not in POLITE]})
-    if "no children" in prompt and "your two children" in prompt:
-        return json.dumps({"reason": "The user has no children, the answer speaks of two.", "verdict": "yes"})
-    return json.dumps({"reason": "Nothing speaks against it.", "verdict": "no"})
+    if "facts" not in blocks:
+        told = [{"turn": 1, "fact": "The user has no children.", "replaces": 0}] if "no children" in prompt else []
+        return json.dumps({"facts": told})
+    wrong = [int(n) for n, sentence in LINE.findall(blocks["conversation"]) if "your two children" in sentence]
+    kept = {"reason": "The user has no children.", "sentences": wrong, "verdict": "contradicted" if wrong else "kept"}
+    return json.dumps({"facts": [{"number": 1, **kept}]})
 
 
 def verdict(number: int, claim: str, sentences: Sequence[tuple[str, str]]) -> dict[str, Any]:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragmetrics import MetricResult, Sample, assert_aspect, assert_conversation, assert_sample
+from pytest_ragmetrics import MetricResult, Sample, assert_conversation, assert_sample
 
 if TYPE_CHECKING:
     from .conftest import Chat
 
 LOGS = Path(__file__).with_name("conversations.jsonl")
 BOUNDS = {"faithfulness": 0.9, "quoted_spans_alignment": 1.0, "numbers_aligned": 1.0, "names_aligned": 1.0}
-CONTRADICTED = "Does an answer contradict what the user said about himself?"
 
 
 def is_right(sample: Sample) -> bool:
@@ -89,4 +88,4 @@ def test_a_number_that_no_passage_has() -> None:
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="the user has no children, the answer speaks of two")
 def test_what_the_user_said_is_contradicted() -> None:
     """Passages have the belts of children: only the user's own words show that it is wrong."""
-    assert_aspect(logged("user-fact"), "contradiction", definition=CONTRADICTED, good=0)
+    assert_conversation(logged("user-fact"), knowledge_retention=1.0)

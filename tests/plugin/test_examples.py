@@ -163,5 +163,5 @@ def test_each_fault_of_the_chat_is_found_in_its_turn(run: RunPytest, example: Pa
         '*turn 3  repeated from turn 1: "Helmets hang beside the counter."*',
         '*turn 2  not found: "lock the front wheel to any lamp post"*',
         '*turn 2  in no context: "45"*',
-        "*The user has no children, the answer speaks of two.",
+        '*contradicted, turn 2: "Fasten the belts of your two children, *',
     )
