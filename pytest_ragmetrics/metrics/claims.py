@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -166,23 +167,23 @@ class Faithfulness(ContextClaimsMetric):
         return ask.share(verdicts, f"{self.unit} supported{f': {_NO_CONTEXT}' if is_bare else ''}")
 
 
-# Characters of earlier contexts that a second look shows; those with the most words of the claims come first.
+# Characters of each origin that a second look shows; texts with the most words of the claims come first.
 _MOST_EARLIER = 40_000
 
 
 def closest(texts: Sequence[Earlier], claims: Sequence[str]) -> Sequence[Earlier]:
     """Return the texts of a second look at claims; nothing where none is left."""
-    contexts = [text for text in texts if text.origin == "contexts"]
-    if not claims or sum(len(it.text) for it in contexts) <= _MOST_EARLIER:
+    if not claims or sum(len(it.text) for it in texts) <= _MOST_EARLIER:
         return texts if claims else ()
     words = {word.key for claim in claims for word in content_words(claim)}
-    shared = {it: len(words & {word.key for word in content_words(it.text)}) for it in contexts}
-    size, kept = 0, set[Earlier]()
-    for it in sorted(contexts, key=lambda it: -shared[it]):
-        size += len(it.text)
-        if not kept or size <= _MOST_EARLIER:
+    shared = {it: len(words & {word.key for word in content_words(it.text)}) for it in texts}
+    sizes, kept = Counter[Origin](), set[Earlier]()
+    for it in sorted(texts, key=lambda it: -shared[it]):
+        is_first = not sizes[it.origin]
+        sizes[it.origin] += len(it.text)
+        if is_first or sizes[it.origin] <= _MOST_EARLIER:
             kept.add(it)
-    return [it for it in texts if it.origin != "contexts" or it in kept]
+    return [it for it in texts if it in kept]
 
 
 async def _second_look(

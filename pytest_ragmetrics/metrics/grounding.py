@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from typing import ClassVar, TypeAlias, TypeVar
 
 from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
@@ -20,7 +21,10 @@ from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.words import ContentWord, content_words
 
 Piece = TypeVar("Piece", Number, Name)
+Known = TypeVar("Known", NumbersIn, NamesIn)
 Places: TypeAlias = "tuple[tuple[int, int], ...] | None"
+# Characters of a text that is looked into once for all turns of a conversation.
+_SHORT = 1000
 
 
 class GroundingMetric(Metric):
@@ -57,7 +61,10 @@ class LexicalGrounding(GroundingMetric):
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of content words found."""
-        earlier = [it for it in earlier_texts(sample, self.history) if it.origin != "assistant"]
+
+        def earlier() -> list[Earlier]:
+            return [it for it in earlier_texts(sample, self.history) if it.origin != "assistant"]
+
         return _share_of_words(self.name, sample.response or "", sample.retrieved_contexts or (), earlier)
 
 
@@ -119,7 +126,7 @@ class NumbersAligned(GroundingMetric):
         cited = {at for citation in find_citations(response) for at in range(citation.start, citation.end)}
         found = (number for number in find_numbers(response) if number.start not in cited)
         numbers = [number for number in found if not number.plain]
-        return _share_of_pieces(self, numbers, lambda text: NumbersIn(text).locate, sample, self.history)
+        return _share_of_pieces(self, numbers, lambda text: _numbers_in(text).locate, sample, self.history)
 
 
 assert_numbers_aligned = asserting(NumbersAligned, min=1.0)
@@ -153,14 +160,19 @@ class NamesAligned(GroundingMetric):
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of names found."""
         names = find_names(sample.response or "")
-        return _share_of_pieces(self, names, lambda text: NamesIn(text).locate, sample, self.history)
+        return _share_of_pieces(self, names, lambda text: _names_in(text).locate, sample, self.history)
 
 
 assert_names_aligned = asserting(NamesAligned, min=1.0)
 
 
 def _share_of_words(
-    metric: str, text: str, contexts: Sequence[str], earlier: Sequence[Earlier] = (), *, placed: bool = True
+    metric: str,
+    text: str,
+    contexts: Sequence[str],
+    older: Callable[[], Sequence[Earlier]] = tuple,
+    *,
+    placed: bool = True,
 ) -> MetricResult:
     """Return the share of occurrences found, with a verdict for each different word where it first occurs."""
     words = list(content_words(text, longer=1))
@@ -171,7 +183,8 @@ def _share_of_words(
             if word.key in wanted and word.key not in found:
                 found[word.key] = evidence_at(index, context, word.start, word.end)
     pieces: dict[str, Evidence] = {}
-    for index, source in enumerate(earlier if len(found) < len(wanted) else ()):
+    earlier = older() if len(found) < len(wanted) else ()
+    for index, source in enumerate(earlier):
         for word in content_words(source.text, longer=1):
             if word.key in wanted and word.key not in found:
                 pieces.setdefault(word.key, evidence_at(index, source.text, word.start, word.end))
@@ -197,22 +210,36 @@ def _share_of_pieces(
     history: History,
 ) -> MetricResult:
     """Return the share of pieces found, each with the evidence from the first context, or earlier text, that has it."""
-    contexts: Sequence[str] = sample.retrieved_contexts or ()
-    earlier: Sequence[Earlier] = earlier_texts(sample, history)
-    texts: tuple[str, ...] = (*contexts, *(it.text for it in earlier))
-    lookups = [look_up(text) for text in texts]
-    verdicts: list[Verdict] = []
-    for piece in pieces:
-        found = ((index, locate(piece)) for index, locate in enumerate(lookups))
-        index, places = next(((index, places) for index, places in found if places), (0, ()))
-        if not places or index < len(contexts):
-            own = tuple(evidence_at(index, texts[index], *place) for place in places or ())
-            verdicts.append(_verdict(piece, own))
-        else:
-            evidence = [evidence_at(index - len(contexts), texts[index], *place) for place in places]
-            verdicts.append(seen_earlier(_verdict(piece, ()), earlier, evidence))
+    contexts, look_up = sample.retrieved_contexts or (), cache(look_up)
+    verdicts = [_verdict(piece, _evidence(piece, contexts, look_up)) for piece in pieces]
+    earlier = () if all(verdict.ok for verdict in verdicts) else earlier_texts(sample, history)
+    texts = [it.text for it in earlier]
+    for index, piece in enumerate(pieces):
+        evidence = () if verdicts[index].ok else _evidence(piece, texts, look_up)
+        verdicts[index] = seen_earlier(verdicts[index], earlier, evidence) if evidence else verdicts[index]
     counted = noun_for(2, metric.noun)
     return share_of(metric.name, verdicts, counted, before="Found ") if verdicts else _nothing(metric.name, counted)
+
+
+def _evidence(
+    piece: Piece, texts: Sequence[str], look_up: Callable[[str], Callable[[Piece], Places]]
+) -> tuple[Evidence, ...]:
+    """Return where the first of some texts that has a piece has it."""
+    found = ((index, text, look_up(text)(piece)) for index, text in enumerate(texts))
+    index, text, places = next((it for it in found if it[2]), (0, "", ()))
+    return tuple(evidence_at(index, text, *place) for place in places or ())
+
+
+def _kept(known_in: Callable[[str], Known]) -> Callable[[str], Known]:
+    """Return a function that keeps what is known of short texts: every turn of a conversation looks into older ones.
+
+    It takes a hundred times the memory of the text.
+    """
+    kept = lru_cache(maxsize=1024)(known_in)
+    return lambda text: kept(text) if len(text) <= _SHORT else known_in(text)
+
+
+_numbers_in, _names_in = _kept(NumbersIn), _kept(NamesIn)
 
 
 def _verdict(piece: ContentWord | Number | Name, evidence: tuple[Evidence, ...], *, placed: bool = True) -> Verdict:

@@ -116,7 +116,7 @@ def _turn_lines(results: Mapping[int | str, MetricResult]) -> list[str]:
         whole = min((it for _, it, _ in short), key=lambda it: sign * it.value)
     *first, last = [str(turn) for turn, _, _ in short]
     where = f"in turns {', '.join(first)} and {last}" if first else f"in turn {last}"
-    whole.verdicts = tuple(verdict for verdict in whole.verdicts if verdict.counts)
+    whole = whole.replaced(verdicts=[verdict for verdict in whole.verdicts if verdict.counts])
     summary = _summary(whole) or _summary(worst)
     failed = [verdict for _, it, _ in short for verdict in failed_verdicts(it)]
     lines = [f"{held_line(whole, check)}: {summary}, {where} of {len(results)}"]
