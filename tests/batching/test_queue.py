@@ -411,10 +411,13 @@ def test_what_a_model_refuses_is_left_out_of_the_next_batch(server: FakeBatches,
     assert (answered(found), sizes(server)) == (len(TEXTS), [6, 6, 6])
 
 
-def test_parts_of_a_wave(server: FakeBatches, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("modes", [["wait"], ["submit", "collect"]])
+def test_parts_of_a_wave(server: FakeBatches, run: Run, monkeypatch: pytest.MonkeyPatch, modes: list[str]) -> None:
+    """Each is a batch of its own, also where it was announced by a name before."""
     kind = VENDORS[run.spec.partition(":")[0]].kind("batches")
     monkeypatch.setattr(kind, "limits", (4, 10**9))
-    assert (answered(run("wait")), sizes(server)) == (len(TEXTS), [4, 2])
+    *_, found = map(run, modes)
+    assert (answered(found), sizes(server)) == (len(TEXTS), [4, 2])
 
 
 def test_budget_is_charged_with_what_it_took(server: FakeBatches, run: Run) -> None:

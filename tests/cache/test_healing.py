@@ -10,7 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 
@@ -106,6 +106,16 @@ def test_what_goes_on_writing_in_a_database_that_was_moved_aside(tmp_path: Path)
     assert not list(tmp_path.glob("*broken*"))
 
 
+def open_files() -> list[str]:
+    """Return the names of the files that this process has open, where the system tells them."""
+    found = Path("/proc/self/fd")
+    names = []
+    for link in found.iterdir() if found.exists() else ():
+        with suppress(FileNotFoundError):
+            names.append(str(link.readlink()))
+    return names
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="a file in use cannot be deleted")
 @pytest.mark.parametrize("what", ["folder", "files", "database"])
 def test_what_is_deleted_in_use_is_made_again(tmp_path: Path, what: str) -> None:
@@ -122,6 +132,7 @@ def test_what_is_deleted_in_use_is_made_again(tmp_path: Path, what: str) -> None
         assert "deleted while in use; it is made again, with its 5 answers" in told[0]
         shutil.rmtree(folder)
         assert store.get(ENTRIES[0].key) == ENTRIES[0]
+        assert not [name for name in open_files() if "cache.db" in name and name.endswith("(deleted)")]
     with Store(folder) as store:
         assert store.count() == 9
     assert (stat.S_IMODE(folder.stat().st_mode), (folder / "CACHEDIR.TAG").exists()) == (0o700, True)
