@@ -172,9 +172,9 @@ async def listed(task: Callable[..., Task[tuple[Told, ...]]], windows: Sequence[
     """Return what the user says or wants in a conversation, each window with what is known from those before it."""
     known: tuple[Told, ...] = ()
     for window in windows:
-        conversation, earlier = map(_of_user, (window.conversation, window.earlier))
-        if conversation:
-            known = await ask(task(conversation=conversation, earlier=earlier, known=known))
+        said, before = map(_of_user, (window.conversation, window.earlier))
+        if said:
+            known = await ask(task(conversation=said, earlier=before, known=known))
     return known
 
 
@@ -248,7 +248,9 @@ def sentences_of(turns: Iterable[Turn]) -> tuple[Sentence, ...]:
     for turn in turns:
         for place, (message, *_) in enumerate(turn.said):
             text, said_by = message.text, (turn.number, message.role)
-            found += [Sentence(*said_by, text[start:end], place, start, end) for start, end in split_sentences(text)]
+            # A text of marks alone has no sentence.
+            places = split_sentences(text) or ([] if is_blank(text) else [(0, len(text))])
+            found += [Sentence(*said_by, text[start:end], place, start, end) for start, end in places]
             found += [Sentence(*said_by, line, place) for line in beside_text(message)]
     return tuple(found)
 

@@ -203,8 +203,7 @@ def attacked(task: Any) -> Iterator[Task[Any]]:
             elif field.name == "fields":
                 yield replace(task, fields=tuple((name, hostile) for name, _ in value))
             elif value and isinstance(value, tuple):
-                first: Any = value[0]
-                first = first._replace(text=hostile) if isinstance(first, tuple) else hostile
+                first = value[0]._replace(text=hostile) if hasattr(value[0], "_replace") else hostile
                 yield replace(task, **{field.name: (first, *value[1:])})
 
 

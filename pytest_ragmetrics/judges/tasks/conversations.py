@@ -108,9 +108,8 @@ class Told(NamedTuple):
 
     def __str__(self) -> str:
         """Return it as a line of a prompt."""
-        return (
-            f"turn{'' if self.until is None else 's'} {self.turn}{f' to {self.until}' * bool(self.until)}: {self.text}"
-        )
+        turns = f"turn {self.turn}" if self.until is None else f"turns {self.turn} to {self.until}"
+        return f"{turns}: {self.text}"
 
 
 class ListSaid(ConversationTask[tuple[Told, ...]]):
@@ -132,9 +131,6 @@ class ListSaid(ConversationTask[tuple[Told, ...]]):
         """Return the first sentence of each turn: something to judge, where a model is not asked."""
         first = {it.turn: Told(it.turn, it.text) for it in reversed(self.conversation) if it.speaker == "user"}
         return (*self.known, *(first[turn] for turn in sorted(first)))
-
-    def _parse(self, answer: Mapping[str, Any]) -> tuple[Told, ...]:
-        return (*self.known, *self._listed(answer))
 
     def _listed(self, answer: Mapping[str, Any]) -> tuple[Told, ...]:
         (entries,) = answer.values()
@@ -185,6 +181,12 @@ class ListWishes(ListSaid):
     conversation: tuple[Sentence, ...]
     earlier: tuple[Sentence, ...] = ()
     known: tuple[Told, ...] = ()
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Told, ...]:
+        wishes = (*self.known, *self._listed(answer))
+        if len(distinct([it.text for it in wishes], self.noun)) < len(wishes):
+            raise InvalidAnswer("a wish is listed more than once")
+        return wishes
 
 
 def _verdicts(name: str, *words: str) -> Schema:
