@@ -381,6 +381,16 @@ def assert_relevant(
     question: str, response: str, *, min: float, votes: int | None = None, judge: JudgeLike | None = None
 ) -> MetricResult: ...
 
+# pytest_ragmetrics.metrics.dialogues
+def assert_role_kept(
+    messages: object,
+    *,
+    min: float = 1.0,
+    role: str | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
 # pytest_ragmetrics.metrics.strings
 def assert_rouge(
     response: str,
@@ -455,4 +465,9 @@ def assert_topics_kept(
     if_empty: float | None = None,
     votes: int | None = None,
     judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.dialogues
+def assert_turns_relevant(
+    messages: object, *, min: float = 0.8, votes: int | None = None, judge: JudgeLike | None = None
 ) -> MetricResult: ...

@@ -45,6 +45,8 @@ _LISTED: tuple[Task[Any], ...] = (
     tasks.JudgeGoal(turns=("user: A seat, please.", "assistant: Booked."), goal="A seat is booked."),
     tasks.ListTopics(turns=("user: How deep is the lake?", "assistant: 40 m.")),
     tasks.MatchTopics(topics=("depth",), allowed=("lakes", "pike")),
+    tasks.JudgeTurns(conversation=TALK, answers=(1, 2)),
+    tasks.JudgeRole(conversation=TALK, answers=(1, 2), role="A clerk who lets cabins."),
     tasks.JudgeUsefulness(question="How deep is the lake?", answer="40 m.", contexts=CONTEXTS),
     tasks.ListTold(conversation=TALK[::2]),
     tasks.JudgeKept(conversation=TALK, facts=TOLD),

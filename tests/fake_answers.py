@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_ragmetrics.judges import tasks
+from tests.scripted_judge import asked_turns
 
 Body = dict[str, Any]
 Blocks = Mapping[str, str]
@@ -246,6 +247,17 @@ def _became(name: str, usual: str, shown: str, is_shown: Callable[[str, str], bo
     return answer
 
 
+def _turns(blocks: Blocks, prompt: str) -> list[tuple[int, str]]:
+    """Return the turns of a conversation that are judged, with what the assistant says in them."""
+    parts = re.split(r"(?m)^Turn (\d+) assistant$", blocks["conversation"])[1:]
+    said = {int(turn): text for turn, text in zip(parts[::2], parts[1::2], strict=True)}
+    return [(turn, said.get(turn, "")) for turn in asked_turns(prompt)]
+
+
+def _turn(number: int, verdict: str, **cited: list[int]) -> Body:
+    return {"turn": number, "reason": "By its words.", **cited, "verdict": verdict}
+
+
 def _golden_question(blocks: Blocks, _: str) -> Body:
     sentences = _sentences(blocks)
     number = max(sentences, key=lambda n: len(_words(sentences[n])))
@@ -278,6 +290,10 @@ _BY_TASK: Mapping[type[tasks.Task[Any]], Callable[[Blocks, str], Body]] = {
     tasks.ListWishes: _wishes,
     tasks.JudgeKept: _became("facts", "kept", "asked again", lambda it, by: "?" in by and _overlap(by, it) >= _SHARED),
     tasks.JudgeWishes: _became("wishes", "unmet", "met", lambda wish, by: _overlap(wish, by) > 0),
+    tasks.JudgeTurns: lambda b, p: {
+        "turns": [_turn(n, "evades" if "cannot" in said else "answers") for n, said in _turns(b, p)]
+    },
+    tasks.JudgeRole: lambda b, p: {"turns": [_turn(n, "in role", sentences=[]) for n, _ in _turns(b, p)]},
     tasks.FindContradictions: _contradictions,
     tasks.JudgeRefusal: lambda b, _: {"reason": "By its words.", "verdict": "refuses" if _evasive(b) else "answers"},
     tasks.ListEntities: lambda b, _: {

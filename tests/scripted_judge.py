@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -164,6 +165,25 @@ def wishes(*listed: tuple[int, str]) -> dict[str, Any]:
 def became(name: str, *decided: tuple[str, Sequence[int]]) -> dict[str, Any]:
     """Answer for each fact or wish with its verdict and the sentences that show it."""
     return _numbered(name, ({"sentences": list(sentences), "verdict": word} for word, sentences in decided))
+
+
+def asked_turns(prompt: str) -> list[int]:
+    """Return the turns of a conversation that a prompt asks about."""
+    (listed,) = re.findall(r"of these turns exactly once: ([\d, and]+)\.", prompt)
+    return [*map(int, re.findall(r"\d+", listed))]
+
+
+def taken_up(*words: str, since: int = 1) -> dict[str, Any]:
+    """Answer for each turn how it takes up what the user says."""
+    entries = enumerate(words, start=since)
+    return {"turns": [{"turn": turn, "reason": f"Reason {turn}.", "verdict": word} for turn, word in entries]}
+
+
+def in_role(*cited: Sequence[int], since: int = 1) -> dict[str, Any]:
+    """Answer for each turn that it keeps to the role, unless there are sentences that leave it."""
+    words = ("out of role" if sentences else "in role" for sentences in cited)
+    listed = taken_up(*words, since=since)["turns"]
+    return {"turns": [{**it, "sentences": [*sentences]} for it, sentences in zip(listed, cited, strict=True)]}
 
 
 def relevant(*words: bool) -> dict[str, Any]:

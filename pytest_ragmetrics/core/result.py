@@ -27,6 +27,7 @@ VerdictKind = Literal[
     "repeated",
     "declined",
     "withdrawn",
+    "small talk",
 ]
 #: What became of some words of the source in the response.
 ChangeKind = Literal["same", "replaced", "added", "missing"]

@@ -32,7 +32,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 TALKS = ("turns", "chat_history", "conversation_history", "history", "conversation")
 _SNAKE_CASE = (
     *("actual_output", "expected_output", "expected_outcome", "retrieval_context", "tools_called", "expected_tools"),
-    *("additional_metadata", "source_file"),
+    *("additional_metadata", "source_file", "chatbot_role"),
 )
 #: Names in the files of DeepEval's runs, and elsewhere.
 CAMEL_CASE = {re.sub("_(.)", lambda found: found.group(1).upper(), name): name for name in _SNAKE_CASE}

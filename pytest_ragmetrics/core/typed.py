@@ -19,6 +19,8 @@ class Fields(TypedDict, total=False):
     metadata: Any
     messages: Any
     reference_topics: Any
+    chatbot_role: Any
+    role: Any
     tool_calls: Any
     tools_called: Any
     reference_tool_calls: Any
@@ -65,6 +67,8 @@ class Bounds(TypedDict, total=False):
     topic_adherence: float
     knowledge_retention: float
     conversation_completeness: float
+    turn_relevancy: float
+    role_adherence: float
     lexical_grounding: float
     lexical_context_recall: float
     numbers_aligned: float

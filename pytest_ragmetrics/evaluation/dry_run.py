@@ -24,6 +24,7 @@ from pytest_ragmetrics.judges.local import LocalJudge, sentence_claims
 from pytest_ragmetrics.judges.prices import estimated_tokens, price, priced_tier
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import ListClaims, Task
+from pytest_ragmetrics.judges.tasks.conversations import AnswersTask
 from pytest_ragmetrics.judges.transports.values import (
     SERVICE_TIER,
     Answered,
@@ -248,29 +249,33 @@ def _usage(request: Request, answer: object, *, batched: bool) -> Usage:
 
 def _smallest_answer(task: Task[A]) -> A:
     """Return the smallest answer that a task takes, with one item in its lists if it may: no item asks for nothing."""
+    turns = task.answers if isinstance(task, AnswersTask) else ()
     for length in (*range(1, _LONGEST), 0):
         # The first choice is often yes, which takes evidence, and the last one no, which takes none.
         for choice in (-1, 0):
             with suppress(InvalidAnswer):
-                return task.read(_smallest(task.schema(), length, choice))
+                return task.read(_smallest(task.schema(), length, choice, turns))
     msg = f"dry run: nothing stands in for an answer to {task.prompt}, so what follows from it is not counted"
     raise UnscoredError(msg)
 
 
-def _smallest(schema: Mapping[str, Any], length: int, choice: int, number: int = 0) -> Any:
-    """Return what fits a schema, with lists of one length; ``number`` is that of the item it is part of."""
+def _smallest(schema: Mapping[str, Any], length: int, choice: int, turns: Sequence[int], number: int = 0) -> Any:
+    """Return what fits a schema, with lists of one length; ``number`` is that of the item it is part of.
+
+    The items on ``turns`` of a conversation have the numbers of these.
+    """
     if "enum" in schema:
         return schema["enum"][choice]
     kind = schema["type"]
     if kind == "object":
         # An item may point to another list by number, which has one item at least.
         numbers = {name: min(number, 1) for name, part in schema["properties"].items() if part.get("type") == "integer"}
-        numbers["number"] = number
+        numbers |= {"number": number, "turn": turns[number - 1] if 0 < number <= len(turns) else min(number, 1)}
         return {
-            name: _smallest(part, length, choice, numbers.get(name, number))
+            name: _smallest(part, length, choice, turns, numbers.get(name, number))
             for name, part in schema["properties"].items()
         }
     if kind == "array":
         size = 1 - abs(choice) if number else length
-        return [_smallest(schema["items"], length, choice, position) for position in range(1, size + 1)]
+        return [_smallest(schema["items"], length, choice, turns, position) for position in range(1, size + 1)]
     return {"string": f"{number}", "integer": number, "boolean": False}[kind]

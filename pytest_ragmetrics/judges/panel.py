@@ -22,7 +22,7 @@ from pytest_ragmetrics.judges.tasks import (
     WriteGoldenQuestion,
     WriteQuestions,
 )
-from pytest_ragmetrics.judges.tasks.conversations import ListSaid
+from pytest_ragmetrics.judges.tasks.conversations import AnswersTask, ListSaid
 from pytest_ragmetrics.judges.tasks.task import ListTexts
 from pytest_ragmetrics.judges.transports.values import (
     DIRECT,
@@ -164,6 +164,8 @@ class _Merging:
 
     def _subject(self, number: int | None = None) -> str:
         """Return what a verdict is about: the task, and the piece of it that is judged."""
+        if number is not None and isinstance(self._task, AnswersTask):
+            return f"{self._task.prompt}, turn {self._task.answers[number]}"
         name = next((name for name in _SUBJECTS if hasattr(self._task, name)), "")
         texts: Any = getattr(self._task, name, ())
         if number is not None:

@@ -108,30 +108,34 @@ def _fault(faults: Sequence[tuple[str, tuple[str | int, ...]]], schema: Schema) 
     return f"{where} must be {'an' if schema['type'][0] in 'aio' else 'a'} {schema['type']}"
 
 
-def in_order(items: Iterable[Mapping[str, Any]], count: int, noun: str) -> list[Mapping[str, Any]]:
-    """Return numbered items in the order 1 to ``count``; raise unless each number is there exactly once.
+def in_order(
+    items: Iterable[Mapping[str, Any]], numbers: int | Sequence[int], noun: str, *, field: str = "number"
+) -> list[Mapping[str, Any]]:
+    """Return items in the order of their ``numbers``, from 1 on where that is a count; raise unless each is there once.
 
     >>> in_order([{"number": 2}, {"number": 1}], 2, "claim")
     [{'number': 1}, {'number': 2}]
     """
+    wanted = range(1, numbers + 1) if isinstance(numbers, int) else numbers
     by_number: dict[int, Mapping[str, Any]] = {}
     repeated, unknown = set(), set()
     for item in items:
-        number = item["number"]
-        if not 1 <= number <= count:
+        number = item[field]
+        if number not in wanted:
             unknown.add(number)
         elif number in by_number:
             repeated.add(number)
         by_number[number] = item
-    missing = [number for number in range(1, count + 1) if number not in by_number]
+    missing = [number for number in wanted if number not in by_number]
     problems = [
         f"{what} {noun} {listed(sorted(numbers))}"
         for what, numbers in (("nothing for", missing), ("more than one for", repeated), ("there is no", unknown))
         if numbers
     ]
     if problems:
-        raise InvalidAnswer(f"each {noun} from 1 to {count} must be answered exactly once: {'; '.join(problems)}")
-    return [by_number[number] for number in range(1, count + 1)]
+        each = f"{noun} from 1 to {numbers}" if isinstance(numbers, int) else f"{noun} of {listed(numbers)}"
+        raise InvalidAnswer(f"each {each} must be answered exactly once: {'; '.join(problems)}")
+    return [by_number[number] for number in wanted]
 
 
 def distinct(texts: Iterable[str], noun: str) -> tuple[str, ...]:

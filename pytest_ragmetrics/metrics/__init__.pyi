@@ -27,6 +27,8 @@ from pytest_ragmetrics.metrics.critiques import Rubric as Rubric
 from pytest_ragmetrics.metrics.critiques import SimpleCriteria as SimpleCriteria
 from pytest_ragmetrics.metrics.dialogues import ConversationCompleteness as ConversationCompleteness
 from pytest_ragmetrics.metrics.dialogues import KnowledgeRetention as KnowledgeRetention
+from pytest_ragmetrics.metrics.dialogues import RoleAdherence as RoleAdherence
+from pytest_ragmetrics.metrics.dialogues import TurnRelevancy as TurnRelevancy
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall as LexicalContextRecall
 from pytest_ragmetrics.metrics.grounding import LexicalGrounding as LexicalGrounding
 from pytest_ragmetrics.metrics.grounding import NamesAligned as NamesAligned

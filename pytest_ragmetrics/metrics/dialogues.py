@@ -7,17 +7,29 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
+from pytest_ragmetrics.core.messages import read_messages
 from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.core.sample import Sample, Turn, read_turns
 from pytest_ragmetrics.judges.tasks import Judgement, Task
-from pytest_ragmetrics.judges.tasks.conversations import JudgeKept, JudgeWishes, ListTold, ListWishes, Sentence, Told
+from pytest_ragmetrics.judges.tasks.conversations import (
+    AnswersTask,
+    JudgeKept,
+    JudgeRole,
+    JudgeTurns,
+    JudgeWishes,
+    ListTold,
+    ListWishes,
+    Sentence,
+    Told,
+)
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import is_blank
 from pytest_ragmetrics.metrics.conversations import beside_text, conversation, untrusted_turns
-from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.parameters import choice, declared
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, together
+from pytest_ragmetrics.metrics.parameters import choice, declared, parameter
 from pytest_ragmetrics.runs.wording.figures import quoted
 from pytest_ragmetrics.text.sentences import split_sentences
+from pytest_ragmetrics.text.unicode import check_text
 
 # A request shows so many answered exchanges at most, and so many before them.
 _WINDOW, _BEFORE = 20, 4
@@ -214,6 +226,142 @@ def verdict_on(told: Told, judgement: Judgement, window: Window) -> Verdict:
         evidence=tuple(map(evidence_of, sentences)),
         turn=told.turn,
     )
+
+
+class TurnRelevancy(DialogueMetric):
+    """The share of the answers of a conversation that take up what the user says there.
+
+    Takes ``messages``. An answer *answers*, rightly or wrongly, or *asks back* for what it needs; the others *evade* or
+    *miss* it. *Small talk* is not counted, nor is what the assistant says before the user. One request for 20
+    exchanges. After the turn relevancy of DeepEval.
+
+    >>> judge = lambda prompt: '{"turns": [{"turn": 1, "reason": "It names cars.", "verdict": "misses"}]}'
+    >>> messages = [{"role": "user", "content": "When does it leave?"}, {"role": "assistant", "content": "By car."}]
+    >>> TurnRelevancy(judge=judge).score(messages=messages).value
+    0.0
+    """
+
+    name = "turn_relevancy"
+    blind_spots = "Whether an answer is right or complete; one that says why it may not answer counts as one."
+    noun = "answer"
+    complaint = "beside the point"
+    helper = "assert_turns_relevant"
+    aliases = ("TurnRelevancyMetric", "ConversationRelevancyMetric", "ConversationRelevancy")
+
+    async def judged_windows(self, windows: Sequence[Window], sample: Sample, ask: Ask) -> MetricResult:
+        """Return the share of answers that answer or ask back among those that are no small talk."""
+        answers = _answers_of(sample)
+        asked = [(it, [n for n in it.answers if answers[n].question is not None]) for it in windows]
+        tasks = [JudgeTurns(conversation=it.conversation, earlier=it.earlier, answers=(*of,)) for it, of in asked if of]
+        found = await _judgements(tasks, ask)
+        verdicts = []
+        for number, turn in answers.items():
+            judgement = found[number][0] if number in found else _OPENING
+            verdict = Verdict(
+                text=_answer_of(turn),
+                ok=judgement.ok,
+                reason=": ".join(filter(None, [judgement.word, judgement.reason])),
+                kind="small talk" if judgement.word == "small talk" else None,
+                turn=number,
+            )
+            verdicts.append(verdict)
+        return ask.share(verdicts, "answers to the point")
+
+
+assert_turns_relevant = asserting(TurnRelevancy, takes=("messages",), min=0.8)
+
+
+def _given_role(role: object) -> object:
+    if role is not None:
+        check_text("role", role)
+    if role is not None and is_blank(role):
+        raise ValueError("role is blank; say who the assistant is, what it does and what it leaves alone")
+    return role
+
+
+@declared
+class RoleAdherence(DialogueMetric):
+    """The share of the answers of a conversation that keep to the role of the assistant.
+
+    Takes ``messages``. The ``role`` is the one given here, else ``chatbot_role`` or ``role`` of the sample, else the
+    first message of the system; it stands in the instruction to the judge, so take none from users. What it does not
+    speak of is in role; an answer that leaves it is shown by its sentences. One request for 20 exchanges. After the
+    role adherence of DeepEval.
+
+    >>> judge = lambda prompt: '{"turns": [{"turn": 1, "reason": "", "sentences": [2], "verdict": "out of role"}]}'
+    >>> messages = [{"role": "user", "content": "Which shares?"}, {"role": "assistant", "content": "Those of Lund."}]
+    >>> RoleAdherence(role="A clerk who sells tickets and nothing else.", judge=judge).score(messages=messages).value
+    0.0
+    """
+
+    name = "role_adherence"
+    blind_spots = "What the role does not say; whether the answers are right, and of use."
+    noun = "answer"
+    complaint = "out of role"
+    helper = "assert_role_kept"
+    aliases = ("RoleAdherenceMetric",)
+    extra_inputs: ClassVar[tuple[str, ...]] = ("messages", "chatbot_role", "role")
+
+    role: str | None = parameter(None, _given_role)
+
+    def require(self, sample: Sample) -> None:
+        """Raise as the base class, and ``ValueError`` where there is no role, ``TypeError`` if it is no text."""
+        super().require(sample)
+        self._role_in(sample)
+
+    async def judged_windows(self, windows: Sequence[Window], sample: Sample, ask: Ask) -> MetricResult:
+        """Return the share of answers in the role."""
+        role, verdicts = self._role_in(sample), []
+        tasks = [
+            JudgeRole(conversation=it.conversation, earlier=it.earlier, answers=it.answers, role=role) for it in windows
+        ]
+        found = await _judgements([task for task in tasks if task.answers], ask)
+        for number, turn in _answers_of(sample).items():
+            judgement, cited = found[number]
+            text = _answer_of(turn) if judgement.ok else " ".join(sentence.text for sentence in cited)
+            evidence = () if judgement.ok else tuple(map(evidence_of, cited))
+            reason = judgement.reason or None
+            verdicts.append(Verdict(text=text, ok=judgement.ok, reason=reason, evidence=evidence, turn=number))
+        return ask.share(verdicts, "answers in role")
+
+    def _role_in(self, sample: Sample) -> str:
+        named = {name: sample.metadata.get(name) for name in ("chatbot_role", "role")}
+        for name, text in named.items():
+            if text is not None:
+                check_text(f"{self.name}: {name}", text)
+        of_system = (it.text for it in read_messages(sample.metadata["messages"]) if it.role == "system")
+        found = (text for text in (self.role, *named.values(), *of_system) if text and not is_blank(text))
+        if (role := next(found, None)) is None:
+            msg = (
+                f"{self.name}: no role; give RoleAdherence(role=...), chatbot_role or role in the row, or a message of "
+            )
+            raise ValueError(f"{msg}the system")
+        return role
+
+
+assert_role_kept = asserting(RoleAdherence, takes=("messages",), min=1.0)
+
+#: What is said of an answer before which nobody asked.
+_OPENING = Judgement(ok=True, reason="it opens the conversation", word="small talk")
+
+
+def _answers_of(sample: Sample) -> dict[int, Turn]:
+    """Return the turns that the assistant answers by their numbers."""
+    return {turn.number: turn for turn in read_turns(sample) if _is_answered(turn)}
+
+
+def _answer_of(turn: Turn) -> str:
+    return turn.said[turn.answer or 0].message.text
+
+
+async def _judgements(tasks: Sequence[AnswersTask], ask: Ask) -> dict[int, tuple[Judgement, list[Sentence]]]:
+    """Return the judgement on each answer, with the sentences that it cites, by the number of its turn."""
+    judged = zip(tasks, await together(map(ask, tasks)), strict=True)
+    return {
+        number: (it, [task.conversation[index] for index in it.sentences])
+        for task, of_task in judged
+        for number, it in zip(task.answers, of_task, strict=True)
+    }
 
 
 def windows_of(sample: Sample) -> tuple[Window, ...]:

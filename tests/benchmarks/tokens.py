@@ -46,7 +46,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 }
 REASON = "The passage states this fact in its second paragraph."
 #: Verdicts on numbered items that are negative; the others have no reason where only negative ones have.
-NEGATIVE = frozenset({"unsupported", "irrelevant", "useless", "contradicted", "no"})
+NEGATIVE = frozenset({"unsupported", "irrelevant", "useless", "contradicted", "no", "evades", "misses", "out of role"})
 _CITED = 3
 _SAMPLES, _IN_FLIGHT, _LATENCY = 20, 16, 0.2
 # Of each message, and of the answer that follows.
@@ -93,7 +93,7 @@ def _written(answer: Any, *, terse: bool) -> Any:
         return answer
     answer = {name: _written(value, terse=terse) for name, value in answer.items()}
     if "reason" in answer:
-        bare = terse and "number" in answer and not NEGATIVE & set(map(str, answer.values()))
+        bare = terse and {"number", "turn"} & answer.keys() and not NEGATIVE & set(map(str, answer.values()))
         answer["reason"] = "" if bare else REASON
     if "number" in answer and "sentences" in answer:
         answer["sentences"] = answer["sentences"][:_CITED]
@@ -116,7 +116,7 @@ def asked_of(metrics: Sequence[JudgedMetric], number: int, contexts: int, size: 
     response = row.response or ""
     if metric.of_conversation or metric.name in ("agent_goal_accuracy", "topic_adherence"):
         turns = [{"role": "user", "content": row.user_input}, {"role": "assistant", "content": response}]
-        return Sample(metadata={"messages": turns, "reference_topics": ["mills"]})
+        return Sample(metadata={"messages": turns, "reference_topics": ["mills"], "role": "A guide to mills."})
     if metric.name.startswith("citation"):
         response = response.replace(".", " [1][2].")
     # What they are asked about as a whole is all that a sample has.

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge
-from pytest_ragmetrics.judges.tasks import JudgeKept, JudgeWishes, Task
+from pytest_ragmetrics.judges.tasks import JudgeKept, JudgeRole, JudgeTurns, JudgeWishes, Task
 from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, Transport
 from pytest_ragmetrics.metrics import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics
@@ -46,6 +46,7 @@ INPUTS: dict[str, Any] = {
         ],
         "reference_tool_calls": [{"name": "timetable", "args": {"island": "Heron Island", "day": "Monday"}}],
         "reference_topics": ["ferries"],
+        "chatbot_role": "A guide to the ferries.",
     },
 }
 _SCRIPT: dict[str, Entry] = {
@@ -58,6 +59,8 @@ _SCRIPT: dict[str, Entry] = {
     "match_topics": matches(1),
     "judge_kept": by_words(JudgeKept),
     "judge_wishes": by_words(JudgeWishes),
+    "judge_turns": by_words(JudgeTurns),
+    "judge_role": by_words(JudgeRole),
 }
 #: What a name alone does not make.
 NEEDED: dict[str, dict[str, Any]] = {

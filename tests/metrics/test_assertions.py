@@ -280,6 +280,7 @@ FIELDS = {name: name for name in (*TEXTS, *INPUTS["metadata"])} | FIELD
 #: Values of parameters that are no flags and no choices.
 OTHER: dict[str, Any] = {"if_empty": 0.5, "coeff": 0.25, "weights": (1, 3), "threshold": 0.25, "allowed": ["No."]}
 OTHER |= {"arg_comparison": ExactMatch(), "kwargs": {}, "evaluation_steps": ["Look."], "name": "mine"}
+OTHER |= {"role": "A clerk."}
 #: Metrics that share a helper, by what they are called there; an aspect has a threshold by its direction.
 CALLED = {"precision_at_k": "precision", "recall_at_k": "recall", "non_llm_context_precision": "precision"}
 CALLED |= {"non_llm_context_recall": "recall", "non_llm_string_similarity": "similarity"}

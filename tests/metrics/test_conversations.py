@@ -29,7 +29,7 @@ TEXTS: dict[str, Any] = {
     "retrieved_contexts": ["The lake is 40 m deep. Pike live in it.", "A ferry crosses it."],
     "reference": "The lake is 40 m deep.",
     "reference_contexts": ["The lake is 40 m deep."],
-    "metadata": {"reference_topics": ["lakes"]},
+    "metadata": {"reference_topics": ["lakes"], "role": "A guide to lakes."},
 }
 ANSWER, QUESTION = CHAT[-1]["content"], CHAT[2]["content"]
 ROW: dict[str, Any] = {**TEXTS, "user_input": QUESTION, "response": ANSWER}

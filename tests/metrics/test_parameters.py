@@ -80,6 +80,8 @@ OWN: list[tuple[type[Metric], dict[str, Any], type[Exception], str]] = [
         for metric in (m.Faithfulness(), "hallucination", m.AnswerRelevancy())
     ),
     *((m.ExactMatch, {"name": name}, ValueError, "name must be a text that is not blank") for name in ("", " ", 3)),
+    *((m.RoleAdherence, {"role": role}, ValueError, "^role is blank; say who") for role in ("", " \u200b")),
+    (m.RoleAdherence, {"role": ["A clerk."]}, TypeError, "^role must be a text, not list$"),
     *((kind, {of: "gpt-5"}, ValueError, "'gpt-5' is not one of") for kind, of in ASKING),
     *((kind, {of: "openai:"}, ValueError, "'openai:' is not one of auto, local, openai:MODEL") for kind, of in ASKING),
     *((kind, {of: wrong}, TypeError, "such as 'o.* not (int|list)") for kind, of in ASKING for wrong in NO_SPECS),

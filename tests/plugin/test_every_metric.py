@@ -32,6 +32,7 @@ ROW: dict[str, Any] = {
     ],
     "reference_tool_calls": [CALL],
     "reference_topics": ["the Aldo pump"],
+    "role": "Someone who knows the Aldo pump.",
 }
 #: Metrics that a name alone does not make, and what makes them.
 WITH_PARAMETERS = {
@@ -48,7 +49,7 @@ TEXTS |= {field: f'row["{field}"]' for field in ROW} | {name: f'row["{field}"]' 
 MORE = {"aspect_critique": 'definition="Is it polite?"', "harmfulness": "good=1", "maliciousness": "good=1"}
 MORE |= {name: f'metric="{name}"' for name in ("hit_rate", "mrr", "map", "ndcg", "token_f1")}
 MORE |= {"precision_at_k": 'metric="precision"', "non_llm_context_precision": 'metric="precision"'}
-MORE |= {"tool_call_f1": 'metric="f1"'}
+MORE |= {"tool_call_f1": 'metric="f1"', "role_adherence": 'role=row["role"]'}
 
 
 def call(kind: type[Metric]) -> str:

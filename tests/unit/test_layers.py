@@ -140,7 +140,7 @@ def test_every_metric_and_helper_is_public() -> None:
         assert getattr(metrics, kind.__name__) is kind
         assert vars(metrics)["_MODULE_OF"][kind.__name__] == kind.__module__
         assert vars(pytest_ragmetrics)["_MODULE_OF"][kind.helper] == kind.__module__
-    others = {"assert_mean", "assert_metric", "assert_ragas_score", "assert_sample"}
+    others = {"assert_conversation", "assert_mean", "assert_metric", "assert_ragas_score", "assert_sample"}
     others |= {"assert_no_regression", "assert_not_worse", "assert_pass_rate"}
     helpers = {name for name in dir(pytest_ragmetrics) if name.startswith("assert_")}
     assert {kind.helper for kind in built_in_metrics()} == helpers - others

@@ -16,6 +16,8 @@ from pytest_ragmetrics.judges.tasks.claims import ListEntities as ListEntities
 from pytest_ragmetrics.judges.tasks.claims import SelectSentences as SelectSentences
 from pytest_ragmetrics.judges.tasks.claims import VerifyClaims as VerifyClaims
 from pytest_ragmetrics.judges.tasks.conversations import JudgeKept as JudgeKept
+from pytest_ragmetrics.judges.tasks.conversations import JudgeRole as JudgeRole
+from pytest_ragmetrics.judges.tasks.conversations import JudgeTurns as JudgeTurns
 from pytest_ragmetrics.judges.tasks.conversations import JudgeWishes as JudgeWishes
 from pytest_ragmetrics.judges.tasks.conversations import ListTold as ListTold
 from pytest_ragmetrics.judges.tasks.conversations import ListWishes as ListWishes

@@ -83,6 +83,72 @@ class ConversationTask(Task[A]):
         return [n - len(self.earlier) for n in found]
 
 
+class AnswersTask(ConversationTask[tuple[Judgement, ...]]):
+    """A task with a verdict on some ``answers`` of a conversation, given by the numbers of their turns, in order.
+
+    One that is ``good`` is ok; where the judge cites, any other one names sentences of its turn.
+    """
+
+    __slots__ = ()
+
+    numbered = "answers"
+    good: ClassVar[tuple[str, ...]]
+    answers: tuple[int, ...]
+
+    def fill(self) -> Mapping[str, str]:
+        """Say which turns are judged."""
+        return {"turns": listed(self.answers, len(self.answers))}
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+        return tuple(map(self._judgement, in_order(answer["turns"], self.answers, "turn", field="turn")))
+
+    def _judgement(self, entry: Mapping[str, Any]) -> Judgement:
+        turn, word = entry["turn"], entry["verdict"]
+        ok = word in self.good
+        sentences: tuple[int, ...] = ()
+        if "sentences" in entry and not ok:
+            sentences = tuple(self.cited(entry["sentences"], f"turn {turn}", since=turn, until=turn))
+            if not sentences:
+                raise InvalidAnswer(f"turn {turn} is called {word}, but no sentence that shows it is named")
+        return Judgement(ok=ok, reason=entry["reason"].strip(), sentences=sentences, word=word)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeTurns(AnswersTask):
+    """Decide how each answer takes up what the user says; ok unless it evades or misses that."""
+
+    prompt = "judge_turns"
+    favourable = "answers"
+    good = ("answers", "asks back", "small talk")
+    form = record(turns=list_of(record(turn=NUMBER, reason=TEXT, verdict=one_of(*good, "evades", "misses"))))
+    conversation: tuple[Sentence, ...]
+    answers: tuple[int, ...]
+    earlier: tuple[Sentence, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeRole(AnswersTask):
+    """Decide which answers keep to the role of the assistant, and by which of their sentences the others leave it."""
+
+    prompt = "judge_role"
+    favourable = "in role"
+    good = ("in role",)
+    form = record(
+        turns=list_of(
+            record(turn=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("out of role", "in role"))
+        )
+    )
+    conversation: tuple[Sentence, ...]
+    answers: tuple[int, ...]
+    role: str
+    earlier: tuple[Sentence, ...] = ()
+
+    def fill(self) -> Mapping[str, str]:
+        """Give the role, which the author of the test wrote, each line of it marked."""
+        lines = self.role.strip().splitlines()
+        return {**AnswersTask.fill(self), "role": "\n".join(f"> {line}".rstrip() for line in lines)}
+
+
 def numbered(sentences: Sequence[Sentence], *, first: int = 1) -> str:
     """Return sentences with their numbers, under a heading for each turn of a speaker.
 

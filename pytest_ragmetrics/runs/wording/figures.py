@@ -278,6 +278,7 @@ _UNCOUNTED: Mapping[VerdictKind, tuple[str, str]] = {
     "told by the user": ("told by the user", "told by the user"),
     "declined": ("declined", "declined"),
     "withdrawn": ("withdrawn", "withdrawn"),
+    "small talk": ("is small talk", "are small talk"),
 }
 
 
