@@ -111,6 +111,7 @@ def assert_citations_precise(
     contexts: object,
     *,
     min: float = 0.8,
+    numbering: Literal["turn", "conversation"] = "turn",
     if_empty: float | None = None,
     votes: int | None = None,
     judge: JudgeLike | None = None,
@@ -122,6 +123,7 @@ def assert_citations_recalled(
     contexts: object,
     *,
     min: float = 0.8,
+    numbering: Literal["turn", "conversation"] = "turn",
     if_empty: float | None = None,
     votes: int | None = None,
     judge: JudgeLike | None = None,
@@ -135,6 +137,7 @@ def assert_citations_valid(
     context_ids: Sequence[str | int] | None = None,
     min: float = 1.0,
     require_citations: bool = False,
+    numbering: Literal["turn", "conversation"] = "turn",
 ) -> MetricResult: ...
 
 # pytest_ragmetrics.metrics.contexts

@@ -11,14 +11,16 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import VerifyClaims
 from pytest_ragmetrics.metrics.asserting import asserting
+from pytest_ragmetrics.metrics.conversations import Numbering, looked_back_for, numbered_contexts
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, together
-from pytest_ragmetrics.metrics.parameters import declared, share
+from pytest_ragmetrics.metrics.parameters import choice, declared, share
 from pytest_ragmetrics.metrics.verdicts import EvidenceCheck, cited_in, on_claim
 from pytest_ragmetrics.text.citations import CitedSentence, cited_sentences
 from pytest_ragmetrics.text.sentences import sentence_table
 
 #: Contexts by number, counted from 1 as citations do.
 Cited = tuple[int, ...]
+_BARE = "no contexts in this turn, and nothing is cited"
 
 
 @declared
@@ -27,7 +29,21 @@ class CitationMetric(JudgedMetric):
 
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
+    numbering: Numbering = choice("turn", Numbering)
     if_empty: float | None = share(None)
+
+    def __post_init__(self) -> None:
+        vars(self)["looks_back_for"] = looked_back_for(self.numbering)
+
+    def cited(self, sample: Sample) -> tuple[list[CitedSentence], tuple[Evidence, ...]]:
+        """Return the sentences of the response that say something, and the contexts in the order of their numbers.
+
+        A turn without contexts need not cite any: it has no sentences where it does not.
+        """
+        contexts, ids = numbered_contexts(sample, self.numbering)
+        sentences = [it for it in cited_sentences(sample.response or "", ids) if any(map(str.isalnum, it.text))]
+        is_bare = sample.retrieved_contexts is None and not any(it.numbers or it.names for it in sentences)
+        return [] if is_bare else sentences, contexts
 
 
 class CitationRecall(CitationMetric):
@@ -36,7 +52,7 @@ class CitationRecall(CitationMetric):
     Takes ``response``, with citations such as [1], (Passage 1) or, looked up in ``retrieved_context_ids``,
     [handbook.pdf], and ``retrieved_contexts``, counted from 1. One request for each sentence that cites, all at the
     same time; a sentence that cites nothing, or a context or id that does not exist, is not supported, without a
-    request. The citation recall of ALCE (Gao et al., 2023).
+    request. ``numbering`` is as in :class:`CitationValidity`. The citation recall of ALCE (Gao et al., 2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -54,12 +70,12 @@ class CitationRecall(CitationMetric):
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return sentences supported by what they cite / sentences."""
-        contexts = sample.retrieved_contexts or ()
-        sentences = _sentences(sample)
+        sentences, contexts = self.cited(sample)
         if not sentences:
-            return ask.nothing("the response has no sentences")
-        verdicts = await together(_checked(sentence, sentence.numbers, contexts, ask) for sentence in sentences)
-        return ask.share(verdicts, "sentences supported by what they cite")
+            return ask.nothing("the response has no sentences" if sample.retrieved_contexts is not None else _BARE)
+        texts = [context.text for context in contexts]
+        verdicts = await together(_checked(sentence, sentence.numbers, texts, ask) for sentence in sentences)
+        return ask.share(_placed(verdicts, contexts), "sentences supported by what they cite")
 
 
 assert_citations_recalled = asserting(
@@ -73,8 +89,9 @@ class CitationPrecision(CitationMetric):
     Takes ``response``, with citations such as [1], and ``retrieved_contexts``, counted from 1. All that a sentence
     cites must support it together; then a citation is precise when it supports the sentence alone, or when the others
     do not without it. Two rounds of requests, each at the same time: the sentences with all that they cite, then, where
-    they cite several, each citation alone and all without it. Raises ``UnscoredError`` for a response without
-    citations, unless ``if_empty`` is its score. The citation precision of ALCE (Gao et al., 2023).
+    they cite several, each citation alone and all without it. ``numbering`` is as in :class:`CitationValidity`.
+    Raises ``UnscoredError`` for a response without citations, unless ``if_empty`` is its score. The citation precision
+    of ALCE (Gao et al., 2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -93,11 +110,13 @@ class CitationPrecision(CitationMetric):
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return precise citations / citations."""
-        sentences = [sentence for sentence in _sentences(sample) if sentence.numbers or sentence.names]
+        said, contexts = self.cited(sample)
+        sentences = [sentence for sentence in said if sentence.numbers or sentence.names]
         if not sentences:
             return ask.nothing("the response has no citations")
-        judged = await together(_precise(sentence, sample.retrieved_contexts or (), ask) for sentence in sentences)
-        return ask.share([verdict for verdicts in judged for verdict in verdicts], "citations of use")
+        texts = [context.text for context in contexts]
+        judged = await together(_precise(sentence, texts, ask) for sentence in sentences)
+        return ask.share(_placed([it for verdicts in judged for it in verdicts], contexts), "citations of use")
 
 
 assert_citations_precise = asserting(CitationPrecision, min=0.8)
@@ -143,10 +162,11 @@ async def _checked(sentence: CitedSentence, numbers: Cited, contexts: Sequence[s
     return _verdict(sentence, ok=judgement.ok, reason=judgement.reason, evidence=evidence, contexts=cited)
 
 
-def _sentences(sample: Sample) -> list[CitedSentence]:
-    """Return the sentences of the response that say something."""
-    sentences = cited_sentences(sample.response or "", sample.retrieved_context_ids or ())
-    return [sentence for sentence in sentences if any(map(str.isalnum, sentence.text))]
+def _placed(verdicts: Sequence[Verdict], contexts: Sequence[Evidence]) -> list[Verdict]:
+    """Return verdicts with the evidence at its place in its turn, where that was the number of a context."""
+    by_verdict = [[(piece, contexts[piece.context]) for piece in verdict.evidence] for verdict in verdicts]
+    placed = [tuple(replace(it, context=at.context, turn=at.turn) for it, at in pieces) for pieces in by_verdict]
+    return [replace(verdict, evidence=pieces) for verdict, pieces in zip(verdicts, placed, strict=True)]
 
 
 def _without(number: int, cited: Cited) -> Cited:

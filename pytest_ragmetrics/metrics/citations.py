@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pytest_ragmetrics.core.errors import UnscoredError
-from pytest_ragmetrics.core.result import MetricResult, Verdict
+from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.metrics.parameters import declared
-from pytest_ragmetrics.metrics.verdicts import share_of, whole_context
+from pytest_ragmetrics.metrics.conversations import Numbering, looked_back_for, numbered_contexts
+from pytest_ragmetrics.metrics.parameters import choice, declared
+from pytest_ragmetrics.metrics.verdicts import share_of
 from pytest_ragmetrics.runs.wording.figures import agreeing
 from pytest_ragmetrics.text.citations import Citation, find_citations
 
@@ -28,7 +30,8 @@ class CitationValidity(Metric):
     citation. Files and ids ([handbook.pdf], [kb-7]) are looked up in ``retrieved_context_ids``; a file does not count
     where no id is one, and ``UnscoredError`` is raised when nothing else is cited. Whether the contexts support the
     sentence is not checked. A response without citations scores 1.0 and is ``vacuous``, or 0.0 with
-    ``require_citations=True``.
+    ``require_citations=True``. In a conversation numbers are those of the contexts of the ``numbering="turn"``; with
+    "conversation" they count the contexts of earlier turns first, each once, then the other ones of the turn.
 
     >>> result = CitationValidity().score(
     ...     response="Otters float [1]. They dive for crabs [3].", retrieved_contexts=["Otters float.", "Crabs dig."]
@@ -45,11 +48,15 @@ class CitationValidity(Metric):
     requires = ("response", "retrieved_contexts")
 
     require_citations: bool = False
+    numbering: Numbering = choice("turn", Numbering)
+
+    def __post_init__(self) -> None:
+        vars(self)["looks_back_for"] = looked_back_for(self.numbering)
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of valid citations."""
-        response, contexts = sample.response or "", sample.retrieved_contexts or ()
-        citations = find_citations(response, sample.retrieved_context_ids or ())
+        response, (contexts, ids) = sample.response or "", numbered_contexts(sample, self.numbering)
+        citations = find_citations(response, ids)
         # With a number or an id that is wrong it is wrong, whatever else it names.
         unchecked = [name for citation in citations if not citation.unknown for name in citation.unchecked]
         verdicts = [
@@ -60,7 +67,7 @@ class CitationValidity(Metric):
             raise UnscoredError(f"{self.name}: {rest}; give the id of each context")
         if not verdicts:
             reason = "No citations found in response"
-            if self.require_citations:
+            if self.require_citations and sample.retrieved_contexts is not None:
                 return MetricResult(0.0, metric=self.name, reason=f"{reason}, and require_citations asks for one")
             return MetricResult(1.0, metric=self.name, reason=reason, vacuous=True)
         return share_of(self.name, verdicts, f"citations point to a context{rest and '; '}{rest}")
@@ -75,7 +82,7 @@ assert_citations_valid = asserting(
 )
 
 
-def _verdict(citation: Citation, response: str, contexts: Sequence[str]) -> Verdict:
+def _verdict(citation: Citation, response: str, contexts: Sequence[Evidence]) -> Verdict:
     cited = [number for number in citation.numbers if 0 < number <= len(contexts)]
     wrong = [str(number) for number in citation.numbers if not 0 < number <= len(contexts)]
     there = f"there {agreeing(len(contexts), 'is')} {len(contexts) or 'none'}"
@@ -87,5 +94,9 @@ def _verdict(citation: Citation, response: str, contexts: Sequence[str]) -> Verd
         start=citation.start,
         end=citation.end,
         reason="; ".join(reasons) or None,
-        evidence=tuple(whole_context(number - 1, contexts[number - 1][:_OPENING]) for number in cited[:_SHOWN]),
+        evidence=tuple(_opening(contexts[number - 1]) for number in cited[:_SHOWN]),
     )
+
+
+def _opening(context: Evidence) -> Evidence:
+    return replace(context, end=min(context.end, _OPENING), text=context.text[:_OPENING])

@@ -11,13 +11,17 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pytest_ragmetrics.core.messages import Message, ToolCall
 from pytest_ragmetrics.core.result import Evidence, Verdict
-from pytest_ragmetrics.core.sample import Sample, read_spoken, read_turns
+from pytest_ragmetrics.core.sample import Sample, Turn, read_spoken, read_turns
 from pytest_ragmetrics.metrics.base import is_blank
 
 #: Whether what earlier turns of a conversation retrieved is evidence.
 History: TypeAlias = Literal["contexts", "none"]
+#: Whether citations number the contexts of a turn, or those of the whole conversation so far.
+Numbering: TypeAlias = Literal["turn", "conversation"]
 #: Where a text of a conversation is from, in the order in which it is evidence.
 Origin: TypeAlias = Literal["contexts", "user", "assistant"]
+# Stands for the id of a context of an earlier turn: no citation is that.
+_NO_ID = "\0"
 #: Who speaks where a sample is one question and its answer at most.
 _PLAIN: tuple[list[str], ...] = ([], ["user"], ["assistant"], ["user", "assistant"])
 
@@ -60,17 +64,8 @@ def earlier_texts(sample: Sample, history: History = "contexts") -> tuple[Earlie
         turns = read_turns(sample)
     except (TypeError, ValueError):
         return ()  # A metric that needs the messages says what is wrong.
-    given = sample.metadata.get("earlier_contexts")
-    if given is None:
-        found = [(turn.number, text) for turn in turns[:-1] for text in turn.contexts() or ()]
-        given = {text: (number, text) for number, text in reversed(found)}.values()
     own = set(sample.retrieved_contexts or ())
-    contexts = [(turn, text) for turn, text in sorted(given, key=itemgetter(0)) if not is_blank(text)]
-    counts = Counter[int]()
-    texts = []
-    for turn, text in contexts:
-        texts += [Earlier("contexts", turn, counts[turn], text)] if text not in own else []
-        counts[turn] += 1
+    texts = [it for it in _earlier_contexts(sample, turns) if it.text not in own and not is_blank(it.text)]
     spoken = [(turn.number, said.message) for turn in turns for said in turn.said]
     of_answer = [n for n, (turn, it) in enumerate(spoken) if turn == len(turns) and it.role == "assistant"]
     last = max(of_answer, default=-1)
@@ -78,6 +73,54 @@ def earlier_texts(sample: Sample, history: History = "contexts") -> tuple[Earlie
     for origin in ("user", "assistant"):
         texts += [Earlier(origin, turn, 0, text) for role, turn, text in said if role == origin and not is_blank(text)]
     return tuple(texts)
+
+
+def _earlier_contexts(sample: Sample, turns: Sequence[Turn]) -> list[Earlier]:
+    """Return the contexts of earlier turns in order, each once, at its place in its turn."""
+    lists = {turn.number: turn.contexts() or () for turn in turns[:-1]}
+    given = sample.metadata.get("earlier_contexts")
+    if given is None:
+        found = [(number, text) for number, contexts in lists.items() for text in contexts]
+        given = {text: (number, text) for number, text in reversed(found)}.values()
+    counts = Counter[int]()
+    texts = []
+    for turn, text in sorted(given, key=itemgetter(0)):
+        on_messages = lists.get(turn, ())
+        place = on_messages.index(text) if text in on_messages else counts[turn]
+        texts.append(Earlier("contexts", turn, place, text))
+        counts[turn] += 1
+    return texts
+
+
+def looked_back_for(numbering: Numbering) -> tuple[str, ...]:
+    """Return the fields that a turn may lack for metrics of citations, as they may cite earlier contexts."""
+    return ("retrieved_contexts",) if numbering == "conversation" else ()
+
+
+def numbered_contexts(sample: Sample, numbering: Numbering) -> tuple[tuple[Evidence, ...], tuple[str | int, ...]]:
+    """Return the contexts in the order in which citations number them from 1, each at its place, and their ids.
+
+    In a conversation those of earlier turns come first, and one that is retrieved again keeps its number; the ids are
+    those of the turn.
+
+    >>> talk = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No.", "contexts": ["Dry."]}]
+    >>> sample = Sample(user_input="Snow?", retrieved_contexts=["Cold.", "Dry."], metadata={"messages": talk})
+    >>> [(it.text, it.turn, it.context) for it in numbered_contexts(sample, "conversation")[0]]
+    [('Dry.', None, 1), ('Cold.', None, 0)]
+    """
+    contexts = sample.retrieved_contexts or ()
+    own = [Evidence(context=n, start=0, end=len(text), text=text) for n, text in enumerate(contexts)]
+    ids = tuple(sample.retrieved_context_ids or ())
+    if numbering == "turn" or sample.metadata.get("messages") is None:
+        return tuple(own), ids
+    placed = {
+        it.text: Evidence(context=it.place, start=0, end=len(it.text), text=it.text, turn=it.turn)
+        for it in _earlier_contexts(sample, read_turns(sample))
+    }
+    again = {it.text: it for it in reversed(own) if it.text in placed}
+    numbered = (*(placed | again).values(), *(it for it in own if it.text not in placed))
+    known = {it: ids[it.context] for it in own if it.context < len(ids)}
+    return numbered, tuple(known.get(it, _NO_ID) for it in numbered)
 
 
 def seen_earlier(verdict: Verdict, texts: Sequence[Earlier], evidence: Sequence[Evidence]) -> Verdict:

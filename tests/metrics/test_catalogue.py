@@ -259,6 +259,7 @@ LIGHT = {"judges", "judges.context"}
 ALLOWED = {
     "quotes": {"quotes", "conversations"},
     "grounding": {"grounding", "conversations"},
+    "citations": {"citations", "conversations"},
     "retrieval": {"retrieval", "strings"},
 }
 

@@ -11,7 +11,16 @@ import pytest
 
 from pytest_ragmetrics import evaluate
 from pytest_ragmetrics.core.result import MetricResult
-from pytest_ragmetrics.metrics import Correctness, Hallucination, ResponseGroundedness
+from pytest_ragmetrics.metrics import (
+    CitationPrecision,
+    CitationRecall,
+    CitationValidity,
+    Correctness,
+    Hallucination,
+    NumbersAligned,
+    ResponseGroundedness,
+)
+from pytest_ragmetrics.metrics.conversations import Numbering
 from tests.scripted_judge import Entry, ScriptedJudge, contradicted, rated
 
 _BLOCK = re.compile(r"<<<(.+?) ([0-9a-f]{12})\n(.*?)\n\2 \1>>>", re.DOTALL)
@@ -142,3 +151,101 @@ def test_the_second_one_is_read_after_the_turns_before_it(kind: type[Any]) -> No
         assert blocks_of(alone.prompt(task)).keys() == blocks.keys() - {"conversation before the question", "question"}
         assert "next turn" not in alone.prompt(task)
         assert "rated 2" not in alone.prompt(task)
+
+
+A, B, C = "Die KX-12 braucht zwei Minuten.", "弁をゆっくり開く。", "The KX-13 needs three minutes."
+BOTH: tuple[Numbering, ...] = ("turn", "conversation")
+
+
+def cited(answer: str, own: list[str] | None, **fields: Any) -> list[dict[str, Any]]:
+    """Return three turns, of which the first has the contexts A and B, the second B again."""
+    return [
+        *(asked("Wie lange?"), said(f"{A[:-1]} [1].", [A, B])),
+        *(asked("そして？"), said(f"{B} [1]", [B, "Oil it."])),
+        *(asked("And the other one?"), said(answer, own, **fields)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "own", "fields", "by_turn", "by_conversation"),
+    [
+        ("It says [1].", [C], {}, [(0, None)], [(0, 1)]),
+        ("It says [2].", [C], {}, "there is no context 2, there is 1", [(1, 1)]),
+        ("It says [3].", [C], {}, "there is no context 3, there is 1", [(1, 2)]),
+        ("It says [4].", [C], {}, "there is no context 4, there is 1", [(0, None)]),
+        ("It says [5].", [C], {}, "there is no context 5, there is 1", "there is no context 5, there are 4"),
+        # What is retrieved again keeps its number, in its place among the contexts of the turn.
+        ("It says [2, 4].", [B, C], {}, "there is no context 4, there are 2", [(0, None), (1, None)]),
+        ("It says [kb-7].", [C], {"retrieved_context_ids": ["kb-7"]}, [(0, None)], [(0, None)]),
+        ("It says [b.pdf].", [C, B], {"retrieved_context_ids": ["c.pdf", "b.pdf"]}, [(1, None)], [(1, None)]),
+        ("It says [kb-1].", [C], {"retrieved_context_ids": ["kb-7"]}, *["no id in retrieved_context_ids is kb-1"] * 2),
+        ("It says [1].", None, {}, None, [(0, 1)]),
+        ("It says [9].", None, {}, None, "there is no context 9, there are 3"),
+        (THANKS, None, {}, None, None),
+    ],
+)  # fmt: skip
+def test_numbers_of_the_turn_or_of_the_conversation(
+    answer: str, own: list[str] | None, fields: dict[str, Any], by_turn: Any, by_conversation: Any
+) -> None:
+    """Each citation with the place and the turn of its evidence, or what is wrong; ``None`` where nothing counts."""
+    for numbering, expected in zip(BOTH, (by_turn, by_conversation), strict=True):
+        for metric in (
+            CitationValidity(numbering=numbering),
+            CitationValidity(numbering=numbering, require_citations=True),
+        ):
+            result = in_turns(metric, *cited(answer, own, **fields))[-1]
+            assert result.vacuous is (expected is None)
+            if expected is None:
+                continue
+            (verdict,) = result.verdicts
+            found = [(piece.context, piece.turn) for piece in verdict.evidence]
+            assert (verdict.reason or found) == expected
+            assert result.value == float(verdict.ok)
+    assert CitationValidity(numbering="conversation").score(response="A [1].", retrieved_contexts=["A."]).value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "own", "values", "places"),
+    [
+        (f"{C} [1]", [C], (1.0, 0.0), []),
+        (f"{C} [4]", [C], (0.0, 1.0), [(0, None)]),
+        (f"{A} [1] {B} [2]", [C], (0.0, 1.0), [(0, 1), (1, 1)]),
+        (f"{A} [1] {C} [3]", [B, C], (0.0, 0.5), [(0, 1)]),
+        (f"{A} [1] {C} [4]", [B, C], (0.0, 1.0), [(0, 1), (1, None)]),
+        (f"{A} [1]", None, (None, 1.0), [(0, 1)]),
+        (THANKS, None, (None, None), []),
+    ],
+)
+@pytest.mark.parametrize("kind", [CitationRecall, CitationPrecision])
+def test_what_is_cited_of_earlier_turns_is_verified(
+    kind: Any,
+    answer: str,
+    own: list[str] | None,
+    values: tuple[float | None, ...],
+    places: list[tuple[int, int | None]],
+) -> None:
+    for numbering, value in zip(BOTH, values, strict=True):
+        result = in_turns(kind(numbering=numbering, judge="local"), *cited(answer, own))[-1]
+        assert (None if result.vacuous else result.value) == value
+        if numbering == "conversation":
+            assert [(it.context, it.turn) for verdict in result.verdicts for it in verdict.evidence] == places
+
+
+def test_a_context_that_two_turns_have_has_its_place_in_the_first() -> None:
+    """And one behind it the place that it has in its own turn."""
+    talk = [
+        asked("1?"),
+        said("A.", [A]),
+        asked("2?"),
+        said("B.", ["", A, "Nr. 7."]),
+        asked("3?"),
+        said("It is 7.", ["No."]),
+    ]
+    result = in_turns(NumbersAligned(), *talk)[-1]
+    assert [(it.context, it.turn, it.text) for verdict in result.verdicts for it in verdict.evidence] == [(2, 2, "7")]
+
+
+@pytest.mark.parametrize("kind", [CitationValidity, CitationRecall, CitationPrecision])
+def test_no_other_numbering(kind: Any) -> None:
+    with pytest.raises(ValueError, match="numbering must be 'turn' or 'conversation', not 'each'"):
+        kind(numbering="each")
