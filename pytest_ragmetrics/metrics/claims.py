@@ -99,7 +99,8 @@ def asked_together(metrics: Iterable[Metric], sample: Sample) -> tuple[ContextCl
         if isinstance(metric, ContextClaimsMetric) and type(metric).__module__.startswith("pytest_ragmetrics."):
             with suppress(ValueError):
                 metric.require(sample)
-                found.append(metric)
+                # A turn without a field of theirs they score without a request.
+                found += [metric] if metric._vacuous(sample) is None else []  # noqa: SLF001 - of this package
     return tuple(found)
 
 

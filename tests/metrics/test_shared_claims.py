@@ -58,6 +58,39 @@ def verified(judge: ScriptedJudge) -> list[tuple[str, ...]]:
     return sorted(request.asked.claims for request in judge.requests if isinstance(request.asked, VerifyClaims))
 
 
+TALK: list[Any] = [
+    {"role": "user", "content": "Ist der See tief?"},
+    {"role": "assistant", "content": "Ja.", "contexts": ["池は深い。", "The lake is deep."], "reference": "Tief."},
+    {"role": "user", "content": "What do pike eat?"},
+    {"role": "assistant", "content": "Fish.", "contexts": ROW["retrieved_contexts"], "reference": ROW["reference"]},
+    {"role": "user", "content": "And perch?"},
+    {"role": "assistant", "content": "Fish, too.", "contexts": ROW["retrieved_contexts"]},
+    {"role": "user", "content": "Danke!"},
+    {"role": "assistant", "content": "Gern.", "reference": ROW["reference"]},
+]
+
+
+@pytest.mark.parametrize("unit", ["claims", "sentences"])
+@pytest.mark.parametrize("names", [(0, 1), (1, 0)])
+def test_one_request_a_turn_for_both(names: tuple[int, int], unit: Any) -> None:
+    """Only where a turn has the fields of both; the one that lacks some asks nothing, and is asked for nothing."""
+    listed = {"Ja.": "The lake is deep.", "Tief.": "The lake is deep.", "Fish.": LISTED[0], "Fish, too.": LISTED[0]}
+
+    def of_text(prompt: str) -> dict[str, Any]:
+        text = prompt.partition("<<<text")[2].splitlines()[1]
+        return claims(*([listed[text]] if text in listed else OF_REFERENCE if text == ROW["reference"] else []))
+
+    judge = judge_of(list_claims=of_text)
+    both = [Faithfulness(judge=judge), ContextRecall(judge=judge, unit=unit)]
+    table = scored(judge, *(both[name] for name in names), row={"id": "see", "messages": TALK}, turns="each")
+    assert not [said for row in table.rows for said in row.unscored.values()]
+    of_first = ("The lake is deep.",) if unit == "claims" else ("Tief.", "The lake is deep.")
+    assert verified(judge) == sorted([of_first, (*OF_REFERENCE, LISTED[0]), LISTED[:1]])
+    assert judge.tasks.count("list_claims") == (6 if unit == "claims" else 4)
+    reasons = [row.results["context_recall"].reason for row in table.rows[2:]]
+    assert reasons == ["no reference in this turn", "no contexts in this turn"]
+
+
 class Shortened(Faithfulness):
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         return await super().judged(replace(sample, response=LISTED[0]), ask)
