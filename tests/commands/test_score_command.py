@@ -112,6 +112,16 @@ def test_parquet_has_flat_columns(call: Call) -> None:
     assert table.schema.field("faithfulness_unscored").type == pa.string()
 
 
+def test_answers_that_are_not_scored_are_told(call: Call) -> None:
+    """At the end of the summary, not where each answer is scored."""
+    said = [{"role": "user", "content": "何分？"}, {"role": "assistant", "content": "2 minutes.", "contexts": ["2."]}]
+    rows = [{"id": f"c{n}", "messages": said * n} for n in (1, 2, 4)]
+    file, note = log(rows, "talks.jsonl"), "2 conversations: only the last of 2 to 4 answers was scored; "
+    scored = (file, "--metrics=numbers_aligned", "--output=scored.jsonl")
+    assert call(*scored)[1].splitlines()[-1] == f'{note}turns="each" scores all'
+    assert "answers was scored" not in call(*scored, "--turns=each")[1]
+
+
 def test_reports_are_made_of_scores(call: Call) -> None:
     """A page, a summary and a comparison take such a file like one of --rag-json; a row fails below its bound."""
     call("log.jsonl", "--metrics", "faithfulness,quoted_spans_alignment=0.5", "--judge=local", "-o", "scores.jsonl")
