@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics import Sample
+
 Message = Mapping[str, Any]
 
 PRICES = "A cargo bike costs 9 euros for four hours and 25 euros for a whole day."
@@ -43,6 +45,17 @@ def chat() -> Chat:
             "Thanks, bye!": {"content": "Have a good ride!"},
         }
     )
+
+
+@pytest.fixture(scope="session")
+def rag_respond(chat: Chat) -> Callable[[Sample], dict[str, Any]]:
+    """Answer the turns of rows that have questions alone, in order; each has the answers before it in its messages."""
+
+    def respond(sample: Sample) -> dict[str, Any]:
+        answer = chat.reply(sample.metadata["messages"])
+        return {"response": answer["content"], "contexts": answer.get("contexts")}
+
+    return respond
 
 
 BLOCK = re.compile(r"<<<(?P<name>.+?) (?P<mark>\w+)\n(?P<text>.*?)\n(?P=mark) (?P=name)>>>", re.DOTALL)

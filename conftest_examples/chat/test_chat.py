@@ -30,15 +30,25 @@ def test_every_answer(rag_sample: Sample, rag_scores: Mapping[str, MetricResult]
     assert rag_scores["faithfulness"].vacuous or rag_scores["faithfulness"] == 1.0
 
 
+LINES = (
+    "I need a bike for 45 kilometres. What is it a day?",
+    "Does the battery last?",
+    "And the price once more?",
+    "Thanks, bye!",
+)
+SCRIPT = {"id": "ride", "messages": [{"role": "user", "content": line} for line in LINES]}
+
+
+@pytest.mark.rag_dataset([SCRIPT], turns="each", metrics=BOUNDS)
+def test_every_answer_to_a_script(rag_sample: Sample) -> None:
+    """What users say is fixed; ``rag_respond`` gives the answers, one after the other."""
+    assert rag_sample.response
+
+
 def test_a_session(chat: Chat) -> None:
-    """The application is asked line by line; the messages, with their contexts, are what is asserted."""
+    """The test holds the conversation itself; the messages, with their contexts, are what is asserted."""
     messages: list[Any] = []
-    for line in (
-        "I need a bike for 45 kilometres. What is it a day?",
-        "Does the battery last?",
-        "And the price once more?",
-        "Thanks, bye!",
-    ):
+    for line in LINES:
         messages.append({"role": "user", "content": line})
         messages.append(chat.reply(messages))
     results = assert_conversation(messages, BOUNDS)

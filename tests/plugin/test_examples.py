@@ -17,7 +17,7 @@ from tests.plugin.conftest import Run, RunPytest
 
 EXAMPLES = Path(__file__).parents[2] / "conftest_examples"
 OUTCOMES = {
-    "chat": {"passed": 12, "xfailed": 5},
+    "chat": {"passed": 16, "xfailed": 5},
     "custom_judge": {"passed": 3, "xfailed": 1},
     "golden_set": {"passed": 109, "xfailed": 2},
     "observers": {"passed": 2},
@@ -157,7 +157,7 @@ def test_the_wrong_answers_of_the_quickstart_fail_for_their_quotations(run: RunP
 @pytest.mark.parametrize("example", ["chat"], indirect=True)
 def test_each_fault_of_the_chat_is_found_in_its_turn(run: RunPytest, example: Path) -> None:
     result = run(str(example), "-p", "no:randomly", "--runxfail")
-    result.assert_outcomes(passed=12, failed=5)
+    result.assert_outcomes(passed=16, failed=5)
     result.shows(
         '*turn 1  not supported: "Students borrow every bike for free."*',
         '*turn 3  repeated from turn 1: "Helmets hang beside the counter."*',
