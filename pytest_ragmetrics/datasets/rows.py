@@ -78,7 +78,8 @@ def rows_in_turns(
             each = replace(row, sample=sample, id=f"{row.id}-t{number}" if isinstance(number, int) else row.id)
             if ids.setdefault(each.id, row.id) != row.id:
                 msg = f"row {row.id}: the id {each.id!r} is that of a turn or of another row too: give this row another"
-                each = replace(each, sample=None, error=DatasetError(msg, file=row.file, line=row.line, field="id"))
+                fault = DatasetError(msg, file=row.file, line=row.line, field="id")
+                each = replace(each, sample=None, id=f"{each.id}-2", error=fault)
             yield each
 
 

@@ -197,7 +197,7 @@ def test_an_id_of_a_turn_is_no_other_row_s(tmp_path: Path) -> None:
     rows = [{"id": "pump", "messages": [ASKS, SAYS]}, {"id": "pump-t1", "question": "Why?", "answer": "So."}]
     (tmp_path / "talks.jsonl").write_text("\n".join(map(json.dumps, rows)))
     first, second = rows_in_turns(read_dataset("talks.jsonl", base=tmp_path), "each")
-    assert (first.error, second.sample) == (None, None)
+    assert (first.id, first.error, second.id, second.sample) == ("pump-t1", None, "pump-t1-2", None)
     assert "row pump-t1: the id 'pump-t1' is that of a turn or of another row too" in str(second.error)
 
 
