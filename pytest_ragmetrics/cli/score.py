@@ -27,7 +27,7 @@ from pytest_ragmetrics.core.locks import written_alone
 from pytest_ragmetrics.core.progress import Progress
 from pytest_ragmetrics.core.sample import Turns
 from pytest_ragmetrics.datasets.streaming import LoggedRow, logged_in_turns, stream_rows
-from pytest_ragmetrics.evaluation.runner import BoundedMetric, bounded_metrics
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, bounded_metrics, rows_of
 from pytest_ragmetrics.evaluation.score import Journal, score_rows
 from pytest_ragmetrics.evaluation.score_files import ENDINGS, check_output, row_data
 from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
@@ -121,6 +121,7 @@ def run(arguments: Arguments) -> CommandResult:
     answers: list[int] = []
     limits = Limits(calls=arguments.max_calls, tokens=arguments.max_tokens, cost=arguments.max_cost)
     budget = Budget(limits, options="--max-")
+    rows = rows_of(rows, metrics)
     # What the scores depend on.
     settings = {name: getattr(arguments, name) for name in ("metrics", "judge", "embedder", "votes")}
     settings |= {"columns": arguments.columns.fields} if arguments.columns.fields else {}

@@ -24,6 +24,7 @@ from pytest_ragmetrics.evaluation.runner import (
     Runner,
     bounded_metrics,
     metrics_of,
+    rows_of,
     unscored,
 )
 from pytest_ragmetrics.evaluation.session import scoring_session
@@ -145,7 +146,7 @@ def _in_turns(
     rows: Iterable[DatasetRow], metrics: Sequence[BoundedMetric], turns: Turns, contexts_from: ContextsFrom
 ) -> Sequence[DatasetRow]:
     whole = any(each.metric.of_conversation for each in metrics)
-    return [*rows_in_turns(rows, turns, contexts_from=contexts_from, whole=whole)]
+    return [*rows_of(rows_in_turns(rows, turns, contexts_from=contexts_from, whole=whole), metrics)]
 
 
 def chosen_columns(given: Mapping[str, str] | Columns | None) -> Columns:

@@ -6,12 +6,12 @@ import asyncio
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.core import loop
@@ -37,6 +37,11 @@ from pytest_ragmetrics.metrics.parameters import check_metrics
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.metrics.votes import voting
 
+if TYPE_CHECKING:
+    from pytest_ragmetrics.datasets.rows import DatasetRow
+    from pytest_ragmetrics.datasets.streaming import LoggedRow
+
+R = TypeVar("R", "DatasetRow", "LoggedRow")
 #: How many scores are under way for each request allowed in flight: between its requests a score computes and waits,
 #: and the provider caches requests about the same contexts. A table of eight rows by five metrics with six requests in
 #: flight pays 0.62 of the prompt tokens at 4, and 0.54 at 5 and 8.
@@ -110,6 +115,11 @@ def bounded_metrics(
 def metrics_of(sample: Sample, metrics: Sequence[BoundedMetric]) -> Sequence[BoundedMetric]:
     """Return those metrics that score a sample: of a conversation in turns each answer, or the whole."""
     return [each for each in metrics if each.metric.is_of(sample)]
+
+
+def rows_of(rows: Iterable[R], metrics: Sequence[BoundedMetric]) -> Iterator[R]:
+    """Yield the rows that some of the metrics score: turns need one of answers, whole conversations one of these."""
+    return (row for row in rows if row.sample is None or not metrics or metrics_of(row.sample, metrics))
 
 
 def check_distinct(metrics: Iterable[Metric]) -> None:

@@ -239,6 +239,10 @@ def test_figures_are_over_the_rows_that_a_metric_is_for() -> None:
     table = evaluate([{"id": "pump", "messages": talk}], [Length(), NumbersAligned()], turns="each")
     assert [sorted(row.results) for row in table.rows] == [["numbers_aligned"], ["numbers_aligned"], ["length"]]
     assert (table.mean("length"), table.mean("numbers_aligned"), table.overall()) == (4.0, 0.5, 0.45)
+    # Turns that no metric scores are no rows.
+    assert [row.sample.id for row in evaluate([{"id": "pump", "messages": talk}], [Length()], turns="each").rows] == [
+        "pump"
+    ]
     assert [assert_mean(rows, metric="length", min=4.0).n for rows in (table, table.rows)] == [1, 1]
     assert assert_mean(table, metric="numbers_aligned", min=0.5).n == table.stats()["numbers_aligned"].n == 2
 
@@ -266,7 +270,7 @@ def test_a_row_may_have_a_turn_of_its_own(tmp_path: Path, own: dict[str, Any]) -
     (scored,) = evaluate([kept.sample], [Length(), NumbersAligned()]).rows
     assert (scored.results["length"].value, [*scored.unscored]) == (1.0, ["numbers_aligned"])
     assert "retrieved_contexts is missing" in scored.unscored["numbers_aligned"]
-    assert [each.id for each in evaluate([kept.sample], [Length()], turns="each").rows[0].sample.turns()] == ["q-t1"]
+    assert [row.sample.id for row in evaluate([kept.sample], [NumbersAligned()], turns="each").rows] == ["q-t1"]
 
 
 def test_turns_are_read_again_as_they_are() -> None:
@@ -281,7 +285,7 @@ def test_turns_are_last_or_each() -> None:
         evaluate([{"messages": [ASKS, SAYS]}], [NumbersAligned()], turns="all")  # type: ignore[arg-type]
 
 
-def test_a_score_file_has_a_row_for_each_turn(tmp_path: Path) -> None:
+def test_a_score_file_has_a_row_for_each_turn_that_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pytest_ragmetrics.cli import main
     from pytest_ragmetrics.evaluation.score_files import load_scores
 
@@ -291,3 +295,6 @@ def test_a_score_file_has_a_row_for_each_turn(tmp_path: Path) -> None:
     options = ["--metrics", "numbers_aligned=1", "--turns", "each", "--contexts-from", "search", "-o", str(out)]
     assert main(["score", str(tmp_path / "talks.jsonl"), *options]) == 0
     assert load_scores(out).scores("numbers_aligned") == [1.0, 1.0]
+    monkeypatch.setattr(NumbersAligned, "of_conversation", True)
+    assert main(["score", str(tmp_path / "talks.jsonl"), *options]) == 0
+    assert [row.sample.id for row in load_scores(out).rows] == ["pump"]

@@ -33,7 +33,7 @@ from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import ContextsFrom, Sample, written_for
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.evaluation.assert_sample import raise_shortfall
-from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Score, bounded_metrics, metrics_of
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Score, bounded_metrics, metrics_of, rows_of
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.plugin.markers import MARKER_FAULT, function_of, marked_judge, marked_votes
@@ -166,7 +166,9 @@ class Datasets:
             source, metrics, options, in_turns = _arguments(*marker.args, **marker.kwargs)
             rows = self._rows(source, definition.path.parent, **options)
             whole = any(each.metric.of_conversation for each in metrics)
-            scripted = tuple(rows_with_scripts(rows, whole=whole, **in_turns))
+            # One by one, because a script belongs to its row.
+            found = rows_with_scripts(rows, whole=whole, **in_turns)
+            scripted = tuple((row, script) for row, script in found if any(rows_of([row], metrics)))
             _check_function(metafunc)
         except (ValueError, TypeError, DatasetError) as error:
             self._session.markers.note_collected("rag_dataset", definition.nodeid, fault=str(error))
