@@ -361,6 +361,15 @@ def test_a_batch_of_others_is_not_taken_for_ours(server: FakeBatches, run: Run) 
     assert (answered(found), len(server.batches), server.twice) == (len(TEXTS), 3, 0)
 
 
+def test_an_earlier_batch_is_not_taken_for_ours(server: FakeBatches, run: Run) -> None:
+    server.clock -= 600.0
+    run.other("Valve")
+    server.clock += 600.0
+    server.fails_before = 1
+    assert (answered(run("wait")), len(server.batches), server.twice) == (len(TEXTS), 2, 0)
+    assert 5.0 in run.pauses
+
+
 #: What the process imports of which each run is a fork: a second a run.
 IMPORTED = (__name__, "anthropic.types.beta", "openai.resources.files", "aiohttp", "diskcache", "genai_prices")
 STEPS = [

@@ -208,9 +208,13 @@ def test_a_spec_makes_the_judge_without_its_libraries(monkeypatch: pytest.Monkey
     made = make_judge("nli:house/entailment@v2")
     assert repr(made) == "<NliJudge nli:house/entailment@v2>"
     message = r'needs sentence_transformers: pip install "pytest-ragmetrics\[nli\]"'
+    raised = []
     for _ in range(2):
-        with pytest.raises(JudgeNotConfiguredError, match=message):
+        with pytest.raises(JudgeNotConfiguredError, match=message) as caught:
             asyncio.run(made.ask(VerifyClaims(claims=("Mint.",), contexts=GARDEN)))
+        raised.append(caught.value)
+    # It is not loaded again.
+    assert raised[0] is raised[1]
     asyncio.run(made.aclose())
 
 

@@ -249,6 +249,12 @@ def test_gates_of_one_name_are_told_apart_by_their_test() -> None:
     assert [gate.former for gate in view.gates] == [0.8, None, None]
 
 
+def test_gates_of_tests_of_one_id_are_linked_by_their_number() -> None:
+    view = overview_of(*(row("test_bot[gate-noise-mean-0.2]", gate=LOW) for _ in range(2)))
+    link = f"{FILE}::test_bot[gate-noise-mean-0.2]"
+    assert [gate.anchor for gate in view.gates] == [link, f"{link} (2)"]
+
+
 def test_a_metric_in_a_line() -> None:
     failed = row("test_a", record(score=0.5, outcome="failed", at_least=0.8), outcome="failed")
     unscored = row("test_c", UNSCORED, outcome="failed")
