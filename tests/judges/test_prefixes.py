@@ -122,6 +122,7 @@ SENT: dict[str, tuple[int, Sequence[Asked], list[tuple[int, float, int]]]] = {
         [replace(LEADS, seconds=3), AT(at=0.5, seconds=2), FIRST(at=3.5)],
         [(0, 0, 0), (1, 0.5, 1), (2, 3.5, 1)],
     ),
+    "what was led to came alone": (9, [LEADS, FIRST(at=1.5)], [(0, 0, 0), (1, 1.5, 0)]),
     "what was led to never came": (9, [LEADS, AT(at=2.1)], [(0, 0, 0), (1, 2.1, 0)]),
     "nobody waits for one that writes nothing": (
         9,
