@@ -112,16 +112,13 @@ def run(arguments: Arguments) -> CommandResult:
     if arguments.output.exists() and any(arguments.output.samefile(file) for file in arguments.rows if file.exists()):
         raise ArgumentError(f"{arguments.output} would replace the rows: name another file")
     metrics = bounded_metrics(arguments.metrics)
-    rows = logged_in_turns(
-        stream_rows(arguments.rows, limit=arguments.limit, columns=arguments.columns),
-        arguments.turns or "last",
-        contexts_from=arguments.contexts_from,
-        whole=any(each.metric.of_conversation for each in metrics),
-    )
+    given = stream_rows(arguments.rows, limit=arguments.limit, columns=arguments.columns)
+    whole = any(each.metric.of_conversation for each in metrics)
+    turns = logged_in_turns(given, arguments.turns or "last", contexts_from=arguments.contexts_from, whole=whole)
+    rows = rows_of(turns, metrics)
     answers: list[int] = []
     limits = Limits(calls=arguments.max_calls, tokens=arguments.max_tokens, cost=arguments.max_cost)
     budget = Budget(limits, options="--max-")
-    rows = rows_of(rows, metrics)
     # What the scores depend on.
     settings = {name: getattr(arguments, name) for name in ("metrics", "judge", "embedder", "votes")}
     settings |= {"columns": arguments.columns.fields} if arguments.columns.fields else {}
