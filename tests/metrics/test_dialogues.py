@@ -309,6 +309,17 @@ def test_the_example_of_the_specification() -> None:
         KnowledgeRetention(judge=ScriptedJudge(list_told=facts, judge_kept=late)).score(messages=messages)
 
 
+def test_a_fact_holds_to_its_first_correction_and_counts_once() -> None:
+    facts = told((1, "By train."), (1, "By train."), (2, "By bus.", 1), (3, "On foot.", 1))
+    decided = became("facts", *[("kept", [])] * 4)
+    judge = ScriptedJudge(list_told=facts, judge_kept=decided)
+    assert KnowledgeRetention(judge=judge).score(messages=TALK).reason == "4 of 4 facts kept"
+    listed = blocks(judge.prompt("judge_kept"))["facts"].splitlines()
+    assert listed[:2] == ["1. turns 1 to 2: By train.", "2. turn 1: By train."]
+    judge = ScriptedJudge(list_told=told((1, "By train."), (1, "By train.")), judge_kept=became("facts", ("kept", [])))
+    assert KnowledgeRetention(judge=judge).score(messages=TALK).reason == "1 of 1 facts kept"
+
+
 @pytest.mark.parametrize(
     ("metric", "messages", "script", "calls"),
     [
@@ -368,6 +379,10 @@ def test_what_a_conversation_costs(exchanges: int, tail: int, calls: int) -> Non
         assert max(map(len, seen)) <= 20 + tail
 
 
+#: The turns before each window of 45.
+WINDOWS = [[], [17, 18, 19, 20], [37, 38, 39, 40]]
+
+
 def test_a_long_conversation_is_judged_in_windows() -> None:
     """Lists are carried over: what is decided is not asked again, and what is replaced holds until then."""
     facts = [
@@ -385,13 +400,13 @@ def test_a_long_conversation_is_judged_in_windows() -> None:
         "1. turn 3: By train.\n2. turn 4: No meat.\n3. turn 6: Two seats.",
         "1. turn 3: By train.\n2. turn 4: No meat.\n3. turns 6 to 22: Two seats.\n4. turn 22: Three seats.",
     ]
+    assert [sorted({turn for turn, *_ in spoken(it.get("earlier turns", ""))}) for it in listed] == WINDOWS
     assert [it["facts"].splitlines() for it in decided] == [
         ["1. turn 3: By train.", "2. turn 4: No meat.", "3. turns 6 to 22: Two seats."],
         ["1. turn 3: By train.", "2. turns 6 to 22: Two seats.", "3. turn 22: Three seats."],
         ["1. turn 3: By train.", "2. turn 22: Three seats."],
     ]
-    shown = [sorted({turn for turn, *_ in spoken(it.get("earlier turns", ""))}) for it in decided]
-    assert shown == [[], [17, 18, 19, 20], [37, 38, 39, 40]]
+    assert [sorted({turn for turn, *_ in spoken(it.get("earlier turns", ""))}) for it in decided] == WINDOWS
     numbers = [n for it in (decided[1]["earlier turns"], decided[1]["conversation"]) for *_, n in spoken(it)]
     assert numbers == [*range(1, len(numbers) + 1)]
     assert result == pytest.approx(0.5)

@@ -179,7 +179,10 @@ class Told(NamedTuple):
 
 
 class ListSaid(ConversationTask[tuple[Told, ...]]):
-    """A task that lists what the user says, in order, and returns it after what is ``known`` from earlier turns."""
+    """A task that lists what the user says, in order, and returns it after what is ``known`` from earlier turns.
+
+    Its conversation has the turns of the user alone.
+    """
 
     __slots__ = ()
 
@@ -195,13 +198,13 @@ class ListSaid(ConversationTask[tuple[Told, ...]]):
 
     def by_rule(self) -> tuple[Told, ...]:
         """Return the first sentence of each turn: something to judge, where a model is not asked."""
-        first = {it.turn: Told(it.turn, it.text) for it in reversed(self.conversation) if it.speaker == "user"}
+        first = {it.turn: Told(it.turn, it.text) for it in reversed(self.conversation)}
         return (*self.known, *(first[turn] for turn in sorted(first)))
 
     def _listed(self, answer: Mapping[str, Any]) -> tuple[Told, ...]:
         (entries,) = answer.values()
         texts = [entry[self.noun] for entry in entries]
-        turns = {it.turn for it in self.conversation if it.speaker == "user"}
+        turns = {it.turn for it in self.conversation}
         last = 0
         distinct(texts, self.noun)
         for number, turn in enumerate((entry["turn"] for entry in entries), start=1):
