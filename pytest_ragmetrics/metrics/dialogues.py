@@ -332,10 +332,8 @@ class RoleAdherence(DialogueMetric):
         of_system = (it.text for it in read_messages(sample.metadata["messages"]) if it.role == "system")
         found = (text for text in (self.role, *named.values(), *of_system) if text and not is_blank(text))
         if (role := next(found, None)) is None:
-            msg = (
-                f"{self.name}: no role; give RoleAdherence(role=...), chatbot_role or role in the row, or a message of "
-            )
-            raise ValueError(f"{msg}the system")
+            ways = "RoleAdherence(role=...), chatbot_role or role in the row, or a message of the system"
+            raise ValueError(f"{self.name}: no role; give {ways}")
         return role
 
 
