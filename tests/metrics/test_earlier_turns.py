@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import evaluate
+from pytest_ragmetrics import Sample, evaluate, metrics
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.metrics import (
     CitationPrecision,
@@ -21,6 +22,7 @@ from pytest_ragmetrics.metrics import (
     ResponseGroundedness,
 )
 from pytest_ragmetrics.metrics.conversations import Numbering
+from tests.fake_answers import answer_sensibly
 from tests.scripted_judge import Entry, ScriptedJudge, contradicted, rated
 
 _BLOCK = re.compile(r"<<<(.+?) ([0-9a-f]{12})\n(.*?)\n\2 \1>>>", re.DOTALL)
@@ -45,6 +47,10 @@ def said(answer: str, contexts: Sequence[str] | None = None, **fields: Any) -> d
 
 def blocks_of(prompt: str) -> Mapping[str, str]:
     return {label: text for label, _, text in _BLOCK.findall(prompt)}
+
+
+def sensibly(prompt: str) -> str:
+    return answer_sensibly({"messages": [{"role": "user", "content": prompt}]})
 
 
 class Rater:
@@ -249,3 +255,66 @@ def test_a_context_that_two_turns_have_has_its_place_in_the_first() -> None:
 def test_no_other_numbering(kind: Any) -> None:
     with pytest.raises(ValueError, match="numbering must be 'turn' or 'conversation', not 'each'"):
         kind(numbering="each")
+
+
+#: Texts of which each is in one turn alone.
+THREE: list[Any] = [
+    *(asked("Erste Frage?"), said("Erste Antwort.", ["Erster Fund. Ein Zusatz."], reference="Erste Lösung.")),
+    *(asked("二番目の質問？"), said("二番目の答え。", ["二番目の文。", "Zweiter Fund."], reference="Zweite Lösung.")),
+    *(asked("Third question?"), said("Third answer.", ["Third find."], reference="Third solution.")),
+]
+BEFORE = [
+    "1. user: Erste Frage?",
+    "2. assistant: Erste Antwort.",
+    "3. user: 二番目の質問？",
+    "4. assistant: 二番目の答え。",
+]
+OF_CONTEXTS = (
+    *(metrics.ContextPrecision, metrics.ContextUtilization, metrics.ContextRecall, metrics.ContextRelevancy),
+    *(metrics.ContextRelevance, metrics.ContextPrecisionProportion, metrics.ContextEntityRecall, metrics.Hallucination),
+)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("kind", OF_CONTEXTS, ids=lambda kind: kind.name)
+def test_contexts_are_judged_in_their_turn_alone(kind: Any, number: int) -> None:
+    """By the turns before the question; what other turns retrieved or were to say, and all that is later, is unseen."""
+    shown: list[str] = []
+
+    def judge(prompt: str) -> str:
+        shown.append(prompt)
+        return sensibly(prompt)
+
+    turns = Sample(id="pump", metadata={"messages": THREE}).turns()
+    of_references: dict[str, Any] = (
+        {"reference_contexts": turns[number - 1].reference} if kind is metrics.ContextEntityRecall else {}
+    )
+    kind(judge=judge).score_sample(replace(turns[number - 1], **of_references))
+    own = [text for context in turns[number - 1].retrieved_contexts or () for text in _SENTENCE.findall(context)]
+    unseen = [
+        text
+        for turn in turns
+        for text in (*(turn.retrieved_contexts or ()), turn.reference)
+        if turn.metadata["turn"] != number
+    ]
+    later = [message["content"] for message in THREE[2 * number :]]
+    assert shown
+    for prompt in shown:
+        blocks = blocks_of(prompt)
+        assert not [text for text in (*unseen, *later) if str(text) in prompt]
+        if "question" in blocks:
+            assert blocks.get("conversation before the question", "").splitlines() == BEFORE[: 2 * number - 2]
+        if kind is not metrics.ContextEntityRecall:
+            assert re.findall(r"^\d+ (.*)$", blocks["contexts"], re.MULTILINE) == [text.strip() for text in own]
+
+
+@pytest.mark.parametrize("found", NOTHING)
+@pytest.mark.parametrize("kind", [metrics.NoiseSensitivity, *OF_CONTEXTS])
+def test_a_turn_that_retrieved_nothing(kind: Any, found: list[str] | None) -> None:
+    """It is vacuous for metrics that take no empty list; for the others an empty one is a retrieval that failed."""
+    last = said("Dritte Antwort.", found, reference="Third find.", reference_contexts=["Third find."])
+    *_, result = in_turns(kind(judge=sensibly), *THREE[4:], asked("Und nun?"), last)
+    assert result.usage.calls == 0
+    is_scored = found == [] and "retrieved_contexts" in kind.may_be_empty
+    assert (result.value, result.vacuous) == ((0.0, False) if is_scored else (kind().best, True))
+    assert is_scored or result.reason == "no contexts in this turn"
