@@ -81,7 +81,8 @@ def _earlier_contexts(sample: Sample, turns: Sequence[Turn]) -> list[Earlier]:
     given = sample.metadata.get("earlier_contexts")
     if given is None:
         found = [(number, text) for number, contexts in lists.items() for text in contexts]
-        given = {text: (number, text) for number, text in reversed(found)}.values()
+        first = {text: number for number, text in reversed(found)}
+        given = dict.fromkeys((first[text], text) for _, text in found)
     counts = Counter[int]()
     texts = []
     for turn, text in sorted(given, key=itemgetter(0)):

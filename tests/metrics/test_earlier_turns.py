@@ -207,6 +207,9 @@ def test_numbers_of_the_turn_or_of_the_conversation(
             found = [(piece.context, piece.turn) for piece in verdict.evidence]
             assert (verdict.reason or found) == expected
             assert result.value == float(verdict.ok)
+            if own is not None and not fields:
+                alone = metric.score_sample(Sample.from_mapping({"messages": cited(answer, own, **fields)}))
+                assert [replace(it, turn=3) for it in alone.verdicts] == [verdict]
     assert CitationValidity(numbering="conversation").score(response="A [1].", retrieved_contexts=["A."]).value == 1.0
 
 
