@@ -175,9 +175,10 @@ def _may_be_abandoned(folder: Path) -> bool:
 
 def _locked(folder: Path, held: ExitStack) -> bool:
     """Take all locks in a folder; return False if it has none or one is held."""
-    locks = [lock_file(path) for path in folder.glob("*.lock")]
-    for lock in locks:
+    # That of the run first: while it lives no worker may find its own lock taken, as if it had ended.
+    paths = sorted(folder.glob("*.lock"), key=lambda path: path.name != _RUN_LOCK)
+    for lock in map(lock_file, paths):
         if not lock.take():
             return False
         held.callback(lock.release)
-    return bool(locks)
+    return bool(paths)

@@ -107,6 +107,23 @@ def test_the_folder_of_a_killed_run_is_removed_by_the_next(temporary: Path) -> N
     second.close()
 
 
+def test_the_locks_of_a_living_run_are_not_taken(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that begins would find its own taken, and others would think that it has ended."""
+    living = SharedFolder()
+    (living.path / "gw0-17.lock").write_text("")
+    taken: list[str] = []
+
+    def noted(path: Path) -> LockFile:
+        taken.append(path.name)
+        return lock_file(path)
+
+    monkeypatch.setattr(module, "lock_file", noted)
+    monkeypatch.setattr(Path, "glob", lambda path, pattern, glob=Path.glob: sorted(glob(path, pattern)))
+    remove_abandoned()
+    assert taken == ["run.lock"]
+    living.close()
+
+
 def test_folders_of_others_stay(temporary: Path) -> None:
     """Without a lock, with a folder or other files in it, a link, a file, another name: not a folder of a run."""
     own = folder_of("").name
