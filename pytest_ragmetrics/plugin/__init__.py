@@ -130,8 +130,11 @@ def _rag_respond() -> None:
     """Override this to return the application under test: a function from ``Sample`` to its response, async or not.
 
     It is asked once for each test of a row: two tests over one data set ask it twice, the judge only once if they are
-    answered alike. A rerun of a test does not ask it again. It may be called before its test runs and from several
-    threads; what it raises fails the test of the row, and a skip skips it.
+    answered alike. A rerun of a test does not ask it again. Each message of the user that ends a conversation is
+    answered in its order: ``sample.metadata`` has the ``messages`` so far with its own answers, what these retrieved as
+    ``earlier_contexts``, the ``conversation`` (the id of the row), the ``turn``, and as ``session`` a name for the
+    conversation that is held, in which one turn is asked at a time, all in one process. It may be called before its
+    test runs and from several threads; what it raises fails the test of the row, and a skip skips it.
     """
 
 

@@ -43,8 +43,8 @@ SUITE = """
             raise KeyError("lost")
     def enter(sample, step):
         with lock:
-            inside[sample.metadata.get("conversation")] += step
-            assert inside[sample.metadata.get("conversation")] <= 1, "two turns of one conversation at once"
+            inside[sample.metadata.get("session", sample.id)] += step
+            assert inside[sample.metadata.get("session", sample.id)] <= 1, "two turns of one conversation at once"
             most[0] = max(most[0], sum(inside.values()))
     def answer(sample):
         if sample.metadata.get("turn") == 3:
@@ -330,3 +330,47 @@ def test_an_agent_may_return_its_messages(run: RunPytest) -> None:
     """Those of the conversation, of the turn, or what comes after the question; results of tools are contexts."""
     ran = run(*OPTIONS, test_agent=AGENT)
     ran.shows_all("*row 'odd-t1': rag_respond returned messages that cannot be read: *referee*", passed=9, errors=2)
+
+
+ENDING = """
+    import os, time
+    def asks(text): return {"role": "user", "content": text}
+    ROWS = [{"id": f"r{n}", "messages": [asks(text) for text in "ABCD"], "session": n} for n in range(2)]
+    @metric
+    def hum(response): return 1.0
+    @pytest.fixture(scope="module")
+    def rag_respond():
+        def respond(sample):
+            with open("asked.txt", "a") as file:
+                file.write(f'["{sample.id}", {os.getpid()}]\\n')
+            assert len(sample.metadata["messages"]) == 2 * int(sample.id[-1]) - 1
+            assert sample.metadata["session"] == int(sample.id[1]), "a row may have one of its own"
+            time.sleep(0.3)
+            return sample.id
+        return respond
+    @pytest.mark.rag_dataset(ROWS, metrics=[hum], turns="each")
+    def test_ending(rag_sample):
+        if rag_sample.id == os.environ.get("CRASH"):
+            time.sleep(1)  # xdist fails where it sends to a worker that ends
+            os._exit(3)
+        assert rag_sample.id != os.environ.get("FAIL")
+        assert rag_sample.metadata["session"] == int(rag_sample.id[1])
+"""
+
+
+def test_a_run_that_ends_early_does_not_go_on_with_conversations(run: RunPytest) -> None:
+    ran = run(*OPTIONS, "-x", env={"FAIL": "r0-t1"}, test_ending=ENDING)
+    ran.assert_outcomes(failed=1)
+    assert sorted(row[0] for row in lines(ran, "asked.txt")) == ["r0-t1", "r0-t2", "r1-t1", "r1-t2"]
+
+
+@pytest.mark.slow
+def test_a_crashed_worker_leaves_its_conversation_to_another(run: RunPytest) -> None:
+    """Which holds it from the beginning."""
+    ran = run(*OPTIONS, "-p", "xdist", "-n1", "--max-worker-restart=1", env={"CRASH": "r0-t2"}, test_ending=ENDING)
+    ran.assert_outcomes(passed=7, failed=1)
+    asked = defaultdict(list)
+    for name, worker in lines(ran, "asked.txt"):
+        asked[worker, name[:2]].append(name[3:])
+    assert all(turns == ["t1", "t2", "t3", "t4"][: len(turns)] for turns in asked.values())
+    assert len({worker for worker, _ in asked}) == 2

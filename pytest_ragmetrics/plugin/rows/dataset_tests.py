@@ -277,13 +277,18 @@ class DatasetTests:
         self._line = _ProgressLine(config)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    ) -> Generator[None, object, object]:
         """Stop asking an application when its fixture ends."""
         made = yield
         if fixturedef.argname == "rag_respond" and made is not None:
             # Added last, it runs first.
-            fixturedef.addfinalizer(partial(self._prefetcher.close_application, cast("Any", made)))
+            fixturedef.addfinalizer(partial(self._close_application, cast("Any", made), request.session))
         return made
+
+    def _close_application(self, respond: Respond, session: pytest.Session) -> None:
+        self._prefetcher.close_application(respond, finish=not (session.shouldstop or session.shouldfail))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:

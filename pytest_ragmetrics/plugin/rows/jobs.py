@@ -67,7 +67,7 @@ class Application:
         async with held.answering:
             while len(held.answered) < len(script) and held.failure is None:
                 turn = next_turn(script, held.answered)
-                placed = replace(turn, metadata={**turn.metadata, "session": held.session})
+                placed = replace(turn, metadata={"session": held.session, **turn.metadata})
                 sample, held.failure = await self._asked(placed)
                 if held.failure is None:
                     try:

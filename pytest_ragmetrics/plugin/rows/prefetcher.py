@@ -121,13 +121,16 @@ class Prefetcher:
         self._fill()
 
     @_on_loop
-    async def close_application(self, respond: Respond) -> None:
-        """Ask an application no more, and wait for what it is answering: its fixture is about to end."""
+    async def close_application(self, respond: Respond, *, finish: bool) -> None:
+        """Ask an application no more, and wait for what it is answering: its fixture is about to end.
+
+        Conversations that it has begun are answered to their end, if it is to ``finish``.
+        """
         gone = [group for group, application in self._applications.items() if application.respond is respond]
-        # No other application, and no other worker, can go on with a conversation.
         held = {talk for group in gone for talk in self._applications[group].held}
         waiting = [job for group in gone if held for job in self._unanswered[group].values() if job.talk in held]
-        for job in [] if self.is_stopped else waiting:
+        for job in waiting if finish and not self.is_stopped else ():
+            # No other application, and no other worker, can go on with a conversation.
             del self._unanswered[job.group][job.test]
             self._begin(job)
         answering = {asked for group in gone for asked in self._applications.pop(group).answering}

@@ -136,8 +136,8 @@ def answered_turn(turn: Sample, sample: Sample, contexts_from: ContextsFrom = No
     if not spoken or (spoken[-1].role, spoken[-1].text.strip()) != ("assistant", (sample.response or "").strip()):
         messages.append({"role": "assistant", "content": sample.response})
     lacking = [name for name in turn.metadata["lacking"] if _lacks(sample, name)]
-    metadata = {**sample.metadata, "messages": messages, "lacking": lacking}
-    metadata.pop("session", None)
+    metadata = {name: it for name, it in sample.metadata.items() if name != "session" or name in turn.metadata}
+    metadata |= {"messages": messages, "lacking": lacking}
     return in_turns(replace(sample, metadata=metadata), "last", contexts_from=contexts_from)[0]
 
 
