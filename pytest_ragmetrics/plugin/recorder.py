@@ -190,11 +190,13 @@ def junit_properties(records: Sequence[Record]) -> list[tuple[str, object]]:
     One without anything to check has a second property, as it is in no mean, and so has that of a turn of a
     conversation.
     """
+    from pytest_ragmetrics.core.sample import turn_of
+
     properties: list[tuple[str, object]] = []
     for record in records:
         properties.append((property_name(record.metric), "unscored" if record.score is None else record.score))
         properties += [(property_name(record.metric, ".vacuous"), True)] if record.vacuous else []
-        turn = record.sample.metadata.get("turn")
+        turn = turn_of(record.sample)
         properties += [(property_name(record.metric, ".turn"), turn)] if isinstance(turn, int) else []
     return properties
 

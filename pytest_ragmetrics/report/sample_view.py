@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_ragmetrics.core.result import Evidence, Nearest, Usage, Verdict, WordChange
-from pytest_ragmetrics.core.sample import Sample, Turn, read_turns
+from pytest_ragmetrics.core.sample import Sample, Turn, read_turns, turn_of
 from pytest_ragmetrics.report.highlights import Highlight, HighlightKind, Stretch, fits, fold
 from pytest_ragmetrics.runs.compare import TestChange
 from pytest_ragmetrics.runs.records import Record, flips, is_met
@@ -184,19 +184,19 @@ class _SampleBuilder:
         self._sample = sample
         #: By field and number of the text in it.
         self._highlights: dict[tuple[str, int], list[Highlight]] = defaultdict(list)
-        metadata = sample.get("metadata") or {}
-        turn = metadata.get("turn")
-        self._turn: int | str | None = turn if isinstance(turn, int) or turn == "all" else None
+        self._turn: int | str | None = None
         #: Of a conversation the turns, where the sample is the whole, and the texts that evidence of a turn has a
         #: place in, by turn and place: messages of the whole, else contexts of earlier turns.
         self._turns: tuple[Turn, ...] = ()
         self._texts: dict[tuple[int, int], str] = {}
-        if metadata.get("messages") is not None:
+        if (sample.get("metadata") or {}).get("messages") is not None:
             self._read_turns(Sample(**sample))
 
     def _read_turns(self, sample: Sample) -> None:
         from pytest_ragmetrics.metrics.conversations import earlier_texts
 
+        turn = turn_of(sample)
+        self._turn = turn if isinstance(turn, int) or turn == "all" else None
         # The messages may have been objects of a library, of which a record has the text alone.
         with suppress(TypeError, ValueError, IndexError):
             if self._turn != "all":

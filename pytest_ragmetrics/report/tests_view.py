@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from pytest_ragmetrics.core.sample import read_turns
+from pytest_ragmetrics.core.sample import read_turns, turn_of
 from pytest_ragmetrics.report.compare_view import Chip, CompareView, build_compare_view, build_gone_view, count_chips
 from pytest_ragmetrics.report.groups import grouping_keys, metadata_of
 from pytest_ragmetrics.report.highlights import HighlightKind
@@ -178,12 +178,12 @@ def _with_turns(views: Sequence[TestView]) -> list[TestView]:
     for view in views:
         for place, sample in enumerate(view.samples):
             record = sample.scores[0].record
-            metadata = record.sample.metadata
-            turn = metadata.get("turn")
-            if "conversation" not in metadata or not (isinstance(turn, int) or turn == "all"):
+            metadata, turn = record.sample.metadata, turn_of(record.sample)
+            if not (isinstance(turn, int) or turn == "all"):
                 continue
             # Other parameters of the function may have the same conversation.
-            of_all = re.sub(rf"-t{turn}(?=[]-])", "", view.record.id)
+            head, _, tail = view.record.id.rpartition(f"-t{turn}")
+            of_all = head + tail if head and turn != "all" else view.record.id
             key = of_views.setdefault(id(view), (of_all, str(metadata["conversation"])))
             found.setdefault(key, {}).setdefault(turn, []).append((view, place, record))
     strips = {key: _strip(parts) for key, parts in found.items()}

@@ -69,7 +69,7 @@ def test_the_strip_leads_from_each_turn_to_the_others() -> None:
 
 def test_a_conversation_under_two_parameters_is_two() -> None:
     scored = [it.records[0] for it in rows()[:2]]
-    both = [row(f"test_row[{model}-pump-t{n}]", scored[n - 1]) for model in "ab" for n in (1, 2)]
+    both = [row(f"test_row[{model}-t1-tall-t{n}]", scored[n - 1]) for model in "ab" for n in (1, 2)]
     for view in build_report_view(document(*both)).tests:
         assert [turn.record is not None for turn in view.turns] == [True, True]
         assert all(turn.anchor is None or f"[{view.name[9]}-" in turn.anchor for turn in view.turns)
@@ -128,15 +128,22 @@ def test_evidence_of_an_earlier_turn_that_does_not_fit_marks_nothing(piece: tupl
 @pytest.mark.parametrize(
     "metadata",
     [
-        {"messages": "none", "turn": 2, "conversation": "c"},
-        {"messages": [1, 2], "turn": "all", "conversation": "c"},
-        {"messages": TALK, "turn": 2, "conversation": None, "earlier_contexts": ["abc", 1]},
-        {"messages": TALK, "turn": 2, "conversation": "c", "earlier_contexts": [[1, "Dry."], [{}, "Wet."]]},
+        {"messages": "none", "turn": 2, "conversation": "c", "lacking": ()},
+        {"messages": [1, 2], "turn": "all", "conversation": "c", "lacking": ()},
+        {"messages": TALK, "turn": 2, "conversation": None, "lacking": (), "earlier_contexts": ["abc", 1]},
+        {
+            "messages": TALK,
+            "turn": 2,
+            "conversation": "c",
+            "lacking": (),
+            "earlier_contexts": [[1, "Dry."], [{}, "Wet."]],
+        },
         *(
             {
                 "messages": [{"role": "user", "content": text}, {"role": "assistant", "content": text}] * 2,
                 "turn": turn,
                 "conversation": text,
+                "lacking": (),
                 "earlier_contexts": [[1, text]],
             }
             for text in HOSTILE

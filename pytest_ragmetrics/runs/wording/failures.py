@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.core.messages import read_messages
 from pytest_ragmetrics.core.result import Decision, MetricResult, ThresholdCheck, Verdict, pooled
-from pytest_ragmetrics.core.sample import Sample, is_conversation
+from pytest_ragmetrics.core.sample import Sample, is_conversation, turn_of
 from pytest_ragmetrics.runs.records import Record, StopRecord, Threshold, is_met
 from pytest_ragmetrics.runs.wording.figures import (
     CONTRARY,
@@ -138,7 +138,7 @@ def explain_row(sample: Sample, *, longest: int | None = None) -> list[str]:
     messages = read_messages(given) if is_conversation(given) else ()
     limit = longest or _LONGEST
     earlier = len(messages) - _MESSAGES_SHOWN
-    turn = sample.metadata.get("turn")
+    turn = turn_of(sample)
     lines = [f"turn {turn}"] if isinstance(turn, int) else []
     lines += [f"{counted(earlier, 'earlier message')}, then"] if earlier > 0 else []
     for message in messages[-_MESSAGES_SHOWN:]:

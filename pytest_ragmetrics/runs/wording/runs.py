@@ -11,6 +11,7 @@ from itertools import repeat
 from typing import Literal, get_args
 
 from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.core.sample import turn_of
 from pytest_ragmetrics.runs.records import (
     Document,
     GateRecord,
@@ -395,10 +396,8 @@ def last_answers_text(answers: Sequence[int]) -> str:
 
 def conversation_costs(records: Iterable[Record]) -> list[str]:
     """Return the line on what conversations cost whose turns were scored; nothing where that cost nothing."""
-    metadata = [(record.sample.metadata, record.usage.cost or 0.0) for record in records]
-    paid = [
-        (str(it["conversation"]), it["turn"], cost) for it, cost in metadata if {"conversation", "turn"} <= it.keys()
-    ]
+    samples = [(it.sample, turn_of(it.sample), it.usage.cost or 0.0) for it in records]
+    paid = [(str(it.metadata["conversation"]), turn, cost) for it, turn, cost in samples if turn is not None]
     total = math.fsum(cost for *_, cost in paid)
     if not total:
         return []
