@@ -18,7 +18,7 @@ SHORT, VALVE, LONG = (
 )
 TALK: list[Any] = [
     {"role": "user", "content": "I bought my pump in 1999. How long does the KX-12 need?"},
-    {"role": "assistant", "content": "The KX-12 needs ninety minutes.", "contexts": [SHORT, " ", VALVE]},
+    {"role": "assistant", "content": "The KX-12 needs ninety minutes.", "contexts": [SHORT, VALVE]},
     {"role": "user", "content": "And the KX-13, compared?"},
     {
         "role": "assistant",
