@@ -65,10 +65,10 @@ def ran(request: pytest.FixtureRequest, run_once: RunPytest, shared_server: Fake
     return run_once(*options, provider=shared_server, test_talk=SUITE)
 
 
-def records(ran: Run, test: str, metric: str = "numbers_aligned") -> dict[str, Any]:
+def record_of(ran: Run, test: str, metric: str = "numbers_aligned") -> dict[str, Any]:
     """Return the record of a metric in the JSON file."""
-    (found,) = [it for it in ran.named[test]["records"] if it["metric"] == metric]
-    return found
+    found: dict[str, dict[str, Any]] = {it["metric"]: it for it in ran.named[test]["records"]}
+    return found[metric]
 
 
 def test_each_answer_is_a_test(ran: Run) -> None:
@@ -116,7 +116,7 @@ def test_a_conversation_fails_once(ran: Run) -> None:
 def test_records_say_where_a_number_is_from(
     ran: Run, turn: str, kinds: list[str | None], value: float, *, vacuous: bool
 ) -> None:
-    record = records(ran, f"test_turn[{turn}]")
+    record = record_of(ran, f"test_turn[{turn}]")
     assert (record["score"], record["vacuous"]) == (value, vacuous)
     assert [it["kind"] for it in record["verdicts"]] == kinds
     assert {it["turn"] for it in record["verdicts"]} == {int(turn[-1])}
