@@ -234,9 +234,10 @@ class Sample:
         there = {name for given in of_answers for name, value in given.items() if value}
         name, samples, earlier = self.id or _name_of(turns), list[Sample](), dict[str, tuple[int, str]]()
         for turn in turns:
-            fields = {name: values[turn.number].get(name) for name in _OF_A_TURN}
+            # An opening of the assistant has no question.
+            fields = {"user_input": turn.question, **{name: values[turn.number].get(name) for name in _OF_A_TURN}}
             if turn.answer is not None:
-                may_lack = there if turn is answered[-1] else _OF_A_TURN
+                may_lack = there if turn is answered[-1] else fields
                 placed = {
                     "messages": self._until(turn),
                     "conversation": name,
@@ -257,7 +258,7 @@ class Sample:
             metadata["cluster"] = name
         given = {**fields, "id": f"{name}-t{turn.number}", "metadata": metadata}
         try:
-            return Sample(user_input=turn.question, response=message.text, **given)
+            return Sample(response=message.text, **given)
         except TypeError as error:
             raise TypeError(f"turn {turn.number}: {error}") from None
 

@@ -14,7 +14,7 @@ from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample, in_turns, turn_of
 from pytest_ragmetrics.datasets import read_dataset
 from pytest_ragmetrics.datasets.rows import DatasetRow, rows_in_turns
-from pytest_ragmetrics.metrics import Hallucination, LexicalGrounding, NumbersAligned
+from pytest_ragmetrics.metrics import AnswerRelevancy, Hallucination, LexicalGrounding, NumbersAligned
 from pytest_ragmetrics.metrics.base import Metric
 
 ASKS = {"role": "user", "content": "How long does the KX-12 take?"}
@@ -245,6 +245,16 @@ def test_figures_are_over_the_rows_that_a_metric_is_for() -> None:
     ]
     assert [assert_mean(rows, metric="length", min=4.0).n for rows in (table, table.rows)] == [1, 1]
     assert assert_mean(table, metric="numbers_aligned", min=0.5).n == table.stats()["numbers_aligned"].n == 2
+
+
+def test_an_opening_is_vacuous_for_metrics_of_questions() -> None:
+    """But not where it is all there is."""
+    metric = AnswerRelevancy(judge=lambda _: "", embedder=lambda texts: [[1.0]] * len(texts))
+    first, last = in_turns(Sample(id="a", metadata={"messages": [SAYS, MORE, THEN]}), "each")
+    assert repr(metric.score_sample(first)) == "<answer_relevancy 1, vacuous: no user input in this turn>"
+    assert "user_input" not in last.metadata["lacking"]
+    with pytest.raises(ValueError, match="user_input is missing"):
+        metric.score_sample(in_turns(Sample(id="a", metadata={"messages": [SAYS, MORE]}), "each")[0])
 
 
 def test_rows_of_turns_have_ids_and_errors(tmp_path: Path) -> None:
