@@ -249,12 +249,13 @@ def test_figures_are_over_the_rows_that_a_metric_is_for() -> None:
 
 def test_an_opening_is_vacuous_for_metrics_of_questions() -> None:
     """But not where it is all there is."""
+    talk: list[Any] = [SAYS, MORE, THEN]
     metric = AnswerRelevancy(judge=lambda _: "", embedder=lambda texts: [[1.0]] * len(texts))
-    first, last = in_turns(Sample(id="a", metadata={"messages": [SAYS, MORE, THEN]}), "each")
+    first, last = in_turns(Sample(id="a", metadata={"messages": talk}), "each")
     assert repr(metric.score_sample(first)) == "<answer_relevancy 1, vacuous: no user input in this turn>"
     assert "user_input" not in last.metadata["lacking"]
     with pytest.raises(ValueError, match="user_input is missing"):
-        metric.score_sample(in_turns(Sample(id="a", metadata={"messages": [SAYS, MORE]}), "each")[0])
+        metric.score_sample(in_turns(Sample(id="a", metadata={"messages": talk[:2]}), "each")[0])
 
 
 def test_rows_of_turns_have_ids_and_errors(tmp_path: Path) -> None:
