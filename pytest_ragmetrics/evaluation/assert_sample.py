@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.core.messages import opened
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import ContextsFrom, Sample, in_turns, is_conversation, turn_of
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Job, Runner, check_distinct, metrics_of
@@ -87,10 +88,10 @@ def assert_conversation(
 ) -> dict[str, dict[int | str, MetricResult]]:
     """Assert that every answer of a conversation scores well enough, and the conversation as a whole.
 
-    ``conversation`` is a list of messages, a row with one, or a :class:`Sample`. Names and bounds are those of
-    :func:`assert_sample`: a metric of answers has to meet its bound in every turn (see :meth:`Sample.turns`, also for
-    ``contexts_from``), one of conversations once. All are scored at the same time. Returns the results by name and
-    turn, or "all".
+    ``conversation`` is a list of messages or its JSON text, a row with one, or a :class:`Sample`. Names and bounds are
+    those of :func:`assert_sample`: a metric of answers has to meet its bound in every turn (see :meth:`Sample.turns`,
+    also for ``contexts_from``), one of conversations once. All are scored at the same time. Returns the results by name
+    and turn, or "all".
 
     Raises as :func:`assert_sample`; one ``AssertionError`` has all that fell short, turn by turn.
 
@@ -102,7 +103,8 @@ def assert_conversation(
     __tracebackhide__ = True
     named = _named_bounds(metrics, bounds, "assert_conversation(messages")
     held = _held_metrics(named, judge, embedder)
-    row: Any = {"messages": conversation} if is_conversation(conversation) else conversation
+    row: Any = opened(conversation) if isinstance(conversation, str) else conversation
+    row = {"messages": row} if is_conversation(row) else row
     given = row if isinstance(row, Sample) else Sample.from_mapping(row)
     if given.metadata.get("messages") is None:
         raise ValueError("assert_conversation() takes messages: a list of them, or a row with one; see assert_sample()")

@@ -232,6 +232,12 @@ def test_what_is_no_conversation_is_refused(given: Any, bounds: Any, message: st
         assert_conversation(given, judge=Judge(), **bounds)
 
 
+def test_a_conversation_may_be_json_text() -> None:
+    assert [*assert_conversation(json.dumps(PUMP[2:4]), lexical_grounding=0.0)["lexical_grounding"]] == [1]
+    with pytest.raises(TypeError, match="a row is a mapping of fields, not str"):
+        assert_conversation("Rain?", lexical_grounding=0.0)
+
+
 def test_a_table_has_the_scores_of_its_conversations() -> None:
     bye = {"id": "bye", "messages": [{**PUMP[1], "content": "You're welcome!"}, *PUMP[7:]]}
     rows = [{"id": "pump", "messages": PUMP}, bye, {"question": "Why?", "answer": "So."}]
