@@ -249,6 +249,13 @@ def test_gates_of_one_name_are_told_apart_by_their_test() -> None:
     assert [gate.former for gate in view.gates] == [0.8, None, None]
 
 
+def test_a_gate_that_was_skipped_before_does_not_newly_fail() -> None:
+    skipped, failed = gate(value=None, between=None, outcome="skipped"), gate(value=0.6, outcome="failed")
+    name = "test_bot[gate-faithfulness-mean-0.8]"
+    (found,) = compared([row(name, gate=skipped, outcome="skipped")], [row(name, gate=failed, outcome="failed")]).gates
+    assert (found.before, found.newly) == (None, False)
+
+
 def test_gates_of_tests_of_one_id_are_linked_by_their_number() -> None:
     view = overview_of(*(row("test_bot[gate-noise-mean-0.2]", gate=LOW) for _ in range(2)))
     link = f"{FILE}::test_bot[gate-noise-mean-0.2]"
