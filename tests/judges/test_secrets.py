@@ -54,6 +54,7 @@ def outcome(judge: PromptedJudge) -> str:
 
 @pytest.mark.parametrize("status", [200, 202, 400])
 @pytest.mark.parametrize("place", ["address", "proxy"])
+@pytest.mark.usefixtures("_both_clients")
 def test_a_server_that_echoes(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, status: int, place: str
 ) -> None:
@@ -61,7 +62,7 @@ def test_a_server_that_echoes(
     with Echoing(status=status) as server:
         url = server.root_url.replace("//", f"//joe:{QUOTED}@")
         if place == "proxy":
-            monkeypatch.setenv("HTTP_PROXY", url)
+            monkeypatch.setenv("http_proxy", url)
         shown = outcome(judge(url if place == "address" else "http://example.test/v1")) + caplog.text
     secrets = (PASSWORD, QUOTED, IN_HEADER, *(["sk-key0"] if status == 400 else []))
     assert [text for text in ("Basic ***", "joe:***", *secrets) if text in shown] == ["Basic ***", "joe:***"]
