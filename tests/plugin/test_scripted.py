@@ -245,11 +245,14 @@ LOG = """
 
 
 def test_without_an_application(run: RunPytest) -> None:
-    """A log that ends in the words of the user has nothing to check there; questions alone have no score."""
+    """A log that ends in the words of the user has one turn less; questions alone have no score."""
     ran = run(*OPTIONS, test_log=LOG)
-    ran.shows_all("*row 'asks-t1' has no response, and no application answers it*", passed=3, errors=2)
-    (record,) = ran.named["test_log[log-t2]"]["records"]
-    assert (record["vacuous"], record["reason"]) == (True, "no response in this turn")
+    ran.shows_all("*row 'asks-t1' has no response, and no application answers it*", passed=2, errors=2)
+    assert "test_log[log-t2]" not in ran.named
+    answered = LOG + "    @pytest.fixture\n    def rag_respond(): return lambda sample: 'Bye!'\n"
+    ran = run(*OPTIONS, test_log=answered)
+    ran.shows(passed=5)
+    assert ran.named["test_log[log-t2]"]["records"][0]["score"] == 1.0
 
 
 def test_a_dry_run_asks_no_application(run: RunPytest) -> None:

@@ -167,7 +167,7 @@ class Datasets:
             rows = self._rows(source, definition.path.parent, **options)
             whole = any(each.metric.of_conversation for each in metrics)
             # One by one, because a script belongs to its row.
-            found = rows_with_scripts(rows, whole=whole, **in_turns)
+            found = rows_with_scripts(rows, whole=whole, answers_logs=_is_answered(definition), **in_turns)
             scripted = tuple((row, script) for row, script in found if any(rows_of([row], metrics)))
             _check_function(metafunc)
         except (ValueError, TypeError, DatasetError) as error:
@@ -196,6 +196,13 @@ class Datasets:
         if known not in self._read:
             self._read[known] = read_dataset(source, base=base, **options)
         return self._read[known]
+
+
+def _is_answered(definition: pytest.Function) -> bool:
+    """Tell whether a test has a ``rag_respond`` beside that of this plugin, which answers nothing."""
+    # There is no public way to ask for a fixture while tests are collected.
+    fixtures = definition.session._fixturemanager.getfixturedefs("rag_respond", definition)  # noqa: SLF001
+    return len(fixtures or ()) > 1
 
 
 def _check_function(metafunc: pytest.Metafunc) -> None:

@@ -36,9 +36,16 @@ class Conversation:
 
 
 def rows_with_scripts(
-    rows: Iterable[DatasetRow], turns: Turns, *, contexts_from: ContextsFrom = None, whole: bool = False
+    rows: Iterable[DatasetRow],
+    turns: Turns,
+    *,
+    contexts_from: ContextsFrom = None,
+    whole: bool = False,
+    answers_logs: bool = True,
 ) -> Iterator[tuple[DatasetRow, tuple[Sample, ...]]]:
     """Yield the rows that are scored as :func:`rows_in_turns`, each with the turns that are to be answered for it.
+
+    What the user says behind the answers of a log is a turn only where an application ``answers_logs``.
 
     >>> asks = [{"role": "user", "content": "Rain?"}, {"role": "user", "content": "Snow?"}]
     >>> rows = [DatasetRow(sample=Sample(id="sky", metadata={"messages": asks}), id="sky")]
@@ -46,7 +53,7 @@ def rows_with_scripts(
     [('sky-t1', 1), ('sky-t2', 2), ('sky', 2)]
     """
     scripts: defaultdict[str, list[Sample]] = defaultdict(list)
-    pending = (_with_pending(row, turns) for row in rows)
+    pending = (_with_pending(row, turns, answers_logs=answers_logs) for row in rows)
     for row in rows_in_turns(pending, turns, contexts_from=contexts_from, whole=whole):
         if row.sample is None or not _is_pending(row.sample):
             yield row, ()
@@ -61,7 +68,7 @@ def rows_with_scripts(
         yield replace(row, sample=sample), tuple(script)
 
 
-def _with_pending(row: DatasetRow, turns: Turns) -> DatasetRow:
+def _with_pending(row: DatasetRow, turns: Turns, *, answers_logs: bool) -> DatasetRow:
     """Return a row with an answer that is pending after each message of the user at the end of its conversation.
 
     Where the last answer alone is scored, one question has the messages as they are.
@@ -70,10 +77,12 @@ def _with_pending(row: DatasetRow, turns: Turns) -> DatasetRow:
     if sample is None or sample.response is not None or sample.metadata.get("messages") is None:
         return row
     try:
-        last = [*read_turns(sample)[-1:]]
+        turns_of_row = read_turns(sample)
     except (TypeError, ValueError):
         return row  # Its error is that of the row.
-    said = last[0].said if last and last[0].answer is None else ()
+    if not answers_logs and any(turn.answer is not None for turn in turns_of_row[:-1]):
+        return row
+    said = turns_of_row[-1].said if turns_of_row and turns_of_row[-1].answer is None else ()
     questions = [each for each in said if each.message.role == "user"]
     is_before = bool(questions) and questions[-1].place is None and said[-1] is not questions[-1]
     if is_before or len(questions) < (2 if turns == "last" else 1):
