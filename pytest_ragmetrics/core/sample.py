@@ -554,8 +554,13 @@ def _contexts_on(item: Any) -> tuple[str, Any] | None:
 
 
 def _as_documents(text: str) -> Any:
-    """Return the texts or documents in the JSON list that a tool returned, any other text as it is."""
+    """Return the texts or documents in the JSON list that a tool returned, any other text as it is.
+
+    Results of Gemini's tools are objects, with the list as their only value.
+    """
     listed = opened(text)
+    if isinstance(listed, Mapping) and len(listed) == 1:
+        (listed,) = listed.values()
     try:
         return as_contexts(listed) if isinstance(listed, list) else text
     except TypeError:

@@ -109,6 +109,27 @@ def test_results_of_tools_may_be_contexts(source: Any, expected: object) -> None
     assert turns(ASKS, CALL, CLOCK, NOON, FOUND, THEN, contexts_from=source)[0].retrieved_contexts == expected
 
 
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ({"result": ["90 s.", {"text": "Open it."}]}, ("90 s.", "Open it.")),
+        ({"result": "90 s."}, ('{"result": "90 s."}',)),
+        ({"hits": [{"title": "KX-12"}]}, ('{"hits": [{"title": "KX-12"}]}',)),
+        ({"a": ["x"], "b": 1}, ('{"a": ["x"], "b": 1}',)),
+    ],
+)
+def test_results_of_gemini_and_bedrock_are_objects(returned: Any, expected: object) -> None:
+    ask = {"role": "user", "parts": [{"text": "How long?"}]}
+    call = {"role": "model", "parts": [{"functionCall": {"name": "search", "args": {}}}]}
+    found = {"role": "user", "parts": [{"functionResponse": {"name": "search", "response": returned}}]}
+    say = {"role": "model", "parts": [{"text": "90 s."}]}
+    assert turns(ask, call, found, say, contexts_from=["search"])[0].retrieved_contexts == expected
+    result = {"toolResult": {"toolUseId": "t1", "content": [{"json": returned}]}}
+    call = {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "search", "input": {}}}]}
+    found, say = {"role": "user", "content": [result]}, {"role": "assistant", "content": [{"text": "90 s."}]}
+    assert turns(ASKS, call, found, say, contexts_from=["search"])[0].retrieved_contexts == expected
+
+
 @pytest.mark.parametrize("source", ["search", 3, [1], {}])
 def test_other_sources_of_contexts_are_refused(source: Any) -> None:
     with pytest.raises(ValueError, match='contexts_from must be "tools" or a list of names of tools'):
