@@ -158,6 +158,7 @@ def build_sample_views(
 ) -> tuple[SampleView, ...]:
     """Return the samples of a test with their records; records on the same response share one.
 
+    Turns of a conversation are in their order, whichever was scored first.
     ``changes`` are those against the baseline, by the identity of the record.
     """
     groups: list[tuple[dict[str, Any], list[tuple[Record, TestChange | None]]]] = []
@@ -174,6 +175,16 @@ def build_sample_views(
         if record.sample.response is not None:
             latest[record.sample.response] = len(groups)
         groups.append((sample, [scored]))
+    firsts: dict[object, int] = {}
+
+    def place(numbered: tuple[int, Any]) -> tuple[int, int]:
+        number, (_, ((record, _), *_)) = numbered
+        turn = turn_of(record.sample)
+        if not isinstance(turn, int):
+            return number, 0
+        return firsts.setdefault(record.sample.metadata["conversation"], number), turn
+
+    groups = [group for _, group in sorted(enumerate(groups), key=place)]
     return tuple(_SampleBuilder(sample).build(scored) for sample, scored in groups)
 
 

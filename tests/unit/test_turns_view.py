@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -262,3 +263,11 @@ def test_conversations_have_their_cost() -> None:
     plain: list[Record] = [record(usage=usage())]
     assert conversation_costs(free) == conversation_costs(plain) == []
     assert verdicts_of(3) == []
+
+
+def test_turns_are_shown_in_their_order() -> None:
+    """Whichever was scored first; conversations stay as they came."""
+    talks = [Sample.from_mapping({"id": name, "messages": TALK}).turns()[:2] for name in ("b", "a")]
+    late_first = [turn for first, second in talks for turn in (second, first)]
+    views = build_sample_views([record(sample=turn.to_mapping()) for turn in late_first])
+    assert [json.loads(view.values)["id"] for view in views] == ["b-t1", "b-t2", "a-t1", "a-t2"]
