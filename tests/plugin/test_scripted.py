@@ -348,7 +348,7 @@ ENDING = """
                 file.write(f'["{sample.id}", {os.getpid()}]\\n')
             assert len(sample.metadata["messages"]) == 2 * int(sample.id[-1]) - 1
             assert sample.metadata["session"] == int(sample.id[1]), "a row may have one of its own"
-            time.sleep(0.3)
+            time.sleep(float(os.environ.get("PAUSE", "0.3")))
             return sample.id
         return respond
     @pytest.mark.rag_dataset(ROWS, metrics=[hum], turns="each")
@@ -370,7 +370,8 @@ def test_a_run_that_ends_early_does_not_go_on_with_conversations(run: RunPytest)
 @pytest.mark.slow
 def test_a_crashed_worker_leaves_its_conversation_to_another(run: RunPytest) -> None:
     """Which holds it from the beginning."""
-    ran = run(*OPTIONS, "-p", "xdist", "-n1", "--max-worker-restart=1", env={"CRASH": "r0-t2"}, test_ending=ENDING)
+    env = {"CRASH": "r0-t2", "PAUSE": "0.8"}
+    ran = run(*OPTIONS, "-p", "xdist", "-n1", "--max-worker-restart=1", env=env, test_ending=ENDING)
     ran.assert_outcomes(passed=7, failed=1)
     asked = defaultdict(list)
     for name, worker in lines(ran, "asked.txt"):
