@@ -213,3 +213,25 @@ def test_a_command_scores_each_turn(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert {it.worst for it in table.by_conversation("numbers_aligned").values()} == {0.5, 1.0}
     assert "messages[1].content is of type int" in out.read_text("utf-8")
     capsys.readouterr()
+
+
+GATES = """
+    from pytest_ragmetrics.metrics import Metric
+    class Length(Metric):
+        name, of_conversation, scale, requires = "length", True, (0.0, 10.0), ()
+        def measure(self, sample): return MetricResult(4.0, metric=self.name)
+    ASKS, SAYS = {"role": "user", "content": "How long?"}, {"role": "assistant", "content": "2 minutes."}
+    ROWS = [{"id": f"r{n}", "messages": [ASKS, {**SAYS, "contexts": ["2 minutes."]}] * 2} for n in range(6)]
+    @pytest.mark.rag_gate("length", GATE)
+    @pytest.mark.rag_gate("numbers_aligned", mean=0.8)
+    @pytest.mark.rag_dataset(ROWS, metrics=["numbers_aligned", Length()], turns="each")
+    def test_both(rag_scores): pass
+"""
+
+
+def test_gates_of_answers_and_of_the_whole_have_tests_of_their_own(run: RunPytest, tmp_path: Path) -> None:
+    before = tmp_path / "before.json"
+    ran = run(*OPTIONS, f"--rag-json={before}", test_both=GATES.replace("GATE", "mean=3.0"))
+    ran.shows("*length 4.000, needed >= 3: passed (n 6)*", "*aligned 1.000, needed >= 0.8: passed (n 12)*", passed=20)
+    ran = run(*OPTIONS, f"--rag-baseline={before}", test_both=GATES.replace("GATE", "regression=True"))
+    ran.shows("*length against the baseline 4.000 -> 4.000*passed*", passed=20)

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.core.sample import turn_of
 from pytest_ragmetrics.plugin.gates.gate import ALPHA, GatedSet, MarkedGate
 from pytest_ragmetrics.runs.compare import changed_rules, cluster_of, placed_records
 from pytest_ragmetrics.runs.records import (
@@ -76,6 +77,10 @@ def evaluate_gate(
     is decided is exact over a whole set, and else decided by the first rows of the drawn order. ``verbose`` adds
     other figures.
     """
+    if gated.draw is None:
+        apart = {test for test in gated.selected if test in ran and _is_apart(gate, find(test))}
+        selected = tuple(test for test in gated.selected if test not in apart)
+        gated = replace(gated, selected=selected, total=gated.total - len(apart))
     rows, better, omitted = _rows(gate, gated, find, skipped=skipped, ran=ran, spared=spared)
     found = score_set(rows, gate.vacuous)
     decided: _Decided | None = None
@@ -96,6 +101,13 @@ def evaluate_gate(
         before = score_set((it for test in tests for it in test.records if it.metric == gate.metric), gate.vacuous)
         record = replace(record, vacuous_before=len(before.vacuous) if before.counted or before.vacuous else None)
     return GateDecision(record=record, text=text)
+
+
+def _is_apart(gate: MarkedGate, found: TestRecord | None) -> bool:
+    """Tell whether a test is of a turn, or of a whole conversation, that the metric of a gate does not score."""
+    records = () if found is None else found.records
+    in_turns = bool(records) and all(turn_of(record.sample) is not None for record in records)
+    return in_turns and all(record.metric != gate.metric for record in records)
 
 
 def _outcome(
@@ -285,7 +297,8 @@ def _pairs(
 
 def _missing(gate: MarkedGate, tests: Sequence[TestRecord]) -> str:
     """Return why a set is not whole in the run of its gates, "" where it is; the run itself may be a shard."""
-    total = max(test.gate.total for test in tests if test.gate)
+    gates = [test.gate for test in tests if test.gate]
+    total = max(it.total for it in [each for each in gates if each.metric == gate.metric] or gates)
     ran = sum(test.gate is None for test in tests)
     scored = sum(any(it.metric == gate.metric for it in test.records) for test in tests)
     is_whole = ran >= total and scored >= LEAST_SHARE * total

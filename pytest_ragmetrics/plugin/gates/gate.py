@@ -128,7 +128,9 @@ def gated_set(tests: Sequence[Any], function: str, *, stops: bool) -> GatedSet:
     With ``stops`` gates stop when they are decided, unless they say otherwise.
     """
     first = tests[0]
-    metrics = [each.metric for each in getattr(_case(first), "metrics", ())]
+    # Of a conversation in turns, each answer and the whole have metrics of their own.
+    listed = {each.metric.name: each.metric for test in tests for each in getattr(_case(test), "metrics", ())}
+    metrics = [*listed.values()]
     gates: dict[str, MarkedGate] = {}
     for marker in first.iter_markers("rag_gate"):
         gate = gate_among(metrics, marker.args, marker.kwargs, stops=stops)
