@@ -177,18 +177,18 @@ def test_a_judge_that_cannot_judge(server: FakeOpenAI, call: Call, reply: Sent |
         ("", 1, ["ANTHROPIC_API_KEY is not set", "auto (the default) does not answer", "Three ways on"]),
         ("--judge=openai:fake", 1, ["needs a key: set OPENAI_API_KEY"]),
         ("--judge=local", 0, ["local (heuristic) (--judge) answers by rule, and measures no application"]),
-        ("--judge=house:judge", 0, ["keeps to the form asked for"]),
+        ("--judge=lodge:judge", 0, ["keeps to the form asked for"]),
         ("--judge=nowhere:make", 1, ["nowhere:make makes no judge"]),
         ("--judge=local --embedder=nowhere:make", 1, ["nowhere:make makes no embedder"]),
         # Each embedder has a place of its own for unrelated texts; all of it is one call.
         ("--judge=local --embedder=local", 0, ["512 numbers; unrelated texts lie at -0.", "at 1.00: a min= of "]),
-        ("--judge=local --embedder=house:flat", 0, ["2 numbers; unrelated texts lie at 0.97 to 1.00, identical ones"]),
-        ("--judge=local --embedder=house:across", 0, ["6 numbers; unrelated texts lie at 0.00 to 0.00, identical"]),
-        ("--judge=local --embedder=house:nought", 1, ["-> a vector of zeros has no cosine similarity"]),
+        ("--judge=local --embedder=lodge:flat", 0, ["2 numbers; unrelated texts lie at 0.97 to 1.00, identical ones"]),
+        ("--judge=local --embedder=lodge:across", 0, ["6 numbers; unrelated texts lie at 0.00 to 0.00, identical"]),
+        ("--judge=local --embedder=lodge:nought", 1, ["-> a vector of zeros has no cosine similarity"]),
     ],
 )
 def test_without_a_provider(call: Call, arguments: str, status: int, said: Sequence[str]) -> None:
-    Path("house.py").write_text(HOUSE, encoding="utf-8")
+    Path("lodge.py").write_text(HOUSE, encoding="utf-8")
     assert ("keys:" in call(status, said, *arguments.split())) is ("_API_KEY" in said[0])
 
 

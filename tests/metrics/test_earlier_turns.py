@@ -99,8 +99,10 @@ def test_a_rating_looks_back_once(
     """Two requests, two more by earlier contexts where its own bear out less than all, none where there are none."""
     judge = Rater()
     talk = [asked(TOLD), said(f"{OLD} {SAID}", [OLD]), asked("Und nun?"), said(answer, own)]
-    first, result = in_turns(ResponseGroundedness(judge=judge, **parameters), *talk)
-    assert first.value == 0.5
+    first, last = Sample(metadata={"messages": talk}).turns()
+    metric = ResponseGroundedness(judge=judge, **parameters)
+    assert metric.score_sample(first).value == 0.5
+    result = metric.score_sample(last)
     assert [[*shown] for shown in judge.shown[2:]] == [shown for shown in rounds for _ in "ab"]
     assert (result.value, result.vacuous) == (value, not rounds)
     looked_back = len(rounds) == 2 if own else bool(rounds)
@@ -111,9 +113,9 @@ def test_the_better_rating_counts() -> None:
     """Also where more contexts make it worse; what both cost is counted."""
     worse: Entry = [rated(2), rated(1), rated(0)]
     judge = ScriptedJudge(rate_groundedness=worse, review_groundedness=worse)
-    result = in_turns(
-        ResponseGroundedness(judge=judge), asked("A?"), said("A.", ["A."]), asked("B?"), said("B.", ["C."])
-    )[1]
+    talk = [asked("A?"), said("A.", ["A."]), asked("B?"), said("B.", ["C."])]
+    metric = ResponseGroundedness(judge=judge)
+    _, result = [metric.score_sample(turn) for turn in Sample(metadata={"messages": talk}).turns()]
     assert (result.value, result.reason, result.usage.calls) == (0.5, "rated 0.50 and 0.50", 4)
 
 
