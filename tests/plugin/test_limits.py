@@ -65,7 +65,7 @@ environment().get_template("report.html.jinja")
 comparison = compare_documents(run, run) if COMPARED else None
 size = int(Path("/proc/self/status").read_text().split("VmSize:")[1].split()[0]) * 1024
 states = []
-for more in range(2, 90, 4):
+for more in range(2, 90, 2):
     resource.setrlimit(resource.RLIMIT_AS, (size + more * 2**20, resource.RLIM_INFINITY))
     states.append(write_files(run, {"report": page}, comparison=comparison).lines[0])
     if states[-1].endswith("written"):
