@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
     from pytest_ragmetrics.core.typed import Bounds
 
-_EXAMPLE = "assert_sample(sample, faithfulness=0.8, noise_sensitivity=0.2)"
-#: Keywords of other calls, and what to write: every other name is that of a metric.
+# What is asserted, and the bounds that errors write as an example.
+_SAMPLE, _CONVERSATION = "assert_sample(sample", "assert_conversation(messages"
+_BOUNDS = ", faithfulness=0.8, noise_sensitivity=0.2)"
+#: Keywords of other calls, and what to write, "" for bounds: every other name is that of a metric.
 _KEYWORDS = {
-    **dict.fromkeys(("min", "max", "threshold"), _EXAMPLE),
+    **dict.fromkeys(("min", "max", "threshold"), ""),
     **dict.fromkeys(("llm", "model"), "judge="),
     "embeddings": "embedder=",
 }
@@ -63,8 +65,8 @@ def assert_sample(
     1.0
     """
     __tracebackhide__ = True
-    named = _named_bounds(metrics, bounds, "assert_sample(sample")
-    held = _held_metrics(named, judge, embedder)
+    named = _named_bounds(metrics, bounds, _SAMPLE)
+    held = _held_metrics(named, judge, embedder, _SAMPLE)
     given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
     missing = [complaint for each in held for complaint in each.missing(given)]
     if missing:
@@ -101,8 +103,8 @@ def assert_conversation(
     {'numbers_aligned': {1: <numbers_aligned 1: Found 1 of 1 numbers>}}
     """
     __tracebackhide__ = True
-    named = _named_bounds(metrics, bounds, "assert_conversation(messages")
-    held = _held_metrics(named, judge, embedder)
+    named = _named_bounds(metrics, bounds, _CONVERSATION)
+    held = _held_metrics(named, judge, embedder, _CONVERSATION)
     row: Any = opened(conversation) if isinstance(conversation, str) else conversation
     row = {"messages": row} if is_conversation(row) else row
     given = row if isinstance(row, Sample) else Sample.from_mapping(row)
@@ -128,7 +130,7 @@ def assert_conversation(
 
 def _named_bounds(metrics: Mapping[Any, float] | None, bounds: Mapping[str, Any], call: str) -> dict[Any, Any]:
     __tracebackhide__ = True
-    example = f"{call}, faithfulness=0.8, noise_sensitivity=0.2)"
+    example = f"{call}{_BOUNDS}"
     if metrics is not None and not isinstance(metrics, Mapping):
         raise TypeError(f"metrics must be a mapping to bounds, not {type(metrics).__name__}; write {example}")
     if twice := sorted((metrics or {}).keys() & bounds.keys()):
@@ -139,13 +141,13 @@ def _named_bounds(metrics: Mapping[Any, float] | None, bounds: Mapping[str, Any]
 
 
 def _held_metrics(
-    named: Mapping[Any, Any], judge: JudgeLike | None, embedder: EmbedderLike | None
+    named: Mapping[Any, Any], judge: JudgeLike | None, embedder: EmbedderLike | None, call: str
 ) -> list[BoundedMetric]:
     __tracebackhide__ = True
     # A wrong spec is an error of its own, and not one of making a metric.
     lazy_judge(judge)
     lazy_embedder(embedder)
-    held = [_held_metric(key, bound, judge, embedder) for key, bound in named.items()]
+    held = [_held_metric(key, bound, judge, embedder, call) for key, bound in named.items()]
     check_distinct(each.metric for each in held)
     return held
 
@@ -155,7 +157,7 @@ def _names(named: Mapping[Any, Any]) -> list[str]:
 
 
 def _held_metric(
-    name: str | Metric, bound: float, judge: JudgeLike | None, embedder: EmbedderLike | None
+    name: str | Metric, bound: float, judge: JudgeLike | None, embedder: EmbedderLike | None, call: str
 ) -> BoundedMetric:
     __tracebackhide__ = True
     if not isinstance(name, str):
@@ -165,7 +167,8 @@ def _held_metric(
     except ValueError:
         if name not in _KEYWORDS:
             raise
-        raise TypeError(f"assert_sample() takes no {name}=: write {_KEYWORDS[name]}") from None
+        instead = _KEYWORDS[name] or f"{call}{_BOUNDS}"
+        raise TypeError(f"{call.partition('(')[0]}() takes no {name}=: write {instead}") from None
     try:
         metric = metric_for(name, judge=judge, embedder=embedder)
     except (TypeError, ValueError) as error:

@@ -224,6 +224,8 @@ def test_a_conversation_is_asserted_turn_by_turn() -> None:
         ({"question": "Why?"}, {"faithfulness": 1.0}, "takes messages: a list of them, or a row with one"),
         (PUMP, {}, r"write assert_conversation\(messages, faithfulness=0.8"),
         (PUMP[:1], {"faithfulness": 1.0}, "response is missing"),
+        (PUMP, {"llm": 1.0}, r"assert_conversation\(\) takes no llm=: write judge="),
+        (PUMP, {"min": 1.0}, r"takes no min=: write assert_conversation\(messages, faithfulness=0.8"),
         ([7], {"faithfulness": 1.0}, r"messages\[0\] is of type int"),
     ],
 )
