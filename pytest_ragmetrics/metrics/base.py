@@ -170,7 +170,7 @@ class Metric(ABC, Named):
         self.require(sample)
         with context.scoring() as log:
             try:
-                result = self._vacuous(sample)
+                result = self.vacuous_score(sample)
                 result = self.measure(sample) if result is None else result
             except RagMetricsError as error:
                 self._record(sample, error, log)
@@ -184,7 +184,7 @@ class Metric(ABC, Named):
         self.require(sample)
         with context.scoring() as log:
             try:
-                result = self._vacuous(sample)
+                result = self.vacuous_score(sample)
                 result = await self.ameasure(sample) if result is None else result
             except RagMetricsError as error:
                 self._record(sample, error, log)
@@ -249,7 +249,7 @@ class Metric(ABC, Named):
                     msg += ", and the conversation does not end in a text of the assistant"
                 raise ValueError(msg)
 
-    def _vacuous(self, sample: Sample) -> MetricResult | None:
+    def vacuous_score(self, sample: Sample) -> MetricResult | None:
         """Return the score of a turn without a field that only other turns of its conversation have."""
         lacks = {*_lacking(sample)}
         # With history="none" the contexts of the turn are all there is.

@@ -100,7 +100,7 @@ def asked_together(metrics: Iterable[Metric], sample: Sample) -> tuple[ContextCl
             with suppress(ValueError):
                 metric.require(sample)
                 # A turn without a field of theirs they score without a request.
-                found += [metric] if metric._vacuous(sample) is None else []  # noqa: SLF001 - of this package
+                found += [metric] if metric.vacuous_score(sample) is None else []
     return tuple(found)
 
 
