@@ -59,7 +59,10 @@ def _turns(text: str) -> str:
 
 
 def _tools(text: str) -> str | list[str]:
-    return text if text == "tools" else [name.strip() for name in text.split(",")]
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise ValueError(f"{text!r} has a blank name: write tools, or the names of tools with commas between them")
+    return text if text == "tools" else names
 
 
 def _cluster(text: str) -> str:

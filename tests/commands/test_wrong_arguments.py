@@ -93,6 +93,8 @@ NO_JSON = "bad.json: not JSON: "
         (f"{COMMENT} --page=https://ci.example/#x", 2, "without #"),
         (f"{COMMENT} --page=javascript:alert(1)", 2, "is no address"),
         (f"{SCORE} rouge -o scores.csv", 2, "'scores.csv' is not a *.jsonl or *.parquet file"),
+        (f"{SCORE} rouge --turns every", 2, "'every' is neither last nor each"),
+        (f"{SCORE} rouge --contexts-from find,", 2, "'find,' has a blank name: write tools, or the names of tools"),
         (f"{SCORE} rouge -o labels.jsonl", 2, "labels.jsonl would replace the rows: name another file"),
         (f"{SCORE} rouge -o {'x' * 300}.jsonl", 2, "'-o' / '--output': File name too long"),
         ("score gone.jsonl -o s.jsonl --metrics rouge", 1, "gone.jsonl: there is no such file"),
