@@ -32,6 +32,7 @@ from pytest_ragmetrics.runs.wording.comparisons import RowChange, probability_te
 from pytest_ragmetrics.runs.wording.figures import SHOWN, and_more, counted, format_interval, named
 from pytest_ragmetrics.stats.drop import holm
 from pytest_ragmetrics.stats.paired import Difference
+from pytest_ragmetrics.stats.permutation import PairedScores
 from pytest_ragmetrics.stats.scores import ROUNDING, common_scale, standing
 
 #: How many columns there may be.
@@ -316,8 +317,12 @@ def _pairs(scored: Mapping[str, Mapping[str, RowScores]], columns: int) -> Mappi
         records = [record for it in both.values() if (record := it.records[second])]
         # Rows with more than one metric are of one sample.
         rows = [
-            RowChange(id=key, before=it.scores[first] or 0.0, after=it.scores[second] or 0.0, cluster=cluster)
-            for (key, it), cluster in zip(both.items(), (cluster_of(it.sample) for it in records), strict=True)
+            RowChange(
+                id=key,
+                scores=PairedScores((it.scores[first] or 0.0,), (it.scores[second] or 0.0,)),
+                cluster=cluster_of(record.sample),
+            )
+            for (key, it), record in zip(both.items(), records, strict=True)
         ]
         if rows:
             better, found = records[0].better, difference_of(rows, common_scale(records))

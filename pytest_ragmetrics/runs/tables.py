@@ -19,6 +19,7 @@ from pytest_ragmetrics.runs.wording.figures import agreeing, counted, noun_for, 
 from pytest_ragmetrics.stats.drop import Drop, drops
 from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.stats.paired import Difference, paired_difference
+from pytest_ragmetrics.stats.permutation import PairedScores
 from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous, standing
 
 # Before the name of a metric: whether its rows have something to check, as scores of 0 and 1.
@@ -31,17 +32,17 @@ def find_drops(comparison: TableComparison, *, alpha: float = 0.05) -> dict[str,
     That rows fell silent, with nothing to check any more, is tested beside them at the same ``alpha``. Raises
     ``ValueError`` for a metric without a pair, or an ``alpha`` that is not between 0 and 1.
     """
-    changes, clusters, spans = {}, {}, {}
+    rows, clusters, spans = {}, {}, {}
     for metric, compared in comparison.metrics.items():
         if compared.silenced:
-            changes[_SILENCE + metric] = [row.change for row in compared.silenced]
+            rows[_SILENCE + metric] = [row.scores for row in compared.silenced]
             clusters[_SILENCE + metric] = whole_clusters(row.cluster for row in compared.silenced)
-        sign = -1.0 if compared.better == "lower" else 1.0
-        changes[metric] = [sign * row.change for row in compared.rows]
+        is_turned = compared.better == "lower"
+        rows[metric] = [row.scores.negated() if is_turned else row.scores for row in compared.rows]
         clusters[metric] = whole_clusters(row.cluster for row in compared.rows)
         bounds = None if compared.difference is None else compared.difference.bounds
         spans[metric] = math.inf if bounds is None else bounds[1]
-    found = drops(changes, clusters=clusters, alpha=alpha, spans=spans)
+    found = drops(rows, clusters=clusters, alpha=alpha, spans=spans)
     for metric, compared in comparison.metrics.items():
         if compared.silenced and found.pop(_SILENCE + metric).shown:
             now, then = compared.vacuous_here, compared.vacuous_there
@@ -124,7 +125,8 @@ _Pair = tuple[PlacedRecord, PlacedRecord, Mapping[Obstacle, Sequence[str]]]
 
 
 def _row(key: str, new: PlacedRecord, before: float | None, after: float | None) -> RowChange:
-    return RowChange(id=key, before=before or 0.0, after=after or 0.0, cluster=cluster_of(new.record.sample))
+    scores = PairedScores((before or 0.0,), (after or 0.0,))
+    return RowChange(id=key, scores=scores, cluster=cluster_of(new.record.sample))
 
 
 def _check_comparable(

@@ -12,7 +12,7 @@ from statistics import NormalDist
 from typing import TypeVar
 
 from pytest_ragmetrics.stats.intervals import Clusters, check_confidence, mean_error, t_quantile
-from pytest_ragmetrics.stats.paired import binomial, changed_sums, flip_p
+from pytest_ragmetrics.stats.permutation import PairedScores, binomial, drop_test
 from pytest_ragmetrics.stats.scores import ROUNDING
 
 #: The smallest drop that a set can show is found with this probability.
@@ -48,52 +48,59 @@ class Drop:
 
 
 def drops(
-    changes: Mapping[str, Sequence[float]],
+    rows: Mapping[str, Sequence[PairedScores]],
     *,
     clusters: Mapping[str, Clusters],
     alpha: float = 0.05,
     spans: Mapping[str, float] | None = None,
 ) -> dict[str, Drop]:
-    """Return what the changes of several metrics show, each positive where a score became better.
+    """Return what the rows of several metrics show, in scores of which the higher ones are better.
 
     ``spans`` are the largest changes there can be, 1.0 for those not given. The probability that any metric that did
-    not drop is called one that did is at most ``alpha``. Raises ``ValueError`` for a metric without a pair, or an
+    not drop is called one that did is at most ``alpha``. Raises ``ValueError`` for a metric without a row, or an
     ``alpha`` that is not between 0 and 1.
 
-    >>> found = drops({"a": [-1.0] * 8 + [0.0] * 42, "b": [0.0] * 50}, clusters={"a": None, "b": None})
+    >>> lost, same = PairedScores((1.0,), (0.0,)), PairedScores((1.0,), (1.0,))
+    >>> found = drops({"a": [lost] * 8 + [same] * 42, "b": [same] * 50}, clusters={"a": None, "b": None})
     >>> found["a"].shown, found["b"].shown, found["b"].smallest
     (True, False, 0.16)
     """
     check_confidence(alpha, name="alpha", example=0.05)
-    if empty := [metric for metric, pairs in changes.items() if not pairs]:
+    if empty := [metric for metric, found in rows.items() if not found]:
         raise ValueError(f"{empty[0]}: no pairs, and a comparison needs at least one")
-    p = {metric: flip_p(pairs, clusters=clusters[metric], one_sided=True) for metric, pairs in changes.items()}
-    changed = {metric: len(changed_sums(pairs, clusters[metric])) for metric, pairs in changes.items()}
-    adjusted = adjusted_p(p, changed, alpha=alpha)
+    tests = {metric: drop_test(found, clusters=clusters[metric]) for metric, found in rows.items()}
+    changes = {metric: [row.change for row in found] for metric, found in rows.items()}
+    adjusted = adjusted_p(
+        {metric: test.p for metric, test in tests.items()},
+        {metric: test.least for metric, test in tests.items()},
+        alpha=alpha,
+    )
     return {
         metric: Drop(
-            n=len(pairs),
-            changed=changed[metric],
-            p=p[metric],
+            n=len(rows[metric]),
+            changed=test.changed,
+            p=test.p,
             adjusted_p=adjusted[metric],
             alpha=alpha,
-            smallest=smallest_drop(pairs, alpha=alpha, clusters=clusters[metric], span=(spans or {}).get(metric, 1.0)),
-            worse=sum(change < -ROUNDING for change in pairs),
-            better=sum(change > ROUNDING for change in pairs),
+            smallest=smallest_drop(
+                changes[metric], alpha=alpha, clusters=clusters[metric], span=(spans or {}).get(metric, 1.0)
+            ),
+            worse=sum(change < -ROUNDING for change in changes[metric]),
+            better=sum(change > ROUNDING for change in changes[metric]),
         )
-        for metric, pairs in changes.items()
+        for metric, test in tests.items()
     }
 
 
-def adjusted_p(p: Mapping[str, float], changed: Mapping[str, int], *, alpha: float = 0.05) -> dict[str, float]:
+def adjusted_p(p: Mapping[K, float], least: Mapping[K, float], *, alpha: float = 0.05) -> dict[K, float]:
     """Return the p-values of several metrics so that a false alarm in any of them has the probability ``alpha``.
 
-    By :func:`holm` over the metrics that could raise an alarm at all: ``changed`` counts the rows (clusters) of each
-    that changed, and m of them cannot give a p below 2 ** -m (Tarone 1990). The others get 1.
+    By :func:`holm` over the metrics that could raise an alarm at all: ``least`` is the smallest p that the rows of
+    each could give, whatever their order (Tarone 1990). The others get 1.
     """
-    family: list[str] = []
+    family: list[K] = []
     for size in range(1, len(p) + 1):
-        family = [name for name in p if 2.0 ** -changed[name] <= alpha / size]
+        family = [name for name in p if least[name] <= alpha / size]
         if len(family) <= size:
             break
     return {**dict.fromkeys(p, 1.0), **holm({name: p[name] for name in family})}

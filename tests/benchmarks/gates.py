@@ -19,6 +19,7 @@ from pytest_ragmetrics.stats.drop import drops
 from pytest_ragmetrics.stats.intervals import mean_interval, verdict
 from pytest_ragmetrics.stats.means import samples_to_settle, set_threshold
 from pytest_ragmetrics.stats.paired import paired_difference
+from pytest_ragmetrics.stats.permutation import PairedScores
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.sequential import FEWEST
 from pytest_ragmetrics.stats.stopping import DrawnSet, Rule, draw
@@ -41,13 +42,14 @@ def regressions(random: np.random.Generator, draws: int) -> Iterator[Line]:
     """No regression: an unchanged application, and one that lost ten points."""
 
     def is_red(n: int, *, drop: float, metrics: int = 1) -> bool:
-        changes = {}
+        rows = {}
         for metric in range(metrics):
             steady = (random.random(n) < 0.9).astype(float)
             before, after = (flipped(random, steady, 0.025) for _ in range(2))  # 5 % of the rows differ
             lost = random.random(n) < (drop / 0.9 if metric == 0 else 0.0)
-            changes[str(metric)] = (np.where(lost, 0.0, after) - before).tolist()
-        return any(found.shown for found in drops(changes, clusters=dict.fromkeys(changes)).values())
+            now = np.where(lost, 0.0, after)
+            rows[str(metric)] = [PairedScores((old,), (new,)) for old, new in zip(before, now, strict=True)]
+        return any(found.shown for found in drops(rows, clusters=dict.fromkeys(rows)).values())
 
     for n in (20, 50, 200, 1000):
         yield f"unchanged, {n} rows: red", share(draws, partial(is_red, n, drop=0.0))

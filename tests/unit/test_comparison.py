@@ -12,7 +12,8 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.stats.paired import flip_p, paired_difference, paired_t_p
+from pytest_ragmetrics.stats.paired import paired_difference, paired_t_p
+from pytest_ragmetrics.stats.permutation import flip_p
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ import scipy
 from statsmodels.stats.multitest import multipletests
 
 from pytest_ragmetrics.stats.drop import adjusted_p, smallest_drop
-from pytest_ragmetrics.stats.paired import flip_p
+from pytest_ragmetrics.stats.permutation import PairedScores, drop_test
 
-drop_p = partial(flip_p, one_sided=True)
+
+def drop_p(changes: Sequence[float], *, clusters: Any = None) -> float:
+    return drop_test([PairedScores((0.0,), (change,)) for change in changes], clusters=clusters).p
 
 
 def changes(lost: int, gained: int, same: int = 3) -> list[float]:
@@ -62,6 +64,55 @@ def test_flips_of_many_rows_are_drawn() -> None:
     assert drop_p([-1.0, 1.0, -1.0], clusters="aab") == 0.5
 
 
+def all_choices(rows: list[PairedScores]) -> float:
+    """Return the share of all ways to choose the scores of now whose sum of means is at most the one found."""
+    ways = [[*itertools.combinations((*row.before, *row.now), len(row.now))] for row in rows]
+    means = [sum(sum(choice) / len(choice) for choice in way) for way in itertools.product(*ways)]
+    return sum(mean <= sum(sum(row.now) / len(row.now) for row in rows) + 1e-9 for mean in means) / len(means)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [((1, 1, 0, 1), (0,)), ((1, 1, 1, 1), (0,)), ((0, 0, 1, 0), (0,)), ((1, 1, 1, 1), (1,))],
+        [((1, 1), (0,)), ((1, 0, 1), (0,)), ((1,), (0,)), ((0, 1), (1,))],
+        [((1, 1, 1), (0, 1, 0)), ((1, 0, 1), (0, 0, 1)), ((1, 1, 0), (0, 1, 1))],
+        [((0.9, 0.8), (0.7,)), ((0.5, 0.6), (0.5,)), ((1.0, 0.2), (0.1,)), ((0.4, 0.4), (0.4,))],
+        [((0.9, 0.8), (0.7, 0.3)), ((0.5, 0.6), (0.5, 0.55)), ((1.0,), (0.1, 0.2))],
+    ],
+    ids=["pass and fail", "some rows are new", "several answers", "graded", "graded answers"],
+)
+def test_scores_of_several_runs_are_tested_by_all_ways_to_choose_today_s(rows: list[Any]) -> None:
+    scores = [PairedScores(*row) for row in rows]
+    found = drop_test(scores)
+    assert found == drop_test(scores[::-1])
+    assert found.p == pytest.approx(all_choices(scores), abs=1e-12)
+    whole = [(sorted((*row.before, *row.now)), len(row.now)) for row in scores]
+    lowest = [PairedScores(tuple(values[now:]), tuple(values[:now])) for values, now in whole]
+    assert found.least == pytest.approx(drop_test(lowest).p, abs=1e-12)
+    assert found.changed == sum(len({*row.before, *row.now}) > 1 for row in scores)
+
+
+@pytest.mark.parametrize("now", [1, 3])
+def test_ways_of_many_rows_are_drawn(now: int) -> None:
+    """And agree with the exact test, which takes over where scores pass or fail."""
+    random = np.random.default_rng(3)
+    rows = [PairedScores(tuple(row[now:]), tuple(row[:now])) for row in (random.random((40, now + 15)) < 0.8) * 1.0]
+    moved = [PairedScores(row.before, tuple(score * 0.7 for score in row.now)) for row in rows]
+    nearly = [PairedScores(row.before, tuple(score + 1e-7 for score in row.now)) for row in rows]
+    assert drop_test(nearly).p == pytest.approx(drop_test(rows).p, abs=0.02)
+    assert drop_test(moved) == drop_test(moved)
+    assert drop_test(moved).p < 0.01
+
+
+def test_rows_of_a_cluster_are_chosen_together() -> None:
+    rows = [PairedScores((1.0, 0.0, 1.0), (0.0,))] * 3
+    assert drop_test(rows, clusters="aaa").p == drop_test(rows[:1]).p == 0.5
+    assert drop_test(rows).p == pytest.approx(0.5**3)
+    # A row that the first run did not have is compared, with its cluster, from the second on.
+    assert drop_test([*rows, PairedScores((1.0, 1.0), (0.0,))], clusters="aaaa").p == pytest.approx(1 / 3)
+
+
 @pytest.mark.parametrize(
     ("p", "changed", "adjusted"),
     [
@@ -74,7 +125,8 @@ def test_several_metrics_share_the_error(
     p: list[float], changed: list[int], adjusted: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [str(number) for number in range(len(p))]
-    found = adjusted_p(dict(zip(names, p, strict=True)), dict(zip(names, changed, strict=True)))
+    least = [0.5**count for count in changed]
+    found = adjusted_p(dict(zip(names, p, strict=True)), dict(zip(names, least, strict=True)))
     assert [found[name] for name in names] == pytest.approx(adjusted)
     if p and min(changed) > 10:
         monkeypatch.setattr("gc.collect", int)  # multipletests collects all garbage, which takes half a second

@@ -5,6 +5,7 @@ Terminal, ``report diff``, Markdown and page say it in these words, changes in t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -25,6 +26,7 @@ from pytest_ragmetrics.runs.wording.figures import (
 )
 from pytest_ragmetrics.stats.drop import Drop
 from pytest_ragmetrics.stats.paired import Difference
+from pytest_ragmetrics.stats.permutation import PairedScores
 from pytest_ragmetrics.stats.scores import standing
 from pytest_ragmetrics.text.unicode import printable
 
@@ -59,17 +61,26 @@ NO_PAIR = "nothing can be compared: give the samples ids that stay the same from
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowChange:
-    """One row scored in both runs, and the cluster it belongs to."""
+    """One row scored before and now, with all its ``scores``, and the cluster it belongs to."""
 
     id: str
-    before: float
-    after: float
+    scores: PairedScores
     cluster: Hashable | None = None
+
+    @property
+    def before(self) -> float:
+        """The mean of its scores before."""
+        return math.fsum(self.scores.before) / len(self.scores.before)
+
+    @property
+    def after(self) -> float:
+        """The mean of its scores now."""
+        return math.fsum(self.scores.now) / len(self.scores.now)
 
     @property
     def change(self) -> float:
         """How much the score rose."""
-        return self.after - self.before
+        return self.scores.change
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
