@@ -1,123 +1,134 @@
 """How often the assertions over sets are wrong, and how often they find what is there, by seeded simulation.
 
-Run ``python -m tests.benchmarks.gates``; with ``--draws 2000`` the standard error of a share is 0.5 %. No language
-model and no pytest takes part: rows pass or fail by chance, as those of an application whose answers vary.
+Run ``python -m tests.benchmarks.gates [PART ...]``; with ``--draws 2000`` the standard error of a share is at most 1 %.
+No language model and no pytest takes part: rows pass or fail by chance, as those of an application whose answers vary.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from pytest_ragmetrics import assert_mean, assert_no_regression, assert_not_worse, assert_pass_rate
 from pytest_ragmetrics.plugin.rows.drawn import BLOCK
-from pytest_ragmetrics.stats.corrected import prediction_powered_mean
-from pytest_ragmetrics.stats.drop import drops
-from pytest_ragmetrics.stats.intervals import mean_interval, verdict
-from pytest_ragmetrics.stats.means import samples_to_settle, set_threshold
-from pytest_ragmetrics.stats.paired import paired_difference
-from pytest_ragmetrics.stats.permutation import PairedScores
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.sequential import FEWEST
 from pytest_ragmetrics.stats.stopping import DrawnSet, Rule, draw
 from tests.benchmarks.intervals import simulations
+from tests.benchmarks.simulated import (
+    METRIC,
+    PARTS,
+    Figure,
+    Random,
+    Scores,
+    part,
+    ran,
+    red,
+    share,
+    table,
+    unsteady,
+)
 
-Scores = npt.NDArray[np.float64]
-Line = tuple[str, str]
 
-
-def share(draws: int, is_so: Callable[[], bool]) -> str:
-    return f"{sum(is_so() for _ in range(draws)) / draws:.3f}"
-
-
-def flipped(random: np.random.Generator, scores: Scores, rate: float) -> Scores:
+def flipped(random: Random, scores: Scores, rate: float) -> Scores:
     """Return the scores of a run, in which a share of the rows comes out the other way by chance."""
     return np.where(random.random(len(scores)) < rate, 1.0 - scores, scores)
 
 
-def regressions(random: np.random.Generator, draws: int) -> Iterator[Line]:
+@part
+def regressions(random: Random, draws: int) -> Iterator[Figure]:
     """No regression: an unchanged application, and one that lost ten points."""
 
     def is_red(n: int, *, drop: float, metrics: int = 1) -> bool:
-        rows = {}
+        before, now = {}, {}
         for metric in range(metrics):
             steady = (random.random(n) < 0.9).astype(float)
-            before, after = (flipped(random, steady, 0.025) for _ in range(2))  # 5 % of the rows differ
+            before[str(metric)], after = (flipped(random, steady, 0.025) for _ in range(2))  # 5 % of the rows differ
             lost = random.random(n) < (drop / 0.9 if metric == 0 else 0.0)
-            now = np.where(lost, 0.0, after)
-            rows[str(metric)] = [PairedScores((old,), (new,)) for old, new in zip(before, now, strict=True)]
-        return any(found.shown for found in drops(rows, clusters=dict.fromkeys(rows)).values())
+            now[str(metric)] = np.where(lost, 0.0, after)
+        return red(assert_no_regression, table(now), table(before))
 
     for n in (20, 50, 200, 1000):
-        yield f"unchanged, {n} rows: red", share(draws, partial(is_red, n, drop=0.0))
-    yield "unchanged, ten metrics of 200 rows: red", share(draws // 5, partial(is_red, 200, drop=0.0, metrics=10))
+        yield share(f"unchanged, {n} rows: red", draws, partial(is_red, n, drop=0.0))
+    yield share("unchanged, ten metrics of 200 rows: red", draws // 5, partial(is_red, 200, drop=0.0, metrics=10))
     for n in (50, 200, 1000):
-        yield f"ten points lost, {n} rows: red", share(draws, partial(is_red, n, drop=0.1))
+        yield share(f"ten points lost, {n} rows: red", draws, partial(is_red, n, drop=0.1))
 
 
-def rates(random: np.random.Generator, draws: int) -> Iterator[Line]:
+@part
+def rates(random: Random, draws: int) -> Iterator[Figure]:
     """Hold a rate against 0.9 without a confidence: an unchanged application whose rows all vary."""
 
     def is_red(n: int, rate: float) -> bool:
-        return float((random.random(n) < rate).mean()) < 0.9
+        return red(assert_pass_rate, ran(random, unsteady(random, n, rate)).tolist(), 1.0, 0.9)
 
     for n in (50, 200):
         for rate in (0.92, 0.9):
-            yield f"{n} rows, each passes in {rate:.0%} of runs: red", share(draws, partial(is_red, n, rate))
+            yield share(f"{n} rows, each passes in {rate:.0%} of runs: red", draws, partial(is_red, n, rate))
 
 
-def margins(random: np.random.Generator, draws: int) -> Iterator[Line]:
+@part
+def margins(random: Random, draws: int) -> Iterator[Figure]:
     """Not worse: a true loss as large as the margin, and none."""
 
     def passes(n: int, loss: float, margin: float) -> bool:
         before, after = np.ones(n), (random.random(n) >= loss).astype(float)
-        interval = paired_difference(before.tolist(), after.tolist()).interval
-        return verdict(interval, -margin) == "passed"
+        return not red(assert_not_worse, table(after), table(before), margin=margin)
 
     for n in (10, 40, 100, 300):
-        yield f"a loss of 0.02 = margin, {n} rows: passed", share(draws, partial(passes, n, 0.02, 0.02))
+        yield share(f"a loss of 0.02 = margin, {n} rows: passed", draws, partial(passes, n, 0.02, 0.02))
     for n in (100, 200):
-        yield f"no loss, margin 0.05, {n} rows: passed", share(draws, partial(passes, n, 0.0, 0.05))
+        yield share(f"no loss, margin 0.05, {n} rows: passed", draws, partial(passes, n, 0.0, 0.05))
 
 
-def bounds(random: np.random.Generator, draws: int) -> Iterator[Line]:
+@part
+def bounds(random: Random, draws: int) -> Iterator[Figure]:
     """Means and rates on their bound, in both directions, with two modes and in clusters."""
 
     def misses(n: int, side: str) -> bool:
-        found = mean_interval(np.where(random.random(n) < 0.1, 0.05, 0.95).tolist())
-        return found.low > 0.86 if side == "low" else found.high < 0.86
+        scores = np.where(random.random(n) < 0.1, 0.05, 0.95).tolist()
+        if side == "low":
+            return not red(assert_mean, scores, 0.86, confidence=0.95)
+        return red(assert_mean, scores, 0.86, confidence=0.95, inconclusive="pass")
 
     for n in (5, 12, 50):
         for side, outcome in (("low", "passed"), ("high", "failed")):
-            yield f"mean of {n} scores with two modes on its bound: {outcome}", share(draws, partial(misses, n, side))
+            yield share(f"mean of {n} scores with two modes on its bound: {outcome}", draws, partial(misses, n, side))
 
     def clustered(groups: int) -> bool:
         common = random.random(groups) < 0.85
         rows = np.where(random.random((groups, 5)) < 0.89, common[:, None], random.random((groups, 5)) < 0.85)
         names = np.repeat(np.arange(groups), 5).tolist()
-        return mean_interval(rows.ravel().astype(float).tolist(), clusters=names).low > 0.85
+        scores = rows.ravel().astype(float).tolist()
+        return not red(assert_pass_rate, scores, 1.0, 0.85, confidence=0.95, clusters=names)
 
     for groups in (20, 50):
-        what = f"rate of {groups} clusters (correlation 0.8) on its bound: passed"
-        yield what, share(draws, partial(clustered, groups))
+        yield share(
+            f"rate of {groups} clusters (correlation 0.8) on its bound: passed", draws, partial(clustered, groups)
+        )
 
-    def settled() -> bool | None:
+    known = 0
+
+    def settled() -> bool:
+        nonlocal known
         first = (random.random(60) < 0.9).astype(float).tolist()
-        more = samples_to_settle(first, 0.8)
+        more = assert_mean(first, 0.8, confidence=0.95, inconclusive="pass").more
         if not more:
-            return None
-        rate = sum(first) / 60
-        rest = (random.random(more) < rate).astype(float).tolist()
-        return set_threshold([*first, *rest], 0.8, confidence=0.95).outcome != "inconclusive"
+            return False
+        known += 1
+        rest = (random.random(more) < sum(first) / 60).astype(float).tolist()
+        passed = not red(assert_mean, [*first, *rest], 0.8, confidence=0.95)
+        return passed or red(assert_mean, [*first, *rest], 0.8, confidence=0.95, inconclusive="pass")
 
-    found = [known for known in (settled() for _ in range(draws)) if known is not None]
-    yield f"settled by the number of samples that is said ({len(found)} sets)", f"{np.mean(found):.3f}"
+    found = sum(settled() for _ in range(draws))
+    yield Figure(f"settled by the number of samples that is said ({known} sets)", found / max(1, known))
 
 
-def stops(random: np.random.Generator, draws: int) -> Iterator[Line]:
+@part
+def stops(random: Random, draws: int) -> Iterator[Figure]:
     """Stop when decided: rows asked, to the end of their block, and decisions that the whole set contradicts."""
 
     def decide(n: int, rate: float, size: int, vacuous: float, seed: str) -> tuple[int, bool]:
@@ -147,29 +158,34 @@ def stops(random: np.random.Generator, draws: int) -> Iterator[Line]:
     ):
         found = [decide(n, rate, size, vacuous, f"{draws} {run}") for run in range(max(1, draws // 5))]
         asked, wrong = np.mean(found, axis=0)
-        what = f"{n} rows in clusters of {size}, {vacuous:.0%} vacuous, rate {rate} against 0.85: asked, wrong"
-        yield what, f"{asked / n:.3f}, {wrong:.3f}"
+        what = f"{n} rows in clusters of {size}, {vacuous:.0%} vacuous, rate {rate} against 0.85"
+        yield Figure(f"{what}: asked", float(asked) / n)
+        yield Figure(f"{what}: wrong", float(wrong))
 
 
-def labels(random: np.random.Generator, draws: int) -> Iterator[Line]:
+@part
+def labels(random: Random, draws: int) -> Iterator[Figure]:
     """Labels that correct a judge: coverage, and the width against the labels alone."""
 
     def one(count: int, accuracy: float) -> tuple[bool, float]:
         good = (random.random(500) < 0.8).astype(float)
-        judged = np.where(random.random(500) < accuracy, good, 1.0 - good)
-        given = [float(label) if row < count else None for row, label in enumerate(good)]
-        found = prediction_powered_mean(judged.tolist(), given)
-        alone = mean_interval(good[:count].tolist())
+        scores = np.where(random.random(500) < accuracy, good, 1.0 - good)
+        given = [{"label": float(label)} if row < count else {} for row, label in enumerate(good)]
+        found = table(scores, metadata=given).corrected_mean(METRIC)
+        alone = assert_mean(good[:count].tolist(), 0.0, confidence=0.95).interval
+        assert alone is not None
         return found.low <= 0.8 <= found.high, found.half_width / alone.half_width
 
     for count, accuracy in ((10, 0.9), (30, 0.85), (100, 0.7), (100, 0.95)):
         found = [one(count, accuracy) for _ in range(max(1, draws // 5))]
         covered, width = np.mean(found, axis=0)
-        what = f"{count} labels, judge of accuracy {accuracy}: covered, width of labels alone"
-        yield what, f"{covered:.3f}, {width:.2f}"
+        yield Figure(f"{count} labels, judge of accuracy {accuracy}: covered", float(covered))
+        yield Figure(f"{count} labels, judge of accuracy {accuracy}: width of labels alone", float(width))
 
 
-PARTS = {part.__name__: part for part in (regressions, rates, margins, bounds, stops, labels)}
+def figures(name: str, draws: int, seed: int = 1) -> Iterator[Figure]:
+    """Yield the figures of a part."""
+    yield from PARTS[name](np.random.default_rng(seed), draws)
 
 
 def main() -> None:
@@ -178,8 +194,10 @@ def main() -> None:
     arguments = parser.parse_args()
     for name in arguments.parts or PARTS:
         print((PARTS[name].__doc__ or "").splitlines()[0])
-        for what, figure in PARTS[name](np.random.default_rng(arguments.seed), arguments.draws):
-            print(f"  {what:75} {figure}", flush=True)
+        for line in figures(name, arguments.draws, arguments.seed):
+            error = f" +- {line.error:.3f}" if line.error else ""
+            known = "" if line.expected is None else f"  ({line.expected:.3f}{', far' if line.is_far else ''})"
+            print(f"  {line.what:75} {line.found:.3f}{error}{known}", flush=True)
 
 
 if __name__ == "__main__":
