@@ -584,6 +584,18 @@ def turn_of(sample: Sample) -> int | str | None:
     return sample.metadata.get("turn") if {"conversation", "lacking"} <= sample.metadata.keys() else None
 
 
+def answer_of(sample: Sample) -> int | None:
+    """Return which of several answers to its row a sample has, from 1 on; ``None`` where the row has one.
+
+    All answers of a row have its ``id``. A row may have an ``answer`` of its own, which is no number from 1 on.
+
+    >>> answer_of(Sample(id="q7", metadata={"answer": 2})), answer_of(Sample(id="q7"))
+    (2, None)
+    """
+    number = sample.metadata.get("answer")
+    return number if type(number) is int and number >= 1 else None
+
+
 def in_turns(
     sample: Sample,
     turns: Turns,
