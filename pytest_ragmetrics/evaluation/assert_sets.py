@@ -22,7 +22,7 @@ from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.registry import scale_of
-from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of, placed_records
+from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of, placed_records, row_of
 from pytest_ragmetrics.runs.records import DocumentError, read_document
 from pytest_ragmetrics.runs.tables import compare_tables, drop_outcome, find_drops
 from pytest_ragmetrics.runs.wording import failures
@@ -35,7 +35,7 @@ from pytest_ragmetrics.stats.means import (
     samples_to_settle,
     set_threshold,
 )
-from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, score_set, worst_answers
 
 # Scales that are recognised by their scores.
 _SCALES = ((0.0, 1.0), (-1.0, 1.0))
@@ -104,11 +104,14 @@ def assert_pass_rate(
     skip_unscored: bool = False,
     inconclusive: Inconclusive = "fail",
     vacuous: Vacuous | None = None,
+    all_pass: bool = False,
 ) -> ThresholdResult:
     """Assert that at least the share ``min_rate`` of scores reaches ``min_score`` (or ``max_score``) and return it.
 
     Takes and raises what :func:`assert_mean` does; the interval is that of Clopper and Pearson, wider for samples in
-    clusters.
+    clusters. Several answers to a row, samples of one id with ``metadata["answer"]`` 1, 2, ..., are in a cluster. With
+    ``all_pass`` the rate is that of the rows of which every answer reaches the score (pass^k of Yao et al. 2024,
+    tau-bench), and ``n`` counts rows.
 
     >>> assert_pass_rate([0.9, 0.8, 1.0, 0.7], min_score=0.75, min_rate=0.7).value
     0.75
@@ -122,7 +125,13 @@ def assert_pass_rate(
         results, name, score_bound, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous
     )
     about |= {"score_bound": score_bound, "better": score_better}
-    result = set_threshold(found.scores, min_rate, confidence=confidence, **about)
+    whole = found
+    if all_pass:
+        kept: Vacuous = "skip" if found.vacuous else "count"
+        whole = score_set(worst_answers([*found.counted, *found.vacuous], score_better, kept), kept)
+        about["clusters"] = whole_clusters(row.cluster for row in whole.counted)
+        about["vacuous"] = len(whole.vacuous)
+    result = replace(set_threshold(whole.scores, min_rate, confidence=confidence, **about), all_pass=all_pass)
     return _passed(result, found.counted, inconclusive, decides=decides)
 
 
@@ -257,8 +266,8 @@ def _against(
         lost = set(compared.unscored_here) - set(compared.unscored_there)
         if lost and not skip_unscored:
             rows = [row for row in table.rows if row.is_of(compared.metric)]
-            reasons = {key_of(row.sample): row.unscored.get(compared.metric, "") for row in rows}
-            unscored = [ScoredRow(name=name, score=None, reason=reasons[name]) for name in sorted(lost)]
+            reasons = {key_of(row.sample): reason for row in rows if (reason := row.unscored.get(compared.metric))}
+            unscored = [ScoredRow(name=name, score=None, reason=reasons.get(name)) for name in sorted(lost)]
             raise UnscoredError("\n".join(failures.explain_unscored(compared.metric, len(rows), unscored)))
         if compared.difference is None and (compared.vacuous_here or compared.vacuous_there):
             raise UnscoredError(str(compared))
@@ -354,9 +363,8 @@ def _rows_of(results: Results, metric: str | None) -> tuple[str, list[ScoredRow]
     scored, rows = [], [row for row in rows if row.is_of(name)]
     for row in rows:
         reason = row.unscored.get(name, "it was not scored")
-        scored.append(
-            replace(_of_score(key_of(row.sample), row.results.get(name), reason), cluster=cluster_of(row.sample))
-        )
+        found = _of_score(key_of(row.sample), row.results.get(name), reason)
+        scored.append(replace(found, cluster=cluster_of(row.sample), row=row_of(row.sample)))
     return name, scored, all(row.results[name].decides for row in rows if name in row.results)
 
 

@@ -17,7 +17,7 @@ from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.core.codec import dump
 from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult, Usage
-from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.core.sample import Sample, answer_of
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.embedders.local import LocalEmbedder
 from pytest_ragmetrics.judges.local import LocalJudge, sentence_claims
@@ -48,14 +48,15 @@ ASSUMPTIONS = (
     "The provider's cache is left out: what it serves costs less. A service tier counts as it is asked for.",
     "Votes are counted in full, repairs and retries not at all; what several workers ask alike is counted in each.",
     "Where a row of a data set has no response, its reference or its question stands in for it, and for its contexts.",
+    "Several answers to a row count as texts of their own: an application that repeats itself costs less.",
 )
 
 
 def with_stand_in(sample: Sample) -> Sample:
     """Return a sample with what its application would give it: a response, and contexts.
 
-    The response is its own, or else its reference or its question; if it had none, and no contexts either,
-    these are those of its reference, or the text used as its response.
+    The response is its own, or else its reference or its question, another text for each of several answers; if it had
+    none, and no contexts either, these are those of its reference, or the text used as its response.
 
     >>> answered = with_stand_in(Sample(user_input="How long?", reference="Two minutes."))
     >>> answered.response, answered.retrieved_contexts
@@ -65,6 +66,8 @@ def with_stand_in(sample: Sample) -> Sample:
     if sample.response is not None or text is None:
         return sample
     contexts = sample.retrieved_contexts or sample.reference_contexts or (text,)
+    if (answer_of(sample) or 1) > 1:  # another text, which is judged anew
+        text = f"Answer {answer_of(sample)}: {text}"
     return replace(sample, response=text, retrieved_contexts=contexts)
 
 

@@ -20,7 +20,7 @@ from pytest_ragmetrics.core.codec import json_builtins
 from pytest_ragmetrics.core.errors import UnknownMetricError, UnscoredError, optional
 from pytest_ragmetrics.core.other_tools import TableNames
 from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult, pooled
-from pytest_ragmetrics.core.sample import Sample, turn_of
+from pytest_ragmetrics.core.sample import Sample, answer_of, turn_of
 from pytest_ragmetrics.evaluation.calibration.correction import labels_of, matching_rates
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
 from pytest_ragmetrics.judges.context import Scoring
@@ -509,9 +509,11 @@ def compared_records(
     Raises ``ValueError`` for two rows of one sample, unless they need not be ``unique``.
     """
     rows: list[tuple[str, Row]] = [(key_of(row.sample), row) for row in table.rows]
-    if unique and (twice := [key for key, count in Counter(key for key, _ in rows).items() if count > 1]):
+    counts = Counter((key, answer_of(row.sample)) for key, row in rows)
+    if unique and (twice := [key for (key, _), count in counts.items() if count > 1]):
         kind = "id" if dict(rows)[twice[0]].sample.id else "content"
-        raise ValueError(f"two rows have the {kind} {twice[0]!r}; give each sample its own id")
+        msg = f"two rows have the {kind} {twice[0]!r}; give each sample its own id"
+        raise ValueError(f'{msg}, or several answers to one row their numbers as metadata={{"answer": 2}}')
     found: dict[str, list[PlacedRecord]] = {}
     for metric in table.metrics if metrics is None else metrics:
         better, scale, placed = table.better_of(metric), table.scales.get(metric), found.setdefault(metric, [])

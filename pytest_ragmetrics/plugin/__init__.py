@@ -32,7 +32,9 @@ _LABELS = {"local": "local (heuristic)"}
 MARKERS = (
     "rag_dataset(source, *, metrics=[...] or {metric: bound}, limit=None, where=None): one test per row, scored ahead.",
     'rag_dataset(source, ..., turns="each", contexts_from=None): one test per answer of each conversation.',
+    "rag_dataset(source, ..., answers=3): rag_respond answers each row three times, and each answer is a test.",
     "rag_gate(metric, *, mean=, rate=, min=, max=, confidence=, vacuous=): a bound for all tests of a function.",
+    "rag_gate(metric, *, rate=, min=, all_pass=True): a row is good only if all its answers are.",
     "rag_gate(metric, ..., confidence=, stop_when_decided=True): no further row is asked once its set is decided.",
     "rag_gate(metric, *, regression=True, alpha=0.05, inconclusive=, vacuous=): no drop since a baseline.",
     "rag_judge(spec): the judge of this test, as --rag-judge takes it.",
@@ -130,11 +132,13 @@ def _rag_respond() -> None:
     """Override this to return the application under test: a function from ``Sample`` to its response, async or not.
 
     It is asked once for each test of a row: two tests over one data set ask it twice, the judge only once if they are
-    answered alike. A rerun of a test does not ask it again. Each message of the user that ends a conversation is
-    answered in its order: ``sample.metadata`` has the ``messages`` so far with its own answers, what these retrieved as
-    ``earlier_contexts``, the ``conversation`` (the id of the row), the ``turn``, and as ``session`` a name for the
-    conversation that is held, in which one turn is asked at a time, all in one process. It may be called before its
-    test runs and from several threads; what it raises fails the test of the row, and a skip skips it.
+    answered alike. With ``answers=3`` in the marker, or ``--rag-answers=3``, it is asked three times a row, and
+    ``sample.metadata["answer"]`` is 1, 2, 3. A rerun of a test does not ask it again. Each message of the user that
+    ends a conversation is answered in its order: ``sample.metadata`` has the ``messages`` so far with its own answers,
+    what these retrieved as ``earlier_contexts``, the ``conversation`` (the id of the row), the ``turn``, and as
+    ``session`` a name for the conversation that is held, in which one turn is asked at a time, all in one process. It
+    may be called before its test runs and from several threads; what it raises fails the test of the row, and a skip
+    skips it.
     """
 
 

@@ -44,6 +44,8 @@ class Recorder:
         self._calibration: list[Record] = []
         self._replies: list[RowReply] = []
         self._answers: dict[str, int] = {}
+        #: Whether the row of the running test has a response, where others get several answers.
+        self.has_response = False
         self._made: dict[int, tuple[object, Record]] = {}
         self._explained: set[int] = set()
 
@@ -80,7 +82,7 @@ class Recorder:
             self.records = ()
         self.test = item.nodeid
         self._scorings, self._calibration, self._replies, self._answers = [], [], [], {}
-        self._made = {}
+        self._made, self.has_response = {}, False
         self._explained = set()
 
     @pytest.hookimpl(wrapper=True)
@@ -123,9 +125,9 @@ class Recorder:
 
     def _attach(self, report: pytest.TestReport) -> None:
         """Put all records of this attempt on a report of it, and the explanations if it failed."""
-        if (self._calibration or self._replies or self._answers) and report.when == "teardown":
+        if report.when == "teardown" and (self._calibration or self._replies or self._answers or self.has_response):
             carried(report).calibration, carried(report).replies = tuple(self._calibration), tuple(self._replies)
-            carried(report).answers = self._answers
+            carried(report).answers, carried(report).has_response = self._answers, self.has_response
         if (not self._scorings and not self.records) or (report.when == "setup" and report.passed):
             return  # the call may still compare what a passed setup scored
         records = tuple(self._record(scoring) for scoring in self._scorings)

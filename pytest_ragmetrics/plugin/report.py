@@ -41,6 +41,8 @@ class Collector:
         self._replies: RepeatedReplies | None = None
         #: How many answers conversations have of which only the last was scored, by the id of the sample.
         self.answers: dict[str, int] = {}
+        #: The tests of rows with a response, which was scored once where others got several answers.
+        self.responses: set[str] = set()
         self._started = time.time()
 
     def add(self, report: pytest.TestReport) -> None:
@@ -75,6 +77,7 @@ class Collector:
         test.calibration = found.calibration or test.calibration
         test.gate = found.gate or test.gate
         self.answers.update(found.answers)
+        self.responses.update([test.id] if found.has_response else [])
         if found.spared:
             self.spared.add(test.id)
         if found.replies:
@@ -232,6 +235,10 @@ class RunReport:
             from pytest_ragmetrics.runs.wording.runs import last_answers_text
 
             self._notes = [last_answers_text([*self.collector.answers.values()]), *self._notes]
+        if self.collector.responses:
+            from pytest_ragmetrics.runs.wording.runs import scored_once_text
+
+            self._notes = [scored_once_text(len(self.collector.responses)), *self._notes]
         files, folder = self._settings.files(), self._settings.history
         if not (files or folder) or self._settings.dry_run:
             return

@@ -244,6 +244,12 @@ class Settings:
     )
     batch_fallback: bool = _switch("Ask what failed or expired in a batch at once, at the full price.", in_ini=True)
     dry_run: bool = _switch("Forecast requests, tokens and cost, and make no request; tests that score are skipped.")
+    answers: int = _setting(
+        _number(int, 1),
+        1,
+        "How often rag_respond answers each row of a data set that has no response, each answer a test (default: 1).",
+        metavar="K",
+    )
     respond_threads: int = _setting(
         _number(int, 1),
         4,

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from pytest_ragmetrics.core.result import REUSED, Direction
-from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.core.sample import Sample, answer_of
 from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, TestRecord
 from pytest_ragmetrics.runs.wording.figures import named
 from pytest_ragmetrics.stats.scores import ROUNDING, standing
@@ -49,6 +49,11 @@ class PlacedRecord:
     def key(self) -> str:
         """The :func:`sample_key` of its sample."""
         return self.name or key_of(self.record.sample)
+
+    @property
+    def answer(self) -> int:
+        """Which answer to its row it is, 1 where there is one."""
+        return answer_of(self.record.sample) or 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -185,7 +190,8 @@ def paired_gates(news: Iterable[TestRecord], olds: Iterable[TestRecord]) -> dict
     """
 
     def keys_of(test: str, gate: GateRecord) -> tuple[Hashable, Hashable]:
-        return test, (test.partition("[gate-")[0], gate.metric, gate.statistic, gate.min_score, gate.better)
+        terms = (gate.metric, gate.statistic, gate.min_score, gate.better, gate.all_pass)
+        return test, (test.partition("[gate-")[0], *terms)
 
     befores: dict[Hashable, GateRecord] = {}
     for test in olds:
@@ -228,7 +234,8 @@ def pair_records(
     """Return every record with its counterpart in another run, then those that are new, then those that are gone.
 
     Records of a metric are paired by the strictest key first: test and sample; function and sample, where the file
-    moved; sample alone, where the test did, by its id, else its question, in a table else its content. Then those of
+    moved; sample alone, where the test did, by its id, else its question, in a table else its content; of several
+    answers to a row those of one number. Then those of
     one question are paired, and those of one test, unless both have ids: samples of different ids are different ones.
     Records of one key are paired in their order. ``changed`` says by metric what changed in its definition.
     """
@@ -236,9 +243,9 @@ def pair_records(
     is_table = any(not side[0].test for side in (news, olds) if side)
     # Without a test in the key, several scores of one sample cannot be told apart.
     keys: tuple[tuple[Callable[[PlacedRecord], Any], bool, bool], ...] = (
-        (lambda it: (it.test, it.record.metric, it.name), True, True),
+        (lambda it: (it.test, it.record.metric, it.name, it.answer), True, True),
         (lambda it: it.test and (it.test.partition("::")[2], it.record.metric, it.name), True, True),
-        (lambda it: (it.name or is_table) and (it.record.metric, it.key), True, False),
+        (lambda it: (it.name or is_table) and (it.record.metric, it.key, it.answer), True, False),
         (lambda it: (question := it.record.sample.user_input) and (it.record.metric, question), False, False),
         (lambda it: it.test and (it.test, it.record.metric), False, True),
     )
@@ -408,13 +415,30 @@ def key_of(sample: Sample) -> str:
 
 
 def cluster_of(sample: Sample) -> str | None:
-    """Return the cluster that ``metadata["cluster"]`` puts a sample into, if it does.
+    """Return the cluster that ``metadata["cluster"]`` puts a sample into, else its row where that has several answers.
 
-    >>> cluster_of(Sample(metadata={"cluster": "manual.pdf"}))
-    "'manual.pdf'"
+    >>> cluster_of(Sample(metadata={"cluster": "manual.pdf"})), cluster_of(Sample(id="q7", metadata={"answer": 2}))
+    ("'manual.pdf'", 'row q7')
     """
     cluster = sample.metadata.get("cluster")
-    return None if cluster is None else repr(cluster)
+    if cluster is None:
+        return None if answer_of(sample) is None else f"row {key_of(sample)}"
+    return repr(cluster)
+
+
+def row_of(sample: Sample, test: str = "") -> str | None:
+    """Return what the several answers to a row have in common in a set, ``None`` where a row has one answer.
+
+    It is the name of their tests without the number of the answer, else the :func:`sample_key`.
+
+    >>> row_of(Sample(id="q7", metadata={"answer": 2}), "test_bot[q7-answer2-en]"), row_of(Sample(id="q7"))
+    ('test_bot[q7-en]', None)
+    """
+    number = answer_of(sample)
+    if number is None:
+        return None
+    head, found, tail = test.rpartition(f"-answer{number}")
+    return head + tail if found else key_of(sample)
 
 
 def _name_of(sample: Sample) -> str | None:

@@ -143,7 +143,8 @@ class Gate:
     A ``regression`` is the mean change since the baseline, which must not be shown to be a drop: its ``bound`` is 0.
     With a ``confidence`` an end of the interval is compared with ``bound``; ``inconclusive`` says what an interval with
     the bound in it makes of the test. Scores with nothing to check are left out unless it ``counts_vacuous``.
-    ``better`` is the direction of good scores, ``None`` where only the results of the metric have it.
+    ``better`` is the direction of good scores, ``None`` where only the results of the metric have it. With ``all_pass``
+    the share is that of the rows of which every answer reaches ``min_score``.
     """
 
     metric: str
@@ -154,6 +155,7 @@ class Gate:
     confidence: float | None = None
     counts_vacuous: bool = False
     inconclusive: Literal["fail", "pass"] = "fail"
+    all_pass: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,8 +167,9 @@ class GateRecord(Gate):
     the set, ``n`` the scores that count (the pairs of a regression), ``unscored`` the scorings without one, and
     ``vacuous`` the scores that were left out because there was nothing to check; ``vacuous_before`` is how many there
     were in the baseline, of a gate that does not compare with it otherwise. ``more`` is how many further samples would
-    settle an inconclusive one (``None`` where that is unknown). The figures of a gate that may ``stop`` before all
-    rows are scored are of the rows that decided it, and its interval is for the whole set.
+    settle an inconclusive one (``None`` where that is unknown). With ``all_pass`` all these but ``total`` count rows.
+    The figures of a gate that may ``stop`` before all rows are scored are of the rows that decided it, and its interval
+    is for the whole set.
     """
 
     better: Direction

@@ -133,11 +133,11 @@ def _check_comparable(
     metric: str, both: Mapping[str, _Pair], scored: Mapping[str, _Pair], pairs: Iterable[TestChange]
 ) -> None:
     ambiguous = {key for key, (*_, obstacles) in both.items() if "ambiguous" in obstacles}
-    scores: dict[tuple[bool, str], set[Hashable]] = {}
+    scores: dict[tuple[bool, str, int], set[Hashable]] = {}
     for pair in pairs:
         for it in filter(None, (pair.old, pair.new)):
-            scores.setdefault((it is pair.old, it.key), set()).add(score_of(it))
-    ambiguous |= {key for (_, key), found in scores.items() if len(found) > 1 and key in both}
+            scores.setdefault((it is pair.old, it.key, it.answer), set()).add(score_of(it))
+    ambiguous |= {key for (_, key, _), found in scores.items() if len(found) > 1 and key in both}
     for old, new, obstacles in both.values():
         here, there = new.record, old.record
         if "metric" in obstacles and here.better != there.better:

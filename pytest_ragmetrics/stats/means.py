@@ -93,7 +93,8 @@ class ThresholdResult:
     ``bound`` for the value, ``score_better`` that of ``score_bound`` for a score. With a confidence there is an
     ``interval``, whose bad end decides, and ``more`` is the number of further samples that settle an inconclusive
     outcome with a probability of about 80 % (``None``: that cannot be told). ``unscored`` and ``vacuous`` (nothing to
-    check) count the rows that were left out.
+    check) count the rows that were left out. With ``all_pass`` ``n`` are rows, of which ``reached`` had no answer that
+    falls short.
     """
 
     metric: str
@@ -110,6 +111,7 @@ class ThresholdResult:
     score_bound: float | None = None
     score_better: Direction = "higher"
     reached: int | None = None
+    all_pass: bool = False
 
 
 def set_threshold(

@@ -40,6 +40,7 @@ class ScoredRow:
     """One row of a set by name: its score with the reason if it is low, or why there is none, and its cluster.
 
     ``scale`` is the lowest and the highest score of the metric, ``None`` where it has no ends or this one is beyond.
+    ``row`` is that of which it is one of several answers, ``None`` where a row has one.
     """
 
     name: str
@@ -48,6 +49,7 @@ class ScoredRow:
     vacuous: bool = False
     cluster: Hashable | None = None
     scale: tuple[float, float] | None = (0.0, 1.0)
+    row: Hashable | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +80,33 @@ def score_set(rows: Iterable[S], vacuous: Vacuous = "skip") -> ScoreSet[S]:
     for row in rows:
         parts[standing(row, chosen)].append(row)
     return ScoreSet(**{part: tuple(members) for part, members in parts.items()})
+
+
+def by_row(answers: Iterable[ScoredRow]) -> list[list[ScoredRow]]:
+    """Return the answers to each row together; a score that is no answer of several is alone."""
+    found: dict[Hashable, list[ScoredRow]] = {}
+    for number, answer in enumerate(answers):
+        found.setdefault(("alone", number) if answer.row is None else ("row", answer.row), []).append(answer)
+    return list(found.values())
+
+
+def worst_answers(
+    answers: Iterable[ScoredRow], better: Direction = "higher", vacuous: Vacuous = "skip"
+) -> list[ScoredRow]:
+    """Return the worst answer to each row, which reaches a bound where all do; one without a score is worse than any.
+
+    An answer with nothing to check stands for its row only where no other had something.
+
+    >>> rows = [ScoredRow(name=name, score=score, row="q7") for name, score in (("a", 0.9), ("b", 0.2), ("c", 1.0))]
+    >>> [row.name for row in worst_answers(rows)]
+    ['b']
+    """
+    order: tuple[Standing, ...] = ("unscored", "counted", "vacuous")
+
+    def badness(row: ScoredRow) -> tuple[int, float]:
+        return order.index(standing(row, vacuous)), (-1.0 if better == "lower" else 1.0) * (row.score or 0.0)
+
+    return [min(members, key=badness) for members in by_row(answers)]
 
 
 class OnScale(Protocol):

@@ -100,6 +100,50 @@ def test_samples_of_a_cluster_count_as_dependent() -> None:
         assert_mean([0.5, 0.6, 0.7], 0.5, clusters="ab")
 
 
+def answers(*scores: list[float], vacuous: tuple[float, ...] = ()) -> Evaluation:
+    """Return a table of several answers to each of some rows, with their scores."""
+    rows = []
+    for row, of_row in enumerate(scores):
+        for number, score in enumerate(of_row, start=1):
+            sample = Sample(id=f"q{row}", response=f"{number}", metadata={"answer": number})
+            rows.append(Row(sample=sample, results={"m": MetricResult(score, metric="m", vacuous=score in vacuous)}))
+    return Evaluation(metrics=("m",), rows=tuple(rows), better={"m": "higher"})
+
+
+def test_answers_to_a_row_count_together() -> None:
+    given = answers([0.9, 0.9, 0.9], [0.9, 0.2, 0.1], [0.9, 0.9, 0.4], [1.0, 1.0, 1.0])
+    flags = [1, 1, 1, 1, 0, 0, 1, 1, 0, 1, 1, 1]
+    found = assert_pass_rate(given, 0.8, 0.5, confidence=0.9, inconclusive="pass")
+    assert found.interval == mean_interval(flags, confidence=0.9, clusters=list("aaabbbcccddd"))
+    every = assert_pass_rate(given, 0.8, 0.5, confidence=0.9, inconclusive="pass", all_pass=True)
+    assert (every.n, every.reached, every.interval) == (4, 2, mean_interval([1, 0, 0, 1], confidence=0.9))
+    first, *worst = failure(assert_pass_rate, given, 0.8, 0.6, all_pass=True)
+    assert first == "m pass rate 0.50 < 0.60 (2 of 4 rows with every score >= 0.8): failed"
+    assert worst == ["  0.10  q1, 2 of 3 answers", "  0.40  q2, 1 of 3 answers"]
+    first, together, *worst = failure(assert_mean, given, 0.9)
+    assert (first, together) == (
+        "m mean 0.76 < 0.90 (n=12): failed",
+        "  12 answers to 4 rows: those to a row count together",
+    )
+    assert worst == ["  0.10  q1, 2 of 3 answers", "  0.40  q2, 1 of 3 answers"]
+    # Where lower scores are good the highest decides; scores that are no answers are rows of their own.
+    assert assert_pass_rate(given, max_score=0.9, min_rate=0.7, all_pass=True).reached == 3
+    assert assert_pass_rate([0.9, 0.9, 0.1], 0.8, 0.6, all_pass=True).n == 3
+    # A row without anything to check is left out; another is judged by the answers that had something.
+    silent = answers([1.0, 0.9], [1.0, 1.0], [0.3, 0.9], vacuous=(1.0,))
+    found = assert_pass_rate(silent, 0.8, 0.5, all_pass=True)
+    assert (found.n, found.vacuous, found.reached) == (2, 1, 1)
+    assert assert_pass_rate(silent, 0.8, 0.5, all_pass=True, vacuous="count").n == 3
+
+
+def test_answers_to_a_row_are_no_two_rows() -> None:
+    given = answers(*[[0.9, 0.2, 0.8]] * 6)
+    (row, *_) = assert_no_regression(given, given).metrics["m"].rows
+    assert (row.id, row.change) == ("q0", 0.0)
+    with pytest.raises(ValueError, match=r"two rows have the id 'q0'.*or several answers .*\{\"answer\": 2\}"):
+        assert_no_regression(replace(given, rows=(*given.rows, given.rows[0])), given)
+
+
 def test_a_pass_rate_is_compared_with_a_bound() -> None:
     found = assert_pass_rate(table(SCORES), min_score=0.8, min_rate=0.8)
     assert (found.value, found.reached, found.n) == (0.8, 16, 20)

@@ -15,7 +15,7 @@ from typing import Any
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.core.sample import turn_of
 from pytest_ragmetrics.plugin.gates.gate import ALPHA, GatedSet, MarkedGate
-from pytest_ragmetrics.runs.compare import changed_rules, cluster_of, placed_records
+from pytest_ragmetrics.runs.compare import changed_rules, cluster_of, placed_records, row_of
 from pytest_ragmetrics.runs.records import (
     Document,
     Gate,
@@ -40,7 +40,7 @@ from pytest_ragmetrics.runs.wording.figures import counted
 from pytest_ragmetrics.runs.wording.runs import gist
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.means import ThresholdResult, set_threshold
-from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, common_scale, score_set
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, common_scale, score_set, worst_answers
 from pytest_ragmetrics.stats.stopping import DrawnSet
 from pytest_ragmetrics.text.unicode import printable
 
@@ -82,13 +82,13 @@ def evaluate_gate(
         selected = tuple(test for test in gated.selected if test not in apart)
         gated = replace(gated, selected=selected, total=gated.total - len(apart))
     rows, better, omitted = _rows(gate, gated, find, skipped=skipped, ran=ran, spared=spared)
-    found = score_set(rows, gate.vacuous)
+    found = _score_set(gate, rows)
     decided: _Decided | None = None
     if gate.stop_when_decided and not omitted:
         scored = {test: _first(gate, find(test)) for test in gated.selected if test in ran and test not in spared}
         decided = _stopped(gate, gated, found, scored, len({*spared} & {*gated.selected}))
     elif gate.alpha is None and found.counted and not omitted:
-        decided = _bounded(gate, better, found)
+        decided = _bounded(gate, better, found, score_set(rows, gate.vacuous).counted)
     elif gate.alpha is not None and baseline is not None and not omitted:
         tests = [test for test in map(find, gated.selected) if test is not None and test.id in ran]
         decided = _compared(gate, gated, tests, baseline, judging, verbose=verbose)
@@ -98,7 +98,8 @@ def evaluate_gate(
     )
     if gate.alpha is None and baseline is not None:
         tests = [test for test in baseline.tests if gated.has(test.id)]
-        before = score_set((it for test in tests for it in test.records if it.metric == gate.metric), gate.vacuous)
+        placed = ((gated.row_name(test.id), it) for test in tests for it in test.records if it.metric == gate.metric)
+        before = _score_set(gate, [_row(name, it) for name, it in placed])
         record = replace(record, vacuous_before=len(before.vacuous) if before.counted or before.vacuous else None)
     return GateDecision(record=record, text=text)
 
@@ -165,13 +166,20 @@ class _Decided:
     figures: Mapping[str, Any]
 
 
-def _bounded(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow]) -> _Decided:
+def _score_set(gate: MarkedGate, rows: Sequence[ScoredRow]) -> ScoreSet[ScoredRow]:
+    """Return the scores of a gate by their standing, or where all answers to a row have to pass its worst ones."""
+    return score_set(
+        worst_answers(rows, gate.better or "higher", gate.vacuous) if gate.all_pass else rows, gate.vacuous
+    )
+
+
+def _bounded(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow], rows: Sequence[ScoredRow]) -> _Decided:
     result = _threshold(gate, better, found)
     figures: dict[str, Any] = {"value": result.value, "more": result.more}
     if result.interval is not None:
         ends = {"low": result.interval.low, "high": result.interval.high}
         figures |= {name: None if math.isinf(end) else end for name, end in ends.items()}
-    return _Decided(outcome=result.outcome, text="\n".join(explain_threshold(result, found.counted)), figures=figures)
+    return _Decided(outcome=result.outcome, text="\n".join(explain_threshold(result, rows)), figures=figures)
 
 
 def _first(gate: MarkedGate, found: TestRecord | None) -> ScoredRow | None:
@@ -338,11 +346,11 @@ def _row(name: str, record: Record) -> ScoredRow:
     reason = record.reason or "unscored" if record.score is None else shortcoming(record)
     cluster = cluster_of(record.sample)
     scored = ScoredRow(name=name, score=record.score, reason=reason, vacuous=record.vacuous)
-    return replace(scored, cluster=cluster, scale=record.scale)
+    return replace(scored, cluster=cluster, scale=record.scale, row=row_of(record.sample, name))
 
 
 def _threshold(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow]) -> ThresholdResult:
-    return set_threshold(
+    result = set_threshold(
         found.scores,
         gate.bound,
         score_bound=gate.min_score if gate.statistic == "rate" else None,
@@ -353,6 +361,7 @@ def _threshold(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow]) 
         bounds=common_scale(found.counted),
         vacuous=len(found.vacuous),
     )
+    return replace(result, all_pass=gate.all_pass)
 
 
 def _why_unscored(row: TestRecord | None, *, ran: bool) -> str:

@@ -25,11 +25,12 @@ from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous
 from pytest_ragmetrics.stats.stopping import Draw, Rule, draw
 
 _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
+_EVERY = '@pytest.mark.rag_gate("faithfulness", rate=0.9, min=0.8, all_pass=True)'
 _REGRESSION = '@pytest.mark.rag_gate("faithfulness", regression=True)'
 #: Which scores a bound of single scores calls good.
 _BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"))
 _FIGURES = ("mean", "rate", "min", "max", "confidence")
-_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "stop_when_decided"}
+_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "stop_when_decided", "all_pass"}
 ALPHA = 0.05
 
 
@@ -62,6 +63,7 @@ class MarkedGate(Gate):
             parts += ["alpha", f"{self.alpha:g}"]
         if self.min_score is not None:
             parts += ["max" if self.better == "lower" else "min", f"{self.min_score:g}"]
+        parts += ["all-pass"] if self.all_pass else []
         if self.confidence is not None:
             parts += ["confidence", f"{self.confidence:g}"]
         if self.inconclusive == "pass":
@@ -187,6 +189,8 @@ def gate_among(
     vacuous = named.get("vacuous") is not None and check_vacuous(named["vacuous"]) == "count"
     name, better, scale = _known(metrics[0].strip(), listed)
     stops = _stops(name, listed, named, stops=stops)
+    if named.get("all_pass") and "rate" not in figures:
+        raise ValueError(f"all_pass=True goes with rate= and the score that each answer reaches; write {_EVERY}")
     if alpha is not None:
         return MarkedGate(
             metric=name,
@@ -212,6 +216,7 @@ def gate_among(
         confidence=figures.get("confidence"),
         inconclusive=check_inconclusive(named.get("inconclusive") or "fail", figures.get("confidence")),
         counts_vacuous=vacuous,
+        all_pass=bool(named.get("all_pass")),
         stop_when_decided=stops,
         scale=(scale or (0.0, 1.0)) if stops else (0.0, 1.0),
     )
@@ -220,8 +225,12 @@ def gate_among(
 def _stops(metric: str, listed: Sequence[Metric] | None, named: Mapping[str, Any], *, stops: bool) -> bool:
     """Return whether a gate stops when it is decided: as it says, else as ``stops`` if its rows are scored ahead."""
     given = named.get("stop_when_decided")
+    if named.get("all_pass") not in (None, True, False):
+        raise ValueError(f"all_pass={named['all_pass']!r} is neither True nor False; write {_EVERY}")
+    if given and named.get("all_pass"):
+        raise ValueError("all_pass=True needs every answer to a row, and takes no stop_when_decided=; leave out one")
     if given is None:
-        return stops and bool(listed)
+        return stops and bool(listed) and not named.get("all_pass")
     if given not in (True, False):
         raise ValueError(f"stop_when_decided={given!r} is neither True nor False")
     if given and named.get("regression"):

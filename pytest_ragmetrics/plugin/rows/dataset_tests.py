@@ -41,7 +41,13 @@ from pytest_ragmetrics.plugin.recorder import carried, skip
 from pytest_ragmetrics.plugin.rows.drawn import DrawnRows
 from pytest_ragmetrics.plugin.rows.jobs import RowJob, SparedError
 from pytest_ragmetrics.plugin.rows.prefetcher import Prefetcher
-from pytest_ragmetrics.plugin.rows.scripts import answered_turn, next_turn, rows_with_scripts, with_turns
+from pytest_ragmetrics.plugin.rows.scripts import (
+    answered_turn,
+    next_turn,
+    rows_with_answers,
+    rows_with_scripts,
+    with_turns,
+)
 from pytest_ragmetrics.plugin.rows.sharing import SharedResults, kind_and_message
 from pytest_ragmetrics.plugin.session import PytestSession
 from pytest_ragmetrics.runs.wording.failures import explain_row, explain_sample
@@ -143,12 +149,13 @@ _BOUNDS = 'metrics={"faithfulness": 0.8}'
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DatasetCase:
-    """One row of a data set, as the test of this row gets it."""
+    """One row of a data set, as the test of this row gets it; ``once``: it has a response where others get several."""
 
     row: DatasetRow
     metrics: tuple[BoundedMetric, ...]
     script: tuple[Sample, ...] = ()
     contexts_from: ContextsFrom = None
+    once: bool = False
 
 
 class Datasets:
@@ -163,12 +170,15 @@ class Datasets:
         definition = metafunc.definition
         self._session.module = vars(metafunc.module)
         try:
-            source, metrics, options, in_turns = _arguments(*marker.args, **marker.kwargs)
+            source, metrics, options, in_turns, answers = _arguments(*marker.args, **marker.kwargs)
             rows = self._rows(source, definition.path.parent, **options)
             whole = any(each.metric.of_conversation for each in metrics)
             # One by one, because a script belongs to its row.
-            found = rows_with_scripts(rows, whole=whole, answers_logs=_is_answered(definition), **in_turns)
-            scripted = tuple((row, script) for row, script in found if any(rows_of([row], metrics)))
+            is_answered = _is_answered(definition)
+            found = rows_with_scripts(rows, whole=whole, answers_logs=is_answered, **in_turns)
+            wanted = ((row, script) for row, script in found if any(rows_of([row], metrics)))
+            answers = answers or (self._session.settings.answers if is_answered else 1)
+            scripted = tuple(rows_with_answers(wanted, answers))
             _check_function(metafunc)
         except (ValueError, TypeError, DatasetError) as error:
             self._session.markers.note_collected("rag_dataset", definition.nodeid, fault=str(error))
@@ -182,6 +192,7 @@ class Datasets:
                 metrics=tuple(metrics_of(row.sample or Sample(), metrics)),
                 script=script,
                 contexts_from=in_turns["contexts_from"],
+                once=answers > 1 and row.sample is not None and row.sample.response is not None,
             )
             for row, script in scripted
         ]
@@ -213,11 +224,18 @@ def _check_function(metafunc: pytest.Metafunc) -> None:
         raise ValueError(f"the test takes no row; write def {definition.name}(rag_sample, rag_scores)")
 
 
-def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...], dict[str, Any], dict[str, Any]]:
-    """Return source, metrics, and how to read the source and its turns; raise ``ValueError`` with what to write."""
+def _arguments(
+    *given: Any, **named: Any
+) -> tuple[Any, tuple[BoundedMetric, ...], dict[str, Any], dict[str, Any], int | None]:
+    """Return source, metrics, how to read the source and its turns, and how many answers a row gets.
+
+    Raises ``ValueError`` with what to write.
+    """
     from pytest_ragmetrics.evaluation.evaluate import chosen_columns
 
-    unknown = sorted(named.keys() - {"source", "metrics", "limit", "where", "columns", "turns", "contexts_from"})
+    unknown = sorted(
+        named.keys() - {"source", "metrics", "limit", "where", "columns", "turns", "contexts_from", "answers"}
+    )
     sources = [*given, *(named[name] for name in ("source",) if name in named)]
     if unknown or len(sources) != 1:
         theirs = written_instead("marker")
@@ -231,7 +249,10 @@ def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...
         "columns": chosen_columns(named.get("columns")),
     }
     in_turns = {"turns": named.get("turns", "last"), "contexts_from": named.get("contexts_from")}
-    return sources[0], _metrics(named.get("metrics", ())), options, in_turns
+    answers = named.get("answers")
+    if answers is not None and (type(answers) is not int or answers < 1):
+        raise ValueError(f"answers={answers!r} is no whole number from 1 on; write answers=3 for three answers a row")
+    return sources[0], _metrics(named.get("metrics", ())), options, in_turns, answers
 
 
 def _metrics(given: Any) -> tuple[BoundedMetric, ...]:
@@ -365,6 +386,7 @@ class DatasetTests:
         if not hasattr(request, "param"):
             pytest.fail(_NO_MARKER, pytrace=False)
         case: DatasetCase = request.param
+        self._session.recorder.has_response = case.once
         if case.row.error is not None:
             pytest.fail(str(case.row.error), pytrace=False)
         test = request.node.nodeid

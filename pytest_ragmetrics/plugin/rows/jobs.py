@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from pytest_ragmetrics.core.errors import UnscoredError
-from pytest_ragmetrics.core.sample import ContextsFrom, Sample, written_for
+from pytest_ragmetrics.core.sample import ContextsFrom, Sample, answer_of, written_for
 from pytest_ragmetrics.datasets.interop import sample_from
 from pytest_ragmetrics.datasets.rows import DatasetRow
 from pytest_ragmetrics.evaluation.runner import Job
@@ -121,6 +121,7 @@ def with_answer(sample: Sample, answer: Any) -> Sample:
         raise UnscoredError(msg) from error
     known = {name.name: getattr(given, name.name) for name in fields(Sample)}
     metadata = {**sample.metadata, **known.pop("metadata")}
+    metadata |= {} if answer_of(sample) is None else {"answer": answer_of(sample)}
     changed = {name: value for name, value in known.items() if value is not None and name != "id"}
     if given.response is None:
         hint = written_for("response", given.metadata)
@@ -162,7 +163,9 @@ class RowJob(Job):
     @property
     def talk(self) -> str:
         """What is answered in one go: the conversation of the row, or the row of the test."""
-        return f"{self.group} {self.script[0].metadata['conversation']}" if self.script else self.test
+        if not self.script:
+            return self.test
+        return f"{self.group} {self.script[0].metadata['conversation']} {answer_of(self.script[0])}"
 
     @property
     def place(self) -> str:

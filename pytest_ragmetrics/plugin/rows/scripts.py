@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.core.messages import read_messages
 from pytest_ragmetrics.core.sample import FIELDS, ContextsFrom, Sample, Turns, in_turns, read_turns
 from pytest_ragmetrics.datasets.rows import DatasetRow, rows_in_turns
@@ -66,6 +67,38 @@ def rows_with_scripts(
             script = scripts[sample.metadata["conversation"]]
             script += [sample] if sample.metadata["turn"] != "all" else []
         yield replace(row, sample=sample), tuple(script)
+
+
+def rows_with_answers(
+    rows: Iterable[tuple[DatasetRow, tuple[Sample, ...]]], answers: int
+) -> Iterator[tuple[DatasetRow, tuple[Sample, ...]]]:
+    """Yield the rows without a response once for each of so many answers, the others as they are.
+
+    Each sample has the id of its row, and the number of its answer in the metadata, as the turns of its script have. A
+    row has an error where it has an ``answer`` of its own there, or where another row has the id of one of its answers.
+
+    >>> [row.id for row, _ in rows_with_answers([(DatasetRow(sample=Sample(user_input="Rain?"), id="sky"), ())], 2)]
+    ['sky-answer1', 'sky-answer2']
+    """
+    found = [*rows]
+    ids = {row.id for row, _ in found}
+    for row, script in found:
+        if answers == 1 or row.sample is None or row.sample.response is not None:
+            yield row, script
+            continue
+        names = [f"{row.id}-answer{number}" for number in range(1, answers + 1)]
+        taken = [name for name in names if name in ids]
+        fault = f"its answers have the id {taken[0]!r} of another row: give one of the two another" if taken else ""
+        if "answer" in row.sample.metadata:
+            fault = "its answers are numbered as 'answer' in its metadata, which has one: give that another name"
+        if fault:
+            error = DatasetError(f"row {row.id}: {fault}", file=row.file, line=row.line)
+            yield replace(row, sample=None, error=error), ()
+            continue
+        for number, name in enumerate(names, start=1):
+            given = (row.sample, *script)
+            sample, *turns = (replace(it, metadata={**it.metadata, "answer": number}) for it in given)
+            yield replace(row, id=name, sample=sample), tuple(turns)
 
 
 def _with_pending(row: DatasetRow, turns: Turns, *, answers_logs: bool) -> DatasetRow:

@@ -269,12 +269,21 @@ def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = (), s
     """Return the lines that say whether a set of scores meets a bound: the figures, then the worst rows.
 
     ``rows`` are those of the set whose score counts; of those on the wrong side of the bound the worst are shown, at
-    most :data:`SHOWN`. ``stop`` are the lines of :func:`explain_stop` on a set of which a part may have a score.
+    most :data:`SHOWN`, answers to one row together. ``stop`` are the lines of :func:`explain_stop` on a set of which a
+    part may have a score.
     """
-    lines = [_threshold_line(result), *stop]
+    from pytest_ragmetrics.stats.scores import by_row  # not at start: a helper that fails has no set
+
+    lines, several = [_threshold_line(result), *stop], not result.all_pass and any(row.row is not None for row in rows)
+    if several:
+        lines.append(
+            f"  {counted(len(rows), 'answer')} to {counted(len(by_row(rows)), 'row')}: those to a row count together"
+        )
     if result.outcome == "inconclusive" and not stop:
         close = f"the {result.statistic} is too close to the bound, or the rows too few, to tell how many more"
-        start = close if result.more is None else f"about {counted(result.more, 'more row')}"
+        start = (
+            close if result.more is None else f"about {counted(result.more, 'more answer' if several else 'more row')}"
+        )
         lines.append(f"  {start} would settle it{'' if result.more is None else ' if they are like these'}")
     if result.vacuous:
         lines.append(f"  {checked_text(result.n, result.vacuous)}")
@@ -282,12 +291,17 @@ def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = (), s
         lines.append(f"  left out: {counted(result.unscored, 'unscored row')}")
     sign = -1.0 if (result.score_better if result.score_bound is not None else result.better) == "lower" else 1.0
     bound = result.bound if result.score_bound is None else result.score_bound
-    scored = [(row.score, row) for row in rows if row.score is not None and sign * row.score < sign * bound]
-    worst = sorted(scored, key=lambda pair: sign * pair[0])
-    for score, row in worst[:SHOWN]:
-        reason = f": {readable(row.reason)}" if row.reason else ""
-        lines.append(f"  {format_apart(score, bound)[0]}  {named(row.name)}{reason}")
-    return lines + and_more(len(worst))
+    short = []
+    for answers in by_row(rows):
+        scored = [(row.score, row) for row in answers if row.score is not None and sign * row.score < sign * bound]
+        if scored:
+            score, row = min(scored, key=lambda pair: sign * pair[0])
+            of_row = f"{named(str(row.row))}, {len(scored)} of {counted(len(answers), 'answer')}"
+            short.append((score, row, named(row.name) if row.row is None else of_row))
+    short.sort(key=lambda it: sign * it[0])
+    for score, row, name in short[:SHOWN]:
+        lines.append(f"  {format_apart(score, bound)[0]}  {name}{f': {readable(row.reason)}' if row.reason else ''}")
+    return lines + and_more(len(short))
 
 
 def explain_stop(outcome: Decision, stop: StopRecord, total: int) -> list[str]:
@@ -317,7 +331,8 @@ def _threshold_line(result: ThresholdResult) -> str:
     counts = [f"n={result.n}"]
     if result.statistic == "rate":
         sign = "<=" if result.score_better == "lower" else ">="
-        counts = [f"{result.reached} of {result.n} scores {sign} {result.score_bound:g}"]
+        what = "rows with every score" if result.all_pass else "scores"
+        counts = [f"{result.reached} of {result.n} {what} {sign} {result.score_bound:g}"]
     if result.interval is not None:
         counts.insert(0, format_interval(result.interval, apart_from=result.bound))
     figure = "mean" if result.statistic == "mean" else "pass rate"

@@ -261,7 +261,7 @@ def gate_title(gate: GateRecord, *, ascii_only: bool = False) -> str:
         return f"mean {gate.metric}"
     reached = Threshold(operator="<=" if gate.better == "lower" else ">=", bound=gate.min_score)
     shown = f"{reached.operator} {reached.bound:g}" if ascii_only else threshold_text(reached)
-    return f"share of {gate.metric} {shown}"
+    return f"share of {'rows with every ' if gate.all_pass else ''}{gate.metric} {shown}"
 
 
 def gate_operator(gate: GateRecord) -> Literal["<=", ">="]:
@@ -392,6 +392,16 @@ def last_answers_text(answers: Sequence[int]) -> str:
     of_all = f"{least}" if least == most else f"{least} to {most:,}"
     talks = counted(len(answers), "conversation")
     return f'{talks}: only the last of {of_all} answers was scored; turns="each" scores all'
+
+
+def scored_once_text(rows: int) -> str:
+    """Return the note on rows with a response, where others got several answers.
+
+    >>> scored_once_text(2)
+    '2 rows have a response already: it was scored once, answers= is for rows without one'
+    """
+    have = agreeing(rows, "has")
+    return f"{counted(rows, 'row')} {have} a response already: it was scored once, answers= is for rows without one"
 
 
 def conversation_costs(records: Iterable[Record]) -> list[str]:
