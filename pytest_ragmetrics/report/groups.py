@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
+from pytest_ragmetrics.core.sample import Sample, answer_of
 from pytest_ragmetrics.report.figures import Axis, change_text
 from pytest_ragmetrics.report.outcomes import PairedTest, TestKind
 from pytest_ragmetrics.runs.compare import cluster_of
@@ -76,8 +77,12 @@ class _Figure:
 
 
 def metadata_of(test: TestRecord) -> dict[str, str]:
-    """Return the short texts, whole numbers, yes and no among the metadata of a test's first sample, as texts."""
-    metadata = test.records[0].sample.metadata if test.records else {}
+    """Return the short texts, whole numbers, yes and no among the metadata of a test's first sample, as texts.
+
+    The number of an answer is left out, by which nobody groups.
+    """
+    sample = test.records[0].sample if test.records else Sample()
+    metadata = {key: it for key, it in sample.metadata.items() if key != "answer" or answer_of(sample) is None}
     texts = {key: ("yes" if it else "no") if isinstance(it, bool) else it for key, it in metadata.items()}
     return {key: str(it) for key, it in texts.items() if isinstance(it, (str, int)) and 0 < len(str(it)) <= _LENGTH}
 

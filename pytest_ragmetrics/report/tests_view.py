@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from pytest_ragmetrics.core.sample import read_turns, turn_of
+from pytest_ragmetrics.core.sample import answer_of, read_turns, turn_of
 from pytest_ragmetrics.report.compare_view import Chip, CompareView, build_compare_view, build_gone_view, count_chips
 from pytest_ragmetrics.report.groups import grouping_keys, metadata_of
 from pytest_ragmetrics.report.highlights import HighlightKind
@@ -25,7 +25,7 @@ from pytest_ragmetrics.report.outcomes import TEST_KINDS, PairedTest, gone_tests
 from pytest_ragmetrics.report.overview import OverviewView, build_overview
 from pytest_ragmetrics.report.sample_view import SampleView, build_sample_views, preview_of
 from pytest_ragmetrics.report.trends import TestTrend, Trends, build_trends
-from pytest_ragmetrics.runs.compare import KINDS, RunComparison, TestChange
+from pytest_ragmetrics.runs.compare import KINDS, RunComparison, TestChange, row_of
 from pytest_ragmetrics.runs.origin import place_link
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, flips
 from pytest_ragmetrics.runs.wording.runs import STATUSES, Status, badness, blamed, gate_line, gist, margin, status_of
@@ -47,10 +47,10 @@ _LAYOUT = re.compile(r"(?:\r\n|[ \t\n])+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnView:
-    """A turn of a conversation in the strip of them: its question, and its worst score where it has one.
+    """A turn of a conversation, or an answer to a row, in the strip of them, and its worst score where it has one.
 
     ``anchor`` is the test that it has, where that is another one, ``sample`` the place of its sample in the same test.
-    The turn without a number is the whole conversation.
+    The turn without a number is the whole conversation; an answer has no ``question``.
     """
 
     number: int | None
@@ -69,7 +69,8 @@ class TestView:
     ``changes`` are those against the baseline, ``change`` the worst of them. ``source`` is the address of its line in
     the repository, ``trend`` the test over the runs of a history. ``title`` is the question, else the name; ``outcome``
     what became of it (``None`` of a gate), ``metadata`` what it can be grouped by. ``turns`` are those of
-    the conversation that it is of.
+    the conversation that it is of, ``answers`` those to its row where there are several, and ``spread`` says how many
+    of them passed.
     """
 
     record: TestRecord
@@ -91,6 +92,8 @@ class TestView:
     metadata: Mapping[str, str] = field(default_factory=dict)
     compared: CompareView | None = None
     turns: tuple[TurnView, ...] = ()
+    answers: tuple[TurnView, ...] = ()
+    spread: str = ""
 
     @property
     def preview(self) -> tuple[tuple[str, HighlightKind | None], ...]:
@@ -157,7 +160,7 @@ def _test_views(
         source = place_link(document.run, test)
         compared = build_compare_view(outcome, comparison) if outcome and comparison else None
         views.append(replace(view, source=source, trend=trend, outcome=outcome, compared=compared, metadata=metadata))
-    views = _with_turns(views)
+    views = _with_answers(_with_turns(views))
     views.sort(key=lambda view: min(map(margin, view.records), default=math.inf))
     views.sort(key=lambda view: STATUSES.index(view.status))
     views.sort(key=lambda view: TEST_KINDS.index(view.outcome.kind) if view.outcome else len(TEST_KINDS))
@@ -191,6 +194,36 @@ def _with_turns(views: Sequence[TestView]) -> list[TestView]:
         replace(view, turns=_turns_for(view, *strips[of_views[id(view)]])) if id(view) in of_views else view
         for view in views
     ]
+
+
+def _with_answers(views: Sequence[TestView]) -> list[TestView]:
+    """Return the tests, those of one of several answers with all answers to their row."""
+    found: dict[str, dict[int, TestView]] = {}
+    of_views: dict[int, str] = {}
+    for view in views:
+        samples = {it.sample.id: it.sample for it in view.records}
+        sample = next(iter(samples.values()), None)
+        row = row_of(sample, view.record.id) if sample is not None and len(samples) == 1 else None
+        if sample is not None and row is not None:
+            of_views[id(view)] = row
+            found.setdefault(row, {})[answer_of(sample) or 1] = view
+    return [_with_answers_of(view, found[of_views[id(view)]]) if id(view) in of_views else view for view in views]
+
+
+def _with_answers_of(view: TestView, answers: Mapping[int, TestView]) -> TestView:
+    passed = sum(each.status == "passed" for each in answers.values())
+    strip = (
+        TurnView(
+            number=number,
+            question="",
+            record=each.records[0],
+            anchor=None if each is view else each.anchor,
+            sample=None,
+            current=each is view,
+        )
+        for number, each in sorted(answers.items())
+    )
+    return replace(view, answers=tuple(strip), spread=f"{passed} of {len(answers)}") if len(answers) > 1 else view
 
 
 def _strip(parts: Mapping[int | str, list[_Part]]) -> tuple[Mapping[int | str, _Part | None], Mapping[int, str]]:
