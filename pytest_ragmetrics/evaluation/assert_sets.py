@@ -18,10 +18,11 @@ from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.files import read_json
 from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.core.sample import Sample, advice
-from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records, counted_set, fitting
+from pytest_ragmetrics.evaluation.table import Evaluation, Row, cluster_rule, compared_records, counted_set, fitting
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.registry import scale_of
+from pytest_ragmetrics.runs.clusters import without_shared
 from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of, placed_records, row_of
 from pytest_ragmetrics.runs.records import DocumentError, read_document
 from pytest_ragmetrics.runs.tables import compare_tables, drop_outcome, find_drops
@@ -158,9 +159,10 @@ def assert_no_regression(
 
     It fails only on proof: if nothing has changed but by chance, it fails with a probability of at most ``alpha`` over
     all metrics together, provided the baseline is a run like any other and not the best of several. The test flips the
-    signs of the paired differences, of whole clusters where samples have a ``metadata["cluster"]`` (for scores of 0 and
-    1 this is McNemar's exact test), with Holm's correction for several metrics; whether rows have nothing to check any
-    more is tested beside them. Where no drop is shown the comparison says the smallest that such rows would have shown.
+    signs of the paired differences (for scores of 0 and 1 this is McNemar's exact test), with Holm's correction for
+    several metrics; whether rows have nothing to check any more is tested beside them. The signs of whole clusters are
+    flipped where samples have a ``metadata["cluster"]``, or share a passage and ``rag_clusters`` is not "named". Where
+    no drop is shown the comparison says the smallest that such rows would have shown.
 
     With fewer than 5 rows, less than 80 % of those of the baseline, or a baseline of a part of its tests it is
     inconclusive, and fails unless ``inconclusive="pass"``. A set may grow.
@@ -261,6 +263,7 @@ def _against(
         partial=before.partial,
         confidence=confidence,
         vacuous=table.vacuous if vacuous is None else vacuous,
+        clusters=cluster_rule(),
     )
     for compared in comparison.metrics.values():
         lost = set(compared.unscored_here) - set(compared.unscored_there)
@@ -308,7 +311,8 @@ def _loss(compared: MetricComparison, margin: float, inconclusive: Inconclusive)
     outcome = "inconclusive" if compared.doubts else verdict(found.interval, bound, compared.better)
     if outcome in _passing(inconclusive):
         return []
-    changes, clusters = [row.change for row in compared.rows], whole_clusters(row.cluster for row in compared.rows)
+    changes = [row.change for row in compared.rows]
+    clusters = whole_clusters(without_shared(row.cluster for row in compared.rows))
     more = samples_to_settle(
         changes, bound, confidence=found.interval.confidence, clusters=clusters, bounds=found.bounds
     )

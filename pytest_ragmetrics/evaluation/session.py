@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pytest_ragmetrics.cache.remote import check_cache_url
 from pytest_ragmetrics.core import loop
@@ -51,6 +51,7 @@ class OwnSession:
     module: Mapping[str, Any] = {}
     columns = ""
     baseline = None
+    clusters: Literal["passages", "named"] = "passages"
 
     def __init__(self, cache_dir: str | Path | None, concurrency: int, **options: Any) -> None:
         self.concurrency = concurrency = affordable(check_count("concurrency", concurrency))

@@ -23,9 +23,11 @@ from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult, pooled
 from pytest_ragmetrics.core.sample import Sample, answer_of, turn_of
 from pytest_ragmetrics.evaluation.calibration.correction import labels_of, matching_rates
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, JudgeRates
+from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.parameters import check_number
+from pytest_ragmetrics.runs.clusters import ClusterRule
 from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of
 from pytest_ragmetrics.runs.records import bare_record
 from pytest_ragmetrics.runs.tables import compare_tables
@@ -385,7 +387,8 @@ class Evaluation(TableNames):
           unchanged: 2
         """
         here, there = compared_records(self), compared_records(other)
-        return compare_tables(here, there, confidence=confidence, vacuous=self.vacuous if vacuous is None else vacuous)
+        kept = self.vacuous if vacuous is None else vacuous
+        return compare_tables(here, there, confidence=confidence, vacuous=kept, clusters=cluster_rule())
 
     def to_json(self, file: str | Path | None = None) -> str:
         """Return the table as JSON text, and write it to a file if one is named.
@@ -477,6 +480,12 @@ class Evaluation(TableNames):
             near = get_close_matches(str(metric), self.metrics, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise UnknownMetricError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}{hint}")
+
+
+def cluster_rule() -> ClusterRule:
+    """Return which rows are dependent where two runs are compared: as the session says."""
+    session = context.current().session
+    return "passages" if session is None else session.clusters
 
 
 def fitting(scale: tuple[float, float] | None, scores: Iterable[float]) -> tuple[float, float] | None:

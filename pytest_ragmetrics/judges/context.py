@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.core.running import innermost
@@ -147,6 +147,10 @@ class Session(ScoringRecorder, Protocol):
     @property
     def baseline(self) -> Path | None:
         """The file with the scores of an earlier run to compare this one with."""
+
+    @property
+    def clusters(self) -> Literal["passages", "named"]:
+        """Which rows are dependent where two runs are compared."""
 
     @property
     def columns(self) -> str:

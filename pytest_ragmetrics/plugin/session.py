@@ -69,6 +69,7 @@ class PytestSession:
         #: The file with the scores of an earlier run.
         self.baseline = settings.baseline
         self.columns = settings.columns
+        self.clusters = settings.clusters
         #: The tasks that each metric asked a judge.
         self._tasks: dict[str, set[str]] = {}
         self._budget = SessionBudget(settings, workers=workers, file=received.budget)

@@ -315,6 +315,13 @@ class Settings:
         environment=True,
         metavar="DIR",
     )
+    clusters: Literal["passages", "named"] = _setting(
+        _one_of("passages", "named"),
+        "passages",
+        "Which rows are dependent where two runs are compared. passages: those that share a passage, or name one "
+        "cluster in their metadata; named: the latter alone (default: passages).",
+        metavar="RULE",
+    )
     digest: bool = _switch("Show failures in a few short lines each, for coding agents, instead of pytest's sections.")
     stop_when_decided: bool = _switch(
         "Ask the rows of data sets in a random order, and no more once all gates over a set are decided.", in_ini=True

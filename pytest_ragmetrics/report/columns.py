@@ -15,18 +15,18 @@ from typing import Literal
 
 from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.runs.clusters import ClusterRule, clusters_of
 from pytest_ragmetrics.runs.compare import (
     Kind,
     PlacedRecord,
     TestChange,
     changed_rules,
-    cluster_of,
     gain_of,
     kind_of,
     pair_records,
     placed_records,
 )
-from pytest_ragmetrics.runs.records import Document, Judging, Record
+from pytest_ragmetrics.runs.records import Document, Judging, Record, Setting
 from pytest_ragmetrics.runs.tables import difference_of
 from pytest_ragmetrics.runs.wording.comparisons import RowChange, probability_text, side_text
 from pytest_ragmetrics.runs.wording.figures import SHOWN, and_more, counted, format_interval, named
@@ -132,7 +132,10 @@ def compare_runs(runs: Sequence[tuple[str, Document]]) -> ComparedColumns:
 
     Raises :class:`ColumnsError` where they have no row in common.
     """
-    columns = [_Column(name, placed_records(run.tests), run.run.judging) for name, run in runs]
+    columns = [
+        _Column(name, placed_records(it.tests), it.run.judging, clusters=it.run.settings.get("clusters"))
+        for name, it in runs
+    ]
     names = " and ".join(name for name, _ in runs)
     return _compared(columns, f"{names} have no row in common: give the samples ids that stay the same")
 
@@ -158,7 +161,8 @@ def compare_values(document: Document, key: str, values: Sequence[str] = ()) -> 
     chosen = list(values) or sorted(found)
     if len(chosen) not in COLUMNS:
         raise ColumnsError(f"{key} has {counted(len(found), 'value')}: choose two or three of {there}")
-    columns = [_Column(value, list(_by_question(found[value]))) for value in chosen]
+    rule = document.run.settings.get("clusters")
+    columns = [_Column(value, list(_by_question(found[value])), clusters=rule) for value in chosen]
     return _compared(columns, f"{' and '.join(map(named, chosen))} have no question in common")
 
 
@@ -178,6 +182,7 @@ class _Column:
     name: str
     records: Sequence[PlacedRecord]
     judging: Mapping[str, Judging] = field(default_factory=dict)
+    clusters: Setting = "passages"
 
 
 def _compared(columns: Sequence[_Column], nothing: str) -> ComparedColumns:
@@ -193,7 +198,8 @@ def _compared(columns: Sequence[_Column], nothing: str) -> ComparedColumns:
         metric: {row.key: it for row in rows for it in row.scores if it.metric == metric}
         for metric in sorted(set.union(*known))
     }
-    pairs = _pairs(scored, len(columns))
+    rule: ClusterRule = "named" if any(column.clusters == "named" for column in columns) else "passages"
+    pairs = _pairs(scored, len(columns), rule)
     metrics = []
     for metric, found in scored.items():
         whole = [it.scores for it in found.values() if None not in it.scores]
@@ -309,20 +315,23 @@ def _row_scores(metric: str, records: Sequence[Record | None], reasons: Containe
     )
 
 
-def _pairs(scored: Mapping[str, Mapping[str, RowScores]], columns: int) -> Mapping[str, list[PairedMetric]]:
+def _pairs(
+    scored: Mapping[str, Mapping[str, RowScores]], columns: int, rule: ClusterRule
+) -> Mapping[str, list[PairedMetric]]:
     """Return any two columns that have rows in common by metric; p is adjusted for all pairs of all metrics."""
     made: list[tuple[str, PairedMetric]] = []
     for metric, (first, second) in product(scored, combinations(range(columns), 2)):
         both = {key: it for key, it in scored[metric].items() if None not in (it.scores[first], it.scores[second])}
-        records = [record for it in both.values() if (record := it.records[second])]
+        olds, records = ([record for it in both.values() if (record := it.records[at])] for at in (first, second))
         # Rows with more than one metric are of one sample.
+        clusters = clusters_of((it.sample for it in records), (it.sample for it in olds), rule=rule)
         rows = [
             RowChange(
                 id=key,
                 scores=PairedScores((it.scores[first] or 0.0,), (it.scores[second] or 0.0,)),
-                cluster=cluster_of(record.sample),
+                cluster=cluster,
             )
-            for (key, it), record in zip(both.items(), records, strict=True)
+            for (key, it), cluster in zip(both.items(), clusters, strict=True)
         ]
         if rows:
             better, found = records[0].better, difference_of(rows, common_scale(records))

@@ -144,7 +144,8 @@ class Gate:
     With a ``confidence`` an end of the interval is compared with ``bound``; ``inconclusive`` says what an interval with
     the bound in it makes of the test. Scores with nothing to check are left out unless it ``counts_vacuous``.
     ``better`` is the direction of good scores, ``None`` where only the results of the metric have it. With ``all_pass``
-    the share is that of the rows of which every answer reaches ``min_score``.
+    the share is that of the rows of which every answer reaches ``min_score``. ``clusters`` says whether rows that share
+    a passage are dependent, or those alone that name their cluster.
     """
 
     metric: str
@@ -156,6 +157,7 @@ class Gate:
     counts_vacuous: bool = False
     inconclusive: Literal["fail", "pass"] = "fail"
     all_pass: bool = False
+    clusters: Literal["passages", "named"] = "passages"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,7 +171,8 @@ class GateRecord(Gate):
     were in the baseline, of a gate that does not compare with it otherwise. ``more`` is how many further samples would
     settle an inconclusive one (``None`` where that is unknown). With ``all_pass`` all these but ``total`` count rows.
     The figures of a gate that may ``stop`` before all rows are scored are of the rows that decided it, and its interval
-    is for the whole set.
+    is for the whole set. ``shared`` is how many rows share passages, in so many ``groups``: of a regression gate
+    dependent ones, while an interval counts each row alone.
     """
 
     better: Direction
@@ -185,6 +188,8 @@ class GateRecord(Gate):
     regression: RegressionRecord | None = None
     stop: StopRecord | None = None
     vacuous_before: int | None = None
+    shared: int = 0
+    groups: int = 0
 
     @property
     def passes(self) -> bool:

@@ -12,14 +12,15 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from pytest_ragmetrics.core.result import Decision
-from pytest_ragmetrics.runs.compare import Obstacle, PlacedRecord, TestChange, cluster_of, pair_records, score_of
+from pytest_ragmetrics.runs.clusters import ClusterRule, clusters_of, without_shared
+from pytest_ragmetrics.runs.compare import Obstacle, PlacedRecord, TestChange, pair_records, score_of
 from pytest_ragmetrics.runs.records import function_name, known_scale
 from pytest_ragmetrics.runs.wording.comparisons import FEWEST, LEAST_SHARE, MetricComparison, RowChange, TableComparison
 from pytest_ragmetrics.runs.wording.figures import agreeing, counted, noun_for, silence_text
 from pytest_ragmetrics.stats.drop import Drop, drops
 from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.stats.paired import Difference, paired_difference
-from pytest_ragmetrics.stats.permutation import PairedScores
+from pytest_ragmetrics.stats.permutation import PairedScores, flip_p
 from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous, standing
 
 # Before the name of a metric: whether its rows have something to check, as scores of 0 and 1.
@@ -67,13 +68,14 @@ def compare_metric(
     partial: str = "",
     confidence: float = 0.95,
     vacuous: Vacuous = "skip",
+    clusters: ClusterRule = "passages",
 ) -> MetricComparison:
     """Return what changed in the rows of a metric from ``there``, the run before, to ``here``, whatever their order.
 
     A row with nothing to check in one of the runs became neither better nor worse and is no pair, unless ``vacuous``
     scores "count". One that asks another question is another row. Only rows there of functions that scored
     one of the rows here are missed. ``changed`` says what changed in the metric's definition, ``partial`` why not all
-    rows are there: both are doubts.
+    rows are there: both are doubts. ``clusters`` says which rows are dependent.
 
     Raises ``ValueError`` where different judges scored a row, naming both, where a row has several different scores in
     one of the runs, and where the metric is another one there, or the runs do not agree on which scores are better.
@@ -89,7 +91,10 @@ def compare_metric(
     states = {key: (standing(new.record, chosen), standing(old.record, chosen)) for key, (old, new, _) in both.items()}
     scored = {key: pair for key, pair in both.items() if states[key] == ("counted", "counted")}
     _check_comparable(metric, both, scored, pairs)
-    rows = tuple(_row(key, new, old.record.score, new.record.score) for key, (old, new, _) in scored.items())
+    samples = [(new.record.sample, old.record.sample) for old, new, _ in both.values()]
+    of_rows = clusters_of((new for new, _ in samples), (old for _, old in samples), rule=clusters)
+    groups = dict(zip(both, of_rows, strict=True))
+    rows = tuple(_row(key, groups[key], old.record.score, new.record.score) for key, (old, new, _) in scored.items())
     found = [key for key in both if "unscored" not in states[key]]
     silenced = [(key, [float(state == "counted") for state in states[key]]) for key in found]
     known = {pair.old.key for pair in pairs if pair.old is not None and pair.new is not None}
@@ -115,7 +120,7 @@ def compare_metric(
         vacuous_here=listed("vacuous", 0),
         vacuous_there=listed("vacuous", 1),
         rewritten=rewritten,
-        silenced=tuple(_row(key, both[key][1], old, new) for key, (new, old) in silenced if old != new),
+        silenced=tuple(_row(key, groups[key], old, new) for key, (new, old) in silenced if old != new),
         doubts=(*_doubts(partial, len(rewritten), found=len(found), total=len(before) - nowhere), *changes),
     )
 
@@ -124,9 +129,9 @@ def compare_metric(
 _Pair = tuple[PlacedRecord, PlacedRecord, Mapping[Obstacle, Sequence[str]]]
 
 
-def _row(key: str, new: PlacedRecord, before: float | None, after: float | None) -> RowChange:
+def _row(key: str, cluster: Hashable | None, before: float | None, after: float | None) -> RowChange:
     scores = PairedScores((before or 0.0,), (after or 0.0,))
-    return RowChange(id=key, scores=scores, cluster=cluster_of(new.record.sample))
+    return RowChange(id=key, scores=scores, cluster=cluster)
 
 
 def _check_comparable(
@@ -176,10 +181,15 @@ def difference_of(
 ) -> Difference:
     """Return the figures over pairs of rows; a ``scale`` that is not known is from 0 to 1 if all scores are."""
     before, after = [row.before for row in rows], [row.after for row in rows]
-    clusters = whole_clusters(row.cluster for row in rows)
+    joined = [row.cluster for row in rows]
+    apart = without_shared(joined)
     low, high = known_scale(scale) or (0.0, 1.0)
     bounds = (low, high) if all(low <= score <= high for score in (*before, *after)) else None
-    return paired_difference(before, after, confidence=confidence, clusters=clusters, bounds=bounds)
+    found = paired_difference(before, after, confidence=confidence, clusters=whole_clusters(apart), bounds=bounds)
+    if joined == apart:
+        return found
+    chance = flip_p([row.change for row in rows], clusters=whole_clusters(joined))
+    return replace(found, flip_p=chance, mcnemar_p=None)
 
 
 def compare_tables(
@@ -189,9 +199,12 @@ def compare_tables(
     partial: str = "",
     confidence: float = 0.95,
     vacuous: Vacuous = "skip",
+    clusters: ClusterRule = "passages",
 ) -> TableComparison:
     """Return what changed from ``there`` to ``here`` in every metric that both have; raises as `compare_metric`."""
-    compare = functools.partial(compare_metric, partial=partial, confidence=confidence, vacuous=vacuous)
+    compare = functools.partial(
+        compare_metric, partial=partial, confidence=confidence, vacuous=vacuous, clusters=clusters
+    )
     return TableComparison(
         metrics={metric: compare(metric, rows, there[metric]) for metric, rows in here.items() if metric in there},
         only_here=tuple(metric for metric in here if metric not in there),

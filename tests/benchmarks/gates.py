@@ -7,12 +7,15 @@ No language model and no pytest takes part: rows pass or fail by chance, as thos
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from pytest_ragmetrics import assert_mean, assert_no_regression, assert_not_worse, assert_pass_rate
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.evaluation.table import Evaluation
 from pytest_ragmetrics.plugin.rows.drawn import BLOCK
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.sequential import FEWEST
@@ -30,6 +33,7 @@ from tests.benchmarks.simulated import (
     share,
     table,
     unsteady,
+    worse,
 )
 
 
@@ -181,6 +185,44 @@ def labels(random: Random, draws: int) -> Iterator[Figure]:
         covered, width = np.mean(found, axis=0)
         yield Figure(f"{count} labels, judge of accuracy {accuracy}: covered", float(covered))
         yield Figure(f"{count} labels, judge of accuracy {accuracy}: width of labels alone", float(width))
+
+
+@part
+def shared_passages(random: Random, draws: int) -> Iterator[Figure]:
+    """No regression where rows share passages, of which some fail together: as they are, and told to be apart."""
+
+    def asked(scores: Scores, passages: Sequence[int], *, apart: bool) -> Evaluation:
+        rows = (
+            Sample(id=f"q{at}", reference_contexts=[f"passage {it}"], metadata={"cluster": at} if apart else {})
+            for at, it in enumerate(passages)
+        )
+        found = table(scores)
+        return replace(
+            found, rows=tuple(replace(row, sample=sample) for row, sample in zip(found.rows, rows, strict=True))
+        )
+
+    def is_red(n: int, number: int, *, failing: float = 0.0, lost: float = 0.0, apart: bool) -> bool:
+        passages = random.integers(0, number, n)
+        steady = np.where(random.random(n) < 0.92, 1.0, 0.0)
+
+        def ran_once(chances: Scores) -> Scores:
+            fails = (random.random(number) < failing)[passages] & (random.random(n) < 0.8)
+            return flipped(random, np.where(fails, 0.0, chances), 0.025)
+
+        before, now = ran_once(steady), ran_once(worse(random, steady, lost) if lost else steady)
+        named = passages.tolist()
+        return red(assert_no_regression, asked(now, named, apart=apart), asked(before, named, apart=apart))
+
+    for n, number in ((50, 10), (200, 40)):
+        for apart in (True, False):
+            where = f"{n} rows on {number} passages, {'apart' if apart else 'joined'}"
+            yield share(
+                f"{where}, unchanged, 10 % of passages fail in a run: red",
+                draws,
+                partial(is_red, n, number, failing=0.1, apart=apart),
+            )
+            yield share(f"{where}, unchanged, none fails: red", draws, partial(is_red, n, number, apart=apart))
+            yield share(f"{where}, ten points lost: red", draws, partial(is_red, n, number, lost=0.1, apart=apart))
 
 
 def figures(name: str, draws: int, seed: int = 1) -> Iterator[Figure]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pytest_ragmetrics.core import running
 from pytest_ragmetrics.core.errors import JudgeNotConfiguredError
@@ -38,6 +38,7 @@ class FakeSession:
         self.metrics: Sequence[Metric | type[Metric]] = ()
         self.module: Mapping[str, object] = {}
         self.baseline: Path | None = None
+        self.clusters: Literal["passages", "named"] = "passages"
         self.columns = ""
         self.scorings: list[context.Scoring] = []
         self.embedded: list[Sequence[str]] = []

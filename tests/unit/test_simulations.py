@@ -13,6 +13,8 @@ from tests.benchmarks.gates import figures
     [
         # Alarms about an unchanged application, of one metric and of ten, and about one that lost ten points.
         pytest.param("regressions", 20, [0.0, 0.0, 0.05, 0.05, 0.0, 0.4, 1.0, 1.0], marks=pytest.mark.slow),
+        # Red on an unchanged application whose passages fail, on one that none fails in, on one that lost ten points.
+        ("shared_passages", 4, [0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.5, 0.0, 1.0, 0.0, 0.0, 0.75]),
         ("rates", 20, [0.25, 0.4, 0.2, 0.55]),
         ("margins", 20, [0.0, 0.0, 0.0, 0.05, 1.0, 1.0]),
         ("bounds", 20, [0.0, 0.0, 0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 0.5]),

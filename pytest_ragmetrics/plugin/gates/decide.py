@@ -13,8 +13,9 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_ragmetrics.core.result import Direction
-from pytest_ragmetrics.core.sample import turn_of
+from pytest_ragmetrics.core.sample import answer_of, turn_of
 from pytest_ragmetrics.plugin.gates.gate import ALPHA, GatedSet, MarkedGate
+from pytest_ragmetrics.runs.clusters import clusters_of, shared_groups
 from pytest_ragmetrics.runs.compare import changed_rules, cluster_of, placed_records, row_of
 from pytest_ragmetrics.runs.records import (
     Document,
@@ -89,6 +90,11 @@ def evaluate_gate(
         decided = _stopped(gate, gated, found, scored, len({*spared} & {*gated.selected}))
     elif gate.alpha is None and found.counted and not omitted:
         decided = _bounded(gate, better, found, score_set(rows, gate.vacuous).counted)
+        if gate.confidence is not None:
+            records = [it for test in map(find, gated.selected) if test is not None for it in test.records]
+            samples = (it.sample for it in records if it.metric == gate.metric and (answer_of(it.sample) or 1) == 1)
+            shared, groups = shared_groups(clusters_of(samples, rule=gate.clusters))
+            decided = replace(decided, figures={**decided.figures, "shared": shared, "groups": groups})
     elif gate.alpha is not None and baseline is not None and not omitted:
         tests = [test for test in map(find, gated.selected) if test is not None and test.id in ran]
         decided = _compared(gate, gated, tests, baseline, judging, verbose=verbose)
@@ -262,6 +268,7 @@ def _compared(
                 family[other.id] = _pairs(other, gated, tests, baseline, judging)
     metrics = {name: it for name, it in family.items() if it.difference is not None}
     drop = find_drops(TableComparison(metrics=metrics), alpha=gate.alpha or ALPHA)[gate.id]
+    shared, groups = own.shared
     return _Decided(
         outcome=drop_outcome(own, drop),
         text="\n".join([*own.lines(drop), *([f"  {own.figures()}"] if verbose else [])]),
@@ -269,6 +276,8 @@ def _compared(
             "value": own.difference.interval.estimate,
             "n": drop.n,
             "vacuous": len({*own.vacuous_here, *own.vacuous_there}),
+            "shared": shared,
+            "groups": groups,
             "regression": RegressionRecord(
                 **{each.name: getattr(drop, each.name) for each in fields(drop) if each.name != "n"},
                 before=own.difference.before,
@@ -296,7 +305,8 @@ def _pairs(
     if not here or not there:
         raise ValueError(f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json")
     changed = changed_rules(judging, baseline.run.judging)
-    compared = compare_metric(gate.metric, here, there, changed=changed, partial=partial, vacuous=gate.vacuous)
+    told: dict[str, Any] = {"partial": partial, "vacuous": gate.vacuous, "clusters": gate.clusters}
+    compared = compare_metric(gate.metric, here, there, changed=changed, **told)
     if compared.difference is None and not compared.rewritten:
         hint = "" if compared.vacuous_here or compared.vacuous_there else f"\n{NO_PAIR}"
         raise ValueError(f"{compared}{hint}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,6 +17,7 @@ from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.ragas import RagasScore
 from pytest_ragmetrics.metrics.registry import metric_named
+from pytest_ragmetrics.runs.clusters import ClusterRule
 from pytest_ragmetrics.runs.compare import cluster_of
 from pytest_ragmetrics.runs.records import Gate
 from pytest_ragmetrics.stats.intervals import check_confidence
@@ -124,10 +125,10 @@ class GatedSet:
         return self.file, self.line, f"{self.scope}{self.name}[{gate.id}]"
 
 
-def gated_set(tests: Sequence[Any], function: str, *, stops: bool) -> GatedSet:
+def gated_set(tests: Sequence[Any], function: str, *, stops: bool, clusters: ClusterRule = "passages") -> GatedSet:
     """Return the tests that a function makes with the gates of its markers; raise ``ValueError`` saying what to write.
 
-    With ``stops`` gates stop when they are decided, unless they say otherwise.
+    With ``stops`` gates stop when they are decided, unless they say otherwise; ``clusters`` is for all of them.
     """
     first = tests[0]
     # Of a conversation in turns, each answer and the whole have metrics of their own.
@@ -135,7 +136,7 @@ def gated_set(tests: Sequence[Any], function: str, *, stops: bool) -> GatedSet:
     metrics = [*listed.values()]
     gates: dict[str, MarkedGate] = {}
     for marker in first.iter_markers("rag_gate"):
-        gate = gate_among(metrics, marker.args, marker.kwargs, stops=stops)
+        gate = replace(gate_among(metrics, marker.args, marker.kwargs, stops=stops), clusters=clusters)
         if gates.setdefault(gate.id, gate) != gate:
             raise ValueError(f"two gates {gate.id!r} differ in stop_when_decided= alone; leave out one of them")
     alphas = sorted({gate.alpha for gate in gates.values() if gate.alpha is not None})

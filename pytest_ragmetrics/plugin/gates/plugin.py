@@ -147,7 +147,8 @@ class GatePlugin:
 
         function, fault = function_of(tests[0]), None
         try:
-            gated = gated_set(tests, function, stops=self._session.settings.stop_when_decided)
+            settings = self._session.settings
+            gated = gated_set(tests, function, stops=settings.stop_when_decided, clusters=settings.clusters)
             self._sets.setdefault(function, gated)
         except (TypeError, ValueError) as error:
             fault = str(error)

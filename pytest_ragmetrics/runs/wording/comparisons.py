@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.runs.clusters import shared_groups
 from pytest_ragmetrics.runs.compare import Kind, RunComparison, TestChange, kind_of
 from pytest_ragmetrics.runs.records import Record, RegressionRecord
 from pytest_ragmetrics.runs.wording.figures import (
@@ -23,6 +24,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     format_interval,
     named,
     score_text,
+    shared_text,
 )
 from pytest_ragmetrics.stats.drop import Drop
 from pytest_ragmetrics.stats.paired import Difference
@@ -124,6 +126,11 @@ class MetricComparison:
         """The rows whose score is the same."""
         return tuple(row for row in self.rows if kind_of(row.before, row.after, self.better) == "same")
 
+    @property
+    def shared(self) -> tuple[int, int]:
+        """How many rows share passages, which makes them dependent, and in how many groups."""
+        return shared_groups(row.cluster for row in self.rows)
+
     def _changed(self, kind: Kind) -> tuple[RowChange, ...]:
         changed = (row for row in self.rows if kind_of(row.before, row.after, self.better) == kind)
         return tuple(sorted(changed, key=lambda row: -abs(row.change)))
@@ -136,6 +143,8 @@ class MetricComparison:
         lines = [self._headline(drop), *([f"  {ANEW}"] if drop and self.doubts else [])]
         if self.judges:
             lines.append(f"  judge: {printable(', '.join(self.judges))}")
+        if drop is not None and (text := shared_text(*self.shared)):
+            lines.append(f"  {text}")
         for title, rows in (("regressed", self.regressed), ("improved", self.improved)):
             lines.append(f"  {title}: {len(rows)}")
             for row in rows[:SHOWN]:

@@ -62,6 +62,17 @@ def quoted(text: str, limit: int = SHORT) -> str:
     return f'"{readable(text, limit)}"'
 
 
+def shared_text(rows: int, groups: int, *, apart: bool = False) -> str:
+    """Return that rows share passages, and whether they count as dependent; "" where none does."""
+    if not rows:
+        return ""
+    text = f"{counted(rows, 'row')} share passages in {counted(groups, 'group')}"
+    if apart:
+        hint = 'where such rows fail together it is too narrow: name groups with metadata["cluster"]'
+        return f"{text}, and the interval counts each row alone; {hint}"
+    return f'{text}, which count as dependent; name groups with metadata["cluster"], or set rag_clusters = named'
+
+
 def named(name: str) -> str:
     """Return a name chosen elsewhere, of a row, a test or a judge, on one line and shortened."""
     return shortened(printable(name), _NAME_LIMIT)

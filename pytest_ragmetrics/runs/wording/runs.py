@@ -35,6 +35,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     money_text,
     named,
     score_text,
+    shared_text,
     silence_text,
     threshold_text,
     usage_text,
@@ -323,7 +324,10 @@ def regression_text(gate: GateRecord) -> str:
 
 
 def beside_lines(tests: Sequence[TestRecord]) -> list[str]:
-    """Return the lines on scores that no test asserts: those compared with nothing, and of labelled answers."""
+    """Return the lines on scores that no test asserts, and on the rows of gates that share passages.
+
+    Those scores are compared with nothing, or are of labelled answers.
+    """
     gated = {(function_name(test.id), test.gate.metric) for test in tests if test.gate is not None}
     scored = [(test, record) for test in tests for record in test.records if record.score is not None]
     forgotten = sum(
@@ -338,7 +342,11 @@ def beside_lines(tests: Sequence[TestRecord]) -> list[str]:
         judges = "".join(f" by {judge}" for judge in judges_of(rows))
         what = f"{counted(len(rows), 'labelled row')} of {named(metric)}{judges}"
         lines.append(f"calibration: {what}, in no figure of the application")
-    return lines
+    shared: dict[str, dict[str, None]] = {}
+    for gate in (test.gate for test in tests if test.gate is not None):
+        text = shared_text(gate.shared, gate.groups, apart=gate.statistic != "regression")
+        shared.setdefault(text, {})[named(gate.metric)] = None
+    return [*lines, *(f"{', '.join(metrics)}: {text}" for text, metrics in shared.items() if text)]
 
 
 def regression_rows(gate: GateRecord) -> list[str]:
