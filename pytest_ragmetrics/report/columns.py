@@ -229,25 +229,29 @@ def _joined(columns: Sequence[_Column]) -> tuple[dict[str, list[dict[str, Record
     A row is a sample of the first column with those that its scores are paired with; it has the records of each column
     by metric, pairs before others. A score is compared where it can be with those of the columns before.
     """
-    rows: dict[str, list[dict[str, Record]]] = {it.key: [{} for _ in columns] for it in columns[0].records}
+    rows: dict[str, list[dict[str, Record]]] = {it.label: [{} for _ in columns] for it in columns[0].records}
     row_of: list[dict[str, str]] = [{key: key for key in rows}, *({} for _ in columns[1:])]
     reasons: dict[int, str] = {}
     for first, second, old, new, pair in _paired(columns):
         if pair.obstacles and id(old.record) not in reasons:
             reasons.setdefault(id(new.record), _why_not(pair, old.record.judge, new.record.judge))
-        if first == 0 and "question" not in pair.obstacles and row_of[second].setdefault(new.key, old.key) == old.key:
-            cells = rows[old.key]
+        if (
+            first == 0
+            and "question" not in pair.obstacles
+            and row_of[second].setdefault(new.label, old.label) == old.label
+        ):
+            cells = rows[old.label]
             if cells[0].setdefault(pair.metric, old.record) is old.record:
                 cells[second].setdefault(pair.metric, new.record)
     for place, column in enumerate(columns):
         for it in column.records:
-            metric, cells = it.record.metric, rows.get(row_of[place].get(it.key, ""), [])
+            metric, cells = it.record.metric, rows.get(row_of[place].get(it.label, ""), [])
             if cells and metric not in cells[place]:
                 if any(metric in cell for cell in cells):
                     reasons.setdefault(id(it.record), "scored by another test")
                 cells[place][metric] = it.record
     whole = {key: cells for key, cells in rows.items() if all(cells)}
-    samples = ({it.key for it in column.records} for column in columns)
+    samples = ({it.label for it in column.records} for column in columns)
     alone = (sum(found.get(key) not in whole for key in keys) for found, keys in zip(row_of, samples, strict=True))
     return whole, reasons, tuple(alone)
 

@@ -55,6 +55,11 @@ class PlacedRecord:
         """Which answer to its row it is, 1 where there is one."""
         return answer_of(self.record.sample) or 1
 
+    @property
+    def label(self) -> str:
+        """The key, of an answer to its row behind the first with its number."""
+        return self.key if self.answer == 1 else f"{self.key}, answer {self.answer}"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TestChange:

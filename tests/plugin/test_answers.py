@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from scipy.stats import beta
 
+from pytest_ragmetrics.cli import main
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import MANY, SERIAL, RunPytest, unpacked
 
@@ -81,19 +82,24 @@ def test_each_answer_is_a_test(run: RunPytest, how: list[str]) -> None:
     assert gates["mean-0.8-confidence-0.95"]["low"] < 0.35
     page = unpacked(ran.text("out.html"))
     # Once for readers without scripts, and once packed.
-    assert [page.count(f"<span>{n} of 3 passed</span>") for n in (1, 2, 3)] == [6, 6, 12]
-    assert page.count("1 of 3 answers passed") == 6
+    assert [page.count(f"<span>{n} of 3 answers passed</span>") for n in (1, 2, 3)] == [6, 6, 12]
+    assert [page.count(f">{n} of 3 answers passed</p>") for n in (1, 2, 3)] == [6, 6, 12]
     assert page.count('aria-label="Answers to the row"') == 12 + 2
     assert 'title="answer"' not in page
 
 
-def test_answers_are_paired_by_their_number(run: RunPytest) -> None:
+def test_answers_are_paired_by_their_number(run: RunPytest, capsys: pytest.CaptureFixture[str]) -> None:
     run("--rag-json=before.json", test_it=SUITE)
     suite = SUITE.replace('("r1", 2)', '("r1", 3)').replace("def test_three", "def test_moved")
     for name in ("three", "moved"):
         text = suite if name == "moved" else suite.replace("test_moved", "test_three")
-        ran = run("--rag-baseline=before.json", "--rag-markdown=out.md", "-k", name, test_it=text)
+        ran = run("--rag-baseline=before.json", "--rag-json=out.json", "-k", name, test_it=text)
         ran.shows("against the baseline: 1 better, 1 worse, *")
+    capsys.readouterr()
+    assert main(["report", "diff", "before.json", "out.json", "out.json"]) == 0
+    said = capsys.readouterr().out
+    assert "  r1, answer 2: blue 0.00, 1.00, 1.00: tie" in said
+    assert "  r1, answer 3: blue 1.00, 0.00, 0.00: before wins" in said
 
 
 def test_several_answers_stop_by_whole_rows(run: RunPytest) -> None:
