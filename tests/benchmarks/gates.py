@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -129,6 +130,47 @@ def bounds(random: Random, draws: int) -> Iterator[Figure]:
 
     found = sum(settled() for _ in range(draws))
     yield Figure(f"settled by the number of samples that is said ({known} sets)", found / max(1, known))
+
+
+@part
+def answers(random: Random, draws: int) -> Iterator[Figure]:
+    """Several answers a row, of an application on its bound: rates and means of them, and rows whose answers all pass.
+
+    The chance of a row to pass is drawn from a beta distribution of mean 0.85, the third moment of which is 0.708.
+    """
+
+    def asked(n: int, k: int) -> tuple[Scores, list[str], list[dict[str, int]]]:
+        chances = np.repeat(random.beta(1.7, 0.3, n), k)
+        ids = [f"q{row}" for row in range(n) for _ in range(k)]
+        return chances, ids, [{"answer": number} for _ in range(n) for number in range(1, k + 1)]
+
+    def passes(n: int, k: int, figure: str, **named: Any) -> bool:
+        chances, ids, metadata = asked(n, k)
+        scores = ran(random, chances)
+        if figure == "mean":
+            scores = np.where(scores == 1.0, 0.95, 0.05)
+            return not red(assert_mean, table(scores, ids=ids, metadata=metadata), 0.815, confidence=0.95)
+        bound = 1.7 * 2.7 * 3.7 / 24.0 if figure == "all" else 0.85
+        given = table(scores, ids=ids, metadata=metadata)
+        return not red(assert_pass_rate, given, 1.0, bound, confidence=0.95, all_pass=figure == "all", **named)
+
+    for n in (20, 50, 200):
+        for figure in ("rate", "mean", "all"):
+            yield share(
+                f"3 answers to each of {n} rows, {figure} on its bound: passed", draws, partial(passes, n, 3, figure)
+            )
+    alone = partial(passes, 50, 3, "rate", clusters=range(150))
+    yield share("3 answers to each of 50 rows, as if they were 150 rows: passed", draws, alone)
+
+    def covered(n: int) -> bool:
+        chances, ids, metadata = asked(n, 3)
+        given = table(ran(random, chances), ids=ids, metadata=metadata)
+        interval = assert_pass_rate(given, 1.0, 0.0, confidence=0.95, all_pass=True).interval
+        assert interval is not None
+        return interval.low <= 1.7 * 2.7 * 3.7 / 24.0 <= interval.high
+
+    for n in (20, 50, 200):
+        yield share(f"{n} rows whose 3 answers all pass: covered by the interval", draws, partial(covered, n))
 
 
 @part

@@ -18,6 +18,7 @@ from tests.benchmarks.gates import figures
         ("rates", 20, [0.25, 0.4, 0.2, 0.55]),
         ("margins", 20, [0.0, 0.0, 0.0, 0.05, 1.0, 1.0]),
         ("bounds", 20, [0.0, 0.0, 0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 0.5]),
+        ("answers", 5, [0.0, 0.0, 0.2, *[0.0] * 7, 1.0, 0.8, 1.0]),
         # The share of rows that are asked, and that of decisions which the whole set contradicts.
         ("stops", 20, [it for one in (0.164, 0.033, 0.144, 0.568, 0.992, 0.969, 0.972, 0.408) for it in (one, 0.0)]),
         ("labels", 20, [1.0, 0.97, 1.0, 1.0, 1.0, 0.98, 1.0, 0.73]),
