@@ -34,6 +34,8 @@ class Reply(Response):
     usage: tuple[int, int] | None = None
     cached: int = 0
     written: int = 0
+    #: The model and the fingerprint that it names; by default the model that was asked for alone.
+    served: tuple[str, str | None] | None = None
 
 
 def rate_limited(retry_after: float | None = 0.01) -> Reply:
@@ -152,7 +154,9 @@ def _completion(reply: Reply, body: Body) -> Body:
     details = {"cached_tokens": reply.cached, "cache_write_tokens": reply.written}
     usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     choice = {"index": 0, "message": message, "finish_reason": reply.finish, "logprobs": None}
-    head = {"id": "chatcmpl-fake", "object": "chat.completion", "created": 0, "model": body.get("model")}
+    model, fingerprint = reply.served or (body.get("model"), None)
+    head = {"id": "chatcmpl-fake", "object": "chat.completion", "created": 0, "model": model}
+    head |= {"system_fingerprint": fingerprint}
     more = {"usage": {**usage, "prompt_tokens_details": details}, "service_tier": "default"}
     return {**head, "choices": [choice], **more}
 
@@ -165,7 +169,8 @@ def _message(reply: Reply, body: Body) -> Body:
         # A cut or refused answer is no tool call, for its input is not JSON.
         block = {"type": "tool_use", "id": "toolu_fake", "name": body["tools"][0]["name"], "input": json.loads(text)}
     stop = {"stop": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
-    head = {"id": "msg_fake", "type": "message", "role": "assistant", "model": body.get("model"), "content": [block]}
+    model = reply.served[0] if reply.served else body.get("model")
+    head = {"id": "msg_fake", "type": "message", "role": "assistant", "model": model, "content": [block]}
     ended = {"stop_reason": "refusal" if reply.refusal else stop[reply.finish], "stop_sequence": None}
     usage = {
         "input_tokens": prompt - reply.cached - reply.written,

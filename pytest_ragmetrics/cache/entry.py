@@ -116,7 +116,7 @@ _OPTIONAL = ("salt", "redacted", "host", "digest")
 _FIELDS = _NEEDED.union(_OPTIONAL)
 _COUNTS = ("prompt_tokens", "completion_tokens", "calls")
 # Written only where they are not zero: most servers report none of them, and earlier files have none.
-_DETAILS = ("cached_prompt_tokens", "cache_write_tokens", "cache_write_1h_tokens", "tier", "billed")
+_DETAILS = ("cached_prompt_tokens", "cache_write_tokens", "cache_write_1h_tokens", "tier", "billed", "served")
 _COUNTED = frozenset((*_COUNTS, *_DETAILS))
 
 
@@ -133,10 +133,11 @@ class CacheEntry:
     """A request and its reply, both as JSON builtins, under the key of the request.
 
     ``request`` is what :func:`request_row` or :func:`embedding_row` makes of it; ``reply`` is ``text`` with the tokens
-    and calls it took, or ``vector`` as base64. ``created`` is a UTC time in ISO 8601. ``redacted`` says that the
-    request here is not word for word the one that was sent, so that the key cannot be computed from it: it is the
-    SHA-256 of both, or ``True`` in entries of earlier versions. ``host`` is the server that made the reply where it is
-    not the provider's own; entries of earlier versions have none. ``digest`` is that of a line in a cassette.
+    and calls it took and the model that was ``served`` (not in entries of earlier versions), or ``vector`` as base64.
+    ``created`` is a UTC time in ISO 8601. ``redacted`` says that the request here is not word for word the one that was
+    sent, so that the key cannot be computed from it: it is the SHA-256 of both, or ``True`` in entries of earlier
+    versions. ``host`` is the server that made the reply where it is not the provider's own; entries of earlier versions
+    have none. ``digest`` is that of a line in a cassette.
     """
 
     key: str
@@ -331,12 +332,12 @@ def _is_reply(reply: Mapping[str, Any], task: str) -> bool:
 
 
 def _are_counts(row: Mapping[str, Any]) -> bool:
-    tier, billed = row.get("tier", ""), row.get("billed", 0)
-    whole = [value for name, value in row.items() if name not in ("tier", "billed")]
+    texts, billed = (row.get("tier", ""), row.get("served", "")), row.get("billed", 0)
+    whole = [value for name, value in row.items() if name not in ("tier", "billed", "served")]
     return (
         row.keys() <= _COUNTED
         and all(type(count) is int and count >= 0 for count in whole)
-        and isinstance(tier, str)
+        and all(isinstance(text, str) for text in texts)
         and type(billed) in (int, float)
         and 0 <= billed < math.inf
     )

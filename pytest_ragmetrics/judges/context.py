@@ -7,6 +7,7 @@ threads of ``asyncio.to_thread`` inherit.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -55,6 +56,8 @@ class Scoring:
     #: The comparison with the bound that the marker of its test declares.
     declared: ThresholdCheck | None = None
     exchanges: tuple[Exchange, ...] = ()
+    #: How many replies to it name which model, by judge and model.
+    served: Mapping[tuple[str, str], int] = field(default_factory=dict)
     #: Without that of the scorings inside of it; ``None`` where the outcome has it.
     own_usage: Usage | None = None
     #: Whether the sample is a labelled one that the judge is held to, and none of the application.
@@ -86,6 +89,7 @@ class ScoringLog:
 
     usage: Usage = field(default_factory=Usage)
     exchanges: list[Exchange] = field(default_factory=list)
+    served: Counter[tuple[str, str]] = field(default_factory=Counter)
     is_composite: bool = False
     is_part: bool = False
 

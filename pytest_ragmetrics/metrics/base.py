@@ -297,6 +297,7 @@ class Metric(ABC, Named):
             outcome=outcome,
             better=self.better,
             exchanges=tuple(log.exchanges),
+            served=log.served,
             own_usage=log.own_usage(outcome.usage),
             rule=rule_of(self),
             answers=self.answers_of(sample) if isinstance(outcome, MetricResult) else 0,

@@ -444,6 +444,8 @@ class _Logged:
                 judge=None if request.provider is None else request.provider.name,
             )
             self.log.exchanges.append(exchange)
+            if reply is not None and reply.served:
+                self.log.served[exchange.judge or "", reply.served] += 1
 
 
 # Several metrics look at the same sample, and a context may be long.

@@ -204,6 +204,7 @@ class RunReport:
         self._comparison: RunComparison | None = None
         #: Lines of the summary on the session, and on the files.
         self._notes: list[str] = []
+        self._warnings: list[str] = []
         self._lines: tuple[str, ...] = ()
         #: Lines for standard error in a run without a summary.
         self._unshown: tuple[str, ...] = ()
@@ -239,6 +240,7 @@ class RunReport:
             from pytest_ragmetrics.runs.wording.runs import scored_once_text
 
             self._notes = [scored_once_text(len(self.collector.responses)), *self._notes]
+        self._name_models()
         files, folder = self._settings.files(), self._settings.history
         if not (files or folder) or self._settings.dry_run:
             return
@@ -287,9 +289,21 @@ class RunReport:
             **origin_of(self._root, title=self._settings.report_title, redact=self._session.recorder.redacted)
         }
         records = [record for test in document.tests for record in test.records]
-        judging = judging_of(document.run, records, chosen.tasks, prompts=self._settings.prompts)
+        given: dict[str, Any] = {"prompts": self._settings.prompts, "served": self._session.served}
+        judging = judging_of(document.run, records, chosen.tasks, **given)
         run = replace(document.run, **origin, selection=chosen.paths, partial=chosen.partial, judging=judging)
         return replace(document, run=run)
+
+    def _name_models(self) -> None:
+        """Say where the replies of a judge are of several models, or of another one than in the baseline."""
+        if not (found := self._session.served):
+            return
+        from pytest_ragmetrics.runs.wording.served import joined, served_notes, served_warnings
+
+        before = {} if self.baseline is None else self.baseline.run.judging
+        served = joined(found.values())
+        self._warnings += served_warnings(served)
+        self._notes += served_notes(served, joined(it.served for it in before.values()))
 
     @cached_property
     def rules(self) -> dict[str, Judging]:
@@ -324,7 +338,9 @@ class RunReport:
         for path in vars(self._settings).values():
             if isinstance(path, Path):
                 notes = [note.replace(str(path), portable(path, self._root)) for note in notes]
-        return self.collector.document(exit_status, self._shown(), notes)
+        document = self.collector.document(exit_status, self._shown(), notes)
+        warnings = (*document.run.warnings, *self._warnings)
+        return replace(document, run=replace(document.run, warnings=warnings))
 
     def _shown(self) -> dict[str, Setting]:
         return {

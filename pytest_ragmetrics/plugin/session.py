@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.judges.judge import Judge
     from pytest_ragmetrics.judges.transports.values import Transport
     from pytest_ragmetrics.metrics.base import Metric
+    from pytest_ragmetrics.runs.wording.served import Served
 
 
 class PytestSession:
@@ -72,6 +73,8 @@ class PytestSession:
         self.clusters = settings.clusters
         #: The tasks that each metric asked a judge.
         self._tasks: dict[str, set[str]] = {}
+        #: How many replies to each metric name which model, by judge.
+        self._served: dict[str, dict[str, Counter[str]]] = {}
         self._budget = SessionBudget(settings, workers=workers, file=received.budget)
         self.cassette = RunCassette(config, settings, received.cassette)
         self.workers = Workers(self.to_worker, self.from_worker)
@@ -92,6 +95,8 @@ class PytestSession:
             return
         if scoring.exchanges:
             self._tasks.setdefault(scoring.metric, set()).update(exchange.task for exchange in scoring.exchanges)
+        for (judge, model), count in scoring.served.items():
+            self._served.setdefault(scoring.metric, {}).setdefault(judge, Counter())[model] += count
         self.recorder.scored(scoring)
 
     def judge(self, given: Judge | str | None = None) -> Judge:
@@ -239,6 +244,17 @@ class PytestSession:
             partial = "the run stopped early"
         return Selection(paths=paths, partial=partial, tasks={name: sorted(tasks[name]) for name in sorted(tasks)})
 
+    @property
+    def served(self) -> dict[str, Served]:
+        """How many replies name which model, by metric and judge, once the workers have ended."""
+        rows = [self._served, *(row.served for row in self.workers.ended() if row)]
+        names = sorted({name for row in rows for name in row})
+        if not names:
+            return {}
+        from pytest_ragmetrics.runs.wording.served import joined
+
+        return {name: joined(row.get(name, {}) for row in rows) for name in names}
+
     # The hooks.
 
     def pytest_configure(self) -> None:
@@ -354,6 +370,7 @@ class PytestSession:
         budget, forecast = self._budget.budget, self._budget.forecast
         return FromWorker(
             tasks={name: sorted(tasks) for name, tasks in self._tasks.items()},
+            served={name: {judge: dict(it) for judge, it in of.items()} for name, of in self._served.items()},
             deselected=self.cassette.deselected,
             left_out=self.cassette.left_out,
             used=self.cassette.used(cache),

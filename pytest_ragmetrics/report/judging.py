@@ -5,20 +5,28 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from pytest_ragmetrics.judges.rendering import PromptBook, Reasons, prompt_digest
 from pytest_ragmetrics.metrics.base import Metric, code_of
 from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.runs.records import Judging, Record, RunRecord
 from pytest_ragmetrics.runs.wording.runs import by_metric, judges_of
+from pytest_ragmetrics.runs.wording.served import Served
 
 
 def judging_of(
-    run: RunRecord, records: Iterable[Record], tasks: Mapping[str, Iterable[str]], *, prompts: Path | None = None
+    run: RunRecord,
+    records: Iterable[Record],
+    tasks: Mapping[str, Iterable[str]],
+    *,
+    prompts: Path | None = None,
+    served: Mapping[str, Served] = MappingProxyType({}),
 ) -> dict[str, Judging]:
     """Return by metric what decides the scores of these records of a run.
 
-    ``tasks`` are those that each metric asked a judge, ``prompts`` is the folder of prompts that replace the package's.
+    ``tasks`` are those that each metric asked a judge, ``served`` the models that answered it; ``prompts`` is the
+    folder of prompts that replace the package's.
     """
     reasons: Reasons = "negative" if run.settings.get("reasons") == "negative" else "all"
     book = PromptBook(folder=prompts, reasons=reasons)
@@ -27,6 +35,7 @@ def judging_of(
             judge=", ".join(judges_of(group)),
             prompts={task: prompt_digest(task, book) for task in tasks.get(name, ())},
             definition=_definition(run, name, group),
+            served=served.get(name, {}),
         )
         for name, group in by_metric(records).items()
     }

@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pytest_ragmetrics.runs.compare import judging_changes
 from pytest_ragmetrics.runs.origin import short_commit
-from pytest_ragmetrics.runs.records import Document, Judging, RunRecord, Setting, TestRecord, held_to_bounds, position
+from pytest_ragmetrics.runs.records import (
+    Document,
+    Judging,
+    RunRecord,
+    SentinelRecord,
+    Setting,
+    TestRecord,
+    held_to_bounds,
+    position,
+)
 from pytest_ragmetrics.runs.wording.figures import agreeing, counted, named
 from pytest_ragmetrics.runs.wording.runs import by_metric
+from pytest_ragmetrics.runs.wording.served import joined, served_warnings
 
 #: Exit statuses of pytest from the best to the worst; a shard without tests (5) does not count.
 _STATUSES = (5, 0, 1, 2, 4, 3)
+_VERSIONS = ("python", "pytest", "ragmetrics")
 #: Where a run comes from: what shards have in common.
 _ORIGIN = ("project", "branch", "message", "author", "ci", "ci_number", "repository", "folder", "selection")
 #: Returns the record of an undecided gate as one run over all tests would have left it; ``None`` without all of them.
@@ -66,22 +77,48 @@ def _merged_run(runs: Sequence[RunRecord], status: int, notes: tuple[str, ...]) 
         values = [run.settings.get(name) for run in runs]
         return values[0] if len(set(map(repr, values))) == 1 else _joined(map(str, values))
 
+    texts: dict[str, Any] = {name: _joined(getattr(run, name) for run in runs) for name in _VERSIONS}
+    texts |= {name: _only(getattr(run, name) for run in runs) for name in _ORIGIN}
     return RunRecord(
         started=runs[0].started,
         duration=round(sum(run.duration for run in runs), 3),
         exit_status=status,
-        **{name: _joined(getattr(run, name) for run in runs) for name in ("python", "pytest", "ragmetrics")},
         settings={name: setting(name) for run in runs for name in run.settings},
         notes=notes,
-        **{name: _only(getattr(run, name) for run in runs) for name in _ORIGIN},
+        **texts,
         commit=_only(run.commit.removesuffix("+") for run in runs)
         + ("+" if any(run.commit.endswith("+") for run in runs) else ""),
         partial=", ".join(dict.fromkeys(run.partial for run in runs if run.partial)),
         judging=_judging(runs),
         skipped=_sums(run.skipped for run in runs),
         not_needed=_sums(run.not_needed for run in runs),
-        warnings=tuple(dict.fromkeys(warning for run in runs for warning in run.warnings)),
+        warnings=tuple(_warnings(runs)),
+        sentinels=_sentinels(runs),
     )
+
+
+def _warnings(runs: Sequence[RunRecord]) -> dict[str, None]:
+    """Return the warnings of all runs, those on the models of a judge over all of them together."""
+    served = [joined(it.served for it in run.judging.values()) for run in runs]
+    kept = (
+        text for run, own in zip(runs, served, strict=True) for text in run.warnings if text not in served_warnings(own)
+    )
+    return dict.fromkeys([*kept, *served_warnings(joined(served))])
+
+
+def _sentinels(runs: Sequence[RunRecord]) -> dict[str, SentinelRecord]:
+    found: dict[str, SentinelRecord] = {}
+    for judge, new in (item for run in runs for item in run.sentinels.items()):
+        old = found.get(judge, SentinelRecord())
+        found[judge] = SentinelRecord(
+            asked=old.asked + new.asked,
+            changed=old.changed + new.changed,
+            # Each rests on the same earlier runs.
+            evidence=max(old.evidence, new.evidence),
+            drifts=old.drifts or new.drifts,
+            usage=old.usage + new.usage,
+        )
+    return found
 
 
 def _is_undecided(test: TestRecord) -> bool:
@@ -114,7 +151,8 @@ def _judging(runs: Sequence[RunRecord]) -> dict[str, Judging]:
         old = found.setdefault(name, new)
         if any(judging_changes(old, new)):
             differing.add(name)
-        found[name] = replace(old, prompts={**old.prompts, **new.prompts})
+        served = new.served if old is new else joined((old.served, new.served))
+        found[name] = replace(old, prompts={**old.prompts, **new.prompts}, served=served)
     return {name: it for name, it in found.items() if name not in differing}
 
 

@@ -224,11 +224,29 @@ class Judging:
     """What decides the scores of a metric besides the answers: scores under another one cannot be compared.
 
     ``judge`` names all judges of the run, ``prompts`` are digests by task; ``definition`` has what else matters.
+    ``served`` counts by judge the replies that name a model and its fingerprint, where the provider says more than it
+    was asked for; it changes no comparison.
     """
 
     judge: str
     prompts: Mapping[str, str]
     definition: Mapping[str, str]
+    served: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SentinelRecord:
+    """Stored answers of a judge that a run asked for again, and what they say of a change of the judge.
+
+    ``changed`` is the sum of their changes, each from 0 (the same verdicts) to 1. ``evidence`` is the e-value against a
+    judge that changes few of them, over this run and earlier ones, from 1 (none); ``drifts`` is whether it is enough.
+    """
+
+    asked: int = 0
+    changed: float = 0.0
+    evidence: float = 1.0
+    drifts: bool = False
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -239,8 +257,9 @@ class RunRecord:
 
     From ``project`` to ``folder`` it is where the run comes from, as :func:`pytest_ragmetrics.runs.origin.origin_of`
     has it, "" where that is not known. ``selection`` is the paths and marks that chose its tests, ``partial`` why
-    they are not all of these ("" if they are). ``judging`` is by metric. ``skipped`` and ``not_needed`` count by test
-    function the tests without a score: skipped ones, and rows of a set that was decided without them.
+    they are not all of these ("" if they are). ``judging`` is by metric, ``sentinels`` by judge. ``skipped`` and
+    ``not_needed`` count by test function the tests without a score: skipped ones, and rows of a set that was decided
+    without them.
     """
 
     started: str
@@ -266,6 +285,7 @@ class RunRecord:
     skipped: Mapping[str, int] = field(default_factory=dict)
     not_needed: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    sentinels: Mapping[str, SentinelRecord] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -50,6 +50,15 @@ def failure(asked: ApiJudge[Any], error: type[RagMetricsError] = JudgeError) -> 
 
 
 @BOTH
+def test_a_reply_has_the_model_that_answered(server: FakeOpenAI, kind: str) -> None:
+    secret = "sk-" + "a1B2" * 8
+    server.script(*(fake.Reply(text=GOOD, served=(model, None)) for model in ("fake-2026-01-31", "fake-1", secret)))
+    for served in ("fake-2026-01-31", "", "***"):
+        ask(judge(server, kind), CLAIMS, transport=(transport := MemoryTransport()))
+        assert [reply.served for _, reply in transport.kept] == [served]
+
+
+@BOTH
 def test_every_task_is_asked_with_its_schema(server: FakeOpenAI, kind: str) -> None:
     server.waves = [len(EVERY_TASK)]
     assert all(answered.answer is not None for answered in ask(judge(server, kind), *EVERY_TASK))

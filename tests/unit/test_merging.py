@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.runs.merge import merge_documents
-from pytest_ragmetrics.runs.records import Document, Judging, position
+from pytest_ragmetrics.runs.records import Document, Judging, SentinelRecord, position
+from pytest_ragmetrics.runs.wording.served import joined, served_warnings
 from tests.documents import crowd, document, record, row
 from tests.showcase import showcase
 
@@ -108,6 +109,22 @@ def test_a_metric_by_several_judges_is_named() -> None:
     parts = [run(row(f"test_{name}", record("faithfulness", judge=name))) for name in ("one", "two")]
     notes = merge_documents(parts).run.notes
     assert notes[1:] == ("faithfulness was scored by different judges: one, two",)
+
+
+def test_models_of_shards_are_counted_together() -> None:
+    old, new = ({"openai:m": {model: 20}} for model in ("m-1 fp_1", "m-2"))
+    found = []
+    for served in (old, new, joined([old, new])):
+        judging = {"relevance": Judging(judge="openai:m", prompts={}, definition={}, served=served)}
+        warnings = ("the same text", *served_warnings(served))
+        sentinels = {"openai:m": SentinelRecord(asked=20, changed=1.5, evidence=float(len(found)), drifts=not found)}
+        shard = run(judging=judging, sentinels=sentinels)
+        found.append(replace(shard, run=replace(shard.run, warnings=warnings)))
+    merged = merge_documents(found).run
+    assert merged.judging["relevance"].served == {"openai:m": {"m-1 fp_1": 40, "m-2": 40}}
+    text = "the judge openai:m answered as 2 models: m-1 (40 replies) and m-2 (40 replies); "
+    assert [warning.partition(text)[1] or warning for warning in merged.warnings] == ["the same text", text]
+    assert merged.sentinels == {"openai:m": SentinelRecord(asked=60, changed=4.5, evidence=2.0, drifts=True)}
 
 
 def test_ids_are_ordered_as_people_count() -> None:

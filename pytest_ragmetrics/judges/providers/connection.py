@@ -396,6 +396,17 @@ def field_of(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else None
 
 
+def served_by(answer: object, asked: str) -> str:
+    """Return the model and the fingerprint that an answer names, "" where that is the model ``asked`` for alone.
+
+    >>> served_by({"model": "m-2026-01-31", "system_fingerprint": "fp_1"}, "m"), served_by({"model": "m"}, "m")
+    ('m-2026-01-31 fp_1', '')
+    """
+    names = [field_of(answer, name) for name in ("model", "system_fingerprint")]
+    told = " ".join(name for name in names if isinstance(name, str) and name)
+    return "" if told == asked else shortened(printable(masked(told)), _SHOWN)
+
+
 def counted_reply(
     who: str,
     *,
@@ -531,7 +542,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
             if not problem.passing:
                 raise JudgeError(message, usage=usage)
             raise UnusableReplyError(message, spent=spent if usage else None, usage=usage, is_cut=problem.is_cut)
-        return replace(spent, text=self._text(answer))
+        return replace(spent, text=self._text(answer), served=served_by(answer, self.model))
 
     async def aclose(self) -> None:
         """Close the connections."""

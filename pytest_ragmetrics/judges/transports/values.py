@@ -231,7 +231,8 @@ class Reply:
     ``prompt_tokens`` are all of them: ``cached_prompt_tokens`` came from the provider's cache, ``cache_write_tokens``
     went into it, ``cache_write_1h_tokens`` of these for an hour. ``tier`` is the one that the answer reports, ``None``
     for the ordinary one and ``batch`` for an answer out of a batch. ``billed`` are the dollars that the server says it
-    bills. The counts of a repaired reply are sums, and its ``parts`` those of each request.
+    bills. The counts of a repaired reply are sums, and its ``parts`` those of each request. ``served`` is the model
+    that the provider says answered, with its fingerprint, "" where it says no more than was asked for.
 
     Behind the link that validates, ``text`` is JSON that fits the task. ``answered`` is the answer of a judge that
     writes no JSON.
@@ -247,6 +248,7 @@ class Reply:
     billed: float | None = None
     calls: int = 1
     parts: tuple[Reply, ...] = ()
+    served: str = ""
     cached: bool = False
     vectors: npt.NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
     answered: Answered[Any] | None = None
@@ -290,7 +292,7 @@ class Reply:
 
     def counts(self) -> Reply:
         """Return it without what it says."""
-        return replace(self, text="", vectors=None, answered=None)
+        return replace(self, text="", served="", vectors=None, answered=None)
 
 
 #: The counts of a reply that a repair sums.

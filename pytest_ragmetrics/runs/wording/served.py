@@ -1,0 +1,67 @@
+"""The models that providers say answered: where those of one judge differ in a run, or from the baseline."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from pytest_ragmetrics.judges.schema import listed
+from pytest_ragmetrics.runs.wording.figures import counted, named
+
+#: How many replies of each judge name which model, with its fingerprint behind a blank.
+Served: TypeAlias = Mapping[str, Mapping[str, int]]
+
+# How many models or fingerprints a line lists.
+_LISTED = 4
+
+
+def joined(parts: Iterable[Served]) -> dict[str, dict[str, int]]:
+    """Return the counts of several metrics or runs together.
+
+    >>> joined([{"openai:m": {"m-1": 2}}, {"openai:m": {"m-1": 1, "m-2": 4}}])
+    {'openai:m': {'m-1': 3, 'm-2': 4}}
+    """
+    found: dict[str, Counter[str]] = {}
+    for part in parts:
+        for judge, counts in part.items():
+            found.setdefault(judge, Counter()).update(counts)
+    return {judge: dict(found[judge]) for judge in sorted(found)}
+
+
+def served_warnings(served: Served) -> list[str]:
+    """Return a line for each judge whose replies in one run are of several models."""
+    return [
+        f"the judge {named(judge)} answered as {len(models)} models: {_list(models)}; their scores are mixed: ask all "
+        "anew with --rag-cache=refresh, and name a dated model as the judge"
+        for judge, counts in served.items()
+        if len(models := _models(counts)) > 1
+    ]
+
+
+def served_notes(served: Served, before: Served) -> Iterator[str]:
+    """Yield a line for each judge of several fingerprints, or of another model or fingerprint than in the baseline.
+
+    A provider that spreads requests over its machines answers with several fingerprints of one model: that is a note.
+    """
+    for judge, counts in served.items():
+        then, models = before.get(judge, {}), _models(counts)
+        for what, now, old in (("model", models, _models(then)), ("fingerprint", counts, then)):
+            if now and old and now.keys().isdisjoint(old):
+                were = f"{listed([*map(named, sorted(old))], _LISTED)} in the baseline"
+                yield f"another {what} of {named(judge)}: {listed([*map(named, sorted(now))], _LISTED)} now, {were}"
+                break
+        if len(models) == 1 < len(counts):
+            yield f"{named(judge)} answered with {len(counts)} fingerprints: {_list(counts)}"
+
+
+def _models(counts: Mapping[str, int]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for name, count in counts.items():
+        found[name.partition(" ")[0]] += count
+    return found
+
+
+def _list(counts: Mapping[str, int]) -> str:
+    shown = [f"{named(name)} ({counted(count, 'reply|replies')})" for name, count in sorted(counts.items())]
+    return listed(shown, _LISTED)
