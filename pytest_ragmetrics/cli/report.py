@@ -158,14 +158,20 @@ run.add_command(diff)
 @html_option(help="write a page (default: print a table)")
 @option("--last N", Count(1), "how many runs to show", default=30)
 @option("--branch NAME", str, "the branch to show (default: that of the latest run)")
+@option("--bounds", help="print bounds for gates, which an unchanged application breaks in 1 of 100 runs")
 def _history(arguments: Arguments) -> list[str]:
     """Show the trends of the runs that --rag-history kept: since when, and what is flaky."""
+    from pytest_ragmetrics.report.bounds import bound_lines
     from pytest_ragmetrics.report.history import read_history
     from pytest_ragmetrics.report.page import render_history
     from pytest_ragmetrics.report.trends import build_trends, trend_lines
     from pytest_ragmetrics.runs.wording.figures import counted
 
+    if arguments.bounds and arguments.html is not None:
+        raise ArgumentError("--bounds: it prints lines to paste, and there is no page of them; leave out --html")
     history = read_history(arguments.folder, last=arguments.last, branch=arguments.branch)
+    if arguments.bounds:
+        return bound_lines(history)
     if arguments.html is None:
         return fitted(trend_lines(build_trends(history), width=terminal_width()))
     write_atomically(arguments.html, render_history(history))

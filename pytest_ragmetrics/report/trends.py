@@ -169,30 +169,35 @@ class Trends:
 def build_trends(history: History) -> Trends:
     """Return the view of a history, which has at least one run."""
     runs, last = history.runs, history.runs[-1]
-    whole = [run for run in runs if not run.run.partial]
     tests = _test_trends(runs)
     failing = sorted((test for test in tests.values() if test.since), key=lambda test: test.since, reverse=True)
     headline = f"{counted(len(failing), 'test')} {agreeing(len(failing), 'fails')}" if failing else "No test fails"
     if failing and len(runs) > 1:
         headline += f", {sum(test.since == last.label for test in failing) or 'none'} of them newly"
-    facts = [f"{counted(len(runs), 'run')}{f' on {history.branch}' if history.branch else ''}"]
-    if last.run.branch != history.branch:
-        facts[0] += f", the last on {last.run.branch or 'no branch'}"
-    facts.append(f"{runs[0].label} to {last.label}")
-    if len(whole) < len(runs):
-        facts.append(f"{counted(len(runs) - len(whole), 'partial run')}, in no line")
-    facts.append(f"{counted(len(last.tests), 'test')} in the last")
+    facts = [*history_facts(history), f"{counted(len(last.tests), 'test')} in the last"]
     costs = [run.cost for run in runs if run.cost is not None]
     facts += [f"{cost_text(sum(costs))} in all"] if any(costs) else []
     return Trends(
         history=history,
         headline=headline,
         facts=tuple(facts),
-        trends=tuple(_trends(whole)),
+        trends=tuple(_trends([run for run in runs if not run.run.partial])),
         failing=tuple(failing),
         flaky=tuple(test for test in tests.values() if test.flaky),
         tests=tests,
     )
+
+
+def history_facts(history: History) -> list[str]:
+    """Return how many runs a history has, of which branch, from when to when, and how many of them are partial."""
+    runs, last = history.runs, history.runs[-1]
+    facts = [f"{counted(len(runs), 'run')}{f' on {history.branch}' if history.branch else ''}"]
+    if last.run.branch != history.branch:
+        facts[0] += f", the last on {last.run.branch or 'no branch'}"
+    facts.append(f"{runs[0].label} to {last.label}")
+    if partial := sum(bool(run.run.partial) for run in runs):
+        facts.append(f"{counted(partial, 'partial run')}, in no line")
+    return facts
 
 
 # The number of a run, with a metric in it and a gate.
@@ -242,7 +247,7 @@ def _trend(runs: Sequence[HistoryRun], rows: Sequence[_Row], *, name: str, where
         if value is None:
             continue
         share = bool(where and gate and gate.statistic == "rate")
-        breaks = () if before is None else tuple(_breaks(before, runs[at], metric.metric))
+        breaks = () if before is None else tuple(breaks_between(before, runs[at], metric.metric))
         if breaks or not parts:
             parts.append([])
         parts[-1].append(
@@ -265,7 +270,7 @@ def _trend(runs: Sequence[HistoryRun], rows: Sequence[_Row], *, name: str, where
         yield Trend(name=name, where=where, share=share, parts=tuple(map(tuple, parts)), low=low, high=high)
 
 
-def _breaks(before: HistoryRun, now: HistoryRun, metric: str) -> Iterator[str]:
+def breaks_between(before: HistoryRun, now: HistoryRun, metric: str) -> Iterator[str]:
     """Yield why the means of two runs cannot be compared; nothing if they can."""
     yield from judging_changes(before.run.judging[metric], now.run.judging[metric])
     if before.run.selection != now.run.selection:

@@ -223,6 +223,23 @@ def mean_error(values: Sequence[float], clusters: Clusters = None) -> MeanError:
     return MeanError(n=n, mean=mean, error=math.sqrt(variance), df=_degrees([size for _, size in totals], n))
 
 
+def next_value(values: Sequence[float], *, least: float = 0.0) -> MeanError:
+    """Return the mean of at least two values with the error of one more value like them.
+
+    The error is s sqrt(1 + 1/n), with n - 1 degrees of freedom: the next value is below
+    ``mean - t_quantile(p, df) * error`` with the probability 1 - p (Hahn and Meeker 1991, Statistical Intervals: the
+    prediction interval of one future observation of a normal distribution). The standard deviation s is at least
+    ``least``, as few values may happen to be equal.
+
+    >>> found = next_value([0.92, 0.9, 0.94, 0.92], least=0.01)
+    >>> round(found.mean - t_quantile(0.99, found.df) * found.error, 3)
+    0.837
+    """
+    found = mean_error(values)
+    spread = max(found.error * math.sqrt(found.n), least)
+    return MeanError(n=found.n, mean=found.mean, error=spread * math.sqrt(1.0 + 1.0 / found.n), df=found.df)
+
+
 def _variance(values: Sequence[float], mean: float) -> float:
     """Return the variance of a sample; 0.0 if the values differ by rounding alone."""
     spread = max(values) - min(values)

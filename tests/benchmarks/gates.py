@@ -18,20 +18,24 @@ from pytest_ragmetrics import assert_mean, assert_no_regression, assert_not_wors
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation
 from pytest_ragmetrics.plugin.rows.drawn import BLOCK
+from pytest_ragmetrics.report.bounds import run_bounds
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.sequential import FEWEST
 from pytest_ragmetrics.stats.stopping import DrawnSet, Rule, draw
 from tests.benchmarks.intervals import simulations
 from tests.benchmarks.simulated import (
+    APPLICATIONS,
     METRIC,
     PARTS,
     Figure,
     Random,
     Scores,
     part,
+    past,
     ran,
     red,
     share,
+    share_of,
     table,
     unsteady,
     worse,
@@ -265,6 +269,33 @@ def shared_passages(random: Random, draws: int) -> Iterator[Figure]:
             )
             yield share(f"{where}, unchanged, none fails: red", draws, partial(is_red, n, number, apart=apart))
             yield share(f"{where}, ten points lost: red", draws, partial(is_red, n, number, lost=0.1, apart=apart))
+
+
+@part
+def bounds_of_runs(random: Random, draws: int) -> Iterator[Figure]:
+    """Bound a rate by the runs that were: an application at 0.92, unchanged and with ten points lost."""
+    # By rows and application, and by 5, 10 and 20 runs.
+    expected = {
+        (50, "coins"): ((0.22, 0.086, 0.007, 0.59), (0.21, 0.041, 0.003, 0.75), (0.20, 0.017, 0.005, 0.80)),
+        (50, "unsteady"): ((0.20, 0.12, 0.012, 0.28), (0.19, 0.06, 0.015, 0.44), (0.19, 0.03, 0.016, 0.50)),
+        (200, "coins"): ((0.12, 0.13, 0.007, 0.98), (0.12, 0.07, 0.011, 1.0), (0.14, 0.03, 0.008, 1.0)),
+        (200, "unsteady"): ((0.12, 0.14, 0.013, 0.72), (0.11, 0.07, 0.009, 0.91), (0.11, 0.04, 0.008, 0.96)),
+    }
+    said = ("unchanged, red at 0.9", "unchanged, red at the worst of them", "unchanged: red", "ten points lost: red")
+
+    def reds(n: int, kind: str, runs: int) -> tuple[bool, ...]:
+        rows = APPLICATIONS[kind](random, n, 0.92)
+        before, now, then = [ran(random, rows) for _ in range(runs)], ran(random, rows), worse(random, rows, 0.1)
+        bound = run_bounds(past(before))[0].bound or 0.0
+        least = min(float(scores.mean()) for scores in before)
+        held = [(now, 0.9), (now, least), (now, bound), (ran(random, then), bound)]
+        return tuple(red(assert_pass_rate, scores.tolist(), 1.0, rate) for scores, rate in held)
+
+    for (n, kind), known in expected.items():
+        for runs, figures in zip((5, 10, 20), known, strict=True):
+            columns = zip(*(reds(n, kind, runs) for _ in range(draws)), strict=True)
+            for what, flags, figure in zip(said, columns, figures, strict=True):
+                yield share_of(f"{n} rows, {kind}, {runs} runs: {what}", flags, figure)
 
 
 def figures(name: str, draws: int, seed: int = 1) -> Iterator[Figure]:

@@ -7,7 +7,8 @@ users call: ``red(assert_no_regression, table(now), table(before))``, ``gate(run
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,7 +19,8 @@ from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.plugin.gates.decide import evaluate_gate
-from pytest_ragmetrics.runs.records import Document, GateRecord
+from pytest_ragmetrics.report.history import History, HistoryRun, MetricPoint
+from pytest_ragmetrics.runs.records import Document, Gate, GateRecord, Judging
 from tests.documents import FILE, document, gate_of, record, row
 from tests.tables import gated_set
 
@@ -61,8 +63,13 @@ def part(function: Part) -> Part:
 
 def share(what: str, draws: int, is_so: Callable[[], bool], expected: float | None = None) -> Figure:
     """Return how often something is so."""
-    found = sum(is_so() for _ in range(draws)) / draws
-    return Figure(what, found, math.sqrt(found * (1.0 - found) / draws), expected)
+    return share_of(what, [is_so() for _ in range(draws)], expected)
+
+
+def share_of(what: str, flags: Sequence[bool], expected: float | None = None) -> Figure:
+    """Return how many of the draws are so, where one draw answers several questions."""
+    found = sum(flags) / len(flags)
+    return Figure(what, found, math.sqrt(found * (1.0 - found) / len(flags)), expected)
 
 
 # Applications: the chance of each row to pass in a run.
@@ -77,6 +84,10 @@ def coins(random: Random, n: int, rate: float = 0.9) -> Scores:
 def unsteady(random: Random, n: int, rate: float = 0.9) -> Scores:
     """Return rows that all pass in the same share of runs."""
     return np.full(n, rate)
+
+
+#: The applications by what they are called in tables.
+APPLICATIONS: dict[str, Callable[[Random, int, float], Scores]] = {"coins": coins, "unsteady": unsteady}
 
 
 def worse(random: Random, chances: Scores, drop: float) -> Scores:
@@ -150,3 +161,21 @@ def gate(now: Document, baseline: Document | None = None, **named: Any) -> GateR
     asked = gate_of(METRIC, **named)
     whole = gated_set(asked, total=len(tests), selected=tests, function=f"{FILE}::test_bot")
     return evaluate_gate(asked, whole, tests.get, skipped=(), ran=tests.keys(), baseline=baseline).record
+
+
+def past(scores: Iterable[Scores]) -> History:
+    """Return the history of runs whose gate of a rate passed on these scores."""
+    asked, runs = gate_of(METRIC, rate=0.5, min=1.0), []
+    known = {METRIC: Judging(judge="", prompts={}, definition={})}
+    where = replace(document().run, judging=known)
+    for given in scores:
+        value, n = float(given.mean()), len(given)
+        counts = {"n": n, "unscored": 0, "total": n}
+        terms = {each.name: getattr(asked, each.name) for each in fields(Gate)}
+        found = GateRecord(**{**terms, **counts, "value": value, "low": None, "high": None, "outcome": "passed"})
+        point = MetricPoint(
+            metric=METRIC, n=n, mean=value, lowest=0.0, failing=0, unscored=0, vacuous=0, low=None, high=None, cost=None
+        )
+        gates = {f"{FILE}::test_bot[{asked.id}]": found}
+        runs.append(HistoryRun(run=where, cost=None, metrics=(point,), gates=gates, tests=()))
+    return History(runs=tuple(runs), branch="main")

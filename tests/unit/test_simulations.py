@@ -21,6 +21,17 @@ from tests.benchmarks.gates import figures
         ("answers", 5, [0.0, 0.0, 0.2, *[0.0] * 7, 1.0, 0.8, 1.0]),
         # The share of rows that are asked, and that of decisions which the whole set contradicts.
         ("stops", 20, [it for one in (0.164, 0.033, 0.144, 0.568, 0.992, 0.969, 0.972, 0.408) for it in (one, 0.0)]),
+        # Red at 0.9, at the worst of the runs before and at the bound from them, and where ten points are lost.
+        (
+            "bounds_of_runs",
+            4,
+            [
+                *(0.0, 0.0, 0.0, 0.5, 0.75, 0.25, 0.0, 1.0, 0.0, 0.0, 0.0, 0.75),
+                *(0.5, 0.25, 0.0, 0.5, 0.25, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.25),
+                *(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
+                *(0.0, 0.0, 0.0, 1.0, 0.25, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
+            ],
+        ),
         ("labels", 20, [1.0, 0.97, 1.0, 1.0, 1.0, 0.98, 1.0, 0.73]),
     ],
 )
