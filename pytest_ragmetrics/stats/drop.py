@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import accumulate
-from statistics import NormalDist
 from typing import TypeVar
 
-from pytest_ragmetrics.stats.intervals import Clusters, check_confidence, mean_error, t_quantile
-from pytest_ragmetrics.stats.permutation import PairedScores, binomial, drop_test
+from pytest_ragmetrics.stats.intervals import Clusters, check_confidence
+from pytest_ragmetrics.stats.permutation import PairedScores, drop_test
+from pytest_ragmetrics.stats.power import smallest_drop
 from pytest_ragmetrics.stats.scores import ROUNDING
-
-#: The smallest drop that a set can show is found with this probability.
-POWER = 0.8
 
 K = TypeVar("K", bound=Hashable)
 
@@ -83,7 +76,7 @@ def drops(
             adjusted_p=adjusted[metric],
             alpha=alpha,
             smallest=smallest_drop(
-                changes[metric], alpha=alpha, clusters=clusters[metric], span=(spans or {}).get(metric, 1.0)
+                rows[metric], alpha=alpha, clusters=clusters[metric], span=(spans or {}).get(metric, 1.0)
             ),
             worse=sum(change < -ROUNDING for change in changes[metric]),
             better=sum(change > ROUNDING for change in changes[metric]),
@@ -113,53 +106,3 @@ def holm(p: Mapping[K, float]) -> dict[K, float]:
         largest = max(largest, min(1.0, (len(p) - rank) * p[name]))
         adjusted[name] = largest
     return adjusted
-
-
-def smallest_drop(
-    changes: Sequence[float], *, alpha: float = 0.05, clusters: Clusters = None, span: float = 1.0
-) -> float | None:
-    """Return the smallest drop of the mean that pairs like these show in at least 80 % of runs; ``None`` if none.
-
-    ``span`` is the largest change there can be, infinite where it is not known.
-
-    For changes of one size it is exact for a set in which as many rows change without a cause as in this one; else
-    that of a t test with the error of these changes.
-    """
-    n = len(changes)
-    sizes = sorted(abs(change) for change in changes if abs(change) > ROUNDING)
-    if clusters is None and (not sizes or sizes[-1] - sizes[0] <= ROUNDING):
-        lost = sum(change < -ROUNDING for change in changes)
-        steps = _fewest_lost(n, min(lost, len(sizes) - lost), alpha)
-        return None if steps is None else steps / n * (sizes[0] if sizes else span if math.isfinite(span) else 1.0)
-    found = mean_error(changes, clusters)
-    if not found.says_error:
-        return None
-    smallest = (t_quantile(1.0 - alpha, found.df) + NormalDist().inv_cdf(POWER)) * found.error
-    return smallest if smallest <= span else None
-
-
-@lru_cache(maxsize=1024)
-def _fewest_lost(n: int, fewer: int, alpha: float) -> int | None:
-    """Return how many rows of ``n`` must be lost on average for an alarm with the probability of ``POWER``."""
-    quiet = (fewer + 0.5) / n
-    most = math.floor(n * (1.0 - 2.0 * quiet) + ROUNDING)
-
-    place = bisect_left(range(1, most + 1), POWER, key=lambda lost: _power(n, quiet, lost / n, alpha))
-    return place + 1 if place < most else None
-
-
-def _power(n: int, quiet: float, drop: float, alpha: float) -> float:
-    """Return the probability of an alarm if rows change each way with ``quiet`` and are lost with ``drop`` besides."""
-    share = min(1.0, 2.0 * quiet + drop)
-    lost = min(1.0, (quiet + drop) / share)
-    return math.fsum(
-        weight * math.fsum(binomial(changed, lost)[_critical(changed, alpha) :])
-        for changed, weight in enumerate(binomial(n, share))
-        if weight > ROUNDING**2
-    )
-
-
-@lru_cache(maxsize=4096)
-def _critical(changed: int, alpha: float) -> int:
-    """Return how many of the rows that changed must be lost for an alarm; more than all where none is possible."""
-    return changed + 1 - sum(tail <= alpha for tail in accumulate(binomial(changed, 0.5)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation
 from pytest_ragmetrics.plugin.rows.drawn import BLOCK
 from pytest_ragmetrics.report.bounds import run_bounds
+from pytest_ragmetrics.stats.power import Plan
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.sequential import FEWEST
 from pytest_ragmetrics.stats.stopping import DrawnSet, Rule, draw
@@ -65,6 +67,39 @@ def regressions(random: Random, draws: int) -> Iterator[Figure]:
     yield share("unchanged, ten metrics of 200 rows: red", draws // 5, partial(is_red, 200, drop=0.0, metrics=10))
     for n in (50, 200, 1000):
         yield share(f"ten points lost, {n} rows: red", draws, partial(is_red, n, drop=0.1))
+
+
+@part
+def planned(random: Random, draws: int) -> Iterator[Figure]:
+    """Plan: how often a loss is found, beside the power that a dry run says, and how often the smallest one is."""
+
+    def finds(n: int, quiet: float, drop: float) -> bool:
+        before = np.where(random.random(n) < 4.0 * quiet, 0.5, 1.0)
+        now = worse(random, before, drop)
+        return red(assert_no_regression, table(ran(random, now)), table(ran(random, before)))
+
+    for n, quiet, drop in (
+        *((50, 0.025, 0.1), (50, 0.025, 0.2), (100, 0.025, 0.1), (200, 0.025, 0.1)),
+        *((50, 0.0, 0.1), (50, 0.05, 0.2), (200, 0.05, 0.1), (500, 0.05, 0.05)),
+    ):
+        what = f"{n} rows, {quiet:.1%} change each way: a loss of {drop:.0%}"
+        yield share(what, draws, partial(finds, n, quiet, drop), Plan(quiet=quiet).power(n, drop))
+
+    def graded(scores: Scores, lost: float = 0.0) -> Scores:
+        noise = random.normal(0.0, 0.15, len(scores)) * (random.random(len(scores)) < 0.5)
+        return np.clip(np.where(random.random(len(scores)) < lost / scores.mean(), 0.0, scores + noise), 0.0, 1.0)
+
+    def finds_smallest(n: int) -> bool:
+        steady = np.clip(random.normal(0.8, 0.15, n), 0.0, 1.0)
+        unchanged, before = table(graded(steady)), table(graded(steady))
+        with suppress(AssertionError):
+            smallest = assert_no_regression(unchanged, before).drops[METRIC].smallest or 1.0
+            return red(assert_no_regression, table(graded(steady, smallest)), before)
+        return True
+
+    for n in (20, 50, 200):
+        what = f"{n} graded scores: the smallest loss that is said"
+        yield share(what, max(60, draws // 5), partial(finds_smallest, n), 0.8)
 
 
 @part

@@ -1,8 +1,10 @@
-"""How many samples settle what is open."""
+"""How many samples settle what is open, and what a set can find before it is scored."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,9 @@ from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.cutoffs import suggest_threshold
 from pytest_ragmetrics.stats.intervals import mean_interval, verdict
 from pytest_ragmetrics.stats.means import samples_to_settle, set_threshold
+from pytest_ragmetrics.stats.permutation import PairedScores
+from pytest_ragmetrics.stats.power import Plan, smallest_drop, unit_scores
+from tests.benchmarks.gates import figures
 
 SCORES = [0.9, 0.8, 1.0, 0.7, 0.85] * 4
 
@@ -100,3 +105,85 @@ def test_arrays_are_read_like_lists() -> None:
     result = set_threshold(array, np.float64(0.5), score_bound=0.3, confidence=np.float64(0.95))
     assert type(result.value) is float
     assert result == set_threshold(scores, 0.5, score_bound=0.3, confidence=0.95)
+
+
+def pairs(lost: int, gained: int, n: int) -> list[PairedScores]:
+    """Return rows that pass or fail, most of them alike."""
+    sides = [(1.0, 0.0)] * lost + [(0.0, 1.0)] * gained + [(1.0, 1.0)] * (n - lost - gained)
+    return [PairedScores((before,), (now,)) for before, now in sides]
+
+
+def graded(n: int, *, before: int = 1, seed: int = 1) -> list[PairedScores]:
+    random = np.random.default_rng(seed)
+    scores = np.clip(random.normal(0.8, 0.15, (n, 1)) + random.normal(0, 0.1, (n, before + 1)), 0, 1)
+    return [PairedScores(tuple(row[1:]), (row[0],)) for row in scores.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "n", "span", "drop"),
+    [
+        # More rows show less, and rows that change without a cause hide it.
+        *((0, 0, 4, 1.0, None), (0, 0, 10, 1.0, 0.70), (0, 0, 20, 1.0, 0.40), (0, 0, 50, 1.0, 0.16)),
+        *((5, 5, 200, 1.0, 0.065), (10, 10, 200, 1.0, 0.08), (1, 1, 50, 1.0, 0.18), (25, 25, 1000, 1.0, 0.023)),
+        # A row without any change may lose the whole scale.
+        *((0, 0, 50, 4.0, 0.64), (0, 0, 50, math.inf, 0.16)),
+    ],
+)
+def test_the_smallest_drop_of_rows_that_pass_or_fail(
+    lost: int, gained: int, n: int, span: float, drop: float | None
+) -> None:
+    found = smallest_drop(pairs(lost, gained, n), span=span)
+    assert found == (drop if drop is None else pytest.approx(drop, abs=1e-4))
+
+
+def test_the_smallest_drop_of_graded_scores_is_drawn() -> None:
+    rows = graded(50)
+    found = smallest_drop(rows) or 0.0
+    assert found == smallest_drop(rows)
+    assert 0.08 < found < 0.13
+    # It moves with the scale, and with its direction; more runs before show less, more rows in clusters no less.
+    larger = [PairedScores((4 * row.before[0] - 7,), (4 * row.now[0] - 7,)) for row in rows]
+    assert smallest_drop(larger, span=4.0) == pytest.approx(4 * found, rel=0.05)
+    assert (smallest_drop(graded(50, before=5)) or 1.0) < 0.8 * found
+    assert smallest_drop(rows * 3, clusters=[*range(50)] * 3) == pytest.approx(found, rel=0.05)
+    # Where the scale is not known, no score is below the lowest one; of one cluster, nothing can be shown.
+    assert (smallest_drop(rows, span=math.inf) or 1.0) < found
+    assert smallest_drop(rows, clusters="a" * 50) is smallest_drop(rows[:4]) is None
+    assert smallest_drop(pairs(0, 0, 9), clusters=[*range(9)]) == pytest.approx(0.63, abs=0.05)
+    assert smallest_drop([PairedScores((0.0, 0.0), (0.0,))] * 9, span=math.inf) is None
+
+
+def test_rows_that_were_not_in_all_runs_take_part() -> None:
+    whole = graded(40, before=3)
+    assert smallest_drop([*whole, PairedScores((0.8,), (0.9,))]) == pytest.approx(smallest_drop(whole), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("plan", "n", "drop", "power"),
+    [
+        *((Plan(), 50, 0.1, 0.42), (Plan(), 50, 0.2, 0.88), (Plan(), 200, 0.1, 0.98), (Plan(), 4, 0.9, 0.0)),
+        *((Plan(before=5), 50, 0.1, 0.81), (Plan(before=3), 50, 0.1, 0.73), (Plan(before=5, now=5), 20, 0.0, 0.0)),
+        (Plan(runs=((1.0, 1.0),) * 9 + ((1.0, 0.0),)), 50, 0.0, 0.02),
+        (Plan(runs=((0.0, 0.0),) * 9), 50, 0.1, 0.0),
+    ],
+)
+def test_the_power_of_a_loss(plan: Plan, n: int, drop: float, power: float) -> None:
+    assert plan.power(n, drop) == pytest.approx(power, abs=0.06 if plan.is_drawn else 0.005)
+
+
+@pytest.mark.parametrize(
+    ("plan", "drop", "rows"),
+    [
+        *((Plan(), 0.1, (100, 100)), (Plan(quiet=0.0), 0.1, (70, 70)), (Plan(), 0.002, (None,))),
+        *((Plan(alpha=0.005), 0.1, (200, 200)), (Plan(before=5), 0.1, (45, 65)), (Plan(before=5), 0.001, (None,))),
+        (Plan(runs=unit_scores([(*row.before, *row.now) for row in graded(50)])), 0.1, (40, 65)),
+    ],
+)
+def test_the_rows_that_find_a_loss_in_8_of_10_runs(plan: Plan, drop: float, rows: Sequence[int | None]) -> None:
+    found = plan.rows(drop)
+    assert found is rows[0] if found is None or rows[0] is None else rows[0] <= found <= (rows[-1] or 0)
+
+
+def test_what_is_planned_is_what_is_found() -> None:
+    for figure in itertools.islice(figures("planned", 60), 2):
+        assert not figure.is_far, figure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 import scipy
 from statsmodels.stats.multitest import multipletests
 
-from pytest_ragmetrics.stats.drop import adjusted_p, smallest_drop
+from pytest_ragmetrics.stats.drop import adjusted_p
 from pytest_ragmetrics.stats.permutation import PairedScores, drop_test
 
 
@@ -131,28 +130,3 @@ def test_several_metrics_share_the_error(
     if p and min(changed) > 10:
         monkeypatch.setattr("gc.collect", int)  # multipletests collects all garbage, which takes half a second
         assert list(found.values()) == pytest.approx(multipletests(p, method="holm")[1])
-
-
-@pytest.mark.parametrize(
-    ("changed", "span", "drop"),
-    [
-        # Of rows that pass or fail: more rows show less, and rows that change without a cause hide it.
-        *((changes(0, 0, n), 1.0, drop) for n, drop in ((10, 0.70), (20, 0.40), (50, 0.16), (200, 0.04))),
-        *((changes(n, n, 200 - 2 * n), 1.0, drop) for n, drop in ((5, 0.065), (10, 0.08))),
-        *((changes(1, 1, 48), 1.0, 0.18), (changes(25, 25, 950), 1.0, 0.023)),
-        # A row without any change may lose the whole scale; a drop larger than the scale there is none.
-        *(([0.0] * 50, 4.0, 0.64), ([0.0] * 50, math.inf, 0.16), ([-0.9, 0.8] * 2, 1.0, None)),
-        *(([-3.0, 2.0, 2.5] * 3, span, drop) for span, drop in ((4.0, 2.37155), (math.inf, 2.37155), (2.0, None))),
-    ],
-)
-def test_the_smallest_drop_that_a_set_could_have_shown(changed: list[float], span: float, drop: float | None) -> None:
-    assert smallest_drop(changed, span=span) == (drop if drop is None else pytest.approx(drop, abs=1e-4))
-
-
-def test_the_smallest_drop_of_graded_scores_is_that_of_a_t_test() -> None:
-    differences = np.random.default_rng(1).normal(0, 0.2, 60).tolist()
-    error = np.std(differences, ddof=1) / math.sqrt(60)
-    power = scipy.stats.t.ppf(0.95, 59) + scipy.stats.norm.ppf(0.8)
-    assert smallest_drop(differences) == pytest.approx(power * error)
-    assert smallest_drop([0.1, -0.2], clusters="aa") is None
-    assert smallest_drop([0.0] * 4) is None
