@@ -113,7 +113,7 @@ def test_a_metric_by_several_judges_is_named() -> None:
 
 def test_models_of_shards_are_counted_together() -> None:
     old, new = ({"openai:m": {model: 20}} for model in ("m-1 fp_1", "m-2"))
-    found = []
+    found: list[Document] = []
     for served in (old, new, joined([old, new])):
         judging = {"relevance": Judging(judge="openai:m", prompts={}, definition={}, served=served)}
         warnings = ("the same text", *served_warnings(served))
