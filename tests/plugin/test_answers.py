@@ -102,6 +102,15 @@ def test_answers_are_paired_by_their_number(run: RunPytest, capsys: pytest.Captu
     assert "  r1, answer 3: blue 1.00, 0.00, 0.00: before wins" in said
 
 
+def test_shards_decide_as_one_run(run: RunPytest) -> None:
+    ran = run("--rag-json=out.json", "-k", "three", test_it=SUITE)
+    whole = ran.gates
+    for shard, rows in {"a.json": "three and (r0 or r1)", "b.json": "three and not (r0 or r1)"}.items():
+        run(f"--rag-json={shard}", "-rs", "-k", rows).shows("*of 13 tests of the set were skipped or not selected; *")
+    assert main(["report", "merge", "a.json", "b.json", "-o", "out.json"]) == 1
+    assert (len(ran.gates), ran.gates) == (4, whole)
+
+
 def test_several_answers_stop_by_whole_rows(run: RunPytest) -> None:
     suite = SUITE.replace("range(4)", "range(30)").replace("{*", "{").partition("    @pytest.mark.rag_gate")[0]
     suite = suite.replace('WRONG = {("r1", 2), ("r2", 1), ("r2", 3)}', "WRONG = set()")

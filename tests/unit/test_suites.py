@@ -126,6 +126,10 @@ def test_answers_to_a_row_count_together() -> None:
         "  12 answers to 4 rows: those to a row count together",
     )
     assert worst == ["  0.10  q1, 2 of 3 answers", "  0.40  q2, 1 of 3 answers"]
+    many = answers(*[[0.9, 0.8]] * 18, *[[0.5, 0.1]] * 6)
+    assert re.fullmatch(
+        r"  about \d+ more answers would settle it if.*", failure(assert_mean, many, 0.6, confidence=0.95)[2]
+    )
     # Where lower scores are good the highest decides; scores that are no answers are rows of their own.
     assert assert_pass_rate(given, max_score=0.9, min_rate=0.7, all_pass=True).reached == 3
     assert assert_pass_rate([0.9, 0.9, 0.1], 0.8, 0.6, all_pass=True).n == 3
