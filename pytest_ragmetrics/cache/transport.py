@@ -260,7 +260,7 @@ class CachedTransport:
     refreshed is fresh to all. ``redact`` is applied to what is stored, and what is stored is what is returned: a
     redacted answer leads to the same next question live as in replay. ``asker`` names the test that asks. ``warn`` is
     called once for a store that cannot be used. ``remote`` is the tier behind the store, which is shared with other
-    machines. Neither is closed here.
+    machines. Neither is closed here. ``witness`` sees the replies of judges.
     """
 
     def __init__(
@@ -277,7 +277,10 @@ class CachedTransport:
         asker: Callable[[], str | None] = lambda: None,
         warn: Callable[[str], None] = warnings.warn,
         remote: RemoteCache | None = None,
+        witness: Callable[[str, Request, Reply], None] | None = None,
     ) -> None:
+        #: Called for each reply of a judge with the key of its request.
+        self.witness = witness
         self.mode: Mode = mode
         self.judged = Counts()
         self.embedded = Counts()
@@ -306,6 +309,10 @@ class CachedTransport:
         if not self._keeps(request):
             return await self._counted(request)
         return await (self._embed(request) if isinstance(request, EmbeddingRequest) else self._judge(request))
+
+    async def again(self, request: Request) -> Reply:
+        """Return a reply that is asked for whatever is stored, which stays as it is; raise as the links below."""
+        return await self._counted(replace(request, answers={}))
 
     def find(self, request: Request) -> tuple[str | None, Reply | None]:
         """Return the key of a request and the reply that is stored, making no request and noting nothing.
@@ -387,7 +394,10 @@ class CachedTransport:
                 raise
             raise _unpaid(error) from error.__cause__
         self.judged.cached += key not in fetched
-        return entries[key].answer(cached=key not in fetched)
+        reply = entries[key].answer(cached=key not in fetched)
+        if self.witness is not None:
+            self.witness(key, request, reply)
+        return reply
 
     async def _embed(self, request: EmbeddingRequest) -> Reply:
         rows = self._rows(request)

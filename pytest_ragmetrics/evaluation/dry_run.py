@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _HEAD = ("metric", "samples", "requests", "cached", "prompt tokens", "cost")
 _EMBEDDINGS = "(embeddings)"
 _OTHERS = "(asked by no metric)"
+_SENTINELS = "(sentinels)"
 ASSUMPTIONS = (
     "An estimate; no request was made. Tokens are a quarter of the bytes in UTF-8.",
     "The local heuristic stands in for the judge: its answers decide which requests follow, and the cost counts them.",
@@ -136,6 +137,12 @@ class Forecast:
             self._seen.update(missing)
             self.lines[_EMBEDDINGS].add(usage(new), samples=texts)
 
+    def asked_again(self, drawn: Iterable[tuple[Request, Reply]]) -> None:
+        """Count requests whose replies are stored, and which would be made again."""
+        for request, stored in drawn:
+            usage = replace(stored, cached=False).usage(request)
+            self.lines[_SENTINELS].add(replace(usage, calls=1), samples=1)
+
     def scored(self, test: str | None, scoring: Scoring) -> None:
         """Count what a scoring would take, and make its result decide nothing."""
         usage = scoring.usage
@@ -169,7 +176,7 @@ class Forecast:
         total, others = ForecastLine(), replace(self.judged)
         for name, line in self.lines.items():
             total.join(asdict(line))
-            if name != _EMBEDDINGS:
+            if name not in (_EMBEDDINGS, _SENTINELS):
                 others.join({**asdict(line), "samples": 0}, -1)
         if others.requests > 0:
             rows.append(others.cells(_OTHERS))
@@ -206,6 +213,8 @@ class DryRun:
         key, stored = self._cache.find(request)
         if stored is not None:
             self._forecast.asked(None, stored.usage(request))
+            if self._cache.witness is not None and key is not None:
+                self._cache.witness(key, request, stored)
             return stored
         task: Any = request.asked
         try:

@@ -30,7 +30,16 @@ from pytest_ragmetrics.judges.specs import make_judge, panel_members
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreakers, ProbingBreaker
 from pytest_ragmetrics.judges.transports.budget import Budget, Budgeted
 from pytest_ragmetrics.judges.transports.prefixes import Prefixes
-from pytest_ragmetrics.judges.transports.values import WIDTH, Limiter, Providers, Repair, Transport, at_home
+from pytest_ragmetrics.judges.transports.values import (
+    WIDTH,
+    Limiter,
+    Providers,
+    Repair,
+    Reply,
+    Request,
+    Transport,
+    at_home,
+)
 
 P = TypeVar("P")
 
@@ -75,6 +84,7 @@ class Engine:
         budget: Budget | None = None,
         forecast: Forecast | None = None,
         batching: Batching | None = None,
+        witness: Callable[[str, Request, Reply], None] | None = None,
     ) -> None:
         self._specs = judge, embedder
         self._attempts: dict[str, Any] = {"timeout": timeout, "retries": retries}
@@ -124,6 +134,7 @@ class Engine:
             run=run,
             asker=asker,
             remote=self.remote,
+            witness=witness,
         )
         self.transport: Transport = self.cache
         if forecast is not None:

@@ -216,13 +216,18 @@ class RunReport:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Put the figures of the run into the file of --junitxml, which pytest writes when the session ends."""
+        is_whole = False
         try:
-            return (yield)
+            ran = yield
+            is_whole = True
+            return ran
         finally:
             junit: Any = session.config.pluginmanager.get_plugin("junitxml")
             xml = None if junit is None else session.config.stash.get(junit.xml_key, None)
             if xml is not None and self.collector.has_scores and not self._settings.dry_run:
-                for name, value in run_properties(self.collector.document(0, {}, ())):
+                # After an interrupt workers may still run.
+                document = self._document(0) if is_whole else self.collector.document(0, {}, ())
+                for name, value in run_properties(document):
                     xml.add_global_property(name, value)
 
     @pytest.hookimpl(trylast=True)
@@ -231,7 +236,7 @@ class RunReport:
 
         A run whose files could not be written has not passed: their readers would read old ones.
         """
-        self._notes = self._session.finish(exitstatus)
+        self._notes = [*self._session.finish(exitstatus), *self._session.drift().notes]
         if self.collector.answers and not self._settings.dry_run:
             from pytest_ragmetrics.runs.wording.runs import last_answers_text
 
@@ -339,8 +344,9 @@ class RunReport:
             if isinstance(path, Path):
                 notes = [note.replace(str(path), portable(path, self._root)) for note in notes]
         document = self.collector.document(exit_status, self._shown(), notes)
-        warnings = (*document.run.warnings, *self._warnings)
-        return replace(document, run=replace(document.run, warnings=warnings))
+        drift = self._session.drift()
+        warnings = (*document.run.warnings, *self._warnings, *drift.warnings)
+        return replace(document, run=replace(document.run, warnings=warnings, sentinels=drift.records))
 
     def _shown(self) -> dict[str, Setting]:
         return {
@@ -352,7 +358,8 @@ class RunReport:
 
 def run_properties(document: Document) -> list[tuple[str, object]]:
     """Return the properties of the whole run: the figures of each metric, tests by outcome, calls, tokens and cost."""
-    from pytest_ragmetrics.runs.wording.runs import paid_records, status_of, tallies, total_usage
+    from pytest_ragmetrics.core.result import Usage
+    from pytest_ragmetrics.runs.wording.runs import paid_usages, status_of, tallies
 
     found: list[tuple[str, object]] = []
     for tally in tallies(document):
@@ -363,7 +370,7 @@ def run_properties(document: Document) -> list[tuple[str, object]]:
         ]
     statuses = Counter(map(status_of, (test for test in document.tests if test.gate is None)))
     found += [(f"rag.tests.{status}", statuses[status]) for status in sorted(statuses)]
-    usage = total_usage(paid_records(document.tests))
+    usage = sum(paid_usages(document), Usage())
     found += [("rag.calls", usage.calls), ("rag.tokens", usage.prompt_tokens + usage.completion_tokens)]
     # Sums of floats have more decimals.
     return [*found, *([] if usage.cost is None else [("rag.cost", round(usage.cost, 9))])]

@@ -24,6 +24,7 @@ from pytest_ragmetrics.plugin.budget import SessionBudget
 from pytest_ragmetrics.plugin.cassette import RunCassette, Selection, selected_tests
 from pytest_ragmetrics.plugin.markers import Markers, marked_judge, marked_votes
 from pytest_ragmetrics.plugin.recorder import Recorder, skip
+from pytest_ragmetrics.plugin.sentinels import Drift, SessionSentinels
 from pytest_ragmetrics.plugin.settings import Settings
 from pytest_ragmetrics.plugin.xdist import FromWorker, ToWorker, Workers
 
@@ -76,6 +77,8 @@ class PytestSession:
         #: How many replies to each metric name which model, by judge.
         self._served: dict[str, dict[str, Counter[str]]] = {}
         self._budget = SessionBudget(settings, workers=workers, file=received.budget)
+        worker: str = config.workerinput["workerid"] if self.is_worker else ""  # type: ignore[attr-defined] # set by xdist
+        self._sentinels = SessionSentinels(settings, run=self.run, worker=worker, workers=self._workers)
         self.cassette = RunCassette(config, settings, received.cassette)
         self.workers = Workers(self.to_worker, self.from_worker)
         self.markers = Markers()
@@ -192,6 +195,7 @@ class PytestSession:
             budget=self._budget.budget,
             forecast=self._budget.forecast,
             batching=self._batching,
+            witness=None if self._sentinels.drawn is None else self._sentinels.drawn.note,
         )
 
     @property
@@ -244,6 +248,21 @@ class PytestSession:
             partial = "the run stopped early"
         return Selection(paths=paths, partial=partial, tasks={name: sorted(tasks[name]) for name in sorted(tasks)})
 
+    def drift(self) -> Drift:
+        """Return what stored answers that are asked for again say of each judge; they are asked when this is called.
+
+        It is called once all of the tests whose judges matter have run, in a controller once its workers have ended.
+        """
+        self._ask_again()
+        return self._drift
+
+    @cached_property
+    def _drift(self) -> Drift:
+        return self._sentinels.found([row.sentinels for row in self.workers.ended() if row])
+
+    def _ask_again(self) -> None:
+        self._sentinels.ask(self.engine if self._has_engine else None, self._budget.forecast)
+
     @property
     def served(self) -> dict[str, Served]:
         """How many replies name which model, by metric and judge, once the workers have ended."""
@@ -282,6 +301,7 @@ class PytestSession:
                 loop.run(queue.post())
             except RagMetricsError as error:
                 raise pytest.UsageError(f"--rag-batch: {error}") from error
+        self._ask_again()
         return ran
 
     @pytest.hookimpl(tryfirst=True)
@@ -371,6 +391,7 @@ class PytestSession:
         return FromWorker(
             tasks={name: sorted(tasks) for name, tasks in self._tasks.items()},
             served={name: {judge: dict(it) for judge, it in of.items()} for name, of in self._served.items()},
+            sentinels=self._sentinels.to_row(),
             deselected=self.cassette.deselected,
             left_out=self.cassette.left_out,
             used=self.cassette.used(cache),

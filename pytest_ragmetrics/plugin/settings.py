@@ -243,6 +243,12 @@ class Settings:
         metavar="MODE",
     )
     batch_fallback: bool = _switch("Ask what failed or expired in a batch at once, at the full price.", in_ini=True)
+    sentinels: int = _setting(
+        _number(int, 0),
+        0,
+        "How many stored answers to ask for again, to see whether the judge has changed, such as 20 (default: 0).",
+        metavar="N",
+    )
     dry_run: bool = _switch("Forecast requests, tokens and cost, and make no request; tests that score are skipped.")
     answers: int = _setting(
         _number(int, 1),

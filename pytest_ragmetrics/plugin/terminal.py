@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
+    from pytest_ragmetrics.core.result import Usage
     from pytest_ragmetrics.runs.compare import RunComparison
-    from pytest_ragmetrics.runs.records import Document, Record
+    from pytest_ragmetrics.runs.records import Document
 
 
 def write_summary(
@@ -47,7 +48,7 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
     yield from (f"gate: {runs.gate_line(gate)}, {named(test)}" for gate, test in gated)
     yield from runs.beside_lines(document.tests)
     if paid:
-        yield from _costs(runs.paid_records(document.tests))
+        yield from _costs(runs.paid_usages(document))
         yield from runs.conversation_costs(records)
         if judges := runs.judges_of(records):
             yield f"judged by: {', '.join(judges)}"
@@ -56,12 +57,11 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
         yield from comparisons.change_lines(comparison)
 
 
-def _costs(records: Sequence[Record]) -> list[str]:
+def _costs(rows: Sequence[Usage]) -> list[str]:
     """Return the line on calls, tokens and cost; nothing where nothing was asked."""
     from pytest_ragmetrics.core.result import Usage
     from pytest_ragmetrics.runs.wording.figures import money_text, provider_parts
 
-    rows = [record.usage for record in records]
     total = sum(rows, Usage())
     calls, cached = total.calls, total.cached_calls
     cost, saved = money_text(usage.cost for usage in rows), money_text(usage.saved for usage in rows)

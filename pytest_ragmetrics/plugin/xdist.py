@@ -38,12 +38,13 @@ class FromWorker:
 
     ``tasks`` are those that each metric asked a judge, ``deselected`` and ``left_out`` count the tests that were not
     run. ``used`` is what it used of the cassette, ``spent`` of the budget, ``remote`` of the shared cache, ``forecast``
-    what it would ask for. ``served`` are the models that answered each metric. ``gates`` are the sets of gates that it
-    collected.
+    what it would ask for. ``served`` are the models that answered each metric, ``sentinels`` what it asked again.
+    ``gates`` are the sets of gates that it collected.
     """
 
     tasks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     served: Mapping[str, Any] = field(default_factory=dict)
+    sentinels: Any = None
     deselected: int = 0
     left_out: int = 0
     used: Mapping[str, Any] | None = None

@@ -16,20 +16,31 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pytest_ragmetrics.core.codec import dump, load
+from pytest_ragmetrics.core.codec import CodecError, dump, load
 from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.files import read_json, write_atomically
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.judges.rendering import PromptBook, prompt_digest
 from pytest_ragmetrics.metrics.base import digest
 from pytest_ragmetrics.report.judging import judging_of
 from pytest_ragmetrics.runs.compare import cluster_of
-from pytest_ragmetrics.runs.records import Document, GateRecord, Record, RecordOutcome, RunRecord, TestRecord
+from pytest_ragmetrics.runs.records import (
+    Document,
+    GateRecord,
+    Judging,
+    Record,
+    RecordOutcome,
+    RunRecord,
+    SentinelRecord,
+    TestRecord,
+)
 from pytest_ragmetrics.runs.wording.figures import counted, threshold_text
 from pytest_ragmetrics.runs.wording.runs import (
     MetricTally,
     Status,
     badness,
     by_metric,
-    paid_records,
+    paid_usages,
     status_of,
     tally,
     total_usage,
@@ -106,6 +117,15 @@ class History:
     left_out: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _PastRun:
+    """What of an earlier run counts for its sentinels."""
+
+    partial: str = ""
+    judging: Mapping[str, Judging]
+    sentinels: Mapping[str, SentinelRecord]
+
+
 class HistoryError(RagMetricsError):
     """A folder has no run that can be read."""
 
@@ -118,7 +138,7 @@ def history_run(document: Document) -> HistoryRun:
     commit = run.commit.removesuffix("+")[:_DIGITS] + ("+" if run.commit.endswith("+") else "")
     return HistoryRun(
         run=replace(run, **_NOT_KEPT, commit=commit, judging={name: judging[name] for name in groups}),
-        cost=total_usage(paid_records(document.tests)).cost,
+        cost=sum(paid_usages(document), Usage()).cost,
         metrics=tuple(_metric_point(name, group) for name, group in groups.items()),
         gates={test.id: test.gate for test in document.tests if test.gate and test.gate.outcome != "skipped"},
         tests=tuple(map(_test_point, document.tests)),
@@ -229,14 +249,43 @@ def _latest_first(folder: Path) -> list[Path]:
         raise HistoryError(f"{folder}: {error.strerror}; give the folder of --rag-history") from error
 
 
+def _head(file: Path) -> Mapping[str, Any]:
+    """Return the run in the first line of a file, which has all but the tests; empty if it has another form."""
+    with suppress(OSError, ValueError, AttributeError), file.open("rb") as stream:
+        data = json.loads(stream.readline() + b"]}")
+        found: Mapping[str, Any] = data.get("run", data)
+        return found
+    return {}
+
+
 def _branch_of(file: Path) -> str | None:
-    """Return the branch in the first line of a file, which has all but the tests; ``None`` if it has another form."""
-    with suppress(OSError, ValueError, AttributeError):
-        with file.open("rb") as stream:
-            data = json.loads(stream.readline() + b"]}")
-            branch = data.get("run", data).get("branch")
-        return branch if isinstance(branch, str) else None
-    return None
+    branch = _head(file).get("branch")
+    return branch if isinstance(branch, str) else None
+
+
+def past_sentinels(folder: Path, prompts: PromptBook) -> dict[str, list[tuple[int, float]]]:
+    """Return how many stored answers each judge was asked again in the runs of all branches, and how many changed.
+
+    The oldest run comes first. Those before a prompt changed are left out, and so are those before a whole run that
+    found no stored answer of a judge: its answers were all made anew.
+    """
+    found: dict[str, list[tuple[int, float]]] = {}
+    ended: set[str] = set()
+    with suppress(HistoryError):
+        for file in _latest_first(folder):
+            try:
+                run = load(_PastRun, _head(file))
+            except CodecError:
+                continue
+            digests = {task: it for judging in run.judging.values() for task, it in judging.prompts.items()}
+            if any(it and prompt_digest(task, prompts) not in ("", it) for task, it in digests.items()):
+                break
+            for judge, it in run.sentinels.items():
+                if not it.asked and not run.partial:
+                    ended.add(judge)
+                if it.asked and judge not in ended:
+                    found.setdefault(judge, []).insert(0, (it.asked, it.changed))
+    return found
 
 
 def _read(file: Path) -> HistoryRun:

@@ -27,7 +27,7 @@ from pytest_ragmetrics.runs.wording.runs import (
     judges_of,
     margin,
     outcome_of,
-    paid_records,
+    paid_usages,
     spent_text,
     status_of,
     tallies,
@@ -195,7 +195,7 @@ def _changes(comparison: RunComparison, page: str | None, shown: int) -> list[st
 
 def _ending(document: Document) -> Iterator[str]:
     records = [record for test in document.tests for record in test.records]
-    parts = [spent_text(paid_records(document.tests))]
+    parts = [spent_text(paid_usages(document))]
     judges = judges_of(records)
     if judges:
         parts.append(f"judged by {', '.join(judges)}")

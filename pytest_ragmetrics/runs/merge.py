@@ -109,15 +109,7 @@ def _warnings(runs: Sequence[RunRecord]) -> dict[str, None]:
 def _sentinels(runs: Sequence[RunRecord]) -> dict[str, SentinelRecord]:
     found: dict[str, SentinelRecord] = {}
     for judge, new in (item for run in runs for item in run.sentinels.items()):
-        old = found.get(judge, SentinelRecord())
-        found[judge] = SentinelRecord(
-            asked=old.asked + new.asked,
-            changed=old.changed + new.changed,
-            # Each rests on the same earlier runs.
-            evidence=max(old.evidence, new.evidence),
-            drifts=old.drifts or new.drifts,
-            usage=old.usage + new.usage,
-        )
+        found[judge] = found.get(judge, SentinelRecord()) + new
     return found
 
 

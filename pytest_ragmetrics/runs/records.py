@@ -248,6 +248,16 @@ class SentinelRecord:
     drifts: bool = False
     usage: Usage = field(default_factory=Usage)
 
+    def __add__(self, other: SentinelRecord) -> SentinelRecord:
+        return SentinelRecord(
+            asked=self.asked + other.asked,
+            changed=self.changed + other.changed,
+            # That of the parts of one run rests on the same earlier runs.
+            evidence=max(self.evidence, other.evidence),
+            drifts=self.drifts or other.drifts,
+            usage=self.usage + other.usage,
+        )
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunRecord:

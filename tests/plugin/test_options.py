@@ -59,7 +59,7 @@ def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester) 
 LIGHT = {"core", "core.files", "core.public_names", "core.running", "plugin"}
 LIGHT |= {f"plugin.{name}" for name in ("budget", "cassette", "digest", "gates", "gates.plugin", "hookspec", "xdist")}
 LIGHT |= {f"plugin.{name}" for name in ("markers", "observers", "recorder", "report", "rows", "rows.plugin", "session")}
-LIGHT |= {"plugin.settings"}
+LIGHT |= {"plugin.sentinels", "plugin.settings"}
 #: What checks the options of one that names judge and embedder.
 CHECKS = {"core.errors", "judges", "judges.specs", "judges.providers", "judges.providers.vendor"}
 CHECKS |= {"judges.embedders", "judges.embedders.specs"}

@@ -162,4 +162,4 @@ def test_the_properties_of_a_run() -> None:
     tone = {"n": 1, "mean": 0.5, "fell_short": 1, "unscored": 1, "vacuous": 1, "skipped": 4, "not_needed": 40}
     assert found.items() >= {f"rag.tone.{name}": value for name, value in tone.items()}.items()
     assert (found["rag.tests.failed"], found["rag.tests.passed"], "rag.cost" in found) == (1, 2, False)
-    assert "$0.25 and 1 of unknown price" in wording.spent_text([each.records[0] for each in made().tests[:2]])
+    assert "$0.25 and 1 of unknown price" in wording.spent_text([each.records[0].usage for each in made().tests[:2]])

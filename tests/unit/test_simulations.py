@@ -32,6 +32,8 @@ from tests.benchmarks.gates import figures
                 *(0.0, 0.0, 0.0, 1.0, 0.25, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
             ],
         ),
+        # Alarms about a judge that changed and, where there are some, the run in which half of them had come.
+        ("drift", 20, [0.0, 0.0]),
         ("labels", 20, [1.0, 0.97, 1.0, 1.0, 1.0, 0.98, 1.0, 0.73]),
     ],
 )

@@ -431,10 +431,16 @@ def paid_records(tests: Iterable[TestRecord]) -> list[Record]:
     return [record for test in tests for record in (*test.records, *test.calibration)]
 
 
-def spent_text(records: Sequence[Record]) -> str:
+def paid_usages(document: Document) -> list[Usage]:
+    """Return what each scoring of a run took, and what its sentinels did."""
+    records = [record.usage for record in paid_records(document.tests)]
+    return [*records, *(it.usage for it in document.run.sentinels.values() if it.usage != Usage())]
+
+
+def spent_text(usages: Sequence[Usage]) -> str:
     """Return what scorings cost together, "" when they asked nothing."""
-    saved = money_text(record.usage.saved for record in records) if any(it.usage.saved for it in records) else None
-    return usage_text(total_usage(records), cost=money_text(record.usage.cost for record in records), saved=saved)
+    saved = money_text(usage.saved for usage in usages) if any(usage.saved for usage in usages) else None
+    return usage_text(sum(usages, Usage()), cost=money_text(usage.cost for usage in usages), saved=saved)
 
 
 def total_usage(records: Iterable[Record]) -> Usage:
