@@ -36,6 +36,7 @@ from pytest_ragmetrics.cache.single_flight import SingleFlight
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.core.errors import CacheError, CacheMissError, JudgeError, UnscoredError
 from pytest_ragmetrics.core.loop import in_child
+from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.transports.values import (
     AnyRequest,
@@ -157,13 +158,15 @@ class CacheTiers:
         self._neighbours: dict[str, Neighbours] = {}
         self._writes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Writes] = WeakKeyDictionary()
 
-    def look(self, keys: Sequence[str], asked: Mapping[str, Row] = MappingProxyType({})) -> dict[str, CacheEntry]:
-        """Return the entries of those keys that have one; when refreshing, only those this run made.
+    def look(
+        self, keys: Sequence[str], asked: Mapping[str, Row] = MappingProxyType({}), *, fresh: bool = False
+    ) -> dict[str, CacheEntry]:
+        """Return the entries of those keys that have one; ``fresh`` ones, as when refreshing, are those this run made.
 
         ``asked`` are the requests of keys, where they are known: what was kept of another one is passed over, which is
         said once, and is an error in replay.
         """
-        refreshing = self._mode == "refresh"
+        refreshing = fresh or self._mode == "refresh"
         found: dict[str, CacheEntry] = {}
         if self.cassette is not None and not refreshing:
             kept = self.cassette.pick([key for key in keys if key not in self.refused], asked)
@@ -289,6 +292,8 @@ class CachedTransport:
         run = run or uuid.uuid4().hex
         self._tiers = CacheTiers(store=store, cassette=cassette, mode=mode, run=run, warn=warn, redact=redact)
         locks = None if store is None or width is None else store.locks
+        # What a batch answered is of an earlier run.
+        self._asks_fresh = width is not None and mode != "replay"
         width = _UNBOUNDED if width is None else width
         # Texts to embed wait for one another in batches, and must not keep a judge from being asked meanwhile.
         self._judging: SingleFlight[CacheEntry] = SingleFlight(locks, width=_READY * width)
@@ -375,6 +380,11 @@ class CachedTransport:
         """Wait for what is being paid for on this loop, and cancel the rest; before the loop is stopped."""
         await asyncio.gather(self._judging.settle(), self._embedding.settle())
 
+    @property
+    def _is_fresh(self) -> bool:
+        replies = context.current().replies
+        return replies is not None and replies.fresh and self._asks_fresh
+
     def _keeps(self, request: AnyRequest) -> bool:
         return self.mode != "off" and (request.provider is None or request.provider.is_kept)
 
@@ -395,6 +405,8 @@ class CachedTransport:
             raise _unpaid(error) from error.__cause__
         self.judged.cached += key not in fetched
         reply = entries[key].answer(cached=key not in fetched)
+        if (replies := context.current().replies) is not None:
+            replies.made.append(entries[key].created)
         if self.witness is not None:
             self.witness(key, request, reply)
         return reply
@@ -437,7 +449,7 @@ class CachedTransport:
         return {key_of(row, salt=self._salt, plain=True): row for row in rows}
 
     def _found(self, rows: Mapping[str, Row], request: AnyRequest) -> dict[str, CacheEntry]:
-        found = self._tiers.look(tuple(rows), rows)
+        found = self._tiers.look(tuple(rows), rows, fresh=self._is_fresh)
         self._refuse_in_replay(rows, found)
         self._note_hosts(found.values(), request)
         return found
@@ -455,10 +467,11 @@ class CachedTransport:
         if self._tiers.cassette is not None:
             for key in rows:
                 self._tests.setdefault(key, self._asker() or "")
-        look, redact = partial(self._tiers.look, asked=rows), self._redact
+        is_fresh, redact = self._is_fresh, self._redact
+        look = partial(self._tiers.look, asked=rows, fresh=is_fresh)
         found = look(tuple(rows))
         missing = [key for key in rows if key not in found]
-        if missing and self._remote is not None and self.mode != "refresh":
+        if missing and self._remote is not None and not (is_fresh or self.mode == "refresh"):
             arrived = (await self._remote.look(missing, partial(self._problem, rows, request))).values()
             if kept := [entry if redact is None else redacted_entry(entry, redact) for entry in arrived]:
                 await self._tiers.keep(kept)
@@ -472,7 +485,7 @@ class CachedTransport:
             made = [new_entry(key, rows[key], replies[key], salt=self._salt, redact=redact, host=host) for key in keys]
             await self._tiers.keep(made)
             if self._remote is not None:
-                self._remote.write(made, replace=self.mode == "refresh")
+                self._remote.write(made, replace=is_fresh or self.mode == "refresh")
             return {entry.key: entry for entry in made}
 
         fetched: frozenset[str] = frozenset()

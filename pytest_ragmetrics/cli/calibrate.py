@@ -66,6 +66,7 @@ def _metric(text: str) -> str:
     "compare the lower end of the interval with --min-kappa (default), or the estimate alone",
     default="bound",
 )
+@option("--fresh", help="ask the judge anew where its replies are stored")
 @option("--skip-unscored", help="let --min-kappa pass over unscored rows")
 @option(
     "--vacuous",
@@ -114,7 +115,7 @@ def _measured(arguments: Arguments) -> Calibration:
         raise ArgumentError(str(error)) from error
     if arguments.json is not None and arguments.json.resolve() == arguments.file.resolve():
         raise ArgumentError("--json would replace the labelled answers: name another file")
-    names = "judge embedder threshold group_field limit columns concurrency seed vacuous"
+    names = "judge embedder threshold group_field limit columns concurrency seed vacuous fresh"
     given = {name: getattr(arguments, name) for name in names.split()}
     folder, aim = answers_folder(arguments.cache_dir, "calibrate"), arguments.aim.replace("-", "_")
     options = {"label_scale": scale, "aim": aim, "cache_dir": folder, "progress": True, **given}

@@ -98,6 +98,17 @@ class ScoringLog:
         return self.usage if self.is_composite or total is None else total
 
 
+@dataclass(kw_only=True, slots=True)
+class Replies:
+    """The replies that are kept of what is asked inside a ``with`` block, and when each was made (ISO 8601).
+
+    ``fresh`` ones are asked for again where they are stored, once a run; not in replay, nor in batches.
+    """
+
+    fresh: bool = False
+    made: list[str] = field(default_factory=list)
+
+
 class ScoringRecorder(Protocol):
     """Takes scorings."""
 
@@ -187,6 +198,7 @@ class Context:
     most: float | None = None
     #: Whether the samples are labelled ones that the judge is held to, and none of the application.
     calibration: bool = False
+    replies: Replies | None = None
     #: Stops asking providers that do not answer while many rows wait.
     breaker: CircuitBreaker | None = None
     log: ScoringLog | None = None

@@ -13,6 +13,7 @@ import pytest
 
 from pytest_ragmetrics.evaluation.calibration.result import read_rates
 from tests.commands.conftest import told
+from tests.fake_openai import FakeOpenAI
 from tests.unit.conftest import Call
 
 MANUAL = "Open the valve slowly. The pump needs two minutes to fill. Never run the pump dry."
@@ -55,6 +56,14 @@ def test_it_says_how_far_a_judge_agrees(call: Call, tmp_path: Path) -> None:
     out = call(*LOCAL, "--seed", "7", "--limit", "16")[1]
     assert "against 16 human labels in 2 groups" in out
     assert "cross-validated, each threshold chosen on 1 of 2 parts of the groups" in out
+
+
+def test_stored_replies_have_an_age_and_fresh_ones_are_asked(call: Call, named_server: FakeOpenAI) -> None:
+    asked = ("labels.jsonl", "--metric", "relevance", "--judge", "openai:m", "--threshold", "0.5")
+    for options, requests in (((), 24), ((), 24), (("--fresh",), 48)):
+        told(call(*asked, *options), 0, "  its replies are of today\n")
+        assert len({str(request.body) for request in named_server.requests}) == len(ANSWERS)
+        assert len(named_server.requests) == requests * len(ANSWERS) // 24
 
 
 def test_a_seed_chooses_folds(call: Call) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.runs.merge import merge_documents
 from pytest_ragmetrics.runs.records import render_json
 from pytest_ragmetrics.runs.wording.runs import tallies
 from tests.documents import document
+from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import HOW, RunPytest
 
 MANUAL = "Open the valve slowly. The pump needs two minutes to fill. Never run the pump dry."
@@ -100,3 +104,37 @@ def test_labelled_answers_are_in_no_figure_of_the_application(run: RunPytest, ho
     [tally] = tallies(merged)
     assert (tally.n, tally.mean) == (3, 1.0)
     assert sum(len(test.calibration) for test in merged.tests) == 35
+
+
+def test_the_age_of_the_replies_is_told_and_fresh_asks_anew(
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
+) -> None:
+    asked = """
+        from pathlib import Path
+        @pytest.mark.parametrize("again", [1, 2])
+        def test_the_judge(again):
+            found = rag_calibrated("relevance", ROWS, min_kappa=-1, threshold=0.5{fresh})
+            print("days", found.reply_days, found.to_json())
+            rag_calibrated("relevance", ROWS, min_kappa=1, threshold=0.5{fresh})
+        ROWS = [{{"question": f"Question {{n}}?", "answer": "A.", "label": n % 2}} for n in range(10)]
+    """
+    server.answer = lambda body: json.dumps({"reason": "So.", "rating": 4 if "Question 3?" in str(body) else 0})
+    options = ("--rag-judge=openai:m", "-s")
+    run(*options, test_it=asked.format(fresh="")).shows("*days (0, 0)*", "*its replies are of today", failed=2)
+    assert len(server.requests) == 10
+    with Store(pytester.path / ".ragmetrics") as store:
+        for days, entry in enumerate([*store]):
+            made = datetime.now(timezone.utc) - timedelta(days=days, hours=1)
+            store.put(replace(entry, created=made.isoformat(timespec="seconds")))
+    older = run(*options)
+    older.shows("*days (0, 9)*", '*"reply_days": *', "*its replies are 0 to 9 days old", failed=2)
+    assert len(server.requests) == 10
+    # Once a run, and stored for later runs.
+    fresh = asked.format(fresh=", fresh=True")
+    run(*options, "--rag-dry-run", test_it=fresh).shows("relevance * 40 *10 *30 *")
+    run(*options, "--rag-cache=replay").shows("*days (0, 9)*", failed=2)
+    assert len(server.requests) == 10
+    run(*options).shows("*days (0, 0)*", failed=2)
+    assert len(server.requests) == 20
+    run(*options, test_it=asked.format(fresh="")).shows("*days (0, 0)*", failed=2)
+    assert len(server.requests) == 20

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, get_args
 
@@ -52,6 +53,7 @@ def calibrate(
     progress: bool = False,
     vacuous: Vacuous = "skip",
     columns: Mapping[str, str] | Columns | None = None,
+    fresh: bool = False,
 ) -> Calibration:
     """Score labelled answers by a metric and return how the scores agree with the labels.
 
@@ -59,8 +61,8 @@ def calibrate(
     row is in its ``metadata`` (any further field of a row); rows with the same ``group`` or ``cluster`` there count as
     dependent. Without a ``threshold`` the figures are the cross-validated ones of the threshold with the highest
     ``aim``. Answers with nothing to check are in no figure, unless ``vacuous="count"``, and marks of findings are in
-    none: readers of a report chose what they marked. The other parameters are those of
-    :func:`~pytest_ragmetrics.evaluation.evaluate.evaluate`.
+    none: readers of a report chose what they marked. ``fresh`` asks the judge anew where its replies are stored. The
+    other parameters are those of :func:`~pytest_ragmetrics.evaluation.evaluate.evaluate`.
 
     Raises ``DatasetError`` for a row or label that cannot be read, and if there is no label at all; ``UnscoredError``
     if no labelled row has a score, or had something to check; ``ValueError`` if the labels are all equal, or no
@@ -87,7 +89,8 @@ def calibrate(
     if group_field not in (None, *GROUP_FIELDS) and not any(group_of(sample, group_field) for sample in samples):
         msg = f"no labelled row has the field {group_field!r}, which is to name its group"
         raise DatasetError(msg, file=dataset[0].file)
-    with context.changed(calibration=True):
+    replies = context.Replies(fresh=fresh)
+    with context.changed(calibration=True, replies=replies):
         table = evaluate(samples, chosen, cache_dir=cache_dir, concurrency=concurrency, progress=progress)
     scored, unscored = [], []
     for row, (sample, label) in zip(table.rows, labelled, strict=True):
@@ -124,7 +127,15 @@ def calibrate(
         undrawn=sum(label is not None and not drawn for _, label, drawn in read),
         vacuous=len(found.vacuous),
         marks=tuple(marked_verdicts(marks, chosen.name)),
+        reply_days=_days(replies.made),
     )
+
+
+def _days(times: Sequence[str]) -> tuple[int, int] | None:
+    """Return how many days ago the latest and the earliest of some times were."""
+    now = datetime.now(timezone.utc)
+    days = [max(0, (now - datetime.fromisoformat(time)).days) for time in times]
+    return (min(days), max(days)) if days else None
 
 
 def rag_calibrated(
@@ -147,6 +158,7 @@ def rag_calibrated(
     vacuous: Vacuous = "skip",
     by: DecidedBy = "bound",
     columns: Mapping[str, str] | None = None,
+    fresh: bool = False,
 ) -> Calibration:
     """Assert that a judge's scores agree with human labels, by Cohen's kappa of at least ``min_kappa``.
 
@@ -157,7 +169,8 @@ def rag_calibrated(
     cross-validated ones of the threshold that suits the labels best. The lower end of kappa's interval decides, so that
     few labels prove little: a very good judge takes about 50 to reach 0.6, a good one 100 or more; ``by="estimate"``
     takes the estimate. Answers with nothing to check are left out and counted beside the others, unless
-    ``vacuous="count"``.
+    ``vacuous="count"``. Stored replies say what the judge once was: how old they are is in the text and in
+    ``reply_days``, and ``fresh=True`` asks anew, once a run, but not in replay nor in batches.
 
     Returns the calibration, which :meth:`Evaluation.corrected_mean` takes. Raises ``AssertionError`` with the figures
     and the worst disagreements, also if a labelled row has no score, unless ``skip_unscored=True`` leaves such rows
@@ -189,6 +202,7 @@ def rag_calibrated(
         seed=seed,
         vacuous=vacuous,
         columns=columns,
+        fresh=fresh,
     )
     faults = fault_lines(found, min_kappa, by=by, skip_unscored=skip_unscored)
     if faults and found.decides:

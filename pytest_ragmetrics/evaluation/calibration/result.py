@@ -159,7 +159,8 @@ class Calibration:
     ``unscored`` has the name of each labelled row without a score and the reason; ``vacuous`` counts the labelled rows
     that are left out because there was nothing to check; ``unlabelled`` the rows without a label, and ``undrawn`` those
     with one that were not drawn by chance, as the others were: both are not scored. ``marks`` are those of
-    findings, by judge.
+    findings, by judge. ``reply_days`` are how many days old the replies are that it rests on, the newest and the
+    oldest, ``None`` where none is kept.
     """
 
     metric: str
@@ -172,6 +173,7 @@ class Calibration:
     vacuous: int = 0
     undrawn: int = 0
     marks: tuple[MarkedVerdicts, ...] = ()
+    reply_days: tuple[int, int] | None = None
 
     @property
     def rates(self) -> JudgeRates:
@@ -237,6 +239,7 @@ class Calibration:
                 "unlabelled": self.unlabelled,
                 "groups": self.groups,
             },
+            "reply_days": self.reply_days,
             **{name: getattr(figures, name) for name in _FIGURES},
             "disagreements": [
                 {"name": row.name, "label": row.label, "score": row.result.value} for row in self.disagreements()

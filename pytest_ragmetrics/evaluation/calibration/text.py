@@ -74,8 +74,12 @@ def headline(calibration: Calibration) -> str:
 
 
 def left_out(calibration: Calibration) -> list[str]:
-    """Return the lines about rows that are in no figure."""
+    """Return the lines about the age of the replies, and about rows that are in no figure."""
     lines = []
+    if calibration.reply_days is not None:
+        newest, oldest = calibration.reply_days
+        age = f"{newest} to {oldest} days" if newest != oldest else counted(oldest, "day")
+        lines.append(f"its replies are {age} old" if oldest else "its replies are of today")
     if calibration.unlabelled:
         lines.append(f"without a label, not scored: {counted(calibration.unlabelled, 'row')}")
     if calibration.undrawn:
