@@ -195,7 +195,8 @@ def _compared(arguments: Arguments) -> tuple[Document, RunComparison | None]:
     from pytest_ragmetrics.plugin.gates.decide import evaluate_merged_gate
     from pytest_ragmetrics.runs.compare import compare_documents
     from pytest_ragmetrics.runs.merge import merge_documents
+    from pytest_ragmetrics.runs.tables import Baseline
 
-    baseline = None if arguments.baseline is None else read_run(arguments.baseline)
+    baseline = None if arguments.baseline is None else Baseline(runs=(read_run(arguments.baseline),))
     document = merge_documents([read_run(file) for file in arguments.files], baseline, decide=evaluate_merged_gate)
-    return document, None if baseline is None else compare_documents(document, baseline)
+    return document, None if baseline is None else compare_documents(document, baseline.runs[-1])

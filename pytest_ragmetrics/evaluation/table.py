@@ -30,7 +30,7 @@ from pytest_ragmetrics.metrics.parameters import check_number
 from pytest_ragmetrics.runs.clusters import ClusterRule
 from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of
 from pytest_ragmetrics.runs.records import bare_record
-from pytest_ragmetrics.runs.tables import compare_tables
+from pytest_ragmetrics.runs.tables import EarlierRun, compare_tables
 from pytest_ragmetrics.runs.wording.comparisons import TableComparison
 from pytest_ragmetrics.runs.wording.failures import explain_unscored, explain_vacuous
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
@@ -386,7 +386,7 @@ class Evaluation(TableNames):
             +0.50  0.50 -> 1.00  c
           unchanged: 2
         """
-        here, there = compared_records(self), compared_records(other)
+        here, there = compared_records(self), EarlierRun(records=compared_records(other))
         kept = self.vacuous if vacuous is None else vacuous
         return compare_tables(here, there, confidence=confidence, vacuous=kept, clusters=cluster_rule())
 
@@ -529,7 +529,7 @@ def compared_records(
         for number, (key, row) in enumerate(rows):
             if not row.is_of(metric):
                 continue
-            outcome = row.results.get(metric, UnscoredError(""))
+            outcome = row.results[metric] if metric in row.results else UnscoredError("")
             scoring = Scoring(metric=metric, sample=row.sample, outcome=outcome, better=better)
             record = replace(bare_record(scoring), scale=scale)
             placed.append(PlacedRecord(test="", number=number, record=record, name=key))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.session import PytestSession
     from pytest_ragmetrics.runs.compare import RunComparison
     from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, Setting, TestOutcome, TestRecord
+    from pytest_ragmetrics.runs.tables import Baseline
     from pytest_ragmetrics.runs.wording.repeats import RepeatedReplies
 
 
@@ -305,7 +306,7 @@ class RunReport:
             return
         from pytest_ragmetrics.runs.wording.served import joined, served_notes, served_warnings
 
-        before = {} if self.baseline is None else self.baseline.run.judging
+        before = {} if self.baseline is None else self.baseline.runs[-1].run.judging
         served = joined(found.values())
         self._warnings += served_warnings(served)
         self._notes += served_notes(served, joined(it.served for it in before.values()))
@@ -319,20 +320,22 @@ class RunReport:
 
         if self.baseline is None:
             return {}
-        run = replace(self.baseline.run, settings=self._shown(), ragmetrics=version("pytest-ragmetrics"))
-        records = (record for test in self.baseline.tests for record in test.records)
-        tasks = {metric: judging.prompts for metric, judging in run.judging.items()}
+        runs = self.baseline.runs
+        run = replace(runs[-1].run, settings=self._shown(), ragmetrics=version("pytest-ragmetrics"))
+        records = (record for each in reversed(runs) for test in each.tests for record in test.records)
+        tasks = {metric: judging.prompts for each in runs for metric, judging in each.run.judging.items()}
         return judging_of(run, records, tasks, prompts=self._settings.prompts)
 
     def _compare(self, document: Document) -> RunComparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""
-        if self._comparison is None and self.baseline is not None:
+        if self._comparison is None and self.baseline is not None and not self.baseline.is_history:
             from pytest_ragmetrics.runs.compare import compare_documents
             from pytest_ragmetrics.runs.records import redacted
 
             recorder = self._session.recorder
             # It may be of a time when other texts were redacted, and the page shows its answers.
-            baseline = redacted(self.baseline, recorder.redacted) if recorder.redacts() else self.baseline
+            (baseline,) = self.baseline.runs
+            baseline = redacted(baseline, recorder.redacted) if recorder.redacts() else baseline
             document = replace(document, run=replace(document.run, judging=document.run.judging or self.rules))
             self._comparison = compare_documents(document, baseline)
         return self._comparison
@@ -376,13 +379,14 @@ def run_properties(document: Document) -> list[tuple[str, object]]:
     return [*found, *([] if usage.cost is None else [("rag.cost", round(usage.cost, 9))])]
 
 
-def read_baseline(file: Path | None) -> Document | None:
-    """Return the document of an earlier run; raise ``pytest.UsageError`` for a file that is none."""
+def read_baseline(file: Path | None) -> Baseline | None:
+    """Return the earlier run in a file; raise ``pytest.UsageError`` for a file that has none."""
     if file is None:
         return None
     from pytest_ragmetrics.runs.records import DocumentError, read_document
+    from pytest_ragmetrics.runs.tables import Baseline
 
     try:
-        return read_document(file)
+        return Baseline(runs=(read_document(file),))
     except DocumentError as error:
         raise pytest.UsageError(f"--rag-baseline: {error}") from error

@@ -18,7 +18,7 @@ from pytest_ragmetrics.runs.records import (
     TestOutcome,
     Threshold,
 )
-from pytest_ragmetrics.runs.wording.comparisons import ANEW
+from pytest_ragmetrics.runs.wording.comparisons import remedy
 from pytest_ragmetrics.runs.wording.figures import agreeing, bound_text, counted, score_text
 from pytest_ragmetrics.runs.wording.runs import MetricTally, Status, by_metric, gate_operator, tallies
 from pytest_ragmetrics.stats.scores import score_set
@@ -172,7 +172,7 @@ def gate_open(gate: GateRecord) -> str:
     """Return what would settle an inconclusive gate, and why one fails that is on the good side of its bound."""
     if gate.outcome == "inconclusive":
         more = "more rows" if gate.more is None else counted(gate.more, "more row")
-        return ANEW if gate.regression else f"{more} would settle it"
+        return remedy(gate.regression) if gate.regression else f"{more} would settle it"
     if gate.outcome == "failed" and gate.unscored and gate.regression is None:
         falling = gate_operator(gate) == "<="
         end = gate.value if gate.confidence is None else gate.high if falling else gate.low

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import fsum
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -22,6 +24,9 @@ from pytest_ragmetrics.stats.scores import ROUNDING, standing
 
 #: The parts of a metric's definition that make its scores incomparable where they change; a release changes few.
 RULES = ("code", "embedder")
+
+# What stands for a question where its text is not kept.
+_DIGEST = re.compile("question [0-9a-f]{10}")
 
 Kind = Literal["unscored", "worse", "better", "nothing to check", "scored again", "same", "new", "gone"]
 #: Every kind, in the order in which changes are listed, of each the largest change first.
@@ -49,6 +54,11 @@ class PlacedRecord:
     def key(self) -> str:
         """The :func:`sample_key` of its sample."""
         return self.name or key_of(self.record.sample)
+
+    @property
+    def known(self) -> str | None:
+        """The name by which it is paired: a question as the digest that a history has of it."""
+        return question_digest(self.name) if self.name and self.name == self.record.sample.user_input else self.name
 
     @property
     def answer(self) -> int:
@@ -248,10 +258,10 @@ def pair_records(
     is_table = any(not side[0].test for side in (news, olds) if side)
     # Without a test in the key, several scores of one sample cannot be told apart.
     keys: tuple[tuple[Callable[[PlacedRecord], Any], bool, bool], ...] = (
-        (lambda it: (it.test, it.record.metric, it.name, it.answer), True, True),
-        (lambda it: it.test and (it.test.partition("::")[2], it.record.metric, it.name), True, True),
-        (lambda it: (it.name or is_table) and (it.record.metric, it.key, it.answer), True, False),
-        (lambda it: (question := it.record.sample.user_input) and (it.record.metric, question), False, False),
+        (lambda it: (it.test, it.record.metric, it.known, it.answer), True, True),
+        (lambda it: it.test and (it.test.partition("::")[2], it.record.metric, it.known), True, True),
+        (lambda it: (it.name or is_table) and (it.record.metric, it.known or it.key, it.answer), True, False),
+        (lambda it: (text := it.record.sample.user_input) and (it.record.metric, question_digest(text)), False, False),
         (lambda it: it.test and (it.test, it.record.metric), False, True),
     )
     found: list[TestChange] = []
@@ -320,7 +330,7 @@ def _obstacles(
     then, now = old.record, new.record
     found: dict[Obstacle, Sequence[str]] = {}
     asked, asks = then.sample.user_input, now.sample.user_input
-    if asked is not None and asks is not None and asked.split() != asks.split():
+    if None not in (asked, asks) and asked != asks and question_digest(asked or "") != question_digest(asks or ""):
         found["question"] = ["they ask another question"]
     # One without a score says neither what the metric is nor who judges.
     if then.score is None or now.score is None:
@@ -411,6 +421,18 @@ def sample_key(sample: Mapping[str, Any]) -> str:
             return str(sample[name])
     text = json.dumps(sample, sort_keys=True, default=str)
     return f"row-{hashlib.sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()[:10]}"
+
+
+@lru_cache(maxsize=4096)
+def question_digest(question: str) -> str:
+    """Return what a history has of a question, the same however its blanks are; that of a digest is itself.
+
+    >>> question_digest("Why?  So.") == question_digest(" Why? So.") == question_digest(question_digest("Why? So."))
+    True
+    """
+    if re.fullmatch(_DIGEST, question):
+        return question
+    return "question " + hashlib.sha256(" ".join(question.split()).encode("utf-8", "replace")).hexdigest()[:10]
 
 
 def key_of(sample: Sample) -> str:

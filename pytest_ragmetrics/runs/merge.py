@@ -19,6 +19,7 @@ from pytest_ragmetrics.runs.records import (
     held_to_bounds,
     position,
 )
+from pytest_ragmetrics.runs.tables import Baseline
 from pytest_ragmetrics.runs.wording.figures import agreeing, counted, named
 from pytest_ragmetrics.runs.wording.runs import by_metric
 from pytest_ragmetrics.runs.wording.served import joined, served_warnings
@@ -30,12 +31,12 @@ _VERSIONS = ("python", "pytest", "ragmetrics")
 _ORIGIN = ("project", "branch", "message", "author", "ci", "ci_number", "repository", "folder", "selection")
 #: Returns the record of an undecided gate as one run over all tests would have left it; ``None`` without all of them.
 Decide: TypeAlias = (
-    "Callable[[TestRecord, Sequence[TestRecord], Document | None, Mapping[str, Judging]], TestRecord | None]"
+    "Callable[[TestRecord, Sequence[TestRecord], Baseline | None, Mapping[str, Judging]], TestRecord | None]"
 )
 
 
 def merge_documents(
-    documents: Sequence[Document], baseline: Document | None = None, *, decide: Decide | None = None
+    documents: Sequence[Document], baseline: Baseline | None = None, *, decide: Decide | None = None
 ) -> Document:
     """Return all tests of several runs as one document; raises ``ValueError`` without any.
 

@@ -101,7 +101,8 @@ class RegressionRecord:
     ``adjusted_p`` (of all regression gates of the set) are one-sided. ``smallest`` is the smallest drop that such rows
     show in at least 80 % of runs, ``None`` if there is none. ``new`` and ``gone`` count the rows of one run only,
     ``rewritten`` those that ask another question, ``worse`` and ``better`` those that changed. ``silence`` says how
-    many have nothing to check where that is a regression, ``doubts`` why nothing is decided.
+    many have nothing to check where that is a regression, ``doubts`` why nothing is decided. Where the baseline is
+    several ``runs``, ``against`` is how many of what and from when, and ``left_out`` names the others.
     """
 
     alpha: float
@@ -118,6 +119,9 @@ class RegressionRecord:
     rewritten: int = 0
     silence: str = ""
     doubts: tuple[str, ...] = ()
+    runs: int = 1
+    against: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,7 +16,8 @@ class Difference:
 
     ``bounds`` are the lowest and the highest possible difference, ``None`` where the scale is not known.
     ``t_p`` is the two-sided p-value of the paired t test, ``None`` for differences without a spread; ``flip_p`` that of
-    the sign-flip permutation test, which for independent scores of 0 and 1 is McNemar's exact one, ``mcnemar_p``.
+    the sign-flip permutation test, which for independent scores of 0 and 1 is McNemar's exact one, ``mcnemar_p``; it is
+    nan for means of several scores, whose signs cannot be flipped.
     """
 
     n: int
@@ -36,12 +37,13 @@ def paired_difference(
     confidence: float = 0.95,
     clusters: Clusters = None,
     bounds: tuple[float, float] | None = (0.0, 1.0),
+    of_means: bool = False,
 ) -> Difference:
     """Return how scores differ from those of the same rows before, in the same order.
 
     ``bounds`` are the lowest and the highest possible score, ``None`` if they are not known: the interval is Student's
-    then, which wants 30 pairs or more of which most differ. Raises ``ValueError`` for no pair, or lists of different
-    lengths.
+    then, which wants 30 pairs or more of which most differ. ``of_means`` says that some scores are means of several.
+    Raises ``ValueError`` for no pair, or lists of different lengths.
 
     >>> found = paired_difference([0.5, 0.75, 1.0, 0.25], [0.75, 0.75, 1.0, 1.0])
     >>> print(f"{found.before:.3f} {found.after:.3f} {found.interval.estimate:+.3f} p={found.t_p:.3f}")
@@ -53,7 +55,7 @@ def paired_difference(
         raise ValueError("no pairs, and a comparison needs at least one")
     differences = [float(new) - float(old) for old, new in zip(before, after, strict=True)]
     scale = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
-    chance = flip_p(differences, clusters=clusters)
+    chance = math.nan if of_means else flip_p(differences, clusters=clusters)
     return Difference(
         n=len(differences),
         before=math.fsum(before) / len(before),
@@ -61,7 +63,7 @@ def paired_difference(
         interval=mean_interval(differences, confidence=confidence, clusters=clusters, bounds=scale),
         t_p=paired_t_p(differences, clusters=clusters),
         flip_p=chance,
-        mcnemar_p=chance if clusters is None and {*before, *after} <= {0.0, 1.0} else None,
+        mcnemar_p=chance if clusters is None and not of_means and {*before, *after} <= {0.0, 1.0} else None,
         bounds=scale,
     )
 

@@ -21,6 +21,7 @@ from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.plugin.gates.decide import evaluate_gate
 from pytest_ragmetrics.report.history import History, HistoryRun, MetricPoint
 from pytest_ragmetrics.runs.records import Document, Gate, GateRecord, Judging
+from pytest_ragmetrics.runs.tables import Baseline
 from tests.documents import FILE, document, gate_of, record, row
 from tests.tables import gated_set
 
@@ -155,11 +156,12 @@ def run(scores: Scores, *, metadata: Sequence[Mapping[str, Any]] = (), **fields:
     )
 
 
-def gate(now: Document, baseline: Document | None = None, **named: Any) -> GateRecord:
-    """Return what a ``rag_gate`` with these arguments finds in a run."""
+def gate(now: Document, *before: Document, **named: Any) -> GateRecord:
+    """Return what a ``rag_gate`` with these arguments finds in a run, against those before."""
     tests = {test.id: test for test in now.tests}
     asked = gate_of(METRIC, **named)
     whole = gated_set(asked, total=len(tests), selected=tests, function=f"{FILE}::test_bot")
+    baseline = Baseline(runs=before) if before else None
     return evaluate_gate(asked, whole, tests.get, skipped=(), ran=tests.keys(), baseline=baseline).record
 
 

@@ -16,6 +16,7 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation
 from pytest_ragmetrics.plugin.gates.decide import evaluate_gate
 from pytest_ragmetrics.runs.clusters import ClusterRule, Shared, clusters_of
+from pytest_ragmetrics.runs.tables import Baseline
 from tests.documents import document, gate_of, record, row
 from tests.tables import gated_set, table
 
@@ -168,5 +169,5 @@ def test_gates_say_which_rows_are_dependent(
     )
     tests = {test.id: test for test in now.tests}
     whole = gated_set(gate, total=30, selected=tests)
-    found = evaluate_gate(gate, whole, tests.get, skipped=(), ran=tests, baseline=before)
+    found = evaluate_gate(gate, whole, tests.get, skipped=(), ran=tests, baseline=Baseline(runs=(before,)))
     assert (found.record.outcome, (found.record.shared, found.record.groups)) == (outcome, shared)

@@ -30,6 +30,7 @@ from pytest_ragmetrics.report.columns import (
 )
 from pytest_ragmetrics.report.page import render_columns
 from pytest_ragmetrics.runs.records import Document, Judging, Record, record_of, render_json
+from pytest_ragmetrics.runs.tables import Baseline
 from pytest_ragmetrics.runs.wording.figures import format_interval
 from tests.documents import HOSTILE, document, gate_of, record, row
 from tests.tables import gated_set
@@ -341,7 +342,8 @@ def test_every_comparer_has_one_interval(scale: Any, better: Direction, clusters
     by_id = {test.id: test for test in after.tests}
     gate = gate_of("own", regression=True)
     gated = gated_set(gate, total=10, selected=by_id, function="t.py::test_own")
-    decided = evaluate_gate(gate, gated, by_id.get, skipped=(), ran=by_id, baseline=before, verbose=True)
+    of: Any = {"skipped": (), "ran": by_id, "verbose": True}
+    decided = evaluate_gate(gate, gated, by_id.get, baseline=Baseline(runs=(before,)), **of)
     found = tables[1].compare(tables[0])["own"].difference
     assert found is not None
     (pair,) = compare_runs([("a", before), ("b", after)]).metrics[0].pairs

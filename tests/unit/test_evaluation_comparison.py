@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
 from pytest_ragmetrics.runs.compare import PlacedRecord, key_of, sample_key
-from pytest_ragmetrics.runs.tables import compare_metric
+from pytest_ragmetrics.runs.tables import EarlierRun, compare_metric
 from pytest_ragmetrics.runs.wording.comparisons import MetricComparison
 from pytest_ragmetrics.stats.paired import paired_difference
 from tests.tables import table
@@ -30,7 +30,7 @@ def column(scores: Scores, better: Any = "higher", judge: str | None = None, aga
 
 
 def compared(here: Column, there: Column) -> MetricComparison:
-    return compare_metric("faithfulness", here, there)
+    return compare_metric("faithfulness", here, EarlierRun(records={"faithfulness": there}))
 
 
 SCORES = st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.floats(0, 1))
@@ -86,8 +86,8 @@ def test_tables_are_compared_metric_by_metric() -> None:
     here = Evaluation(metrics=("faithfulness", "relevance"), rows=table(AFTER).rows)
     there = Evaluation(metrics=("faithfulness", "coherence"), rows=table(BEFORE).rows)
     found = here.compare(there, confidence=0.9)
-    rows = (compared_records(each)["faithfulness"] for each in (here, there))
-    assert found["faithfulness"] == compare_metric("faithfulness", *rows, confidence=0.9)
+    rows, before = compared_records(here)["faithfulness"], EarlierRun(records=compared_records(there))
+    assert found["faithfulness"] == compare_metric("faithfulness", rows, before, confidence=0.9)
     assert (found.only_here, found.only_there) == (("relevance",), ("coherence",))
     assert str(found).endswith("only evaluated here: relevance\nonly evaluated there: coherence")
     with pytest.raises(KeyError, match="'relevance' was not compared; there are faithfulness"):

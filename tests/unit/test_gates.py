@@ -18,6 +18,7 @@ from pytest_ragmetrics.plugin.gates.decide import evaluate_gate, evaluate_merged
 from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate, gate_among
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import Document, Judging, Record, TestRecord
+from pytest_ragmetrics.runs.tables import Baseline
 from pytest_ragmetrics.runs.wording.comparisons import change_lines
 from pytest_ragmetrics.runs.wording.runs import gate_line
 from pytest_ragmetrics.stats.intervals import mean_interval
@@ -285,7 +286,8 @@ def set_of(tests: Collection[str], *gates: MarkedGate) -> GatedSet:
 def against(before: Document | None, after: Document, *gates: MarkedGate, **of: Any) -> list[Any]:
     tests = {test.id: test for test in after.tests}
     gated = set_of(tests, *gates)
-    return [evaluate_gate(gate, gated, tests.get, skipped=(), ran=tests, baseline=before, **of) for gate in gates]
+    of["baseline"] = None if before is None else Baseline(runs=(before,))
+    return [evaluate_gate(gate, gated, tests.get, skipped=(), ran=tests, **of) for gate in gates]
 
 
 def points(*scores: float | None, **fields: Any) -> list[Record]:
@@ -408,7 +410,7 @@ def test_shards_decide_a_regression_as_one_run() -> None:
     waiting = [row(f"t[{gate.id}]", gate=it, file="t.py") for gate, it in zip(gates, skipped, strict=True)]
     tests = [*after.tests, *waiting]
     assert [evaluate_merged_gate(each, tests) for each in waiting] == [None, None]
-    merged = [evaluate_merged_gate(each, tests, before) for each in waiting]
+    merged = [evaluate_merged_gate(each, tests, Baseline(runs=(before,))) for each in waiting]
     assert [each and each.gate for each in merged] == whole
     assert [each and each.outcome for each in merged] == ["failed", "failed"]
 

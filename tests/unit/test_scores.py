@@ -25,7 +25,7 @@ from pytest_ragmetrics.plugin.recorder import junit_properties
 from pytest_ragmetrics.plugin.rows.dataset_tests import Evaluate
 from pytest_ragmetrics.report.markdown import render_markdown
 from pytest_ragmetrics.runs.records import Record, render_json
-from pytest_ragmetrics.runs.tables import compare_tables
+from pytest_ragmetrics.runs.tables import EarlierRun, compare_tables
 from pytest_ragmetrics.runs.wording.runs import checked_lines, gate_line, tallies
 from pytest_ragmetrics.stats.scores import ScoredRow, common_scale, score_set
 from tests.documents import document, gate_of, record, row
@@ -250,7 +250,7 @@ def test_pairs_had_something_to_check_in_both_runs(
     (tmp_path / "run.json").write_text(render_json(document(row("a", *records(scores)))), encoding="utf-8")
     files = [read_baseline(tmp_path / f"{name}.json").records for name in ("table", "run")]
     for baseline in (compared_records(old), *files):
-        found = compare_tables(compared_records(new), baseline)[METRIC]
+        found = compare_tables(compared_records(new), EarlierRun(records=baseline))[METRIC]
         assert len(found.rows) == 1 + rows
         assert [line.strip() for line in str(found).splitlines() if "nothing" in line or "unscored" in line] == listed
 

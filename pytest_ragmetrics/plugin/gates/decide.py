@@ -28,8 +28,15 @@ from pytest_ragmetrics.runs.records import (
     StopRecord,
     TestRecord,
 )
-from pytest_ragmetrics.runs.tables import compare_metric, drop_outcome, find_drops
-from pytest_ragmetrics.runs.wording.comparisons import ANEW, LEAST_SHARE, NO_PAIR, MetricComparison, TableComparison
+from pytest_ragmetrics.runs.tables import Baseline, EarlierRun, compare_metric, drop_outcome, find_drops, origin_fields
+from pytest_ragmetrics.runs.wording.comparisons import (
+    GIVE_ONE,
+    LEAST_SHARE,
+    NO_PAIR,
+    MetricComparison,
+    TableComparison,
+    remedy,
+)
 from pytest_ragmetrics.runs.wording.failures import (
     explain_stop,
     explain_threshold,
@@ -63,7 +70,7 @@ def evaluate_gate(
     *,
     skipped: Collection[str],
     ran: Collection[str],
-    baseline: Document | None = None,
+    baseline: Baseline | None = None,
     judging: Mapping[str, Judging] = MappingProxyType({}),
     spared: Collection[str] = (),
     verbose: bool = False,
@@ -74,9 +81,9 @@ def evaluate_gate(
     and those that ran to their end. ``spared`` are those that were not needed any more. A set that did not run whole
     decides nothing; one with unscored rows fails, and so does one in which there was nothing to check. A regression
     gate compares with the ``baseline``; without one it is skipped, where the two are not comparable it fails, and
-    where too little of them is, or the ``judging`` of its metric changed, it is inconclusive. One that stops when it
-    is decided is exact over a whole set, and else decided by the first rows of the drawn order. ``verbose`` adds
-    other figures.
+    where too little of them is, or the ``judging`` of its metric changed, it is inconclusive. Of several runs such ones
+    are left out, and without one left it is inconclusive. One that stops when it is decided is exact over a whole set,
+    and else decided by the first rows of the drawn order. ``verbose`` adds other figures.
     """
     if gated.draw is None:
         apart = {test for test in gated.selected if test in ran and _is_apart(gate, find(test))}
@@ -103,7 +110,7 @@ def evaluate_gate(
         _record(gate, gated, better, found), outcome=outcome, **({} if decided is None else decided.figures)
     )
     if gate.alpha is None and baseline is not None:
-        tests = [test for test in baseline.tests if gated.has(test.id)]
+        tests = [test for test in baseline.runs[-1].tests if gated.has(test.id)]
         placed = ((gated.row_name(test.id), it) for test in tests for it in test.records if it.metric == gate.metric)
         before = _score_set(gate, [_row(name, it) for name, it in placed])
         record = replace(record, vacuous_before=len(before.vacuous) if before.counted or before.vacuous else None)
@@ -132,7 +139,7 @@ def _outcome(
         return "skipped", f"{of_all} were skipped or not selected; a gate is over all of them"
     if gate.alpha is not None and not is_compared:
         # Not failed: the same suite writes the first baseline.
-        return "skipped", "there is no baseline to compare with: give --rag-baseline=FILE, which --rag-json wrote"
+        return "skipped", f"there is no baseline to compare with: {GIVE_ONE}"
     if found.unscored and (decided is None or not gate.stop_when_decided):
         total = max(gated.total, len(found.counted) + len(found.unscored) + len(found.vacuous))
         lines = explain_unscored(gate.metric, total, found.unscored, hint="; a gate is over all of them")
@@ -244,7 +251,7 @@ def _compared(
     gate: MarkedGate,
     gated: GatedSet,
     tests: Sequence[TestRecord],
-    baseline: Document,
+    baseline: Baseline,
     judging: Mapping[str, Judging],
     *,
     verbose: bool,
@@ -256,11 +263,15 @@ def _compared(
     """
     try:
         own = _pairs(gate, gated, tests, baseline, judging)
+    except _NoScoresError as error:
+        return _Decided(outcome="skipped", text=str(error), figures={})
     except ValueError as error:
         return _Decided(outcome="failed", text=str(error), figures={"n": 0})
     if own.difference is None:
-        regression = RegressionRecord(alpha=gate.alpha or ALPHA, doubts=own.doubts)
-        return _Decided(outcome="inconclusive", text=f"{own}\n{ANEW}", figures={"n": 0, "regression": regression})
+        regression = RegressionRecord(alpha=gate.alpha or ALPHA, doubts=own.doubts, **_runs(own))
+        return _Decided(
+            outcome="inconclusive", text=f"{own}\n{remedy(own)}", figures={"n": 0, "regression": regression}
+        )
     family = {gate.id: own}
     for other in gated.gates:
         if other.alpha is not None and other.id not in family:
@@ -286,31 +297,53 @@ def _compared(
                 gone=len(own.only_there),
                 rewritten=len(own.rewritten),
                 doubts=own.doubts,
+                **_runs(own),
             ),
         },
     )
 
 
+def _runs(compared: MetricComparison) -> dict[str, Any]:
+    return {"runs": compared.runs, "against": compared.against, "left_out": compared.left_out}
+
+
+class _NoScoresError(ValueError):
+    """A gate is newer than the runs of a history: the next one has its scores."""
+
+
 def _pairs(
-    gate: MarkedGate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Document, judging: Mapping[str, Judging]
+    gate: MarkedGate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Baseline, judging: Mapping[str, Judging]
 ) -> MetricComparison:
     """Return the comparison of a set with the same set in the baseline; raise ``ValueError`` if none of it is there.
 
     A sample may have other scores of the metric in other tests. Only where the baseline does not know the function, as
     after a move, these count.
     """
-    known = [test for test in baseline.tests if gated.has(test.id)]
-    partial = _missing(gate, known) if any(test.gate for test in known) else baseline.run.partial
-    here, there = (placed_records(side, metric=gate.metric) for side in (tests, known or baseline.tests))
-    if not here or not there:
+    here = placed_records(tests, metric=gate.metric)
+    there = [_earlier(gate, gated, document, judging) for document in baseline.runs]
+    if not baseline.has_names:
+        there = [replace(run, name="") for run in there]
+    if not here or not any(run.records[gate.metric] for run in there):
+        if here and baseline.is_history:
+            raise _NoScoresError(f"no run of the history has scores of {printable(gate.metric)} in this set yet")
         raise ValueError(f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json")
-    changed = changed_rules(judging, baseline.run.judging)
-    told: dict[str, Any] = {"partial": partial, "vacuous": gate.vacuous, "clusters": gate.clusters}
-    compared = compare_metric(gate.metric, here, there, changed=changed, **told)
-    if compared.difference is None and not compared.rewritten:
+    compared = compare_metric(gate.metric, here, *there, vacuous=gate.vacuous, clusters=gate.clusters)
+    if compared.difference is None and not (compared.rewritten or compared.left_out):
         hint = "" if compared.vacuous_here or compared.vacuous_there else f"\n{NO_PAIR}"
         raise ValueError(f"{compared}{hint}")
     return compared
+
+
+def _earlier(gate: MarkedGate, gated: GatedSet, document: Document, judging: Mapping[str, Judging]) -> EarlierRun:
+    """Return the scores of a set in a run of the baseline."""
+    run, known = document.run, [test for test in document.tests if gated.has(test.id)]
+    partial = _missing(gate, known) if any(test.gate for test in known) else run.partial
+    return EarlierRun(
+        records={gate.metric: placed_records(known or document.tests, metric=gate.metric)},
+        changed=changed_rules(judging, run.judging),
+        partial=partial,
+        **origin_fields(run),
+    )
 
 
 def _missing(gate: MarkedGate, tests: Sequence[TestRecord]) -> str:
@@ -389,7 +422,7 @@ def _why_unscored(row: TestRecord | None, *, ran: bool) -> str:
 def evaluate_merged_gate(
     row: TestRecord,
     tests: Sequence[TestRecord],
-    baseline: Document | None = None,
+    baseline: Baseline | None = None,
     judging: Mapping[str, Judging] = MappingProxyType({}),
 ) -> TestRecord | None:
     """Return the record of a skipped gate as one run over all ``tests``, gates among them, would have left it.

@@ -6,7 +6,7 @@ Terminal, ``report diff``, Markdown and page say it in these words, changes in t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -42,6 +42,13 @@ FEWEST = 5
 LEAST_SHARE = 0.8
 #: What to do where a comparison decides nothing.
 ANEW = f"write the baseline anew (--rag-json=FILE), in a run of the whole set as it is now, of {FEWEST} rows or more"
+#: The same where it is the last runs.
+NEXT_RUN = f"the next run of the whole set as it is now, of {FEWEST} rows or more, makes a baseline"
+#: What to do where there is no baseline.
+GIVE_ONE = (
+    "give --rag-baseline=FILE, which --rag-json wrote, or history:5, the last 5 runs in the folder of --rag-history, "
+    "once it has one"
+)
 #: The kinds of changes as they are counted.
 KIND_WORDS: Mapping[Kind, str] = {
     "better": "better",
@@ -84,6 +91,15 @@ class RowChange:
         """How much the score rose."""
         return self.scores.change
 
+    @property
+    def passes(self) -> str:
+        """How many of its scores were 1, where there are several and all are 0 or 1."""
+        sides = (("before", self.scores.before), ("now", self.scores.now))
+        if not {*self.scores.before, *self.scores.now} <= {0.0, 1.0}:
+            return ""
+        counts = [f"{scores.count(1.0)} of {len(scores)} {when}" for when, scores in sides if len(scores) > 1]
+        return f" ({', '.join(counts)})" if counts else ""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetricComparison:
@@ -93,7 +109,8 @@ class MetricComparison:
     The other fields are ids: of rows that only one run has, and of rows of both that are unscored in one, had nothing
     to check (``vacuous``), or ask another question (``rewritten``). ``judges`` are those of the compared scores, and
     scores of different ones are not compared. ``doubts`` say why these rows decide nothing; in ``silenced`` rows 1.0 is
-    something to check and 0.0 is nothing, where only one run has something.
+    something to check and 0.0 is nothing, where only one run has something. Where the baseline is several ``runs``,
+    ``against`` is how many of what and from when, and ``left_out`` names the others, and why.
     """
 
     metric: str
@@ -110,6 +127,9 @@ class MetricComparison:
     rewritten: tuple[str, ...] = ()
     silenced: tuple[RowChange, ...] = ()
     doubts: tuple[str, ...] = ()
+    runs: int = 1
+    against: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def regressed(self) -> tuple[RowChange, ...]:
@@ -140,7 +160,10 @@ class MetricComparison:
 
         With a ``drop`` the line says what decides about it, else how much the mean changed.
         """
-        lines = [self._headline(drop), *([f"  {ANEW}"] if drop and self.doubts else [])]
+        lines = [self._headline(drop), *([f"  {remedy(self)}"] if drop and self.doubts else [])]
+        if self.against:
+            apart = left_out_text(self.left_out) if self.left_out and not self.doubts else ""
+            lines.append(f"  baseline: {printable('; '.join(filter(None, (self.against, apart))))}")
         if self.judges:
             lines.append(f"  judge: {printable(', '.join(self.judges))}")
         if drop is not None and (text := shared_text(*self.shared)):
@@ -149,7 +172,7 @@ class MetricComparison:
             lines.append(f"  {title}: {len(rows)}")
             for row in rows[:SHOWN]:
                 before, after = format_apart(row.before, row.after)
-                lines.append(f"    {row.change:+.2f}  {before} -> {after}  {named(row.id)}")
+                lines.append(f"    {row.change:+.2f}  {before} -> {after}  {named(row.id)}{row.passes}")
             lines += and_more(len(rows), indent="    ")
         lines.append(f"  unchanged: {len(self.unchanged)}")
         for title, ids in (
@@ -172,7 +195,7 @@ class MetricComparison:
         if found is None:
             left_out = len({*self.vacuous_here, *self.vacuous_there})
             none = f"{checked_text(0, left_out) if left_out else 'no row has a score'} in both runs"
-            return f"{name}: {doubts if self.rewritten else none}"
+            return f"{name}: {doubts if self.rewritten or self.left_out else none}"
         before, after = format_apart(found.before, found.after)
         if drop is not None:
             decides = doubts if self.doubts and not drop.silence else drop_text(drop, drop.n)
@@ -186,7 +209,9 @@ class MetricComparison:
         if found is None:
             return ""
         chances = (("t test", found.t_p), ("sign flips", found.flip_p), ("McNemar", found.mcnemar_p))
-        tests = "".join(f", {test} p{probability_text(p)}" for test, p in chances if p is not None)
+        tests = "".join(
+            f", {test} p{probability_text(p)}" for test, p in chances if p is not None and not math.isnan(p)
+        )
         return f"mean change {found.interval.estimate:+.3f}, {format_interval(found.interval, sign='+')}{tests}"
 
     def __str__(self) -> str:
@@ -218,6 +243,11 @@ class TableComparison:
         for place, names in (("here", self.only_here), ("there", self.only_there)):
             lines += [f"only evaluated {place}: {', '.join(names)}"] if names else []
         return "\n".join(lines)
+
+
+def remedy(found: MetricComparison | RegressionRecord) -> str:
+    """Return what to do where a comparison decides nothing."""
+    return NEXT_RUN if found.left_out else ANEW
 
 
 def counts_text(comparison: RunComparison) -> str:
@@ -318,6 +348,16 @@ def _outcome_word(change: TestChange, before: Record, now: Record) -> tuple[str,
         both = lacking or ("" if before.outcome == "measured" else "both")
         return ", ".join(filter(None, (did, both))), "bad" if lacking and fails else "same"
     return ("newly fails", "bad") if fails else ("fixed", "good")
+
+
+def left_out_text(runs: Sequence[str]) -> str:
+    """Return which runs of a baseline are left out, and why.
+
+    >>> left_out_text(["2026-11-21 02:00 was judged by openai:a", "2026-11-22 02:00 is not whole (-k)"])
+    '2 left out: 2026-11-21 02:00 was judged by openai:a, 2026-11-22 02:00 is not whole (-k)'
+    """
+    more = [f"{len(runs) - _NAMED} more"] if len(runs) > _NAMED else []
+    return f"{len(runs)} left out: {', '.join([*runs[:_NAMED], *more])}"
 
 
 def drop_text(drop: Drop | RegressionRecord, n: int) -> str:

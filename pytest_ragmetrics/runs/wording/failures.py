@@ -363,14 +363,14 @@ def explain_not_worse(
     ``more`` is how many further rows would settle an inconclusive outcome.
     """
     # It brings the statistics, which a failing helper does not need.
-    from pytest_ragmetrics.runs.wording.comparisons import ANEW
+    from pytest_ragmetrics.runs.wording.comparisons import remedy
 
     lines = comparison.lines()
     doubts = "; ".join(comparison.doubts)
     text = f"inconclusive: {doubts}" if doubts else INCONCLUSIVE if outcome == "inconclusive" else outcome
     lines[0] += f", margin {margin:g}: {text}"
     if doubts:
-        lines.insert(1, f"  {ANEW}")
+        lines.insert(1, f"  {remedy(comparison)}")
     elif outcome == "inconclusive" and comparison.difference is not None:
         settling = f"about {counted(more or 0, 'more row')} would settle it if they are like these; "
         interval = comparison.difference.interval

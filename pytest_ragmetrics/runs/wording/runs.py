@@ -24,7 +24,7 @@ from pytest_ragmetrics.runs.records import (
     flips,
     function_name,
 )
-from pytest_ragmetrics.runs.wording.comparisons import drop_text
+from pytest_ragmetrics.runs.wording.comparisons import drop_text, left_out_text
 from pytest_ragmetrics.runs.wording.figures import (
     INCONCLUSIVE,
     NOTHING_TO_CHECK,
@@ -257,7 +257,8 @@ def gate_title(gate: GateRecord, *, ascii_only: bool = False) -> str:
     ('share of faithfulness ≥ 0.80', 'share of faithfulness >= 0.8')
     """
     if gate.regression is not None:
-        return f"{gate.metric}{' (lower is better)' if gate.better == 'lower' else ''} against the baseline"
+        which = " (lower is better)" if gate.better == "lower" else ""
+        return f"{gate.metric}{which} against {gate.regression.against or 'the baseline'}"
     if gate.statistic != "rate" or gate.min_score is None:
         return f"mean {gate.metric}"
     reached = Threshold(operator="<=" if gate.better == "lower" else ">=", bound=gate.min_score)
@@ -355,6 +356,8 @@ def regression_rows(gate: GateRecord) -> list[str]:
     counts = {} if found is None else {"new": found.new, "gone": found.gone, "with another question": found.rewritten}
     sides = [f"{count} {word}" for word, count in counts.items() if count]
     vacuous = f"{gate.vacuous} with {NOTHING_TO_CHECK}" if gate.vacuous and not (found and found.silence) else ""
+    if found is not None and found.left_out and not found.doubts:
+        sides.append(f"runs {left_out_text(found.left_out)}")
     return [*sides, *filter(None, ("vacuous scores count" if gate.counts_vacuous else "", vacuous))]
 
 
