@@ -7,7 +7,7 @@ No language model and no pytest takes part: rows pass or fail by chance, as thos
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+import tests.benchmarks.drift  # noqa: F401 - adds its part
 from pytest_ragmetrics import assert_mean, assert_no_regression, assert_not_worse, assert_pass_rate
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation
@@ -32,6 +33,7 @@ from tests.benchmarks.simulated import (
     Figure,
     Random,
     Scores,
+    coins,
     part,
     past,
     ran,
@@ -306,6 +308,11 @@ def shared_passages(random: Random, draws: int) -> Iterator[Figure]:
             yield share(f"{where}, ten points lost: red", draws, partial(is_red, n, number, lost=0.1, apart=apart))
 
 
+def bound_of(runs: Iterable[Scores]) -> float:
+    """Return the bound of a rate that runs give."""
+    return run_bounds(past(runs))[0].bound or 0.0
+
+
 @part
 def bounds_of_runs(random: Random, draws: int) -> Iterator[Figure]:
     """Bound a rate by the runs that were: an application at 0.92, unchanged and with ten points lost."""
@@ -321,8 +328,7 @@ def bounds_of_runs(random: Random, draws: int) -> Iterator[Figure]:
     def reds(n: int, kind: str, runs: int) -> tuple[bool, ...]:
         rows = APPLICATIONS[kind](random, n, 0.92)
         before, now, then = [ran(random, rows) for _ in range(runs)], ran(random, rows), worse(random, rows, 0.1)
-        bound = run_bounds(past(before))[0].bound or 0.0
-        least = min(float(scores.mean()) for scores in before)
+        bound, least = bound_of(before), min(float(scores.mean()) for scores in before)
         held = [(now, 0.9), (now, least), (now, bound), (ran(random, then), bound)]
         return tuple(red(assert_pass_rate, scores.tolist(), 1.0, rate) for scores, rate in held)
 
@@ -331,6 +337,47 @@ def bounds_of_runs(random: Random, draws: int) -> Iterator[Figure]:
             columns = zip(*(reds(n, kind, runs) for _ in range(draws)), strict=True)
             for what, flags, figure in zip(said, columns, figures, strict=True):
                 yield share_of(f"{n} rows, {kind}, {runs} runs: {what}", flags, figure)
+
+
+@part
+def thresholds(random: Random, draws: int) -> Iterator[Figure]:
+    """Answer the questions of the page on thresholds: how often right, and how often wrong, by the number of rows."""
+
+    def worse_than_one_run(n: int, drop: float) -> bool:
+        rows = coins(random, n)
+        before, now = ran(random, rows), ran(random, worse(random, rows, drop))
+        return red(assert_no_regression, table(now), table(before))
+
+    def below_the_bound_of_ten_runs(n: int, drop: float) -> bool:
+        rows = coins(random, n)
+        now = ran(random, worse(random, rows, drop)).tolist()
+        return red(assert_pass_rate, now, 1.0, bound_of(ran(random, rows) for _ in range(10)))
+
+    def below_two_points_less(n: int, drop: float) -> bool:
+        rows = coins(random, n)
+        figure = float(ran(random, rows).mean())
+        return red(assert_pass_rate, ran(random, worse(random, rows, drop)).tolist(), 1.0, figure - 0.02)
+
+    def surely_above(n: int, above: float) -> bool:
+        scores = ran(random, unsteady(random, n, 0.9 + above)).tolist()
+        return not red(assert_pass_rate, scores, 1.0, 0.9, confidence=0.95)
+
+    def surely_not_worse(n: int, drop: float) -> bool:
+        rows = coins(random, n)
+        before, now = ran(random, rows), ran(random, worse(random, rows, drop))
+        return not red(assert_not_worse, table(now), table(before), margin=0.05)
+
+    questions: dict[str, tuple[Callable[[int, float], bool], float, float]] = {
+        "worse than one run: red where ten points are lost, where none": (worse_than_one_run, 0.1, 0.0),
+        "below the bound of ten runs: red": (below_the_bound_of_ten_runs, 0.1, 0.0),
+        "two points below the last figure: red": (below_two_points_less, 0.1, 0.0),
+        "confidence=0.95: passes five points above its bound, on it": (surely_above, 0.05, 0.0),
+        "margin=0.05: passes where nothing is lost, where the margin is": (surely_not_worse, 0.0, 0.05),
+    }
+    for what, (is_so, right, wrong) in questions.items():
+        for n in (20, 50, 200, 1000):
+            for side, change in (("right", right), ("wrong", wrong)):
+                yield share(f"{what}, {n} rows: {side}", draws, partial(is_so, n, change))
 
 
 def figures(name: str, draws: int, seed: int = 1) -> Iterator[Figure]:

@@ -34,6 +34,13 @@ from tests.benchmarks.gates import figures
         ),
         # Alarms about a judge that changed and, where there are some, the run in which half of them had come.
         ("drift", 20, [0.0, 0.0]),
+        # By question and number of rows: how often right, how often wrong.
+        pytest.param(
+            "thresholds",
+            1,
+            [*[0.0] * 4, *[1.0, 0.0] * 10, 0.0, 0.0, *[1.0, 0.0] * 3, *[0.0] * 6, 1.0, 0.0],
+            marks=pytest.mark.slow,
+        ),
         ("labels", 20, [1.0, 0.97, 1.0, 1.0, 1.0, 0.98, 1.0, 0.73]),
     ],
 )
