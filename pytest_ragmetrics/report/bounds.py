@@ -24,6 +24,7 @@ from pytest_ragmetrics.runs.wording.figures import counted, named
 from pytest_ragmetrics.stats.intervals import MeanError, next_value, t_quantile, t_tail
 from pytest_ragmetrics.stats.means import meets
 from pytest_ragmetrics.stats.scores import ROUNDING
+from pytest_ragmetrics.text.unicode import printable
 
 #: With fewer whole runs there is no bound: that of two would be 39 standard deviations below their mean.
 FEWEST = 3
@@ -214,7 +215,7 @@ def _lines(found: RunBound, branch: str) -> Iterator[str]:
     if found.broken is not None and found.yours is not None:
         yield f"#   {gate.statistic}={found.yours:g}, which you have: broken in {_of_hundred(found.broken)}"
     for why, count in found.left_out.items():
-        yield f"#   {counted(count, 'run')} left out: {why}"
+        yield f"#   {counted(count, 'run')} left out: {printable(why)}"
 
 
 def _of_hundred(share: float) -> str:
