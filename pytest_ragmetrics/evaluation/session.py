@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
@@ -47,7 +47,7 @@ class OwnSession:
     dry_run = False
     batched = False
     answering = 0
-    metrics = ()
+    metrics: Sequence[Any] = ()
     module: Mapping[str, Any] = {}
     columns = ""
     baseline = None

@@ -122,13 +122,22 @@ class Lazy(Generic[P]):
 def lazy_judge(judge: JudgeLike | None) -> Lazy[Judge]:
     """Return the source of the judge that a metric was given; raise ``ValueError`` or ``TypeError`` otherwise."""
     given = _checked(judge, check_spec, as_judge)
-    return Lazy(given, make=make_judge, of_session=lambda session, it: session.judge(it or context.current().judge))
+    return Lazy(given, make=make_judge, of_session=_judge_of)
 
 
 def lazy_embedder(embedder: EmbedderLike | None) -> Lazy[Embedder]:
     """Return the source of the embedder that a metric was given; raises like :func:`lazy_judge`."""
     given = _checked(embedder, check_embedder_spec, as_embedder)
-    return Lazy(given, make=make_embedder, of_session=lambda session, it: session.embedder(it))
+    return Lazy(given, make=make_embedder, of_session=_embedder_of)
+
+
+# Functions of a module can be pickled, and with them metrics.
+def _judge_of(session: Session, given: Judge | str | None) -> Judge:
+    return session.judge(given or context.current().judge)
+
+
+def _embedder_of(session: Session, given: Embedder | str | None) -> Embedder:
+    return session.embedder(given)
 
 
 def _checked(given: object, check: Callable[[str], str], adapt: Callable[[object], P]) -> P | str | None:

@@ -92,6 +92,16 @@ class Collector:
         """Whether a test has a record or is a gate."""
         return any(test.records or test.gate or test.calibration for test in self._tests.values())
 
+    @property
+    def rejudged(self) -> list[str]:
+        """What gates judged anew, in words."""
+        gates = [test.record() for test in self._tests.values() if test.gate]
+        if not gates:
+            return []
+        from pytest_ragmetrics.runs.wording.runs import rejudged_lines
+
+        return rejudged_lines(gates)
+
     def test(self, nodeid: str) -> TestRecord | None:
         """Return the record of a test, if it scored or failed."""
         test = self._tests.get(nodeid)
@@ -237,7 +247,8 @@ class RunReport:
 
         A run whose files could not be written has not passed: their readers would read old ones.
         """
-        self._notes = [*self._session.finish(exitstatus), *self._session.drift().notes]
+        found = [*self._session.finish(exitstatus), *self._session.drift().notes]
+        self._notes = [*self.collector.rejudged, *found]
         if self.collector.answers and not self._settings.dry_run:
             from pytest_ragmetrics.runs.wording.runs import last_answers_text
 

@@ -102,7 +102,8 @@ class RegressionRecord:
     show in at least 80 % of runs, ``None`` if there is none. ``new`` and ``gone`` count the rows of one run only,
     ``rewritten`` those that ask another question, ``worse`` and ``better`` those that changed. ``silence`` says how
     many have nothing to check where that is a regression, ``doubts`` why nothing is decided. Where the baseline is
-    several ``runs``, ``against`` is how many of what and from when, and ``left_out`` names the others.
+    several ``runs``, ``against`` is how many of what and from when, and ``left_out`` names the others. ``rejudged``
+    says what was judged anew for it, "" if nothing was, and ``usage`` what that took.
     """
 
     alpha: float
@@ -122,6 +123,8 @@ class RegressionRecord:
     runs: int = 1
     against: str = ""
     left_out: tuple[str, ...] = ()
+    rejudged: str = ""
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

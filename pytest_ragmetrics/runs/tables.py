@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from pytest_ragmetrics.core.result import Decision
+from pytest_ragmetrics.core.result import Decision, Usage
 from pytest_ragmetrics.runs.clusters import ClusterRule, clusters_of, without_shared
 from pytest_ragmetrics.runs.compare import Obstacle, PlacedRecord, TestChange, pair_records, score_of
 from pytest_ragmetrics.runs.records import Document, RunRecord, function_name, known_scale
@@ -73,6 +73,12 @@ class IncomparableError(ValueError):
     def __init__(self, message: str, *, brief: str) -> None:
         self.brief = brief
         super().__init__(message)
+
+
+class OtherJudgesError(IncomparableError):
+    """Different judges scored the rows of two runs; ``usage`` is what it took to find no judge of both."""
+
+    usage = Usage()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -332,7 +338,7 @@ def _check_comparable(
                 f"{metric}: scores of different judges are not comparable, and these are of {new.record.judge!r}, "
                 f"those before of {old.record.judge!r}; score both with one judge"
             )
-            raise IncomparableError(message, brief=f"was judged by {named(old.record.judge or '')}")
+            raise OtherJudgesError(message, brief=f"was judged by {named(old.record.judge or '')}")
 
 
 def _doubts(run: EarlierRun, rewritten: int, changes: Sequence[str], *, found: int, total: int) -> Iterator[str]:

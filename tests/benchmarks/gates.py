@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+import tests.benchmarks.anew
 import tests.benchmarks.drift  # noqa: F401 - adds its part
 from pytest_ragmetrics import assert_mean, assert_no_regression, assert_not_worse, assert_pass_rate
 from pytest_ragmetrics.core.sample import Sample

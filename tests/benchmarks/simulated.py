@@ -144,9 +144,12 @@ def red(check: Callable[..., object], *given: Any, **named: Any) -> bool:
     return False
 
 
-def run(scores: Scores, *, metadata: Sequence[Mapping[str, Any]] = (), **fields: Any) -> Document:
+def run(
+    scores: Scores, *, metadata: Sequence[Mapping[str, Any]] = (), responses: Sequence[str] = (), **fields: Any
+) -> Document:
     """Return the document of a run of the data set ``test_bot``; ``fields`` are those of each record."""
-    samples = [{"id": f"q{at}", "metadata": metadata[at] if metadata else {}} for at in range(len(scores))]
+    given: list[dict[str, Any]] = [{"response": each} for each in responses] or [{}] * len(scores)
+    samples = [{"id": f"q{at}", "metadata": metadata[at] if metadata else {}, **it} for at, it in enumerate(given)]
     rows = zip(scores.tolist(), samples, strict=True)
     return document(
         *(
@@ -156,13 +159,16 @@ def run(scores: Scores, *, metadata: Sequence[Mapping[str, Any]] = (), **fields:
     )
 
 
-def gate(now: Document, *before: Document, **named: Any) -> GateRecord:
-    """Return what a ``rag_gate`` with these arguments finds in a run, against those before."""
+def gate(now: Document, *before: Document, judging: Mapping[str, Any] | None = None, **named: Any) -> GateRecord:
+    """Return what a ``rag_gate`` with these arguments finds in a run, against those before.
+
+    ``judging`` is what :func:`evaluate_gate` takes to judge both sides anew.
+    """
     tests = {test.id: test for test in now.tests}
     asked = gate_of(METRIC, **named)
     whole = gated_set(asked, total=len(tests), selected=tests, function=f"{FILE}::test_bot")
-    baseline = Baseline(runs=before) if before else None
-    return evaluate_gate(asked, whole, tests.get, skipped=(), ran=tests.keys(), baseline=baseline).record
+    of: dict[str, Any] = {"baseline": Baseline(runs=before) if before else None, **(judging or {})}
+    return evaluate_gate(asked, whole, tests.get, skipped=(), ran=tests.keys(), **of).record
 
 
 def past(scores: Iterable[Scores]) -> History:

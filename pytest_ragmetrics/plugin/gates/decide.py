@@ -9,11 +9,13 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.core.sample import answer_of, turn_of
+from pytest_ragmetrics.plugin.gates.anew import JudgesAnew, by_one_judge, nobody
 from pytest_ragmetrics.plugin.gates.gate import ALPHA, GatedSet, MarkedGate
 from pytest_ragmetrics.runs.clusters import clusters_of, shared_groups
 from pytest_ragmetrics.runs.compare import changed_rules, cluster_of, placed_records, row_of
@@ -28,7 +30,15 @@ from pytest_ragmetrics.runs.records import (
     StopRecord,
     TestRecord,
 )
-from pytest_ragmetrics.runs.tables import Baseline, EarlierRun, compare_metric, drop_outcome, find_drops, origin_fields
+from pytest_ragmetrics.runs.tables import (
+    Baseline,
+    EarlierRun,
+    OtherJudgesError,
+    compare_metric,
+    drop_outcome,
+    find_drops,
+    origin_fields,
+)
 from pytest_ragmetrics.runs.wording.comparisons import (
     GIVE_ONE,
     LEAST_SHARE,
@@ -73,6 +83,8 @@ def evaluate_gate(
     baseline: Baseline | None = None,
     judging: Mapping[str, Judging] = MappingProxyType({}),
     spared: Collection[str] = (),
+    anew: JudgesAnew = nobody,
+    drift: Callable[[str], str] = lambda _: "",
     verbose: bool = False,
 ) -> GateDecision:
     """Decide a gate by the records of the tests of its set.
@@ -81,9 +93,11 @@ def evaluate_gate(
     and those that ran to their end. ``spared`` are those that were not needed any more. A set that did not run whole
     decides nothing; one with unscored rows fails, and so does one in which there was nothing to check. A regression
     gate compares with the ``baseline``; without one it is skipped, where the two are not comparable it fails, and
-    where too little of them is, or the ``judging`` of its metric changed, it is inconclusive. Of several runs such ones
-    are left out, and without one left it is inconclusive. One that stops when it is decided is exact over a whole set,
-    and else decided by the first rows of the drawn order. ``verbose`` adds other figures.
+    where too little of them is, it is inconclusive. Where the judge, or the ``judging`` of its metric, changed, both
+    sides are compared as ``anew`` judges them, and where it cannot, that is inconclusive too; so is a drop looked at
+    again where ``drift`` says of its metric why the judge itself may have changed. Of several runs those of other
+    judges or rules are left out, and without one left it is inconclusive. One that stops when it is decided is exact
+    over a whole set, and else decided by the first rows of the drawn order. ``verbose`` adds other figures.
     """
     if gated.draw is None:
         apart = {test for test in gated.selected if test in ran and _is_apart(gate, find(test))}
@@ -104,7 +118,10 @@ def evaluate_gate(
             decided = replace(decided, figures={**decided.figures, "shared": shared, "groups": groups})
     elif gate.alpha is not None and baseline is not None and not omitted:
         tests = [test for test in map(find, gated.selected) if test is not None and test.id in ran]
-        decided = _compared(gate, gated, tests, baseline, judging, verbose=verbose)
+        pairs = partial(_pairs, gated=gated, tests=tests, baseline=baseline, judging=judging, anew=anew)
+        decided = _compared(gate, gated, pairs, verbose=verbose)
+        if decided.outcome == "failed" and (why := drift(gate.metric)):
+            decided = _compared(gate, gated, partial(pairs, drift=why), verbose=verbose)
     outcome, text = _outcome(gate, gated, found, decided, omitted=omitted, is_compared=baseline is not None)
     record = replace(
         _record(gate, gated, better, found), outcome=outcome, **({} if decided is None else decided.figures)
@@ -248,27 +265,25 @@ def _with_stop(result: ThresholdResult, stop: StopRecord, rows: ScoreSet[ScoredR
 
 
 def _compared(
-    gate: MarkedGate,
-    gated: GatedSet,
-    tests: Sequence[TestRecord],
-    baseline: Baseline,
-    judging: Mapping[str, Judging],
-    *,
-    verbose: bool,
+    gate: MarkedGate, gated: GatedSet, pairs: Callable[[MarkedGate], MetricComparison], *, verbose: bool
 ) -> _Decided:
-    """Compare a set with the baseline.
+    """Compare a set with the baseline, by the ``pairs`` of its gates.
 
     The regression gates of one function share ``alpha``, as metrics of one table do. Gates of other functions do not:
     what a gate decides must not depend on the files and shards that run beside it.
     """
     try:
-        own = _pairs(gate, gated, tests, baseline, judging)
+        own = pairs(gate)
+    except OtherJudgesError as error:
+        doubts = (str(error).removeprefix(f"{gate.metric}: "),)
+        regression = RegressionRecord(alpha=gate.alpha or ALPHA, doubts=doubts, usage=error.usage)
+        return _Decided(outcome="inconclusive", text=str(error), figures={"n": 0, "regression": regression})
     except _NoScoresError as error:
         return _Decided(outcome="skipped", text=str(error), figures={})
     except ValueError as error:
         return _Decided(outcome="failed", text=str(error), figures={"n": 0})
     if own.difference is None:
-        regression = RegressionRecord(alpha=gate.alpha or ALPHA, doubts=own.doubts, **_runs(own))
+        regression = RegressionRecord(alpha=gate.alpha or ALPHA, **_told(own))
         return _Decided(
             outcome="inconclusive", text=f"{own}\n{remedy(own)}", figures={"n": 0, "regression": regression}
         )
@@ -276,7 +291,7 @@ def _compared(
     for other in gated.gates:
         if other.alpha is not None and other.id not in family:
             with suppress(ValueError):  # one that cannot be compared raises no false alarm
-                family[other.id] = _pairs(other, gated, tests, baseline, judging)
+                family[other.id] = pairs(other)
     metrics = {name: it for name, it in family.items() if it.difference is not None}
     drop = find_drops(TableComparison(metrics=metrics), alpha=gate.alpha or ALPHA)[gate.id]
     shared, groups = own.shared
@@ -296,15 +311,16 @@ def _compared(
                 new=len(own.only_here),
                 gone=len(own.only_there),
                 rewritten=len(own.rewritten),
-                doubts=own.doubts,
-                **_runs(own),
+                **_told(own),
             ),
         },
     )
 
 
-def _runs(compared: MetricComparison) -> dict[str, Any]:
-    return {"runs": compared.runs, "against": compared.against, "left_out": compared.left_out}
+def _told(compared: MetricComparison) -> dict[str, Any]:
+    """Return the fields that the record of a gate has as its comparison has them."""
+    names = ("doubts", "runs", "against", "left_out", "rejudged", "usage")
+    return {name: getattr(compared, name) for name in names}
 
 
 class _NoScoresError(ValueError):
@@ -312,7 +328,14 @@ class _NoScoresError(ValueError):
 
 
 def _pairs(
-    gate: MarkedGate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Baseline, judging: Mapping[str, Judging]
+    gate: MarkedGate,
+    *,
+    gated: GatedSet,
+    tests: Sequence[TestRecord],
+    baseline: Baseline,
+    judging: Mapping[str, Judging],
+    anew: JudgesAnew,
+    drift: str = "",
 ) -> MetricComparison:
     """Return the comparison of a set with the same set in the baseline; raise ``ValueError`` if none of it is there.
 
@@ -327,7 +350,8 @@ def _pairs(
         if here and baseline.is_history:
             raise _NoScoresError(f"no run of the history has scores of {printable(gate.metric)} in this set yet")
         raise ValueError(f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json")
-    compared = compare_metric(gate.metric, here, *there, vacuous=gate.vacuous, clusters=gate.clusters)
+    compare = partial(compare_metric, gate.metric, vacuous=gate.vacuous, clusters=gate.clusters)
+    compared = by_one_judge(compare, here, there, partial(anew, gate, gated), drift=drift)
     if compared.difference is None and not (compared.rewritten or compared.left_out):
         hint = "" if compared.vacuous_here or compared.vacuous_there else f"\n{NO_PAIR}"
         raise ValueError(f"{compared}{hint}")

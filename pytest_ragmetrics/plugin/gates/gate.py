@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import base64
 import math
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from io import BytesIO
 from typing import Any
 
 from pytest_ragmetrics.core.result import Direction
@@ -80,7 +83,8 @@ class GatedSet:
 
     ``file``, ``line`` and ``scope`` (the classes around it) are the place of the function, as reports have it. Where
     no further row is asked once the gates are decided, ``selected`` is in the order of a ``draw``. ``metrics`` is how
-    many each row is scored by.
+    many each row is scored by; the ``pickled`` ones are those of regression gates by name, as base64, and ``judge`` and
+    ``votes`` are what markers name: what it takes to score rows of the baseline in any process.
     """
 
     function: str
@@ -93,6 +97,9 @@ class GatedSet:
     selected: tuple[str, ...] = ()
     draw: Draw | None = None
     metrics: int = 0
+    pickled: Mapping[str, str] = field(default_factory=dict)
+    judge: str | None = None
+    votes: int | None = None
 
     @property
     def may_stop(self) -> bool:
@@ -155,7 +162,34 @@ def gated_set(tests: Sequence[Any], function: str, *, stops: bool, clusters: Clu
         gates=tuple(reversed(gates.values())),
         total=len(tests),
         metrics=len(metrics),
+        pickled=_pickled(metrics, {gate.metric for gate in gates.values() if gate.alpha is not None}),
     )
+
+
+def _pickled(metrics: Iterable[Metric], names: Collection[str]) -> dict[str, str]:
+    """Return the metrics of some names, those inside others among them, but for those that cannot be pickled."""
+    found: dict[str, str] = {}
+    for metric in _scored(metrics) if names else ():
+        if metric.name in names:
+            made = BytesIO()
+            with suppress(Exception):  # what an own metric raises
+                _Pickler(made).dump(metric)
+                found[metric.name] = base64.b64encode(made.getvalue()).decode()
+    return found
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles a metric that was made of a function as what the decorator left in its module."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        function = getattr(getattr(type(obj), "call", None), "function", None)
+        return NotImplemented if function is None else function.__qualname__
+
+
+def _scored(metrics: Iterable[Metric]) -> Iterator[Metric]:
+    """Yield metrics and those inside of them."""
+    for each in metrics:
+        yield from (each, *(each.metrics if isinstance(each, RagasScore) else ()))
 
 
 def drawn_order(tests: Sequence[Any], seed: str) -> tuple[list[Any], Draw]:
@@ -293,11 +327,7 @@ def _known(name: str, listed: Sequence[Metric] | None) -> tuple[str, Direction |
         known = metric_named(name)
     if not listed:
         return (name, None, None) if known is None else (known.name, known.better, known.scale)
-    scored = {
-        metric.name: metric
-        for each in listed
-        for metric in (each, *(each.metrics if isinstance(each, RagasScore) else ()))
-    }
+    scored = {metric.name: metric for metric in _scored(listed)}
     wanted = name if known is None or name in scored else known.name
     if wanted not in scored:
         near = get_close_matches(name, scored, 1)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from pytest_ragmetrics.plugin.markers import function_of
+from pytest_ragmetrics.plugin.markers import function_of, marked_judge, marked_votes
 from pytest_ragmetrics.plugin.recorder import carried, gate_properties, skip
 from pytest_ragmetrics.plugin.report import RunReport
 from pytest_ragmetrics.plugin.session import PytestSession
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.plugin.gates.anew import JudgesAnew
     from pytest_ragmetrics.plugin.gates.decide import GateDecision
     from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate
 
@@ -149,6 +152,8 @@ class GatePlugin:
         try:
             settings = self._session.settings
             gated = gated_set(tests, function, stops=settings.stop_when_decided, clusters=settings.clusters)
+            with suppress(pytest.UsageError):  # Markers says what is wrong
+                gated = replace(gated, judge=marked_judge(tests[0]), votes=marked_votes(tests[0]))
             self._sets.setdefault(function, gated)
         except (TypeError, ValueError) as error:
             fault = str(error)
@@ -180,6 +185,26 @@ class GatePlugin:
             for gate in gated.gates
         ]
 
+    @cached_property
+    def _anew(self) -> JudgesAnew:
+        from pytest_ragmetrics.plugin.gates.anew import Today
+
+        return Today(session=self._session, redacts=self._session.recorder.redacts())
+
+    def _drift(self, metric: str) -> str:
+        """Return why the judge of a metric may judge otherwise than in the baseline, "" if nothing says so."""
+        report: Any = self._report
+        before = report.baseline.runs[-1].run.judging.get(metric)
+        if before is None or self._session.settings.cache == "replay":
+            return ""  # in replay nothing could be asked
+        from pytest_ragmetrics.runs.wording.figures import named
+        from pytest_ragmetrics.runs.wording.served import served_change
+
+        sentinels = self._session.drift().records
+        drifting = [judge for judge, found in sentinels.items() if found.drifts and judge in before.judge.split(", ")]
+        alarms = [f"the sentinels of {named(judge)} gave an alarm" for judge in drifting]
+        return alarms[0] if alarms else served_change(self._session.served.get(metric, {}), before.served)
+
     def _decide(self, gate: MarkedGate, function: str) -> GateDecision:
         from pytest_ragmetrics.plugin.gates.decide import evaluate_gate
 
@@ -194,6 +219,8 @@ class GatePlugin:
             baseline=report.baseline,
             judging=report.rules,
             spared=tests.spared,
+            anew=self._anew,
+            drift=self._drift,
             verbose=self._config.getoption("verbose", 0) > 0,
         )
 

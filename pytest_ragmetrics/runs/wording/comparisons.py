@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.core.result import Direction, Usage
 from pytest_ragmetrics.runs.clusters import shared_groups
 from pytest_ragmetrics.runs.compare import Kind, RunComparison, TestChange, kind_of
 from pytest_ragmetrics.runs.records import Record, RegressionRecord
@@ -110,7 +110,8 @@ class MetricComparison:
     to check (``vacuous``), or ask another question (``rewritten``). ``judges`` are those of the compared scores, and
     scores of different ones are not compared. ``doubts`` say why these rows decide nothing; in ``silenced`` rows 1.0 is
     something to check and 0.0 is nothing, where only one run has something. Where the baseline is several ``runs``,
-    ``against`` is how many of what and from when, and ``left_out`` names the others, and why.
+    ``against`` is how many of what and from when, and ``left_out`` names the others, and why. ``rejudged`` says what
+    was judged anew for it, "" if nothing was, and ``usage`` what that took.
     """
 
     metric: str
@@ -130,6 +131,8 @@ class MetricComparison:
     runs: int = 1
     against: str = ""
     left_out: tuple[str, ...] = ()
+    rejudged: str = ""
+    usage: Usage = field(default_factory=Usage)
 
     @property
     def regressed(self) -> tuple[RowChange, ...]:
@@ -168,6 +171,7 @@ class MetricComparison:
             lines.append(f"  judge: {printable(', '.join(self.judges))}")
         if drop is not None and (text := shared_text(*self.shared)):
             lines.append(f"  {text}")
+        lines += [f"  {self.rejudged}"] if self.rejudged else []
         for title, rows in (("regressed", self.regressed), ("improved", self.improved)):
             lines.append(f"  {title}: {len(rows)}")
             for row in rows[:SHOWN]:

@@ -321,7 +321,9 @@ def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
 def regression_text(gate: GateRecord) -> str:
     """Return whether a regression gate shows a drop, else the smallest one that would show; "" without pairs."""
     found = gate.regression
-    return "" if found is None or gate.outcome == "inconclusive" else drop_text(found, gate.n)
+    if found is None or gate.outcome == "inconclusive":
+        return ""
+    return "; ".join(filter(None, (drop_text(found, gate.n), "judged anew: see the notes" if found.rejudged else "")))
 
 
 def beside_lines(tests: Sequence[TestRecord]) -> list[str]:
@@ -435,9 +437,17 @@ def paid_records(tests: Iterable[TestRecord]) -> list[Record]:
 
 
 def paid_usages(document: Document) -> list[Usage]:
-    """Return what each scoring of a run took, and what its sentinels did."""
+    """Return what each scoring of a run took, and what its sentinels and the gates that judged anew did."""
     records = [record.usage for record in paid_records(document.tests)]
-    return [*records, *(it.usage for it in document.run.sentinels.values() if it.usage != Usage())]
+    others = [it.usage for it in document.run.sentinels.values()]
+    others += [test.gate.regression.usage for test in document.tests if test.gate and test.gate.regression]
+    return [*records, *(usage for usage in others if usage != Usage())]
+
+
+def rejudged_lines(tests: Iterable[TestRecord]) -> list[str]:
+    """Return what gates judged anew, and what that took."""
+    gates = [test.gate for test in tests if test.gate is not None]
+    return [f"{named(it.metric)}: {it.regression.rejudged}" for it in gates if it.regression and it.regression.rejudged]
 
 
 def spent_text(usages: Sequence[Usage]) -> str:

@@ -55,6 +55,20 @@ def served_notes(served: Served, before: Served) -> Iterator[str]:
             yield f"{named(judge)} answered with {len(counts)} fingerprints: {_list(counts)}"
 
 
+def served_change(served: Served, before: Served) -> str:
+    """Return which judge answers as another model than before, or with other fingerprints alone, "" if none does.
+
+    >>> served_change({"openai:m": {"m-1": 3, "m-2": 1}}, {"openai:m": {"m-1": 4}})
+    'openai:m answers as m-1, m-2 now, as m-1 in the baseline'
+    """
+    for judge, now in served.items():
+        then = before.get(judge, {})
+        if then and (_models(now).keys() - _models(then).keys() or now.keys().isdisjoint(then)):
+            names = [listed([*map(named, sorted(side))], _LISTED) for side in (now, then)]
+            return f"{named(judge)} answers as {names[0]} now, as {names[1]} in the baseline"
+    return ""
+
+
 def _models(counts: Mapping[str, int]) -> Counter[str]:
     found: Counter[str] = Counter()
     for name, count in counts.items():

@@ -1,0 +1,204 @@
+"""Regression gates whose judge, prompt or code is not that of the baseline: both sides are judged by today's."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.runs.records import read_document
+from pytest_ragmetrics.runs.wording.runs import paid_usages
+from tests.fake_openai import Body, FakeOpenAI, Reply
+from tests.plugin.conftest import HOW, RunPytest
+
+#: Eight rows of an application that answers as the environment says, scored by metrics of its name.
+SUITE = """
+    import os
+    from pytest_ragmetrics.metrics import Relevance
+    ROWS = [{"id": f"q{n}", "question": f"What is moss {n}?"} for n in range(8)]
+    @pytest.fixture(scope="session")
+    def rag_respond(): return lambda sample: f"{os.environ['ANSWER']} {sample.id}"
+    @pytest.mark.rag_gate("relevance", regression=True)
+    @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
+    def test_golden(rag_sample): pass
+"""
+OWN = """
+    import json
+    from pytest_ragmetrics import metric
+    @metric
+    def points(response): return 1.0 if "Bad" not in response else 0.0
+"""
+REGISTER = "\n    def pytest_ragmetrics_register_metrics(): return [points]"
+STRICTER = OWN.replace("1.0 if", "0.5 if")
+OF_OWN = SUITE.replace("relevance", "points")
+MARKED = SUITE.replace("    @pytest.mark.rag_d", '    @pytest.mark.rag_judge("openai:strict")\n    @pytest.mark.rag_d')
+#: Scored in the body of the test, by the judge of the run or another one.
+INSIDE = SUITE.replace(', metrics=["relevance"]', "").replace(": pass", ": Relevance().score_sample(rag_sample)")
+OTHERS = INSIDE.replace("Relevance()", 'Relevance(judge="openai:strict")')
+#: A metric that no other process can make.
+LOCAL = """
+    from pytest_ragmetrics import MetricResult
+    from pytest_ragmetrics.metrics import Metric
+    def made():
+        class Points(Metric):
+            name = "points"
+            def measure(self, sample): return MetricResult(0.5, metric=self.name)
+        return Points()
+"""
+REDACTS = OWN + REGISTER + "\n    def pytest_ragmetrics_redact(text): return text.replace('moss', 'fern')"
+STRICT, BASELINE = "--rag-judge=openai:strict", "--rag-baseline=main.json"
+LENIENT = "--rag-judge=openai:lenient"
+OLD, NEW, BAD = ({"ANSWER": f"{word} moss"} for word in ("Old", "New", "Bad"))
+ANOTHER = "openai:lenient answers as m-2 fp now, as m-1 fp in the baseline"
+CALLS = "8 calls, 2,160 tokens, cost unknown"
+
+
+def rated(body: Body) -> str:
+    """Rate a plain answer 4, or 2 as the strict judge and by a strict prompt; one that is bad gets 0."""
+    said = str(body["messages"])
+    good = 2 if body["model"] == "strict" or "Be strict" in said else 4
+    return json.dumps({"reason": "So.", "rating": 0 if "Bad moss" in said else good})
+
+
+@pytest.fixture(autouse=True)
+def _baseline(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
+    """Leave a run that the lenient judge, and lenient code, scored."""
+    server.answer = rated
+    (pytester.mkdir("prompts") / "rate_relevance.md").write_text("Be strict. {}", "utf-8")
+    files = {"conftest": OWN + REGISTER, "test_it": SUITE, "test_own": OF_OWN}
+    first = run(LENIENT, "--rag-json=main.json", env=OLD, **files)
+    first.assert_outcomes(passed=16, skipped=2)
+
+
+@HOW
+@pytest.mark.parametrize(
+    ("now", "outcome", "said"),
+    [
+        (NEW, "passed", f"relevance: judged 8 answers of the baseline anew with openai:strict, because the * {CALLS}"),
+        (BAD, "failed", "relevance 0.50 -> 0.00: 8 of 8 rows got worse, 0 better; *"),
+        (OLD, "passed", "relevance: judged nothing anew, though the judge changed: 8 answers are the same in both"),
+    ],
+)  # fmt: skip
+def test_a_new_judge_judges_the_answers_of_the_baseline_too(
+    how: list[str], now: dict[str, str], outcome: str, said: str, run: RunPytest, server: FakeOpenAI
+) -> None:
+    against = (*how, STRICT, BASELINE, "--rag-json=out.json", "test_it.py")
+    result = run(*against, env=now)
+    result.shows(said)
+    (gate,) = result.gates.values()
+    asked = server.calls - 8
+    assert (gate["outcome"], asked) == (outcome, 8 if now is OLD else 16)
+    assert sum(it.calls for it in paid_usages(result.document)) == asked
+    assert [test.records for test in result.document.tests if test.gate] == [()]
+    (again,) = run(*against, env=now).gates.values()
+    assert (again["outcome"], again["value"], server.calls - 8) == (outcome, gate["value"], asked)
+
+
+@pytest.mark.parametrize(
+    ("options", "files", "said"),
+    [
+        ([LENIENT, "test_it.py", "-o", "rag_prompts=prompts"], {},
+         "relevance: judged * with openai:lenient, because the prompt of rate_relevance changed: 8 calls, *"),
+        ([LENIENT, "test_it.py"], {"test_it": MARKED}, f"relevance: judged * with openai:strict, because * {CALLS}"),
+        ([LENIENT, "test_own.py"], {"conftest": STRICTER + REGISTER},
+         "points: judged 8 answers of the baseline anew, because its code changed"),
+    ],
+    ids=["a prompt", "the judge of a marker", "code"],
+)  # fmt: skip
+def test_what_changed_is_judged_anew(
+    options: list[str], files: dict[str, str], said: str, run: RunPytest, server: FakeOpenAI
+) -> None:
+    run(*options, BASELINE, env=NEW, **files).shows(said, passed=9)
+    run(*options, BASELINE, env=BAD).assert_outcomes(passed=8, failed=1)
+    assert server.duplicates == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "files", "said"),
+    [
+        ([STRICT, "--rag-max-calls=12", "test_it.py"], {}, "--rag-max-calls=12 is reached (12 of 12 calls, * used): *"),
+        ([STRICT, "test_it.py"], {"test_it": OTHERS.replace("strict", "other")},
+         "openai:strict would judge here, and other judges have in the tests*"),
+        ([LENIENT, "test_own.py"], {"test_own": LOCAL + OF_OWN.replace('["points"]', "[made()]"), "conftest": ""},
+         "the code or the arguments of points are not known to its gate: make it in *"),
+    ],
+    ids=["budget", "another judge", "unknown"],
+)  # fmt: skip
+def test_a_gate_is_inconclusive_where_nobody_can_judge(
+    options: list[str], files: dict[str, str], said: str, run: RunPytest
+) -> None:
+    result = run(*options, BASELINE, "--rag-json=out.json", env=NEW, **files)
+    result.shows(f"gate: *: inconclusive: *; not judged anew: {said}", passed=8, failed=1)
+    (gate,) = result.gates.values()
+    assert gate["outcome"] == "inconclusive"
+    if "--rag-max-calls=12" in options:
+        assert sum(it.calls for it in paid_usages(result.document)) == 12
+
+
+def test_a_baseline_without_texts_cannot_be_judged_anew(run: RunPytest, pytester: pytest.Pytester) -> None:
+    file = pytester.path / "main.json"
+    file.write_text(re.sub('"response": "[^"]*"', '"response": null', file.read_text("utf-8")), "utf-8")
+    result = run(STRICT, BASELINE, "test_it.py", env=NEW)
+    result.shows("*not judged anew: the baseline has no texts: give a file that --rag-json wrote*", passed=8, failed=1)
+
+
+def test_replies_of_a_cassette_decide_in_replay(run: RunPytest) -> None:
+    cassette = (STRICT, "--rag-cassette=tape.jsonl", "test_it.py")
+    run(*cassette, env=NEW).assert_outcomes(passed=8, skipped=1)
+    replay = (*cassette, "--rag-cache=replay", BASELINE)
+    run(*replay, env=NEW).shows("gate: *: inconclusive: *; not judged anew: *", passed=8, failed=1)
+    run(*cassette, BASELINE, env=NEW).assert_outcomes(passed=9)
+    run(*replay, env=NEW).assert_outcomes(passed=9)
+
+
+def test_where_texts_are_redacted_the_judge_sees_the_same_of_both_sides(run: RunPytest, server: FakeOpenAI) -> None:
+    run(LENIENT, "--rag-json=main.json", env=OLD, conftest=REDACTS)
+    result = run(STRICT, BASELINE, "test_it.py", env=NEW)
+    result.shows("relevance: judged 8 answers of the baseline and 8 of this run anew *", passed=9)
+    assert sum("Old fern" in str(each.body["messages"]) for each in server.requests) == 8
+
+
+def test_shards_that_are_merged_judge_nothing_anew(run: RunPytest, pytester: pytest.Pytester) -> None:
+    for name, rows in (("a", "q0 or q1 or q2 or q3"), ("b", "q4 or q5 or q6 or q7")):
+        run(STRICT, f"--rag-json={name}.json", "test_it.py", "-k", rows, env=NEW)
+    files = [str(pytester.path / f"{name}.json") for name in ("a", "b", "main", "out")]
+    assert main(["report", "merge", *files[:2], "--baseline", files[2], "-o", files[3]]) == 1
+    (gate,) = (test.gate for test in read_document(Path(files[3])).tests if test.gate)
+    assert gate.outcome == "inconclusive"
+    assert gate.regression is not None
+    assert gate.regression.doubts[-1].endswith(
+        "not judged anew: report merge asks no judge, a run of the whole set does"
+    )
+
+
+@pytest.mark.parametrize(
+    ("now", "outcome", "said"),
+    [
+        (NEW, "passed", f"relevance: judged 8 answers of the baseline and 8 of this run anew *, because {ANOTHER}: *"),
+        (BAD, "failed", "relevance 0.50 -> 0.00: 8 of 8 rows got worse, *"),
+        (OLD, "passed", "gate: relevance against the baseline 1.000 -> 1.000, *: passed (n 8; 0 of 8 rows got worse*"),
+    ],
+)  # fmt: skip
+def test_a_drop_by_a_judge_that_changed_under_its_name_is_looked_at_again(
+    now: dict[str, str], outcome: str, said: str, run: RunPytest, server: FakeOpenAI
+) -> None:
+    def answering(model: str, good: int) -> None:
+        def answer(body: Body) -> Reply:
+            rating = 0 if "Bad moss" in str(body["messages"]) else good
+            return Reply(text=json.dumps({"reason": "So.", "rating": rating}), served=(model, "fp"))
+
+        server.answer = answer
+
+    answering("m-1", 4)
+    run(LENIENT, "--rag-json=main.json", "--rag-cache=refresh", "test_it.py", env=OLD).assert_outcomes(
+        passed=8, skipped=1
+    )
+    answering("m-2", 2)
+    asked = server.calls
+    result = run(LENIENT, BASELINE, "--rag-json=out.json", "test_it.py", env=now)
+    result.shows(said)
+    (gate,) = result.gates.values()
+    assert (gate["outcome"], server.calls - asked) == (outcome, 0 if now is OLD else 16)
