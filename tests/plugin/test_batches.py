@@ -60,6 +60,17 @@ def test_two_jobs(server: FakeBatches, run: RunPytest) -> None:
     assert sizes(server) == [15, 15]
 
 
+def test_a_gate_waits_for_the_answers_of_the_baseline(server: FakeBatches, run: RunPytest) -> None:
+    rows = ROWS.replace("mean=0.5", "regression=True")
+    run("--rag-batch=wait", "--rag-json=main.json", test_a=rows).assert_outcomes(passed=12, skipped=1)
+    now, other = rows.replace("needs two minutes.", "hums."), "--rag-judge=openai:gpt-5.4-nano"
+    run("--rag-batch=wait", other, test_a=now).assert_outcomes(passed=12, skipped=1)
+    against = (other, "--rag-baseline=main.json")
+    run("--rag-batch=submit", "-rs", *against).shows("SKIPPED*waits for batch rag-*", passed=12, skipped=1)
+    run("--rag-batch=wait", *against).assert_outcomes(passed=13)
+    assert sizes(server) == [12] * 6
+
+
 def test_rows_wait_together(server: FakeBatches, run: RunPytest) -> None:
     server.slow_polls = 1
     result = run("--rag-batch=wait", "--rag-concurrency=1", test_a=ROWS)

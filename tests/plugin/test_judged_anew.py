@@ -20,7 +20,9 @@ SUITE = """
     from pytest_ragmetrics.metrics import Relevance
     ROWS = [{"id": f"q{n}", "question": f"What is moss {n}?"} for n in range(8)]
     @pytest.fixture(scope="session")
-    def rag_respond(): return lambda sample: f"{os.environ['ANSWER']} {sample.id}"
+    def rag_respond():
+        old = os.environ.get("SAME", "").split()
+        return lambda sample: f"{'Old moss' if sample.id in old else os.environ['ANSWER']} {sample.id}"
     @pytest.mark.rag_gate("relevance", regression=True)
     @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
     def test_golden(rag_sample): pass
@@ -202,3 +204,11 @@ def test_a_drop_by_a_judge_that_changed_under_its_name_is_looked_at_again(
     result.shows(said)
     (gate,) = result.gates.values()
     assert (gate["outcome"], server.calls - asked) == (outcome, 0 if now is OLD else 16)
+
+
+def test_sentinels_that_give_an_alarm_have_a_drop_looked_at_again(run: RunPytest, server: FakeOpenAI) -> None:
+    server.answer = lambda _: json.dumps({"reason": "So.", "rating": 0})
+    options = (LENIENT, BASELINE, "--rag-sentinels=8", "test_it.py")
+    text = "judged 5 answers of the baseline and 5 of this run anew with openai:lenient, because the sentinels of "
+    said = f"relevance: {text}openai:lenient gave an alarm; 3 answers are the same in both: 5 calls, *"
+    run(*options, env={**NEW, "SAME": "q0 q1 q2"}).shows(said, passed=9)

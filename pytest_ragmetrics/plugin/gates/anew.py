@@ -114,7 +114,7 @@ class Today:
         old = [it for it in before if texts[id(it)] not in known]
         equal = known.keys() & {texts[id(it)] for it in before}
         new = [it for it in now if texts[id(it)] not in equal] if afresh or self.redacts else []
-        given: dict[str, Any] = {"test": gated.function, "judge": gated.judge, "votes": gated.votes}
+        given: dict[str, Any] = {"test": gated.test(gate), "judge": gated.judge, "votes": gated.votes}
         jobs = [Job(sample=it.record.sample, metrics=(bounded,), **given) for it in (*old, *new)]
         found = _Scored(judges={it.record.judge for it in now})
         try:

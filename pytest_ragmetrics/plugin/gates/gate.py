@@ -123,6 +123,10 @@ class GatedSet:
         """Return the part of a test's id that names its row."""
         return test.removeprefix(self.function).strip("[]") or test
 
+    def test(self, gate: MarkedGate) -> str:
+        """Return the id of the test of a gate."""
+        return f"{self.function}[{gate.id}]"
+
     def has(self, test: str) -> bool:
         """Tell whether a test is one of the function, or was in an earlier run."""
         return test == self.function or test.startswith(f"{self.function}[")

@@ -181,8 +181,7 @@ class GatePlugin:
         made: Callable[..., GateItem] = GateItem.from_parent
         place = {"parent": parent, "gated": gated, "decide": None if self._session.is_worker else self._decide}
         return [
-            made(name=f"{gated.name}[{gate.id}]", nodeid=f"{gated.function}[{gate.id}]", gate=gate, **place)
-            for gate in gated.gates
+            made(name=f"{gated.name}[{gate.id}]", nodeid=gated.test(gate), gate=gate, **place) for gate in gated.gates
         ]
 
     @cached_property

@@ -59,7 +59,7 @@ def served_change(served: Served, before: Served) -> str:
     """Return which judge answers as another model than before, or with other fingerprints alone, "" if none does.
 
     >>> served_change({"openai:m": {"m-1": 3, "m-2": 1}}, {"openai:m": {"m-1": 4}})
-    'openai:m answers as m-1, m-2 now, as m-1 in the baseline'
+    'openai:m answers as m-1 and m-2 now, as m-1 in the baseline'
     """
     for judge, now in served.items():
         then = before.get(judge, {})
