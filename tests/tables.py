@@ -16,14 +16,18 @@ def table(
     *,
     judge: str | None = "openai:small",
     clusters: Iterable[object] = (),
+    metadata: Iterable[Mapping[str, object]] = (),
     better: Direction = "higher",
 ) -> Evaluation:
-    """Return a row for each score, by the ids of a mapping, else q0, q1, ...; ``clusters`` has one for each row."""
+    """Return a row for each score, by the ids of a mapping, else q0, q1, ...
+
+    ``clusters``, or all ``metadata``, have one for each row.
+    """
     given = scores if isinstance(scores, Mapping) else {f"q{index}": score for index, score in enumerate(scores)}
-    named = [{"cluster": name} for name in clusters] or [{}] * len(given)
+    named = [*metadata] or [{"cluster": name} for name in clusters] or [{}] * len(given)
     rows = []
-    for index, ((name, score), metadata) in enumerate(zip(given.items(), named, strict=True)):
-        sample = Sample(id=name, metadata=metadata)
+    for index, ((name, score), of_row) in enumerate(zip(given.items(), named, strict=True)):
+        sample = Sample(id=name, metadata=of_row)
         if score is None:
             rows.append(Row(sample=sample, unscored={"faithfulness": "no claims"}))
         else:

@@ -192,11 +192,11 @@ def _schema(_: Arguments) -> list[str]:
 def _compared(arguments: Arguments) -> tuple[Document, RunComparison | None]:
     """Return the merged run of the files, and its comparison with the baseline if one is given."""
     from pytest_ragmetrics.evaluation.score_files import read_run
-    from pytest_ragmetrics.plugin.gates.decide import evaluate_merged_gate
+    from pytest_ragmetrics.plugin.gates.merged import merged_gates
     from pytest_ragmetrics.runs.compare import compare_documents
     from pytest_ragmetrics.runs.merge import merge_documents
     from pytest_ragmetrics.runs.tables import Baseline
 
     baseline = None if arguments.baseline is None else Baseline(runs=(read_run(arguments.baseline),))
-    document = merge_documents([read_run(file) for file in arguments.files], baseline, decide=evaluate_merged_gate)
+    document = merge_documents([read_run(file) for file in arguments.files], baseline, decide=merged_gates)
     return document, None if baseline is None else compare_documents(document, baseline.runs[-1])

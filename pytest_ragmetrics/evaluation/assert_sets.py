@@ -25,7 +25,7 @@ from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.runs.clusters import without_shared
 from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of, placed_records, row_of
 from pytest_ragmetrics.runs.records import Document, DocumentError, read_document
-from pytest_ragmetrics.runs.tables import Baseline, EarlierRun, compare_tables, drop_outcome, find_drops, origin_fields
+from pytest_ragmetrics.runs.tables import Baseline, EarlierRun, compare_tables, find_drops, groups_of, origin_fields
 from pytest_ragmetrics.runs.wording import failures
 from pytest_ragmetrics.runs.wording.comparisons import NO_PAIR, MetricComparison, TableComparison, remedy
 from pytest_ragmetrics.stats.intervals import check_confidence, verdict, whole_clusters
@@ -151,6 +151,7 @@ def assert_no_regression(
     *,
     metrics: Iterable[str] | str | None = None,
     alpha: float = 0.05,
+    by: str | None = None,
     skip_unscored: bool = False,
     inconclusive: Inconclusive = "fail",
     vacuous: Vacuous | None = None,
@@ -169,13 +170,17 @@ def assert_no_regression(
     of ten points in 81 % of cases with five runs and in 46 % with one. Runs that cannot be compared, or are partial,
     are left out by name. Several answers to a row, samples of one id with ``metadata["answer"]`` 1, 2, ..., count each.
 
+    With ``by``, a key of the samples' metadata such as "language", its groups are tested beside the whole, with half of
+    ``alpha`` for each: that finds a loss of one group which the whole hides, and names the group. Rows without the key
+    are a group of their own.
+
     With fewer than 5 rows, less than 80 % of those of the baseline, or a baseline of a part of its tests it is
     inconclusive, and fails unless ``inconclusive="pass"``; so it is where all runs of a list are left out. A set may
     grow.
 
     ``results``, ``baseline``, ``vacuous``, the pairing, what is returned and the other errors are as in
     :func:`assert_not_worse`. Raises ``AssertionError`` with the rows that regressed, ``ValueError`` for an ``alpha``
-    that is not between 0 and 1.
+    that is not between 0 and 1, or a ``by`` that no row has.
     """
     __tracebackhide__ = True
     table = results if isinstance(results, Evaluation) else _table(results)
@@ -183,10 +188,12 @@ def assert_no_regression(
     comparison = _against(table, baseline, wanted, skip_unscored=skip_unscored, vacuous=vacuous)
     compared = comparison.metrics.items()
     decided = {metric: each for metric, each in compared if each.difference is not None}
-    found = find_drops(TableComparison(metrics=decided), alpha=alpha)
+    placed = {} if by is None else compared_records(table, decided)
+    groups = {metric: groups_of(rows, by or "") for metric, rows in placed.items()}
+    found = find_drops(TableComparison(metrics=decided), alpha=alpha, groups=groups)
     comparison = replace(comparison, drops=found)
     passing = _passing(check_inconclusive(inconclusive, alpha))
-    outcomes = {metric: drop_outcome(each, found[metric]) for metric, each in decided.items()}
+    outcomes = {metric: drop.outcome for metric, drop in found.items()}
     worse = {metric: each for metric, each in compared if outcomes.get(metric, "inconclusive") not in passing}
     if worse and _decides(table):
         raise AssertionError(str(TableComparison(metrics=worse, drops=found)))

@@ -122,6 +122,13 @@ def _number(kind: type[int | float], least: float) -> Callable[[str, Path], floa
     return parse
 
 
+def _level(text: str, base: Path) -> float:
+    share = _number(float, 0.0)(text, base)
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"{text.strip()!r} is not between 0 and 1, such as 0.05")
+    return share
+
+
 def _truth(text: str, _base: Path) -> bool:
     words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
     if text.strip().lower() not in words:
@@ -313,6 +320,12 @@ class Settings:
         None,
         "Show what changed since the run that wrote this file with --rag-json; assert_not_worse takes it as well.",
         metavar="FILE",
+    )
+    alpha: float = _setting(
+        _level,
+        0.05,
+        "How often regression gates may fail, all of a run together, where nothing has changed (default: 0.05).",
+        metavar="SHARE",
     )
     history: Path | None = _setting(
         paths.writable_folder,

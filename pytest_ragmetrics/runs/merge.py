@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -29,10 +30,8 @@ _STATUSES = (5, 0, 1, 2, 4, 3)
 _VERSIONS = ("python", "pytest", "ragmetrics")
 #: Where a run comes from: what shards have in common.
 _ORIGIN = ("project", "branch", "message", "author", "ci", "ci_number", "repository", "folder", "selection")
-#: Returns the record of an undecided gate as one run over all tests would have left it; ``None`` without all of them.
-Decide: TypeAlias = (
-    "Callable[[TestRecord, Sequence[TestRecord], Baseline | None, Mapping[str, Judging]], TestRecord | None]"
-)
+#: Returns by name the records of gates that one run over all tests would have left otherwise.
+Decide: TypeAlias = "Callable[[Sequence[TestRecord], Baseline | None, Mapping[str, Judging]], Mapping[str, TestRecord]]"
 
 
 def merge_documents(
@@ -43,8 +42,9 @@ def merge_documents(
     Shards of one run give the tests of the whole run. ``run`` has the earliest start, the sum of the durations and the
     worst exit status. A test in several documents, as after a rerun of failed tests, has the record of the run
     that started last. A gate that no run decided, because each had only a part of its set, is decided by ``decide``
-    if the documents together have the whole set, a regression gate against the ``baseline``. The notes name this, and
-    the differences between the runs.
+    if the documents together have the whole set, a regression gate against the ``baseline``. All regression gates are
+    tested together: one that failed beside those of its own run may pass beside all, and with it a run of which nothing
+    else failed. The notes name this, and the differences between the runs.
     """
     if not documents:
         raise ValueError("there is nothing to merge")
@@ -64,13 +64,21 @@ def merge_documents(
             repeated[test.id] = repeated.get(test.id, False) or before.outcome != test.outcome
     runs = [document.run for document in documents]
     ordered, judging = sorted(tests.values(), key=position), _judging(runs)
-    found = (decide(test, ordered, baseline, judging) for test in ordered if decide and _is_undecided(test))
-    decided = {test.id: test for test in found if test is not None}
-    merged = held_to_bounds(sorted({**tests, **decided}.values(), key=position))
-    status = max((run.exit_status for run in runs), key=_badness)
-    if any(test.outcome == "failed" for test in decided.values()):
+    found = decide(ordered, baseline, judging) if decide else {}
+    decided = [name for name in found if _is_undecided(tests[name])]
+    freed = {name for name, test in found.items() if test.outcome == "passed" and tests[name].outcome == "failed"}
+    merged = held_to_bounds(sorted({**tests, **found}.values(), key=position))
+    status = max((_status(document, freed) for document in documents), key=_badness)
+    if any(found[name].outcome == "failed" for name in decided):
         status = max(status, 1, key=_badness)
-    return Document(run=_merged_run(runs, status, tuple(_notes(runs, merged, repeated, len(decided)))), tests=merged)
+    notes = tuple(_notes(runs, merged, repeated, decided=len(decided), freed=len(freed)))
+    return Document(run=_merged_run(runs, status, notes), tests=merged)
+
+
+def _status(document: Document, freed: AbstractSet[str]) -> int:
+    """Return the exit status of a run, 0 where nothing failed but gates that pass now."""
+    failed = {test.id for test in document.tests if test.outcome in ("failed", "error")}
+    return 0 if document.run.exit_status == 1 and failed and failed <= freed else document.run.exit_status
 
 
 def _merged_run(runs: Sequence[RunRecord], status: int, notes: tuple[str, ...]) -> RunRecord:
@@ -154,7 +162,7 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def _notes(
-    runs: Sequence[RunRecord], tests: Sequence[TestRecord], repeated: Mapping[str, bool], decided: int
+    runs: Sequence[RunRecord], tests: Sequence[TestRecord], repeated: Mapping[str, bool], *, decided: int, freed: int
 ) -> Iterator[str]:
     yield f"merged from {len(runs)} runs"
     yield from dict.fromkeys(note for run in runs for note in run.notes)
@@ -165,6 +173,9 @@ def _notes(
     if decided:
         were = agreeing(decided, "was")
         yield f"{counted(decided, 'gate')} that no single run could decide {were} decided over all of them"
+    if freed:
+        which = f"{counted(freed, 'regression gate')} that failed in one run {agreeing(freed, 'was')} passed"
+        yield f"{which}: the gates of all runs share the limit"
     if waiting := len(waiting_gates(tests)):
         which = f"{counted(waiting, 'regression gate')} {agreeing(waiting, 'is')} not decided"
         yield f"{which}: that takes all tests of the set, and --baseline=FILE"

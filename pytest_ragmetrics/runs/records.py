@@ -24,6 +24,7 @@ from pytest_ragmetrics.core.files import read_json
 from pytest_ragmetrics.core.result import COMPLAINT, NOUN, Decision, Direction, MetricResult, Operator, Usage, Verdict
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.judges.context import Exchange, Scoring
+from pytest_ragmetrics.stats.drop import Tested
 
 #: Version of the document's shape; grows when a field changes its meaning or goes away.
 VERSION: Literal[1] = 1
@@ -94,32 +95,27 @@ class Record:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RegressionRecord:
+class RegressionRecord(Tested):
     """What a set shows of a drop against the baseline; figures are ``None`` where nothing was compared.
 
     ``before`` and ``after`` are the means of the pairs, of which ``changed`` rows (clusters) changed; ``p`` and
-    ``adjusted_p`` (of all regression gates of the set) are one-sided. ``smallest`` is the smallest drop that such rows
-    show in at least 80 % of runs, ``None`` if there is none. ``new`` and ``gone`` count the rows of one run only,
-    ``rewritten`` those that ask another question, ``worse`` and ``better`` those that changed. ``silence`` says how
-    many have nothing to check where that is a regression, ``doubts`` why nothing is decided. Where the baseline is
-    several ``runs``, ``against`` is how many of what and from when, and ``left_out`` names the others. ``rejudged``
-    says what was judged anew for it, "" if nothing was, and ``usage`` what that took.
+    ``adjusted_p`` (of all ``gates`` that were tested together, those of the run) are one-sided, and ``least`` is the
+    smallest p that such rows can give. ``smallest`` is the smallest drop that they show in at least 80 % of runs,
+    ``None`` if there is none. ``new`` and ``gone`` count the rows of one run only, ``rewritten`` those that ask another
+    question, ``worse`` and ``better`` those that changed. ``silence`` says how many have nothing to check where that is
+    a regression; ``silenced`` is the test of it, with ``p``, ``least`` and ``changed`` of its own. ``doubts`` say why
+    nothing is decided. ``by`` is the field whose groups are tested beside the whole, and ``by_group`` are their
+    figures. Where the baseline is several ``runs``, ``against`` is how many of what and from when, and ``left_out``
+    names the others. ``rejudged`` says what was judged anew for it, "" if nothing was, and ``usage`` what that took.
+    Files of early versions lack ``least``, ``silenced``, ``gates`` and ``by``.
     """
 
-    alpha: float
     before: float | None = None
     after: float | None = None
-    changed: int = 0
-    p: float | None = None
-    adjusted_p: float | None = None
-    smallest: float | None = None
     new: int = 0
     gone: int = 0
-    worse: int = 0
-    better: int = 0
     rewritten: int = 0
-    silence: str = ""
-    doubts: tuple[str, ...] = ()
+    by: str = ""
     runs: int = 1
     against: str = ""
     left_out: tuple[str, ...] = ()

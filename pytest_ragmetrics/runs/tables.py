@@ -9,10 +9,12 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from pytest_ragmetrics.core.result import Decision, Usage
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.runs.clusters import ClusterRule, clusters_of, without_shared
 from pytest_ragmetrics.runs.compare import Obstacle, PlacedRecord, TestChange, pair_records, score_of
 from pytest_ragmetrics.runs.records import Document, RunRecord, function_name, known_scale
@@ -24,47 +26,82 @@ from pytest_ragmetrics.runs.wording.comparisons import (
     TableComparison,
     left_out_text,
 )
-from pytest_ragmetrics.runs.wording.figures import agreeing, counted, named, noun_for, silence_text
-from pytest_ragmetrics.stats.drop import Drop, drops
-from pytest_ragmetrics.stats.intervals import whole_clusters
+from pytest_ragmetrics.runs.wording.figures import SHOWN, agreeing, counted, named, noun_for, silence_text
+from pytest_ragmetrics.stats.drop import Drop, GroupDrop, drop_of, together
+from pytest_ragmetrics.stats.intervals import Clusters, whole_clusters
 from pytest_ragmetrics.stats.paired import Difference, paired_difference
-from pytest_ragmetrics.stats.permutation import PairedScores, flip_p
-from pytest_ragmetrics.stats.scores import Standing, Vacuous, check_vacuous, standing
-
-# Before the name of a metric: whether its rows have something to check, as scores of 0 and 1.
-_SILENCE = "\0"
+from pytest_ragmetrics.stats.permutation import PairedScores, drop_test, flip_p
+from pytest_ragmetrics.stats.scores import ROUNDING, Standing, Vacuous, check_vacuous, standing
 
 
-def find_drops(comparison: TableComparison, *, alpha: float = 0.05) -> dict[str, Drop]:
+def find_drops(
+    comparison: TableComparison,
+    *,
+    alpha: float = 0.05,
+    groups: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> dict[str, Drop]:
     """Return by metric whether the scores dropped, of all metrics of a comparison together.
 
-    That rows fell silent, with nothing to check any more, is tested beside them at the same ``alpha``. Raises
-    ``ValueError`` for a metric without a pair, or an ``alpha`` that is not between 0 and 1.
+    ``groups`` are the names of groups by metric and row. Raises ``ValueError`` for a metric without a pair, or an
+    ``alpha`` that is not between 0 and 1.
     """
-    rows, clusters, spans = {}, {}, {}
-    for metric, compared in comparison.metrics.items():
-        if compared.silenced:
-            rows[_SILENCE + metric] = [row.scores for row in compared.silenced]
-            clusters[_SILENCE + metric] = whole_clusters(row.cluster for row in compared.silenced)
-        is_turned = compared.better == "lower"
-        rows[metric] = [row.scores.negated() if is_turned else row.scores for row in compared.rows]
-        clusters[metric] = whole_clusters(row.cluster for row in compared.rows)
-        bounds = None if compared.difference is None else compared.difference.bounds
-        spans[metric] = math.inf if bounds is None else bounds[1]
-    found = drops(rows, clusters=clusters, alpha=alpha, spans=spans)
-    for metric, compared in comparison.metrics.items():
-        if compared.silenced and found.pop(_SILENCE + metric).shown:
-            now, then = compared.vacuous_here, compared.vacuous_there
-            text = silence_text(len(now), len(compared.rows) + len({*now, *then}), len(then))
-            found[metric] = replace(found[metric], silence=text)
-    return found
+    by_itself = {name: drop_by_itself(it, alpha, groups.get(name, {})) for name, it in comparison.metrics.items()}
+    return together(by_itself)
 
 
-def drop_outcome(compared: MetricComparison, drop: Drop) -> Decision:
-    """Return what a comparison decides on a drop: rows that fell silent cannot be compared, and are a drop."""
-    if compared.doubts and not drop.silence:
-        return "inconclusive"
-    return "failed" if drop.shown else "passed"
+def groups_of(placed: Iterable[PlacedRecord], by: str) -> dict[str, str]:
+    """Return the name of the group of each row: by a key of its metadata, or another field of its sample.
+
+    Raises ``ValueError`` if no row has it, naming those that there are.
+    """
+    samples = {it.key: it.record.sample for it in placed}
+    own = {each.name for each in fields(Sample)} - {"metadata"}
+    found = {key: it.metadata.get(by, getattr(it, by) if by in own else None) for key, it in samples.items()}
+    if all(value is None for value in found.values()):
+        known = sorted({f"{key}" for sample in samples.values() for key in sample.metadata})
+        there = f"there are {', '.join(map(named, known[:SHOWN]))}" if known else "they have no metadata"
+        raise ValueError(f"by={by!r}: no row has this field in its metadata; {there}")
+    return {key: f"without {by}" if value is None else f"{by}={value}" for key, value in found.items()}
+
+
+def drop_by_itself(compared: MetricComparison, alpha: float, groups: Mapping[str, str] = MappingProxyType({})) -> Drop:
+    """Return what the rows of a metric show, and the groups of them, before it is tested together with others.
+
+    That rows fell silent, with nothing to check any more, has a test of its own.
+    """
+    if not compared.rows:
+        raise ValueError(f"{compared.metric}: no pairs, and a comparison needs at least one")
+    bounds = None if compared.difference is None else compared.difference.bounds
+    span = math.inf if bounds is None else bounds[1]
+    scores, clusters = _scores(compared, compared.rows)
+    found = drop_of(scores, clusters=clusters, alpha=alpha, span=span)
+    found = replace(found, doubts=compared.doubts, by_group=tuple(_group_drops(compared, groups)))
+    if not compared.silenced:
+        return found
+    now, then = compared.vacuous_here, compared.vacuous_there
+    silence = silence_text(len(now), len(compared.rows) + len({*now, *then}), len(then))
+    silenced = [row.scores for row in compared.silenced]
+    clusters = whole_clusters(row.cluster for row in compared.silenced)
+    return replace(found, silence=silence, silenced=drop_test(silenced, clusters=clusters))
+
+
+def _scores(compared: MetricComparison, rows: Sequence[RowChange]) -> tuple[list[PairedScores], Clusters]:
+    """Return the scores of rows, the higher ones for the better, and their clusters."""
+    scores = [row.scores.negated() if compared.better == "lower" else row.scores for row in rows]
+    return scores, whole_clusters(row.cluster for row in rows)
+
+
+def _group_drops(compared: MetricComparison, groups: Mapping[str, str]) -> Iterator[GroupDrop]:
+    """Yield what each group shows by itself."""
+    rows: dict[str, list[RowChange]] = {}
+    for row in compared.rows if groups else ():
+        rows.setdefault(groups[row.id], []).append(row)
+    for name, members in sorted(rows.items()):
+        scores, clusters = _scores(compared, members)
+        test = drop_test(scores, clusters=clusters)
+        changes = [it.change for it in scores]
+        worse, better = (sum(sign * change > ROUNDING for change in changes) for sign in (-1, 1))
+        yield GroupDrop(name=name, n=len(members), worse=worse, better=better, p=test.p, least=test.least)
 
 
 class IncomparableError(ValueError):

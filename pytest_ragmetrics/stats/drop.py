@@ -2,101 +2,188 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from pytest_ragmetrics.core.result import Decision
 from pytest_ragmetrics.stats.intervals import Clusters, check_confidence
-from pytest_ragmetrics.stats.permutation import PairedScores, drop_test
+from pytest_ragmetrics.stats.permutation import DropTest, PairedScores, drop_test
 from pytest_ragmetrics.stats.power import smallest_drop
 from pytest_ragmetrics.stats.scores import ROUNDING
 
 K = TypeVar("K", bound=Hashable)
+T = TypeVar("T", bound="Tested")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Drop:
-    """What the pairs of one metric show of a drop: ``n`` rows, of which ``changed`` rows (clusters) changed.
+class GroupDrop:
+    """What the ``n`` pairs of one group show of a drop, as a :class:`Tested` says it of all."""
+
+    name: str
+    n: int
+    worse: int
+    better: int
+    p: float
+    least: float
+    adjusted_p: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tested:
+    """Whether a metric dropped, as far as its pairs can tell: of ``changed`` rows (clusters); ``None`` without pairs.
 
     ``worse`` and ``better`` count rows.
-    ``p`` is the one-sided p-value, ``adjusted_p`` that of several metrics together; a drop is ``shown`` where it is at
-    most ``alpha``. ``smallest`` is the smallest drop that such pairs show in at least 80 % of runs, ``None`` where
-    there is none. ``silence`` says how many rows have nothing to check any more, where that is as unlikely.
+    ``p`` is the one-sided p-value, ``least`` the smallest that such rows can give (unknown in files of early versions),
+    ``adjusted_p`` that of several comparisons together; a drop is ``shown`` where it is at most ``alpha``. ``smallest``
+    is the smallest drop that such pairs show in at least 80 % of runs, ``None`` where there is none. ``silence`` says
+    how many rows have nothing to check any more, where that is as unlikely by its own test, ``silenced``. ``doubts``
+    say why the pairs decide nothing, and ``gates`` is how many gates were tested together, 0 for the metrics of a
+    table. ``by_group`` are the groups that are tested beside the whole.
     """
 
-    n: int
-    changed: int
-    p: float
-    adjusted_p: float
     alpha: float
-    smallest: float | None
+    changed: int = 0
+    p: float | None = None
+    adjusted_p: float | None = None
+    smallest: float | None = None
     worse: int = 0
     better: int = 0
     silence: str = ""
+    doubts: tuple[str, ...] = ()
+    least: float | None = None
+    silenced: DropTest | None = None
+    gates: int = 0
+    by_group: tuple[GroupDrop, ...] = ()
+
+    @property
+    def dropped(self) -> tuple[GroupDrop, ...]:
+        """The groups whose scores dropped, the surest first."""
+        found = (group for group in self.by_group if group.adjusted_p <= self.alpha)
+        return tuple(sorted(found, key=lambda group: (group.adjusted_p, group.p)))
 
     @property
     def shown(self) -> bool:
-        """Whether the scores dropped or fell silent, as far as these pairs can tell."""
-        return self.adjusted_p <= self.alpha or bool(self.silence)
+        """Whether the scores dropped, of all rows or of a group, or fell silent."""
+        is_drop = self.adjusted_p is not None and self.adjusted_p <= self.alpha
+        return is_drop or bool(self.silence or self.dropped)
+
+    @property
+    def outcome(self) -> Decision:
+        """What is decided: rows that fell silent cannot be compared, and are a drop."""
+        if self.doubts and not self.silence:
+            return "inconclusive"
+        return "failed" if self.shown else "passed"
 
 
-def drops(
-    rows: Mapping[str, Sequence[PairedScores]],
-    *,
-    clusters: Mapping[str, Clusters],
-    alpha: float = 0.05,
-    spans: Mapping[str, float] | None = None,
-) -> dict[str, Drop]:
-    """Return what the rows of several metrics show, in scores of which the higher ones are better.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drop(Tested):
+    """What the ``n`` pairs of one metric show of a drop."""
 
-    ``spans`` are the largest changes there can be, 1.0 for those not given. The probability that any metric that did
-    not drop is called one that did is at most ``alpha``. Raises ``ValueError`` for a metric without a row, or an
-    ``alpha`` that is not between 0 and 1.
+    n: int
+    p: float
+    adjusted_p: float
+    least: float
+
+
+def drop_of(rows: Sequence[PairedScores], *, clusters: Clusters = None, alpha: float = 0.05, span: float = 1.0) -> Drop:
+    """Return what rows show by themselves, in scores of which the higher ones are better.
+
+    ``span`` is the largest change there can be. Raises ``ValueError`` without a row, or for an ``alpha`` that is not
+    between 0 and 1.
 
     >>> lost, same = PairedScores((1.0,), (0.0,)), PairedScores((1.0,), (1.0,))
-    >>> found = drops({"a": [lost] * 8 + [same] * 42, "b": [same] * 50}, clusters={"a": None, "b": None})
+    >>> found = together({"a": drop_of([lost] * 8 + [same] * 42), "b": drop_of([same] * 50)})
     >>> found["a"].shown, found["b"].shown, found["b"].smallest
     (True, False, 0.16)
     """
     check_confidence(alpha, name="alpha", example=0.05)
-    if empty := [metric for metric, found in rows.items() if not found]:
-        raise ValueError(f"{empty[0]}: no pairs, and a comparison needs at least one")
-    tests = {metric: drop_test(found, clusters=clusters[metric]) for metric, found in rows.items()}
-    changes = {metric: [row.change for row in found] for metric, found in rows.items()}
-    adjusted = adjusted_p(
-        {metric: test.p for metric, test in tests.items()},
-        {metric: test.least for metric, test in tests.items()},
+    if not rows:
+        raise ValueError("no pairs, and a comparison needs at least one")
+    test, changes = drop_test(rows, clusters=clusters), [row.change for row in rows]
+    return Drop(
+        n=len(rows),
+        changed=test.changed,
+        p=test.p,
+        least=test.least,
+        adjusted_p=test.p,
         alpha=alpha,
+        smallest=smallest_drop(rows, alpha=alpha, clusters=clusters, span=span),
+        worse=sum(change < -ROUNDING for change in changes),
+        better=sum(change > ROUNDING for change in changes),
     )
-    return {
-        metric: Drop(
-            n=len(rows[metric]),
-            changed=test.changed,
-            p=test.p,
-            adjusted_p=adjusted[metric],
-            alpha=alpha,
-            smallest=smallest_drop(
-                rows[metric], alpha=alpha, clusters=clusters[metric], span=(spans or {}).get(metric, 1.0)
-            ),
-            worse=sum(change < -ROUNDING for change in changes[metric]),
-            better=sum(change > ROUNDING for change in changes[metric]),
-        )
-        for metric, test in tests.items()
-    }
+
+
+def together(found: Mapping[K, T], *, gates: bool = False) -> dict[K, T]:
+    """Return several comparisons, with p-values adjusted for all tests that decide on any of them.
+
+    The probability that any of those without a drop is called one is at most the largest ``alpha`` of them. One that
+    decides nothing, because of its doubts, raises no false alarm: only that its rows fell silent is tested. Those
+    without a ``least`` stay as they are. With ``gates`` they are those of a run.
+    """
+    known = {name: it for name, it in found.items() if it.least is not None}
+    tests = {(name, kind): test for name, it in known.items() for kind, test in _tests(it)}
+    adjusted = adjusted_p(
+        {name: test.p for name, test in tests.items()},
+        {name: test.least for name, test in tests.items()},
+        alpha=max((it.alpha for it in known.values()), default=0.05),
+    )
+    count = len({name for name, _ in tests}) if gates else 0
+
+    def decided(name: K, it: T) -> T:
+        silence = it.silence if adjusted.get((name, "silence"), 1.0) <= it.alpha else ""
+        groups = _adjusted_groups(it, adjusted.get((name, "groups"), 1.0))
+        return replace(it, adjusted_p=adjusted.get((name, "drop"), 1.0), silence=silence, gates=count, by_group=groups)
+
+    return {name: decided(name, it) if name in known else it for name, it in found.items()}
+
+
+def _tests(found: Tested) -> Iterator[tuple[str, DropTest]]:
+    """Yield the tests that decide on a comparison, by name."""
+    if found.p is not None and found.least is not None and not found.doubts:
+        yield "drop", DropTest(p=found.p, least=found.least, changed=0)
+    if found.silenced is not None:
+        yield "silence", found.silenced
+    if found.by_group and not found.doubts:
+        size = len(_testable({it.name: it.least for it in found.by_group}, found.alpha / 2))
+        least = size * min(it.least for it in found.by_group) if size else 1.0
+        yield "groups", DropTest(p=min(_groups_p(found).values()), least=min(1.0, least), changed=0)
+
+
+def _groups_p(found: Tested) -> dict[str, float]:
+    """Return the p-values of groups, adjusted for all of them.
+
+    Half of ``alpha`` is the most that is left for them. Which of them could be red at it does not depend on how their
+    rows changed, so that it is right at any smaller share.
+    """
+    p, least = {it.name: it.p for it in found.by_group}, {it.name: it.least for it in found.by_group}
+    return adjusted_p(p, least, alpha=found.alpha / 2)
+
+
+def _adjusted_groups(found: Tested, adjusted: float) -> tuple[GroupDrop, ...]:
+    """Return groups with their p-values adjusted for all tests, where that of the surest group is ``adjusted``."""
+    p = _groups_p(found)
+    times = adjusted / min(p.values(), default=1.0)
+    return tuple(replace(group, adjusted_p=min(1.0, times * p[group.name])) for group in found.by_group)
 
 
 def adjusted_p(p: Mapping[K, float], least: Mapping[K, float], *, alpha: float = 0.05) -> dict[K, float]:
-    """Return the p-values of several metrics so that a false alarm in any of them has the probability ``alpha``.
+    """Return the p-values of several tests so that a false alarm in any of them has the probability ``alpha``.
 
-    By :func:`holm` over the metrics that could raise an alarm at all: ``least`` is the smallest p that the rows of
+    By :func:`holm` over the tests that could raise an alarm at all: ``least`` is the smallest p that the rows of
     each could give, whatever their order (Tarone 1990). The others get 1.
     """
+    return {**dict.fromkeys(p, 1.0), **holm({name: p[name] for name in _testable(least, alpha)})}
+
+
+def _testable(least: Mapping[K, float], alpha: float) -> list[K]:
+    """Return the tests that could raise an alarm, with the error shared by as many."""
     family: list[K] = []
-    for size in range(1, len(p) + 1):
-        family = [name for name in p if least[name] <= alpha / size]
+    for size in range(1, len(least) + 1):
+        family = [name for name, each in least.items() if each <= alpha / size]
         if len(family) <= size:
             break
-    return {**dict.fromkeys(p, 1.0), **holm({name: p[name] for name in family})}
+    return family
 
 
 def holm(p: Mapping[K, float]) -> dict[K, float]:

@@ -22,6 +22,7 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation
 from pytest_ragmetrics.plugin.rows.drawn import BLOCK
 from pytest_ragmetrics.report.bounds import run_bounds
+from pytest_ragmetrics.runs.records import Document
 from pytest_ragmetrics.stats.power import Plan
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.sequential import FEWEST
@@ -35,10 +36,13 @@ from tests.benchmarks.simulated import (
     Random,
     Scores,
     coins,
+    gate,
+    gates,
     part,
     past,
     ran,
     red,
+    run,
     share,
     share_of,
     table,
@@ -338,6 +342,82 @@ def bounds_of_runs(random: Random, draws: int) -> Iterator[Figure]:
             columns = zip(*(reds(n, kind, runs) for _ in range(draws)), strict=True)
             for what, flags, figure in zip(said, columns, figures, strict=True):
                 yield share_of(f"{n} rows, {kind}, {runs} runs: {what}", flags, figure)
+
+
+@part
+def groups(random: Random, draws: int) -> Iterator[Figure]:
+    """No regression by group: red, red where the groups are tested beside the whole, and with the right one named."""
+
+    def one(number: int, size: int, lost: float, *, everywhere: bool = False) -> tuple[bool, bool, bool]:
+        chances = coins(random, number * size)
+        now = chances.copy()
+        good = np.flatnonzero(chances[: None if everywhere else size])
+        rows = math.ceil(lost * size * (number if everywhere else 1))
+        now[random.choice(good, min(rows, len(good)), replace=False)] = 0.0
+        languages = [{"language": f"l{row // size}"} for row in range(number * size)]
+        sides = [table(ran(random, each), metadata=languages) for each in (now, chances)]
+        told: dict[str, Any] = {"inconclusive": "pass"}
+        try:
+            named = assert_no_regression(*sides, by="language", **told).drops[METRIC].dropped
+        except AssertionError as error:
+            text = str(error)
+            return red(assert_no_regression, *sides, **told), True, "language=l0:" in text.partition("\n")[0]
+        assert not named
+        return red(assert_no_regression, *sides, **told), False, False
+
+    for (number, size, lost, everywhere), expected in {
+        (8, 25, 0.0, False): (0.017, 0.012, 0.0),
+        (8, 25, 0.3, False): (0.58, 0.78, 0.75),
+        (8, 25, 0.5, False): (0.94, 1.0, 0.99),
+        (8, 25, 0.1, True): (0.99, 0.99, 0.02),
+        (4, 50, 0.3, False): (0.96, 0.99, 0.99),
+    }.items():
+        who = "all lose" if everywhere else "one loses" if lost else "none loses"
+        found = zip(*(one(number, size, lost, everywhere=everywhere) for _ in range(draws)), strict=True)
+        for what, flags, figure in zip(
+            ("whole: red", "by group: red", "names the first group"), found, expected, strict=True
+        ):
+            yield share_of(f"{number} groups of {size}, {who} {lost:g}: {what}", flags, figure)
+
+
+@part
+def silence(random: Random, draws: int) -> Iterator[Figure]:
+    """No regression where rows have nothing to check any more, as 5 % of the others differ by chance in two runs."""
+
+    def is_red(n: int, share_silent: float) -> bool:
+        speaks, chances = coins(random, n), coins(random, n)
+        now = np.where(random.random(n) < share_silent, 0.0, speaks)
+        sides = [table(ran(random, chances), vacuous=ran(random, each) == 0.0) for each in (now, speaks)]
+        return red(assert_no_regression, *sides, inconclusive="pass")
+
+    for n, expected in ((200, (0.007, 0.50, 0.94, 1.0)), (50, (0.0, None, None, 0.94))):
+        for silent, figure in zip((0.0, 0.05, 0.1, 0.3), expected, strict=True):
+            yield share(f"{n} rows, {silent:.0%} fall silent: red", draws, partial(is_red, n, silent), figure)
+
+
+@part
+def many_gates(random: Random, draws: int) -> Iterator[Figure]:
+    """Ten functions with a regression gate each: how often any is red, with one limit each and with one of the run."""
+
+    def sets(n: int, drop: float = 0.0) -> list[tuple[Document, Document]]:
+        found = []
+        for at in range(10):
+            chances = unsteady(random, n)
+            now = worse(random, chances, drop) if at == 0 else chances
+            found.append((run(ran(random, now)), run(ran(random, chances))))
+        return found
+
+    def apart(n: int) -> bool:
+        return any(gate(now, before, regression=True).outcome == "failed" for now, before in sets(n))
+
+    def together(n: int, drop: float = 0.0) -> bool:
+        return any(found.outcome == "failed" for found in gates(sets(n, drop), regression=True))
+
+    for n in (50, 200):
+        yield share(f"unchanged, {n} rows, a limit each: red", draws, partial(apart, n))
+        yield share(f"unchanged, {n} rows, one limit: red", draws, partial(together, n))
+    for drop in (0.1, 0.2):
+        yield share(f"one loses {drop:g}, 200 rows, one limit: red", draws, partial(together, 200, drop))
 
 
 @part

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
-from pytest_ragmetrics.plugin.gates.decide import evaluate_gate
+from pytest_ragmetrics.plugin.gates.decide import evaluate_gate, evaluate_gates
 from pytest_ragmetrics.report.history import History, HistoryRun, MetricPoint
-from pytest_ragmetrics.runs.records import Document, Gate, GateRecord, Judging
+from pytest_ragmetrics.runs.records import Document, Gate, GateRecord, Judging, TestRecord
 from pytest_ragmetrics.runs.tables import Baseline
 from tests.documents import FILE, document, gate_of, record, row
 from tests.tables import gated_set
@@ -157,6 +157,35 @@ def run(
             for at, (score, sample) in enumerate(rows)
         )
     )
+
+
+def gates(sets: Sequence[tuple[Document, Document]], **named: Any) -> list[GateRecord]:
+    """Return what the ``rag_gate`` of each function of a run finds, of which each has a set now and in the baseline."""
+    asked, places = gate_of(METRIC, **named), [f"{FILE}::test_bot{at}" for at in range(len(sets))]
+
+    def moved(test: TestRecord, place: str) -> TestRecord:
+        return replace(test, id=test.id.replace(f"{FILE}::test_bot", place))
+
+    now, before = (
+        {
+            it.id: it
+            for place, each in zip(places, sides, strict=True)
+            for it in (moved(test, place) for test in each.tests)
+        }
+        for sides in zip(*sets, strict=True)
+    )
+    whole = [
+        gated_set(
+            asked,
+            total=len(both[0].tests),
+            selected=[test for test in now if test.startswith(f"{place}[")],
+            function=place,
+        )
+        for place, both in zip(places, sets, strict=True)
+    ]
+    baseline = Baseline(runs=(replace(sets[0][1], tests=tuple(before.values())),))
+    found = evaluate_gates([(asked, each) for each in whole], now.get, skipped=(), ran=now.keys(), baseline=baseline)
+    return [each.record for each in found]
 
 
 def gate(now: Document, *before: Document, judging: Mapping[str, Any] | None = None, **named: Any) -> GateRecord:

@@ -78,6 +78,19 @@ DROP = """
     @pytest.mark.rag_dataset(ROWS, metrics=[points, clutter])
     def test_drop(rag_sample): pass
 """
+#: A set that lost LOST rows since the run before, with OLD set, and gained as many as make eight.
+LOSING = """
+    import os
+    @metric
+    def points(sample):
+        row = int(sample.id)
+        return float(row < LOST or row >= 8 if "OLD" in os.environ else row >= LOST)
+    ROWS = [{"id": f"{n}", "answer": "Moss."} for n in range(20)]
+    @pytest.mark.rag_gate("points", regression=True)
+    @pytest.mark.rag_gate("points", mean=0.1)
+    @pytest.mark.rag_dataset(ROWS, metrics=[points])
+    def test_losing(rag_sample): pass
+"""
 MEAN = "test_suite.py::test_golden[gate-quoted_spans_alignment-mean-0.7]"
 RATE = "test_suite.py::test_golden[gate-quoted_spans_alignment-rate-0.9-min-0.5]"
 
@@ -257,6 +270,28 @@ def test_a_proven_drop_fails_its_gate(run: RunPytest) -> None:
     assert found["rag.clutter.regression.smallest_drop"] == "0.4"
 
 
+@HOW
+def test_a_group_that_got_worse_is_named(run: RunPytest, how: list[str]) -> None:
+    suite = DROP.replace('"points", regression=True', '"points", regression=True, by="language"').replace(
+        '"answer": "Moss."', '"answer": "Moss.", **({"language": "de"} if n < 8 else {})'
+    )
+    run("--rag-json=before.json", test_drop=suite)
+    files = ("--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=out.md", "--rag-history=history")
+    found = run(*how, "--rag-baseline=before.json", *files, env={"LOST": "7"})
+    text = (
+        "language=de: 7 of 8 rows got worse, 0 better; if nothing had changed, so large a drop in one of the 2 gates of"
+    )
+    found.shows(f"gate: points against the baseline, by language *{text} the run*", passed=21, failed=1)
+    assert all(text in found.text(name) for name in ("out.html", "out.md"))
+    gate = found.named["test_drop[gate-points-regression-by-language]"]["gate"]["regression"]
+    groups = [(it["name"], it["n"], it["worse"], it["p"]) for it in gate["by_group"]]
+    assert groups == [("language=de", 8, 7, 2**-7), ("without language", 12, 0, 1.0)]
+    (kept,) = (found.folder / "history").glob("*.json")
+    assert json.loads(kept.read_text("utf-8"))["gates"].keys() == {
+        name for name, it in found.tests.items() if it["gate"]
+    }
+
+
 def test_shards_decide_as_one_process(run: RunPytest, capsys: pytest.CaptureFixture[str]) -> None:
     def document(name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(before.text(name))
@@ -297,11 +332,31 @@ def test_shards_decide_as_one_process(run: RunPytest, capsys: pytest.CaptureFixt
     assert merge("skipping.json", *against, "--markdown", "out.md")[0] == 0
 
 
-def test_the_regression_gates_of_a_function_share_one_alpha(run: RunPytest) -> None:
-    suite = DROP.replace('"points", regression=True', '"points", regression=True, alpha=0.01')
-    result = run(test_drop=suite)
-    assert result.ret != 0
-    assert "share one alpha=, and here it is 0.01 and 0.05; write the same in each" in result.stdout.str()
+@HOW
+def test_the_regression_gates_of_a_run_share_one_alpha(run: RunPytest, how: list[str]) -> None:
+    """Seven rows lost of eight that changed (3.5 %) are proof by themselves, and none beside another set."""
+    run(
+        "--rag-json=before.json",
+        test_a=LOSING.replace("LOST", "7"),
+        test_b=LOSING.replace("LOST", "4"),
+        env={"OLD": "1"},
+    )
+    files = ("--rag-baseline=before.json", "--rag-json=out.json")
+    found = run(*how, "-v", *files)
+    text = "7 of 20 rows got worse, 1 better; if nothing had changed, so large a drop in one of the 2 gates of the run"
+    found.shows(f"gate: points against *{text} comes in 7.03 % of runs (limit 5 %)*", passed=44)
+    gates = {name: test["gate"] for name, test in found.tests.items() if test["gate"]}
+    drops = {name: gate["regression"]["adjusted_p"] for name, gate in gates.items() if gate["regression"]}
+    assert [*drops.values()] == [9 / 128, 163 / 256]
+    order = [line.split()[0] for line in found.outlines if "gate-" in line and "PASSED" in line and "::" in line]
+    assert how or order == [*(name for name in gates if name not in drops), *drops]
+    run(*how, *files, "--rag-alpha=0.1").shows("*comes in 7.03 % of runs (limit 10 %)*", failed=1, passed=43)
+    assert [run(*how, *files[:1], f"--rag-json={name}.json", f"test_{name}.py").ret for name in "ab"] == [1, 0]
+    assert main(["report", "merge", "a.json", "b.json", "-o", "merged.json"]) == 0
+    merged = json.loads(found.text("merged.json"))
+    assert {test["id"]: test["gate"] for test in merged["tests"] if test["gate"]} == gates
+    note = "1 regression gate that failed in one run was passed: the gates of all runs share the limit"
+    assert (merged["run"]["exit_status"], merged["run"]["notes"][-1]) == (0, note)
 
 
 def test_a_metric_of_the_suite_has_its_own_scale(run: RunPytest) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pytest_ragmetrics.plugin.gates.decide import evaluate_merged_gate
+from pytest_ragmetrics.plugin.gates.merged import merged_gates
 from pytest_ragmetrics.report.markdown import escaped
 from pytest_ragmetrics.report.page import render_html
 from pytest_ragmetrics.runs.merge import merge_documents
@@ -384,13 +384,13 @@ def test_shards_merge_into_the_document_of_one_run(run: RunPytest) -> None:
     assert timeless([replace(test, attempts=1) for test in mixed.tests]) == timeless(whole.tests)
     assert {row.gate.outcome for shard in shards for row in shard.tests if row.gate} == {"skipped"}
     for order in (shards, shards[::-1]):
-        merged = merge_documents(order, decide=evaluate_merged_gate)
+        merged = merge_documents(order, decide=merged_gates)
         assert timeless(merged.tests) == timeless(whole.tests)
         assert [row.message for row in merged.tests if row.gate] == [row.message for row in whole.tests if row.gate]
         assert merged.run.exit_status == whole.run.exit_status == 1
         assert len({render_html(replace(whole, tests=timeless(made.tests))) for made in (merged, whole)}) == 1
     rest = tuple(row for row in shards[1].tests if not row.id.endswith("test_set[8]"))
-    part = merge_documents([shards[0], replace(shards[1], tests=rest)], decide=evaluate_merged_gate)
+    part = merge_documents([shards[0], replace(shards[1], tests=rest)], decide=merged_gates)
     assert {row.gate.outcome for row in part.tests if row.gate} == {"skipped"}
 
 

@@ -14,8 +14,9 @@ import pytest
 from pytest_ragmetrics import metric
 from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
-from pytest_ragmetrics.plugin.gates.decide import evaluate_gate, evaluate_merged_gate
+from pytest_ragmetrics.plugin.gates.decide import evaluate_gate, evaluate_gates
 from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate, gate_among
+from pytest_ragmetrics.plugin.gates.merged import merged_gates
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import Document, Judging, Record, TestRecord
 from pytest_ragmetrics.runs.tables import Baseline
@@ -40,6 +41,7 @@ from tests.tables import gated_set
         ({"regression": True}, "gate-sympathy-regression"),
         ({"regression": True, "alpha": 0.05}, "gate-sympathy-regression"),
         ({"regression": True, "inconclusive": "pass"}, "gate-sympathy-regression-inconclusive-pass"),
+        ({"regression": True, "by": "language"}, "gate-sympathy-regression-by-language"),
         ({"regression": True, "alpha": 0.01, "vacuous": "count"}, "gate-sympathy-regression-alpha-0.01-vacuous-count"),
     ],
 )
@@ -78,6 +80,9 @@ def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> 
         (("a",), {"regression": True, "alpha": 5}, "alpha must be a number between 0 and 1, such as 0.05, not 5"),
         (("a",), {"regression": True, "alpha": 0.0}, "alpha must be a number between 0 and 1"),
         (("a",), {"mean": 0.5, "alpha": 0.05}, "alpha= goes with regression=True; write @pytest.mark.rag_gate"),
+        (("a",), {"mean": 0.5, "by": "language"}, "by= goes with regression=True; write @pytest.mark.rag_gate"),
+        (("a",), {"regression": True, "by": 3}, "by= takes the name of one field of the rows; write @pytest.mark"),
+        (("a",), {"regression": True, "by": " "}, "by= takes the name of one field of the rows; write @pytest.mark"),
         (("a",), {"mean": 0.5, "confidence": 95}, "confidence=95 must be between 0 and 1"),
         (("faithfulness",), {"mean": 85}, "mean=85 is outside of the scale of faithfulness, 0 to 1: write 0.85"),
         (("faithfulness",), {"rate": 0.5, "min": -0.1}, "min=-0.1 is outside of the scale of faithfulness, 0 to 1"),
@@ -249,7 +254,7 @@ def test_a_gate_of_shards_is_decided_as_in_one_run(last: TestRecord, outcome: st
     assert undecided.record.outcome == "skipped"
     name = f"t[{gate.id}]"
     places = [replace(test, id=test.id.rpartition("::")[2]) for test in tests]
-    decided = evaluate_merged_gate(replace(row(name, gate=undecided.record), id=name), places)
+    decided = merged_gates([*places, replace(row(name, gate=undecided.record), id=name)]).get(name)
     assert (decided and decided.outcome) == outcome
 
 
@@ -258,8 +263,8 @@ def test_merged_shards_know_which_scores_are_good() -> None:
     gate = gate_of("points", mean=0.5)
     undecided = evaluate_gate(gate, gated_set(gate, total=2), lambda _: None, skipped=(), ran=())
     tests = [replace(row(name, replace(SCORED, score=0.1, better="lower")), id=name) for name in ("t[a]", "t[b]")]
-    decided = evaluate_merged_gate(replace(row("t", gate=undecided.record), id=f"t[{gate.id}]"), tests)
-    assert decided is not None
+    waiting = replace(row("t", gate=undecided.record), id=f"t[{gate.id}]")
+    decided = merged_gates([*tests, waiting])[waiting.id]
     assert (decided.outcome, decided.gate and decided.gate.better) == ("passed", "lower")
 
 
@@ -287,7 +292,7 @@ def against(before: Document | None, after: Document, *gates: MarkedGate, **of: 
     tests = {test.id: test for test in after.tests}
     gated = set_of(tests, *gates)
     of["baseline"] = None if before is None else Baseline(runs=(before,))
-    return [evaluate_gate(gate, gated, tests.get, skipped=(), ran=tests, **of) for gate in gates]
+    return evaluate_gates([(gate, gated) for gate in gates], tests.get, skipped=(), ran=tests, **of)
 
 
 def points(*scores: float | None, **fields: Any) -> list[Record]:
@@ -379,7 +384,7 @@ def test_clusters_are_flipped_whole() -> None:
     assert (found.outcome, found.regression.changed, found.regression.p) == ("passed", 2, 0.25)
 
 
-def test_the_regression_gates_of_a_function_share_alpha() -> None:
+def test_the_regression_gates_of_a_run_share_alpha() -> None:
     """Seven lost of eight that changed are proof of one metric, not of the worst of four."""
     names = ("points", "b", "c", "d")
     before = run_of(*(each for name in names for each in points(*[0.5] * 8, *[1.0] * 12, metric=name)))
@@ -395,7 +400,126 @@ def test_the_regression_gates_of_a_function_share_alpha() -> None:
     assert [found.record.outcome for found in together] == ["passed"] * 4
     figures = together[0].record.regression
     assert (figures.p, figures.adjusted_p) == (9 / 256, 9 / 64)
-    assert "so large a drop in one of the metrics comes in 14.1 % of runs (limit 5 %)" in together[0].text
+    assert "so large a drop in one of the 4 gates of the run comes in 14.1 % of runs (limit 5 %)" in together[0].text
+
+
+def lost_and_gained(lost: int, gained: int, metric: str = "points") -> tuple[list[Record], list[Record]]:
+    """Return the scores of twenty rows before and now."""
+    same = [1.0] * (20 - lost - gained)
+    sides = [*[1.0] * lost, *[0.0] * gained, *same], [*[0.0] * lost, *[1.0] * gained, *same]
+    return points(*sides[0], metric=metric), points(*sides[1], metric=metric)
+
+
+def test_a_gate_s_own_alpha_is_of_its_p_over_the_run() -> None:
+    """And gates that rows without a score, or other rules, decide are none of those that share it."""
+    (before, now), (old, new) = lost_and_gained(7, 0), lost_and_gained(0, 8, "b")
+    first, other = run_of(*before, *old), gate_of("b", regression=True)
+    for alpha, outcome in ((0.02, "failed"), (0.01, "passed")):
+        own = gate_of("points", regression=True, alpha=alpha)
+        found = [each.record for each in against(first, run_of(*now, *new), own, other)]
+        assert [it.outcome for it in found] == [outcome, "passed"]
+        assert [(it.regression.adjusted_p, it.regression.gates) for it in found] == [(2**-6, 2), (1.0, 2)]
+    unscored = run_of(*now, *new[1:], scored(None, "a0", metric="b"))
+    other_rules = {"judging": {"b": replace(JUDGING, prompts={"verify": "2"})}}
+    first = with_run(first, judging={"b": JUDGING})
+    for after, of, outcome in ((unscored, {}, "failed"), (run_of(*now, *new), other_rules, "inconclusive")):
+        found = [each.record for each in against(first, after, LOSS, other, **of)]
+        assert [it.outcome for it in found] == ["failed", outcome]
+        assert (found[0].regression.adjusted_p, found[0].regression.gates) == (2**-7, 1)
+
+
+def in_languages(*changes: tuple[str | None, int, int, int]) -> tuple[list[Record], list[Record]]:
+    """Return scores before and now: of each language how many were lost, gained and stayed the same."""
+    sides: list[list[Record]] = [[], []]
+    for language, lost, gained, same in changes:
+        metadata = {} if language is None else {"language": language, "id": 1}
+        for scores, side in zip((lost * [1.0] + gained * [0.0], lost * [0.0] + gained * [1.0]), sides, strict=True):
+            first = len(side)
+            rows = enumerate([*scores, *[1.0] * same], first)
+            side += [scored(score, f"a{number}", metadata=metadata) for number, score in rows]
+    return sides[0], sides[1]
+
+
+def test_a_loss_of_one_group_is_found_and_named() -> None:
+    before, now = in_languages(("de", 7, 0, 8), ("fr", 2, 0, 8), (None, 0, 4, 11), ("en", 0, 0, 1))
+    by = gate_of("points", regression=True, by="language")
+    assert against(run_of(*before), run_of(*now), LOSS)[0].record.outcome == "passed"
+    found = against(run_of(*before), run_of(*now), by)[0]
+    counts = "9 of 41 rows got worse, 4 better; language=de: 7 of 15 rows got worse, 0 better"
+    where = "in one of the 4 groups, or in all rows,"
+    chance = f"if nothing had changed, so large a drop {where} comes in 1.56 % of runs (limit 5 %)"
+    assert found.text.splitlines()[0] == f"points 0.90 -> 0.78: {counts}; {chance}"
+    assert gate_line(found.record).startswith("points against the baseline, by language 0.902 -> 0.780")
+    figures = found.record.regression
+    assert (figures.by, [each.name for each in figures.dropped]) == ("language", ["language=de"])
+    named = [(it.name, it.n, it.worse, it.better, it.p, it.adjusted_p) for it in figures.by_group]
+    assert named[0] == ("language=de", 15, 7, 0, 2**-7, 2**-6)
+    assert named[1:] == [
+        ("language=en", 1, 0, 0, 1.0, 1.0),
+        ("language=fr", 10, 2, 0, 0.25, 1.0),
+        ("without language", 15, 0, 4, 1.0, 1.0),
+    ]
+    # Beside another gate the groups of this one count as one test more.
+    beside = points(*[1.0] * 41, metric="b")
+    both = against(run_of(*before, *beside), run_of(*now, *beside), by, gate_of("b", regression=True))
+    assert [it.record.outcome for it in both] == ["failed", "passed"]
+    assert "in one of the 2 gates of the run comes in 1.56 % of runs" in both[0].text
+    # Groups of few rows, however many, take nothing from the others.
+    many = in_languages(("de", 7, 0, 8), *((f"l{number}", 0, 0, 3) for number in range(60)))
+    found = against(run_of(*many[0]), run_of(*many[1]), by)[0]
+    assert "language=de: 7 of 15 rows got worse" in found.text.splitlines()[0]
+    assert found.record.regression.by_group[0].adjusted_p == 2**-6
+    whole = in_languages(*((f"l{number}", 8, 0, 2) for number in range(5)))
+    found = against(run_of(*whole[0]), run_of(*whole[1]), by)[0]
+    assert "; 2 more groups got worse; if nothing" in found.text.splitlines()[0]
+
+
+def test_groups_are_by_a_field_that_rows_have() -> None:
+    before, now = in_languages(("de", 7, 0, 8))
+    (found,) = against(run_of(*before), run_of(*now), gate_of("points", regression=True, by="langauge"))
+    said = "by='langauge': no row has this field in its metadata; there are id, language"
+    assert (found.record.outcome, found.text) == ("failed", said)
+    (found,) = against(GOOD, GOOD, gate_of("points", regression=True, by="language"))
+    assert found.text == "by='language': no row has this field in its metadata; they have no metadata"
+    asks = run_of(*asked(*["Why?"] * 5, *["How?"] * 5))
+    (found,) = against(asks, asks, gate_of("points", regression=True, by="user_input"))
+    assert [it.name for it in found.record.regression.by_group] == ["user_input=How?", "user_input=Why?"]
+
+
+def test_shards_decide_groups_as_one_run() -> None:
+    before, now = (run_of(*side) for side in in_languages(("de", 7, 0, 8), ("fr", 2, 0, 8), (None, 0, 4, 11)))
+    gate = gate_of("points", regression=True, by="language")
+    (whole,) = against(before, now, gate)
+    skipped = evaluate_gate(gate, replace(set_of((), gate), total=40), lambda _: None, skipped=(), ran=()).record
+    waiting = row(f"t[{gate.id}]", gate=skipped, file="t.py")
+    (merged,) = merged_gates([*now.tests, waiting], Baseline(runs=(before,))).values()
+    assert (merged.gate, merged.outcome) == (whole.record, "failed")
+    assert merged_gates([merged]) == {merged.id: merged}
+
+
+def test_merged_gates_are_tested_together() -> None:
+    """One that failed in its own run may pass; none that passed fails, and files of early versions stay as they are."""
+
+    def decided(name: str, lost: int, gained: int, **fields: Any) -> TestRecord:
+        before, now = lost_and_gained(lost, gained)
+        found = against(run_of(*before), run_of(*now), LOSS)[0]
+        gate = replace(found.record, regression=replace(found.record.regression, **fields))
+        ended: Any = "passed" if gate.passes else "failed"
+        return replace(row(name, outcome=ended), id=f"t.py::{name}[{LOSS.id}]", message=found.text, gate=gate)
+
+    seven, even, eight = decided("a", 7, 1), decided("b", 4, 4), decided("c", 8, 0)
+    merged: Any = merged_gates([seven, even, eight])
+    assert [merged[it.id].outcome for it in (seven, even, eight)] == ["passed", "passed", "failed"]
+    assert [merged[it.id].gate.outcome for it in (seven, even, eight)] == ["passed", "passed", "failed"]
+    assert [merged[it.id].message for it in (seven, eight)] == [None, eight.message]
+    assert {test.gate.regression.gates for test in merged.values()} == {3}
+    assert merged_gates([decided("d", 7, 1, least=None), even]).keys() == {even.id}
+    # Beside gates of other files it passed.
+    passed: Any = replace(seven, outcome="passed")
+    passed = replace(
+        passed, gate=replace(passed.gate, outcome="passed", regression=replace(passed.gate.regression, adjusted_p=0.2))
+    )
+    assert merged_gates([passed]) == {}
 
 
 def test_shards_decide_a_regression_as_one_run() -> None:
@@ -409,10 +533,10 @@ def test_shards_decide_a_regression_as_one_run() -> None:
     skipped = [evaluate_gate(gate, gated, lambda _: None, skipped=(), ran=()).record for gate in gates]
     waiting = [row(f"t[{gate.id}]", gate=it, file="t.py") for gate, it in zip(gates, skipped, strict=True)]
     tests = [*after.tests, *waiting]
-    assert [evaluate_merged_gate(each, tests) for each in waiting] == [None, None]
-    merged = [evaluate_merged_gate(each, tests, Baseline(runs=(before,))) for each in waiting]
-    assert [each and each.gate for each in merged] == whole
-    assert [each and each.outcome for each in merged] == ["failed", "failed"]
+    assert merged_gates(tests) == {}
+    merged = merged_gates(tests, Baseline(runs=(before,)))
+    assert [merged[each.id].gate for each in waiting] == whole
+    assert [merged[each.id].outcome for each in waiting] == ["failed", "failed"]
 
 
 def asked(*questions: str | None) -> list[Record]:

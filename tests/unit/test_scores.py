@@ -19,8 +19,9 @@ from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.assert_sets import read_baseline
 from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
-from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate, evaluate_merged_gate
+from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
 from pytest_ragmetrics.plugin.gates.gate import MarkedGate
+from pytest_ragmetrics.plugin.gates.merged import merged_gates
 from pytest_ragmetrics.plugin.recorder import junit_properties
 from pytest_ragmetrics.plugin.rows.dataset_tests import Evaluate
 from pytest_ragmetrics.report.markdown import render_markdown
@@ -270,9 +271,8 @@ def test_shards_keep_what_becomes_of_vacuous_scores() -> None:
         tests = [replace(row("x", each), id=f"t[{number}]") for number, each in enumerate(found)]
         undecided = evaluate_gate(gate, gated_set(gate, total=3), lambda _: None, skipped=(), ran=())
         name = f"t[{gate.id}]"
-        merged = evaluate_merged_gate(replace(row(name, gate=undecided.record), id=name), tests)
-        assert merged is not None
-        assert merged.outcome == outcome
+        merged = merged_gates([*tests, replace(row(name, gate=undecided.record), id=name)])
+        assert merged[name].outcome == outcome
 
 
 def test_the_worst_rows_had_something_to_check() -> None:

@@ -16,8 +16,9 @@ from pytest_ragmetrics.datasets import DatasetRow
 from pytest_ragmetrics.evaluation.runner import Done, Score
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.metrics import Faithfulness, Metric, TokenF1
-from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate, evaluate_merged_gate
+from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
 from pytest_ragmetrics.plugin.gates.gate import MarkedGate, gate_among
+from pytest_ragmetrics.plugin.gates.merged import merged_gates
 from pytest_ragmetrics.plugin.rows.drawn import BLOCK, DrawnRows
 from pytest_ragmetrics.plugin.rows.jobs import RowJob
 from pytest_ragmetrics.runs.records import TestRecord
@@ -199,9 +200,9 @@ def test_shards_stop_nothing_and_their_union_is_exact() -> None:
     assert shard.stop is not None
     tests = [one_test(f"t[r{n}]", record("faithfulness", 0.9 if n else 0.2), file="t.py") for n in range(40)]
     undecided = one_test("t[gate-x]", file="t.py", gate=shard, outcome="skipped")
-    merged: Any = evaluate_merged_gate(undecided, tests)
+    merged: Any = merged_gates([*tests, undecided])[undecided.id]
     assert (merged.gate.outcome, merged.gate.stop, merged.gate.low) == ("passed", replace(shard.stop, asked=40), None)
-    assert evaluate_merged_gate(undecided, tests[1:]) is None
+    assert merged_gates([*tests[1:], undecided]) == {}
 
 
 @pytest.mark.parametrize(

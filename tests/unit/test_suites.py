@@ -298,6 +298,17 @@ def test_what_is_not_worse_passes() -> None:
     assert failure(assert_not_worse, HALF, HALF)[1].endswith(advice)
 
 
+def test_a_loss_of_one_group_is_found() -> None:
+    languages = [{"language": "de"}] * 10 + [{}] * 20
+    before = table([1.0] * 24 + [0.0] * 6, metadata=languages)
+    after = table([0.0] * 7 + [1.0] * 23, metadata=languages)
+    assert not assert_no_regression(after, before).drops["faithfulness"].by_group
+    first, *_ = failure(assert_no_regression, after, before, by="language")
+    assert "; language=de: 7 of 10 rows got worse, 0 better; if nothing had changed, so large a drop in one of" in first
+    with pytest.raises(ValueError, match="by='tongue': no row has this field in its metadata; there are language"):
+        assert_no_regression(after, before, by="tongue")
+
+
 def test_worse_fails_with_the_comparison() -> None:
     worse = table(score - 0.2 - 0.02 * (index % 2) for index, score in enumerate(SCORES * 3))
     first, *rest = failure(assert_not_worse, worse, table(SCORES * 3), margin=0.02)

@@ -1,13 +1,12 @@
 """The decision on a gate by the records of the tests of its set.
 
-``plugin.gates.plugin`` decides the gates of a run, ``report merge`` those of sets that were run in parts.
+``plugin.gates.plugin`` decides the gates of a run, ``plugin.gates.merged`` those of sets that were run in parts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from types import MappingProxyType
@@ -15,12 +14,12 @@ from typing import Any
 
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.core.sample import answer_of, turn_of
-from pytest_ragmetrics.plugin.gates.anew import JudgesAnew, by_one_judge, nobody
-from pytest_ragmetrics.plugin.gates.gate import ALPHA, GatedSet, MarkedGate
+from pytest_ragmetrics.plugin.gates.anew import JudgesAnew, nobody
+from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate
+from pytest_ragmetrics.plugin.gates.regressions import Decided, RegressionGate, compare_set, decide_regressions
 from pytest_ragmetrics.runs.clusters import clusters_of, shared_groups
-from pytest_ragmetrics.runs.compare import changed_rules, cluster_of, placed_records, row_of
+from pytest_ragmetrics.runs.compare import cluster_of, row_of
 from pytest_ragmetrics.runs.records import (
-    Document,
     Gate,
     GateOutcome,
     GateRecord,
@@ -30,23 +29,8 @@ from pytest_ragmetrics.runs.records import (
     StopRecord,
     TestRecord,
 )
-from pytest_ragmetrics.runs.tables import (
-    Baseline,
-    EarlierRun,
-    OtherJudgesError,
-    compare_metric,
-    drop_outcome,
-    find_drops,
-    origin_fields,
-)
-from pytest_ragmetrics.runs.wording.comparisons import (
-    GIVE_ONE,
-    LEAST_SHARE,
-    NO_PAIR,
-    MetricComparison,
-    TableComparison,
-    remedy,
-)
+from pytest_ragmetrics.runs.tables import Baseline
+from pytest_ragmetrics.runs.wording.comparisons import GIVE_ONE
 from pytest_ragmetrics.runs.wording.failures import (
     explain_stop,
     explain_threshold,
@@ -54,7 +38,6 @@ from pytest_ragmetrics.runs.wording.failures import (
     explain_vacuous,
     shortcoming,
 )
-from pytest_ragmetrics.runs.wording.figures import counted
 from pytest_ragmetrics.runs.wording.runs import gist
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.means import ThresholdResult, set_threshold
@@ -74,8 +57,14 @@ class GateDecision:
 
 
 def evaluate_gate(
-    gate: MarkedGate,
-    gated: GatedSet,
+    gate: MarkedGate, gated: GatedSet, find: Callable[[str], TestRecord | None], **of: Any
+) -> GateDecision:
+    """Decide one gate as :func:`evaluate_gates` does."""
+    return evaluate_gates([(gate, gated)], find, **of)[0]
+
+
+def evaluate_gates(
+    gates: Iterable[tuple[MarkedGate, GatedSet]],
     find: Callable[[str], TestRecord | None],
     *,
     skipped: Collection[str],
@@ -85,9 +74,10 @@ def evaluate_gate(
     spared: Collection[str] = (),
     anew: JudgesAnew = nobody,
     drift: Callable[[str], str] = lambda _: "",
+    others: Iterable[RegressionRecord] = (),
     verbose: bool = False,
-) -> GateDecision:
-    """Decide a gate by the records of the tests of its set.
+) -> list[GateDecision]:
+    """Decide gates by the records of the tests of their sets, the regression gates among them together.
 
     ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped,
     and those that ran to their end. ``spared`` are those that were not needed any more. A set that did not run whole
@@ -96,35 +86,86 @@ def evaluate_gate(
     where too little of them is, it is inconclusive. Where the judge, or the ``judging`` of its metric, changed, both
     sides are compared as ``anew`` judges them, and where it cannot, that is inconclusive too; so is a drop looked at
     again where ``drift`` says of its metric why the judge itself may have changed. Of several runs those of other
-    judges or rules are left out, and without one left it is inconclusive. One that stops when it is decided is exact
-    over a whole set, and else decided by the first rows of the drawn order. ``verbose`` adds other figures.
+    judges or rules are left out, and without one left it is inconclusive. ``others`` were decided before, and share the
+    error with those that are left. One that stops when it is decided is exact over a whole set, and else decided by the
+    first rows of the drawn order. ``verbose`` adds other figures.
     """
+    sets = [_whole(gate, gated, find, skipped=skipped, ran=ran, spared=spared) for gate, gated in gates]
+    decided = {
+        place: _held(it, find, ran=ran, spared=spared)
+        for place, it in enumerate(sets)
+        if it.gate.alpha is None and not it.omitted
+    }
+    if baseline is not None:
+        regressions = {
+            place: it.regression(find, ran) for place, it in enumerate(sets) if it.gate.alpha and not it.omitted
+        }
+        compare = partial(compare_set, baseline=baseline, judging=judging, anew=anew)
+        decided |= decide_regressions(regressions, compare, drift=drift, others=[*others], verbose=verbose)
+    return [_decision(it, decided.get(place), baseline) for place, it in enumerate(sets)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Set:
+    """A gate with the scores of its set, of which ``omitted`` tests were left out."""
+
+    gate: MarkedGate
+    gated: GatedSet
+    rows: Sequence[ScoredRow]
+    found: ScoreSet[ScoredRow]
+    better: Direction
+    omitted: int
+
+    def regression(self, find: Callable[[str], TestRecord | None], ran: Collection[str]) -> RegressionGate:
+        """Return it as a gate that is compared with the baseline."""
+        tests = [test for test in map(find, self.gated.selected) if test is not None and test.id in ran]
+        apart = bool(self.found.unscored) or not self.found.counted
+        return RegressionGate(gate=self.gate, gated=self.gated, tests=tests, apart=apart)
+
+
+def _whole(
+    gate: MarkedGate,
+    gated: GatedSet,
+    find: Callable[[str], TestRecord | None],
+    *,
+    skipped: Collection[str],
+    ran: Collection[str],
+    spared: Collection[str],
+) -> _Set:
+    """Return a gate with the scores of those tests of its set that its metric scores."""
     if gated.draw is None:
         apart = {test for test in gated.selected if test in ran and _is_apart(gate, find(test))}
         selected = tuple(test for test in gated.selected if test not in apart)
         gated = replace(gated, selected=selected, total=gated.total - len(apart))
     rows, better, omitted = _rows(gate, gated, find, skipped=skipped, ran=ran, spared=spared)
-    found = _score_set(gate, rows)
-    decided: _Decided | None = None
-    if gate.stop_when_decided and not omitted:
+    return _Set(gate=gate, gated=gated, rows=rows, found=_score_set(gate, rows), better=better, omitted=omitted)
+
+
+def _held(
+    it: _Set, find: Callable[[str], TestRecord | None], *, ran: Collection[str], spared: Collection[str]
+) -> Decided | None:
+    """Hold a set to the bound of its gate; ``None`` where its scores say nothing."""
+    gate, gated = it.gate, it.gated
+    if gate.stop_when_decided:
         scored = {test: _first(gate, find(test)) for test in gated.selected if test in ran and test not in spared}
-        decided = _stopped(gate, gated, found, scored, len({*spared} & {*gated.selected}))
-    elif gate.alpha is None and found.counted and not omitted:
-        decided = _bounded(gate, better, found, score_set(rows, gate.vacuous).counted)
-        if gate.confidence is not None:
-            records = [it for test in map(find, gated.selected) if test is not None for it in test.records]
-            samples = (it.sample for it in records if it.metric == gate.metric and (answer_of(it.sample) or 1) == 1)
-            shared, groups = shared_groups(clusters_of(samples, rule=gate.clusters))
-            decided = replace(decided, figures={**decided.figures, "shared": shared, "groups": groups})
-    elif gate.alpha is not None and baseline is not None and not omitted:
-        tests = [test for test in map(find, gated.selected) if test is not None and test.id in ran]
-        pairs = partial(_pairs, gated=gated, tests=tests, baseline=baseline, judging=judging, anew=anew)
-        decided = _compared(gate, gated, pairs, verbose=verbose)
-        if decided.outcome == "failed" and (why := drift(gate.metric)):
-            decided = _compared(gate, gated, partial(pairs, drift=why), verbose=verbose)
-    outcome, text = _outcome(gate, gated, found, decided, omitted=omitted, is_compared=baseline is not None)
+        return _stopped(gate, gated, it.found, scored, len({*spared} & {*gated.selected}))
+    if not it.found.counted:
+        return None
+    decided = _bounded(gate, it.better, it.found, score_set(it.rows, gate.vacuous).counted)
+    if gate.confidence is None:
+        return decided
+    records = [it for test in map(find, gated.selected) if test is not None for it in test.records]
+    samples = (it.sample for it in records if it.metric == gate.metric and (answer_of(it.sample) or 1) == 1)
+    shared, groups = shared_groups(clusters_of(samples, rule=gate.clusters))
+    return replace(decided, figures={**decided.figures, "shared": shared, "groups": groups})
+
+
+def _decision(it: _Set, decided: Decided | None, baseline: Baseline | None) -> GateDecision:
+    """Return the record of a gate, and what explains it."""
+    gate, gated, found = it.gate, it.gated, it.found
+    outcome, text = _outcome(gate, gated, found, decided, omitted=it.omitted, is_compared=baseline is not None)
     record = replace(
-        _record(gate, gated, better, found), outcome=outcome, **({} if decided is None else decided.figures)
+        _record(gate, gated, it.better, found), outcome=outcome, **({} if decided is None else decided.figures)
     )
     if gate.alpha is None and baseline is not None:
         tests = [test for test in baseline.runs[-1].tests if gated.has(test.id)]
@@ -145,7 +186,7 @@ def _outcome(
     gate: MarkedGate,
     gated: GatedSet,
     found: ScoreSet[ScoredRow],
-    decided: _Decided | None,
+    decided: Decided | None,
     *,
     omitted: int,
     is_compared: bool,
@@ -169,7 +210,7 @@ def _outcome(
 def _record(gate: MarkedGate, gated: GatedSet, better: Direction, found: ScoreSet[ScoredRow]) -> GateRecord:
     """Return the record of a gate that is not decided."""
     return GateRecord(
-        **{**_terms(gate), "better": better},
+        **{**terms(gate), "better": better},
         value=None,
         low=None,
         high=None,
@@ -178,22 +219,14 @@ def _record(gate: MarkedGate, gated: GatedSet, better: Direction, found: ScoreSe
         total=gated.total,
         outcome="skipped",
         vacuous=len(found.vacuous),
-        regression=None if gate.alpha is None else RegressionRecord(alpha=gate.alpha),
+        regression=None if gate.alpha is None else RegressionRecord(alpha=gate.alpha, by=gate.by),
         stop=StopRecord(seed=None if gated.draw is None else gated.draw.seed) if gate.stop_when_decided else None,
     )
 
 
-def _terms(gate: Gate) -> dict[str, Any]:
+def terms(gate: Gate) -> dict[str, Any]:
+    """Return the fields of a gate without what it found."""
     return {each.name: getattr(gate, each.name) for each in fields(Gate)}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Decided:
-    """What the scores of a set decide: ``figures`` are the fields of the record that say it in numbers."""
-
-    outcome: GateOutcome
-    text: str
-    figures: Mapping[str, Any]
 
 
 def _score_set(gate: MarkedGate, rows: Sequence[ScoredRow]) -> ScoreSet[ScoredRow]:
@@ -203,13 +236,13 @@ def _score_set(gate: MarkedGate, rows: Sequence[ScoredRow]) -> ScoreSet[ScoredRo
     )
 
 
-def _bounded(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow], rows: Sequence[ScoredRow]) -> _Decided:
+def _bounded(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow], rows: Sequence[ScoredRow]) -> Decided:
     result = _threshold(gate, better, found)
     figures: dict[str, Any] = {"value": result.value, "more": result.more}
     if result.interval is not None:
         ends = {"low": result.interval.low, "high": result.interval.high}
         figures |= {name: None if math.isinf(end) else end for name, end in ends.items()}
-    return _Decided(outcome=result.outcome, text="\n".join(explain_threshold(result, rows)), figures=figures)
+    return Decided(outcome=result.outcome, text="\n".join(explain_threshold(result, rows)), figures=figures)
 
 
 def _first(gate: MarkedGate, found: TestRecord | None) -> ScoredRow | None:
@@ -220,7 +253,7 @@ def _first(gate: MarkedGate, found: TestRecord | None) -> ScoredRow | None:
 
 def _stopped(
     gate: MarkedGate, gated: GatedSet, found: ScoreSet[ScoredRow], scored: Mapping[str, ScoredRow | None], spared: int
-) -> _Decided | None:
+) -> Decided | None:
     """Decide a gate that stops: by all rows if they have scores, else by the first of them in the drawn order.
 
     ``scored`` are the rows that were asked, by their tests. ``None`` where neither says anything.
@@ -254,130 +287,14 @@ def _stopped(
     return _with_stop(result, replace(stop, decided_after=decided.after), first, gated.total)
 
 
-def _with_stop(result: ThresholdResult, stop: StopRecord, rows: ScoreSet[ScoredRow], total: int) -> _Decided:
+def _with_stop(result: ThresholdResult, stop: StopRecord, rows: ScoreSet[ScoredRow], total: int) -> Decided:
     """Return what rows decide of their whole set, with how many of it were asked."""
     figures: dict[str, Any] = {"value": result.value, "stop": stop}
     figures |= {"n": result.n, "unscored": len(rows.unscored), "vacuous": len(rows.vacuous)}
     if (ends := result.interval) is not None:
         figures |= {"low": ends.low, "high": ends.high, "confidence": ends.confidence}
     text = "\n".join(explain_threshold(result, rows.counted, explain_stop(result.outcome, stop, total)))
-    return _Decided(outcome=result.outcome, text=text, figures=figures)
-
-
-def _compared(
-    gate: MarkedGate, gated: GatedSet, pairs: Callable[[MarkedGate], MetricComparison], *, verbose: bool
-) -> _Decided:
-    """Compare a set with the baseline, by the ``pairs`` of its gates.
-
-    The regression gates of one function share ``alpha``, as metrics of one table do. Gates of other functions do not:
-    what a gate decides must not depend on the files and shards that run beside it.
-    """
-    try:
-        own = pairs(gate)
-    except OtherJudgesError as error:
-        doubts = (str(error).removeprefix(f"{gate.metric}: "),)
-        regression = RegressionRecord(alpha=gate.alpha or ALPHA, doubts=doubts, usage=error.usage)
-        return _Decided(outcome="inconclusive", text=str(error), figures={"n": 0, "regression": regression})
-    except _NoScoresError as error:
-        return _Decided(outcome="skipped", text=str(error), figures={})
-    except ValueError as error:
-        return _Decided(outcome="failed", text=str(error), figures={"n": 0})
-    if own.difference is None:
-        regression = RegressionRecord(alpha=gate.alpha or ALPHA, **_told(own))
-        return _Decided(
-            outcome="inconclusive", text=f"{own}\n{remedy(own)}", figures={"n": 0, "regression": regression}
-        )
-    family = {gate.id: own}
-    for other in gated.gates:
-        if other.alpha is not None and other.id not in family:
-            with suppress(ValueError):  # one that cannot be compared raises no false alarm
-                family[other.id] = pairs(other)
-    metrics = {name: it for name, it in family.items() if it.difference is not None}
-    drop = find_drops(TableComparison(metrics=metrics), alpha=gate.alpha or ALPHA)[gate.id]
-    shared, groups = own.shared
-    return _Decided(
-        outcome=drop_outcome(own, drop),
-        text="\n".join([*own.lines(drop), *([f"  {own.figures()}"] if verbose else [])]),
-        figures={
-            "value": own.difference.interval.estimate,
-            "n": drop.n,
-            "vacuous": len({*own.vacuous_here, *own.vacuous_there}),
-            "shared": shared,
-            "groups": groups,
-            "regression": RegressionRecord(
-                **{each.name: getattr(drop, each.name) for each in fields(drop) if each.name != "n"},
-                before=own.difference.before,
-                after=own.difference.after,
-                new=len(own.only_here),
-                gone=len(own.only_there),
-                rewritten=len(own.rewritten),
-                **_told(own),
-            ),
-        },
-    )
-
-
-def _told(compared: MetricComparison) -> dict[str, Any]:
-    """Return the fields that the record of a gate has as its comparison has them."""
-    names = ("doubts", "runs", "against", "left_out", "rejudged", "usage")
-    return {name: getattr(compared, name) for name in names}
-
-
-class _NoScoresError(ValueError):
-    """A gate is newer than the runs of a history: the next one has its scores."""
-
-
-def _pairs(
-    gate: MarkedGate,
-    *,
-    gated: GatedSet,
-    tests: Sequence[TestRecord],
-    baseline: Baseline,
-    judging: Mapping[str, Judging],
-    anew: JudgesAnew,
-    drift: str = "",
-) -> MetricComparison:
-    """Return the comparison of a set with the same set in the baseline; raise ``ValueError`` if none of it is there.
-
-    A sample may have other scores of the metric in other tests. Only where the baseline does not know the function, as
-    after a move, these count.
-    """
-    here = placed_records(tests, metric=gate.metric)
-    there = [_earlier(gate, gated, document, judging) for document in baseline.runs]
-    if not baseline.has_names:
-        there = [replace(run, name="") for run in there]
-    if not here or not any(run.records[gate.metric] for run in there):
-        if here and baseline.is_history:
-            raise _NoScoresError(f"no run of the history has scores of {printable(gate.metric)} in this set yet")
-        raise ValueError(f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json")
-    compare = partial(compare_metric, gate.metric, vacuous=gate.vacuous, clusters=gate.clusters)
-    compared = by_one_judge(compare, here, there, partial(anew, gate, gated), drift=drift)
-    if compared.difference is None and not (compared.rewritten or compared.left_out):
-        hint = "" if compared.vacuous_here or compared.vacuous_there else f"\n{NO_PAIR}"
-        raise ValueError(f"{compared}{hint}")
-    return compared
-
-
-def _earlier(gate: MarkedGate, gated: GatedSet, document: Document, judging: Mapping[str, Judging]) -> EarlierRun:
-    """Return the scores of a set in a run of the baseline."""
-    run, known = document.run, [test for test in document.tests if gated.has(test.id)]
-    partial = _missing(gate, known) if any(test.gate for test in known) else run.partial
-    return EarlierRun(
-        records={gate.metric: placed_records(known or document.tests, metric=gate.metric)},
-        changed=changed_rules(judging, run.judging),
-        partial=partial,
-        **origin_fields(run),
-    )
-
-
-def _missing(gate: MarkedGate, tests: Sequence[TestRecord]) -> str:
-    """Return why a set is not whole in the run of its gates, "" where it is; the run itself may be a shard."""
-    gates = [test.gate for test in tests if test.gate]
-    total = max(it.total for it in [each for each in gates if each.metric == gate.metric] or gates)
-    ran = sum(test.gate is None for test in tests)
-    scored = sum(any(it.metric == gate.metric for it in test.records) for test in tests)
-    is_whole = ran >= total and scored >= LEAST_SHARE * total
-    return "" if is_whole else f"{scored} of {counted(total, 'test')} of the set were scored"
+    return Decided(outcome=result.outcome, text=text, figures=figures)
 
 
 def _rows(
@@ -441,54 +358,3 @@ def _why_unscored(row: TestRecord | None, *, ran: bool) -> str:
         return f"its test passed without scoring it; it scored {printable(scored)}"
     reason = gist(row.message)
     return f"its test {_WENT.get(row.outcome, 'failed')}" + (f": {printable(reason)}" if reason else "")
-
-
-def evaluate_merged_gate(
-    row: TestRecord,
-    tests: Sequence[TestRecord],
-    baseline: Baseline | None = None,
-    judging: Mapping[str, Judging] = MappingProxyType({}),
-) -> TestRecord | None:
-    """Return the record of a skipped gate as one run over all ``tests``, gates among them, would have left it.
-
-    ``None`` if they are not the whole set (of a test that passed without a score there is no record), or if it is a
-    regression gate and there is no ``baseline``.
-    """
-    function, _, name = row.id.partition("[gate-")
-    gate = row.gate
-    if gate is None or not name:
-        return None
-    gated = GatedSet(
-        function=function,
-        name=function.rpartition("::")[2],
-        file=row.file,
-        line=row.line,
-        scope="",
-        gates=(),
-        total=gate.total,
-    )
-    members = {test.id: test for test in tests if test.gate is None and gated.has(test.id)}
-    if len(members) != gate.total:
-        return None
-    beside = (_gate_again(test.gate) for test in tests if test.gate is not None and gated.has(test.id))
-    gated = replace(gated, selected=tuple(members), gates=tuple(beside))
-    # Tests that were skipped without a record are in no document.
-    decision = evaluate_gate(
-        _gate_again(gate), gated, members.get, skipped=(), ran=members.keys(), baseline=baseline, judging=judging
-    )
-    if decision.record.outcome == "skipped":
-        return None
-    passed = decision.record.passes
-    return replace(
-        row, gate=decision.record, outcome="passed" if passed else "failed", message=None if passed else decision.text
-    )
-
-
-def _gate_again(record: GateRecord) -> MarkedGate:
-    """Return the gate of a record of one that was skipped."""
-    # The direction was a guess unless a record had it; the records of all tests have it.
-    return MarkedGate(
-        **{**_terms(record), "better": record.better if record.statistic == "rate" else None},
-        alpha=None if record.regression is None else record.regression.alpha,
-        stop_when_decided=record.stop is not None,
-    )

@@ -31,10 +31,11 @@ from pytest_ragmetrics.stats.stopping import Draw, Rule, draw
 _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
 _EVERY = '@pytest.mark.rag_gate("faithfulness", rate=0.9, min=0.8, all_pass=True)'
 _REGRESSION = '@pytest.mark.rag_gate("faithfulness", regression=True)'
+_BY = '@pytest.mark.rag_gate("faithfulness", regression=True, by="language")'
 #: Which scores a bound of single scores calls good.
 _BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"))
 _FIGURES = ("mean", "rate", "min", "max", "confidence")
-_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "stop_when_decided", "all_pass"}
+_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "stop_when_decided", "all_pass", "by"}
 ALPHA = 0.05
 
 
@@ -42,11 +43,14 @@ ALPHA = 0.05
 class MarkedGate(Gate):
     """A gate as a marker says it.
 
-    A regression gate alone has an ``alpha``: how often all those of a function together fail where nothing has changed.
-    One that stops when it is decided needs the ``scale`` of the metric.
+    A regression gate alone has an ``alpha``, by default ``run_alpha``: how often it may fail where nothing has changed,
+    or any other of the run; ``by`` is the field of rows whose groups it tests as well. One that stops when it is
+    decided needs the ``scale`` of the metric.
     """
 
     alpha: float | None = None
+    run_alpha: float = ALPHA
+    by: str = ""
     stop_when_decided: bool = False
     scale: tuple[float, float] = (0.0, 1.0)
 
@@ -63,8 +67,10 @@ class MarkedGate(Gate):
         'gate-faithfulness-rate-0.95-min-0.8'
         """
         parts = ["gate", self.metric, self.statistic, *([f"{self.bound:g}"] if self.alpha is None else [])]
-        if self.alpha not in (None, ALPHA):
+        if self.alpha not in (None, self.run_alpha):
             parts += ["alpha", f"{self.alpha:g}"]
+        if self.by:
+            parts += ["by", self.by]
         if self.min_score is not None:
             parts += ["max" if self.better == "lower" else "min", f"{self.min_score:g}"]
         parts += ["all-pass"] if self.all_pass else []
@@ -136,10 +142,13 @@ class GatedSet:
         return self.file, self.line, f"{self.scope}{self.name}[{gate.id}]"
 
 
-def gated_set(tests: Sequence[Any], function: str, *, stops: bool, clusters: ClusterRule = "passages") -> GatedSet:
+def gated_set(
+    tests: Sequence[Any], function: str, *, stops: bool, clusters: ClusterRule = "passages", alpha: float = ALPHA
+) -> GatedSet:
     """Return the tests that a function makes with the gates of its markers; raise ``ValueError`` saying what to write.
 
-    With ``stops`` gates stop when they are decided, unless they say otherwise; ``clusters`` is for all of them.
+    With ``stops`` gates stop when they are decided, unless they say otherwise; ``clusters`` is for all of them, and
+    ``alpha`` for those of regressions that do not say it.
     """
     first = tests[0]
     # Of a conversation in turns, each answer and the whole have metrics of their own.
@@ -147,14 +156,10 @@ def gated_set(tests: Sequence[Any], function: str, *, stops: bool, clusters: Clu
     metrics = [*listed.values()]
     gates: dict[str, MarkedGate] = {}
     for marker in first.iter_markers("rag_gate"):
-        gate = replace(gate_among(metrics, marker.args, marker.kwargs, stops=stops), clusters=clusters)
+        gate = gate_among(metrics, marker.args, marker.kwargs, stops=stops, run_alpha=alpha)
+        gate = replace(gate, clusters=clusters)
         if gates.setdefault(gate.id, gate) != gate:
             raise ValueError(f"two gates {gate.id!r} differ in stop_when_decided= alone; leave out one of them")
-    alphas = sorted({gate.alpha for gate in gates.values() if gate.alpha is not None})
-    if len(alphas) > 1:
-        values = " and ".join(f"{alpha:g}" for alpha in alphas)
-        msg = f"the regression gates of a function share one alpha=, and here it is {values}; write the same in each"
-        raise ValueError(msg)
     file, line, place = first.location
     return GatedSet(
         function=function,
@@ -211,19 +216,24 @@ def _case(test: Any) -> Any:
 
 
 def gate_among(
-    listed: Sequence[Metric] | None, given: Sequence[Any], named: Mapping[str, Any], *, stops: bool = False
+    listed: Sequence[Metric] | None,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    *,
+    stops: bool = False,
+    run_alpha: float = ALPHA,
 ) -> MarkedGate:
     """Return the gate that the arguments of a marker describe; raise ``ValueError`` saying what to write instead.
 
     ``listed`` are the metrics of the data set, of which its own must be one. With ``stops`` it stops when it is
-    decided, where it can and does not say otherwise.
+    decided, where it can and does not say otherwise. ``run_alpha`` is that of a regression gate which does not say it.
     """
     unknown = sorted(named.keys() - _TAKEN)
     metrics = [*given, *(named[name] for name in ("metric",) if name in named)]
     if unknown or len(metrics) != 1 or not isinstance(metrics[0], str) or not metrics[0].strip():
         problem = f"it knows no {', '.join(unknown)}" if unknown else "it takes the name of one metric"
         raise ValueError(f"{problem}; write {_EXAMPLES}")
-    alpha = _alpha(named)
+    alpha = _alpha(named, run_alpha)
     figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
     vacuous = named.get("vacuous") is not None and check_vacuous(named["vacuous"]) == "count"
     name, better, scale = _known(metrics[0].strip(), listed)
@@ -238,6 +248,8 @@ def gate_among(
             better=better,
             counts_vacuous=vacuous,
             alpha=alpha,
+            run_alpha=run_alpha,
+            by=str(named.get("by") or ""),
             inconclusive=check_inconclusive(named.get("inconclusive") or "fail", alpha),
         )
     if mistake := _mistake(name, better, figures):
@@ -283,19 +295,22 @@ def _stops(metric: str, listed: Sequence[Metric] | None, named: Mapping[str, Any
     return bool(given)
 
 
-def _alpha(named: Mapping[str, Any]) -> float | None:
+def _alpha(named: Mapping[str, Any], run_alpha: float) -> float | None:
     """Return the share of false alarms of a regression gate, ``None`` for another gate."""
-    regression, alpha = named.get("regression"), named.get("alpha")
+    regression, alpha, by = named.get("regression"), named.get("alpha"), named.get("by")
     if regression not in (None, True, False):
         raise ValueError(f"regression={regression!r} is neither True nor False; write {_REGRESSION}")
     if not regression and alpha is not None:
         raise ValueError(f"alpha= goes with regression=True; write {_REGRESSION}")
+    if by is not None and (not regression or not isinstance(by, str) or not by.strip()):
+        problem = "takes the name of one field of the rows" if regression else "goes with regression=True"
+        raise ValueError(f"by= {problem}; write {_BY}")
     if not regression:
         return None
     if others := [name for name in _FIGURES if named.get(name) is not None]:
         msg = f"regression=True has no bound but the baseline, and takes no {others[0]}=; write {_REGRESSION}"
         raise ValueError(msg)
-    return check_confidence(ALPHA if alpha is None else alpha, name="alpha", example=ALPHA)
+    return check_confidence(run_alpha if alpha is None else alpha, name="alpha", example=ALPHA)
 
 
 def _mistake(metric: str, better: Direction | None, figures: Mapping[str, float]) -> str | None:

@@ -1,5 +1,6 @@
 """The gates of a session as tests of their own: collected with the tests of their set, decided after the last of them.
 
+Regression gates are the last tests of the session, as they are decided together.
 A worker of xdist cannot see the tests of the others: its gates report nothing, and the controller runs those that
 workers selected, once all of them have ended.
 """
@@ -35,6 +36,7 @@ class GatePlugin:
         self._config = config
         self._report = report
         self._sets: dict[str, GatedSet] = {}
+        self._regressions: dict[tuple[str, str], GateDecision] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pycollect_makeitem(self) -> Generator[None, object, object]:
@@ -61,7 +63,8 @@ class GatePlugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """Have the tests selected and ordered without gates, and put each gate behind the last test of its set.
 
-        A gate whose set is deselected is deselected too; one that is named without its set stays, and reports that.
+        Those of regressions are put behind all tests, as all are tested together. A gate whose set is deselected is
+        deselected too; one that is named without its set stays, and reports that.
         """
         gates = [item for item in items if isinstance(item, GateItem)]
         items[:] = [item for item in items if not isinstance(item, GateItem)]
@@ -86,8 +89,10 @@ class GatePlugin:
         for item in items:
             tests[function_of(item)].append(item.nodeid)
         self._sets = {name: replace(gated, selected=tuple(tests[name])) for name, gated in self._sets.items()}
-        alone = [gate for name, found in kept.items() if name not in selected for gate in found]
-        items[:] = [*_placed(items, kept), *alone]
+        bounded = {name: [gate for gate in found if gate.gate.alpha is None] for name, found in kept.items()}
+        alone = [gate for name, found in bounded.items() if name not in selected for gate in found]
+        regressions = [gate for found in kept.values() for gate in found if gate.gate.alpha is not None]
+        items[:] = [*_placed(items, bounded), *alone, *regressions]
 
     @property
     def drawn(self) -> list[GatedSet]:
@@ -151,7 +156,8 @@ class GatePlugin:
         function, fault = function_of(tests[0]), None
         try:
             settings = self._session.settings
-            gated = gated_set(tests, function, stops=settings.stop_when_decided, clusters=settings.clusters)
+            told: dict[str, Any] = {"stops": settings.stop_when_decided, "clusters": settings.clusters}
+            gated = gated_set(tests, function, **told, alpha=settings.alpha)
             with suppress(pytest.UsageError):  # Markers says what is wrong
                 gated = replace(gated, judge=marked_judge(tests[0]), votes=marked_votes(tests[0]))
             self._sets.setdefault(function, gated)
@@ -205,13 +211,22 @@ class GatePlugin:
         return alarms[0] if alarms else served_change(self._session.served.get(metric, {}), before.served)
 
     def _decide(self, gate: MarkedGate, function: str) -> GateDecision:
-        from pytest_ragmetrics.plugin.gates.decide import evaluate_gate
+        """Decide a gate, the first regression gate with all others: the tests of all sets have ended by then."""
+        if gate.alpha is None:
+            return self._evaluated([(gate, self._sets[function])])[0]
+        if not self._regressions:
+            found = [(it, gated) for gated in self._sets.values() for it in gated.gates if it.alpha is not None]
+            names = [(gated.function, it.id) for it, gated in found]
+            self._regressions = dict(zip(names, self._evaluated(found), strict=True))
+        return self._regressions[function, gate.id]
+
+    def _evaluated(self, gates: Sequence[tuple[MarkedGate, GatedSet]]) -> list[GateDecision]:
+        from pytest_ragmetrics.plugin.gates.decide import evaluate_gates
 
         report: Any = self._report
         tests = report.collector
-        return evaluate_gate(
-            gate,
-            self._sets[function],
+        return evaluate_gates(
+            gates,
             tests.test,
             skipped=tests.skipped,
             ran=tests.ran,

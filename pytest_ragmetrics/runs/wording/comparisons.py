@@ -26,7 +26,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     score_text,
     shared_text,
 )
-from pytest_ragmetrics.stats.drop import Drop
+from pytest_ragmetrics.stats.drop import Drop, Tested
 from pytest_ragmetrics.stats.paired import Difference
 from pytest_ragmetrics.stats.permutation import PairedScores
 from pytest_ragmetrics.stats.scores import standing
@@ -364,31 +364,52 @@ def left_out_text(runs: Sequence[str]) -> str:
     return f"{len(runs)} left out: {', '.join([*runs[:_NAMED], *more])}"
 
 
-def drop_text(drop: Drop | RegressionRecord, n: int) -> str:
+def drop_text(drop: Tested, n: int) -> str:
     """Return what decides on a drop over ``n`` rows, and the smallest that would have been shown; "" without a test.
 
-    >>> drop_text(RegressionRecord(alpha=0.05, p=0.035, adjusted_p=0.035, changed=8, worse=7, better=1), 20)
+    >>> drop_text(Tested(alpha=0.05, p=0.035, adjusted_p=0.035, changed=8, worse=7, better=1), 20)
     '7 of 20 rows got worse, 1 better; if nothing had changed, so large a drop comes in 3.5 % of runs (limit 5 %)'
     """
+    groups = _groups_text(drop)
     if drop.silence or drop.p is None or drop.adjusted_p is None:
-        return drop.silence
+        return "; ".join(filter(None, (drop.silence, groups)))
     text = f"{drop.worse} of {counted(n, 'row')} got worse, {drop.better} better"
     if drop.changed and not drop.worse + drop.better:  # in a file of an early version
         text = f"{drop.changed} of {counted(n, 'row')} changed"
+    text += f"; {groups}" if groups else ""
     chance, event = drop.p, "so large a drop"
-    if drop.adjusted_p != drop.p and (drop.adjusted_p < 1.0 or drop.p <= drop.alpha):
-        chance, event = drop.adjusted_p, f"{event} in one of the metrics"
-    if drop.p <= drop.alpha and drop.adjusted_p >= 1.0:
-        text += "; in one of several metrics that proves nothing"
-    elif drop.changed and drop.p < _LIKELY:
+    if drop.dropped and drop.dropped[0].adjusted_p < drop.adjusted_p:
+        chance, event = drop.dropped[0].adjusted_p, f"{event}{_where(drop)}"
+    elif drop.adjusted_p != drop.p and (drop.adjusted_p < 1.0 or drop.p <= drop.alpha):
+        chance, event = drop.adjusted_p, f"{event}{_where(drop)}"
+    if drop.p <= drop.alpha and drop.adjusted_p >= 1.0 and not groups:
+        text += f";{_where(drop)} that proves nothing"
+    elif groups or (drop.changed and drop.p < _LIKELY):
         share = f"{max(chance, _LEAST_SHOWN) * 100:.3g} % of runs (limit {drop.alpha * 100:.3g} %)"
         text += f"; if nothing had changed, {event} comes in {share}"
-    if drop.adjusted_p <= drop.alpha:
+    if drop.adjusted_p <= drop.alpha or groups:
         return text
     rows = f"{counted(n, 'row')} like {'this' if n == 1 else 'these'}"
     if drop.smallest is None:
         return f"{text}; {rows} can hardly show a drop"
     return f"{text}; {rows} show a drop of {drop.smallest:.3g} or more in at least 8 of 10 runs"
+
+
+def _where(drop: Tested) -> str:
+    """Return among what a drop was searched for."""
+    if drop.gates > 1:
+        return f" in one of the {drop.gates} gates of the run"
+    if drop.by_group:
+        return f" in one of the {len(drop.by_group)} groups, or in all rows,"
+    return " in one of two tests, of scores and of silence," if drop.gates else " in one of the metrics"
+
+
+def _groups_text(drop: Tested) -> str:
+    """Return how many rows got worse in the groups that dropped."""
+    found = drop.dropped
+    texts = [f"{named(it.name)}: {it.worse} of {counted(it.n, 'row')} got worse, {it.better} better" for it in found]
+    more = [f"{counted(len(found) - _NAMED, 'more group')} got worse"] if len(found) > _NAMED else []
+    return "; ".join([*texts[:_NAMED], *more])
 
 
 def probability_text(p: float) -> str:

@@ -258,7 +258,8 @@ def gate_title(gate: GateRecord, *, ascii_only: bool = False) -> str:
     """
     if gate.regression is not None:
         which = " (lower is better)" if gate.better == "lower" else ""
-        return f"{gate.metric}{which} against {gate.regression.against or 'the baseline'}"
+        by = f", by {gate.regression.by}" if gate.regression.by else ""
+        return f"{gate.metric}{which} against {gate.regression.against or 'the baseline'}{by}"
     if gate.statistic != "rate" or gate.min_score is None:
         return f"mean {gate.metric}"
     reached = Threshold(operator="<=" if gate.better == "lower" else ">=", bound=gate.min_score)
