@@ -43,7 +43,7 @@ from tests.benchmarks.gates import figures
         ),
         # Red under a stricter judge, judged anew, and judged anew where ten points are lost, of 50, 200 and 1,000 rows.
         ("judged_anew", 2, [0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0]),
-        # Red, red by group, and the group named that lost: where none does, one 30 or 50 points, all 10, one of four 30.
+        # Red, red by group, and the group named that lost: where none does, one loses 30 or 50, all 10, one of four 30.
         ("groups", 5, [0.0, 0.0, 0.0, 0.2, 0.8, 0.8, 0.8, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0]),
         # Red where 0, 5, 10, 30 % of 200 rows, and of 50, fall silent.
         ("silence", 5, [0.0, 0.6, 1.0, 1.0, 0.0, 0.0, 0.4, 1.0]),
