@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import fill
 from typing import Any
 
 from pytest_ragmetrics.cli.command import PATH, Arguments, Checked, argument, command, option
+from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.core.files import packaged_text, write_atomically
+from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.judges.providers.vendor import OPENAI
 from pytest_ragmetrics.plugin.config import SettingsFileError, read_config
+from pytest_ragmetrics.plugin.gates.gate import ALPHA
+from pytest_ragmetrics.runs.records import Gate
+from pytest_ragmetrics.runs.wording.figures import counted
+from pytest_ragmetrics.runs.wording.power import changes_text, finds_text, limit_text
+from pytest_ragmetrics.stats.power import Plan
 
 EXAMPLE = "test_rag_example.py"
 _CASSETTE = "rag_judge.jsonl"
@@ -29,6 +40,8 @@ _SECTIONS = {"setup.cfg": ("tool:pytest",), "pyproject.toml": ("tool.pytest.ini_
 _SKILLS, _SKILL = ".agents/skills", "pytest-ragmetrics/SKILL.md"
 # For --skill without a path.
 _HERE = "."
+# A data set is looked for among so many files, and has so many rows where there is none.
+_DATASETS, _MOST_FILES, _ROWS, _WIDTH = {".jsonl", ".ndjson", ".csv"}, 20, 50, 119
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,11 +120,30 @@ def plan(folder: Path, *, skill: Path | None = None) -> tuple[Step, ...]:
     inside = (folder / name for name in (*stated, "tests") if ".." not in Path(name).parts)
     tests = next((path for path in inside if path.is_dir() and path.is_relative_to(folder)), folder)
     example = _new(tests / EXAMPLE, "a new example test", "cli/example_test.txt")
+    if example.text is not None:
+        example = replace(example, text=_with_gate(example.text, tests, folder))
     # pytest takes any pyproject.toml for its file where it finds no other.
     has_settings = file is not None and (file.name != "pyproject.toml" or bool(found.values))
     settings = _settings(folder, tests / _CASSETTE, file if has_settings else None, found.values)
     skills = [] if skill is None else [_new(_skill_file(folder, skill), "a skill for coding agents", "docs/SKILL.md")]
     return example, settings, *skills
+
+
+def _with_gate(text: str, tests: Path, folder: Path) -> str:
+    """Return the example with a gate over the first data set of the project, and what its rows can find."""
+    name, rows = "golden.jsonl", _ROWS
+    every = (file for place in (tests, folder) for file in sorted(place.iterdir()))
+    files = (file for file in every if file.suffix in _DATASETS and re.fullmatch(r"[\w. -]+", file.name))
+    for file in islice(files, _MOST_FILES):
+        with suppress(DatasetError, OSError):
+            found = read_dataset(file.name, base=file.parent)
+            if all(row.sample is not None and row.sample.user_input for row in found):
+                name, rows = Path(os.path.relpath(file, tests)).as_posix(), len(found)
+                break
+    limit = limit_text(Gate(metric="", statistic="regression", bound=0.0), rows, alpha=ALPHA)
+    what = f"{counted(rows, 'row')}: it {limit}" if limit else finds_text(Plan(), rows)
+    power = fill(f"{what} ({changes_text(Plan())}).", _WIDTH, initial_indent="# ", subsequent_indent="# ")
+    return text.replace("{dataset}", name).replace("{power}", power)
 
 
 def _new(path: Path, what: str, source: str) -> Step:

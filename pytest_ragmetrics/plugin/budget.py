@@ -58,8 +58,8 @@ class SessionBudget:
 
         skip(report, f"dry run: {counted(requests, 'request')}")
 
-    def notes(self, workers: Sequence[FromWorker | None]) -> list[str]:
-        """Return the line on the budget, or the forecast, at the end of a run."""
+    def notes(self, workers: Sequence[FromWorker | None], planned: Sequence[str] = ()) -> list[str]:
+        """Return the line on the budget, or the forecast with what is ``planned`` of gates, at the end of a run."""
         rows = [row for row in workers if row is not None]
         if self.budget is not None:
             from pytest_ragmetrics.judges.transports.budget import budget_line
@@ -71,4 +71,4 @@ class SessionBudget:
             self.forecast.add(row.forecast or {})
         paths = [*self._settings.files().values(), *filter(None, [self._settings.history])]
         unwritten = [f"{path}: not written, this was a dry run" for path in paths]
-        return [*self.forecast.summary(lost=len(workers) - len(rows)), *unwritten]
+        return [*self.forecast.summary(lost=len(workers) - len(rows)), *planned, *unwritten]

@@ -88,6 +88,8 @@ class PytestSession:
         self.module: Mapping[str, Any] = {}
         #: The sets of gates that a worker collected, as JSON builtins.
         self.gates: Sequence[Any] = ()
+        #: What its gates can find, in a dry run.
+        self.planned: Sequence[str] = ()
 
     # What the metrics ask for.
 
@@ -234,7 +236,7 @@ class PytestSession:
         queue = self.engine.queue if self._has_engine else None
         batches = [] if queue is None else queue.summary(self.engine.cache.holds)
         lines += [*self._given_up(rows), *self._shared([row.remote for row in rows if row])]
-        return [*lines, *batches, *self._budget.notes(rows)]
+        return [*lines, *batches, *self._budget.notes(rows, self.planned)]
 
     def selection(self, session: pytest.Session, exit_status: int) -> Selection:
         """Return which tests the run had, and what their metrics asked, once its workers have ended."""

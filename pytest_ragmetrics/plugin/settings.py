@@ -256,7 +256,9 @@ class Settings:
         "How many stored answers to ask for again, to see whether the judge has changed, such as 20 (default: 0).",
         metavar="N",
     )
-    dry_run: bool = _switch("Forecast requests, tokens and cost, and make no request; tests that score are skipped.")
+    dry_run: bool = _switch(
+        "Forecast requests, tokens, cost and what gates can find, and make no request; tests that score are skipped."
+    )
     answers: int = _setting(
         _number(int, 1),
         1,

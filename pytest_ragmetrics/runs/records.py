@@ -175,7 +175,8 @@ class GateRecord(Gate):
     settle an inconclusive one (``None`` where that is unknown). With ``all_pass`` all these but ``total`` count rows.
     The figures of a gate that may ``stop`` before all rows are scored are of the rows that decided it, and its interval
     is for the whole set. ``shared`` is how many rows share passages, in so many ``groups``: of a regression gate
-    dependent ones, while an interval counts each row alone.
+    dependent ones, while an interval counts each row alone. ``limit`` says that so few rows, or such a bound, can never
+    pass or never fail it.
     """
 
     better: Direction
@@ -193,6 +194,7 @@ class GateRecord(Gate):
     vacuous_before: int | None = None
     shared: int = 0
     groups: int = 0
+    limit: str = ""
 
     @property
     def passes(self) -> bool:

@@ -25,9 +25,10 @@ _FINE, _COARSE, _FEWEST, _MOST_VALUES = (400, 1499), (150, 499), 50, 400_000
 # The search for a drop, or for a number of rows, ends after _STEPS powers, the last of them _NEARLY enough.
 _STEPS, _NEARLY = 4, 0.72
 _COINS, _SLACK = 400, 1e-5
-# Numbers of rows to recommend.
-_ROUND = [*range(5, 100, 5), *range(100, 1000, 50), *range(1000, 10000, 500)]
+# Numbers of rows to recommend, and the largest of them.
+_ROUND = [*range(5, 100, 5), *range(100, 300, 10), *range(300, 1000, 50), *range(1000, 10000, 500)]
 _START = 50
+MOST_ROWS = _ROUND[-1]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,9 +66,7 @@ class Plan:
         if not self.is_drawn:
             place = bisect_left(_ROUND, POWER, key=lambda n: self.power(n, drop))
         else:
-            found = self._search(
-                lambda n: self.power(math.ceil(n), drop, draws=_COARSE), _START, _ROUND[-1], exponent=2
-            )
+            found = self._search(lambda n: self.power(math.ceil(n), drop, draws=_COARSE), _START, MOST_ROWS, exponent=2)
             place = len(_ROUND) if found is None else bisect_left(_ROUND, math.floor(found))
         return _ROUND[place] if place < len(_ROUND) else None
 
@@ -110,6 +109,22 @@ def smallest_drop(
     units = unit_scores([[score - worst for score in (*row.now, *row.before)] for row in rows], clusters)
     now = max(len(row.now) for row in rows)
     return Plan(alpha=alpha, now=now, before=max(len(row.before) for row in rows), runs=units).smallest(len(units))
+
+
+def rows_needed(drop: float, n: int, smallest: float, *, lost: int, gained: int, alpha: float = 0.05) -> int | None:
+    """Return how many rows show a drop in 80 % of runs, where ``n`` of them show the ``smallest`` one.
+
+    Of rows that pass or fail, so many of which were lost and gained, it is exact; of others the drop that is shown
+    falls as the root of their number rises. ``None`` where 9,500 are too few.
+
+    >>> rows_needed(0.1, 50, 0.18, lost=1, gained=1), rows_needed(0.1, 50, 0.12, lost=20, gained=21)
+    (110, 75)
+    """
+    steps = _fewest_lost(n, min(lost, gained), alpha)
+    if steps is not None and abs(steps / n - smallest) <= ROUNDING:
+        return Plan(alpha=alpha, quiet=(min(lost, gained) + 0.5) / n).rows(drop)
+    place = bisect_left(_ROUND, math.ceil(n * (smallest / drop) ** 2 - ROUNDING))
+    return _ROUND[place] if place < len(_ROUND) else None
 
 
 def unit_scores(rows: Sequence[Sequence[float]], clusters: Clusters = None) -> tuple[tuple[float, ...], ...]:

@@ -82,7 +82,7 @@ def planned(random: Random, draws: int) -> Iterator[Figure]:
 
     def finds(n: int, quiet: float, drop: float) -> bool:
         before = np.where(random.random(n) < 4.0 * quiet, 0.5, 1.0)
-        now = worse(random, before, drop)
+        now = np.where((before == 1.0) & (random.random(n) < drop / (1.0 - 4.0 * quiet)), 0.0, before)
         return red(assert_no_regression, table(ran(random, now)), table(ran(random, before)))
 
     for n, quiet, drop in (

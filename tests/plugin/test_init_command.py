@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import sys
@@ -90,10 +91,32 @@ def test_the_judged_example_works(run: RunPytest, pytester: pytest.Pytester, cal
     """With the marks of the comment taken away, it runs with any judge."""
     call(str(pytester.path))
     example = pytester.path / "test_rag_example.py"
-    head, _, judged = example.read_text("utf-8").partition("# from ")
+    text, _, gated = example.read_text("utf-8").partition("\n\n# A data set ")
+    assert (
+        "50 rows find a loss of 10 points in 4 of 10 runs, of 20 points in 9 of 10; for 8 of 10 at 10 points" in gated
+    )
+    head, _, judged = text.partition("# from ")
     lines = [line.removeprefix("#").removeprefix(" ") for line in f"# from {judged}".splitlines()]
     example.write_text(head + "\n".join(lines).replace("     ", "    ") + "\n", encoding="utf-8")
     run("--rag-judge=local").assert_outcomes(passed=2)
+
+
+def test_the_gate_of_the_example_is_over_the_data_set_that_is_there(
+    run: RunPytest, pytester: pytest.Pytester, call: Call
+) -> None:
+    rows = [json.dumps({"question": f"Is it {n}?", "answer": "It is.", "contexts": ["It is."]}) for n in range(4)]
+    pytester.mkdir("tests")
+    # Neither a cassette nor a broken file is a data set.
+    for name, text in (("a.jsonl", '{"key": 1}'), ("b.csv", "\0"), ("asked.jsonl", "\n".join(rows))):
+        (pytester.path / name).write_text(text, encoding="utf-8")
+    call(str(pytester.path))
+    example = pytester.path / "tests" / "test_rag_example.py"
+    _, _, gated = example.read_text("utf-8").partition("# import pytest")
+    told = " ".join(gated.replace("\n#", "").split())
+    assert "4 rows: it can never pass: 4 rows, and 5 are the least that a regression gate compares" in told
+    code, _, _ = gated.partition("#\n# 4 rows")
+    example.write_text("import pytest\n" + re.sub("^# ?", "", code, flags=re.MULTILINE), encoding="utf-8")
+    run("tests").assert_outcomes(passed=4, skipped=1)
 
 
 @pytest.mark.parametrize("paths", ["../other nowhere checks", "checks tests"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,13 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.runs.records import Gate
+from pytest_ragmetrics.runs.wording.power import finds_text, limit_text
 from pytest_ragmetrics.stats.agreement import auroc
 from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.cutoffs import suggest_threshold
 from pytest_ragmetrics.stats.intervals import mean_interval, verdict
 from pytest_ragmetrics.stats.means import samples_to_settle, set_threshold
 from pytest_ragmetrics.stats.permutation import PairedScores
-from pytest_ragmetrics.stats.power import Plan, smallest_drop, unit_scores
+from pytest_ragmetrics.stats.power import Plan, rows_needed, smallest_drop, unit_scores
 from tests.benchmarks.gates import figures
 
 SCORES = [0.9, 0.8, 1.0, 0.7, 0.85] * 4
@@ -175,7 +178,7 @@ def test_the_power_of_a_loss(plan: Plan, n: int, drop: float, power: float) -> N
     ("plan", "drop", "rows"),
     [
         *((Plan(), 0.1, (100, 100)), (Plan(quiet=0.0), 0.1, (70, 70)), (Plan(), 0.002, (None,))),
-        *((Plan(alpha=0.005), 0.1, (200, 200)), (Plan(before=5), 0.1, (45, 65)), (Plan(before=5), 0.001, (None,))),
+        *((Plan(alpha=0.005), 0.1, (180, 180)), (Plan(before=5), 0.1, (45, 65)), (Plan(before=5), 0.001, (None,))),
         (Plan(runs=unit_scores([(*row.before, *row.now) for row in graded(50)])), 0.1, (40, 65)),
     ],
 )
@@ -187,3 +190,91 @@ def test_the_rows_that_find_a_loss_in_8_of_10_runs(plan: Plan, drop: float, rows
 def test_what_is_planned_is_what_is_found() -> None:
     for figure in itertools.islice(figures("planned", 60), 2):
         assert not figure.is_far, figure
+
+
+def gate(statistic: Any, bound: float, **named: Any) -> Gate:
+    return Gate(metric="m", statistic=statistic, bound=bound, **named)
+
+
+SURE: dict[str, Any] = {"confidence": 0.95}
+OPEN: dict[str, Any] = {"confidence": 0.95, "inconclusive": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "n", "given", "limit"),
+    [
+        # A confidence that no scores reach.
+        (
+            gate("rate", 0.9, min_score=0.8, **SURE),
+            35,
+            {},
+            r"even 35 of 35 gives .* from 0\.89; take 36 rows or",
+        ),
+        (gate("rate", 0.9, min_score=0.8, **SURE), 36, {}, None),
+        (gate("rate", 1.0, min_score=0.8, **SURE), 99, {}, r"never pass: .* from 0\.96; take a bound of 0\.96"),
+        (gate("mean", 0.9, **SURE), 1, {}, r"even 1 score of 1 gives an interval from 0\.02; take 36 rows"),
+        (gate("mean", 4.8, **SURE), 50, {"scale": (1.0, 5.0)}, r"even 50 scores of 5 give .* from 4\.71; take 72 rows"),
+        (
+            gate("mean", 0.1, better="lower", **SURE),
+            20,
+            {},
+            r"20 scores of 0 give .* to 0\.17; take 36 rows or",
+        ),
+        (gate("mean", 0.9, **SURE), 60, {"clusters": [*range(20)] * 3}, r"60 scores of 1 .*0\.83; take 36 clusters or"),
+        (gate("mean", 0.9, **SURE), 5, {"scale": None}, None),
+        # A bound that no scores miss.
+        (gate("rate", 0.0, min_score=0.8), 20, {}, "never fail: no rate is below 0"),
+        (gate("rate", 0.9, min_score=0.0), 20, {}, "never fail: every score reaches min=0"),
+        (gate("rate", 0.9, min_score=1.0, better="lower"), 20, {}, "never fail: every score reaches max=1"),
+        (gate("mean", 1.0, better="lower"), 20, {}, "never fail: no mean is above 1"),
+        (gate("mean", 1.0), 20, {}, None),
+        (gate("mean", 0.0), 0, {}, None),
+        # Scores that are inconclusive, which passes.
+        (gate("mean", 0.9, **OPEN), 1, {}, r"never fail: .* even 1 score at 0 .*; take 2 rows"),
+        (gate("rate", 0.3, min_score=0.8, **OPEN), 10, {}, r"even 10 scores at 0 are inconclusive, .* take 11 rows"),
+        (gate("mean", 1.0, **OPEN), 1, {}, None),
+        (gate("mean", 0.9, **OPEN), 20, {}, None),
+        # Pairs of too few rows or clusters, at a level; more runs before need fewer.
+        (gate("regression", 0.0), 4, {"alpha": 0.05}, "never pass: 4 rows, and 5 are the least that a regression gate"),
+        (gate("regression", 0.0, inconclusive="pass"), 4, {"alpha": 0.05}, "never fail: 4 rows, and 5 are the least"),
+        (
+            gate("regression", 0.0),
+            6,
+            {"alpha": 0.01},
+            r"all 6 rows become .* 1\.56 % of runs \(limit 1 %\); take 7 rows",
+        ),
+        (gate("regression", 0.0), 5, {"alpha": 0.05}, None),
+        (
+            gate("regression", 0.0),
+            9,
+            {"alpha": 0.05, "clusters": "abc" * 3},
+            "all 3 clusters become .* take 5 clusters",
+        ),
+        (gate("regression", 0.0), 9, {"alpha": 0.05, "clusters": "abc" * 3, "earlier": 5}, None),
+    ],
+)
+def test_what_a_gate_can_never_do(asked: Gate, n: int, given: Any, limit: str | None) -> None:
+    found = limit_text(asked, n, **given)
+    assert re.search(limit, found) if limit else not found
+
+
+@pytest.mark.parametrize("n", [1, 7, 20, 35, 36])
+@pytest.mark.parametrize("bound", [0.3, 0.9])
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_a_gate_passes_and_fails_where_it_can(n: int, bound: float, better: Any) -> None:
+    def passes(scores: list[float], inconclusive: str) -> bool:
+        outcome = set_threshold(scores, bound, confidence=0.95, better=better).outcome
+        return outcome == "passed" or (outcome, inconclusive) == ("inconclusive", "pass")
+
+    best, worst = (1.0, 0.0) if better == "higher" else (0.0, 1.0)
+    never_pass = "can never pass" in limit_text(gate("mean", bound, better=better, **SURE), n)
+    never_fail = "can never fail" in limit_text(gate("mean", bound, better=better, **OPEN), n)
+    assert (never_pass, never_fail) == (not passes([best] * n, "fail"), passes([worst] * n, "pass"))
+
+
+def test_a_gate_that_no_rows_make_fine_enough() -> None:
+    assert finds_text(Plan(alpha=0.0), 20).endswith("for 8 of 10 at 10 points 9,500 rows are too few")
+    assert finds_text(Plan(), 1000) == (
+        "1,000 rows find a loss of 10 points in nearly every run, of 20 points in nearly every run"
+    )
+    assert rows_needed(0.1, 50, 9.0, lost=20, gained=21) is None

@@ -345,7 +345,7 @@ def test_a_regression_fails_only_where_it_is_proven() -> None:
     assert "    -1.00  1.00 -> 0.00  q0" in lines
     found = assert_no_regression(table([0.0] * 4 + [1.0] * 6), before)
     assert found.drops["faithfulness"].p == 0.0625
-    told = "10 rows like these show a drop of 0.7 or more in at least 8 of 10 runs"
+    told = "10 rows like these show a drop of 0.7 or more in at least 8 of 10 runs, 140 rows one of 0.1"
     assert str(found).splitlines()[0].endswith(f"comes in 6.25 % of runs (limit 5 %); {told}")
     assert not assert_no_regression(table([0.0] * 6 + [1.0] * 4), before, alpha=0.01).drops["faithfulness"].shown
     wide = replace(table([3.0] * 50), scales={"faithfulness": (1.0, 5.0)})

@@ -38,6 +38,7 @@ from pytest_ragmetrics.runs.wording.failures import (
     explain_vacuous,
     shortcoming,
 )
+from pytest_ragmetrics.runs.wording.power import limit_text
 from pytest_ragmetrics.runs.wording.runs import gist
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.means import ThresholdResult, set_threshold
@@ -242,7 +243,10 @@ def _bounded(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow], ro
     if result.interval is not None:
         ends = {"low": result.interval.low, "high": result.interval.high}
         figures |= {name: None if math.isinf(end) else end for name, end in ends.items()}
-    return Decided(outcome=result.outcome, text="\n".join(explain_threshold(result, rows)), figures=figures)
+    clusters = whole_clusters(row.cluster for row in found.counted)
+    limit = limit_text(replace(gate, better=better), result.n, clusters, scale=common_scale(found.counted))
+    lines = [*explain_threshold(result, rows), *([f"  {limit}"] if limit else [])]
+    return Decided(outcome=result.outcome, text="\n".join(lines), figures={**figures, "limit": limit})
 
 
 def _first(gate: MarkedGate, found: TestRecord | None) -> ScoredRow | None:

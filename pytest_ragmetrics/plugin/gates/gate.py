@@ -16,12 +16,13 @@ from io import BytesIO
 from typing import Any
 
 from pytest_ragmetrics.core.result import Direction
+from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.ragas import RagasScore
 from pytest_ragmetrics.metrics.registry import metric_named
-from pytest_ragmetrics.runs.clusters import ClusterRule
-from pytest_ragmetrics.runs.compare import cluster_of
+from pytest_ragmetrics.runs.clusters import ClusterRule, clusters_of
+from pytest_ragmetrics.runs.compare import cluster_of, row_of
 from pytest_ragmetrics.runs.records import Gate
 from pytest_ragmetrics.stats.intervals import check_confidence
 from pytest_ragmetrics.stats.means import check_inconclusive
@@ -44,15 +45,15 @@ class MarkedGate(Gate):
     """A gate as a marker says it.
 
     A regression gate alone has an ``alpha``, by default ``run_alpha``: how often it may fail where nothing has changed,
-    or any other of the run; ``by`` is the field of rows whose groups it tests as well. One that stops when it is
-    decided needs the ``scale`` of the metric.
+    or any other of the run; ``by`` is the field of rows whose groups it tests as well. ``scale`` is that of the metric,
+    ``None`` where it is not known.
     """
 
     alpha: float | None = None
     run_alpha: float = ALPHA
     by: str = ""
     stop_when_decided: bool = False
-    scale: tuple[float, float] = (0.0, 1.0)
+    scale: tuple[float, float] | None = (0.0, 1.0)
 
     @property
     def vacuous(self) -> Vacuous:
@@ -84,13 +85,24 @@ class MarkedGate(Gate):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class GatedRow:
+    """A test of a set before it has scores: the row that it has an answer to, its ``cluster``, and that of two runs."""
+
+    test: str
+    row: str
+    cluster: str | None
+    group: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class GatedSet:
     """The tests that one function makes: ``total`` of them, of which ``selected`` were to run, and their gates.
 
     ``file``, ``line`` and ``scope`` (the classes around it) are the place of the function, as reports have it. Where
     no further row is asked once the gates are decided, ``selected`` is in the order of a ``draw``. ``metrics`` is how
     many each row is scored by; the ``pickled`` ones are those of regression gates by name, as base64, and ``judge`` and
-    ``votes`` are what markers name: what it takes to score rows of the baseline in any process.
+    ``votes`` are what markers name: what it takes to score rows of the baseline in any process. In a dry
+    run ``rows`` are those that have scores, by metric.
     """
 
     function: str
@@ -106,6 +118,7 @@ class GatedSet:
     pickled: Mapping[str, str] = field(default_factory=dict)
     judge: str | None = None
     votes: int | None = None
+    rows: Mapping[str, tuple[GatedRow, ...]] = field(default_factory=dict)
 
     @property
     def may_stop(self) -> bool:
@@ -118,7 +131,7 @@ class GatedSet:
             metric=gate.metric,
             bound=gate.bound,
             alpha=1.0 - (gate.confidence or 0.95),  # without one --rag-stop-when-decided made it stop
-            scale=gate.scale,
+            scale=gate.scale or (0.0, 1.0),
             better=gate.better or "higher",
             score_bound=gate.min_score,
             vacuous=gate.vacuous,
@@ -152,7 +165,7 @@ def gated_set(
     """
     first = tests[0]
     # Of a conversation in turns, each answer and the whole have metrics of their own.
-    listed = {each.metric.name: each.metric for test in tests for each in getattr(_case(test), "metrics", ())}
+    listed = {each.name: each for test in tests for each in _metrics(test)}
     metrics = [*listed.values()]
     gates: dict[str, MarkedGate] = {}
     for marker in first.iter_markers("rag_gate"):
@@ -210,6 +223,33 @@ def drawn_order(tests: Sequence[Any], seed: str) -> tuple[list[Any], Draw]:
     return [named[name] for name in order], drawn
 
 
+def planned_rows(gated: GatedSet, tests: Sequence[Any]) -> dict[str, tuple[GatedRow, ...]]:
+    """Return by metric of the gates of a set which of its tests are to have scores, before any has."""
+    found: dict[str, tuple[GatedRow, ...]] = {}
+    for gate in gated.gates:
+        # Of a conversation in turns, each answer and the whole have metrics of their own.
+        own = [
+            test for test in tests if gate.metric in {it.name for it in _scored(_metrics(test))} or not _metrics(test)
+        ]
+        samples = [(_case(test) and _case(test).row.sample) or Sample() for test in own]
+        groups = clusters_of(samples, rule=gate.clusters)
+        found[gate.metric] = tuple(
+            GatedRow(
+                test=test.nodeid,
+                row=row_of(sample, test.nodeid) or test.nodeid,
+                cluster=cluster_of(sample),
+                group=None if group is None else repr(group),
+            )
+            for test, sample, group in zip(own, samples, groups, strict=True)
+        )
+    return found
+
+
+def _metrics(test: Any) -> list[Metric]:
+    """Return the metrics that score the row of a test ahead of it."""
+    return [each.metric for each in getattr(_case(test), "metrics", ())]
+
+
 def _case(test: Any) -> Any:
     """Return the row of a data set that a test is of, ``None`` for another test."""
     return getattr(getattr(test, "callspec", None), "params", {}).get("rag_sample")
@@ -250,6 +290,7 @@ def gate_among(
             alpha=alpha,
             run_alpha=run_alpha,
             by=str(named.get("by") or ""),
+            scale=scale,
             inconclusive=check_inconclusive(named.get("inconclusive") or "fail", alpha),
         )
     if mistake := _mistake(name, better, figures):
@@ -269,7 +310,7 @@ def gate_among(
         counts_vacuous=vacuous,
         all_pass=bool(named.get("all_pass")),
         stop_when_decided=stops,
-        scale=(scale or (0.0, 1.0)) if stops else (0.0, 1.0),
+        scale=scale,
     )
 
 

@@ -68,7 +68,8 @@ class GatePlugin:
         """
         gates = [item for item in items if isinstance(item, GateItem)]
         items[:] = [item for item in items if not isinstance(item, GateItem)]
-        collected = {function_of(item) for item in items} if gates else set()
+        whole = [*items] if gates else []
+        collected = {function_of(item) for item in whole}
         yield
         if not gates:
             return
@@ -89,6 +90,8 @@ class GatePlugin:
         for item in items:
             tests[function_of(item)].append(item.nodeid)
         self._sets = {name: replace(gated, selected=tuple(tests[name])) for name, gated in self._sets.items()}
+        if self._session.dry_run:
+            self._plan(whole)
         bounded = {name: [gate for gate in found if gate.gate.alpha is None] for name, found in kept.items()}
         alone = [gate for name, found in bounded.items() if name not in selected for gate in found]
         regressions = [gate for found in kept.values() for gate in found if gate.gate.alpha is not None]
@@ -123,11 +126,18 @@ class GatePlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Have the session of a worker send its gates to the controller."""
+        """Have the session of a worker send its gates to the controller, which says in a dry run what they can find."""
         if self._session.is_worker and self._sets:
             from pytest_ragmetrics.core.codec import dump
 
             self._session.gates = dump(list(self._sets.values()))
+        elif self._session.dry_run and self._sets:
+            from pytest_ragmetrics.plugin.gates.planned import Earlier, planned_lines
+
+            report: Any = self._report
+            baseline = () if report.baseline is None else report.baseline.runs
+            earlier = Earlier.of(baseline, self._session.settings.history)
+            self._session.planned = planned_lines(self._sets.values(), earlier)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -164,6 +174,14 @@ class GatePlugin:
         except (TypeError, ValueError) as error:
             fault = str(error)
         self._session.markers.note_collected("rag_gate", function, fault=fault)
+
+    def _plan(self, items: list[pytest.Item]) -> None:
+        from pytest_ragmetrics.plugin.gates.gate import planned_rows
+
+        tests: dict[str, list[pytest.Item]] = defaultdict(list)
+        for item in items:
+            tests[function_of(item)].append(item)
+        self._sets = {name: replace(it, rows=planned_rows(it, tests[name])) for name, it in self._sets.items()}
 
     def _draw(self, items: list[pytest.Item]) -> None:
         """Put the tests of each whole set that may stop into a drawn order, at the places where they stood."""
@@ -274,10 +292,13 @@ class GateItem(pytest.Item):
             pytest.skip(decision.text)
         if not decision.record.passes:
             raise _GateError(decision.text)
+        if decision.record.limit:
+            self.warn(pytest.PytestWarning(f"{decision.record.metric}: this gate {decision.record.limit}"))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the text of a failed gate, without the frames behind it."""
-        return str(excinfo.value) if isinstance(excinfo.value, _GateError) else super().repr_failure(excinfo, style)
+        is_told = isinstance(excinfo.value, (_GateError, pytest.PytestWarning))
+        return str(excinfo.value) if is_told else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Return the place of the function with the marker."""

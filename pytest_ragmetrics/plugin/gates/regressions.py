@@ -22,7 +22,9 @@ from pytest_ragmetrics.runs.tables import (
 )
 from pytest_ragmetrics.runs.wording.comparisons import LEAST_SHARE, NO_PAIR, MetricComparison, remedy
 from pytest_ragmetrics.runs.wording.figures import counted
+from pytest_ragmetrics.runs.wording.power import limit_text
 from pytest_ragmetrics.stats.drop import Drop, together
+from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.text.unicode import printable
 
 K = TypeVar("K", bound=Hashable)
@@ -136,6 +138,7 @@ def _decided(gate: MarkedGate, compared: MetricComparison, drop: Drop | None, *,
             "vacuous": len({*compared.vacuous_here, *compared.vacuous_there}),
             "shared": shared,
             "groups": groups,
+            "limit": "" if compared.doubts else _limit(gate, compared, drop),
             "regression": RegressionRecord(
                 **{**told, **tested},
                 before=compared.difference.before,
@@ -146,6 +149,11 @@ def _decided(gate: MarkedGate, compared: MetricComparison, drop: Drop | None, *,
             ),
         },
     )
+
+
+def _limit(gate: MarkedGate, compared: MetricComparison, drop: Drop) -> str:
+    clusters = whole_clusters(row.cluster for row in compared.rows)
+    return limit_text(gate, drop.n, clusters, alpha=drop.alpha, earlier=compared.runs)
 
 
 def _told(compared: MetricComparison) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from pytest_ragmetrics.runs.wording.figures import (
 from pytest_ragmetrics.stats.drop import Drop, Tested
 from pytest_ragmetrics.stats.paired import Difference
 from pytest_ragmetrics.stats.permutation import PairedScores
+from pytest_ragmetrics.stats.power import rows_needed
 from pytest_ragmetrics.stats.scores import standing
 from pytest_ragmetrics.text.unicode import printable
 
@@ -36,6 +37,8 @@ from pytest_ragmetrics.text.unicode import printable
 _SURE = 0.001
 # What comes in every other run needs no figure, and smaller shares no more digits.
 _LIKELY, _LEAST_SHOWN = 0.5, 1e-4
+# The drop for which rows are counted.
+_SMALL = 0.1
 #: The fewest rows that decide anything, with something to check or not: fewer cannot show a drop.
 FEWEST = 5
 #: The least share of the baseline's rows that decides anything: a set may grow, but not shrink.
@@ -392,7 +395,11 @@ def drop_text(drop: Tested, n: int) -> str:
     rows = f"{counted(n, 'row')} like {'this' if n == 1 else 'these'}"
     if drop.smallest is None:
         return f"{text}; {rows} can hardly show a drop"
-    return f"{text}; {rows} show a drop of {drop.smallest:.3g} or more in at least 8 of 10 runs"
+    text = f"{text}; {rows} show a drop of {drop.smallest:.3g} or more in at least 8 of 10 runs"
+    if not _SMALL < drop.smallest <= 1.0:
+        return text
+    needed = rows_needed(_SMALL, n, drop.smallest, lost=drop.worse, gained=drop.better, alpha=drop.alpha)
+    return text if needed is None else f"{text}, {counted(needed, 'row')} one of {_SMALL:g}"
 
 
 def _where(drop: Tested) -> str:
