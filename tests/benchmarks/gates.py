@@ -80,10 +80,10 @@ def regressions(random: Random, draws: int) -> Iterator[Figure]:
 def planned(random: Random, draws: int) -> Iterator[Figure]:
     """Plan: how often a loss is found, beside the power that a dry run says, and how often the smallest one is."""
 
-    def finds(n: int, quiet: float, drop: float) -> bool:
+    def finds(n: int, quiet: float, drop: float, runs: int = 1) -> bool:
         before = np.where(random.random(n) < 4.0 * quiet, 0.5, 1.0)
         now = np.where((before == 1.0) & (random.random(n) < drop / (1.0 - 4.0 * quiet)), 0.0, before)
-        return red(assert_no_regression, table(ran(random, now)), table(ran(random, before)))
+        return red(assert_no_regression, table(ran(random, now)), [table(ran(random, before)) for _ in range(runs)])
 
     for n, quiet, drop in (
         *((50, 0.025, 0.1), (50, 0.025, 0.2), (100, 0.025, 0.1), (200, 0.025, 0.1)),
@@ -91,6 +91,9 @@ def planned(random: Random, draws: int) -> Iterator[Figure]:
     ):
         what = f"{n} rows, {quiet:.1%} change each way: a loss of {drop:.0%}"
         yield share(what, draws, partial(finds, n, quiet, drop), Plan(quiet=quiet).power(n, drop))
+    for n, runs, drop in ((50, 3, 0.1), (50, 5, 0.1), (200, 5, 0.05)):
+        what = f"{n} rows, 2.5% change each way, {runs} runs before: a loss of {drop:.0%}"
+        yield share(what, draws, partial(finds, n, 0.025, drop, runs), Plan(before=runs).power(n, drop))
 
     def graded(scores: Scores, lost: float = 0.0) -> Scores:
         noise = random.normal(0.0, 0.15, len(scores)) * (random.random(len(scores)) < 0.5)
