@@ -32,7 +32,7 @@ FEWEST = 3
 BROKEN = 0.01
 # Thresholds of single scores that a gate can hold, as a history has them.
 _SIDES: Mapping[str, Direction] = {"≥": "higher", "≤": "lower"}
-# Fewer lose power: of 50 rows that all vary, a loss of ten points is found in 50 % of runs with three, in 42 with two.
+# Fewer lose power: of 50 rows that all vary, a loss of ten points is found in 47 % of runs with three, in 42 with two.
 _DECIMALS = 3
 # What is less likely is not rounded to "1 of 100 runs".
 _RARE = 0.005
@@ -48,7 +48,7 @@ class RunBound:
     """A bound from several runs, on a figure over the rows of one ``function``.
 
     ``gate`` says which figure, ``bound`` is ``None`` where the runs are too few, or too different, for one. ``runs``
-    are counted, and ``rows`` are the fewest and the most scores in one of them. ``left_out`` counts the other runs by
+    are counted, and ``scores`` are the fewest and the most scores in one of them. ``left_out`` counts the other runs by
     what changed since. ``yours`` is the bound that the gate has, and ``broken`` the share of runs in which an
     application that does not change breaks that. It is ``one_test`` that scores a table of its own, without a gate.
     """
@@ -57,7 +57,7 @@ class RunBound:
     gate: Gate
     bound: float | None
     runs: int
-    rows: tuple[int, int]
+    scores: tuple[int, int]
     left_out: Mapping[str, int]
     yours: float | None = None
     broken: float | None = None
@@ -121,7 +121,7 @@ def _bound(whole: Sequence[tuple[HistoryRun, _Sets]], function: str, gate: Gate)
         gate=gate,
         bound=None,
         runs=len(points),
-        rows=(min(counts), max(counts)),
+        scores=(min(counts), max(counts)),
         left_out=left_out,
         one_test=not isinstance(gate, GateRecord) and len(sets[function, gate.metric]) == 1,
     )
@@ -202,16 +202,16 @@ def bound_lines(history: History) -> list[str]:
 
 def _lines(found: RunBound, branch: str) -> Iterator[str]:
     gate = found.gate
-    runs, (fewest, most) = counted(found.runs, "run") + (f" of {named(branch)}" if branch else ""), found.rows
-    rows = f"{fewest} to {counted(most, 'row')}" if fewest < most else counted(most, "row")
+    runs, (fewest, most) = counted(found.runs, "run") + (f" of {named(branch)}" if branch else ""), found.scores
+    scores = f"{fewest} to {counted(most, 'score')}" if fewest < most else counted(most, "score")
     if found.bound is None:
-        why = f"{FEWEST} whole runs are the least" if found.runs < FEWEST else "for so few rows they differ too much"
+        why = f"{FEWEST} whole runs are the least" if found.runs < FEWEST else "for so few scores they differ too much"
         yield f"# {named(gate.metric)}: no bound from {runs}, {why}"
     else:
-        yield f"# {runs}, {rows}; an unchanged application breaks it in {_of_hundred(BROKEN)}"
+        yield f"# {runs}, {scores}; an unchanged application breaks it in {_of_hundred(BROKEN)}"
         yield _call(found, found.bound)
     if found.bound is not None and fewest < LEAST_SHARE * most:
-        yield "#   the number of rows changed: fewer rows vary more; ask again after some runs of as many"
+        yield "#   the number of scores changed: fewer vary more; ask again after some runs of as many"
     if found.broken is not None and found.yours is not None:
         yield f"#   {gate.statistic}={found.yours:g}, which you have: broken in {_of_hundred(found.broken)}"
     for why, count in found.left_out.items():

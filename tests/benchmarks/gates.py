@@ -427,10 +427,17 @@ def many_gates(random: Random, draws: int) -> Iterator[Figure]:
 def thresholds(random: Random, draws: int) -> Iterator[Figure]:
     """Answer the questions of the page on thresholds: how often right, and how often wrong, by the number of rows."""
 
-    def worse_than_one_run(n: int, drop: float) -> bool:
+    def worse_than(runs: int, k: int, n: int, drop: float) -> bool:
+        """Compare with runs of the application, which answers each row k times."""
         rows = coins(random, n)
-        before, now = ran(random, rows), ran(random, worse(random, rows, drop))
-        return red(assert_no_regression, table(now), table(before))
+        ids = [f"q{row}" for row in range(n) for _ in range(k)]
+        numbers = [{"answer": number} for _ in range(n) for number in range(1, k + 1)]
+
+        def asked(chances: Scores) -> Evaluation:
+            return table(ran(random, np.repeat(chances, k)), ids=ids, metadata=numbers if k > 1 else ())
+
+        before = [asked(rows) for _ in range(runs)]
+        return red(assert_no_regression, asked(worse(random, rows, drop)), before if runs > 1 else before[0])
 
     def below_the_bound_of_ten_runs(n: int, drop: float) -> bool:
         rows = coins(random, n)
@@ -452,7 +459,9 @@ def thresholds(random: Random, draws: int) -> Iterator[Figure]:
         return not red(assert_not_worse, table(now), table(before), margin=0.05)
 
     questions: dict[str, tuple[Callable[[int, float], bool], float, float]] = {
-        "worse than one run: red where ten points are lost, where none": (worse_than_one_run, 0.1, 0.0),
+        "worse than one run: red where ten points are lost, where none": (partial(worse_than, 1, 1), 0.1, 0.0),
+        "worse than five runs: red": (partial(worse_than, 5, 1), 0.1, 0.0),
+        "three answers a row, worse than one run: red": (partial(worse_than, 1, 3), 0.1, 0.0),
         "below the bound of ten runs: red": (below_the_bound_of_ten_runs, 0.1, 0.0),
         "two points below the last figure: red": (below_two_points_less, 0.1, 0.0),
         "confidence=0.95: passes five points above its bound, on it": (surely_above, 0.05, 0.0),

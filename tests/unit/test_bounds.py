@@ -61,7 +61,7 @@ ABOUT = "; an unchanged application breaks it in about 1 of 100 runs"
                 for at, value in zip((1, 2, 3, 18), RATES, strict=True)
             ],
             [
-                f"# 4 runs of main, 50 rows{ABOUT}",
+                f"# 4 runs of main, 50 scores{ABOUT}",
                 LIMIT,
                 "#   rate=0.9, which you have: broken in about 10 of 100 runs",
             ],
@@ -69,7 +69,7 @@ ABOUT = "; an unchanged application breaks it in about 1 of 100 runs"
         # Its interval is held to its bound, not the value.
         (
             [day(at, {"test_bot": share(50)}, rate(value, confidence=0.9)) for at, value in enumerate(RATES, 1)],
-            [f"# 4 runs of main, 50 rows{ABOUT}", LIMIT],
+            [f"# 4 runs of main, 50 scores{ABOUT}", LIMIT],
         ),
         # Where there was no gate, or only one against a baseline, of the scores of the tests.
         (
@@ -77,12 +77,12 @@ ABOUT = "; an unchanged application breaks it in about 1 of 100 runs"
                 *(day(at, {"test_bot": share(good)}) for at, good in ((1, 46), (2, 45), (3, 47))),
                 day(4, {"test_bot": share(46)}, {"test_bot[gate-r]": gate(statistic="regression")}),
             ],
-            [f"# 4 runs of main, 50 rows{ABOUT}", LIMIT],
+            [f"# 4 runs of main, 50 scores{ABOUT}", LIMIT],
         ),
         (
             [*(day(at, {"test_bot": share(at + 44)}) for at in (1, 3, 2)), day(4, {"test_bot": share(46)}, rate(0.92))],
             [
-                f"# 4 runs of main, 50 rows{ABOUT}",
+                f"# 4 runs of main, 50 scores{ABOUT}",
                 '@pytest.mark.rag_gate("faithfulness", rate=0.837, min=0.8)',
                 "#   rate=0.9, which you have: broken in about 10 of 100 runs",
             ],
@@ -91,7 +91,7 @@ ABOUT = "; an unchanged application breaks it in about 1 of 100 runs"
         (
             [day(at, {"test_bot": share(50)}, rate(1.0, bound=0.5)) for at in (1, 2, 3)],
             [
-                f"# 3 runs of main, 50 rows{ABOUT}",
+                f"# 3 runs of main, 50 scores{ABOUT}",
                 '@pytest.mark.rag_gate("faithfulness", rate=0.919, min=0.8)',
                 "#   rate=0.5, which you have: broken in fewer than 1 of 100 runs",
             ],
@@ -102,21 +102,21 @@ ABOUT = "; an unchanged application breaks it in about 1 of 100 runs"
                 day(at, {"test_bot": [*scores(0.9), *scores(low, at_least=0.7)]})
                 for at, low in enumerate((0.8, 0.82, 0.8))
             ],
-            ["# faithfulness: no bound from 3 runs of main, for so few rows they differ too much"],
+            ["# faithfulness: no bound from 3 runs of main, for so few scores they differ too much"],
         ),
         (
             [
                 day(at, {"test_bot": [record("noise_sensitivity", it, at_least=None, better="lower")] * 40})
                 for at, it in enumerate((0.1, 0.11, 0.12), 1)
             ],
-            [f"# 3 runs of main, 40 rows{ABOUT}", '@pytest.mark.rag_gate("noise_sensitivity", mean=0.211)'],
+            [f"# 3 runs of main, 40 scores{ABOUT}", '@pytest.mark.rag_gate("noise_sensitivity", mean=0.211)'],
         ),
         (
             [
                 day(at, {"test_bot": [record("noise_sensitivity", it, at_most=0.2)] * 40})
                 for at, it in enumerate((0.1, 0.11, 0.12), 1)
             ],
-            [f"# 3 runs of main, 40 rows{ABOUT}", '@pytest.mark.rag_gate("noise_sensitivity", rate=0.899, max=0.2)'],
+            [f"# 3 runs of main, 40 scores{ABOUT}", '@pytest.mark.rag_gate("noise_sensitivity", rate=0.899, max=0.2)'],
         ),
     ],
 )
@@ -145,7 +145,7 @@ PARTIAL = day(9, {"test_bot": share(1)}, partial="-k bot")
                 PARTIAL,
             ],
             [
-                f"# 3 runs of main, 50 rows{ABOUT}",
+                f"# 3 runs of main, 50 scores{ABOUT}",
                 '@pytest.mark.rag_gate("faithfulness", rate=0.839, min=0.8)',
                 "#   2 runs left out: judge a, then b",
                 "#   1 run left out: other tests, tests, then all",
@@ -154,9 +154,9 @@ PARTIAL = day(9, {"test_bot": share(1)}, partial="-k bot")
         (
             [*(day(at, {"test_bot": share(30, 30)}) for at in (1, 2)), day(3, {"test_bot": share(48)})],
             [
-                f"# 3 runs of main, 30 to 50 rows{ABOUT}",
+                f"# 3 runs of main, 30 to 50 scores{ABOUT}",
                 '@pytest.mark.rag_gate("faithfulness", rate=0.8, min=0.8)',
-                "#   the number of rows changed: fewer rows vary more; ask again after some runs of as many",
+                "#   the number of scores changed: fewer vary more; ask again after some runs of as many",
             ],
         ),
         # Too few: of a set that stopped early, or whose scores with nothing to check cannot be told from the others.
@@ -185,7 +185,7 @@ PARTIAL = day(9, {"test_bot": share(1)}, partial="-k bot")
                 for at in (1, 2, 3)
             ],
             [
-                f"# 3 runs of main, 50 rows{ABOUT}",
+                f"# 3 runs of main, 50 scores{ABOUT}",
                 '@pytest.mark.rag_gate("faithfulness", rate=0.839, min=0.8, all_pass=True, vacuous="count")',
                 "#   rate=0.9, which you have: broken in about 6 of 100 runs",
             ],
@@ -208,7 +208,7 @@ def test_a_table_of_one_test_is_asserted() -> None:
         "3 runs, 2026-10-01 08:14 to 2026-10-03 08:14",
         "",
         "tests/test_assistant.py::test_table",
-        f"# 3 runs, 40 rows{ABOUT}",
+        f"# 3 runs, 40 scores{ABOUT}",
         'assert_mean(table, min=0.799, metric="sympathy")',
     ]
 
@@ -227,7 +227,7 @@ def test_the_command_prints_the_bounds_of_a_branch(tmp_path: Path, ragmetrics: C
         write_history(tmp_path, day(at, {"test_bot": share(good)}, branch="fix" if at == 5 else "main"))
     status, out, error = ragmetrics("report", "history", str(tmp_path), "--bounds", "--branch=main")
     assert (status, error) == (0, "")
-    assert out.splitlines()[3:] == [f"# 4 runs of main, 50 rows{ABOUT}", LIMIT, "", *out.splitlines()[-1:]]
+    assert out.splitlines()[3:] == [f"# 4 runs of main, 50 scores{ABOUT}", LIMIT, "", *out.splitlines()[-1:]]
     assert "1 run of other branches left out" in out
     status, out, error = ragmetrics("report", "history", str(tmp_path), "--bounds", "--html=x.html")
     assert (status, out) == (2, "")

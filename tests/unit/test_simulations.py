@@ -38,7 +38,15 @@ from tests.benchmarks.gates import figures
         pytest.param(
             "thresholds",
             1,
-            [*[0.0] * 4, *[1.0, 0.0] * 10, 0.0, 0.0, *[1.0, 0.0] * 3, *[0.0] * 6, 1.0, 0.0],
+            [
+                *(0, 0, 0, 0, 1, 0, 1, 0),
+                *(0, 0, 0, 0, 1, 0, 1, 0),
+                *(0, 0, 1, 0, 1, 0, 1, 0),
+                *(0, 0, 0, 0, 1, 0, 1, 0),
+                *(1, 0, 0, 0, 1, 0, 1, 0),
+                *(0, 0, 1, 0, 0, 0, 1, 0),
+                *(0, 0, 0, 0, 1, 0, 1, 0),
+            ],
             marks=pytest.mark.slow,
         ),
         # Red under a stricter judge, judged anew, and judged anew where ten points are lost, of 50, 200 and 1,000 rows.
