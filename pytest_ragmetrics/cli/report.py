@@ -32,10 +32,23 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.report.history import History
     from pytest_ragmetrics.runs.compare import RunComparison
     from pytest_ragmetrics.runs.records import Document
+    from pytest_ragmetrics.runs.tables import Baseline
+
+
+def _baseline(text: str) -> Path | str:
+    from pytest_ragmetrics.plugin.settings import HISTORY, baseline_of
+
+    return baseline_of(text, Path()) if text.startswith(HISTORY) else Path(text)
+
 
 _FILES = together(
     argument("files RUN.json...", "files of --rag-json, or of ragmetrics score (.jsonl, .parquet)"),
-    option("--baseline FILE", PATH, "show what changed since; decide regression gates of shards"),
+    option(
+        "--baseline FILE",
+        Checked(_baseline),
+        "show what changed since; decide regression gates of shards, with history:5 by the last 5 runs in --history",
+    ),
+    option("--history DIR", PATH, "the folder of --rag-history: a page shows the last 30 runs of the branch"),
 )
 _TEXT = option("-o, --output FILE", output(), "default: standard output")
 
@@ -49,12 +62,11 @@ def run() -> None:
 @command("html")
 @_FILES
 @option("-o, --output FILE.html", output(".html"), "default: rag-report.html", default="rag-report.html")
-@option("--history DIR", PATH, "show the last 30 runs of the branch in a folder of --rag-history")
 def _html(arguments: Arguments) -> list[str]:
     """Write a page, of several runs as of one."""
     from pytest_ragmetrics.report.history import history_of
 
-    document, comparison = _compared(arguments)
+    document, comparison, _ = _compared(arguments)
     folder: Path | None = arguments.history
     if folder is not None and not folder.is_dir():
         raise ArgumentError(f"--history: {str(folder)!r} is no folder; give the one of --rag-history")
@@ -70,7 +82,7 @@ def _markdown(arguments: Arguments) -> list[str]:
     """Write a summary in Markdown."""
     from pytest_ragmetrics.report.markdown import render_markdown
 
-    document, comparison = _compared(arguments)
+    document, comparison, _ = _compared(arguments)
     if arguments.output is None:
         return render_markdown(document, comparison=comparison).splitlines()
     return _write(document, comparison, {"markdown": arguments.output})
@@ -97,7 +109,7 @@ def _comment(arguments: Arguments) -> list[str]:
     """
     from pytest_ragmetrics.report.comment import annotation_lines, render_comment
 
-    document, comparison = _compared(arguments)
+    document, comparison, _ = _compared(arguments)
     body = render_comment(document, comparison=comparison, page=arguments.page)
     if arguments.output is None:
         if arguments.annotations:
@@ -117,21 +129,27 @@ def _comment(arguments: Arguments) -> list[str]:
 def _merge(arguments: Arguments) -> CommandResult:
     """Make one run of several, such as shards; without an output it is printed as JSON.
 
-    Exits with status 1 if a gate failed.
+    With --history the run is added to the folder. Exits with status 1 if a gate failed.
     """
     from pytest_ragmetrics.runs.merge import waiting_gates
     from pytest_ragmetrics.runs.records import function_name, render_json
     from pytest_ragmetrics.runs.wording.runs import gist
 
-    document, comparison = _compared(arguments)
+    document, comparison, baseline = _compared(arguments)
     outputs = {"json": arguments.output, "report": arguments.html, "markdown": arguments.markdown}
     wanted = {name: path for name, path in outputs.items() if path is not None}
     # This status alone reports a gate over several shards; the gate of a set with a skipped test is skipped.
     found = {test.id: gist(test.message) for test in document.tests if test.gate and test.outcome == "failed"}
-    if arguments.baseline:
+    if baseline is not None:
+        known = {function_name(test.id) for run in baseline.runs for test in run.tests if baseline.is_history}
         waiting = {name for name, then in waiting_gates(document.tests).items() if then == "fail"}
+        waiting -= {name for name in waiting if baseline.is_history and function_name(name) not in known}
         lost = sorted(name for name in waiting if function_name(name) not in document.run.skipped)
         found.update(dict.fromkeys(lost, "tests of its set are in no file: merge the files of all shards"))
+    if arguments.history is not None:
+        from pytest_ragmetrics.report.history import history_run, write_history
+
+        write_history(arguments.history, history_run(document))
     if not wanted:
         return CommandResult(lines=render_json(document).splitlines(), status=int(bool(found)))
     lines = [f"FAILED {printable(name)} - {why}" for name, why in found.items()]
@@ -189,7 +207,7 @@ def _schema(_: Arguments) -> list[str]:
     return json.dumps(document_schema(), indent=2).splitlines()
 
 
-def _compared(arguments: Arguments) -> tuple[Document, RunComparison | None]:
+def _compared(arguments: Arguments) -> tuple[Document, RunComparison | None, Baseline | None]:
     """Return the merged run of the files, and its comparison with the baseline if one is given."""
     from pytest_ragmetrics.evaluation.score_files import read_run
     from pytest_ragmetrics.plugin.gates.merged import merged_gates
@@ -197,6 +215,19 @@ def _compared(arguments: Arguments) -> tuple[Document, RunComparison | None]:
     from pytest_ragmetrics.runs.merge import merge_documents
     from pytest_ragmetrics.runs.tables import Baseline
 
-    baseline = None if arguments.baseline is None else Baseline(runs=(read_run(arguments.baseline),))
-    document = merge_documents([read_run(file) for file in arguments.files], baseline, decide=merged_gates)
-    return document, None if baseline is None else compare_documents(document, baseline.runs[-1])
+    documents, given, baseline = [read_run(file) for file in arguments.files], arguments.baseline, None
+    if isinstance(given, str):
+        from pytest_ragmetrics.plugin.settings import last_runs
+        from pytest_ragmetrics.report.earlier import past_runs
+
+        if arguments.history is None:
+            raise ArgumentError(f"--baseline: {given} is in the folder of --rag-history: give --history DIR too")
+        last, branch = last_runs(given)
+        now = [document.run for document in documents]
+        baseline = past_runs(arguments.history, last=last, branch=branch, before=now).baseline
+    elif given is not None:
+        baseline = Baseline(runs=(read_run(given),))
+    document = merge_documents(documents, baseline, decide=merged_gates)
+    if baseline is None or baseline.is_history:
+        return document, None, baseline
+    return document, compare_documents(document, baseline.runs[-1]), baseline

@@ -25,7 +25,7 @@ from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.runs.clusters import without_shared
 from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of, placed_records, row_of
 from pytest_ragmetrics.runs.records import Document, DocumentError, read_document
-from pytest_ragmetrics.runs.tables import Baseline, EarlierRun, compare_tables, find_drops, groups_of, origin_fields
+from pytest_ragmetrics.runs.tables import Baseline, EarlierRun, compare_tables, earlier_run, find_drops, groups_of
 from pytest_ragmetrics.runs.wording import failures
 from pytest_ragmetrics.runs.wording.comparisons import NO_PAIR, MetricComparison, TableComparison, remedy
 from pytest_ragmetrics.stats.intervals import check_confidence, verdict, whole_clusters
@@ -477,10 +477,9 @@ def _read(path: Path, _changed: int, _size: int) -> EarlierRun:
 
 def _of_document(document: Document) -> EarlierRun:
     found: dict[str, list[PlacedRecord]] = {}
-    about: dict[str, Any] = {**origin_fields(document.run)}
     for placed in placed_records(document.tests):
         found.setdefault(placed.record.metric, []).append(placed)
-    return EarlierRun(records=found, partial=document.run.partial, **about)
+    return earlier_run(document.run, found)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

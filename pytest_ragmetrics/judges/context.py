@@ -18,8 +18,6 @@ from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.core.running import innermost
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_ragmetrics.core.errors import UnscoredError
     from pytest_ragmetrics.core.result import Direction, MetricResult, ThresholdCheck
     from pytest_ragmetrics.core.sample import Sample
@@ -160,8 +158,8 @@ class Session(ScoringRecorder, Protocol):
         """The names in the module of the running test, among which may be metrics of its own."""
 
     @property
-    def baseline(self) -> Path | None:
-        """The file with the scores of an earlier run to compare this one with."""
+    def baseline(self) -> Any:
+        """The file with the scores of an earlier run to compare this one with, or several runs."""
 
     @property
     def clusters(self) -> Literal["passages", "named"]:

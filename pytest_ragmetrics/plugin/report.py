@@ -211,7 +211,8 @@ class RunReport:
         self._session = session
         self._settings = session.settings
         self._root = root
-        self.baseline = read_baseline(session.settings.baseline)
+        given = session.settings.baseline
+        self.baseline = session.past_runs.baseline if isinstance(given, str) else read_baseline(given)
         self._comparison: RunComparison | None = None
         #: Lines of the summary on the session, and on the files.
         self._notes: list[str] = []
@@ -257,6 +258,8 @@ class RunReport:
             from pytest_ragmetrics.runs.wording.runs import scored_once_text
 
             self._notes = [scored_once_text(len(self.collector.responses)), *self._notes]
+        if isinstance(self._settings.baseline, str):
+            self._notes += self._session.past_runs.lines
         self._name_models()
         files, folder = self._settings.files(), self._settings.history
         if not (files or folder) or self._settings.dry_run:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.judges.judge import Judge
     from pytest_ragmetrics.judges.transports.values import Transport
     from pytest_ragmetrics.metrics.base import Metric
+    from pytest_ragmetrics.report.earlier import PastRuns
+    from pytest_ragmetrics.runs.tables import Baseline
     from pytest_ragmetrics.runs.wording.served import Served
 
 
@@ -68,8 +70,6 @@ class PytestSession:
         self.answering = 0
         #: What a test waits for, by its node id.
         self._waiting: dict[str, str] = {}
-        #: The file with the scores of an earlier run.
-        self.baseline = settings.baseline
         self.columns = settings.columns
         self.clusters = settings.clusters
         #: The tasks that each metric asked a judge.
@@ -92,6 +92,25 @@ class PytestSession:
         self.planned: Sequence[str] = ()
 
     # What the metrics ask for.
+
+    @property
+    def baseline(self) -> Path | Baseline | None:
+        """The file with the scores of an earlier run, or the last runs of a history; before the first a test skips."""
+        given = self.settings.baseline
+        if not isinstance(given, str):
+            return given
+        if self.past_runs.baseline is None:
+            pytest.skip(self.past_runs.lines[0])
+        return self.past_runs.baseline
+
+    @cached_property
+    def past_runs(self) -> PastRuns:
+        """The last runs of the history as they are before this run adds its own."""
+        from pytest_ragmetrics.plugin.settings import last_runs
+        from pytest_ragmetrics.report.earlier import past_runs
+
+        folder, (last, branch) = self.settings.history, last_runs(str(self.settings.baseline))
+        return past_runs(folder or Path(), last=last, branch=branch)
 
     def scored(self, scoring: Scoring) -> None:
         """Record a scoring in the running test."""

@@ -20,6 +20,7 @@ from pytest_ragmetrics.core import files as paths
 
 DEFAULT_REPORT = "rag-report.html"
 CACHE_FOLDER = ".ragmetrics"
+HISTORY = "history:"
 CONFIGURATIONS = "pytest.toml .pytest.toml pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg"
 
 
@@ -93,6 +94,30 @@ def _one_of(*words: str) -> Callable[[str, Path], str]:
         return text.strip()
 
     return parse
+
+
+def baseline_of(text: str, base: Path) -> Path | str:
+    """Return a file, or the text that names the last runs of a history."""
+    if not text.strip().startswith(HISTORY):
+        return paths.existing_file(text, base)
+    try:
+        last_runs(text.strip())
+    except ValueError:
+        msg = "write history:5 for the last 5 runs in the folder of --rag-history, history:5@BRANCH for one branch"
+        raise ValueError(f"{text.strip()!r}: {msg}, ./{text.strip()} for a file of that name") from None
+    return text.strip()
+
+
+def last_runs(text: str) -> tuple[int, str]:
+    """Return how many runs of a history are the baseline, and of which branch ("" for the main one).
+
+    >>> last_runs("history:5"), last_runs("history:10@release/2.0")
+    ((5, ''), (10, 'release/2.0'))
+    """
+    number, _, branch = text.removeprefix(HISTORY).partition("@")
+    if not re.fullmatch(r"[1-9]\d{0,3}", number) or text.endswith("@"):
+        raise ValueError(text)
+    return int(number), branch.strip()
 
 
 def _owners(text: str, _base: Path) -> str:
@@ -317,11 +342,13 @@ class Settings:
         "Write a short summary in Markdown; auto: add it to the step summary of GitHub Actions.",
         metavar="FILE",
     )
-    baseline: Path | None = _setting(
-        paths.existing_file,
+    baseline: Path | str | None = _setting(
+        baseline_of,
         None,
-        "Show what changed since the run that wrote this file with --rag-json; assert_not_worse takes it as well.",
-        metavar="FILE",
+        "Show what changed since the run that wrote this file with --rag-json; assert_not_worse takes it as well. "
+        "history:5 takes the last 5 runs of main in the folder of --rag-history for gates and assertions, "
+        "history:5@BRANCH those of a branch.",
+        metavar="FILE|history:N",
     )
     alpha: float = _setting(
         _level,
@@ -382,6 +409,9 @@ def add_options(parser: pytest.Parser) -> None:
 def read_settings(config: pytest.Config) -> Settings:
     """Read and check every setting; raise ``pytest.UsageError`` naming the one that is wrong."""
     settings = Settings(**{option.field: _read(option, config) for option in OPTIONS})
+    if isinstance(settings.baseline, str) and settings.history is None:
+        msg = f"--rag-baseline: {settings.baseline} is in the folder of --rag-history: give --rag-history=DIR too"
+        raise pytest.UsageError(msg)
     file = settings.cassette
     if settings.cache == "replay" and file is not None and not (file.exists() or hasattr(config, "workerinput")):
         msg = f"rag_cassette: {file} does not exist, and a replay records nothing: record it without rag_cache = replay"

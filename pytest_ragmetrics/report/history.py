@@ -10,20 +10,22 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pytest_ragmetrics.core.codec import CodecError, dump, load
 from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.files import read_json, write_atomically
-from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.core.result import Direction, Usage
+from pytest_ragmetrics.core.sample import answer_of
 from pytest_ragmetrics.judges.rendering import PromptBook, prompt_digest
 from pytest_ragmetrics.metrics.base import digest
 from pytest_ragmetrics.report.judging import judging_of
-from pytest_ragmetrics.runs.compare import cluster_of
+from pytest_ragmetrics.runs.compare import cluster_of, question_digest
 from pytest_ragmetrics.runs.records import (
     Document,
     GateRecord,
@@ -33,6 +35,7 @@ from pytest_ragmetrics.runs.records import (
     RunRecord,
     SentinelRecord,
     TestRecord,
+    function_name,
 )
 from pytest_ragmetrics.runs.wording.figures import counted, threshold_text
 from pytest_ragmetrics.runs.wording.runs import (
@@ -53,6 +56,8 @@ VERSION: Literal[2] = 2
 #: How many runs are shown where nothing else is said.
 SHOWN_RUNS = 30
 _DIGITS = 12
+#: How the line ends that counts the runs of other branches.
+ELSEWHERE = "; --branch=NAME shows another one"
 # What a history does not keep of a run: texts, and what names a person or a machine.
 _NOT_KEPT: Mapping[str, Any] = dict.fromkeys(
     ("project", "message", "author", "ci", "ci_number", "repository", "folder"), ""
@@ -72,11 +77,40 @@ class MetricPoint(MetricTally):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RowPoint:
+    """A sample that a test scored: its ``id``, a digest of its ``question``, and which ``answer`` to its row it is.
+
+    ``id`` is ``None`` where it is in the brackets of the test, "" where it has none. ``scores`` are those of the test
+    where there are none; ``vacuous`` names those that had nothing to check.
+    """
+
+    id: str | None = None
+    question: str = ""
+    answer: int | None = None
+    vacuous: tuple[str, ...] = ()
+    scores: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rule:
+    """What made the scores of a metric, of some ``functions`` or of all others: the fields of their records."""
+
+    metric: str
+    judge: str | None
+    rule: str | None
+    better: Direction
+    noun: str
+    scale: tuple[float, float] | None
+    functions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TestPoint:
     """A test in one run; ``answer`` is a digest of the answers and contexts it scored.
 
-    Of several scores of one metric it is the worst. Records instead, even those without texts, would make a file twice
-    as large and the time to read it eight times as long.
+    Of several scores of one metric it is the worst; the ``rows``, which files of early versions lack, have each.
+    Records instead, even those without texts, would make a file twice as large and the time to read it eight times as
+    long.
     """
 
     __test__ = False  # for pytest, where a test module imports it
@@ -85,6 +119,7 @@ class TestPoint:
     outcome: Status
     answer: str
     scores: Mapping[str, ScorePoint]
+    rows: tuple[RowPoint, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,6 +135,7 @@ class HistoryRun:
     metrics: tuple[MetricPoint, ...]
     gates: Mapping[str, GateRecord]
     tests: tuple[TestPoint, ...]
+    rules: tuple[Rule, ...] = ()
 
     @property
     def label(self) -> str:
@@ -140,8 +176,37 @@ def history_run(document: Document) -> HistoryRun:
         run=replace(run, **_NOT_KEPT, commit=commit, judging={name: judging[name] for name in groups}),
         cost=sum(paid_usages(document), Usage()).cost,
         metrics=tuple(_metric_point(name, group) for name, group in groups.items()),
-        gates={test.id: test.gate for test in document.tests if test.gate and test.gate.outcome != "skipped"},
+        gates={test.id: test.gate for test in document.tests if test.gate and _says_something(test.gate)},
         tests=tuple(map(_test_point, document.tests)),
+        rules=_rules(document.tests),
+    )
+
+
+def _says_something(gate: GateRecord) -> bool:
+    # A regression gate, which is skipped before the first run, says how many tests its set has.
+    return gate.outcome != "skipped" or gate.regression is not None
+
+
+def _rules(tests: Iterable[TestRecord]) -> tuple[Rule, ...]:
+    """Return what made the scores of each metric: that of the most functions, and of which functions another one is."""
+    records: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
+    for test in tests:
+        for record in test.records:
+            if record.score is not None:
+                records[record.metric, function_name(test.id)].append(record)
+    functions: defaultdict[str, defaultdict[Rule, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for (metric, function), found in records.items():
+        # What differs in one function is equal to nothing.
+        judge, rule = (
+            ", ".join(sorted({text for text in texts if text})) or None
+            for texts in ([it.judge for it in found], [it.rule for it in found])
+        )
+        first = found[0]
+        made = Rule(metric=metric, judge=judge, rule=rule, better=first.better, noun=first.noun, scale=first.scale)
+        functions[metric][made].append(function)
+    ordered = (sorted(made.items(), key=lambda it: -len(it[1])) for made in functions.values())
+    return tuple(
+        replace(rule, functions=tuple(names) if at else ()) for made in ordered for at, (rule, names) in enumerate(made)
     )
 
 
@@ -166,20 +231,50 @@ def _test_point(test: TestRecord) -> TestPoint:
         answer=digest(repr(sorted(set(map(repr, shown))))) if shown else "",
         scores={
             metric: (
-                None if record.score is None else round(record.score, 6),
+                record.score,
                 record.outcome,
                 "" if record.threshold is None else threshold_text(record.threshold),
             )
             for metric, record in worst.items()
         },
+        rows=tuple(_row_points(test)),
     )
+
+
+def _row_points(test: TestRecord) -> Iterator[RowPoint]:
+    groups: list[list[Record]] = []
+    for record in test.records:
+        known = groups[-1] if groups else []
+        if not known or _row_of(known[0]) != _row_of(record) or record.metric in {it.metric for it in known}:
+            groups.append(known := [])
+        known.append(record)
+    for group in groups:
+        sample = group[0].sample
+        yield RowPoint(
+            id=None if (sample.id or "") == brackets(test.id) else sample.id or "",
+            question=question_digest(sample.user_input).rpartition(" ")[2] if sample.user_input else "",
+            answer=answer_of(sample),
+            vacuous=tuple(record.metric for record in group if record.vacuous),
+            scores={record.metric: record.score for record in group} if len(groups) > 1 else {},
+        )
+
+
+def _row_of(record: Record) -> tuple[str | None, str | None, int | None]:
+    return record.sample.id, record.sample.user_input, answer_of(record.sample)
+
+
+def brackets(test: str) -> str:
+    """Return the text in the brackets of a test, "" if it has none."""
+    return test.removeprefix(function_name(test))[1:-1]
 
 
 def write_history(folder: Path, run: HistoryRun) -> Path:
     """Write a run into the folder of a history and return the file; raises ``OSError``."""
     stamp = re.sub(r"[^0-9TZ]", "", run.run.started.replace("+00:00", "Z"))
     file = folder / f"{stamp}-{secrets.token_hex(6)}.json"
-    data = dump(run)
+    data, blank = dump(run), dump(RowPoint())
+    for test in data["tests"]:
+        test["rows"] = [{name: it for name, it in row.items() if it != blank[name]} for row in test["rows"]]
     tests = ",\n".join(json.dumps(test, allow_nan=False) for test in data.pop("tests"))
     write_atomically(file, f'{json.dumps(data, allow_nan=False)[:-1]}, "tests": [\n{tests}\n]}}\n')
     return file
@@ -197,12 +292,12 @@ def history_of(document: Document, folder: Path, *, last: int = SHOWN_RUNS) -> H
             found = found or read_history(folder, last=last + 1, branch=branch, until=now.started)
     if found is None:
         return History(runs=(latest,), branch=now.branch)
-    itself = _second(now.started), now.commit
-    before = [it for it in found.runs if (_second(it.run.started), it.run.commit) != itself]
+    itself = second(now.started), now.commit
+    before = [it for it in found.runs if (second(it.run.started), it.run.commit) != itself]
     return History(runs=(*before[max(0, len(before) + 1 - last) :], latest), branch=found.branch)
 
 
-def _second(time: str) -> str:
+def second(time: str) -> str:
     """Return a time without its zone, which is UTC in all ways to write it."""
     return time[:19]
 
@@ -224,7 +319,7 @@ def read_history(folder: Path, *, last: int, branch: str | None = None, until: s
         except (OSError, ValueError) as error:
             left_out.append(f"{file.name}: left out, {getattr(error, 'strerror', None) or error}")
             continue
-        if until is not None and _second(run.run.started) > _second(until):
+        if until is not None and second(run.run.started) > second(until):
             continue
         branch = run.run.branch if branch is None else branch
         if run.run.branch != branch:
@@ -237,7 +332,7 @@ def read_history(folder: Path, *, last: int, branch: str | None = None, until: s
         where = f" of branch {branch!r}" if branch is not None else ""
         raise HistoryError("\n".join([f"{folder}: no run{where}; pytest --rag-history={folder} writes one", *left_out]))
     if elsewhere:
-        left_out.append(f"{counted(elsewhere, 'run')} of other branches left out; --branch=NAME shows another one")
+        left_out.append(f"{counted(elsewhere, 'run')} of other branches left out{ELSEWHERE}")
     runs.sort(key=lambda run: run.run.started)
     return History(runs=tuple(runs), branch=branch or "", left_out=tuple(left_out))
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from pytest_ragmetrics.core.result import Usage
-from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.core.sample import Sample, answer_of
 from pytest_ragmetrics.runs.clusters import ClusterRule, clusters_of, without_shared
 from pytest_ragmetrics.runs.compare import Obstacle, PlacedRecord, TestChange, pair_records, score_of
 from pytest_ragmetrics.runs.records import Document, RunRecord, function_name, known_scale
@@ -147,9 +147,10 @@ class Baseline:
         return self.is_history or len(self.runs) > 1
 
 
-def origin_fields(run: RunRecord) -> dict[str, str]:
-    """Return the fields of an :class:`EarlierRun` that say which one it is."""
-    return {"name": run.started[:16].replace("T", " "), "day": run.started[:10], "branch": run.branch}
+def earlier_run(run: RunRecord, records: Mapping[str, Sequence[PlacedRecord]]) -> EarlierRun:
+    """Return the scores of a run with a name."""
+    name, day = run.started[:16].replace("T", " "), run.started[:10]
+    return EarlierRun(records=records, name=name, day=day, branch=run.branch, partial=run.partial)
 
 
 def compare_metric(
@@ -210,7 +211,7 @@ def compare_metric(
         silenced=tuple(row for row in silenced if len({*row.scores.before, *row.scores.now}) > 1),
         doubts=doubts,
         runs=len(kept),
-        against=_runs_text([each.run for each in kept]),
+        against=runs_text([each.run for each in kept]),
         left_out=left_out,
     )
 
@@ -271,7 +272,11 @@ def _paired(metric: str, here: Sequence[PlacedRecord], run: EarlierRun, vacuous:
     rewritten = sorted(key for key, (*_, obstacles) in common.items() if "question" in obstacles)
     both = {key: common[key] for key in sorted(common.keys() - {*rewritten})}
     answers, news = _by_key(there), _by_key(here)
-    sides = {key: (news[key], answers[old.key]) for key, (old, *_) in both.items()}
+    # Samples of a history without id and question have one key.
+    sides = {
+        key: (news[key], [old] if answer_of(old.record.sample) is None else answers[old.key])
+        for key, (old, *_) in both.items()
+    }
     states = {key: tuple(_state(side, vacuous) for side in each) for key, each in sides.items()}
     scored = {key: pair for key, pair in both.items() if states[key] == ("counted", "counted")}
     _check_comparable(metric, both, scored, pairs)
@@ -397,8 +402,8 @@ def _doubts(run: EarlierRun, rewritten: int, changes: Sequence[str], *, found: i
     yield from (f"ran before {why}" if run.name else f"{why} since the baseline" for why in changes)
 
 
-def _runs_text(runs: Sequence[EarlierRun]) -> str:
-    """Return how many runs of what these are, and from when; "" for the only one."""
+def runs_text(runs: Sequence[EarlierRun]) -> str:
+    """Return how many runs of what these are, and from when; "" for one without a name."""
     if not all(run.name for run in runs) or not runs:
         return ""
     branches, days = {run.branch for run in runs}, [run.day for run in runs]

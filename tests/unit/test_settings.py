@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_ragmetrics.plugin.settings import Settings, read_settings
+from pytest_ragmetrics.plugin.settings import Settings, last_runs, read_settings
 
 
 def read(
@@ -63,6 +63,12 @@ def test_paths_start_where_they_are_written(tmp_path: Path, monkeypatch: pytest.
         ("markdown", "", "--rag-markdown: '' is no file name: name a file"),
         ("markdown", "auto", "--rag-markdown: 'auto' is "),
         ("baseline", "other.json", "--rag-baseline: 'other.json' does not exist: write it first, with --rag-json="),
+        *(
+            ("baseline", text, f"--rag-baseline: '{text}': write history:5 for the last 5 runs in the folder of ")
+            for text in ("history:", "history:x", "history:0", "history:-5", "history:5@", "history:5 runs")
+        ),
+        ("baseline", "./history:5", "--rag-baseline: './history:5' does not exist: write it first"),
+        ("baseline", "history:5", "--rag-baseline: history:5 is in the folder of --rag-history: give --rag-history"),
         ("votes", "0", "--rag-votes: '0' is not a whole number of at least 1"),
         ("cache", "sometimes", "--rag-cache: 'sometimes' is not one of auto, replay, refresh, off"),
         ("judge", "house", "--rag-judge: 'house' is not one of auto, local, openai:MODEL, "),
@@ -83,6 +89,16 @@ def test_a_wrong_value_names_its_option(tmp_path: Path, field: str, text: str, s
     with pytest.raises(pytest.UsageError) as caught:
         read(tmp_path, options={field: text})
     assert str(caught.value).startswith(said)
+
+
+def test_a_baseline_is_a_file_or_runs_of_a_history(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/history:5").touch()
+    ini = {"rag_history": "trend", "rag_baseline": " history:5@release/2 "}
+    found = read(tmp_path, ini=ini)
+    assert (found.baseline, found.history) == ("history:5@release/2", tmp_path / "trend")
+    assert read(tmp_path, options={"baseline": "./history:5"}).baseline == tmp_path / "sub/history:5"
+    assert [last_runs(text) for text in ("history:5", "history:12@main")] == [(5, ""), (12, "main")]
 
 
 def test_a_wrong_value_names_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,8 +152,8 @@ def by_one_judge(
     why += [drift] if drift else []
     if not why:
         return compare(now, *there)
-    # Several runs are those of a history, which has no texts.
-    judged = anew(now, sides[0][1], why=why, afresh=bool(drift)) if len(sides) == 1 else Anew(problem=_NO_TEXTS)
+    # A run with a name is one of a history, which has no texts.
+    judged = Anew(problem=_NO_TEXTS) if there[0].name else anew(now, sides[0][1], why=why, afresh=bool(drift))
     if not judged.problem:
         run = replace(there[0], changed={}, records=dict.fromkeys(there[0].records, judged.before))
         return replace(compare(judged.now, run), rejudged=judged.text, usage=judged.usage)

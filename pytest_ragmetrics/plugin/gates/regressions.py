@@ -17,8 +17,8 @@ from pytest_ragmetrics.runs.tables import (
     OtherJudgesError,
     compare_metric,
     drop_by_itself,
+    earlier_run,
     groups_of,
-    origin_fields,
 )
 from pytest_ragmetrics.runs.wording.comparisons import LEAST_SHARE, NO_PAIR, MetricComparison, remedy
 from pytest_ragmetrics.runs.wording.figures import counted
@@ -200,13 +200,9 @@ def compare_set(
 def _earlier(gate: MarkedGate, gated: GatedSet, document: Document, judging: Mapping[str, Judging]) -> EarlierRun:
     """Return the scores of a set in a run of the baseline."""
     run, known = document.run, [test for test in document.tests if gated.has(test.id)]
+    found = earlier_run(run, {gate.metric: placed_records(known or document.tests, metric=gate.metric)})
     partial = _missing(gate, known) if any(test.gate for test in known) else run.partial
-    return EarlierRun(
-        records={gate.metric: placed_records(known or document.tests, metric=gate.metric)},
-        changed=changed_rules(judging, run.judging),
-        partial=partial,
-        **origin_fields(run),
-    )
+    return replace(found, changed=changed_rules(judging, run.judging), partial=partial)
 
 
 def _missing(gate: MarkedGate, tests: Sequence[TestRecord]) -> str:
