@@ -58,10 +58,11 @@ class Message:
 def read_messages(value: object, *, name: str = "messages") -> tuple[Message, ...]:
     """Return the messages of a conversation, in order.
 
-    ``value`` is a list of messages in the form of OpenAI's chat completions or responses, of Anthropic's messages, or
-    of objects with the same attributes (LangChain and ragas messages, SDK objects), mixed if need be; the list as JSON
-    text, or as the ``messages`` of a mapping, is one too. Raises ``TypeError`` naming what is not a message or not a
-    content, ``ValueError`` for arguments of a tool that are not a JSON object, and for a role that is not known.
+    ``value`` is a list of messages in the form of OpenAI's chat completions or responses, of Anthropic's messages, of
+    OpenTelemetry's ``gen_ai.input.messages``, or of objects with the same attributes (LangChain and ragas messages, SDK
+    objects), mixed if need be; the list as JSON text, or as the ``messages`` of a mapping, is one too. Raises
+    ``TypeError`` naming what is not a message or not a content, ``ValueError`` for arguments of a tool that are not a
+    JSON object, and for a role that is not known.
 
     >>> call = {"function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
     >>> read_messages([{"role": "user", "content": "Rain?"}, {"role": "assistant", "tool_calls": [call]}])[1].tool_calls
@@ -239,15 +240,17 @@ def _calls(item: object, blocks: Sequence[Any]) -> list[Any]:
 
 
 def _unwrapped(block: Any) -> Any:
-    """Return a call or a result that a part of Gemini's or Bedrock's contains, anything else as it is."""
+    """Return a call or a result that a part of Gemini's, Bedrock's or OpenTelemetry's is; anything else as it is."""
     called = first_of(block, "function_call", "functionCall", "toolUse")
     if called is not None:
         arguments, id = first_of(called, "args", "input", "arguments"), first_of(called, "id", "toolUseId")
         return {"type": "tool_call", "name": first_of(called, "name"), "args": arguments, "id": id}
     result = first_of(block, "function_response", "functionResponse", "toolResult")
+    if result is None and kind_of(block) == "tool_call_response":  # of OpenTelemetry
+        result = block
     if result is None:
         return block
-    returned = first_of(result, "response", "content", "output")
+    returned = first_of(result, "response", "content", "output", "result")
     parts = returned if isinstance(returned, (list, tuple)) else [returned]
     data = [first_of(part, "json") or (part if part is returned else None) for part in parts]
     shown = [
@@ -270,7 +273,8 @@ def _text(block: object) -> str:
 
 
 def _said(block: object) -> Any:
-    text = first_of(block, "text", "refusal", "transcript")
+    # A part of OpenTelemetry's has its text as content.
+    text = first_of(block, "text", "refusal", "transcript", *(("content",) if kind_of(block) == "text" else ()))
     # OpenAI's assistants annotate the value of a text.
     return text if text is None or isinstance(text, str) else first_of(text, "value")
 

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.datasets.rows import WRAPPERS, Columns, Raw, RowError, rows_of_mapping
+from pytest_ragmetrics.datasets.spans import is_trace
 from pytest_ragmetrics.text.unicode import BOM
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -143,12 +144,14 @@ class _JsonReader:
         while not self._takes("]"):
             if rows and not (self._takes(",") and self._text[self._at : self._at + 1] != "]"):
                 self._fail("no JSON: expected ',' and a further row, or ']'")
-            start = self._at
-            self._line += self._text.count("\n", self._counted, start)
-            self._counted = start
-            value, text, faults = self._decode()
-            rows.append(_row(value, self._line, text, faults))
+            rows.append(self._element())
         return rows
+
+    def _element(self) -> Raw:
+        self._line += self._text.count("\n", self._counted, self._at)
+        self._counted = self._at
+        value, text, faults = self._decode()
+        return _row(value, self._line, text, faults)
 
     def _members(self) -> Sequence[Raw]:
         values: dict[str, Any] = {}
@@ -162,12 +165,19 @@ class _JsonReader:
             if name in values:
                 self._fail(f"the key {name!r} occurs twice: keep one")
             values[name] = self._elements() if name in WRAPPERS and self._takes("[") else self._member()
+        if is_trace(values):
+            return [Raw(values=values, line=1), *self._further()]
         self._end("there is more behind the first object: name it .jsonl, or write one list of rows [{...}, {...}]")
         try:
             rows = rows_of_mapping(values, self._columns)
             return [row if isinstance(row, Raw) else Raw(values=row) for row in rows]
         except RowError as error:
             raise DatasetError(str(error), file=self._file, field=error.field) from error
+
+    def _further(self) -> Iterator[Raw]:
+        """Yield what follows the first object: exporters of spans write one after the other under any name."""
+        while self._at < len(self._text):
+            yield self._element()
 
     def _member(self) -> Any:
         start = self._at

@@ -31,6 +31,8 @@ from pytest_ragmetrics.datasets.rows import (
     rows_of_mapping,
     values_of,
 )
+from pytest_ragmetrics.datasets.spans import is_trace
+from pytest_ragmetrics.datasets.traces import rows_of_traces
 
 # How many rows are read ahead to look for a column.
 _FIRST = 256
@@ -60,6 +62,8 @@ def renamed(raws: Iterable[Raw], columns: Columns, file: str | None) -> Iterator
 
 def _listed(source: Any, columns: Columns) -> Iterable[Any]:
     if isinstance(source, Mapping):
+        if is_trace(source):
+            return [source]
         try:
             return rows_of_mapping({name: _plain(column) for name, column in source.items()}, columns)
         except RowError as error:
@@ -223,7 +227,7 @@ def read_file(path: Path, file: str, columns: Columns) -> Sequence[Raw]:
         line = data.count(b"\n", 0, error.start) + 1
         msg = f"byte 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8"
         raise DatasetError(msg, file=file, line=line) from error
-    return [*renamed(kind(text, file, columns), columns, file)]
+    return [*renamed(rows_of_traces(kind(text, file, columns)), columns, file)]
 
 
 def check_start(data: bytes, file: str) -> None:
@@ -246,7 +250,8 @@ def read_dataset(
     ``source`` is the path of a file, relative to the folder ``base`` (``.jsonl``, ``.ndjson``, ``.json`` or ``.csv``,
     UTF-8, also with ``.gz``), a list of samples or of rows, a mapping of columns, a data frame, or a data set of
     another tool (what has ``to_list()``, ``samples``, ``test_cases``, ``goldens`` or ``to_pandas()``). Rows have the
-    names of :class:`Sample` or those of ragas, DeepEval and eval-ruby, unless ``columns`` names others.
+    names of :class:`Sample` or those of ragas, DeepEval and eval-ruby, unless ``columns`` names others. Spans of
+    OpenTelemetry, Phoenix or Langfuse become a row for each trace.
 
     ``where`` is a predicate on the sample, or a mapping from fields of the sample or its metadata to the value they
     must have; a list, tuple or set matches any of its values. A broken row is always taken, with its ``error``.
@@ -279,7 +284,8 @@ def read_raws(source: Any, *, base: Path, columns: Columns = NO_COLUMNS) -> tupl
         file = shown_path(base / source)
         raws = read_file(base / source, file, columns)
     else:
-        raws = read_object(source, columns)
+        # Not in read_object: a batch of a cluster has a row for each of its rows.
+        raws = [*rows_of_traces(read_object(source, columns))]
     if not raws:
         raise DatasetError("there are no rows: give at least one", file=file)
     return raws, file

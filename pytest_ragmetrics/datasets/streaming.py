@@ -18,6 +18,7 @@ from pytest_ragmetrics.datasets.csv import iterate_csv
 from pytest_ragmetrics.datasets.json import iterate_jsonl
 from pytest_ragmetrics.datasets.reading import check_start, read_file, renamed, row_of_cells, shown_path
 from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns, Raw, RowError, sample_of, written_id
+from pytest_ragmetrics.datasets.traces import rows_of_traces
 
 PARQUET = ".parquet"
 #: The endings of files that are read row by row; ``.json`` is read whole.
@@ -44,7 +45,8 @@ def stream_rows(
 ) -> Iterator[LoggedRow]:
     """Return the rows of files one after the other, the first ``limit`` of all; each file is opened in its turn.
 
-    Takes JSON lines, CSV (both also with ``.gz``) and Parquet, in constant memory, and JSON, which is read whole.
+    Takes JSON lines, CSV (both also with ``.gz``) and Parquet, in constant memory, and JSON, which is read whole. Of
+    spans the texts that rows need are kept until all are read: those of a trace may be anywhere in the file.
     Rows have the names that :func:`~pytest_ragmetrics.datasets.reading.read_dataset` takes; ids may occur again.
     Raises ``DatasetError``, at once for a file that is missing or of another kind.
     """
@@ -104,7 +106,7 @@ def _raws(path: Path, file: str, columns: Columns) -> Iterable[Raw]:
     if ending == ".json":
         return read_file(path, file, columns)
     rows = _parquet(path, file) if ending == PARQUET else _text_rows(path, file, ending, columns)
-    return renamed(rows, columns, file)
+    return renamed(rows_of_traces(rows), columns, file)
 
 
 def _text_rows(path: Path, file: str, ending: str, columns: Columns) -> Iterator[Raw]:

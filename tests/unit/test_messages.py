@@ -108,6 +108,19 @@ BEDROCK = [
     {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Dry."}]}}]},
     {"role": "assistant", "content": [{"text": "No rain."}]},
 ]
+OPENTELEMETRY = [
+    {"role": "system", "parts": [{"type": "text", "content": "Be brief."}]},
+    {"role": "user", "parts": [{"type": "text", "content": "Rain in Oslo?"}]},
+    {
+        "role": "assistant",
+        "parts": [
+            {"type": "text", "content": "I look."},
+            {"type": "tool_call", "arguments": CALL.arguments, "id": "1", "name": "weather"},
+        ],
+    },
+    {"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": "Dry."}]},
+    {"role": "assistant", "parts": [{"type": "reasoning", "content": "Dry."}, {"type": "text", "content": "No rain."}]},
+]
 # messages_to_dict of LangChain, and dumpd
 _WRITTEN: list[dict[str, Any]] = [{"content": it.content, "type": it.type, "additional_kwargs": {}} for it in OBJECTS]
 _WRITTEN[2]["tool_calls"] = [{"name": "weather", "args": CALL.arguments}]
@@ -147,6 +160,7 @@ BLOCKS = [
     "conversation",
     [
         *(CHAT, OLD_CHAT, ANTHROPIC, OBJECTS, BOTH, tuple(CHAT), [*CHAT[:2], *OBJECTS[2:]], GEMINI, BEDROCK),
+        OPENTELEMETRY,
         *(BY_TYPE, SERIALISED, json.dumps(CHAT), "\n " + json.dumps({"messages": CHAT})),
         *({"messages": CHAT, "turns": 5}, {"messages": tuple(OBJECTS)}),
     ],
