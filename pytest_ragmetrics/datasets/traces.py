@@ -15,7 +15,8 @@ from pytest_ragmetrics.datasets.spans import Said, Span, Talk, id_of, is_trace, 
 _FIRST = 256
 _NO_ANSWER = (
     "the trace has no answer: no span of a model or an agent has a text as gen_ai.output.messages, output.value or "
-    "output. Some instrumentations write texts only with OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"
+    "output. Instrumentations of OpenTelemetry write texts only where "
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT is SPAN_ONLY, older ones where it is true"
 )
 _NO_TRACE = "no trace has a span of a model, an agent or a retriever, or one with an input and an output"
 

@@ -38,6 +38,7 @@ from pytest_ragmetrics.metrics import QuotedSpansAlignment
 from pytest_ragmetrics.runs.records import DocumentError, TestRecord, read_document, record_of, result_of
 from tests.commands.conftest import told
 from tests.fake_openai import FakeOpenAI, failing
+from tests.spans import chat_trace
 from tests.unit.conftest import Call
 
 #: Two of the answers quote, one of them wrongly; the last two are the same but for their ids.
@@ -120,6 +121,21 @@ def test_answers_that_are_not_scored_are_told(call: Call) -> None:
     scored = (file, "--metrics=numbers_aligned", "--output=scored.jsonl")
     assert call(*scored)[1].splitlines()[-1] == f'{note}turns="each" scores all'
     assert "answers was scored" not in call(*scored, "--turns=each")[1]
+
+
+def test_traces_are_scored(call: Call, server: FakeOpenAI) -> None:
+    """The spans of a trace stand in several lines; one trace has no answer."""
+    answers = {"t1": "It rains 3 mm.", "t2": None, "t3": "It rains 5 mm."}
+    traces = [chat_trace(id, "Rain?", answer, "It rains 3 mm.") for id, answer in answers.items()]
+    spans = [trace["resourceSpans"][0]["scopeSpans"][0]["spans"] for trace in traces]
+    pieces = [[spans[n][m]] for m in (1, 0) for n in range(3)]
+    log([{"resourceSpans": [{"scopeSpans": [{"spans": piece}]}]} for piece in pieces], "traces.jsonl")
+    args = ("traces.jsonl", "--metrics=numbers_aligned=1.0,faithfulness", "--judge=openai:fake", "-o", "scores.jsonl")
+    told(call(*args), 0, "scores.jsonl: 3 rows scored")
+    table = load_scores("scores.jsonl")
+    assert table.scores("numbers_aligned") == [1.0, None, 0.0]
+    assert [row.sample.id for row in table.rows] == ["t1", None, "t3"]
+    assert table.rows[1].unscored["faithfulness"].startswith("traces.jsonl:2: the trace has no answer: ")
 
 
 def test_reports_are_made_of_scores(call: Call) -> None:

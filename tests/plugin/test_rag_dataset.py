@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, truncated
 from tests.plugin.conftest import MANY, Run, RunPytest
+from tests.spans import chat_trace
 
 JUDGED = ("--rag-judge=openai:gpt-mine", "--rag-json=out.json")
 GOLDEN = """
@@ -112,6 +114,20 @@ def test_each_row_is_a_test(run: RunPytest, server: FakeOpenAI) -> None:
     assert (record["score"], record["outcome"]) == (0.0, "failed")
     assert record["threshold"] == {"operator": ">=", "bound": 0.1}
     assert [len(tests[name]["records"]) for name in ("test_file", "test_rows")] == [1, 2]
+
+
+def test_traces_are_rows(run: RunPytest, server: FakeOpenAI) -> None:
+    traces = [chat_trace(row["id"], row["question"], row["answer"], row["answer"]) for row in ROWS[:2]]
+    lines = [*traces, chat_trace("r2", "What of basin 2?", None, "Basin 2 has nine carp.")]
+    Path("golden.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    ran = run(*JUDGED, "-rA", test_it=GOLDEN)
+    ran.assert_outcomes(passed=2, errors=1)
+    ran.shows_all(
+        "*golden.jsonl:3: row r2: the trace has no answer: no span of a model*",
+        "PASSED test_it.py::test_golden[[]r0[]]",
+    )
+    (record,) = ran.named["test_golden[r1]"]["records"]
+    assert record["sample"]["retrieved_context_ids"] == ["p1"]
 
 
 def test_a_failing_judge_leaves_a_row_unscored(run: RunPytest, server: FakeOpenAI) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,7 @@ from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.datasets.rows import Columns
 from pytest_ragmetrics.datasets.streaming import stream_rows
 from pytest_ragmetrics.metrics import ToolCallAccuracy
-
-Fields = dict[str, Any]
+from tests.spans import Fields, otlp, parts, span
 
 QUESTION, ANSWER, INSTRUCTION = "Wie lange braucht die 給水ポンプ?", "Zwei Minuten.", "Antworte kurz."
 TEXTS = ("Die Pumpe braucht zwei Minuten.", "Erst das Ventil öffnen.")
@@ -31,40 +30,6 @@ STEPS = [
     {"role": "tool", "name": "weather", "content": "rain"},
     {"role": "assistant", "content": ANSWER},
 ]
-
-
-def any_value(value: object) -> Fields:
-    if isinstance(value, Mapping):
-        return {"kvlistValue": {"values": key_values(value)}}
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [any_value(item) for item in value]}}
-    return {"stringValue": value} if isinstance(value, str) else {"intValue": str(value)}
-
-
-def key_values(values: Mapping[str, Any]) -> list[Fields]:
-    return [{"key": name, "value": any_value(value)} for name, value in values.items()]
-
-
-def otlp(*spans: Fields) -> Fields:
-    """Return spans as the collector writes them; their attributes are given as a mapping."""
-    written = [
-        {
-            **span,
-            "attributes": key_values(span["attributes"]),
-            "events": [{**event, "attributes": key_values(event["attributes"])} for event in span.get("events", ())],
-        }
-        for span in spans
-    ]
-    return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"scope": {}, "spans": written}]}]}
-
-
-def span(id: str, parent: str | None, time: int, name: str = "", trace: str = "7c", **more: Any) -> Fields:
-    found = {"traceId": trace, "spanId": id, "name": name, "startTimeUnixNano": str(1_700_000_000_000_000_000 + time)}
-    return {**found, **({"parentSpanId": parent} if parent else {}), "attributes": {}, **more}
-
-
-def parts(role: str, text: str) -> Fields:
-    return {"role": role, "parts": [{"type": "text", "content": text}]}
 
 
 def gen_ai(write: Callable[[Any], Any], *, chat: Fields | None = None, **more: Any) -> list[Fields]:
