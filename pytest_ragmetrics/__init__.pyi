@@ -140,6 +140,16 @@ def assert_citations_valid(
     numbering: Literal["turn", "conversation"] = "turn",
 ) -> MetricResult: ...
 
+# pytest_ragmetrics.metrics.checks
+def assert_contains(
+    response: str,
+    *,
+    min: float = 1.0,
+    all: Sequence[str | Sequence[str]] = (),
+    any: Sequence[str] = (),
+    none: Sequence[str] = (),
+) -> MetricResult: ...
+
 # pytest_ragmetrics.metrics.contexts
 def assert_context_precision(
     question: str,
@@ -245,6 +255,16 @@ def assert_criteria(
     judge: JudgeLike | None = None,
 ) -> MetricResult: ...
 
+# pytest_ragmetrics.metrics.critiques
+def assert_criteria_met(
+    sample: Sample | Mapping[str, Any],
+    *,
+    min: float = 1.0,
+    criteria: str | Sequence[str] = (),
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult: ...
+
 # pytest_ragmetrics.metrics.contexts
 def assert_entities_recalled(
     contexts: object,
@@ -310,6 +330,11 @@ def assert_grounded(
     judge: JudgeLike | None = None,
 ) -> MetricResult: ...
 
+# pytest_ragmetrics.metrics.checks
+def assert_json(
+    response: str, *, min: float = 1.0, schema: Mapping[str, Any] | bool | type | None = None
+) -> MetricResult: ...
+
 # pytest_ragmetrics.metrics.dialogues
 def assert_knowledge_retained(
     messages: object, *, min: float = 0.8, votes: int | None = None, judge: JudgeLike | None = None
@@ -327,6 +352,9 @@ def assert_lexically_recalled(contexts: object, reference: str | Sequence[str], 
 def assert_names_aligned(
     response: str, contexts: object, *, min: float = 1.0, history: Literal["contexts", "none"] = "contexts"
 ) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.checks
+def assert_no_secrets(response: str, *, min: float = 1.0) -> MetricResult: ...
 
 # pytest_ragmetrics.metrics.claims
 def assert_noise_resisted(
@@ -454,6 +482,8 @@ def assert_tools_called(
     *,
     metric: Literal["accuracy", "f1"] = "accuracy",
     min: float = 1.0,
+    match: Literal["exact", "any order", "superset", "subset"] = "exact",
+    max_calls: int | None = None,
     strict_order: bool = True,
     arg_comparison: Metric | str | None = None,
 ) -> MetricResult: ...

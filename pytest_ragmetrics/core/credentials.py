@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 
 from pytest_ragmetrics.core.lazy import lazily
 
@@ -38,11 +40,32 @@ def find_credential(text: str) -> str | None:
     "an API key ('sk-pro...')"
     >>> find_credential("a risk-based, task-oriented-and-well-tested-approach")
     """
-    found = _ANY.search(text)
-    if found is None:
-        return None
-    kind = tuple(_PATTERNS)[(found.lastindex or 1) - 1]
-    return f"{kind} ('{found.group()[:_SHOWN]}...')"
+    found = next(_of_a_form(text), None)
+    return None if found is None else f"{found[0]} ('{shown_of(text[found[1] : found[2]])}')"
+
+
+def shown_of(secret: str) -> str:
+    """Return the first characters of a secret."""
+    return f"{secret[:_SHOWN]}..."
+
+
+def find_credentials(text: str) -> list[tuple[str, int, int]]:
+    """Return kind, start and end of each secret that a text seems to contain, the keys of the environment among them.
+
+    >>> find_credentials("authorise with sk-proj-0123456789abcdefghij please")
+    [('an API key', 15, 43)]
+    """
+    found = {(start, end): kind for kind, start, end in _of_a_form(text)}
+    for name, key in ((name, os.environ.get(name, "")) for name in _VARIABLES):
+        places = re.finditer(re.escape(key), text) if len(key) >= _LONG else ()
+        # It may have a form, too.
+        found = {place.span(): f"the value of {name}" for place in places} | found
+    return [(kind, *place) for place, kind in sorted(found.items())]
+
+
+def _of_a_form(text: str) -> Iterator[tuple[str, int, int]]:
+    kinds = tuple(_PATTERNS)
+    return ((kinds[(found.lastindex or 1) - 1], *found.span()) for found in _ANY.finditer(text))
 
 
 def masked(text: str) -> str:

@@ -6,6 +6,7 @@ They are read from what other tools and libraries write under other names.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
@@ -85,8 +86,9 @@ class Sample:
     messages of its last turn are the ``retrieved_contexts``, unless they are given. :meth:`turns` makes a sample of
     each turn; the ``retrieved_contexts`` of a conversation may be a list for each of its answers.
     Contexts may be strings or documents of other libraries (objects with ``page_content``, ``get_content()``, ``text``
-    or ``content``, mappings with such a key); they are kept as a tuple of strings. A bare string is one context. Raises
-    ``TypeError`` naming the field that has the wrong type.
+    or ``content``, mappings with such a key); they are kept as a tuple of strings. A bare string is one context. A
+    ``response`` of names and values, or a list of them, is kept as JSON text; a message, a whole row and a list of
+    texts are no response. Raises ``TypeError`` naming the field that has the wrong type.
 
     >>> Sample(response="Yes.", retrieved_contexts="Only one passage.").retrieved_contexts
     ('Only one passage.',)
@@ -125,6 +127,7 @@ class Sample:
         is_turn = turn_of(self) is not None  # which has its fields, and would read all messages before it once more
         if not is_turn:
             self._take_conversation()
+        object.__setattr__(self, "response", _as_text(self.response))
         for name in ("user_input", "response", "reference", "id"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
@@ -328,6 +331,46 @@ class Sample:
 #: The names of the fields of a sample.
 FIELDS = tuple(f.name for f in fields(Sample))
 _FIELDS = frozenset(FIELDS)
+#: The fields with content by their names and aliases.
+_CONTENT = {name: name for name in FIELDS[:-2]} | {it: name for name, names in ALIASES.items() for it in names}
+
+
+def _as_text(response: Any) -> Any:
+    """Return the JSON text of a structured answer, anything else as it is."""
+    if response is None or isinstance(response, str) or not is_structured(response):
+        return response
+    try:
+        return json.dumps(response, ensure_ascii=False, allow_nan=False, default=_json_value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"response is no value of JSON: {error}") from None
+
+
+def _json_value(value: Any) -> Any:
+    """Return a mapping or what is of numpy as JSON has it, anything else as its text."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def is_structured(value: object) -> bool:
+    """Tell whether a value is an answer of names and values, or a list of some: no message, whole row or contexts.
+
+    >>> is_structured({"price": 12}), is_structured([1, 2]), is_structured(["Moths fly."])
+    (True, True, False)
+    >>> is_structured({"role": "assistant", "content": "So."}), is_structured({"question": "Why?", "answer": "So."})
+    (False, False)
+    """
+    items = value if isinstance(value, (list, tuple)) else [value]
+    for item in items:
+        if not isinstance(item, (Mapping, list, tuple, str, int, float)) and item is not None:
+            return False
+        if isinstance(item, Mapping) and "content" in item and ("role" in item or kind_of(item) in ROLES):
+            return False
+    if isinstance(value, Mapping):
+        meant = {_CONTENT[name] for name in value if name in _CONTENT}
+        # A row has two of them at least.
+        return "response" not in value and len(meant) <= 1
+    return isinstance(value, (list, tuple)) and any(_document_text(item) is None for item in value)
 
 
 def meant_field(name: str, *others: str) -> str | None:

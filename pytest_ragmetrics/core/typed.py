@@ -17,6 +17,9 @@ class Fields(TypedDict, total=False):
     reference_context_ids: Any
     id: Any
     metadata: Any
+    rubric: Any
+    rubrics: Any
+    criteria: Any
     messages: Any
     reference_topics: Any
     chatbot_role: Any
@@ -26,6 +29,9 @@ class Fields(TypedDict, total=False):
     reference_tool_calls: Any
     expected_tools: Any
     relevance: Any
+    must_contain: Any
+    must_not_contain: Any
+    json_schema: Any
 
 
 class Bounds(TypedDict, total=False):
@@ -61,6 +67,7 @@ class Bounds(TypedDict, total=False):
     harmlessness: float
     rubric: float
     simple_criteria: float
+    criteria_met: float
     citation_recall: float
     citation_precision: float
     agent_goal_accuracy: float
@@ -93,6 +100,9 @@ class Bounds(TypedDict, total=False):
     bleu_score: float
     chrf_score: float
     rouge_score: float
+    contains: float
+    valid_json: float
+    no_secrets: float
     llm_context_precision_with_reference: float
     contextual_precision: float
     llm_context_precision_without_reference: float
@@ -106,6 +116,7 @@ class Bounds(TypedDict, total=False):
     aspect_critic: float
     rubrics_score: float
     simple_criteria_score: float
+    row_criteria: float
     goal_reached: float
     hit_at_k: float
     reciprocal_rank: float

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from pytest_ragmetrics.core.messages import read_messages
-from pytest_ragmetrics.core.sample import ALIASES, Sample, advice
+from pytest_ragmetrics.core.sample import ALIASES, Sample, advice, is_structured
 from pytest_ragmetrics.datasets.rows import sample_of, values_of
 
 #: What the fields of a sample are called in results, besides their aliases; a name of the sample or an alias wins.
@@ -16,6 +16,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "response": ("result", "generation", "output", "replies"),
     "retrieved_contexts": ("source_documents", "source_nodes", "documents"),
 }
+#: What components of a pipeline name their outputs; a mapping without them may be a response of names and values.
+_OUTPUTS = frozenset(("replies", "documents", "answers"))
 _ACCEPTED = (
     "give a text, a mapping, a Sample, or what a chain of LangChain, a query engine of LlamaIndex or a pipeline of "
     "Haystack returned"
@@ -29,8 +31,9 @@ def sample_from(result: Any, *, question: str | None = None) -> Sample:
     ``{"input", "context", "answer"}``, the state of a graph with ``messages``), the output of a pipeline by component
     (``{"retriever": {"documents": [...]}, "llm": {"replies": [...]}}``; of several lists of documents the last one), a
     response with ``source_nodes``, an answer with ``data`` and ``documents``, a message or a completion of a chat
-    model, and rows of Ragas and DeepEval. Ids of documents become ``retrieved_context_ids`` where all have one. Raises
-    ``TypeError`` for anything else, ``ValueError`` for a mapping without a field to score.
+    model, and rows of Ragas and DeepEval. The value of ``response`` may be an answer of names and values, which is kept
+    as JSON text. Ids of documents become ``retrieved_context_ids`` where all have one. Raises ``TypeError`` for
+    anything else, ``ValueError`` for a mapping without a field to score.
 
     >>> sample_from({"query": "Why?", "result": "So.", "source_documents": ["It is so."]}).retrieved_contexts
     ('It is so.',)
@@ -91,6 +94,8 @@ def _merged(result: Mapping[str, Any]) -> Mapping[str, Any]:
     if not parts or not all(isinstance(part, Mapping) for part in parts):
         return result
     together = {name: value for part in parts for name, value in part.items()}
+    if "response" in result and together.keys().isdisjoint(_OUTPUTS):
+        return result
     answers = together.pop("answers", None)
     if isinstance(answers, (list, tuple)) and answers:
         values = _values(answers[0]) or {}
@@ -98,8 +103,8 @@ def _merged(result: Mapping[str, Any]) -> Mapping[str, Any]:
     return together
 
 
-def _response(value: Any) -> str:
-    """Return the text of a response: itself, that of a message, or of the first of several."""
+def _response(value: Any) -> Any:
+    """Return the text of a response: itself, that of a message, or of the first of several; or names and values."""
     first = value[0] if isinstance(value, (list, tuple)) and value else value
     for name in ("text", "content"):
         text = first if isinstance(first, str) else getattr(first, name, None)
@@ -110,6 +115,8 @@ def _response(value: Any) -> str:
         text = "\n".join(message.text for message in read_messages([first]) if message.role == "assistant")
     except (TypeError, ValueError):
         text = ""
+    if not text and is_structured(value):
+        return value
     if not text:
         raise TypeError(f"response must be a text or a message, not {type(first).__name__}")
     return text

@@ -17,6 +17,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.core.codec import json_builtins
+from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.errors import UnknownMetricError, UnscoredError, optional
 from pytest_ragmetrics.core.other_tools import TableNames
 from pytest_ragmetrics.core.result import NOUN, Direction, MetricResult, pooled
@@ -391,7 +392,7 @@ class Evaluation(TableNames):
         return compare_tables(here, there, confidence=confidence, vacuous=kept, clusters=cluster_rule())
 
     def to_json(self, file: str | Path | None = None) -> str:
-        """Return the table as JSON text, and write it to a file if one is named.
+        """Return the table as JSON text, what looks like a key masked, and write it to a file if one is named.
 
         What JSON does not know in ``metadata`` becomes text, a number that is not finite ``null``, and what is
         nested in a hundred others ``"..."``.
@@ -549,6 +550,8 @@ def _cell(text: str | None) -> str:
 
 
 def _written(text: str, file: str | Path | None) -> str:
+    """Return a text with what looks like a key masked, and write it to a file if one is named."""
+    text = masked(text)
     if file is not None:
         # JSON escapes half a surrogate pair so, which has no UTF-8 form.
         Path(file).write_text(text, encoding="utf-8", errors="backslashreplace", newline="")

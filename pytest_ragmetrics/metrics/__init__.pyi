@@ -11,6 +11,9 @@ from pytest_ragmetrics.metrics.answers import SummaryScore as SummaryScore
 from pytest_ragmetrics.metrics.attribution import CitationPrecision as CitationPrecision
 from pytest_ragmetrics.metrics.attribution import CitationRecall as CitationRecall
 from pytest_ragmetrics.metrics.base import Metric as Metric
+from pytest_ragmetrics.metrics.checks import Contains as Contains
+from pytest_ragmetrics.metrics.checks import NoSecrets as NoSecrets
+from pytest_ragmetrics.metrics.checks import ValidJSON as ValidJSON
 from pytest_ragmetrics.metrics.citations import CitationValidity as CitationValidity
 from pytest_ragmetrics.metrics.claims import FactualCorrectness as FactualCorrectness
 from pytest_ragmetrics.metrics.claims import Faithfulness as Faithfulness
@@ -23,6 +26,7 @@ from pytest_ragmetrics.metrics.contexts import ContextRelevancy as ContextReleva
 from pytest_ragmetrics.metrics.contexts import ContextUtilization as ContextUtilization
 from pytest_ragmetrics.metrics.critiques import AspectCritic as AspectCritic
 from pytest_ragmetrics.metrics.critiques import AspectCritique as AspectCritique
+from pytest_ragmetrics.metrics.critiques import CriteriaMet as CriteriaMet
 from pytest_ragmetrics.metrics.critiques import Rubric as Rubric
 from pytest_ragmetrics.metrics.critiques import SimpleCriteria as SimpleCriteria
 from pytest_ragmetrics.metrics.dialogues import ConversationCompleteness as ConversationCompleteness

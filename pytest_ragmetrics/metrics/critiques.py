@@ -14,6 +14,7 @@ from pytest_ragmetrics.judges.tasks import Critique, RateByCriteria, RateByRubri
 from pytest_ragmetrics.metrics.asserting import assert_metric, asserting
 from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, Ask, JudgeLike, fields_of, together
 from pytest_ragmetrics.metrics.parameters import check_count, count, declared, parameter
+from pytest_ragmetrics.metrics.verdicts import judged_verdict
 from pytest_ragmetrics.text.unicode import check_text
 
 
@@ -179,8 +180,8 @@ class Rubric(AnyFieldsMetric):
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``, and
     every turn of a conversation, with a response or an answer in one of them; a subclass for other fields alone names
     them: ``requires = ("retrieved_contexts",)``. ``steps`` describes each step, from the worst, number 1, to the best:
-    a list, or a mapping by number. One request. ``reason`` has the step itself; ``name`` distinguishes several rubrics.
-    After the rubric scores of Ragas.
+    a list, or a mapping by number; without them each row has its own as ``rubric`` or, as in Ragas, ``rubrics``. One
+    request. ``reason`` has the step itself; ``name`` distinguishes several rubrics. After the rubric scores of Ragas.
 
     >>> judge = lambda prompt: '{"reason": "It says please.", "rating": 2}'
     >>> metric = Rubric(steps=["Rude.", "Polite.", "Warm."], judge=judge)
@@ -195,6 +196,7 @@ class Rubric(AnyFieldsMetric):
     complaint = "low"
     helper = "assert_rubric"
     aliases = ("RubricsScore", "rubrics_score")
+    extra_inputs = ("rubric", "rubrics")
 
     def __init__(
         self,
@@ -204,12 +206,27 @@ class Rubric(AnyFieldsMetric):
         judge: JudgeLike | None = None,
     ) -> None:
         super().__init__(name=name, judge=judge)
-        self.steps = _steps(steps, self.name)
+        self.steps = _steps(steps, f"{self.name}: steps") if steps != () else ()
+
+    def require(self, sample: Sample) -> None:
+        """Raise ``ValueError`` when there is nothing to judge, or no rubric to judge by."""
+        super().require(sample)
+        self._steps_for(sample)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the step, brought to [0, 1]."""
-        rating = await ask(RateByRubric(steps=self.steps, fields=fields_of(sample)))
-        return _rated(rating, self.steps[rating.step - 1], f"step {rating.step} of {len(self.steps)}", ask)
+        steps = self._steps_for(sample)
+        rating = await ask(RateByRubric(steps=steps, fields=fields_of(sample)))
+        return _rated(rating, steps[rating.step - 1], f"step {rating.step} of {len(steps)}", ask)
+
+    def _steps_for(self, sample: Sample) -> tuple[str, ...]:
+        if self.steps:
+            return self.steps
+        given = {name: sample.metadata.get(name) for name in self.extra_inputs}
+        found = next((name for name, steps in given.items() if steps is not None), None)
+        if found is None:
+            raise ValueError(f"{self.name}: rubric is missing; give the row a rubric, or the metric steps=[...]")
+        return _steps(given[found], f"{self.name}: {found}")
 
 
 assert_rubric = asserting(
@@ -275,6 +292,72 @@ assert_criteria = asserting(
 )
 
 
+def _criteria(given: object, *, name: str = "criteria") -> tuple[str, ...]:
+    """Return the texts of criteria, each once; raise ``TypeError`` or ``ValueError`` naming one that is no text."""
+    listed = [given] if isinstance(given, str) else given
+    if not isinstance(listed, (list, tuple)):
+        raise TypeError(f"{name} must be a text or a list of texts, not {type(given).__name__}")
+    for index, text in enumerate(listed):
+        place = name if isinstance(given, str) else f"{name}[{index}]"
+        if not isinstance(text, str):
+            raise TypeError(f"{place} must be a text, not {type(text).__name__}")
+        if not text.strip():
+            raise ValueError(f"{place} is blank: say what a good answer does, or leave the entry out")
+    return tuple(dict.fromkeys(listed))
+
+
+@declared
+class CriteriaMet(AnyFieldsMetric):
+    """The share of the criteria of a row that it meets, as a judge decides on each.
+
+    Use it when every question has demands of its own: "It names the deadline.", "It says that fees may apply." A row
+    has them as ``criteria``, a text or a list of texts; those given here are for every row. Each is a verdict and a
+    request of its own, at the same time. Shown to the judge is what :class:`AspectCritique` shows. With an empty list
+    the score is 1.0 and ``vacuous``. Raises ``ValueError`` where there are no criteria.
+
+    >>> judge = lambda prompt: '{"reason": "It says so.", "verdict": "yes"}'
+    >>> result = CriteriaMet(judge=judge).score(response="By May 3.", criteria=["It names a date.", "It is short."])
+    >>> result.value, result.reason
+    (1.0, '2 of 2 criteria met')
+    """
+
+    name = "criteria_met"
+    blind_spots = "What no criterion names; a criterion that is hard to meet counts as much as an easy one."
+    noun = "criterion|criteria"
+    complaint = "not met"
+    helper = "assert_criteria_met"
+    aliases = ("row_criteria",)
+    extra_inputs = ("criteria",)
+
+    criteria: str | Sequence[str] = parameter((), _criteria)
+
+    def require(self, sample: Sample) -> None:
+        """Raise ``ValueError`` when there is nothing to judge, or no criterion, ``TypeError`` for what is none."""
+        super().require(sample)
+        if not self._criteria_for(sample) and sample.metadata.get("criteria") is None:
+            msg = f"{self.name}: criteria is missing; give the row criteria, [] where there are none, or the metric "
+            raise ValueError(f"{msg}criteria=[...]")
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return the share of the criteria that are met."""
+        fields, criteria = fields_of(sample), self._criteria_for(sample)
+        found = await together(ask(Critique(definition=text, fields=fields)) for text in criteria)
+        verdicts = [judged_verdict(text, each) for text, each in zip(criteria, found, strict=True)]
+        return ask.share(verdicts, "criteria met")
+
+    def _criteria_for(self, sample: Sample) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.criteria, *_criteria(sample.metadata.get("criteria", ())))))
+
+
+assert_criteria_met = asserting(
+    CriteriaMet,
+    takes=("sample",),
+    min=1.0,
+    example='{"response": "By May 3.", "criteria": "It names a date."}, '
+    'judge=lambda prompt: \'{"reason": "", "verdict": "yes"}\'',
+)
+
+
 def _with_steps(definition: str, steps: Sequence[str]) -> str:
     """Return a definition with the steps of an evaluation, which are numbered; raise ``ValueError`` for a blank one."""
     if not isinstance(steps, (list, tuple)):
@@ -293,16 +376,17 @@ def _rated(rating: Rating, text: str, step: str, ask: Ask) -> MetricResult:
 
 
 def _steps(given: object, name: str) -> tuple[str, ...]:
+    """Return described steps in order; ``name`` is that of the metric and of what they were given as."""
     if isinstance(given, Mapping):
         # Other tools call a step score1_description.
         numbers = {key: re.search(r"\d+", str(key)) for key in given}
         by_number = {found and int(found.group()): given[key] for key, found in numbers.items()}
         if sorted(by_number, key=str) != sorted(range(1, len(given) + 1), key=str):
-            msg = f"{name}: steps must be numbered from 1 on without a gap, not {', '.join(map(str, given))}"
+            msg = f"{name} must be numbered from 1 on without a gap, not {', '.join(map(str, given))}"
             raise ValueError(msg)
         given = [by_number[number] for number in range(1, len(given) + 1)]
     if isinstance(given, str) or not isinstance(given, Sequence) or not FEWEST_STEPS <= len(given) <= MOST_STEPS:
-        msg = f"{name}: steps must be at least two descriptions, from the worst step to the best, not {given!r}"
+        msg = f"{name} must be at least two descriptions, from the worst step to the best, not {given!r}"
         raise ValueError(msg)
     blank = [number for number, text in enumerate(given, start=1) if not isinstance(text, str) or not text.strip()]
     if blank:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.messages import ToolCall, read_messages, read_tool_calls
@@ -17,10 +17,12 @@ from pytest_ragmetrics.core.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import Metric, f_of_counts, is_blank
-from pytest_ragmetrics.metrics.parameters import declared, parameter
+from pytest_ragmetrics.metrics.parameters import choice, count, declared, parameter
 
 #: How right values are that differ, from 0.0 to 1.0, by their JSON texts, that of the reference first.
 Alike: TypeAlias = Mapping[tuple[str, str], float]
+#: Which tools are the right ones.
+Match: TypeAlias = Literal["exact", "any order", "superset", "subset"]
 _EQUAL: Alike = MappingProxyType({})
 #: The keys of the calls in ``metadata``: ours and those of other tools.
 _MADE = ("tool_calls", "tools_called")
@@ -74,11 +76,14 @@ def _comparing(given: Metric | str | None) -> Metric | None:
 class ToolCallAccuracy(ToolCallMetric):
     """The mean share of right arguments over the calls of the reference, if the right tools were called; else 0.0.
 
-    The tools must be the same in the same order, or with ``strict_order=False`` in any order: then calls of a name are
-    paired so that the most arguments are right. Where their number or order differs, no arguments are compared: one
-    call too many makes it 0.0, and ToolCallF1 says how much is right. Of each call, the share of the reference's
-    arguments whose value is equal as JSON (1 is 1.0, but not "1" or true); a call that should have none is right when
-    it has none. Otherwise arguments that the reference does not name count for nothing; ToolCallF1 counts them.
+    Use it when you know which tools answer a question. ``match="exact"`` wants the same tools in the same order, "any
+    order" the same tools (``strict_order=False`` is another way to say so), "superset" those of the reference and
+    perhaps others, and "subset" no others; its score is the mean over the calls made, and 1.0 where none is. More than
+    ``max_calls`` calls are 0.0. But for "exact", calls of a name are paired so that the most arguments are right. Where
+    the wrong tools were called, no arguments are compared: by default one call too many makes it 0.0, and ToolCallF1
+    says how much is right. Of each pair, the share of the reference's arguments whose value is equal as JSON (1 is 1.0,
+    but not "1" or true); a call that should have none is right when it has none. Otherwise arguments that the reference
+    does not name count for nothing; ToolCallF1 counts them.
     ``arg_comparison`` is a metric of ``response`` and ``reference``, or its name: it scores values that are not equal,
     as texts. After Ragas' tool call accuracy.
 
@@ -88,6 +93,12 @@ class ToolCallAccuracy(ToolCallMetric):
     ...     reference_tool_calls=[call],
     ... ).value
     0.5
+    >>> made = [{"name": "clock"}, call]
+    >>> [
+    ...     ToolCallAccuracy(match=match).score(tool_calls=made, reference_tool_calls=[call]).value
+    ...     for match in ("exact", "superset")
+    ... ]
+    [0.0, 1.0]
     >>> from pytest_ragmetrics.metrics import NonLLMStringSimilarity
     >>> ToolCallAccuracy(arg_comparison=NonLLMStringSimilarity()).score(
     ...     tool_calls=[{"name": "weather", "args": {"city": "Osla", "days": 2}}], reference_tool_calls=[call]
@@ -100,8 +111,14 @@ class ToolCallAccuracy(ToolCallMetric):
     noun = "tool call"
     complaint = "not as in the reference"
 
+    match: Match = choice("exact", Match)
+    max_calls: int | None = count(None)
     strict_order: bool = True
     arg_comparison: Metric | str | None = parameter(None, _comparing)
+
+    @property
+    def _how(self) -> Match:
+        return "any order" if self.match == "exact" and not self.strict_order else self.match
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the score of the calls, with another metric on the background loop."""
@@ -116,7 +133,7 @@ class ToolCallAccuracy(ToolCallMetric):
         made, wanted = _calls_of(sample, metric=self.name)
         if not isinstance(self.arg_comparison, Metric) or not made or not self._aligned(made, wanted):
             return super().measure(sample)
-        pairs = _unlike(zip(wanted, made, strict=True) if self.strict_order else product(wanted, made))
+        pairs = _unlike(zip(wanted, made, strict=True) if self._how == "exact" else product(wanted, made))
         samples = [Sample(response=str(said), reference=str(right)) for right, said in pairs.values()]
         found = await asyncio.gather(*map(self.arg_comparison.ameasure, samples))
         result = self.compared(made, wanted, {key: max(0.0, each) for key, each in zip(pairs, found, strict=True)})
@@ -127,32 +144,51 @@ class ToolCallAccuracy(ToolCallMetric):
         """Return the mean share of right arguments; ``alike`` scores values that differ, by their JSON texts."""
         if not self._aligned(made, wanted):
             return self._not_aligned(made, wanted)
-        partners = list(made) if self.strict_order else _partners(made, wanted, alike)
-        right, said = ([_values(call) for call in calls] for calls in (wanted, partners))
-        shares = [_share_right(*pair, alike) for pair in zip(right, said, strict=True)]
+        pairs = [*zip(wanted, made, strict=True)] if self._how == "exact" else _pairs(made, wanted, alike)
+        if not pairs:
+            reason = "no tool was called, and none had to be" if wanted else "no tool had to be called"
+            return MetricResult(1.0, metric=self.name, reason=reason, vacuous=True)
+        values = [(_values(call), _values(partner)) for call, partner in pairs]
+        shares = [_share_right(*pair, alike) for pair in values]
         verdicts = [
-            Verdict(text=_shown(call), ok=share == 1, reason=_complaint(values, given, alike))
-            for call, share, values, given in zip(wanted, shares, right, said, strict=True)
+            Verdict(text=_shown(call), ok=share == 1, reason=_complaint(*pair, alike))
+            for (call, _), share, pair in zip(pairs, shares, values, strict=True)
         ]
-        reason = f"the right tools, {sum(verdict.ok for verdict in verdicts)} of {len(wanted)} calls with all arguments"
+        reason = f"the right tools, {sum(verdict.ok for verdict in verdicts)} of {len(pairs)} calls with all arguments"
         return MetricResult(sum(shares) / len(shares), metric=self.name, reason=reason, verdicts=verdicts)
 
     def _aligned(self, made: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> bool:
         names, right = [call.name for call in made], [call.name for call in wanted]
-        return names == right if self.strict_order else Counter(names) == Counter(right)
+        if len(made) > (self.max_calls or len(made)):
+            return False
+        if self._how in ("exact", "any order"):
+            return names == right if self._how == "exact" else Counter(names) == Counter(right)
+        return Counter(names) >= Counter(right) if self._how == "superset" else Counter(names) <= Counter(right)
 
     def _not_aligned(self, made: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> MetricResult:
-        names = [", ".join(call.name for call in calls) or "none" for calls in (made, wanted)]
-        reason = f"called {names[0]} instead of {names[1]}{'' if self.strict_order else ', in any order'}"
+        names, right = (", ".join(call.name for call in calls) or "none" for calls in (made, wanted))
+        most, calls, missing, there = self.max_calls, wanted, "not called", "called, arguments not compared"
         left = Counter(call.name for call in made)
+        reason = {
+            "exact": f"called {names} instead of {right}",
+            "any order": f"called {names} instead of {right}, in any order",
+            "superset": f"called {names}, which lacks some of {right}",
+            "subset": f"called {names}, of which not all are among {right}",
+        }[self._how]
+        if most is not None and len(made) > most:
+            calls, missing, reason = made, "one of too many", f"{len(made)} calls, and max_calls is {most}"
+        elif self._how == "subset":
+            calls, missing, left = made, "not in the reference", Counter(call.name for call in wanted)
         verdicts = []
-        for index, call in enumerate(wanted):
-            in_place = self.strict_order and [c.name for c in made[index : index + 1]] == [call.name]
-            called = in_place or (not self.strict_order and left[call.name] > 0)
+        for index, call in enumerate(calls):
+            called = left[call.name] > 0
             left[call.name] -= 1
-            missing = f"not called as number {index + 1}" if self.strict_order else "not called"
-            outcome = "called, arguments not compared" if called else missing
-            verdicts.append(Verdict(text=_shown(call), ok=called, reason=outcome))
+            if calls is made and most is not None and len(made) > most:
+                called = index < most
+            elif self._how == "exact":
+                called = [it.name for it in made[index : index + 1]] == [call.name]
+                missing = f"not called as number {index + 1}"
+            verdicts.append(Verdict(text=_shown(call), ok=called, reason=there if called else missing))
         return MetricResult(0.0, metric=self.name, reason=reason, verdicts=verdicts)
 
 
@@ -227,16 +263,22 @@ def _unlike(calls: Iterable[tuple[ToolCall, ToolCall]]) -> dict[tuple[str, str],
     return {key: pair for key, pair in found.items() if key[0] != key[1] and not any(is_blank(str(v)) for v in pair)}
 
 
-def _partners(made: Sequence[ToolCall], wanted: Sequence[ToolCall], alike: Alike) -> list[ToolCall]:
-    """Return the calls made in the order of those wanted, each of its name, so that the most arguments are right."""
+def _pairs(made: Sequence[ToolCall], wanted: Sequence[ToolCall], alike: Alike) -> list[tuple[ToolCall, ToolCall]]:
+    """Return calls wanted, in order, each with one made of its name, so that the most arguments are right.
+
+    Where a name was called more often, or less often, what is left over has no partner.
+    """
     found: dict[int, ToolCall] = {}
     for name in dict.fromkeys(call.name for call in wanted):
         places = [index for index, call in enumerate(wanted) if call.name == name]
         calls = [call for call in made if call.name == name]
         said = [_values(call) for call in calls]
+        size = max(len(places), len(calls))
         shares = [[_share_right(_values(wanted[place]), values, alike) for values in said] for place in places]
-        found |= {place: calls[chosen] for place, chosen in zip(places, best_assignment(shares), strict=True)}
-    return [found[index] for index in range(len(wanted))]
+        square = [[*row, *[0.0] * (size - len(row))] for row in [*shares, *[[]] * (size - len(shares))]]
+        chosen = zip(places, best_assignment(square), strict=False)
+        found |= {place: calls[column] for place, column in chosen if column < len(calls)}
+    return [(wanted[place], found[place]) for place in sorted(found)]
 
 
 def best_assignment(gains: Sequence[Sequence[float]]) -> list[int]:

@@ -43,6 +43,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "aspect_critique": {"definition": "Does the response name its sources?"},
     "rubric": {"steps": ["It is wrong.", "It is right in part.", "It is right."]},
     "simple_criteria": {"definition": "How exact is the response?"},
+    "criteria_met": {"criteria": "The response names its sources."},
 }
 REASON = "The passage states this fact in its second paragraph."
 #: Verdicts on numbered items that are negative; the others have no reason where only negative ones have.

@@ -47,6 +47,9 @@ INPUTS: dict[str, Any] = {
         "reference_tool_calls": [{"name": "timetable", "args": {"island": "Heron Island", "day": "Monday"}}],
         "reference_topics": ["ferries"],
         "chatbot_role": "A guide to the ferries.",
+        "must_contain": ["14.50", ["Zoe Muller", "Zoë Müller"], "the last ferry"],
+        "must_not_contain": ["I do not know"],
+        "criteria": ["It names a price.", "It names the last ferry."],
     },
 }
 _SCRIPT: dict[str, Entry] = {
@@ -66,6 +69,7 @@ _SCRIPT: dict[str, Entry] = {
 NEEDED: dict[str, dict[str, Any]] = {
     "AspectCritique": {"definition": "Is it polite?"},
     "Rubric": {"steps": ["Rude.", "Polite.", "Warm."]},
+    "CriteriaMet": {"criteria": "It names a date."},
     "SimpleCriteria": {"definition": "How polite is it?"},
 }
 

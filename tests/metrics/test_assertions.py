@@ -128,7 +128,7 @@ class Limit(Metric):
         ({"numbers_aligned": 1}, {"numbers_aligned": 1}, ValueError, "^two bounds for one metric: numbers_aligned"),
         (None, {"faithfulness": 1, "Faithfulness": 1}, ValueError, TOLD_APART.format("faithfulness")),
         ({"limit": 0.5}, {}, ValueError, "^limit cannot be made by its name alone: .*'limit'; make one yourself and"),
-        (None, {"rubric": 0.8}, ValueError, r"rubric cannot be made by its name alone: .* in place of its name$"),
+        (None, {"rubric": 0.8}, ValueError, "rubric: rubric is missing; give the row a rubric, or the metric steps"),
         (None, {"aspect_critique": 1}, ValueError, "cannot be made by its name alone: .*definition is blank"),
         (["numbers_aligned"], {}, TypeError, "^metrics must be a mapping to bounds, not list; write assert_sample"),
         ({}, {}, ValueError, r"give at least one metric with its bound; write assert_sample\(sample, faithfulness="),
@@ -280,7 +280,7 @@ FIELDS = {name: name for name in (*TEXTS, *INPUTS["metadata"])} | FIELD
 #: Values of parameters that are no flags and no choices.
 OTHER: dict[str, Any] = {"if_empty": 0.5, "coeff": 0.25, "weights": (1, 3), "threshold": 0.25, "allowed": ["No."]}
 OTHER |= {"arg_comparison": ExactMatch(), "kwargs": {}, "evaluation_steps": ["Look."], "name": "mine"}
-OTHER |= {"role": "A clerk."}
+OTHER |= {"role": "A clerk.", "all": ["café", "9"], "any": ["Lund Pier"], "none": ["bus"], "schema": {"type": "object"}}
 #: Metrics that share a helper, by what they are called there; an aspect has a threshold by its direction.
 CALLED = {"precision_at_k": "precision", "recall_at_k": "recall", "non_llm_context_precision": "precision"}
 CALLED |= {"non_llm_context_recall": "recall", "non_llm_string_similarity": "similarity"}

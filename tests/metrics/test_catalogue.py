@@ -250,6 +250,7 @@ CALLS = {
     "citations": "assert_citations_valid('Otters float [1].', ['Otters float.'])",
     "tool_calls": "assert_tools_called([{'role': 'assistant', 'tool_calls': [{'name': 'stop'}]}], [{'name': 'stop'}])",
     "retrieval": "assert_retrieved([1, 2], [1])",
+    "checks": "assert_contains('It has 12 lamps.', all=['12'])",
     "strings": "assert_text_alike('moth', 'moth')",
 }
 #: What only metrics with a judge, tables and reports need.

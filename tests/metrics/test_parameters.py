@@ -32,13 +32,13 @@ COUNT, FLAG = "must be a whole number from 1 on, not", "must be True or False, n
 #: What each parameter takes, by its name or by those of its metric and its own; and what it does not take.
 TAKES: dict[str, tuple[str, list[Any]]] = {
     **dict.fromkeys(("if_empty", "coeff", "threshold"), (SHARE, NO_SHARES)),
-    **dict.fromkeys(("strictness", "min_span_words", "highest", "k", "char_order"), (COUNT, NO_COUNTS)),
+    **dict.fromkeys(("strictness", "min_span_words", "highest", "k", "char_order", "max_calls"), (COUNT, NO_COUNTS)),
     "beta": (POSITIVE, NO_SHARES[2:]),
     "chrf_score beta": (COUNT, NO_COUNTS),
     "word_order": (COUNT, [-1, 1.5, True]),
 }
 #: All others, whose values have a meaning of their own.
-STEPS: list[Any] = [(), ["One."], "One.", None, {}, ["A"] * 101]
+STEPS: list[Any] = [[], ["One."], "One.", None, {}, ["A"] * 101]
 KIND = {"definition": "Kind?"}
 NO_SPECS: tuple[Any, ...] = (5, [])
 ASKING = ((m.Relevance, "judge"), (m.AnswerRelevancy, "embedder"))
@@ -69,6 +69,15 @@ OWN: list[tuple[type[Metric], dict[str, Any], type[Exception], str]] = [
     (m.SimpleCriteria, {"evaluation_steps": ["Look.", " "]}, ValueError, "^evaluation_steps: step 2 has no text$"),
     (m.SimpleCriteria, {"evaluation_steps": [5]}, ValueError, "^evaluation_steps: step 1 has no text$"),
     (m.SimpleCriteria, {"evaluation_steps": []}, ValueError, "definition is blank"),
+    *((m.Contains, {name: [5]}, TypeError, rf"^{name}\[0\] must be a text") for name in ("all", "any", "none")),
+    (m.Contains, {"all": ["a", []]}, TypeError, r"^all\[1\] must be .* of which one is enough, not an empty list$"),
+    (m.Contains, {"any": [["a"]]}, TypeError, r"^any\[0\] must be a text, not list$"),
+    (m.Contains, {"none": {"a": 1}}, TypeError, "^none must be a text or a list of texts, not dict$"),
+    (m.Contains, {"none": ["a", "\u200b"]}, ValueError, r"^none\[1\] is blank"),
+    *((m.ValidJSON, {"schema": it}, TypeError, "^schema must be a JSON schema") for it in (5, "{", [], object())),
+    (m.CriteriaMet, {"criteria": 5}, TypeError, "^criteria must be a text or a list of texts, not int$"),
+    (m.CriteriaMet, {"criteria": ["a", None]}, TypeError, r"^criteria\[1\] must be a text, not NoneType$"),
+    (m.CriteriaMet, {"criteria": ["a", " "]}, ValueError, r"^criteria\[1\] is blank"),
     (m.QuotedSpansAlignment, {"allowed": [None]}, TypeError, r"allowed\[0\] is None: give a str"),
     (m.BleuScore, {"kwargs": {"tokenise": "13a"}}, ValueError, "sacrebleu takes no tokenise; it takes smooth_method"),
     (m.BleuScore, {"kwargs": {"smooth_method": "best"}}, ValueError, "smooth_method must be 'none' or 'floor'"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import UnscoredError, assert_aspect
+from pytest_ragmetrics import Sample, UnscoredError, assert_aspect, assert_criteria_met
 from pytest_ragmetrics import metrics as m
-from pytest_ragmetrics.metrics import AspectCritique, Harmfulness, Rubric, SimpleCriteria
+from pytest_ragmetrics.metrics import AspectCritique, CriteriaMet, Harmfulness, Rubric, SimpleCriteria
 from pytest_ragmetrics.metrics.critiques import ASPECTS
 from tests.scripted_judge import ScriptedJudge, rated, relevant, says
 
@@ -165,6 +166,51 @@ def test_steps_by_number() -> None:
     theirs = {f"score{number}_description": text for number, text in enumerate(STEPS, start=1)}
     for steps in ({"4": "Warm.", 1: "Rude.", "3": "Polite.", "2": "Cold."}, theirs, tuple(STEPS)):
         assert Rubric(steps=steps).steps == tuple(STEPS)  # type: ignore[arg-type]
+
+
+def test_steps_of_a_row() -> None:
+    theirs = {f"score{number}_description": text for number, text in enumerate(STEPS, start=1)}
+    for field, steps in (("rubric", STEPS), ("rubrics", theirs)):
+        judge = ScriptedJudge(rate_by_rubric=rated(2))
+        assert Rubric(judge=judge).score_sample(Sample(response="Wait.", metadata={field: steps})) == 1 / 3
+        assert STEPS[3] in judge.prompt("rate_by_rubric")
+    assert Rubric(steps=STEPS[:3], judge=judge).score(response="Wait.", rubric=["One."]) == 1 / 2
+    for fields, message in (
+        ({}, "^rubric: rubric is missing; give the row a rubric, or the metric steps="),
+        ({"rubric": ["One."]}, "^rubric: rubric must be at least two"),
+        ({"rubrics": ["One.", " "]}, "^rubric: rubrics: step 2 has no description"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Rubric(judge=judge).score(response="Wait.", **fields)
+
+
+def by_words(prompt: str) -> str:
+    return says_json("yes" if "date" in prompt.partition("Your task:")[2].partition("Example:")[0] else "no")
+
+
+def says_json(word: str) -> str:
+    return json.dumps(says(word, "It says so."))
+
+
+def test_the_criteria_of_a_row() -> None:
+    """Each is a request and a verdict; those of the metric and of the row together, each once."""
+    row = {"response": "By May 3.", "criteria": ["It names a date.", "It is long.", "It names a date."]}
+    result = CriteriaMet(criteria="It gives a date.", judge=by_words).score(**row)
+    assert (result, result.reason) == (2 / 3, "2 of 3 criteria met")
+    texts = [("It gives a date.", True), ("It names a date.", True), ("It is long.", False)]
+    assert [(verdict.text, verdict.ok) for verdict in result.verdicts] == texts
+    assert result.usage.calls == 3
+    with pytest.raises(AssertionError, match=r"1 of 2 criteria not met\n  not met: .It is long"):
+        assert_criteria_met(row, judge=by_words)
+    assert CriteriaMet(judge=by_words).score(response="By May 3.", criteria=[]).vacuous
+    for fields, error, message in (
+        ({}, ValueError, r"^criteria_met: criteria is missing; give the row criteria, \[\] where"),
+        ({"criteria": 5}, TypeError, "^criteria must be a text or a list of texts, not int$"),
+        ({"criteria": ["a", 5]}, TypeError, r"^criteria\[1\] must be a text, not int$"),
+        ({"criteria": " "}, ValueError, "^criteria is blank"),
+    ):
+        with pytest.raises(error, match=message):
+            CriteriaMet(judge=by_words).score(response="By May 3.", **fields)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 4])

@@ -100,6 +100,67 @@ def test_a_verdict_for_each_call(metric: Any, made: list[Any], reason: str, verd
     assert [verdict.ok for verdict in twice.verdicts] == [True, False]
 
 
+SUBSET, SUPERSET = m.ToolCallAccuracy(match="subset"), m.ToolCallAccuracy(match="superset")
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted", "superset", "subset"),
+    [
+        ([TIME, OSLO], [OSLO, TIME], 1.0, 1.0),
+        ([TIME, OSLO, TIME], [OSLO, TIME], 1.0, 0.0),
+        ([OSLO], [OSLO, TIME], 0.0, 1.0),
+        ([], [TIME], 0.0, 1.0),
+        ([TIME], [], 1.0, 0.0),
+        # the best pairs of one tool, of those made as of those wanted
+        ([BONN, ROME, call("weather", city="Oslo")], [OSLO, ROME], 0.75, 0.0),
+        ([ROME], [OSLO, ROME], 0.0, 1.0),
+        ([call("weather", city="Oslo")], [ROME, OSLO], 0.0, 0.5),
+        ([call("news")], [OSLO], 0.0, 0.0),
+    ],
+)
+def test_some_calls_of_many(made: list[Any], wanted: list[Any], superset: float, subset: float) -> None:
+    fields = {"tool_calls": made, "reference_tool_calls": wanted}
+    results = [metric.score(**fields) for metric in (SUPERSET, SUBSET)]
+    assert [result.value for result in results] == [superset, subset]
+    # Nothing was compared where no call had to be made, or none was.
+    assert [result.vacuous for result in results] == [not wanted, not made]
+
+
+@given(CALLS, CALLS)
+def test_all_matches_agree_on_what_is_equal(made: list[Any], wanted: list[Any]) -> None:
+    """By bags of calls: those of the reference are among the calls made, or the other way round, or both."""
+    fields = {"tool_calls": made, "reference_tool_calls": wanted}
+    bags = [Counter((c["name"], c["args"]["x"]) for c in calls) for calls in (made, wanted)]
+    same = m.ToolCallAccuracy(match="any order").score(**fields)
+    assert same == LOOSE.score(**fields)
+    found = [metric.score(**fields) == 1.0 for metric in (SUPERSET, SUBSET)] + [same == 1.0]
+    assert found == [bags[0] >= bags[1], bags[0] <= bags[1], bags[0] == bags[1]]
+
+
+def test_calls_beyond_a_limit() -> None:
+    fields = {"tool_calls": [TIME, OSLO, TIME, TIME], "reference_tool_calls": [OSLO, TIME]}
+    result = m.ToolCallAccuracy(match="superset", max_calls=2).score(**fields)
+    assert (result.value, result.reason) == (0.0, "4 calls, and max_calls is 2")
+    assert [verdict.ok for verdict in result.verdicts] == [True, True, False, False]
+    assert m.ToolCallAccuracy(match="superset", max_calls=4).score(**fields) == 1.0
+    compared = m.ToolCallAccuracy(match="superset", max_calls=2, arg_comparison=m.NonLLMStringSimilarity())
+    assert compared.score(**fields) == 0.0
+
+
+def test_a_call_outside_of_the_reference_is_named() -> None:
+    made = [call("news"), TIME, TIME]
+    result = SUBSET.score(tool_calls=made, reference_tool_calls=[OSLO, TIME])
+    assert result.reason == "called news, time, time, of which not all are among weather, time"
+    assert [verdict.reason for verdict in result.verdicts] == [
+        "not in the reference",
+        NOT_COMPARED,
+        "not in the reference",
+    ]
+    result = SUPERSET.score(tool_calls=made, reference_tool_calls=[OSLO, TIME])
+    assert result.reason == "called news, time, time, which lacks some of weather, time"
+    assert [verdict.reason for verdict in result.verdicts] == ["not called", NOT_COMPARED]
+
+
 def right(wanted: dict[str, int], made: dict[str, int]) -> float:
     """Return the share of the arguments that are right, by its definition."""
     return sum(made.get(name) == wanted[name] for name in wanted) / len(wanted) if wanted else float(not made)

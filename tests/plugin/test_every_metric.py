@@ -33,6 +33,8 @@ ROW: dict[str, Any] = {
     "reference_tool_calls": [CALL],
     "reference_topics": ["the Aldo pump"],
     "role": "Someone who knows the Aldo pump.",
+    "must_contain": ["2 minutes"],
+    "criteria": ["It names how long the Aldo pump takes."],
 }
 #: Metrics that a name alone does not make, and what makes them.
 WITH_PARAMETERS = {
@@ -48,6 +50,7 @@ TEXTS |= {field: f'row["{field}"]' for field in ROW} | {name: f'row["{field}"]' 
 #: Further arguments that choose the metric of a helper. The server answers with yes.
 MORE = {"aspect_critique": 'definition="Is it polite?"', "harmfulness": "good=1", "maliciousness": "good=1"}
 MORE |= {name: f'metric="{name}"' for name in ("hit_rate", "mrr", "map", "ndcg", "token_f1")}
+MORE |= {"contains": 'all=["2 minutes"]'}
 MORE |= {"precision_at_k": 'metric="precision"', "non_llm_context_precision": 'metric="precision"'}
 MORE |= {"tool_call_f1": 'metric="f1"', "role_adherence": 'role=row["role"]'}
 

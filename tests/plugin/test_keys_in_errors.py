@@ -61,6 +61,19 @@ SOURCES = {
         def test_it(rag_evaluate):
             table = rag_evaluate([{"response": "Ivy.", "contexts": ["Ivy."]}] * 2, [Faithfulness(judge=judge)])
     """,
+    "test_secrets": """
+        def test_helper(): assert_no_secrets(SAID)
+        def test_plain(): assert NoSecrets().score(response=SAID) == 1.0
+        def test_texts(): assert_contains(SAID, all=["Bearer abcdef"], none=[SAID.split()[0]])
+        def test_values(): assert_json({"key": SAID}, schema={"properties": {"key": {"type": "number"}}})
+        @pytest.mark.rag_dataset([{"user_input": "?", "answer": SAID}], metrics={"no_secrets": 1.0, "valid_json": 1.0})
+        def test_row(rag_sample): pass
+        @pytest.mark.rag_dataset([{"user_input": "?", "answer": {"key": SAID}}], metrics={"no_secrets": 1.0})
+        def test_json(rag_sample): pass
+        @pytest.mark.rag_gate("no_secrets", mean=1.0)
+        @pytest.mark.rag_dataset([{"user_input": "?", "answer": SAID}], metrics=["no_secrets"])
+        def test_gate(rag_scores): assert rag_scores["no_secrets"] == 1.0
+    """,
     "test_choice": """
         def where(sample): raise RuntimeError(SAID)
         @pytest.mark.rag_dataset([{"user_input": "?"}], metrics=["token_f1"], where=where)
@@ -73,8 +86,8 @@ SOURCES = {
 }
 HEAD = """
 import pytest
-from pytest_ragmetrics import JudgeError, assert_faithful, metric
-from pytest_ragmetrics.metrics import Faithfulness, SemanticSimilarity, TokenF1
+from pytest_ragmetrics import JudgeError, assert_contains, assert_faithful, assert_json, assert_no_secrets, metric
+from pytest_ragmetrics.metrics import Faithfulness, NoSecrets, SemanticSimilarity, TokenF1
 SAID = "".join(map(chr, {codes}))
 """
 
@@ -139,6 +152,8 @@ def test_tables_and_commands_show_no_key(
     table = evaluate(rows, [own])
     assert "***" in str(table.rows[0].unscored)
     assert not shown_in(f"{table} {table.to_json()} {[row.unscored for row in table.rows]}")
+    scored = evaluate([{"response": SAID, "must_not_contain": [KEYS[0]]}], ["no_secrets", "contains"])
+    assert not shown_in(f"{scored} {scored.to_json()} {scored.to_csv()}")
     (tmp_path / "factory.py").write_text(f"def made():\n    raise ValueError({SAID!r})\n", "utf-8")
     (tmp_path / "rows.jsonl").write_text(json.dumps(rows[0]) + "\n", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)

@@ -95,6 +95,25 @@ def test_ids_of_documents_are_kept_where_all_have_one(documents: Any, ids: tuple
     assert given.retrieved_context_ids == (7,)
 
 
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ({"response": {"price": 12}}, '{"price": 12}'),
+        ({"response": {"price": 12}, "contexts": ["It costs 12."]}, '{"price": 12}'),
+        ({"response": {"answer": "Ivy.", "score": 1}}, '{"answer": "Ivy.", "score": 1}'),
+        ({"answer": {"items": [{"id": 1}]}, "contexts": ["a"]}, '{"items": [{"id": 1}]}'),
+        ({"response": [{"price": 12}, {"price": 13}]}, '[{"price": 12}, {"price": 13}]'),
+        ({"response": {"role": "assistant", "content": "Ivy."}}, "Ivy."),
+        ({"response": {"replies": ["Ivy."]}}, "Ivy."),
+        ({"llm": {"answer": "Ivy."}}, "Ivy."),
+        ({"response": ["Ivy.", "Moss."]}, "Ivy."),
+    ],
+)
+def test_a_response_of_names_and_values_is_json(result: Any, text: str) -> None:
+    """What components of a pipeline name their outputs, messages and the first of several texts are read as ever."""
+    assert sample_from(result).response == text
+
+
 def test_the_names_of_a_sample_win() -> None:
     sample = sample_from({"response": "Ivy.", "result": 3, "id": "q1", "output": None})
     assert (sample.response, sample.metadata, sample.id) == ("Ivy.", {"result": 3}, "q1")

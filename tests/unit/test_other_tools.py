@@ -111,7 +111,7 @@ def test_what_answers_mention_exists() -> None:
         ("discrete_metric", "write a function with @metric"),
         ("G-Eval", r"write SimpleCriteria\(name=.*, highest=10\)"),
         ("BiasMetric", r"^'BiasMetric' is of DeepEval and has no equivalent here: the nearest is AspectCritique\("),
-        ("Json Correctness", r"no equivalent here: load the answer in the test"),
+        ("Json Correctness", r"is of DeepEval: write ValidJSON\(schema=.*; a JSON schema"),
         (
             "TurnFaithfulnessMetric",
             r"is of DeepEval: write \"faithfulness\"; turns=\"each\" and assert_conv",

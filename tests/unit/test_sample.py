@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Iterator
-from dataclasses import FrozenInstanceError
-from types import SimpleNamespace
+from dataclasses import FrozenInstanceError, replace
+from datetime import date
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,28 @@ def test_documents_of_other_libraries_are_texts(document: object, text: str) -> 
     assert type(as_contexts(document)[0]) is str
 
 
+NESTED: dict[str, Any] = {}
+NESTED["itself"] = NESTED
+
+
+@pytest.mark.parametrize(
+    ("response", "text"),
+    [
+        ({"price": 12, "unit": "€"}, '{"price": 12, "unit": "€"}'),
+        ({}, "{}"),
+        ([1, None, "a"], '[1, null, "a"]'),
+        ([{"answer": "a"}], '[{"answer": "a"}]'),
+        ({"answer": "So.", "score": 1}, '{"answer": "So.", "score": 1}'),
+        (MappingProxyType({"when": date(2026, 3, 1)}), '{"when": "2026-03-01"}'),
+        ({"vector": np.array([1, 2]), "share": np.float64(0.5)}, '{"vector": [1, 2], "share": 0.5}'),
+    ],
+)
+def test_a_response_of_names_and_values_is_json(response: Any, text: str) -> None:
+    assert Sample(response=response).response == text
+    sample = Sample.from_mapping({"answer": response})
+    assert replace(sample, id="again").response == sample.response == text
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -54,6 +77,18 @@ def test_documents_of_other_libraries_are_texts(document: object, text: str) -> 
         ({"reference_contexts": ["fine", 3]}, r"reference_contexts\[1\] is of type int.*page_content"),
         ({"retrieved_contexts": ["a", SimpleNamespace(text=None)]}, r"retrieved_contexts\[1\] is .*SimpleNamespace.*p"),
         *(({name: 5}, f"{name} must be a str, not int") for name in ("user_input", "response", "reference", "id")),
+        ({"response": ["Moths fly."]}, "response must be a str, not list; a list is for the contexts"),
+        ({"response": []}, "response must be a str, not list"),
+        ({"response": [{"page_content": "Moths."}]}, "response must be a str, not list"),
+        ({"response": {"question": "Why?", "answer": "So."}}, "response must be a str, not dict.* takes a whole row"),
+        ({"response": {"response": "So."}}, "response must be a str, not dict"),
+        ({"response": {"role": "assistant", "content": "So."}}, "response must be a str, not dict"),
+        ({"response": [{"type": "ai", "content": "So."}]}, "response must be a str, not list"),
+        ({"response": [SimpleNamespace(a=1)]}, "response must be a str, not list"),
+        ({"response": {"price": float("nan")}}, "response is no value of JSON: "),
+        ({"response": {("a", "b"): 1}}, "response is no value of JSON: keys must be str"),
+        ({"response": NESTED}, "response is no value of JSON: "),
+        ({"reference": {"price": 12}}, "reference must be a str, not dict"),
         ({"retrieved_context_ids": "abc"}, "retrieved_context_ids must be a list of ids, not str"),
         ({"reference_context_ids": [1.5]}, r"reference_context_ids\[0\] is of type float"),
         ({"metadata": []}, "metadata must be a mapping, not list"),

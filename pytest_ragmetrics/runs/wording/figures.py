@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.result import Usage, Verdict, VerdictKind
 from pytest_ragmetrics.runs.records import Threshold
 from pytest_ragmetrics.text.unicode import printable, shortened
@@ -53,8 +54,8 @@ def and_more(number: int, *, shown: int = SHOWN, indent: str = "  ") -> list[str
 
 
 def readable(text: str, limit: int = SHORT) -> str:
-    """Return a text of any length and origin on one line."""
-    return shortened(printable(text), limit)
+    """Return a text of any length and origin on one line, what looks like a key in it masked."""
+    return shortened(printable(masked(text)), limit)
 
 
 def quoted(text: str, limit: int = SHORT) -> str:
