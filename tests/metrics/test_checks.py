@@ -248,6 +248,7 @@ def test_values_of_a_response_are_json() -> None:
     assert Sample(response=value).response == '{"city": "Málaga", "lines": [1, 2.5, null]}'
 
 
+HOSTILE = ["a" * 1_000_000, *(text * 20_000 for text in ("sk-", "eyJ-", "hf_", "Bearer ", "-----BEGIN A"))]
 SECRETS = {
     "an API key": KEY,
     "a GitHub token": "ghp_" + "a1" * 18,
@@ -273,5 +274,5 @@ def test_secrets_are_found_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> Non
         assert_no_secrets(response)
     shown = f"{failure.value}{result!r}{result.verdicts}"
     assert not [secret for secret in SECRETS.values() if secret[7:] in shown]
-    for plain in ("a risk-based, task-oriented-and-well-tested-approach", "sk-", "Bearer of news", "a" * 1_000_000):
+    for plain in ("a risk-based, task-oriented-and-well-tested-approach", "sk-", "Bearer of news", *HOSTILE):
         assert NoSecrets().score(response=plain) == 1.0

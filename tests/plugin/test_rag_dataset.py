@@ -147,7 +147,7 @@ WRONG = {
     "rag_dataset('golden.jsonl', metrics=['faithfulnes'])": "there is no metric 'faithfulnes': did you mean faith*",
     "rag_dataset('golden.jsonl', metrics=3)": "metrics=3 are no metrics; write *",
     "rag_dataset('golden.jsonl', metrics=['faithfulness', 'Faithfulness'])": "two metrics of one name: faithfulness; *",
-    "rag_dataset('golden.jsonl', metrics=['rubric'])": "rubric: steps must be at least two descriptions*",
+    "rag_dataset('golden.jsonl', metrics=['aspect_critique'])": "aspect_critique: definition is blank*",
     "rag_dataset('nowhere.jsonl')": "nowhere.jsonl: there is no such file; *",
     "rag_dataset([])": "there are no rows: give at least one",
     "rag_dataset('golden.jsonl', limit=0)": "*limit is 0*",
