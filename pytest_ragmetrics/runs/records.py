@@ -23,8 +23,8 @@ from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.files import read_json
 from pytest_ragmetrics.core.result import COMPLAINT, NOUN, Decision, Direction, MetricResult, Operator, Usage, Verdict
 from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.core.tested import Tested
 from pytest_ragmetrics.judges.context import Exchange, Scoring
-from pytest_ragmetrics.stats.drop import Tested
 
 #: Version of the document's shape; grows when a field changes its meaning or goes away.
 VERSION: Literal[1] = 1

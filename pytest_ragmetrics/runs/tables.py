@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.core.sample import Sample, answer_of
+from pytest_ragmetrics.core.tested import GroupDrop
 from pytest_ragmetrics.runs.clusters import ClusterRule, clusters_of, without_shared
 from pytest_ragmetrics.runs.compare import Obstacle, PlacedRecord, TestChange, pair_records, score_of
 from pytest_ragmetrics.runs.records import Document, RunRecord, function_name, known_scale
@@ -27,7 +28,7 @@ from pytest_ragmetrics.runs.wording.comparisons import (
     left_out_text,
 )
 from pytest_ragmetrics.runs.wording.figures import SHOWN, agreeing, counted, named, noun_for, silence_text
-from pytest_ragmetrics.stats.drop import Drop, GroupDrop, drop_of, together
+from pytest_ragmetrics.stats.drop import Drop, drop_of, together
 from pytest_ragmetrics.stats.intervals import Clusters, whole_clusters
 from pytest_ragmetrics.stats.paired import Difference, paired_difference
 from pytest_ragmetrics.stats.permutation import PairedScores, drop_test, flip_p

@@ -10,6 +10,7 @@ from functools import reduce
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
+from pytest_ragmetrics.core.tested import DropTest
 from pytest_ragmetrics.stats.intervals import Clusters, totals_by_cluster
 from pytest_ragmetrics.stats.scores import ROUNDING
 
@@ -44,18 +45,6 @@ class PairedScores:
     def negated(self) -> PairedScores:
         """Return the scores on a scale whose higher ones are better where these are the lower ones."""
         return PairedScores(tuple(-score for score in self.before), tuple(-score for score in self.now))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DropTest:
-    """The one-sided ``p`` of a drop, the ``least`` p that such scores could give, and how many rows have several.
-
-    Rows in a cluster count once in ``changed``.
-    """
-
-    p: float
-    least: float
-    changed: int
 
 
 def drop_test(rows: Sequence[PairedScores], *, clusters: Clusters = None) -> DropTest:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pytest_ragmetrics.core.result import Direction, Usage
+from pytest_ragmetrics.core.tested import Tested
 from pytest_ragmetrics.runs.clusters import shared_groups
 from pytest_ragmetrics.runs.compare import Kind, RunComparison, TestChange, kind_of
 from pytest_ragmetrics.runs.records import Record, RegressionRecord
@@ -26,7 +27,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     score_text,
     shared_text,
 )
-from pytest_ragmetrics.stats.drop import Drop, Tested
+from pytest_ragmetrics.stats.drop import Drop
 from pytest_ragmetrics.stats.paired import Difference
 from pytest_ragmetrics.stats.permutation import PairedScores
 from pytest_ragmetrics.stats.power import rows_needed
