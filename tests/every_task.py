@@ -53,6 +53,7 @@ _LISTED: tuple[Task[Any], ...] = (
     tasks.ListWishes(conversation=TALK[::2]),
     tasks.JudgeWishes(conversation=TALK, wishes=TOLD),
     tasks.WriteGoldenQuestion(passage=CONTEXTS[0], heading="Lakes"),
+    tasks.WriteFollowUp(passage=CONTEXTS[0], earlier=("user: How deep is the lake?", "assistant: It is 40 m deep.")),
 )
 
 

@@ -23,6 +23,7 @@ _SENTENCE = re.compile(r"[^.!?。\s][^.!?。]*[.!?。]?")
 _NUMBERED = re.compile(r"^(\d+)\.? (.*)$", re.MULTILINE)
 _FORM = re.compile(r"form of the JSON object: (\{.*\})")
 _SHARED = 0.5
+_EARLIER = "conversation before the question"
 _STARTS = ("What about", "Is it true that", "Can you tell whether", "Why is it that", "Who knows that")
 
 
@@ -259,11 +260,15 @@ def _turn(number: int, verdict: str, **cited: list[int]) -> Body:
 
 
 def _golden_question(blocks: Blocks, _: str) -> Body:
-    sentences = _sentences(blocks)
-    number = max(sentences, key=lambda n: len(_words(sentences[n])))
-    answer = sentences[number]
-    question = f"What about {answer[: len(answer) // 2].strip()}?"
-    return {"askable": True, "question": question, "sentences": [number], "answer": answer}
+    """Ask about the longest sentence that was not asked about; in a conversation in words that no text has."""
+    sentences, asked = _sentences(blocks), blocks.get("questions already written", "") + blocks.get(_EARLIER, "")
+    questions = {n: f"What about {text[: len(text) // 2].strip()}?" for n, text in sentences.items()}
+    left = [n for n, question in questions.items() if question not in asked]
+    if not left:
+        return {"askable": False, "question": "", "sentences": [], "answer": ""}
+    number = max(left, key=lambda n: len(_words(sentences[n])))
+    question = "Or so?" if _EARLIER in blocks else questions[number]
+    return {"askable": True, "question": question, "sentences": [number], "answer": sentences[number]}
 
 
 _BY_TASK: Mapping[type[tasks.Task[Any]], Callable[[Blocks, str], Body]] = {
@@ -276,7 +281,9 @@ _BY_TASK: Mapping[type[tasks.Task[Any]], Callable[[Blocks, str], Body]] = {
     tasks.AnswerQuestions: lambda b, _: {
         "answers": [_answer(n, yes=_overlap(said, b["text"]) > 0) for n, said in _numbered(b["questions"]).items()]
     },
-    tasks.SelectSentences: lambda b, _: {"sentences": _relevant(b["question"], _sentences(b))},
+    tasks.SelectSentences: lambda b, _: {
+        "sentences": _relevant(b["question"], _sentences(b)) or _relevant(b.get(_EARLIER, ""), _sentences(b))
+    },
     tasks.Critique: lambda _, __: {"reason": "Nothing speaks against it.", "verdict": "yes"},
     tasks.RateRelevance: lambda b, _: _rated(round(4 * _overlap_of(b))),
     tasks.JudgeContexts: _judge_contexts,

@@ -164,7 +164,7 @@ class Play:
         while words and (assigned := _ASSIGNED.fullmatch(words[0])):
             self._set(*assigned.groups())
             words.pop(0)
-        status = 1 if re.search(r"\b[1-9]\d* failed|^ragmetrics: ", shown, re.MULTILINE) else 0
+        status = 1 if re.search(r"\b[1-9]\d* (?:failed|changed, \d+ gone)|^ragmetrics: ", shown, re.MULTILINE) else 0
         if words[:2] == ["python", "-m"]:
             words = [{"pytest_ragmetrics": "ragmetrics"}.get(words[2], words[2]), *words[3:]]
         program, *args = words

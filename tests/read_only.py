@@ -1,10 +1,10 @@
-"""A cache where nothing can be changed, whoever runs the tests."""
+"""Folders where nothing can be changed, whoever runs the tests."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,12 +17,35 @@ _NOBODY = 65534
 @contextmanager
 def read_only(*entries: CacheEntry) -> Iterator[Path]:
     """Yield a folder with entries, closed to changes; root, who may change all, is nobody meanwhile."""
+
+    def fill(folder: Path) -> None:
+        with Store(folder) as store:
+            store.put_many(entries)
+
+    with _closed(fill) as folder:
+        yield folder
+
+
+@contextmanager
+def closed(files: Mapping[str, str]) -> Iterator[Path]:
+    """Yield a folder with files by their names, closed to changes like that of :func:`read_only`."""
+
+    def fill(folder: Path) -> None:
+        folder.mkdir()
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+
+    with _closed(fill) as folder:
+        yield folder
+
+
+@contextmanager
+def _closed(fill: Callable[[Path], None]) -> Iterator[Path]:
     is_root = os.geteuid() == 0
     # Nobody can enter the folders that pytest makes for root.
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, "closed")
-        with Store(folder) as store:
-            store.put_many(entries)
+        fill(folder)
         folders = [Path(place), *(path for path in Path(place).rglob("*") if path.is_dir())]
         if is_root:
             for path in (Path(place), *Path(place).rglob("*")):

@@ -114,13 +114,13 @@ def test_too_few_passages_are_an_error(server: FakeOpenAI, call: Call, monkeypat
         ".md#1: the same text as another: docs/",
         "no text, passed over: docs/d.pdf\n",
     )
-    told(call(20), 1, *said)
+    told(call(20, "--per-passage", "1"), 1, *said)
     assert "Ignore all" not in json.dumps([request.body for request in server.requests])
     assert re.fullmatch(r"\rrows [^\n]*\rrows 12/20, 3 passages skipped\n", screen.getvalue())
     for number in range(8):
         document(f"short{number}.md", f"No. {number}.")
         document(f"picture{number}.png", "x")
-    out = told(call(20), 1, "\n  ... and 6 more\n", "picture3.png and 4 more\n")
+    out = told(call(20, "--per-passage", "1"), 1, "\n  ... and 6 more\n", "picture3.png and 4 more\n")
     assert out.count(".md#1: ") == 5
 
 
@@ -240,5 +240,134 @@ def test_the_same_question_is_kept_once(server: FakeOpenAI, call: Call) -> None:
         return json.dumps({**said, "question": "When did the ferry leave?"} if "question" in said else said)
 
     server.answer = answer
-    told(call(12), 1, "11 the same question as another")
+    said = "no further question on 1 passage: 1 the same question as another\nskipped 11 passages: "
+    told(call(12), 1, "12 were asked for, and every passage was tried: give more documents\n", said)
     assert len(rows()) == 1
+
+
+TIDES = """# Gezeiten
+
+Die Fähre nach Juist legt um neun ab. Am Sonntag fährt sie erst um zehn. Der Wattführer heißt Enno Harms.
+"""
+LAKE = "太湖的面积是2338平方公里。湖中有四十八座岛屿。渔民在秋天捕捞银鱼。\n"
+
+
+def test_small_documents_give_several_questions_each(server: FakeOpenAI, call: Call) -> None:
+    for name, text in (("tides.md", TIDES), ("lake.txt", LAKE)):
+        document(f"small/{name}", text)
+    docs = ["docs/small"]
+    told(call(6, "--concurrency", "1", docs=docs), 0, "golden.jsonl: 6 rows, 6 of them new", "judge: 12 calls")
+    made = rows()
+    assert [row["metadata"]["file"].rpartition("/")[2] for row in made] == ["lake.txt"] * 3 + ["tides.md"] * 3
+    for three in (made[:3], made[3:]):
+        first = three[0]["id"]
+        assert [row["id"] for row in three] == [first, f"{first}-2", f"{first}-3"]
+        assert len({row["reference"] for row in three}) == len({row["user_input"] for row in three}) == 3
+    # The judge sees what was asked about a passage, beginning with its second question.
+    written = [body.count("questions already written") for body in (str(it.body) for it in server.requests)]
+    assert sorted(filter(None, written)) == [3] * 4  # the label at both ends, and the note
+    # A further run replays what the rows do not have, and a limit of the questions is said.
+    kept = "".join(OUT.read_text(encoding="utf-8").splitlines(keepends=True)[:4])
+    OUT.write_text(kept, encoding="utf-8")
+    told(call(6, docs=docs), 0, "6 rows, 2 of them new", "judge: 4 calls saved by the cache")
+    assert (rows(), server.calls) == (made, 12)
+    more = "8 were asked for, and every passage was tried: give more documents"
+    told(call(8, docs=docs), 1, f"{more}\n", "no further question on 2 passages: 2 nothing worth asking about")
+    told(call(8, "--per-passage", "4", docs=docs), 1, f"{more} or a larger --per-passage\n")
+
+
+def test_the_same_fact_in_other_words_is_kept_once(server: FakeOpenAI, call: Call) -> None:
+    document("one/tides.md", TIDES)
+    questions = iter(("Wann fährt die Fähre?", "Um welche Uhrzeit beginnt die Überfahrt?"))
+
+    def answer(body: dict[str, Any]) -> str:
+        said = json.loads(answer_sensibly(body))
+        if "question" in said:
+            said |= {"question": next(questions), "sentences": [2], "answer": "Die Fähre nach Juist legt um neun ab."}
+        return json.dumps(said)
+
+    server.answer = answer
+    said = "no further question on 1 passage: 1 the same answer from the same sentence as another"
+    told(call(3, docs=["docs/one"]), 1, "golden.jsonl: 1 row, 1 of them new", said)
+
+
+NORTH = "# Harbour\n\nThe crane of Port Aru lifts at most nine tonnes of timber at a time.\n"
+SOUTH = "# Boats\n\nThe barge Marie weighs 12 tonnes when it is empty, and it is lifted at Port Aru.\n"
+BOTH = {"question": "Can the crane of Port Aru lift the empty barge Marie?", "sentences": [2, 4]}
+NO = {"askable": True, "answer": "The barge weighs 12 tonnes, and the crane lifts at most nine tonnes."}
+
+
+@pytest.mark.parametrize(
+    ("change", "known_to", "reason", "requests"),
+    [
+        ({}, 2, "", 4),
+        ({}, 1, "one of two passages answers it", 3),
+        ({"sentences": [2]}, 2, "one of two passages answers it", 1),
+        ({}, 3, "the answer does not follow from the sentences", 2),
+        ({"askable": False}, 2, "nothing worth asking about", 1),
+    ],
+)
+def test_a_question_of_two_hops_needs_both_passages(
+    server: FakeOpenAI, call: Call, change: dict[str, Any], known_to: int, reason: str, requests: int
+) -> None:
+    """The passages share a name; the answer must follow from what is cited of both, and from neither alone."""
+    for name, text in (("n.md", NORTH), ("s.md", SOUTH), ("other.md", "It rained on all days of that long summer.")):
+        document(f"two/{name}", text)
+
+    def answer(body: dict[str, Any]) -> str:
+        shown = json.loads(answer_sensibly(body))
+        if "question" in shown:
+            return json.dumps({**BOTH, **NO, **change})
+        seen = sum(part in str(body["messages"][-1]) for part in ("of timber", "is empty, and"))
+        said = {"verdict": "supported", "sentences": [1]} if seen >= known_to else {"verdict": "unsupported"}
+        return json.dumps({"verdicts": [{"number": 1, "reason": "So.", "sentences": [], **said}]})
+
+    server.answer = answer
+    out = told(call(1, "--hops", "2", docs=["docs/two"]), int(bool(reason)), reason)
+    assert server.calls == requests
+    first = str(server.requests[0].body)
+    assert ("Context 2" in first, "neither" in first or "nobody who has one" in first) == (True, True)
+    if reason:
+        assert "docs/two/n.md#1 and docs/two/s.md#1" in out
+        return
+    (row,) = rows()
+    assert row["reference_contexts"] == [NORTH.strip(), SOUTH.strip()]
+    assert row["reference_context_ids"] == ["docs/two/n.md#1", "docs/two/s.md#1"]
+    places = [row["metadata"], row["metadata"]["second"]]
+    assert [(it["file"], it["start"]) for it in places] == [("docs/two/n.md", 0), ("docs/two/s.md", 0)]
+    assert len(row["metadata"]["support"]) == 2
+    assert call(1, "--hops", "2", docs=["docs/two"])[:2] == (0, "golden.jsonl: 1 row, 0 of them new\n")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "reason", "requests"),
+    [
+        (([2], []), "", 6),
+        (([], []), "the contexts do not answer the second question", 5),
+        (([2], [2]), "the second question stands without the first", 6),
+    ],
+)
+def test_a_follow_up_needs_the_first_question(
+    server: FakeOpenAI, call: Call, chosen: tuple[list[int], list[int]], reason: str, requests: int
+) -> None:
+    document("talk/tides.md", TIDES)
+
+    def answer(body: dict[str, Any]) -> str:
+        said = json.loads(answer_sensibly(body))
+        if [*said] == ["sentences"]:
+            said["sentences"] = chosen["conversation before the question" not in str(body)]
+        return json.dumps(said)
+
+    server.answer = answer
+    told(call(1, "--follow-ups", docs=["docs/talk"]), int(bool(reason)), reason)
+    assert server.calls == requests
+    if reason:
+        return
+    first, second = rows()[0]["messages"]
+    assert first["reference_contexts"] == second["reference_contexts"] == [TIDES.strip()]
+    assert (first["role"], second["role"], second["content"]) == ("user", "user", "Or so?")
+    assert first["reference"] != second["reference"]
+    assert rows()[0]["metadata"]["support"] == [first["reference"], second["reference"]]
+    # Whoever asks next about the passage sees both questions; the fact of either is no other row.
+    told(call(2, docs=["docs/talk"]), 1, "1 the same answer from the same sentence as another")
+    assert any(f"1. {first['content']} Or so?" in str(it.body) for it in server.requests)

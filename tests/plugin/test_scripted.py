@@ -361,6 +361,26 @@ ENDING = """
 """
 
 
+def test_the_turns_of_a_generated_conversation_have_references(run: RunPytest) -> None:
+    """What `ragmetrics generate --follow-ups` writes on the messages of the user belongs to the answers to them."""
+    suite = """
+        FERRY = "On Mondays the ferry leaves at nine, on Sundays at ten."
+        def asks(text, reference):
+            return {"role": "user", "content": text, "reference": reference, "reference_contexts": [FERRY]}
+        TALK = [asks("When does it leave on Mondays?", "At nine."), asks("And on Sundays?", "At ten.")]
+        ROWS = [{"id": "ferry", "messages": TALK, "metadata": {"file": "a.md", "support": [FERRY]}}]
+        @pytest.fixture(scope="session")
+        def rag_respond():
+            said = {"And on Sundays?": "At ten."}
+            return lambda it: {"response": said.get(it.user_input, "At nine."), "contexts": [FERRY]}
+        @pytest.mark.rag_dataset(ROWS, metrics={"exact_match": 1.0, "non_llm_context_recall": 1.0}, turns="each")
+        def test_each(rag_sample): assert rag_sample.reference_contexts == (FERRY,)
+        @pytest.mark.rag_dataset(ROWS, metrics={"exact_match": 1.0})
+        def test_last(rag_sample): assert rag_sample.reference == "At ten."
+    """
+    run(test_generated=suite).assert_outcomes(passed=3)
+
+
 def test_a_run_that_ends_early_does_not_go_on_with_conversations(run: RunPytest) -> None:
     ran = run(*OPTIONS, "-x", env={"FAIL": "r0-t1"}, test_ending=ENDING)
     ran.assert_outcomes(failed=1)

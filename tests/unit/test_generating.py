@@ -6,14 +6,18 @@ import asyncio
 import json
 import os
 import sys
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.cli.generate.documents import SourcePassage, find_documents, read_passages, row_id
-from pytest_ragmetrics.cli.generate.golden_set import GoldenFile, Row, Skipped, drafted, same_question, spread
+from pytest_ragmetrics.cli.generate.documents import SourcePassage, find_documents, pairs, read_passages, row_id
+from pytest_ragmetrics.cli.generate.drafts import Row, Skipped, Writer, same_question
+from pytest_ragmetrics.cli.generate.golden_set import GoldenFile, spread
 from pytest_ragmetrics.core.errors import ArgumentError, DatasetError
+from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task, WriteGoldenQuestion
 from tests.scripted_judge import ScriptedJudge, verdicts
 
@@ -41,7 +45,7 @@ def draft(
         return (await judge.ask(task)).answer
 
     passage = SourcePassage(id="a.md#1", text=text, file="a.md", start=5, end=5 + len(text), heading=heading)
-    return asyncio.run(drafted(passage, ask, judge="scripted", language=language)), judge
+    return asyncio.run(Writer(ask=ask, name="scripted", language=language).draft((passage,))), judge
 
 
 def place(name: str, content: str | bytes = "Some text.") -> Path:
@@ -127,18 +131,43 @@ def test_passages_are_asked_about_in_turn() -> None:
     ]
     first, *others = [list(spread(documents, seed=seed)) for seed in (0, 1, 2)]
     for order in (first, *others):
-        assert {passage.file for passage in order[:3] if isinstance(passage, SourcePassage)} == {"a", "b", "c"}
+        assert {source[0].file for source in order[:3] if not isinstance(source, Skipped)} == {"a", "b", "c"}
         assert len(order) == 16
     assert first != others[0]
     assert first == list(spread(documents, seed=0))
     assert list(spread([[]], seed=0)) == []
     one, same = spread([[SourcePassage(id=name, text="The same.", file=name)] for name in ("a", "b")], seed=0)
-    assert isinstance(one, SourcePassage)
-    assert same == Skipped({"a": "b", "b": "a"}[one.id], "the same text as another", one.id)
+    assert not isinstance(one, Skipped)
+    assert same == Skipped({"a": "b", "b": "a"}[one[0].id], "the same text as another", one[0].id)
+
+
+def test_pairs_follow_one_another_or_share_a_name() -> None:
+    texts = {
+        "a.md": ("The crane of Port Aru is old.", "It rained.", "Here Port Aru ends."),
+        "b.md": ("Es ist spät.", "Der Kran der Firma Hale und Söhne in Port Aru steht still."),
+        "c.md": ("太湖很深。", "太湖很大。"),
+        "d.md": ("Twice.", "Twice."),
+        "e.md": (),
+    }
+    documents = [
+        [SourcePassage(id=f"{file}#{n}", text=text, file=file) for n, text in enumerate(found, start=1)]
+        for file, found in texts.items()
+    ]
+    found = [{" ".join(it.id.replace(".md#", "") for it in pair) for pair in each} for each in pairs(documents)]
+    assert found == [{"a1 a2", "a2 a3", "a1 a3", "a3 b2"}, {"b1 b2"}, {"c1 c2"}, set(), set()]
+    (first, *_), other = (list(spread(documents, seed=seed, hops=2)) for seed in (0, 0))
+    assert (first, len(other)) == (other[0], 6)
 
 
 class TestTask:
     TASK = WriteGoldenQuestion(passage=TEXT, heading="Harbour", language="German")
+
+    def test_the_first_question_about_a_passage_is_asked_as_ever(self) -> None:
+        """What is in caches is asked for with these words: only further questions and pairs have a note."""
+        message = render(WriteGoldenQuestion(passage="The lake is 40 m deep.", heading="Lakes"), PromptBook())[1]
+        assert sha256(message.encode()).hexdigest()[:16] == "bb7a232012f293f4"
+        for task in (replace(self.TASK, written=("How deep?",)), replace(self.TASK, passage=(TEXT, "It is deep."))):
+            assert '"askable" is false' in render(task, PromptBook())[1].split("Your task:")[0]
 
     def test_a_question_has_an_answer_and_sentences(self) -> None:
         assert getattr(self.TASK.read(written(sentences=(3, 1, 3))), "sentences", None) == (0, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.cli.command import (
@@ -14,10 +15,10 @@ from pytest_ragmetrics.cli.command import (
     command,
     judge_option,
     option,
-    output,
     run_options,
 )
-from pytest_ragmetrics.core.errors import RagMetricsError
+from pytest_ragmetrics.core import files as paths
+from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.cli.generate.golden_set import GoldenFile
@@ -33,10 +34,16 @@ def _language(text: str) -> str | None:
     return text.strip()
 
 
+def _set(text: str) -> Path:
+    if not text.endswith(".jsonl"):
+        raise ValueError(f"{text!r} is not a *.jsonl file")
+    return Path(text).expanduser()
+
+
 @command("generate")
 @argument("docs DOCS...", "text files, folders of them, or a .jsonl file of passages")
-@option("-o, --output FILE.jsonl", output(".jsonl"), "the set; rows that are there are kept and count", required=True)
-@option("--questions N", Count(1), "how many rows it is to have", required=True)
+@option("-o, --output FILE.jsonl", Checked(_set), "the set; rows that are there are kept and count", required=True)
+@option("--questions N", Count(1), "how many rows it is to have")
 @judge_option(default="auto", help="the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)")
 @option("--language NAME", Checked(_language), "such as German (default: auto, the documents')")
 @run_options(
@@ -45,8 +52,44 @@ def _language(text: str) -> str | None:
     seed="which passages are asked about",
 )
 @option("--max-calls N", Count(1), "ask the judge at most so often")
+@option("--per-passage N", Count(1), "ask for a passage at most so many questions; each gets one first", default=5)
+@option("--hops N", Count(1, 2), "with 2, ask for what takes two passages together, and neither alone", default=1)
+@option(
+    "--follow-ups", help="write conversations of two questions, of which the second leaves out what the first named"
+)
+@option("--check", help="ask nothing: tell whether the rows still hold in the documents; 1 if some changed or are gone")
+@option("--fix", help="with --check, write where the passages of rows are now that moved")
 def run(arguments: Arguments) -> CommandResult:
     """Write a first golden set: questions about documents, with answers and the passages that support them."""
+    if arguments.fix and not arguments.check:
+        raise ArgumentError("--fix belongs to --check: write both")
+    if arguments.check:
+        return _check(arguments)
+    if arguments.questions is None:
+        raise ArgumentError("--questions is missing: say how many rows there are to be, or --check")
+    if arguments.follow_ups and arguments.hops > 1:
+        raise ArgumentError("--follow-ups and --hops=2 exclude each other: make two runs with the same file")
+    try:
+        paths.writable_file(str(arguments.output), Path.cwd())
+    except ValueError as error:
+        raise ArgumentError(str(error)) from error
+    return _generate(arguments)
+
+
+def _check(arguments: Arguments) -> CommandResult:
+    from pytest_ragmetrics.cli.generate.documents import find_documents
+    from pytest_ragmetrics.cli.generate.stale import check
+
+    if arguments.questions is not None:
+        raise ArgumentError("--check asks nothing: leave out --questions")
+    if not arguments.output.is_file():
+        raise ArgumentError(f"{arguments.output} is no file: write the set first, with --questions")
+    found, _ = find_documents(arguments.docs, output=arguments.output)
+    lines, holds = check(arguments.output, found, fix=arguments.fix)
+    return CommandResult(lines=lines, status=int(not holds))
+
+
+def _generate(arguments: Arguments) -> CommandResult:
     from pytest_ragmetrics.cache.folder import default_folder
     from pytest_ragmetrics.cli.generate.documents import find_documents, read_passages
     from pytest_ragmetrics.cli.generate.golden_set import GoldenFile, GoldenSet, spread, writer
@@ -67,9 +110,11 @@ def run(arguments: Arguments) -> CommandResult:
             questions=arguments.questions,
             width=arguments.concurrency,
             language=arguments.language,
+            per_passage=arguments.per_passage,
+            follow_ups=arguments.follow_ups,
         )
         try:
-            loop.run(golden.fill(spread(documents, seed=arguments.seed)))
+            loop.run(golden.fill(spread(documents, seed=arguments.seed, hops=arguments.hops)))
         except KeyboardInterrupt:
             golden.stopped = RagMetricsError("interrupted")
         finally:

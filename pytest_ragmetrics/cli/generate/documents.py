@@ -8,11 +8,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_ragmetrics.core.errors import ArgumentError, DatasetError
 from pytest_ragmetrics.core.files import absolute, read_data
+from pytest_ragmetrics.text.names import find_names
 from pytest_ragmetrics.text.sentences import split_sentences
 from pytest_ragmetrics.text.unicode import BOM, printable
 
@@ -46,9 +48,37 @@ class SourcePassage:
     heading: str = ""
 
 
-def row_id(text: str) -> str:
-    """Return the id of the row that is made of a passage, which depends on its text alone."""
-    return f"golden-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:12]}"
+#: The passages that a question is about: one or two.
+Source = tuple[SourcePassage, ...]
+
+
+def named(source: Source) -> str:
+    """Return the ids of passages as one text."""
+    return " and ".join(passage.id for passage in source)
+
+
+def row_id(*texts: str) -> str:
+    """Return the id of the first row that is made of passages, which depends on their texts alone."""
+    return f"golden-{hashlib.sha256(chr(0).join(texts).encode('utf-8', 'replace')).hexdigest()[:12]}"
+
+
+def pairs(documents: Iterable[Sequence[SourcePassage]]) -> list[list[Source]]:
+    """Return the passages that may answer a question together, by the document of the first.
+
+    They follow one another, or share a name: each is paired with the next one that has it, so there are at most as many
+    pairs as names and passages.
+    """
+    found: list[dict[Source, None]] = []
+    last: dict[tuple[str, ...], tuple[int, SourcePassage]] = {}
+    for number, passages in enumerate(documents):
+        found.append(dict.fromkeys(pairwise(passages)))
+        for passage in passages:
+            for keys in dict.fromkeys(name.keys for name in find_names(passage.text)):
+                if keys in last:
+                    before, other = last[keys]
+                    found[before].setdefault((other, passage))
+                last[keys] = number, passage
+    return [[pair for pair in pairs if pair[0].text != pair[1].text] for pairs in found]
 
 
 def find_documents(arguments: Iterable[Path], *, output: Path) -> tuple[dict[str, Path], list[str]]:
@@ -104,6 +134,14 @@ def read_passages(path: Path, name: str) -> tuple[SourcePassage, ...]:
         SourcePassage(id=f"{name}#{number}", text=text[span.start : span.end], file=name, **span._asdict())
         for number, span in enumerate(split_passages(text, suffix), start=1)
     )
+
+
+def read_whole(path: Path, name: str) -> tuple[SourcePassage, ...]:
+    """Return a document as one passage, or the given passages; raises as :func:`read_passages`."""
+    if path.suffix.lower() == PASSAGES:
+        return read_passages(path, name)
+    text = _text(path, printable(name))
+    return (SourcePassage(id=name, text=text, file=name, start=0, end=len(text)),)
 
 
 def _text(path: Path, file: str) -> str:

@@ -1,4 +1,4 @@
-"""A golden set: a judge writes a question about a passage, the draft is checked, and rows are kept in a file."""
+"""A golden set: the file of its rows, and the rounds in which passages are asked about."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from itertools import chain, count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
-from pytest_ragmetrics.cli.generate.documents import SourcePassage, row_id
+from pytest_ragmetrics.cli.generate.documents import Source, SourcePassage, named, pairs, row_id
+from pytest_ragmetrics.cli.generate.drafts import Row, Skipped, Writer, same_question
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import (
     ArgumentError,
@@ -30,123 +32,11 @@ from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge
-from pytest_ragmetrics.judges.suspicion import suspicious_signs
-from pytest_ragmetrics.judges.tasks import GoldenQuestion, Task, VerifyClaims, WriteGoldenQuestion
+from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.transports.values import JudgeUnavailableError, Transport
-from pytest_ragmetrics.metrics.verdicts import missing_from
 from pytest_ragmetrics.runs.wording.figures import and_more, counted, readable, usage_text
-from pytest_ragmetrics.text.sentences import sentence_table
 from pytest_ragmetrics.text.unicode import printable
-from pytest_ragmetrics.text.words import telling_words, word_tokens
-
-Row = Mapping[str, Any]
-
-# Percent of similarity from which two questions are the same, and two words spellings of one.
-_ALIKE = 80
-# Passages with fewer letters and digits are skipped.
-_SHORTEST = 20
-# Passages with more characters are skipped; only given passages can be longer.
-_LONGEST_GIVEN = 8000
-
-
-def same_question(question: str, others: Iterable[str]) -> str | None:
-    """Return the first of the others that asks the same in nearly the same words, ``None`` if there is none.
-
-    Questions that begin with another word (when, where) or differ in a name or a number are different ones.
-
-    >>> others = ["How deep is the lake Aru?", "When was it dug in 1887?"]
-    >>> same_question("How deep is lake Aru?", others), same_question("How deep is the lake Oro?", others)
-    ('How deep is the lake Aru?', None)
-    """
-    from rapidfuzz import fuzz
-
-    def has_spellings(words: frozenset[str], others: frozenset[str]) -> bool:
-        return all(any(fuzz.ratio(word, other) >= _ALIKE for other in others) for word in words)
-
-    def is_same(other: str) -> bool:
-        other_words, other_keys, other_numbers = _read(other)
-        if words[:1] != other_words[:1] or numbers != other_numbers:
-            return False
-        mine, theirs = keys - other_keys, other_keys - keys
-        alike = has_spellings(mine, theirs) and has_spellings(theirs, mine)
-        return words == other_words or (alike and fuzz.ratio(" ".join(words), " ".join(other_words)) >= _ALIKE)
-
-    words, keys, numbers = _read(question)
-    return next(filter(is_same, others), None)
-
-
-@cache  # each question is compared with every later one
-def _read(question: str) -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
-    """Return the words of a question, the keys of its telling words, and those of numbers among them."""
-    keys = frozenset(word.key for word in telling_words(question))
-    return tuple(word_tokens(question)), keys, frozenset(key for key in keys if any(map(str.isdigit, key)))
-
-
-class Skipped(NamedTuple):
-    """A passage without a row: the ``reason`` is a short text shared by many, ``detail`` is about this passage."""
-
-    passage: str
-    reason: str
-    detail: str = ""
-
-
-async def drafted(
-    passage: SourcePassage, ask: Callable[[Task[Any]], Awaitable[Any]], *, judge: str, language: str | None = None
-) -> Row | Skipped:
-    """Return a row with a question about a passage, or why there is none.
-
-    ``ask`` returns the answer of the judge of that name to a task; what it raises is raised, except ``UnscoredError``.
-    The answer must follow from the sentences that the judge named: a second request shows it only these. Numbers and
-    names of the answer must be in the passage; in another ``language`` names may be spelled otherwise, so that only
-    numbers count.
-    """
-    signs = dict.fromkeys((*suspicious_signs(passage.text), *suspicious_signs(passage.heading)))
-    if len(passage.text) > _LONGEST_GIVEN:
-        return Skipped(passage.id, f"longer than {_LONGEST_GIVEN:,} characters")
-    if sum(map(str.isalnum, passage.text)) < _SHORTEST:
-        return Skipped(passage.id, "too short")
-    if signs:
-        return Skipped(passage.id, "suspicious", ", ".join(signs))
-    try:
-        task = WriteGoldenQuestion(passage=passage.text, heading=printable(passage.heading) or None, language=language)
-        written = await ask(task)
-        if written is None:
-            return Skipped(passage.id, "nothing worth asking about")
-        question, answer = printable(written.question), printable(written.answer)
-        table = sentence_table((passage.text,))
-        support = [table[index].text for index in written.sentences]
-        fault = _fault(passage, written, language)
-        if fault is None:
-            (judgement,) = await ask(VerifyClaims(claims=(answer,), contexts=tuple(support)))
-            if not judgement.ok:
-                fault = "the answer does not follow from the sentences named for it", judgement.reason
-    except UnscoredError as error:
-        fault = "no usable answer of the judge", str(error)
-    if fault is not None:
-        return Skipped(passage.id, *fault)
-    places = {name: getattr(passage, name) for name in ("file", "start", "end", "line")}
-    places = {
-        name: value for name, value in (places | {"heading": passage.heading or None}).items() if value is not None
-    }
-    return {
-        "id": row_id(passage.text),
-        "user_input": question,
-        "reference": answer,
-        "reference_contexts": [passage.text],
-        "reference_context_ids": [passage.id],
-        "metadata": {**places, "judge": judge, "support": support},
-    }
-
-
-def _fault(passage: SourcePassage, written: GoldenQuestion, language: str | None) -> tuple[str, str] | None:
-    for sign in (*suspicious_signs(written.question), *suspicious_signs(written.answer)):
-        return "suspicious question", sign
-    answer = printable(written.answer)
-    if set(word_tokens(answer)) <= set(word_tokens(printable(written.question))):
-        return "the question contains its answer", written.question
-    missing = [it for it in missing_from(answer, [passage.text]) if language is None or any(map(str.isdigit, it))]
-    return ("the answer has a number or name that the passage lacks", ", ".join(missing)) if missing else None
-
+from pytest_ragmetrics.text.words import word_tokens
 
 # Rows without a place are sorted behind all others.
 _LAST = "\U0010ffff"
@@ -156,6 +46,8 @@ _NAMED = 5
 _MOST_FAILURES = 8
 # No request can succeed after these errors.
 _FINAL = (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError, JudgeUnavailableError)
+# The id of a row says which passages it is about, and which of their rows it is.
+_ID = re.compile(r"(golden-[0-9a-f]{12})(?:-\d+)?")
 
 
 class GoldenFile:
@@ -170,25 +62,42 @@ class GoldenFile:
         if self._path.exists() and not (self._path.is_file() and os.access(self._path, os.W_OK)):
             raise ArgumentError(f"{self._path} is no file that may be written: name another")
         lines = self._read()
-        self.rows: list[Row] = [json.loads(line) for line in lines]
+        self.rows: list[Row] = []
+        self._ids: set[str] = set()
+        self._about: dict[str, list[Row]] = {}
+        for line in lines:
+            self._take(json.loads(line))
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._write(lines)
         except OSError as error:
             raise ArgumentError(f"{self._path} cannot be written: {error.strerror}: {error.filename!r}") from error
 
-    @property
-    def passages(self) -> set[str]:
-        """The ids of the rows, and of the passages of edited rows."""
-        ids = {row["id"] for row in self.rows if isinstance(row.get("id"), str)}
-        contexts = (row.get("reference_contexts") for row in self.rows)
-        texts = (context[0] for context in contexts if isinstance(context, list) and len(context) == 1)
-        return ids | {row_id(text) for text in texts if isinstance(text, str)}
+    def about(self, source: Source) -> list[Row]:
+        """Return the rows about passages, in the order in which they were made; edited rows are among them."""
+        return self._about.get(_id_of(source), [])
 
     def append(self, row: Row) -> None:
-        """Write a row at the end of the file; raises ``OSError``, and the file is as before then."""
+        """Write a row at the end of the file; raises ``OSError``, and the file is as before then.
+
+        Its id gets a number where another row has it.
+        """
+        ids = chain([row["id"]], (f"{row['id']}-{number}" for number in count(2)))
+        row = {**row, "id": next(each for each in ids if each not in self._ids)}
         append_line(self._path, json.dumps(row, ensure_ascii=False, allow_nan=False))
+        self._take(row)
+
+    def _take(self, row: Row) -> None:
         self.rows.append(row)
+        about = set[str]()
+        if isinstance(given := row.get("id"), str):
+            self._ids.add(given)
+            about |= {found[1]} if (found := _ID.fullmatch(given)) else set()
+        contexts = first_turn(row).get("reference_contexts")
+        if isinstance(contexts, list) and contexts and all(isinstance(text, str) for text in contexts):
+            about.add(row_id(*contexts))
+        for each in about:
+            self._about.setdefault(each, []).append(row)
 
     def close(self) -> None:
         """Sort the rows by file and place; remove the file if there are none."""
@@ -235,12 +144,56 @@ class GoldenFile:
 
 
 def _is_ours(row: Row) -> bool:
-    metadata = row.get("metadata")
+    metadata, first = row.get("metadata"), first_turn(row)
     return (
-        all(isinstance(row.get(name), str) for name in ("id", "user_input", "reference"))
+        all(isinstance(value, str) for value in (row.get("id"), question_of(row), first.get("reference")))
         and isinstance(metadata, dict)
         and {"file", "judge", "support"} <= set(metadata)
     )
+
+
+def _id_of(source: Source) -> str:
+    return row_id(*(passage.text for passage in source))
+
+
+def turns_of(row: Row) -> list[Row]:
+    """Return what has the reference and its contexts: the messages of a conversation, or else the row itself."""
+    messages = row.get("messages")
+    messages = [it for it in messages if isinstance(it, dict)] if isinstance(messages, list) else []
+    return messages or [row]
+
+
+def first_turn(row: Row) -> Row:
+    """Return the first message of a conversation, or else the row itself."""
+    return turns_of(row)[0]
+
+
+def question_of(row: Row) -> Any:
+    """Return the question of a row, of a conversation the first."""
+    first = first_turn(row)
+    return first.get("user_input", first.get("content"))
+
+
+def support_of(row: Row) -> list[str]:
+    """Return the sentences that state the answer of a row, none if its metadata does not have them."""
+    metadata = row.get("metadata")
+    support = metadata.get("support") if isinstance(metadata, dict) else None
+    return [it for it in support if isinstance(it, str) and it.strip()] if isinstance(support, list) else []
+
+
+def _asked(row: Row) -> str:
+    """Return the question of a row, of a conversation what the user says in it."""
+    contents = [
+        turn.get("user_input", turn.get("content")) for turn in turns_of(row) if turn.get("role") != "assistant"
+    ]
+    return " ".join(text for text in contents if isinstance(text, str))
+
+
+def _facts(row: Row) -> Iterator[tuple[str, ...]]:
+    """Yield what two rows share that ask, in other words, for the same answer from the same sentence."""
+    for answer in (turn.get("reference") for turn in turns_of(row)):
+        if isinstance(answer, str):
+            yield from ((text, *word_tokens(answer)) for text in support_of(row))
 
 
 def writer(engine: Engine, spec: str) -> Judge:
@@ -258,33 +211,35 @@ def writer(engine: Engine, spec: str) -> Judge:
     return judge
 
 
-def spread(documents: Iterable[Sequence[SourcePassage]], *, seed: int) -> Iterator[SourcePassage | Skipped]:
-    """Yield all passages in the order to ask about them: one of each document in turn, chosen by ``seed``.
+def spread(documents: Sequence[Sequence[SourcePassage]], *, seed: int, hops: int = 1) -> Iterator[Source | Skipped]:
+    """Yield all passages, or pairs for two ``hops``, in the order to ask about them.
 
-    Passages added to a document or removed from it do not change the order of the others. A repeated text is skipped.
+    It is one of each document in turn, chosen by ``seed``. Passages added to a document or removed from it do not
+    change the order of the others. A repeated text is skipped.
     """
 
-    def rank(passage: SourcePassage) -> bytes:
-        return hashlib.sha256(f"{seed}\0{passage.id}\0{passage.text}".encode()).digest()
+    def rank(source: Source) -> bytes:
+        texts = "\0".join(f"{passage.id}\0{passage.text}" for passage in source)
+        return hashlib.sha256(f"{seed}\0{texts}".encode()).digest()
 
-    first: dict[str, str] = {}
-    queues = [sorted(passages, key=rank) for passages in documents if passages]
+    first: dict[tuple[str, ...], Source] = {}
+    singles: list[list[Source]] = [[(passage,) for passage in passages] for passages in documents]
+    sources = singles if hops == 1 else pairs(documents)
+    queues = [sorted(queue, key=rank) for queue in sources if queue]
     queues.sort(key=lambda queue: rank(queue[0]))
     for turn in range(max(map(len, queues), default=0)):
-        for passage in (queue[turn] for queue in queues if turn < len(queue)):
-            known = first.setdefault(passage.text, passage.id)
-            if known == passage.id:
-                yield passage
-            else:
-                yield Skipped(passage.id, "the same text as another", known)
+        for source in (queue[turn] for queue in queues if turn < len(queue)):
+            known = first.setdefault(tuple(passage.text for passage in source), source)
+            yield source if known == source else Skipped(named(source), "the same text as another", named(known))
 
 
 @dataclass(kw_only=True)
 class GoldenSet:
     """Makes the missing rows of a golden set, ``width`` at a time, with a line of progress in a terminal.
 
-    No more passages are under way than rows are missing, so that no unneeded row is paid for. A failure of one passage
-    skips it; a failure that all passages have in common ends the run, and is the reason why it ``stopped``.
+    All passages are asked about once before any of them is asked about again, at most ``per_passage`` times. No more
+    passages are under way than rows are missing, so that no unneeded row is paid for. A failure of one passage skips
+    it; a failure that all passages have in common ends the run, and is the reason why it ``stopped``.
     """
 
     file: GoldenFile
@@ -293,66 +248,94 @@ class GoldenSet:
     questions: int
     width: int
     language: str | None = None
+    per_passage: int = 1
+    follow_ups: bool = False
 
     def __post_init__(self) -> None:
         self.usage = Usage()
         self.stopped: RagMetricsError | None = None
-        self._questions = [row["user_input"] for row in self.file.rows if isinstance(row.get("user_input"), str)]
+        self._questions = [asked for row in self.file.rows if isinstance(asked := question_of(row), str)]
+        self._facts = {fact: question_of(row) for row in self.file.rows for fact in _facts(row)}
         self._old = len(self.file.rows)
+        # Those of passages that have no row, and those of passages that have some and give no other.
         self._skipped: list[Skipped] = []
+        self._exhausted: list[Skipped] = []
+        self._is_capped = False
         self._failures = 0
         self._progress = Progress("rows", self.questions, done=self._old)
+        self._writer = Writer(ask=self._ask, name=self.judge.name, language=self.language, follow_ups=self.follow_ups)
 
-    async def fill(self, passages: Iterable[SourcePassage | Skipped]) -> None:
+    async def fill(self, sources: Iterable[Source | Skipped]) -> None:
         """Ask about passages until there are enough rows, no passages, or a reason to stop."""
-        known = self.file.passages
-        waiting = (each for each in passages if isinstance(each, Skipped) or row_id(each.text) not in known)
-        workers = min(self.width, self.questions - self._old)
+        try:
+            for number in range(self.per_passage):
+                sources = await self._round(iter(sources), number)
+                if self.stopped is not None:
+                    break
+            self._is_capped = bool(sources)
+        finally:
+            self._progress.finish()
+
+    async def _round(self, sources: Iterator[Source | Skipped], rows: int) -> list[Source]:
+        """Ask about the passages that have so many rows; return those that may give another, in their order."""
+        waiting, again = enumerate(sources), dict[int, Source]()
+        workers = min(self.width, self.questions - len(self.file.rows))
 
         async def work() -> None:
             nonlocal workers
             while self.stopped is None and workers <= self.questions - len(self.file.rows):
-                if (passage := next(waiting, None)) is None:
+                place, source = next(waiting, (0, None))
+                if source is None:
                     break
-                if isinstance(passage, Skipped):
-                    self._skip(passage)
-                else:
-                    await self._make(passage)
+                if isinstance(source, Skipped):
+                    self._skip(source)
+                elif len(self.file.about(source)) > rows or await self._make(source):
+                    again[place] = source
             workers -= 1
 
-        try:
-            await loop.gather_or_cancel([work() for _ in range(workers)])
-        finally:
-            self._progress.finish()
+        await loop.gather_or_cancel([work() for _ in range(workers)])
+        return [again[place] for place in sorted(again)]
 
-    async def _make(self, passage: SourcePassage) -> None:
+    async def _make(self, source: Source) -> bool:
+        """Add a row about passages; return whether there is one now."""
+        about = self.file.about(source)
         try:
-            made = await drafted(passage, self._ask, judge=self.judge.name, language=self.language)
-            if isinstance(made, Skipped):
-                self._skip(made)
-            elif (same := same_question(made["user_input"], self._questions)) is not None:
-                self._skip(Skipped(passage.id, "the same question as another", same))
-            else:
-                self._keep(made)
+            made = await self._writer.draft(source, [_asked(row) for row in about])
+            if not isinstance(made, Skipped):
+                made = self._new(made, source)
+            if not isinstance(made, Skipped):
+                return self._keep(made)
+            self._skip(made, again=bool(about))
         except _FINAL as error:
             self.stopped = self.stopped or error
         except JudgeError as error:
-            self._skip(Skipped(passage.id, "the judge failed", str(error)))
+            self._skip(Skipped(named(source), "the judge failed", str(error)), again=bool(about))
             self._failures += 1
             if self._failures >= max(self.width, _MOST_FAILURES):
                 self.stopped = self.stopped or error
+        return False
 
-    def _keep(self, row: Row) -> None:
+    def _new(self, row: Row, source: Source) -> Row | Skipped:
+        """Return a row, or that there is one like it."""
+        if (same := same_question(question_of(row), self._questions)) is not None:
+            return Skipped(named(source), "the same question as another", same)
+        if doubles := [self._facts[fact] for fact in _facts(row) if fact in self._facts]:
+            return Skipped(named(source), "the same answer from the same sentence as another", str(doubles[0]))
+        return row
+
+    def _keep(self, row: Row) -> bool:
         try:
             self.file.append(row)
         except OSError as error:
             self.stopped = self.stopped or RagMetricsError(f"no row can be written: {error}")
         else:
-            self._questions.append(row["user_input"])
+            self._questions.append(question_of(row))
+            self._facts |= dict.fromkeys(_facts(row), question_of(row))
             self._advance(1)
+        return self.stopped is None
 
-    def _skip(self, passage: Skipped) -> None:
-        self._skipped.append(passage)
+    def _skip(self, passage: Skipped, *, again: bool = False) -> None:
+        (self._exhausted if again else self._skipped).append(passage)
         self._advance(0)
 
     def _advance(self, rows: int) -> None:
@@ -379,13 +362,16 @@ class GoldenSet:
             reason = reason.partition(": nothing more is asked")[0]
             lines.append(f"stopped: {reason}; the rows so far are kept, and the same command goes on")
         elif rows < self.questions:
-            lines.append(f"{self.questions} were asked for, and every passage was tried: give more documents")
+            more = " or a larger --per-passage" if self._is_capped else ""
+            lines.append(f"{self.questions} were asked for, and every passage was tried: give more documents{more}")
         if rows > self._old:
             lines.append("written by a model: read every row before you rely on it")
+        if self._exhausted:
+            lines.append(
+                f"no further question on {counted(len(self._exhausted), 'passage')}: {_reasons(self._exhausted)}"
+            )
         if skipped:
-            reasons = Counter(skip.reason for skip in skipped)
-            counts = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-            lines.append(f"skipped {counted(len(skipped), 'passage')}: {counts}")
+            lines.append(f"skipped {counted(len(skipped), 'passage')}: {_reasons(skipped)}")
             for skip in skipped[:_NAMED]:
                 detail = f": {readable(skip.detail)}" if skip.detail else ""
                 lines.append(f"  {printable(skip.passage)}: {skip.reason}{detail}")
@@ -397,3 +383,8 @@ class GoldenSet:
         if self.usage.calls + self.usage.cached_calls:
             lines.append(f"judge: {usage_text(self.usage)}")
         return lines
+
+
+def _reasons(skipped: Iterable[Skipped]) -> str:
+    reasons = Counter(skip.reason for skip in skipped)
+    return "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())

@@ -27,6 +27,7 @@ from pytest_ragmetrics.judges.tasks.questions import JudgeGoal as JudgeGoal
 from pytest_ragmetrics.judges.tasks.questions import ListTopics as ListTopics
 from pytest_ragmetrics.judges.tasks.questions import MatchTopics as MatchTopics
 from pytest_ragmetrics.judges.tasks.questions import WriteClosedQuestions as WriteClosedQuestions
+from pytest_ragmetrics.judges.tasks.questions import WriteFollowUp as WriteFollowUp
 from pytest_ragmetrics.judges.tasks.questions import WriteGoldenQuestion as WriteGoldenQuestion
 from pytest_ragmetrics.judges.tasks.questions import WriteQuestions as WriteQuestions
 from pytest_ragmetrics.judges.tasks.ratings import TOP_RATING as TOP_RATING

@@ -102,25 +102,47 @@ class GoldenQuestion:
 class WriteGoldenQuestion(Task[GoldenQuestion | None]):
     """Write a question that a passage answers, with its answer and the supporting sentences; ``None`` without one.
 
-    ``heading`` are the headings above the passage; ``language`` is by default that of the passage.
+    ``heading`` are the headings above the passage; ``language`` is by default that of the passage; ``written`` are the
+    questions about it that there are. A question about two passages needs both.
     """
 
     prompt = "write_golden_question"
-    shown = ("passage", "heading")
+    shown = ("passage", "heading", "written")
     form = record(askable=FLAG, question=TEXT, sentences=list_of(NUMBER), answer=TEXT)
-    passage: str
+    passage: str | tuple[str, ...]
     heading: str | None = None
     language: str | None = None
+    written: tuple[str, ...] | None = None
 
     def fill(self) -> Mapping[str, str]:
         """Say in which language to write."""
         return {"language": self.language or "their language"}
 
+    def note(self) -> str:
+        """Say which questions are not wanted: those that are written, and those that one of two passages answers."""
+        notes = []
+        if len(self.passages) > 1:
+            notes.append(
+                "The question must need a fact of each context, joined by what they share: nobody who has one of the "
+                'contexts alone can answer it. Cite sentences of each. "askable" is false if there is no such question.'
+            )
+        if self.written:
+            notes.append(
+                "The questions already written are not wanted again: ask for a fact that none of them asks for. "
+                '"askable" is false if there is none left.'
+            )
+        return " ".join(notes)
+
+    @property
+    def passages(self) -> tuple[str, ...]:
+        """The texts that the sentences are numbered through."""
+        return (self.passage,) if isinstance(self.passage, str) else self.passage
+
     def _parse(self, answer: Mapping[str, Any]) -> GoldenQuestion | None:
         if not answer["askable"]:
             return None
         # A sentence may be cited twice.
-        last = len(sentence_table((self.passage,)))
+        last = len(sentence_table(self.passages))
         sentences = indexes(dict.fromkeys(answer["sentences"]), last, "the answer")
         question, reply = answer["question"].strip(), answer["answer"].strip()
         for name, text in (("question", question), ("answer", reply)):
@@ -129,6 +151,22 @@ class WriteGoldenQuestion(Task[GoldenQuestion | None]):
         if not sentences:
             raise InvalidAnswer("no sentence that states the answer is named")
         return GoldenQuestion(question=question, answer=reply, sentences=tuple(sorted(sentences)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WriteFollowUp(WriteGoldenQuestion):
+    """Write the next question of a conversation about a passage, which only the turns before it make clear.
+
+    Its answer is as of :class:`WriteGoldenQuestion`; ``earlier`` are the turns.
+    """
+
+    prompt = "write_follow_up"
+    shown = ("passage", "heading", "earlier")
+    earlier: tuple[str, ...]
+
+    def note(self) -> str:
+        """Return nothing: the instruction says what the turns are for."""
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -27,6 +27,7 @@ _LABELS = {
     "earlier": "conversation before the question",
     "allowed": "allowed topics",
     "passage": "contexts",
+    "written": "questions already written",
     "first": "first answer",
     "second": "second answer",
 }

@@ -66,18 +66,27 @@ def align(span: str, contexts: object, *, casefold: bool = True, matching: Match
 class Sources:
     """The contexts of one response, prepared once for all the spans that are to be found in them.
 
+    ``expected`` are spans that :meth:`find` will be asked for: of many, the pieces are looked up all at once.
+
     >>> sources = Sources(["The tide turned at noon.", "It rained."])
     >>> [verdict.ok for verdict in sources.align(["tide turned", "tide rained"])]
     [True, False]
     """
 
-    def __init__(self, contexts: object, *, casefold: bool = True, matching: Matching = "editorial") -> None:
+    def __init__(
+        self,
+        contexts: object,
+        *,
+        casefold: bool = True,
+        matching: Matching = "editorial",
+        expected: Iterable[str] = (),
+    ) -> None:
         if matching not in ("editorial", "verbatim"):
             raise ValueError(f"matching must be 'editorial' or 'verbatim', not {matching!r}")
         self._contexts = as_contexts(contexts)
         self._casefold = casefold
         self._editorial = matching == "editorial"
-        self._spans: list[str] = []
+        self._spans = [*expected]
 
     def align(self, spans: Iterable[str]) -> list[Verdict]:
         """Return a verdict for each span, in order, with its evidence or the nearest passage."""
