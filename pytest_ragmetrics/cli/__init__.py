@@ -18,7 +18,7 @@ _SUMMARIES = {
     "init": "Write an example test and the settings for it; what is there already is left as it is.",
     "docs": "Show the documentation: a page, or the entry of a metric, an option or another name.",
     "doctor": "Look for what keeps a judge from judging, with one request; exit with status 1 if there is something.",
-    "probe": "Ask a judge questions whose answers are known: how often it is right, and what deceives it.",
+    "probe": "Say which planted faults metrics notice, or ask a judge questions whose answers are known.",
     "cache": "Tend the answers kept on this machine.",
     "generate": "Write a first golden set: questions about documents, with answers and the passages that support them.",
     "label": "Label answers of a run as good (1) or bad (0), for ragmetrics calibrate and Evaluation.corrected_mean().",

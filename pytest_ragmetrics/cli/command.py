@@ -192,7 +192,9 @@ def run_options(*, requests: str, cache: str, seed: str | None, concurrency: Any
     )
 
 
-def scoring_options(*, seed: str | None = None) -> Decorator:
+def scoring_options(
+    *, seed: str | None = None, cache: str = "as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none"
+) -> Decorator:
     """Return the options of a command that scores answers, by default what the variables of a test suite say."""
 
     def columns(text: str) -> Any:
@@ -210,7 +212,7 @@ def scoring_options(*, seed: str | None = None) -> Decorator:
         embedder_option(default=stated("EMBEDDER"), help=embedder),
         run_options(
             requests="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
-            cache="as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none",
+            cache=cache,
             seed=seed,
             concurrency=stated("CONCURRENCY", "32"),
         ),

@@ -1,24 +1,27 @@
-"""`ragmetrics probe`: the accuracy of a judge on questions with known answers, and its resistance to injections."""
+"""`ragmetrics probe`: what a judge says to questions with known answers, and metrics to planted faults."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from click import Choice
 
+from pytest_ragmetrics.cli.cache import answers_folder
 from pytest_ragmetrics.cli.command import (
-    PATH,
     Arguments,
     Checked,
     CommandResult,
     Count,
     Number,
+    argument,
     command,
-    judge_option,
+    fitted,
     option,
     output,
+    scoring_options,
 )
 from pytest_ragmetrics.cli.probes.probes import (
     INJECTION,
@@ -29,22 +32,100 @@ from pytest_ragmetrics.cli.probes.probes import (
     figure_lines,
     read_probes,
 )
+from pytest_ragmetrics.cli.score import bounds_by_metric
 from pytest_ragmetrics.core.errors import ArgumentError
 from pytest_ragmetrics.core.files import prompt_folder, write_atomically
+from pytest_ragmetrics.evaluation.dry_run import Forecast
 from pytest_ragmetrics.evaluation.engine import Engine
+from pytest_ragmetrics.evaluation.mutants import MUTANT_KINDS
+from pytest_ragmetrics.evaluation.mutation import answers_in, drawn, probe_answers
+from pytest_ragmetrics.evaluation.runner import bounded_metrics
+from pytest_ragmetrics.evaluation.session import shared_cache
+
+# Options of the one use and of the other.
+_OF_QUESTIONS, _OF_ROWS = ("limit", "min_accuracy", "min_resistance"), ("metrics", "rows", "min", "dry_run")
+_ROWS = 20
 
 
 @command("probe")
-@judge_option(required=True)
-@option("--kind KIND", Choice(KINDS), f"only {', '.join(KINDS)}", multiple=True)
-@option("--limit N", Count(2), "ask at most so many, spread over kinds and languages")
+@argument(
+    "answers [ROWS]...",
+    "right answers with their passages, into which faults are planted: .jsonl, .csv, .json, also of --rag-json",
+)
+@option("--metrics NAME,...", Checked(bounds_by_metric), "what ROWS are scored by; NAME=BOUND says which scores pass")
+@option("--rows N", Count(1), f"take at most so many of ROWS, drawn by the seed (default: {_ROWS})")
+@option("--min X", Number(0, 1), "exit with status 1 if a smaller share of the planted faults is noticed")
+@option("--dry-run", help="say how many requests ROWS take, and make none")
+@option(
+    "--kind KIND",
+    Choice([*dict.fromkeys((*KINDS, *MUTANT_KINDS))]),
+    f"only these: of the judge's questions {', '.join(KINDS)}; of faults {', '.join(MUTANT_KINDS)}",
+    multiple=True,
+)
+@option("--limit N", Count(2), "ask at most so many questions, spread over kinds and languages")
 @option("--json FILE", output(), "write figures and answers as JSON")
 @option("--min-accuracy X", Number(0, 1), "exit with status 1 if the accuracy is below X")
 @option("--min-resistance X", Number(0, 1), "exit with status 1 if the resistance is below X")
 @option("--prompts DIR", Checked(lambda text: prompt_folder(text, Path.cwd())), "as the setting rag_prompts")
-@option("--cache-dir DIR", PATH, "keep the answers there (default: nowhere)")
+@scoring_options(
+    seed="of the rows and faults", cache="with ROWS as ragmetrics cache has it, for the judge's questions nowhere"
+)
 def run(arguments: Arguments) -> CommandResult:
-    """Ask a judge questions whose answers are known: how often it is right, and what deceives it."""
+    """Say which planted faults metrics notice, or ask a judge questions whose answers are known."""
+    of_rows = bool(arguments.answers)
+    others = _OF_QUESTIONS if of_rows else _OF_ROWS
+    if given := [name for name in others if not any(getattr(arguments, name) is it for it in (None, False))]:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ArgumentError(f"{names}: of {'a probe of the judge, without' if of_rows else 'a probe of'} ROWS")
+    known = MUTANT_KINDS if of_rows else KINDS
+    if unknown := [kind for kind in arguments.kind if kind not in known]:
+        raise ArgumentError(
+            f"--kind={unknown[0]}: {'with' if of_rows else 'without'} ROWS it is one of {', '.join(known)}"
+        )
+    return _of_rows(arguments) if of_rows else _of_judge(arguments)
+
+
+def _of_rows(arguments: Arguments) -> CommandResult:
+    """Say which planted faults the metrics notice."""
+    if arguments.metrics is None:
+        raise ArgumentError("--metrics: name what ROWS are scored by, such as faithfulness=0.8,numbers_aligned")
+    answers = [sample for file in arguments.answers for sample in answers_in(file, arguments.columns)]
+    samples = drawn(answers, arguments.rows or _ROWS, arguments.seed)
+    if not samples:
+        raise ArgumentError("no row has a response, or all are conversations: give answers with their passages")
+    metrics = bounded_metrics(arguments.metrics, judge=arguments.judge, embedder=arguments.embedder)
+    forecast, folder = Forecast() if arguments.dry_run else None, answers_folder(arguments.cache_dir, "probe")
+    table = probe_answers(
+        samples,
+        metrics,
+        kinds=arguments.kind or MUTANT_KINDS,
+        seed=arguments.seed,
+        cache_dir=folder,
+        concurrency=int(arguments.concurrency),
+        forecast=forecast,
+        prompts=arguments.prompts,
+        **({} if folder is None else shared_cache()),
+    )
+    if forecast is not None:
+        return CommandResult(lines=fitted(forecast.summary()), status=0)
+    _write(arguments.json, table.to_document())
+    below, least = [], arguments.min
+    if table.share is None:
+        below = ["none of these faults could be judged: see ragmetrics score for the reasons"]
+    elif least is not None and table.share < least:
+        below = [f"{table.share:.3f} of the planted faults were noticed, below --min={least:g}"]
+    return CommandResult(lines=fitted([*table.lines(), *below]), status=int(bool(below)))
+
+
+def _write(path: Path | None, document: Any) -> None:
+    if path is not None:
+        write_atomically(path, f"{json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)}\n")
+
+
+def _of_judge(arguments: Arguments) -> CommandResult:
+    """Say how often a judge is right about questions with known answers."""
+    if arguments.judge is None:
+        raise ArgumentError("--judge: name the judge to examine, or give ROWS with --metrics")
     chosen, besides = choose(read_probes(), arguments.kind, arguments.limit)
     # A floor needs a probe that it applies to.
     kinds = {probe.kind for probe in chosen}
@@ -56,9 +137,7 @@ def run(arguments: Arguments) -> CommandResult:
     name = engine.judge().name
     outcomes = ask_probes(engine, [*chosen, *besides])
     figures = ProbeFigures(judge=name, chosen=outcomes[: len(chosen)], besides=outcomes[len(chosen) :])
-    if arguments.json is not None:
-        text = json.dumps(figures.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
-        write_atomically(arguments.json, f"{text}\n")
+    _write(arguments.json, figures.to_document())
     below = list(_below(figures, arguments))
     return CommandResult(lines=[*figure_lines(figures), *below], status=int(bool(below)))
 

@@ -37,7 +37,7 @@ from pytest_ragmetrics.runs.wording.figures import counted
 from pytest_ragmetrics.runs.wording.runs import last_answers_text
 
 
-def _metrics(text: str) -> dict[str, float | None]:
+def bounds_by_metric(text: str) -> dict[str, float | None]:
     """Return the names of metrics, with the bounds that rows are held to."""
     found: dict[str, float | None] = {}
     for part in text.split(","):
@@ -82,7 +82,7 @@ def _output(text: str) -> Path:
 @argument("rows ROWS...", "logged answers: .jsonl, .csv (also with .gz) or .parquet, row by row; .json, read whole")
 @option(
     "--metrics NAME,...",
-    Checked(_metrics),
+    Checked(bounds_by_metric),
     "see ragmetrics metrics; NAME=BOUND says which scores pass, those at least as good",
     required=True,
 )

@@ -91,7 +91,7 @@ def evaluate(
     rows = _in_turns(_rows(samples, columns), chosen, turns, contexts_from)
     counts = check_vacuous(vacuous)
     with scoring_session(cache_dir, concurrency) as session:
-        return loop.run(_evaluated(rows, chosen, session, votes=votes, progress=progress, vacuous=counts))
+        return loop.run(evaluated(rows, chosen, session, votes=votes, progress=progress, vacuous=counts))
 
 
 async def aevaluate(
@@ -114,7 +114,7 @@ async def aevaluate(
     rows = _in_turns(_rows(samples, columns), chosen, turns, contexts_from)
     counts = check_vacuous(vacuous)
     async with scoring_session(cache_dir, concurrency) as session:
-        return await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress, vacuous=counts))
+        return await loop.arun(evaluated(rows, chosen, session, votes=votes, progress=progress, vacuous=counts))
 
 
 def _rows(samples: Any, columns: Mapping[str, str] | None) -> Sequence[DatasetRow]:
@@ -169,7 +169,7 @@ def _chosen(
     return bounded_metrics(named, judge=judge, embedder=embedder)
 
 
-async def _evaluated(
+async def evaluated(
     rows: Sequence[DatasetRow],
     bounded: Sequence[BoundedMetric],
     session: context.Session,
@@ -178,6 +178,7 @@ async def _evaluated(
     progress: bool | ProgressCall,
     vacuous: Vacuous,
 ) -> Evaluation:
+    """Score rows in a session, as :func:`evaluate` says."""
     given: object = progress
     if not isinstance(given, bool) and (not callable(given) or iscoroutinefunction(given)):
         raise TypeError(f"progress must be True, False or a function of two counts, without async, not {given!r:.60}")

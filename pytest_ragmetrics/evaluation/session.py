@@ -12,6 +12,7 @@ from pytest_ragmetrics.cache.remote import check_cache_url
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.files import affordable
+from pytest_ragmetrics.evaluation.dry_run import Forecast
 from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.parameters import check_count
@@ -38,13 +39,12 @@ def shared_cache() -> dict[str, Any]:
 
 
 class OwnSession:
-    """A session around one evaluation outside pytest; its scorings are recorded nowhere.
+    """A session around one evaluation outside pytest; its scorings are recorded nowhere, or counted by a ``forecast``.
 
     ``options`` are further ones of :class:`~pytest_ragmetrics.evaluation.engine.Engine`.
     """
 
     votes = 1
-    dry_run = False
     batched = False
     answering = 0
     metrics: Sequence[Any] = ()
@@ -58,10 +58,14 @@ class OwnSession:
         folder = None if cache_dir is None else Path(cache_dir)
         self.engine = Engine(cache_dir=folder, concurrency=concurrency, **options)
         self.transport, self.judge, self.embedder = self.engine.transport, self.engine.judge, self.engine.embedder
+        self.dry_run = options.get("forecast") is not None
+        self._forecast: Forecast | None = options.get("forecast")
         self.asks_once = self.engine.cache.mode != "off"
 
     def scored(self, scoring: context.Scoring) -> None:
-        """Record nothing."""
+        """Record nothing; count what a dry run would take."""
+        if self._forecast is not None:
+            self._forecast.scored(None, scoring)
 
     def __enter__(self) -> context.Session:
         return self

@@ -38,8 +38,9 @@ _LAST_MONTH, _LAST_DAY, _NOON, _DAY_HOURS, _LAST_SHORT_YEAR = 12, 31, 12, 24, 30
 _NEAR = 24
 # As many as exact fractions of up to three digits need: 1/512.
 _PLACES = 9
-# The unit of a time of the day, whose readings are hours and minutes, and that of any number.
-_TIME_OF_DAY, _ANY_UNIT = "time", "any"
+#: The unit of a time of the day, whose readings are hours and minutes.
+TIME_OF_DAY = "time"
+_ANY_UNIT = "any"
 
 
 def _one_of(words: Iterable[str]) -> str:
@@ -210,7 +211,7 @@ class NumbersIn:
         if place := self._locate_value(said.readings, said.unit):
             return (place,)
         # 4/5 is "4 of 5" where nothing is written as a fraction, and 9 am may be the first hour of "9-11 am".
-        is_time = said.unit == _TIME_OF_DAY
+        is_time = said.unit == TIME_OF_DAY
         parts = [*filter(str.isdecimal, said.parts)] if is_time or not self._has_fractions else []
         found = tuple(place for part in parts if (place := self._locate_value((part,), said.unit)))
         return found if found and len(found) == len(parts) else None
@@ -269,7 +270,7 @@ def _time(text: str, start: int, _: int) -> Iterator[Number]:
     readings = frozenset(f"{each}:{minute or '00'}" for each in hours)
     as_written = (f"{hour}:{minute}", _canonical(str(hour), minute, 0)) if minute else ()
     parts = (*as_written, *(str(part) for part in (hour, int(minute or 0)) if part))
-    yield Number(start=start, end=match.end(), readings=readings, unit=_TIME_OF_DAY, parts=parts)
+    yield Number(start=start, end=match.end(), readings=readings, unit=TIME_OF_DAY, parts=parts)
 
 
 def _half(text: str, start: int, _: int) -> Iterator[Number]:

@@ -113,3 +113,77 @@ def test_the_local_judge(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
         assert said in out
     assert "ja-claims-false" in out
     assert r"\u" in out
+
+
+ROWS = [
+    {
+        "id": name,
+        "question": f"What of the {name}?",
+        "response": f"{text} The seal is checked by the night shift before a holiday.",
+        "contexts": [f"{text} The seal is checked by the night shift before a holiday."],
+    }
+    for name, text in {
+        "pump": "The green pump needs 20 minutes to fill.",
+        "oven": "Bread stays in the brick oven for 35 minutes.",
+        "boat": "A ferry carries 45 passengers across the lake.",
+    }.items()
+]
+
+
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ROWS), encoding="utf-8")
+    return "rows.jsonl"
+
+
+def test_planted_faults_are_noticed_or_survive(ragmetrics: Call, rows: str) -> None:
+    """Without a judge numbers are seen and negations are not; the last line says by how much the share is missed."""
+    command = ("probe", rows, "--metrics=numbers_aligned=1.0", "--kind=number", "--kind=negation", "--json=out.json")
+    said = (
+        "3 rows, 6 mutants; killed of those judged:",
+        "number       3              3/3  3/3",
+        "negation     3              0/3  0/3",
+        "all          6              3/6  3/6",
+        "survived (3):",
+        "negation; what would notice: faithfulness",
+        "to fill. The seal [is -> is not] checked by the night",
+    )
+    told(ragmetrics(*command), 0, *said)
+    told(ragmetrics(*command, "--min=0.5"), 0)
+    told(ragmetrics(*command, "--min=0.8"), 1, "0.500 of the planted faults were noticed, below --min=0.8")
+    assert json.loads(Path("out.json").read_text("utf-8"))["share"] == 0.5
+    told(ragmetrics("probe", rows, "--metrics=numbers_aligned", "--kind=number", "--rows=2"), 0, "2 rows, 2 mutants")
+    told(ragmetrics("probe", rows, "--metrics=token_f1", "--kind=number"), 1, "none of these faults could be judged")
+
+
+def test_a_judge_is_asked_once_and_forecast(named_server: FakeOpenAI, ragmetrics: Call, rows: str) -> None:
+    """A dry run asks nothing; a second run takes every answer from the cache."""
+    named_server.key = "sk-fake"
+    command = ("probe", rows, "--metrics=response_groundedness=0.5", "--kind=number", "--judge=openai:fake")
+    told(ragmetrics(*command, "--dry-run", "--cache-dir=cache"), 0, "dry run:", "response_groundedness", "12")
+    assert named_server.requests == []
+    told(ragmetrics(*command, "--cache-dir=cache"), 0, "3 rows, 3 mutants")
+    asked = len(named_server.requests)
+    told(ragmetrics(*command, "--cache-dir=cache"), 0, "3 rows, 3 mutants")
+    assert (asked > 0, len(named_server.requests)) == (True, asked)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "--judge: name the judge to examine, or give ROWS with --metrics"),
+        (("rows.jsonl",), "--metrics: name what ROWS are scored by"),
+        (("rows.jsonl", "--metrics=mrr", "--limit=4"), "--limit: of a probe of the judge, without ROWS"),
+        (("--judge=local", "--min=0.8", "--dry-run"), "--min, --dry-run: of a probe of ROWS"),
+        (("rows.jsonl", "--metrics=mrr", "--kind=joined"), "--kind=joined: with ROWS it is one of number, date"),
+        (("--judge=local", "--kind=half"), "--kind=half: without ROWS it is one of number, name"),
+        (("empty.jsonl", "--metrics=mrr"), "no row has a response"),
+    ],
+)
+def test_options_belong_to_rows_or_to_the_judge(
+    ragmetrics: Call, rows: str, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.delenv("RAGMETRICS_JUDGE", raising=False)
+    Path("empty.jsonl").write_text('{"question": "Why?"}\n', encoding="utf-8")
+    told(ragmetrics("probe", *arguments), 2, message)

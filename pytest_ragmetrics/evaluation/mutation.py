@@ -1,0 +1,235 @@
+"""Whether metrics notice planted faults: mutants of right answers are scored, and those that pass are named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core.result import MetricResult
+from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.datasets.reading import read_dataset
+from pytest_ragmetrics.datasets.rows import Columns, DatasetRow
+from pytest_ragmetrics.evaluation.dry_run import Forecast
+from pytest_ragmetrics.evaluation.evaluate import evaluated
+from pytest_ragmetrics.evaluation.mutants import MUTANT_KINDS, Mutant, mutants_of
+from pytest_ragmetrics.evaluation.runner import BoundedMetric
+from pytest_ragmetrics.evaluation.session import OwnSession
+from pytest_ragmetrics.evaluation.table import Row
+from pytest_ragmetrics.runs.records import DocumentError, Record, read_document
+from pytest_ragmetrics.runs.wording.figures import and_more, counted, readable, text_table
+
+VERSION = 1
+#: Metrics that notice a kind of fault.
+NOTICED_BY: Mapping[str, Sequence[str]] = {
+    "number": ("numbers_aligned", "faithfulness"),
+    "date": ("numbers_aligned", "faithfulness"),
+    "unit": ("faithfulness",),
+    "name": ("names_aligned", "faithfulness"),
+    "negation": ("faithfulness",),
+    "citation": ("citation_validity",),
+    "quotation": ("quoted_spans_alignment", "faithfulness"),
+    "sentence": ("faithfulness",),
+    "half": ("answer_correctness", "factual_correctness"),
+    "passages": ("lexical_grounding", "faithfulness"),
+    "injection": ("faithfulness",),
+    "refusal": ("refusal_correctness", "answer_relevancy"),
+    "truncated": ("coherence", "answer_correctness"),
+}
+# Survivors of a kind that are printed, the characters of what was changed, and the words on each side of it.
+_SHOWN, _CHANGED, _BESIDE = 3, 60, 4
+_WIDEST = 200
+# Scores that differ by less are the same.
+_ROUNDING = 1e-9
+_HEAD = ("kind", "made")
+_ANY, _ALL = "any", "all"
+
+
+def killed(metric: BoundedMetric, original: MetricResult | None, mutant: MetricResult | None) -> bool | None:
+    """Tell whether a mutant fails: below the bound of a metric, or without one worse than the original.
+
+    ``None`` where this says nothing: one of them has no score, or the original fails too, or has the worst score.
+    """
+    if original is None or mutant is None:
+        return None
+    held, holds = metric.check(original), metric.check(mutant)
+    if held is not None and holds is not None:
+        return not holds.held if held.held else None
+    is_higher = metric.metric.better == "higher"
+    worst = metric.metric.scale[not is_higher]
+    fall = original.value - mutant.value if is_higher else mutant.value - original.value
+    return None if original.value == worst else fall > _ROUNDING
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judged:
+    """A mutant and by metric whether it was killed, ``None`` where that cannot be said."""
+
+    mutant: Mutant
+    verdicts: Mapping[str, bool | None]
+
+    @property
+    def killed(self) -> bool | None:
+        """Whether any metric killed it."""
+        found = [verdict for verdict in self.verdicts.values() if verdict is not None]
+        return any(found) if found else None
+
+
+class MutationTable:
+    """The mutants of ``rows`` samples and what became of them; ``share`` is that of the killed among those judged."""
+
+    def __init__(
+        self, judged: Sequence[Judged], *, metrics: Sequence[str], kinds: Sequence[str], rows: int, seed: int
+    ) -> None:
+        self.judged, self.metrics, self.kinds, self.rows, self.seed = judged, metrics, kinds, rows, seed
+        self.survivors = [each for each in judged if each.killed is False]
+        found, of = self._count(judged, _ANY)
+        self.share = found / of if of else None
+
+    @staticmethod
+    def _count(judged: Iterable[Judged], metric: str) -> tuple[int, int]:
+        """Return how many a metric, or any, killed, and of how many."""
+        verdicts = [each.killed if metric == _ANY else each.verdicts[metric] for each in judged]
+        return verdicts.count(True), len(verdicts) - verdicts.count(None)
+
+    def counts(self) -> dict[str, dict[str, tuple[int, int]]]:
+        """Return by kind and metric, the last of which is "any", how many mutants were killed, and of how many."""
+        columns = [*self.metrics, _ANY]
+        by_kind = {kind: [each for each in self.judged if each.mutant.kind == kind] for kind in self.kinds}
+        return {kind: {name: self._count(each, name) for name in columns} for kind, each in by_kind.items()}
+
+    def lines(self) -> Iterator[str]:
+        """Yield the table, and the survivors with what would notice them."""
+        counts = self.counts()
+        made = {kind: sum(each.mutant.kind == kind for each in self.judged) for kind in self.kinds}
+        total = {
+            name: tuple(map(sum, zip(*(row[name] for row in counts.values()), strict=True)))
+            for name in [*self.metrics, _ANY]
+        }
+        rows = [(kind, str(made[kind]), *map(_cell, row.values())) for kind, row in counts.items()]
+        rows.append((_ALL, str(len(self.judged)), *map(_cell, total.values())))
+        yield f"{counted(self.rows, 'row')}, {counted(len(self.judged), 'mutant')}; killed of those judged:"
+        yield from (line.rstrip() for line in text_table([(*_HEAD, *self.metrics, _ANY), *rows]))
+        if self.survivors:
+            yield from ("", f"survived ({len(self.survivors)}):")
+        for kind in self.kinds:
+            of_kind = [each.mutant for each in self.survivors if each.mutant.kind == kind]
+            if of_kind:
+                yield f"  {kind}; what would notice: {self.advice(kind)}"
+                yield from (f"    {describe(mutant)}" for mutant in of_kind[:_SHOWN])
+                yield from and_more(len(of_kind), shown=_SHOWN, indent="    ")
+
+    def advice(self, kind: str) -> str:
+        """Return which metrics, besides those measured, notice a kind of fault."""
+        others = [name for name in NOTICED_BY[kind] if name not in self.metrics]
+        return ", ".join(others) or "a higher bound, or a stronger judge"
+
+    def to_document(self) -> dict[str, Any]:
+        """Return everything as JSON builtins."""
+        names = ("killed", "judged")
+        return {
+            "version": VERSION,
+            "rows": self.rows,
+            "seed": self.seed,
+            "share": self.share,
+            "kinds": {
+                kind: {name: dict(zip(names, pair, strict=True)) for name, pair in row.items()}
+                for kind, row in self.counts().items()
+            },
+            "mutants": [
+                {
+                    "row": each.mutant.original.id,
+                    **{name: getattr(each.mutant, name) for name in ("kind", "start", "before", "after")},
+                    "killed": each.killed,
+                    "verdicts": dict(each.verdicts),
+                }
+                for each in self.judged
+            ],
+        }
+
+
+def _cell(pair: Sequence[int]) -> str:
+    return f"{pair[0]}/{pair[1]}" if pair[1] else "-"
+
+
+def describe(mutant: Mutant) -> str:
+    """Return in a line what was changed where.
+
+    >>> sample = Sample(id="q7", response="It holds 20 litres.")
+    >>> describe(Mutant(kind="number", original=sample, sample=sample, start=9, before="20", after="70"))
+    'q7 at 9: It holds [20 -> 70] litres.'
+    """
+    row = readable(mutant.original.id or mutant.original.user_input or "a row", _CHANGED)
+    if not (mutant.before or mutant.after):
+        return f"{row}: the passages became those of another row"
+    text, end = mutant.original.response or "", mutant.start + len(mutant.before)
+    left, right = text[: mutant.start].split()[-_BESIDE:], text[end:].split()[:_BESIDE]
+    before, after = (readable(part.strip(), _CHANGED) for part in (mutant.before, mutant.after))
+    words = [*left, f"[{before or 'nothing'} -> {after or 'nothing'}]", *right]
+    return f"{row} at {mutant.start}: {readable(' '.join(words), _WIDEST)}"
+
+
+def answers_in(file: Path, columns: Columns) -> list[Sample]:
+    """Return the rows of a file, relative to the current folder, or the answers that a run recorded with --rag-json.
+
+    Left out are rows without a response and conversations. Raises ``DatasetError``.
+    """
+    samples = [row.sample for row in _read(file, columns) if row.sample is not None]
+    texts = {(it.id, it.user_input, it.response): it for it in samples if (it.response or "").strip()}
+    return [sample for sample in texts.values() if "messages" not in sample.metadata]
+
+
+def _read(file: Path, columns: Columns) -> Sequence[DatasetRow | Record]:
+    if file.suffix == ".json":
+        with suppress(DocumentError):
+            return [record for test in read_document(file).tests for record in test.records]
+    return read_dataset(file, base=Path.cwd(), columns=columns)
+
+
+def drawn(samples: Sequence[Sample], most: int, seed: int) -> list[Sample]:
+    """Return at most so many samples, drawn by a seed, in their order."""
+    places = Random(seed).sample(range(len(samples)), min(most, len(samples)))  # noqa: S311 - no secret
+    return [samples[at] for at in sorted(places)]
+
+
+def probe_answers(
+    samples: Sequence[Sample],
+    metrics: Sequence[BoundedMetric],
+    *,
+    kinds: Sequence[str] = MUTANT_KINDS,
+    seed: int = 0,
+    cache_dir: Path | None = None,
+    concurrency: int = 32,
+    forecast: Forecast | None = None,
+    **options: Any,
+) -> MutationTable:
+    """Score right answers and their mutants, and return which were killed; ``options`` are those of the engine.
+
+    Raises as :func:`~pytest_ragmetrics.evaluation.evaluate.evaluate`. With a ``forecast`` no request is made, and the
+    verdicts say nothing.
+    """
+    made = [
+        mutant
+        for sample in samples
+        for mutant in mutants_of(sample, kinds, others=[it for it in samples if it is not sample], seed=seed)
+    ]
+    rows = [DatasetRow(sample=it, id=it.id or "") for it in (*samples, *(mutant.sample for mutant in made))]
+    with OwnSession(cache_dir, concurrency, forecast=forecast, **options) as session:
+        table = loop.run(evaluated(rows, metrics, session, votes=None, progress=True, vacuous="count"))
+    found = {id(sample): row for sample, row in zip(samples, table.rows, strict=False)}
+
+    def verdicts(mutant: Mutant, row: Row) -> dict[str, bool | None]:
+        first = found[id(mutant.original)].results
+        return {
+            it.metric.name: killed(it, first.get(it.metric.name), row.results.get(it.metric.name)) for it in metrics
+        }
+
+    judged = [
+        Judged(mutant=mutant, verdicts=verdicts(mutant, row))
+        for mutant, row in zip(made, table.rows[len(samples) :], strict=True)
+    ]
+    return MutationTable(judged, metrics=[it.metric.name for it in metrics], kinds=kinds, rows=len(samples), seed=seed)
