@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -38,13 +39,16 @@ class PastRuns(NamedTuple):
 def past_runs(folder: Path, *, last: int, branch: str = "", before: Sequence[RunRecord] = ()) -> PastRuns:
     """Return the last runs in a folder of ``--rag-history`` that started before some others, which may be in it too.
 
-    They are those of a ``branch``, by default of main, else of master, else of that of the latest run.
+    They are those of a ``branch``, by default of main, else of master, else of that of the latest run. Runs of a part
+    do not count among them, so that they displace no whole one; the latest are there to be named.
     """
     until = min((run.started for run in before), default=None)
     for name in (branch,) if branch else ("main", "master", None):
         with suppress(HistoryError):
-            found = read_history(folder, last=last + len(before), branch=name, until=until)
-            runs = [it for it in found.runs if until is None or second(it.run.started) != second(until)][-last:]
+            found = read_history(folder, last=last + len(before), branch=name, until=until, counts=_is_whole)
+            runs = [it for it in found.runs if until is None or second(it.run.started) != second(until)]
+            while sum(map(_is_whole, runs)) > last or len(runs) > 2 * last:
+                del runs[0]
             if runs:
                 text = runs_text([earlier_run(it.run, {}) for it in runs])
                 line = f"baseline: {text} in {folder}; a FILE of --rag-json shows what changed test by test, too"
@@ -52,6 +56,14 @@ def past_runs(folder: Path, *, last: int, branch: str = "", before: Sequence[Run
                 return PastRuns(Baseline(runs=tuple(map(past_document, runs)), is_history=True), (line, *left_out))
     which = f" of {named(branch)}" if branch else ""
     return PastRuns(None, (f"baseline: there is no run{which} in {folder} yet",))
+
+
+def _is_whole(run: HistoryRun) -> bool:
+    """Return whether a run has all rows of a set at least; without one it can be compared with nothing."""
+    if not run.run.partial:
+        return True
+    ran = Counter(function_name(test.id) for test in run.tests if test.scores)
+    return any(ran[function_name(test)] >= gate.total for test, gate in run.gates.items())
 
 
 def past_document(run: HistoryRun) -> Document:

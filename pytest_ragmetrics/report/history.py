@@ -11,7 +11,7 @@ import math
 import re
 import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -302,13 +302,22 @@ def second(time: str) -> str:
     return time[:19]
 
 
-def read_history(folder: Path, *, last: int, branch: str | None = None, until: str | None = None) -> History:
+def read_history(
+    folder: Path,
+    *,
+    last: int,
+    branch: str | None = None,
+    until: str | None = None,
+    counts: Callable[[HistoryRun], bool] = lambda _: True,
+) -> History:
     """Return the last runs in a folder on a branch, by default that of the latest run, none that started after a time.
 
+    Between them are the latest runs that do not count, no more than ``last`` of them.
     Files that are no runs are left out by name. Raises :class:`HistoryError` where there is no run to show.
     """
     runs: list[HistoryRun] = []
     left_out: list[str] = []
+    taken: dict[bool, int] = {True: 0, False: 0}
     elsewhere = 0
     for file in _latest_first(folder):
         if branch is not None and _branch_of(file) not in (None, branch):
@@ -324,9 +333,10 @@ def read_history(folder: Path, *, last: int, branch: str | None = None, until: s
         branch = run.run.branch if branch is None else branch
         if run.run.branch != branch:
             elsewhere += 1
-        elif len(runs) < last:
+        elif taken[whether := counts(run)] < last:
             runs.append(run)
-        if len(runs) == last:
+            taken[whether] += 1
+        if taken[True] == last:
             break
     if not runs:
         where = f" of branch {branch!r}" if branch is not None else ""

@@ -175,3 +175,31 @@ def test_the_last_runs_are_those_of_a_branch(
     assert found.lines[0].startswith("baseline: " + said.format(folder=tmp_path))
     assert len(found.lines) == (2 if days else 1)
     assert past_runs(tmp_path / "absent", last=5).baseline is None
+
+
+@pytest.mark.parametrize(
+    ("parts", "days"),
+    [
+        ([3, 4, 5, 6, 7], [1, 2, 6, 7]),  # a developer who tries single rows on main
+        ([1, 2, 3, 4, 5, 6, 7], [6, 7]),  # no whole run at all: the latest say why
+        ([2, 4], [3, 4, 5, 6, 7][-2:]),
+    ],
+)
+def test_runs_of_a_part_displace_no_whole_run(parts: list[int], days: list[int], tmp_path: Path) -> None:
+    for day in range(1, 8):
+        write_history(tmp_path, kept(day, {"test_a": 0.9}, partial="-k" if day in parts else ""))
+    found = past_runs(tmp_path, last=2)
+    assert found.baseline is not None
+    assert [int(run.run.started[8:10]) for run in found.baseline.runs] == days
+
+
+def test_a_run_of_a_part_counts_where_it_has_a_whole_set(tmp_path: Path) -> None:
+    for day in (20, 21, 22):
+        made = run_of(day, 1.0, 1.0)
+        rows = named("t[gate-faithfulness]", gate=replace(gate(), total=len(made.tests) + (day == 22)))
+        write_history(
+            tmp_path, history_run(replace(made, run=replace(made.run, partial="-k"), tests=(*made.tests, rows)))
+        )
+    found = past_runs(tmp_path, last=1)
+    assert found.baseline is not None
+    assert [int(run.run.started[8:10]) for run in found.baseline.runs] == [21, 22]
