@@ -54,6 +54,26 @@ def several_runs(random: Random, draws: int) -> Iterator[Figure]:
                 yield share(what, draws, partial(is_red, n, kind, runs, drop), figure)
 
 
+@part
+def several_answers(random: Random, draws: int) -> Iterator[Figure]:
+    """No regression of 200 rows with several answers each; the judge finds 90 % of the good, 80 % of the bad."""
+
+    def asked(chances: Scores, answers: int) -> Evaluation:
+        scores = judged(random, ran(random, np.repeat(chances, answers)))
+        ids = [f"q{row}" for row in range(len(chances)) for _ in range(answers)]
+        numbers = [{"answer": number} for _ in chances for number in range(1, answers + 1)]
+        return table(scores, ids=ids, metadata=numbers if answers > 1 else ())
+
+    def is_red(then: int, now: int, drop: float) -> bool:
+        rows = coins(random, 200)
+        return red(assert_no_regression, asked(worse(random, rows, drop), now), asked(rows, then))
+
+    for then, now, figure in ((1, 1, 0.58), (3, 1, 0.79), (3, 3, 0.91)):
+        what = f"{then} answers a row before, {now} now"
+        yield share(f"{what}, unchanged: red", draws, partial(is_red, then, now, 0.0))
+        yield share(f"{what}, ten points lost: red", draws, partial(is_red, then, now, 0.1), figure)
+
+
 def bound_of(runs: Iterable[Scores]) -> float:
     """Return the bound of a rate that runs give."""
     return run_bounds(past(runs))[0].bound or 0.0

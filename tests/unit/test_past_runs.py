@@ -59,7 +59,7 @@ def decided(now: Document, before: Baseline) -> GateDecision:
 @pytest.mark.parametrize(
     ("runs", "now"),
     [
-        ([[1.0, 2 / 3, 1 / 3, 1.0, 0.0]] * 2, [1.0, 2 / 3, 1 / 3, 0.5, 0.0]),
+        ([[1.0, 2 / 3, 1 / 3, 1.0, 0.0], [1.0, 2 / 3, 1 / 3, 1.0, 1 / 7]], [1.0, 2 / 3, 1 / 3, 0.5, 0.0]),
         ([[1.0] * 5, [1.0, 1.0, 1.0, 1.0, None]], [1.0, 0.0, 0.0, 0.0, 0.0]),
         ([[1.0] * 5], [1.0] * 5),
     ],
@@ -151,7 +151,7 @@ def test_files_grow_by_less_than_a_third(tmp_path: Path) -> None:
             ["main", "fix", "main", "main"],
             {"last": 2},
             [3, 4],
-            "2 runs of main, 2026-10-03 to 2026-10-04 in {folder}",
+            "2 runs of main, 2026-10-03 to 2026-10-04, in {folder}",
         ),
         (["master", "fix"], {"last": 5}, [1], "1 run of master"),
         (["develop", "fix"], {"last": 5}, [2], "1 run of fix"),
@@ -166,7 +166,7 @@ def test_the_last_runs_are_those_of_a_branch(
     branches: list[str], asked: dict[str, Any], days: list[int], said: str, tmp_path: Path
 ) -> None:
     for day, branch in enumerate(branches, 1):
-        write_history(tmp_path, kept(day, {"test_a": 0.9}, branch=branch))
+        write_history(tmp_path, kept(day, {"test_a": (0.9, f"answer {day}")}, branch=branch))
     (tmp_path / "notes.md").touch()
     before = [kept(day, {}).run for day in asked.pop("before", [])]
     found = past_runs(tmp_path, before=before, **asked)
@@ -187,7 +187,7 @@ def test_the_last_runs_are_those_of_a_branch(
 )
 def test_runs_of_a_part_displace_no_whole_run(parts: list[int], days: list[int], tmp_path: Path) -> None:
     for day in range(1, 8):
-        write_history(tmp_path, kept(day, {"test_a": 0.9}, partial="-k" if day in parts else ""))
+        write_history(tmp_path, kept(day, {"test_a": day / 10}, partial="-k" if day in parts else ""))
     found = past_runs(tmp_path, last=2)
     assert found.baseline is not None
     assert [int(run.run.started[8:10]) for run in found.baseline.runs] == days
@@ -195,7 +195,7 @@ def test_runs_of_a_part_displace_no_whole_run(parts: list[int], days: list[int],
 
 def test_a_run_of_a_part_counts_where_it_has_a_whole_set(tmp_path: Path) -> None:
     for day in (20, 21, 22):
-        made = run_of(day, 1.0, 1.0)
+        made = run_of(day, 1.0, day / 30)
         rows = named("t[gate-faithfulness]", gate=replace(gate(), total=len(made.tests) + (day == 22)))
         write_history(
             tmp_path, history_run(replace(made, run=replace(made.run, partial="-k"), tests=(*made.tests, rows)))
@@ -203,3 +203,13 @@ def test_a_run_of_a_part_counts_where_it_has_a_whole_set(tmp_path: Path) -> None
     found = past_runs(tmp_path, last=1)
     assert found.baseline is not None
     assert [int(run.run.started[8:10]) for run in found.baseline.runs] == [21, 22]
+
+
+def test_runs_of_the_same_answers_and_scores_count_once(tmp_path: Path) -> None:
+    for day, answer, score in ((1, "a", 0.9), (2, "b", 0.9), (3, "a", 0.9), (4, "a", 0.8), (5, "b", 0.9)):
+        write_history(tmp_path, kept(day, {"test_a": (score, answer)}))
+    found = past_runs(tmp_path, last=5)
+    assert found.baseline is not None
+    assert [int(run.run.started[8:10]) for run in found.baseline.runs] == [3, 4, 5]
+    said = "2026-10-05 and 2 runs of the same answers and scores, which count once, in "
+    assert found.lines[0].startswith(f"baseline: 3 runs of main, 2026-10-03 to {said}")

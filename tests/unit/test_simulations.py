@@ -40,6 +40,8 @@ from tests.benchmarks.gates import figures
         pytest.param(
             "several_runs", 2, [0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 1.0, 1.0, 0.5, 1.0], marks=pytest.mark.slow
         ),
+        # Red where nothing changed, and where ten points are lost: 1 answer a row, 3 before and 1 now, 3 in both.
+        ("several_answers", 1, [0.0, 1.0, 0.0, 1.0, 0.0, 1.0]),
         # By question and number of rows: how often right, how often wrong.
         pytest.param(
             "thresholds",
