@@ -76,3 +76,16 @@ def test_a_provider_that_repeats_the_name_says_nothing(
     assert result.document.run.judging["relevance"].served == {}
     with Store(tmp_path) as store:
         assert [entry for entry in store if "served" in entry.reply] == []
+
+
+def test_workers_that_share_rows_keep_who_answered(run: RunPytest, server: FakeOpenAI) -> None:
+    serve(server, {"What is 5?": NEW}, other=OLD)
+    suite = """
+        ROWS = [{"id": f"q{n}", "question": f"What is {n}?", "answer": TRUE, "contexts": [SOURCE]} for n in range(24)]
+        @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
+        def test_bot(rag_scores): pass
+    """
+    result = run(JUDGE, "--rag-json=out.json", *MANY, test_suite=suite)
+    result.assert_outcomes(passed=24)
+    served = {"openai:m": {" ".join(map(str, OLD)): 23, " ".join(map(str, NEW)): 1}}
+    assert result.document.run.judging["relevance"].served == served

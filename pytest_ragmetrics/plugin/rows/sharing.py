@@ -119,6 +119,7 @@ def _score_data(score: Score, sample: Sample) -> dict[str, Any]:
             **{field.name: getattr(scoring, field.name) for field in fields(scoring)},
             "sample": None if scoring.sample is sample else scoring.sample,
             "outcome": _data(scoring.outcome),
+            "served": [*scoring.served.items()],
         }
         for scoring in score.scorings
     ]
@@ -132,6 +133,7 @@ def _score(data: dict[str, Any], sample: Sample) -> Score:
             "sample": sample if scoring["sample"] is None else load(Sample, scoring["sample"]),
             "outcome": _outcome(scoring["outcome"]),
             "exchanges": load(tuple[Exchange, ...], scoring["exchanges"]),
+            "served": {(judge, model): count for (judge, model), count in scoring["served"]},
             "own_usage": scoring["own_usage"] and load(Usage, scoring["own_usage"]),
         }
         scorings.append(Scoring(**scoring | values))
