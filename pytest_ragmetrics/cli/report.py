@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
@@ -152,7 +153,8 @@ def _merge(arguments: Arguments) -> CommandResult:
         write_history(arguments.history, history_run(document))
     if not wanted:
         return CommandResult(lines=render_json(document).splitlines(), status=int(bool(found)))
-    lines = [f"FAILED {printable(name)} - {why}" for name, why in found.items()]
+    lines = [] if arguments.history is None else [f"{arguments.history}: written"]
+    lines += [f"FAILED {printable(name)} - {why}" for name, why in found.items()]
     return CommandResult(lines=[*_write(document, comparison, wanted), *lines], status=int(bool(found)))
 
 
@@ -216,6 +218,7 @@ def _compared(arguments: Arguments) -> tuple[Document, RunComparison | None, Bas
     from pytest_ragmetrics.runs.tables import Baseline
 
     documents, given, baseline = [read_run(file) for file in arguments.files], arguments.baseline, None
+    lines: tuple[str, ...] = ()
     if isinstance(given, str):
         from pytest_ragmetrics.plugin.settings import last_runs
         from pytest_ragmetrics.report.earlier import past_runs
@@ -224,10 +227,11 @@ def _compared(arguments: Arguments) -> tuple[Document, RunComparison | None, Bas
             raise ArgumentError(f"--baseline: {given} is in the folder of --rag-history: give --history DIR too")
         last, branch = last_runs(given)
         now = [document.run for document in documents]
-        baseline = past_runs(arguments.history, last=last, branch=branch, before=now).baseline
+        baseline, lines = past_runs(arguments.history, last=last, branch=branch, before=now)
     elif given is not None:
         baseline = Baseline(runs=(read_run(given),))
     document = merge_documents(documents, baseline, decide=merged_gates)
+    document = replace(document, run=replace(document.run, notes=tuple(dict.fromkeys((*document.run.notes, *lines)))))
     if baseline is None or baseline.is_history:
         return document, None, baseline
     return document, compare_documents(document, baseline.runs[-1]), baseline

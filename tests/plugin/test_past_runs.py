@@ -70,7 +70,9 @@ def test_merged_shards_take_the_last_runs_and_add_theirs(run: RunPytest, capsys:
     status, said = merged("fix", "1 2 3 4 5", "--markdown=all.md")
     assert status == 1
     assert "FAILED test_it.py::test_bot[gate-quoted_spans_alignment-regression] - quoted_spans_alignment 0." in said
+    assert "trend: written" in said
     assert "against 3 runs of main, " in Path("all.md").read_text("utf-8")
+    assert '"baseline: 3 runs of main, ' in Path("all.json").read_text("utf-8")
     assert len([*Path("trend").iterdir()]) == 4
     for args, said in (
         (["--baseline=history:5"], "--baseline: history:5 is in the folder of --rag-history: give --history DIR too"),
