@@ -197,7 +197,7 @@ def test_a_critique_searches_harm_or_repetition() -> None:
 def test_every_task_has_a_rule() -> None:
     kinds = [type(task) for task in EVERY_TASK if type(task).by_rule is Task.by_rule]
     without = "RateByRubric RateByCriteria JudgeGoal ListTopics MatchTopics WriteGoldenQuestion ListChosenClaims"
-    without += " JudgeKept JudgeWishes JudgeTurns JudgeRole"
+    without += " JudgeKept JudgeWishes JudgeTurns JudgeRole WriteFollowUp"
     assert {kind.__name__ for kind in kinds} - {kind.__name__ for kind in _RULES} == {*without.split()}
     with pytest.raises(JudgeError, match=r"local \(heuristic\) has no rule for sing"):
         ask(type("Sing", (Task,), {"prompt": "sing", "blocks": lambda _: (), "_parse": lambda _, answer: answer})())
