@@ -8,7 +8,10 @@ from typing import Any
 from pytest_ragmetrics.core.result import Direction, MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
+from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gates
 from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate
+from pytest_ragmetrics.runs.records import Document, TestRecord
+from pytest_ragmetrics.runs.tables import Baseline
 
 
 def table(
@@ -41,3 +44,20 @@ def gated_set(*gates: MarkedGate, total: int, selected: Iterable[str] = (), func
     name = function.rpartition("::")[2]
     place: dict[str, Any] = {"function": function, "name": name, "file": "t.py", "line": 1, "scope": ""}
     return GatedSet(**place, gates=gates, total=total, selected=tuple(selected), **of)
+
+
+def evaluate_gate(
+    gate: MarkedGate,
+    tests: Mapping[str, TestRecord | None],
+    *before: Document,
+    gated: GatedSet | None = None,
+    function: str = "t",
+    **of: Any,
+) -> GateDecision:
+    """Decide a gate over the tests of a function, all of which ran, or over a set; against the runs before, if any.
+
+    ``of`` are arguments of :func:`evaluate_gates`.
+    """
+    whole = gated or gated_set(gate, total=len(tests), selected=tests, function=function)
+    given = {"skipped": (), "ran": tests.keys(), "baseline": Baseline(runs=before) if before else None, **of}
+    return evaluate_gates([(gate, whole)], tests.get, **given)[0]

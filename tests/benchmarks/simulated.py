@@ -18,12 +18,12 @@ import numpy.typing as npt
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
-from pytest_ragmetrics.plugin.gates.decide import evaluate_gate, evaluate_gates
+from pytest_ragmetrics.plugin.gates.decide import evaluate_gates
 from pytest_ragmetrics.report.history import History, HistoryRun, MetricPoint
 from pytest_ragmetrics.runs.records import Document, Gate, GateRecord, Judging, TestRecord
 from pytest_ragmetrics.runs.tables import Baseline
 from tests.documents import FILE, document, gate_of, record, row
-from tests.tables import gated_set
+from tests.tables import evaluate_gate, gated_set
 
 Random: TypeAlias = np.random.Generator
 Scores: TypeAlias = npt.NDArray[np.float64]
@@ -191,13 +191,10 @@ def gates(sets: Sequence[tuple[Document, Document]], **named: Any) -> list[GateR
 def gate(now: Document, *before: Document, judging: Mapping[str, Any] | None = None, **named: Any) -> GateRecord:
     """Return what a ``rag_gate`` with these arguments finds in a run, against those before.
 
-    ``judging`` is what :func:`evaluate_gate` takes to judge both sides anew.
+    ``judging`` is what :func:`evaluate_gates` takes to judge both sides anew.
     """
-    tests = {test.id: test for test in now.tests}
-    asked = gate_of(METRIC, **named)
-    whole = gated_set(asked, total=len(tests), selected=tests, function=f"{FILE}::test_bot")
-    of: dict[str, Any] = {"baseline": Baseline(runs=before) if before else None, **(judging or {})}
-    return evaluate_gate(asked, whole, tests.get, skipped=(), ran=tests.keys(), **of).record
+    asked, tests = gate_of(METRIC, **named), {test.id: test for test in now.tests}
+    return evaluate_gate(asked, tests, *before, function=f"{FILE}::test_bot", **(judging or {})).record
 
 
 def past(scores: Iterable[Scores]) -> History:

@@ -14,11 +14,9 @@ import pytest
 from pytest_ragmetrics import assert_no_regression, assert_not_worse
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation
-from pytest_ragmetrics.plugin.gates.decide import evaluate_gate
 from pytest_ragmetrics.runs.clusters import ClusterRule, Shared, clusters_of
-from pytest_ragmetrics.runs.tables import Baseline
 from tests.documents import document, gate_of, record, row
-from tests.tables import gated_set, table
+from tests.tables import evaluate_gate, table
 
 #: Rows of passages of their own, so that there are groups enough.
 OTHERS: list[dict[str, Any]] = [{"retrieved_contexts": [f"other {n}"]} for n in range(5)]
@@ -167,7 +165,5 @@ def test_gates_say_which_rows_are_dependent(
         )
         for scores in (NOW, BEFORE)
     )
-    tests = {test.id: test for test in now.tests}
-    whole = gated_set(gate, total=30, selected=tests)
-    found = evaluate_gate(gate, whole, tests.get, skipped=(), ran=tests, baseline=Baseline(runs=(before,)))
+    found = evaluate_gate(gate, {test.id: test for test in now.tests}, before)
     assert (found.record.outcome, (found.record.shared, found.record.groups)) == (outcome, shared)

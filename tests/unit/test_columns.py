@@ -16,7 +16,6 @@ from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.evaluation.table import Row
 from pytest_ragmetrics.judges.context import Scoring
-from pytest_ragmetrics.plugin.gates.decide import evaluate_gate
 from pytest_ragmetrics.report.columns import (
     ColumnsError,
     ComparedColumns,
@@ -30,10 +29,9 @@ from pytest_ragmetrics.report.columns import (
 )
 from pytest_ragmetrics.report.page import render_columns
 from pytest_ragmetrics.runs.records import Document, Judging, Record, record_of, render_json
-from pytest_ragmetrics.runs.tables import Baseline
 from pytest_ragmetrics.runs.wording.figures import format_interval
 from tests.documents import HOSTILE, document, gate_of, record, row
-from tests.tables import gated_set
+from tests.tables import evaluate_gate
 from tests.unit.conftest import Call
 
 Scores = Mapping[str, float | None]
@@ -339,11 +337,8 @@ def test_every_comparer_has_one_interval(scale: Any, better: Direction, clusters
         runs.append(load(Document, dump(document(*tests))))
     before, after = runs
     (tmp_path / "main.json").write_text(render_json(before), "utf-8")
-    by_id = {test.id: test for test in after.tests}
-    gate = gate_of("own", regression=True)
-    gated = gated_set(gate, total=10, selected=by_id, function="t.py::test_own")
-    of: Any = {"skipped": (), "ran": by_id, "verbose": True}
-    decided = evaluate_gate(gate, gated, by_id.get, baseline=Baseline(runs=(before,)), **of)
+    by_id, gate = {test.id: test for test in after.tests}, gate_of("own", regression=True)
+    decided = evaluate_gate(gate, by_id, before, function="t.py::test_own", verbose=True)
     found = tables[1].compare(tables[0])["own"].difference
     assert found is not None
     (pair,) = compare_runs([("a", before), ("b", after)]).metrics[0].pairs

@@ -14,7 +14,7 @@ import pytest
 from pytest_ragmetrics import metric
 from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
-from pytest_ragmetrics.plugin.gates.decide import evaluate_gate, evaluate_gates
+from pytest_ragmetrics.plugin.gates.decide import evaluate_gates
 from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate, gate_among
 from pytest_ragmetrics.plugin.gates.merged import merged_gates
 from pytest_ragmetrics.runs.compare import compare_documents
@@ -24,7 +24,7 @@ from pytest_ragmetrics.runs.wording.comparisons import change_lines
 from pytest_ragmetrics.runs.wording.runs import gate_line
 from pytest_ragmetrics.stats.intervals import mean_interval
 from tests.documents import document, gate_of, record, row
-from tests.tables import gated_set
+from tests.tables import evaluate_gate, gated_set
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def found(
         sample = {} if not cluster or name == unnamed else {"metadata": {"cluster": number // cluster}}
         scored = replace(record(gate.metric, score, outcome="measured", sample=sample), better=better)
         rows[f"t[{name}]"] = row(name, scored)
-    return evaluate_gate(gate, gated_set(gate, total=len(rows), selected=rows), rows.get, skipped=(), ran=tuple(rows))
+    return evaluate_gate(gate, rows)
 
 
 def test_scores_beyond_the_scale() -> None:
@@ -224,8 +224,8 @@ def test_a_gate_is_decided_by_its_set(last: TestRecord | None, kept: dict[str, b
     gate = gate_of("points", mean=0.6)
     decided = evaluate_gate(
         gate,
-        gated_set(gate, total=3, selected=selected),
-        rows.get,
+        rows,
+        gated=gated_set(gate, total=3, selected=selected),
         skipped=["t[c]"] if kept.get("skipped") else [],
         ran=["t[a]", "t[b]", *(["t[c]"] if kept.get("ran", True) else [])],
     )
@@ -250,7 +250,7 @@ def test_a_gate_of_shards_is_decided_as_in_one_run(last: TestRecord, outcome: st
     tests = [row("t[a]", SCORED), row("t[b]", SCORED), last]
     gate = gate_of("points", mean=0.5)
     gated = gated_set(gate, total=3, selected=["t[a]"])
-    undecided = evaluate_gate(gate, gated, {"t[a]": tests[0]}.get, skipped=(), ran=["t[a]"])
+    undecided = evaluate_gate(gate, {"t[a]": tests[0]}, gated=gated)
     assert undecided.record.outcome == "skipped"
     name = f"t[{gate.id}]"
     places = [replace(test, id=test.id.rpartition("::")[2]) for test in tests]
@@ -261,7 +261,7 @@ def test_a_gate_of_shards_is_decided_as_in_one_run(last: TestRecord, outcome: st
 def test_merged_shards_know_which_scores_are_good() -> None:
     """A shard without a score took the higher ones for the good ones; the records of the others say otherwise."""
     gate = gate_of("points", mean=0.5)
-    undecided = evaluate_gate(gate, gated_set(gate, total=2), lambda _: None, skipped=(), ran=())
+    undecided = evaluate_gate(gate, {}, gated=gated_set(gate, total=2))
     tests = [replace(row(name, replace(SCORED, score=0.1, better="lower")), id=name) for name in ("t[a]", "t[b]")]
     waiting = replace(row("t", gate=undecided.record), id=f"t[{gate.id}]")
     decided = merged_gates([*tests, waiting])[waiting.id]
@@ -490,7 +490,7 @@ def test_shards_decide_groups_as_one_run() -> None:
     before, now = (run_of(*side) for side in in_languages(("de", 7, 0, 8), ("fr", 2, 0, 8), (None, 0, 4, 11)))
     gate = gate_of("points", regression=True, by="language")
     (whole,) = against(before, now, gate)
-    skipped = evaluate_gate(gate, replace(set_of((), gate), total=40), lambda _: None, skipped=(), ran=()).record
+    skipped = evaluate_gate(gate, {}, gated=replace(set_of((), gate), total=40)).record
     waiting = row(f"t[{gate.id}]", gate=skipped, file="t.py")
     (merged,) = merged_gates([*now.tests, waiting], Baseline(runs=(before,))).values()
     assert (merged.gate, merged.outcome) == (whole.record, "failed")
@@ -530,7 +530,7 @@ def test_shards_decide_a_regression_as_one_run() -> None:
     whole = [found.record for found in against(before, after, *gates)]
     assert [found.regression and found.regression.adjusted_p for found in whole] == [2**-7, 2**-7]
     gated = replace(set_of((), *gates), total=10)
-    skipped = [evaluate_gate(gate, gated, lambda _: None, skipped=(), ran=()).record for gate in gates]
+    skipped = [evaluate_gate(gate, {}, gated=gated).record for gate in gates]
     waiting = [row(f"t[{gate.id}]", gate=it, file="t.py") for gate, it in zip(gates, skipped, strict=True)]
     tests = [*after.tests, *waiting]
     assert merged_gates(tests) == {}
@@ -552,7 +552,7 @@ def with_run(made: Document, **fields: Any) -> Document:
 
 def with_gate(made: Document, total: int) -> Document:
     """Return a run with the gate of its set, which has so many tests."""
-    gate = evaluate_gate(LOSS, replace(set_of((), LOSS), total=total), lambda _: None, skipped=(), ran=())
+    gate = evaluate_gate(LOSS, {}, gated=replace(set_of((), LOSS), total=total))
     return replace(made, tests=(*made.tests, replace(row("gate", gate=gate.record), id=f"t.py::t[{LOSS.id}]")))
 
 

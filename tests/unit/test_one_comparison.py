@@ -11,15 +11,14 @@ import pytest
 
 from pytest_ragmetrics.evaluation.assert_sets import assert_no_regression
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
-from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
+from pytest_ragmetrics.plugin.gates.decide import GateDecision
 from pytest_ragmetrics.report.columns import compare_runs
 from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import Document, Record, render_json, result_of
-from pytest_ragmetrics.runs.tables import Baseline
 from pytest_ragmetrics.runs.wording.comparisons import MetricComparison
 from tests.documents import document, gate_of, record, row
-from tests.tables import gated_set
+from tests.tables import evaluate_gate
 from tests.unit.conftest import Call
 
 LOSS = gate_of("faithfulness", regression=True)
@@ -63,9 +62,7 @@ def table_of(run: Document) -> Evaluation:
 
 
 def gate(run: Document, baseline: Document) -> GateDecision:
-    tests = {test.id: test for test in run.tests}
-    gated = gated_set(LOSS, total=len(tests), selected=tests, function="t.py::t")
-    return evaluate_gate(LOSS, gated, tests.get, skipped=(), ran=tests.keys(), baseline=Baseline(runs=(baseline,)))
+    return evaluate_gate(LOSS, {test.id: test for test in run.tests}, baseline, function="t.py::t")
 
 
 def files_of(folder: Path, *runs: Document) -> list[str]:

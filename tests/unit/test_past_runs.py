@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
+from pytest_ragmetrics.plugin.gates.decide import GateDecision
 from pytest_ragmetrics.report.earlier import past_document, past_runs
 from pytest_ragmetrics.report.history import history_run, read_history, write_history
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord
 from pytest_ragmetrics.runs.tables import Baseline
 from tests.documents import document, gate, gate_of, record, row
 from tests.histories import kept
-from tests.tables import gated_set
+from tests.tables import evaluate_gate
 
 GATE = gate_of("faithfulness", regression=True)
 
@@ -52,8 +52,7 @@ def run_of(day: int, *scores: float | None, branch: str = "main", **fields: Any)
 
 def decided(now: Document, before: Baseline) -> GateDecision:
     tests = {test.id: test for test in now.tests if test.gate is None}
-    gated = gated_set(GATE, total=len(tests), selected=tests, function="t.py::t")
-    return evaluate_gate(GATE, gated, tests.get, skipped=(), ran=tests, baseline=before)
+    return evaluate_gate(GATE, tests, function="t.py::t", baseline=before)
 
 
 @pytest.mark.parametrize(

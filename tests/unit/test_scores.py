@@ -19,7 +19,7 @@ from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.assert_sets import read_baseline
 from pytest_ragmetrics.evaluation.table import Evaluation, Row, compared_records
-from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
+from pytest_ragmetrics.plugin.gates.decide import GateDecision
 from pytest_ragmetrics.plugin.gates.gate import MarkedGate
 from pytest_ragmetrics.plugin.gates.merged import merged_gates
 from pytest_ragmetrics.plugin.recorder import junit_properties
@@ -30,7 +30,7 @@ from pytest_ragmetrics.runs.tables import EarlierRun, compare_tables
 from pytest_ragmetrics.runs.wording.runs import checked_lines, gate_line, tallies
 from pytest_ragmetrics.stats.scores import ScoredRow, common_scale, score_set
 from tests.documents import document, gate_of, record, row
-from tests.tables import gated_set
+from tests.tables import evaluate_gate, gated_set
 
 #: A score and whether it is vacuous.
 Scores = Sequence[tuple[float | None, bool]]
@@ -72,9 +72,7 @@ def records(scores: Scores) -> list[Record]:
 def decided(gate: MarkedGate, scores: Scores, *, kept: Sequence[Record] | None = None) -> GateDecision:
     """Return the decision of a gate over tests with these scores, or with the records that were kept of them."""
     rows = records(scores) if kept is None else kept
-    tests = {f"t[{number}]": row(str(number), each) for number, each in enumerate(rows)}
-    gated = gated_set(gate, total=len(tests), selected=tests)
-    return evaluate_gate(gate, gated, tests.get, skipped=(), ran=tuple(tests))
+    return evaluate_gate(gate, {f"t[{number}]": row(str(number), each) for number, each in enumerate(rows)})
 
 
 def kept(scores: Scores) -> Evaluation:
@@ -269,7 +267,7 @@ def test_shards_keep_what_becomes_of_vacuous_scores() -> None:
         gate = gate_of(METRIC, mean=0.5, vacuous=way)
         found = records([(1.0, True), (1.0, True), (0.2, False)])
         tests = [replace(row("x", each), id=f"t[{number}]") for number, each in enumerate(found)]
-        undecided = evaluate_gate(gate, gated_set(gate, total=3), lambda _: None, skipped=(), ran=())
+        undecided = evaluate_gate(gate, {}, gated=gated_set(gate, total=3))
         name = f"t[{gate.id}]"
         merged = merged_gates([*tests, replace(row(name, gate=undecided.record), id=name)])
         assert merged[name].outcome == outcome

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import Evaluation, assert_no_regression, assert_not_worse
-from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
+from pytest_ragmetrics.plugin.gates.decide import GateDecision
 from pytest_ragmetrics.runs.compare import placed_records
 from pytest_ragmetrics.runs.records import Document, Judging, Record, render_json
 from pytest_ragmetrics.runs.tables import Baseline, EarlierRun, compare_metric
 from pytest_ragmetrics.runs.wording.comparisons import left_out_text
 from pytest_ragmetrics.runs.wording.runs import gate_line
 from tests.documents import document, gate_of, record, row
-from tests.tables import gated_set, table
+from tests.tables import evaluate_gate, table
 
 GATE = gate_of("faithfulness", regression=True)
 GOOD, BAD = [1.0] * 10, [0.0] * 10
@@ -39,9 +39,8 @@ def run_of(day: int, scores: Sequence[float | None], *, of: Mapping[str, Any] | 
 
 def decided(now: Document, *before: Document, is_history: bool = False, **of: Any) -> GateDecision:
     tests = {test.id: test for test in now.tests}
-    gated = gated_set(GATE, total=len(tests), selected=tests, function="t.py::t")
     baseline = Baseline(runs=before, is_history=is_history) if before else None
-    return evaluate_gate(GATE, gated, tests.get, skipped=(), ran=tests, baseline=baseline, judging=RULE, **of)
+    return evaluate_gate(GATE, tests, function="t.py::t", baseline=baseline, judging=RULE, **of)
 
 
 def test_a_row_is_compared_with_all_runs_that_have_it() -> None:

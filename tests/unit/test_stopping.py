@@ -16,7 +16,7 @@ from pytest_ragmetrics.datasets import DatasetRow
 from pytest_ragmetrics.evaluation.runner import Done, Score
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.metrics import Faithfulness, Metric, TokenF1
-from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gate
+from pytest_ragmetrics.plugin.gates.decide import GateDecision
 from pytest_ragmetrics.plugin.gates.gate import MarkedGate, gate_among
 from pytest_ragmetrics.plugin.gates.merged import merged_gates
 from pytest_ragmetrics.plugin.rows.drawn import BLOCK, DrawnRows
@@ -27,7 +27,7 @@ from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.stopping import Draw, DrawnSet, Rule, draw
 from tests.documents import record
 from tests.documents import row as one_test
-from tests.tables import gated_set
+from tests.tables import evaluate_gate, gated_set
 
 STOP = {"confidence": 0.95, "stop_when_decided": True}
 FAITHFUL = [Faithfulness()]
@@ -132,7 +132,7 @@ def gated(
     }
     drawn = {"draw": Draw(seed="abc", sizes=(1,) * len(names)), "metrics": 3}
     whole = replace(gated_set(gate, total=len(names), selected=names, function="t.py::t", **drawn), **of)
-    return evaluate_gate(gate, whole, tests.get, skipped=(), ran=tests.keys(), spared=[names[n] for n in spared])
+    return evaluate_gate(gate, tests, gated=whole, spared=[names[n] for n in spared])
 
 
 @pytest.mark.parametrize(

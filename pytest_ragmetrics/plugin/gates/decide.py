@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.core.sample import answer_of, turn_of
@@ -57,13 +57,6 @@ class GateDecision:
     text: str
 
 
-def evaluate_gate(
-    gate: MarkedGate, gated: GatedSet, find: Callable[[str], TestRecord | None], **of: Any
-) -> GateDecision:
-    """Decide one gate as :func:`evaluate_gates` does."""
-    return evaluate_gates([(gate, gated)], find, **of)[0]
-
-
 def evaluate_gates(
     gates: Iterable[tuple[MarkedGate, GatedSet]],
     find: Callable[[str], TestRecord | None],
@@ -91,19 +84,24 @@ def evaluate_gates(
     error with those that are left. One that stops when it is decided is exact over a whole set, and else decided by the
     first rows of the drawn order. ``verbose`` adds other figures.
     """
-    sets = [_whole(gate, gated, find, skipped=skipped, ran=ran, spared=spared) for gate, gated in gates]
-    decided = {
-        place: _held(it, find, ran=ran, spared=spared)
-        for place, it in enumerate(sets)
-        if it.gate.alpha is None and not it.omitted
-    }
+    run = _Tests(find, skipped, ran, spared)
+    sets = [_whole(gate, gated, run) for gate, gated in gates]
+    whole = {place: it for place, it in enumerate(sets) if not it.omitted}
+    decided = {place: _held(it, run) for place, it in whole.items() if it.gate.alpha is None}
     if baseline is not None:
-        regressions = {
-            place: it.regression(find, ran) for place, it in enumerate(sets) if it.gate.alpha and not it.omitted
-        }
+        regressions = {place: it.regression(run) for place, it in whole.items() if it.gate.alpha is not None}
         compare = partial(compare_set, baseline=baseline, judging=judging, anew=anew)
         decided |= decide_regressions(regressions, compare, drift=drift, others=[*others], verbose=verbose)
     return [_decision(it, decided.get(place), baseline) for place, it in enumerate(sets)]
+
+
+class _Tests(NamedTuple):
+    """The tests of a run, as :func:`evaluate_gates` takes them."""
+
+    find: Callable[[str], TestRecord | None]
+    skipped: Collection[str]
+    ran: Collection[str]
+    spared: Collection[str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,45 +115,51 @@ class _Set:
     better: Direction
     omitted: int
 
-    def regression(self, find: Callable[[str], TestRecord | None], ran: Collection[str]) -> RegressionGate:
+    def regression(self, run: _Tests) -> RegressionGate:
         """Return it as a gate that is compared with the baseline."""
-        tests = [test for test in map(find, self.gated.selected) if test is not None and test.id in ran]
+        tests = [test for test in map(run.find, self.gated.selected) if test is not None and test.id in run.ran]
         apart = bool(self.found.unscored) or not self.found.counted
         return RegressionGate(gate=self.gate, gated=self.gated, tests=tests, apart=apart)
 
 
-def _whole(
-    gate: MarkedGate,
-    gated: GatedSet,
-    find: Callable[[str], TestRecord | None],
-    *,
-    skipped: Collection[str],
-    ran: Collection[str],
-    spared: Collection[str],
-) -> _Set:
+def _whole(gate: MarkedGate, gated: GatedSet, run: _Tests) -> _Set:
     """Return a gate with the scores of those tests of its set that its metric scores."""
     if gated.draw is None:
-        apart = {test for test in gated.selected if test in ran and _is_apart(gate, find(test))}
+        apart = {test for test in gated.selected if test in run.ran and _is_apart(gate, run.find(test))}
         selected = tuple(test for test in gated.selected if test not in apart)
         gated = replace(gated, selected=selected, total=gated.total - len(apart))
-    rows, better, omitted = _rows(gate, gated, find, skipped=skipped, ran=ran, spared=spared)
-    return _Set(gate=gate, gated=gated, rows=rows, found=_score_set(gate, rows), better=better, omitted=omitted)
+    rows: list[ScoredRow] = []
+    better, omitted = gate.better, gated.total - len(gated.selected)
+    for test in gated.selected:
+        if test in run.spared:
+            continue
+        found = run.find(test)
+        if test in run.skipped or (found is not None and found.outcome == "skipped"):
+            omitted += 1
+            continue
+        name, is_whole = gated.row_name(test), test in run.ran
+        records = [] if found is None or not is_whole else [it for it in found.records if it.metric == gate.metric]
+        rows += [_row(name, record) for record in records]
+        better = better or next((record.better for record in records if record.score is not None), None)
+        if not records:
+            rows.append(ScoredRow(name=name, score=None, reason=_why_unscored(found, ran=is_whole)))
+    scores = _score_set(gate, rows)
+    return _Set(gate=gate, gated=gated, rows=rows, found=scores, better=better or "higher", omitted=omitted)
 
 
-def _held(
-    it: _Set, find: Callable[[str], TestRecord | None], *, ran: Collection[str], spared: Collection[str]
-) -> Decided | None:
+def _held(it: _Set, run: _Tests) -> Decided | None:
     """Hold a set to the bound of its gate; ``None`` where its scores say nothing."""
     gate, gated = it.gate, it.gated
     if gate.stop_when_decided:
-        scored = {test: _first(gate, find(test)) for test in gated.selected if test in ran and test not in spared}
-        return _stopped(gate, gated, it.found, scored, len({*spared} & {*gated.selected}))
+        asked = (test for test in gated.selected if test in run.ran and test not in run.spared)
+        scored = {test: _first(gate, run.find(test)) for test in asked}
+        return _stopped(gate, gated, it.found, scored, len({*run.spared} & {*gated.selected}))
     if not it.found.counted:
         return None
-    decided = _bounded(gate, it.better, it.found, score_set(it.rows, gate.vacuous).counted)
+    decided = _bounded(it)
     if gate.confidence is None:
         return decided
-    records = [it for test in map(find, gated.selected) if test is not None for it in test.records]
+    records = [it for test in map(run.find, gated.selected) if test is not None for it in test.records]
     samples = (it.sample for it in records if it.metric == gate.metric and (answer_of(it.sample) or 1) == 1)
     shared, groups = shared_groups(clusters_of(samples, rule=gate.clusters))
     return replace(decided, figures={**decided.figures, "shared": shared, "groups": groups})
@@ -163,11 +167,9 @@ def _held(
 
 def _decision(it: _Set, decided: Decided | None, baseline: Baseline | None) -> GateDecision:
     """Return the record of a gate, and what explains it."""
-    gate, gated, found = it.gate, it.gated, it.found
-    outcome, text = _outcome(gate, gated, found, decided, omitted=it.omitted, is_compared=baseline is not None)
-    record = replace(
-        _record(gate, gated, it.better, found), outcome=outcome, **({} if decided is None else decided.figures)
-    )
+    gate, gated = it.gate, it.gated
+    outcome, text = _outcome(it, decided, is_compared=baseline is not None)
+    record = replace(_record(it), outcome=outcome, **({} if decided is None else decided.figures))
     if gate.alpha is None and baseline is not None:
         tests = [test for test in baseline.runs[-1].tests if gated.has(test.id)]
         placed = ((gated.row_name(test.id), it) for test in tests for it in test.records if it.metric == gate.metric)
@@ -183,18 +185,11 @@ def _is_apart(gate: MarkedGate, found: TestRecord | None) -> bool:
     return in_turns and all(record.metric != gate.metric for record in records)
 
 
-def _outcome(
-    gate: MarkedGate,
-    gated: GatedSet,
-    found: ScoreSet[ScoredRow],
-    decided: Decided | None,
-    *,
-    omitted: int,
-    is_compared: bool,
-) -> tuple[GateOutcome, str]:
+def _outcome(it: _Set, decided: Decided | None, *, is_compared: bool) -> tuple[GateOutcome, str]:
     """Return what becomes of a gate, and why: what is wrong with its set comes before what its scores decide."""
-    if omitted:
-        of_all = f"{omitted} of {gated.total} tests of the set"
+    gate, gated, found = it.gate, it.gated, it.found
+    if it.omitted:
+        of_all = f"{it.omitted} of {gated.total} tests of the set"
         return "skipped", f"{of_all} were skipped or not selected; a gate is over all of them"
     if gate.alpha is not None and not is_compared:
         # Not failed: the same suite writes the first baseline.
@@ -208,10 +203,11 @@ def _outcome(
     return decided.outcome, decided.text
 
 
-def _record(gate: MarkedGate, gated: GatedSet, better: Direction, found: ScoreSet[ScoredRow]) -> GateRecord:
+def _record(it: _Set) -> GateRecord:
     """Return the record of a gate that is not decided."""
+    gate, gated, found = it.gate, it.gated, it.found
     return GateRecord(
-        **{**terms(gate), "better": better},
+        **{**terms(gate), "better": it.better},
         value=None,
         low=None,
         high=None,
@@ -237,15 +233,17 @@ def _score_set(gate: MarkedGate, rows: Sequence[ScoredRow]) -> ScoreSet[ScoredRo
     )
 
 
-def _bounded(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow], rows: Sequence[ScoredRow]) -> Decided:
-    result = _threshold(gate, better, found)
+def _bounded(it: _Set) -> Decided:
+    gate, found = it.gate, it.found
+    result = _threshold(gate, it.better, found)
     figures: dict[str, Any] = {"value": result.value, "more": result.more}
     if result.interval is not None:
         ends = {"low": result.interval.low, "high": result.interval.high}
         figures |= {name: None if math.isinf(end) else end for name, end in ends.items()}
     clusters = whole_clusters(row.cluster for row in found.counted)
-    limit = limit_text(replace(gate, better=better), result.n, clusters, scale=common_scale(found.counted))
-    lines = [*explain_threshold(result, rows), *([f"  {limit}"] if limit else [])]
+    limit = limit_text(replace(gate, better=it.better), result.n, clusters, scale=common_scale(found.counted))
+    counted = score_set(it.rows, gate.vacuous).counted
+    lines = [*explain_threshold(result, counted), *([f"  {limit}"] if limit else [])]
     return Decided(outcome=result.outcome, text="\n".join(lines), figures={**figures, "limit": limit})
 
 
@@ -299,35 +297,6 @@ def _with_stop(result: ThresholdResult, stop: StopRecord, rows: ScoreSet[ScoredR
         figures |= {"low": ends.low, "high": ends.high, "confidence": ends.confidence}
     text = "\n".join(explain_threshold(result, rows.counted, explain_stop(result.outcome, stop, total)))
     return Decided(outcome=result.outcome, text=text, figures=figures)
-
-
-def _rows(
-    gate: MarkedGate,
-    gated: GatedSet,
-    find: Callable[[str], TestRecord | None],
-    *,
-    skipped: Collection[str],
-    ran: Collection[str],
-    spared: Collection[str],
-) -> tuple[list[ScoredRow], Direction, int]:
-    """Return the rows of a set, the direction of good scores, and how many tests were left out."""
-    rows: list[ScoredRow] = []
-    better = gate.better
-    omitted = gated.total - len(gated.selected)
-    for test in gated.selected:
-        if test in spared:
-            continue
-        found = find(test)
-        if test in skipped or (found is not None and found.outcome == "skipped"):
-            omitted += 1
-            continue
-        name = gated.row_name(test)
-        records = [] if found is None or test not in ran else [it for it in found.records if it.metric == gate.metric]
-        rows += [_row(name, record) for record in records]
-        better = better or next((record.better for record in records if record.score is not None), None)
-        if not records:
-            rows.append(ScoredRow(name=name, score=None, reason=_why_unscored(found, ran=test in ran)))
-    return rows, better or "higher", omitted
 
 
 def _row(name: str, record: Record) -> ScoredRow:
