@@ -7,31 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate
+from pytest_ragmetrics.report.earlier import past_document
 from pytest_ragmetrics.report.history import SHOWN_RUNS, HistoryError, read_history
-from pytest_ragmetrics.runs.records import Document, Judging
+from pytest_ragmetrics.runs.records import Document
 from pytest_ragmetrics.runs.wording.figures import named
 from pytest_ragmetrics.runs.wording.power import changes_text, finds_text, limit_text
 from pytest_ragmetrics.stats.intervals import Clusters, whole_clusters
 from pytest_ragmetrics.stats.power import Plan, unit_scores
 from pytest_ragmetrics.stats.scores import ROUNDING, goodness
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Run:
-    """The scores of a run, by metric and by the id of the test."""
-
-    judging: Mapping[str, Judging]
-    scores: Mapping[str, Mapping[str, float]]
-
-    @classmethod
-    def of(cls, judging: Mapping[str, Judging], found: Iterable[tuple[str, str, float | None]]) -> _Run:
-        scores: dict[str, dict[str, float]] = {}
-        for metric, test, score in found:
-            if score is not None:
-                scores.setdefault(metric, {})[test] = score
-        return cls(judging=judging, scores=scores)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,26 +28,18 @@ class Earlier:
     in the run before the baseline, by regression gate.
     """
 
-    runs: Sequence[_Run] = ()
+    runs: Sequence[Document] = ()
     baseline: int = 1
     changed: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, baseline: Sequence[Document], history: Path | None) -> Earlier:
         """Return what the runs of a baseline say, if it has several, else those in the folder of a history."""
-        runs = [
-            _Run.of(run.run.judging, ((it.metric, test.id, it.score) for test in run.tests for it in test.records))
-            for run in baseline
-        ]
+        runs = [*baseline]
         if len(runs) <= 1 and history is not None:
             with suppress(HistoryError):
-                runs = [
-                    _Run.of(
-                        run.run.judging, ((m, test.id, it[0]) for test in run.tests for m, it in test.scores.items())
-                    )
-                    for run in read_history(history, last=SHOWN_RUNS).runs
-                    if not run.run.partial
-                ]
+                found = read_history(history, last=SHOWN_RUNS).runs
+                runs = [past_document(run) for run in found if not run.run.partial]
         gates = [(test.id, test.gate) for run in baseline for test in run.tests if test.gate is not None]
         changed = {
             test: (min(gate.regression.worse, gate.regression.better) + 0.5) / gate.n
@@ -72,15 +50,21 @@ class Earlier:
 
     def scores(self, gate: MarkedGate) -> list[dict[str, float]]:
         """Return the scores of a metric in the runs with the judging of the last one, from 0 at the worst end to 1."""
-        runs = [run for run in self.runs if run.scores.get(gate.metric)]
-        runs = [run for run in runs if run.judging.get(gate.metric) == runs[-1].judging.get(gate.metric)]
-        found = [run.scores[gate.metric] for run in runs]
+        scored = ((run.run.judging.get(gate.metric), _scores(run, gate.metric)) for run in self.runs)
+        known = [(judging, scores) for judging, scores in scored if scores]
+        found = [scores for judging, scores in known if judging == known[-1][0]]
         every = [score for scores in found for score in scores.values()]
         low, high = gate.scale or (min(every, default=0.0), max(every, default=0.0))
         if low >= high:
             return []
         turned = gate.better or "higher"
         return [{test: goodness(score, (low, high), turned) for test, score in scores.items()} for scores in found]
+
+
+def _scores(run: Document, metric: str) -> dict[str, float]:
+    """Return the scores of a metric by the id of the test."""
+    records = ((test.id, it) for test in run.tests for it in test.records if it.metric == metric)
+    return {test: it.score for test, it in records if it.score is not None}
 
 
 def planned_lines(sets: Iterable[GatedSet], earlier: Earlier) -> list[str]:
@@ -114,14 +98,8 @@ def _limit(gate: MarkedGate, gated: GatedSet, earlier: Earlier) -> str:
     if gate.alpha is not None or gate.all_pass:
         rows = tuple({it.row: it for it in rows}.values())
     clusters = [it.cluster if gate.alpha is None else it.group for it in rows]
-    return limit_text(
-        gate,
-        len(clusters),
-        whole_clusters(clusters),
-        scale=gate.scale,
-        alpha=gate.alpha,
-        earlier=earlier.baseline,
-    )
+    of: dict[str, Any] = {"scale": gate.scale, "alpha": gate.alpha, "earlier": earlier.baseline}
+    return limit_text(gate, len(clusters), whole_clusters(clusters), **of)
 
 
 def _finds(gate: MarkedGate, gated: GatedSet, earlier: Earlier, *, alpha: float) -> str:
