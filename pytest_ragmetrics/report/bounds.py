@@ -85,8 +85,9 @@ def _sets_of(run: HistoryRun) -> _Sets:
 
 def _wanted(latest: HistoryRun, sets: _Sets) -> Iterator[tuple[str, Gate]]:
     """Yield the functions of a run with their gates, and with those that they could have."""
-    gated = {(function_name(key), it.metric): it for key, it in latest.gates.items() if it.statistic != "regression"}
-    yield from ((function_name(key), it) for key, it in latest.gates.items() if it.statistic != "regression")
+    gates = [(function_name(key), it) for key, it in latest.gates.items() if it.statistic != "regression"]
+    yield from gates
+    gated = {(function, it.metric) for function, it in gates}
     directions = {gate.metric: gate.better for gate in latest.gates.values()}
     counts = Counter(metric for _, metric in sets)
     for (function, metric), scores in sorted(sets.items()):

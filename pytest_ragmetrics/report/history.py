@@ -169,6 +169,7 @@ class HistoryError(RagMetricsError):
 def history_run(document: Document) -> HistoryRun:
     """Return what a history keeps of a run."""
     run, groups = document.run, by_metric(record for test in document.tests for record in test.records)
+    gates = ((test.id, test.gate) for test in document.tests)
     unknown = [record for name, group in groups.items() if name not in run.judging for record in group]
     judging = {**judging_of(run, unknown, {}), **run.judging}
     commit = run.commit.removesuffix("+")[:_DIGITS] + ("+" if run.commit.endswith("+") else "")
@@ -176,15 +177,11 @@ def history_run(document: Document) -> HistoryRun:
         run=replace(run, **_NOT_KEPT, commit=commit, judging={name: judging[name] for name in groups}),
         cost=sum(paid_usages(document), Usage()).cost,
         metrics=tuple(_metric_point(name, group) for name, group in groups.items()),
-        gates={test.id: test.gate for test in document.tests if test.gate and _says_something(test.gate)},
+        # A regression gate, which is skipped before the first run, says how many tests its set has.
+        gates={key: it for key, it in gates if it and (it.outcome != "skipped" or it.regression)},
         tests=tuple(map(_test_point, document.tests)),
         rules=_rules(document.tests),
     )
-
-
-def _says_something(gate: GateRecord) -> bool:
-    # A regression gate, which is skipped before the first run, says how many tests its set has.
-    return gate.outcome != "skipped" or gate.regression is not None
 
 
 def _rules(tests: Iterable[TestRecord]) -> tuple[Rule, ...]:

@@ -18,7 +18,7 @@ from pytest_ragmetrics.core.sample import Sample, answer_of
 from pytest_ragmetrics.core.tested import GroupDrop
 from pytest_ragmetrics.runs.clusters import ClusterRule, clusters_of, without_shared
 from pytest_ragmetrics.runs.compare import Obstacle, PlacedRecord, TestChange, pair_records, score_of
-from pytest_ragmetrics.runs.records import Document, RunRecord, function_name, known_scale
+from pytest_ragmetrics.runs.records import Document, Record, RunRecord, function_name, known_scale
 from pytest_ragmetrics.runs.wording.comparisons import (
     FEWEST,
     LEAST_SHARE,
@@ -142,11 +142,6 @@ class Baseline:
     runs: tuple[Document, ...]
     is_history: bool = False
 
-    @property
-    def has_names(self) -> bool:
-        """Whether its runs may be left out one by one."""
-        return self.is_history or len(self.runs) > 1
-
 
 def earlier_run(run: RunRecord, records: Mapping[str, Sequence[PlacedRecord]]) -> EarlierRun:
     """Return the scores of a run with a name."""
@@ -183,12 +178,15 @@ def compare_metric(
     states = {key: tuple(_state(side, chosen) for side in sides) for key, sides in both.items()}
     scored = {key: sides for key, sides in both.items() if states[key] == ("counted", "counted")}
     groups = _groups(both, clusters)
-    rows = tuple(_row(key, groups[key], scored[key], lambda it: it.record.score or 0.0, chosen) for key in scored)
-    silenced = tuple(
-        _row(key, groups[key], sides, lambda it: float(standing(it.record, chosen) == "counted"), None)
-        for key, sides in both.items()
-        if "unscored" not in states[key]
-    )
+
+    def counted_score(it: Record) -> float | None:
+        return it.score if standing(it, chosen) == "counted" else None
+
+    def speaks(it: Record) -> float | None:
+        return None if it.score is None else float(standing(it, chosen) == "counted")
+
+    rows = tuple(_row(key, groups[key], scored[key], counted_score) for key in scored)
+    silenced = [_row(key, groups[key], both[key], speaks) for key in both if "unscored" not in states[key]]
     records = [it.record for side in (here, *(each.records.get(metric, ()) for each in there)) for it in side]
     scale = next((record.scale for record in records if record.scale and record.score is not None), None)
     judges = {it.record.judge for sides in scored.values() for side in sides for it in side}
@@ -324,30 +322,14 @@ def _state(side: Sequence[PlacedRecord], vacuous: Vacuous) -> Standing:
     return "counted" if "counted" in states else "vacuous" if "vacuous" in states else "unscored"
 
 
-def _row(
-    key: str,
-    cluster: Hashable | None,
-    sides: _Sides,
-    value: Callable[[PlacedRecord], float],
-    vacuous: Vacuous | None,
-) -> RowChange:
-    """Return a row with the values of all its scores, or of those that count."""
-    now, before = (
-        tuple(
-            value(it)
-            for it in side
-            if it.record.score is not None and (vacuous is None or standing(it.record, vacuous) == "counted")
-        )
-        for side in sides
-    )
+def _row(key: str, cluster: Hashable | None, sides: _Sides, value: Callable[[Record], float | None]) -> RowChange:
+    """Return a row with those of its records that have a value."""
+    now, before = (tuple(it for each in side if (it := value(each.record)) is not None) for side in sides)
     return RowChange(id=key, scores=PairedScores(before, now), cluster=cluster)
 
 
 def _check_comparable(
-    metric: str,
-    both: Mapping[str, _Pair],
-    scored: Mapping[str, _Pair],
-    pairs: Iterable[TestChange],
+    metric: str, both: Mapping[str, _Pair], scored: Mapping[str, _Pair], pairs: Iterable[TestChange]
 ) -> None:
     ambiguous = {key for key, (*_, obstacles) in both.items() if "ambiguous" in obstacles}
     scores: dict[tuple[bool, str, int], set[Hashable]] = {}

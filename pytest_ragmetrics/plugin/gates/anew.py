@@ -128,7 +128,9 @@ class Today:
         judged = f"{counted(len(old), 'answer')} of the baseline{f' and {len(new):,} of this run' if new else ''}"
         count = len(before) - len(old)
         same = f"{counted(count, 'answer')} {agreeing(count, 'is')} the same in both" if count else ""
-        text = f"judged {judged} anew{found.by}, because {' and '.join(why)}{same and f'; {same}'}{found.spent}"
+        by = f" with {', '.join(judges)}" if (judges := judges_of(found.records)) else ""
+        spent = f": {used}" if (used := usage_text(found.usage)) else ""
+        text = f"judged {judged} anew{by}, because {' and '.join(why)}{same and f'; {same}'}{spent}"
         text = text if jobs else f"judged nothing anew, though {' and '.join(why)}: {same}"
         return Anew(now=here, before=there, usage=found.usage, text=text)
 
@@ -231,15 +233,3 @@ class _Scored:
         judge = self.records[-1].judge
         if judge is not None and judge not in self.judges:
             raise RagMetricsError(f"{named(judge)} would judge here, and other judges have in the tests")
-
-    @property
-    def by(self) -> str:
-        """Who judged, as a part of a sentence."""
-        judges = judges_of(self.records)
-        return f" with {', '.join(judges)}" if judges else ""
-
-    @property
-    def spent(self) -> str:
-        """What it took, as a part of a sentence."""
-        spent = usage_text(self.usage)
-        return f": {spent}" if spent else ""

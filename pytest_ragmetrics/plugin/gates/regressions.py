@@ -28,6 +28,8 @@ from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.text.unicode import printable
 
 K = TypeVar("K", bound=Hashable)
+# What the record of a gate has as its comparison has it.
+_TOLD = ("runs", "against", "left_out", "rejudged", "usage")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +94,7 @@ def _tried(it: RegressionGate, compare: Callable[..., MetricComparison]) -> Metr
         it.groups()
     except OtherJudgesError as error:
         doubts = (str(error).removeprefix(f"{it.gate.metric}: "),)
-        regression = RegressionRecord(alpha=_alpha(it.gate), by=it.gate.by, doubts=doubts, usage=error.usage)
+        regression = RegressionRecord(alpha=it.gate.alpha or ALPHA, by=it.gate.by, doubts=doubts, usage=error.usage)
         return Decided(outcome="inconclusive", text=str(error), figures={"n": 0, "regression": regression})
     except _NoScoresError as error:
         return Decided(outcome="skipped", text=str(error), figures={})
@@ -101,16 +103,12 @@ def _tried(it: RegressionGate, compare: Callable[..., MetricComparison]) -> Metr
     return compared
 
 
-def _alpha(gate: MarkedGate) -> float:
-    return gate.alpha or ALPHA
-
-
 def _tested(
     found: Mapping[K, tuple[RegressionGate, MetricComparison | Decided]], others: Sequence[RegressionRecord]
 ) -> dict[K, Drop]:
     """Return what the compared sets show, tested together."""
     alone = {
-        name: drop_by_itself(compared, _alpha(it.gate), it.groups())
+        name: drop_by_itself(compared, it.gate.alpha or ALPHA, it.groups())
         for name, (it, compared) in found.items()
         if isinstance(compared, MetricComparison) and compared.difference is not None
     }
@@ -122,12 +120,15 @@ def _tested(
 
 def _decided(gate: MarkedGate, compared: MetricComparison, drop: Drop | None, *, verbose: bool) -> Decided:
     """Return what a comparison decides, by its ``drop`` as it was tested together with the others."""
-    told: dict[str, Any] = {"alpha": _alpha(gate), "by": gate.by, **_told(compared)}
+    told: dict[str, Any] = {name: getattr(compared, name) for name in _TOLD}
+    told |= {"alpha": gate.alpha or ALPHA, "by": gate.by}
     if drop is None or compared.difference is None:
         regression = RegressionRecord(**told, doubts=compared.doubts)
         text = f"{compared}\n{remedy(compared)}"
         return Decided(outcome="inconclusive", text=text, figures={"n": 0, "regression": regression})
     shared, groups = compared.shared
+    clusters = whole_clusters(row.cluster for row in compared.rows)
+    limit = limit_text(gate, drop.n, clusters, alpha=drop.alpha, earlier=compared.runs)
     tested = {each.name: getattr(drop, each.name) for each in fields(drop) if each.name != "n"}
     return Decided(
         outcome=drop.outcome,
@@ -138,7 +139,7 @@ def _decided(gate: MarkedGate, compared: MetricComparison, drop: Drop | None, *,
             "vacuous": len({*compared.vacuous_here, *compared.vacuous_there}),
             "shared": shared,
             "groups": groups,
-            "limit": "" if compared.doubts else _limit(gate, compared, drop),
+            "limit": "" if compared.doubts else limit,
             "regression": RegressionRecord(
                 **{**told, **tested},
                 before=compared.difference.before,
@@ -149,17 +150,6 @@ def _decided(gate: MarkedGate, compared: MetricComparison, drop: Drop | None, *,
             ),
         },
     )
-
-
-def _limit(gate: MarkedGate, compared: MetricComparison, drop: Drop) -> str:
-    clusters = whole_clusters(row.cluster for row in compared.rows)
-    return limit_text(gate, drop.n, clusters, alpha=drop.alpha, earlier=compared.runs)
-
-
-def _told(compared: MetricComparison) -> dict[str, Any]:
-    """Return the fields that the record of a gate has as its comparison has them."""
-    names = ("runs", "against", "left_out", "rejudged", "usage")
-    return {name: getattr(compared, name) for name in names}
 
 
 class _NoScoresError(ValueError):
@@ -183,8 +173,8 @@ def compare_set(
     """
     here = placed_records(tests, metric=gate.metric)
     there = [_earlier(gate, gated, document, judging) for document in baseline.runs]
-    if not baseline.has_names:
-        there = [replace(run, name="") for run in there]
+    if not baseline.is_history and len(there) == 1:
+        there = [replace(there[0], name="")]
     if not here or not any(run.records[gate.metric] for run in there):
         if here and baseline.is_history:
             raise _NoScoresError(f"no run of the history has scores of {printable(gate.metric)} in this set yet")
