@@ -98,16 +98,11 @@ class Record:
 class RegressionRecord(Tested):
     """What a set shows of a drop against the baseline; figures are ``None`` where nothing was compared.
 
-    ``before`` and ``after`` are the means of the pairs, of which ``changed`` rows (clusters) changed; ``p`` and
-    ``adjusted_p`` (of all ``gates`` that were tested together, those of the run) are one-sided, and ``least`` is the
-    smallest p that such rows can give. ``smallest`` is the smallest drop that they show in at least 80 % of runs,
-    ``None`` if there is none. ``new`` and ``gone`` count the rows of one run only, ``rewritten`` those that ask another
-    question, ``worse`` and ``better`` those that changed. ``silence`` says how many have nothing to check where that is
-    a regression; ``silenced`` is the test of it, with ``p``, ``least`` and ``changed`` of its own. ``doubts`` say why
-    nothing is decided. ``by`` is the field whose groups are tested beside the whole, and ``by_group`` are their
-    figures. Where the baseline is several ``runs``, ``against`` is how many of what and from when, and ``left_out``
-    names the others. ``rejudged`` says what was judged anew for it, "" if nothing was, and ``usage`` what that took.
-    Files of early versions lack ``least``, ``silenced``, ``gates`` and ``by``.
+    ``before`` and ``after`` are the means of the pairs; ``new`` and ``gone`` count the rows of one run only,
+    ``rewritten`` those that ask another question. ``by`` is the field whose groups are tested beside the whole. Where
+    the baseline is several ``runs``, ``against`` is how many of what and from when, and ``left_out`` names the others.
+    ``rejudged`` says what was judged anew for it, "" if nothing was, and ``usage`` what that took. Files of early
+    versions lack ``least``, ``silenced``, ``gates`` and ``by``.
     """
 
     before: float | None = None

@@ -74,15 +74,12 @@ def evaluate_gates(
     """Decide gates by the records of the tests of their sets, the regression gates among them together.
 
     ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped,
-    and those that ran to their end. ``spared`` are those that were not needed any more. A set that did not run whole
+    and those that ran to their end, ``spared`` those that were not needed any more. A set that did not run whole
     decides nothing; one with unscored rows fails, and so does one in which there was nothing to check. A regression
-    gate compares with the ``baseline``; without one it is skipped, where the two are not comparable it fails, and
-    where too little of them is, it is inconclusive. Where the judge, or the ``judging`` of its metric, changed, both
-    sides are compared as ``anew`` judges them, and where it cannot, that is inconclusive too; so is a drop looked at
-    again where ``drift`` says of its metric why the judge itself may have changed. Of several runs those of other
-    judges or rules are left out, and without one left it is inconclusive. ``others`` were decided before, and share the
-    error with those that are left. One that stops when it is decided is exact over a whole set, and else decided by the
-    first rows of the drawn order. ``verbose`` adds other figures.
+    gate is skipped without a ``baseline``. Where the judge, the ``judging`` of its metric, or by ``drift`` the judge
+    itself changed, both sides are compared as ``anew`` judges them. ``others`` were decided before, and share the error
+    with those that are left. One that stops when it is decided is exact over a whole set, and else decided by the first
+    rows of the drawn order. ``verbose`` adds other figures.
     """
     run = _Tests(find, skipped, ran, spared)
     sets = [_whole(gate, gated, run) for gate, gated in gates]
