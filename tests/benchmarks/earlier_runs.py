@@ -21,6 +21,7 @@ from tests.benchmarks.simulated import (
     past,
     ran,
     red,
+    several,
     share,
     share_of,
     table,
@@ -60,8 +61,7 @@ def several_answers(random: Random, draws: int) -> Iterator[Figure]:
 
     def asked(chances: Scores, answers: int) -> Evaluation:
         scores = judged(random, ran(random, np.repeat(chances, answers)))
-        ids = [f"q{row}" for row in range(len(chances)) for _ in range(answers)]
-        numbers = [{"answer": number} for _ in chances for number in range(1, answers + 1)]
+        ids, numbers = several(len(chances), answers)
         return table(scores, ids=ids, metadata=numbers if answers > 1 else ())
 
     def is_red(then: int, now: int, drop: float) -> bool:
@@ -112,8 +112,7 @@ def thresholds(random: Random, draws: int) -> Iterator[Figure]:
     def worse_than(runs: int, k: int, n: int, drop: float) -> bool:
         """Compare with runs of the application, which answers each row k times."""
         rows = coins(random, n)
-        ids = [f"q{row}" for row in range(n) for _ in range(k)]
-        numbers = [{"answer": number} for _ in range(n) for number in range(1, k + 1)]
+        ids, numbers = several(n, k)
 
         def asked(chances: Scores) -> Evaluation:
             return table(ran(random, np.repeat(chances, k)), ids=ids, metadata=numbers if k > 1 else ())

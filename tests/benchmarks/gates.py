@@ -41,6 +41,7 @@ from tests.benchmarks.simulated import (
     ran,
     red,
     run,
+    several,
     share,
     share_of,
     table,
@@ -187,9 +188,7 @@ def answers(random: Random, draws: int) -> Iterator[Figure]:
     """
 
     def asked(n: int, k: int) -> tuple[Scores, list[str], list[dict[str, int]]]:
-        chances = np.repeat(random.beta(1.7, 0.3, n), k)
-        ids = [f"q{row}" for row in range(n) for _ in range(k)]
-        return chances, ids, [{"answer": number} for _ in range(n) for number in range(1, k + 1)]
+        return np.repeat(random.beta(1.7, 0.3, n), k), *several(n, k)
 
     def passes(n: int, k: int, figure: str, **named: Any) -> bool:
         chances, ids, metadata = asked(n, k)

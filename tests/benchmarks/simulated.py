@@ -106,6 +106,12 @@ def judged(random: Random, scores: Scores, tpr: float = 0.9, tnr: float = 0.8) -
     return (random.random(len(scores)) < np.where(scores == 1.0, tpr, 1.0 - tnr)).astype(float)
 
 
+def several(n: int, k: int) -> tuple[list[str], list[dict[str, int]]]:
+    """Return the ids and the metadata of so many answers to each row."""
+    places = [(row, number) for row in range(n) for number in range(1, k + 1)]
+    return [f"q{row}" for row, _ in places], [{"answer": number} for _, number in places]
+
+
 # What a run leaves, and what is asked of it.
 
 
