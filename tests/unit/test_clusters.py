@@ -156,8 +156,9 @@ def test_gates_say_which_rows_are_dependent(
     now, before = (
         document(
             *(
-                replace(
-                    row(f"t[{n}]", record("faithfulness", score, sample={"id": f"q{n}", "reference_contexts": [text]})),
+                row(
+                    "t",
+                    record("faithfulness", score, sample={"id": f"q{n}", "reference_contexts": [text]}),
                     id=f"t[{n}]",
                 )
                 for n, (score, text) in enumerate(zip(scores, PASSAGES, strict=True))

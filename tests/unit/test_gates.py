@@ -254,7 +254,7 @@ def test_a_gate_of_shards_is_decided_as_in_one_run(last: TestRecord, outcome: st
     assert undecided.record.outcome == "skipped"
     name = f"t[{gate.id}]"
     places = [replace(test, id=test.id.rpartition("::")[2]) for test in tests]
-    decided = merged_gates([*places, replace(row(name, gate=undecided.record), id=name)]).get(name)
+    decided = merged_gates([*places, row(name, gate=undecided.record, id=name)]).get(name)
     assert (decided and decided.outcome) == outcome
 
 
@@ -262,8 +262,8 @@ def test_merged_shards_know_which_scores_are_good() -> None:
     """A shard without a score took the higher ones for the good ones; the records of the others say otherwise."""
     gate = gate_of("points", mean=0.5)
     undecided = evaluate_gate(gate, {}, gated=gated_set(gate, total=2))
-    tests = [replace(row(name, replace(SCORED, score=0.1, better="lower")), id=name) for name in ("t[a]", "t[b]")]
-    waiting = replace(row("t", gate=undecided.record), id=f"t[{gate.id}]")
+    tests = [row(name, replace(SCORED, score=0.1, better="lower"), id=name) for name in ("t[a]", "t[b]")]
+    waiting = row("t", gate=undecided.record, id=f"t[{gate.id}]")
     decided = merged_gates([*tests, waiting])[waiting.id]
     assert (decided.outcome, decided.gate and decided.gate.better) == ("passed", "lower")
 
@@ -281,7 +281,7 @@ def run_of(*scores: Record, function: str = "t.py::t") -> Document:
     by_name: dict[str, list[Record]] = {}
     for each in scores:
         by_name.setdefault(f"{function}[{each.sample.id}]", []).append(each)
-    return document(*(replace(row(name, *records), id=name) for name, records in by_name.items()))
+    return document(*(row(name, *records, id=name) for name, records in by_name.items()))
 
 
 def set_of(tests: Collection[str], *gates: MarkedGate) -> GatedSet:
@@ -505,7 +505,7 @@ def test_merged_gates_are_tested_together() -> None:
         found = against(run_of(*before), run_of(*now), LOSS)[0]
         gate = replace(found.record, regression=replace(found.record.regression, **fields))
         ended: Any = "passed" if gate.passes else "failed"
-        return replace(row(name, outcome=ended), id=f"t.py::{name}[{LOSS.id}]", message=found.text, gate=gate)
+        return row(f"{name}[{LOSS.id}]", outcome=ended, message=found.text, gate=gate, file="t.py")
 
     seven, even, eight = decided("a", 7, 1), decided("b", 4, 4), decided("c", 8, 0)
     merged: Any = merged_gates([seven, even, eight])
@@ -553,12 +553,12 @@ def with_run(made: Document, **fields: Any) -> Document:
 def with_gate(made: Document, total: int) -> Document:
     """Return a run with the gate of its set, which has so many tests."""
     gate = evaluate_gate(LOSS, {}, gated=replace(set_of((), LOSS), total=total))
-    return replace(made, tests=(*made.tests, replace(row("gate", gate=gate.record), id=f"t.py::t[{LOSS.id}]")))
+    return replace(made, tests=(*made.tests, row(f"t[{LOSS.id}]", gate=gate.record, file="t.py")))
 
 
 def broken(made: Document, number: int) -> Document:
     """Return a run in which so many more tests were in error before they scored anything."""
-    tests = (replace(row("broken", outcome="error"), id=f"t.py::t[b{n}]") for n in range(number))
+    tests = (row(f"t[b{n}]", outcome="error", file="t.py") for n in range(number))
     return replace(made, tests=(*made.tests, *tests))
 
 

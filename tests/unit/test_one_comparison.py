@@ -32,8 +32,7 @@ def scored(name: str, score: float | None = 1.0, **fields: Any) -> Record:
 
 
 def run_of(rows: Mapping[str, Record]) -> Document:
-    names = {name: f"t.py::t[{name}]" for name in rows}
-    return document(*(replace(row(name, each), id=names[name]) for name, each in rows.items()))
+    return document(*(row(name, each, id=f"t.py::t[{name}]") for name, each in rows.items()))
 
 
 SCORES = {"worse": 0.9, "better": 0.2, "again": None, "silent": 0.5, "gone": 1.0, "asks": 1.0, "moved": 0.5}

@@ -22,7 +22,7 @@ GATE = gate_of("faithfulness", regression=True)
 
 
 def named(name: str, *records: Record, **fields: Any) -> TestRecord:
-    return replace(row(name, *records, **fields), id=f"t.py::{name}", file="t.py")
+    return row(name, *records, file="t.py", **fields)
 
 
 def scored(score: float | None, metric: str = "faithfulness", *, of: dict[str, Any] | None = None, **by: Any) -> Record:

@@ -32,7 +32,7 @@ def run_of(day: int, scores: Sequence[float | None], *, of: Mapping[str, Any] | 
         record("faithfulness", score, at_least=None, outcome="measured", sample={"id": f"q{at}"}, **of or {})
         for at, score in enumerate(scores)
     )
-    made = document(*(replace(row(f"test_it[q{at}]", each), id=f"t.py::t[q{at}]") for at, each in enumerate(records)))
+    made = document(*(row(f"t[q{at}]", each, file="t.py") for at, each in enumerate(records)))
     started = f"2026-11-{day:02}T02:00:00Z"
     return replace(made, run=replace(made.run, **{"started": started, "branch": "main", "judging": RULE, **fields}))
 
@@ -102,7 +102,7 @@ def columns(now: Document, *before: Document) -> dict[str, Columns]:
 
 
 def with_rows(run: Document, *added: Record) -> Document:
-    tests = (replace(row("t", each), id=f"t.py::t[{at}]") for at, each in enumerate(added))
+    tests = (row(f"t[{at}]", each, file="t.py") for at, each in enumerate(added))
     return replace(run, tests=(*run.tests, *tests))
 
 
