@@ -248,7 +248,7 @@ class RunReport:
 
         A run whose files could not be written has not passed: their readers would read old ones.
         """
-        found = [*self._session.finish(exitstatus), *self._session.drift().notes]
+        found = [*self._session.finish(exitstatus), *self._session.drift.notes]
         self._notes = [*self.collector.rejudged, *found]
         if self.collector.answers and not self._settings.dry_run:
             from pytest_ragmetrics.runs.wording.runs import last_answers_text
@@ -361,7 +361,7 @@ class RunReport:
             if isinstance(path, Path):
                 notes = [note.replace(str(path), portable(path, self._root)) for note in notes]
         document = self.collector.document(exit_status, self._shown(), notes)
-        drift = self._session.drift()
+        drift = self._session.drift
         warnings = (*document.run.warnings, *self._warnings, *drift.warnings)
         return replace(document, run=replace(document.run, warnings=warnings, sentinels=drift.records))
 

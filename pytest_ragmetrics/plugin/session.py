@@ -269,16 +269,10 @@ class PytestSession:
             partial = "the run stopped early"
         return Selection(paths=paths, partial=partial, tasks={name: sorted(tasks[name]) for name in sorted(tasks)})
 
-    def drift(self) -> Drift:
-        """Return what stored answers that are asked for again say of each judge; they are asked when this is called.
-
-        It is called once all of the tests whose judges matter have run, in a controller once its workers have ended.
-        """
-        self._ask_again()
-        return self._drift
-
     @cached_property
-    def _drift(self) -> Drift:
+    def drift(self) -> Drift:
+        """What stored answers say of each judge, asked for again: once the tests that matter, or all workers, ended."""
+        self._ask_again()
         return self._sentinels.found([row.sentinels for row in self.workers.ended() if row])
 
     def _ask_again(self) -> None:

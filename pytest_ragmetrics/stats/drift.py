@@ -19,9 +19,7 @@ _FRACTIONS = tuple(i / 11 for i in range(1, 11))
 _MOST = 1e12
 
 
-def drift_evidence(
-    runs: Iterable[tuple[int, float]], *, epoch: int = EPOCH, tolerance: float = TOLERANCE
-) -> list[tuple[float, int]]:
+def drift_evidence(runs: Iterable[tuple[int, float]], *, epoch: int = EPOCH) -> list[tuple[float, int]]:
     """Return after each run the evidence that a judge has changed, and how many runs it rests on: those of its epoch.
 
     ``runs`` are the numbers of answers that were asked again and the sums of their changes, each from 0 to 1. Of graded
@@ -36,12 +34,7 @@ def drift_evidence(
         if count == epoch:
             capital, count = [0.0] * len(_FRACTIONS), 0
         count += 1
-        capital = [
-            min(
-                (money + 1 / epoch) * (1 + share * (1 / tolerance - 1)) ** changed * (1 - share) ** (asked - changed),
-                _MOST,
-            )
-            for money, share in zip(capital, _FRACTIONS, strict=True)
-        ]
+        factors = ((1 + it * (1 / TOLERANCE - 1)) ** changed * (1 - it) ** (asked - changed) for it in _FRACTIONS)
+        capital = [min((money + 1 / epoch) * it, _MOST) for money, it in zip(capital, factors, strict=True)]
         found.append((sum(capital) / len(capital) + 1 - count / epoch, count))
     return found

@@ -223,7 +223,7 @@ class GatePlugin:
         from pytest_ragmetrics.runs.wording.figures import named
         from pytest_ragmetrics.runs.wording.served import served_change
 
-        sentinels = self._session.drift().records
+        sentinels = self._session.drift.records
         drifting = [judge for judge, found in sentinels.items() if found.drifts and judge in before.judge.split(", ")]
         alarms = [f"the sentinels of {named(judge)} gave an alarm" for judge in drifting]
         return alarms[0] if alarms else served_change(self._session.served.get(metric, {}), before.served)

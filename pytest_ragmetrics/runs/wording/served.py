@@ -48,8 +48,7 @@ def served_notes(served: Served, before: Served) -> Iterator[str]:
         then, models = before.get(judge, {}), _models(counts)
         for what, now, old in (("model", models, _models(then)), ("fingerprint", counts, then)):
             if now and old and now.keys().isdisjoint(old):
-                were = f"{listed([*map(named, sorted(old))], _LISTED)} in the baseline"
-                yield f"another {what} of {named(judge)}: {listed([*map(named, sorted(now))], _LISTED)} now, {were}"
+                yield f"another {what} of {named(judge)}: {_names(now)} now, {_names(old)} in the baseline"
                 break
         if len(models) == 1 < len(counts):
             yield f"{named(judge)} answered with {len(counts)} fingerprints: {_list(counts)}"
@@ -64,8 +63,7 @@ def served_change(served: Served, before: Served) -> str:
     for judge, now in served.items():
         then = before.get(judge, {})
         if then and (_models(now).keys() - _models(then).keys() or now.keys().isdisjoint(then)):
-            names = [listed([*map(named, sorted(side))], _LISTED) for side in (now, then)]
-            return f"{named(judge)} answers as {names[0]} now, as {names[1]} in the baseline"
+            return f"{named(judge)} answers as {_names(now)} now, as {_names(then)} in the baseline"
     return ""
 
 
@@ -74,6 +72,10 @@ def _models(counts: Mapping[str, int]) -> Counter[str]:
     for name, count in counts.items():
         found[name.partition(" ")[0]] += count
     return found
+
+
+def _names(counts: Iterable[str]) -> str:
+    return listed([*map(named, sorted(counts))], _LISTED)
 
 
 def _list(counts: Mapping[str, int]) -> str:
