@@ -373,7 +373,8 @@ def many_gates(random: Random, draws: int) -> Iterator[Figure]:
         for at in range(10):
             chances = unsteady(random, n)
             now = worse(random, chances, drop) if at == 0 else chances
-            found.append((run(ran(random, now)), run(ran(random, chances))))
+            of = partial(run, function=f"test_bot{at}")
+            found.append((of(ran(random, now)), of(ran(random, chances))))
         return found
 
     def apart(n: int) -> bool:

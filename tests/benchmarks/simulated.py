@@ -20,7 +20,7 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.plugin.gates.decide import evaluate_gates
 from pytest_ragmetrics.report.history import History, HistoryRun, MetricPoint
-from pytest_ragmetrics.runs.records import Document, Gate, GateRecord, Judging, TestRecord
+from pytest_ragmetrics.runs.records import Document, Gate, GateRecord, Judging, function_name
 from pytest_ragmetrics.runs.tables import Baseline
 from tests.documents import FILE, document, gate_of, record, row
 from tests.tables import evaluate_gate, gated_set
@@ -151,15 +151,20 @@ def red(check: Callable[..., object], *given: Any, **named: Any) -> bool:
 
 
 def run(
-    scores: Scores, *, metadata: Sequence[Mapping[str, Any]] = (), responses: Sequence[str] = (), **fields: Any
+    scores: Scores,
+    *,
+    function: str = "test_bot",
+    metadata: Sequence[Mapping[str, Any]] = (),
+    responses: Sequence[str] = (),
+    **fields: Any,
 ) -> Document:
-    """Return the document of a run of the data set ``test_bot``; ``fields`` are those of each record."""
+    """Return the document of a run of the data set of a function; ``fields`` are those of each record."""
     given: list[dict[str, Any]] = [{"response": each} for each in responses] or [{}] * len(scores)
     samples = [{"id": f"q{at}", "metadata": metadata[at] if metadata else {}, **it} for at, it in enumerate(given)]
     rows = zip(scores.tolist(), samples, strict=True)
     return document(
         *(
-            row(f"test_bot[q{at}]", record(METRIC, score, at_least=None, sample=sample, **fields))
+            row(f"{function}[q{at}]", record(METRIC, score, at_least=None, sample=sample, **fields))
             for at, (score, sample) in enumerate(rows)
         )
     )
@@ -167,29 +172,12 @@ def run(
 
 def gates(sets: Sequence[tuple[Document, Document]], **named: Any) -> list[GateRecord]:
     """Return what the ``rag_gate`` of each function of a run finds, of which each has a set now and in the baseline."""
-    asked, places = gate_of(METRIC, **named), [f"{FILE}::test_bot{at}" for at in range(len(sets))]
-
-    def moved(test: TestRecord, place: str) -> TestRecord:
-        return replace(test, id=test.id.replace(f"{FILE}::test_bot", place))
-
-    now, before = (
-        {
-            it.id: it
-            for place, each in zip(places, sides, strict=True)
-            for it in (moved(test, place) for test in each.tests)
-        }
-        for sides in zip(*sets, strict=True)
-    )
-    whole = [
-        gated_set(
-            asked,
-            total=len(both[0].tests),
-            selected=[test for test in now if test.startswith(f"{place}[")],
-            function=place,
-        )
-        for place, both in zip(places, sets, strict=True)
-    ]
-    baseline = Baseline(runs=(replace(sets[0][1], tests=tuple(before.values())),))
+    asked = gate_of(METRIC, **named)
+    tests = [[test.id for test in side.tests] for side, _ in sets]
+    whole = [gated_set(asked, total=len(it), selected=it, function=function_name(it[0])) for it in tests]
+    now = {test.id: test for side, _ in sets for test in side.tests}
+    before = tuple(test for _, side in sets for test in side.tests)
+    baseline = Baseline(runs=(replace(sets[0][1], tests=before),))
     found = evaluate_gates([(asked, each) for each in whole], now.get, skipped=(), ran=now.keys(), baseline=baseline)
     return [each.record for each in found]
 
@@ -200,7 +188,7 @@ def gate(now: Document, *before: Document, judging: Mapping[str, Any] | None = N
     ``judging`` is what :func:`evaluate_gates` takes to judge both sides anew.
     """
     asked, tests = gate_of(METRIC, **named), {test.id: test for test in now.tests}
-    return evaluate_gate(asked, tests, *before, function=f"{FILE}::test_bot", **(judging or {})).record
+    return evaluate_gate(asked, tests, *before, function=function_name(now.tests[0].id), **(judging or {})).record
 
 
 def past(scores: Iterable[Scores]) -> History:
