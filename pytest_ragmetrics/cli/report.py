@@ -224,7 +224,7 @@ def _compared(arguments: Arguments) -> tuple[Document, RunComparison | None, Bas
         from pytest_ragmetrics.report.earlier import past_runs
 
         if arguments.history is None:
-            raise ArgumentError(f"--baseline: {given} is in the folder of --rag-history: give --history DIR too")
+            raise ArgumentError(f"--baseline: {given} reads the folder of --rag-history: give --history DIR too")
         last, branch = last_runs(given)
         now = [document.run for document in documents]
         baseline, lines = past_runs(arguments.history, last=last, branch=branch, before=now)

@@ -410,7 +410,7 @@ def read_settings(config: pytest.Config) -> Settings:
     """Read and check every setting; raise ``pytest.UsageError`` naming the one that is wrong."""
     settings = Settings(**{option.field: _read(option, config) for option in OPTIONS})
     if isinstance(settings.baseline, str) and settings.history is None:
-        msg = f"--rag-baseline: {settings.baseline} is in the folder of --rag-history: give --rag-history=DIR too"
+        msg = f"--rag-baseline: {settings.baseline} reads the folder of --rag-history: give --rag-history=DIR too"
         raise pytest.UsageError(msg)
     file = settings.cassette
     if settings.cache == "replay" and file is not None and not (file.exists() or hasattr(config, "workerinput")):

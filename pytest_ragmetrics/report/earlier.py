@@ -56,7 +56,7 @@ def past_runs(folder: Path, *, last: int, branch: str = "", before: Sequence[Run
             if own:
                 text = runs_text([earlier_run(it.run, {}) for it in own])
                 if copies := len(runs) - len(own):
-                    text += f" and {counted(copies, 'run')} of the same answers and scores, which count once"
+                    text += f", and {counted(copies, 'run')} of the same answers and scores, which count once"
                 line = f"baseline: {text}, in {folder}; a FILE of --rag-json shows what changed test by test, too"
                 left_out = (it for it in found.left_out if not it.endswith(ELSEWHERE))
                 return PastRuns(Baseline(runs=tuple(map(past_document, own)), is_history=True), (line, *left_out))

@@ -75,7 +75,7 @@ def test_merged_shards_take_the_last_runs_and_add_theirs(run: RunPytest, capsys:
     assert '"baseline: 3 runs of main, ' in Path("all.json").read_text("utf-8")
     assert len([*Path("trend").iterdir()]) == 4
     for args, said in (
-        (["--baseline=history:5"], "--baseline: history:5 is in the folder of --rag-history: give --history DIR too"),
+        (["--baseline=history:5"], "--baseline: history:5 reads the folder of --rag-history: give --history DIR too"),
         (["--baseline=history:"], "'history:': write history:5 for the last 5 runs"),
     ):
         with pytest.raises(SystemExit):

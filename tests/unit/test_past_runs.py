@@ -210,5 +210,5 @@ def test_runs_of_the_same_answers_and_scores_count_once(tmp_path: Path) -> None:
     found = past_runs(tmp_path, last=5)
     assert found.baseline is not None
     assert [int(run.run.started[8:10]) for run in found.baseline.runs] == [3, 4, 5]
-    said = "2026-10-05 and 2 runs of the same answers and scores, which count once, in "
+    said = "2026-10-05, and 2 runs of the same answers and scores, which count once, in "
     assert found.lines[0].startswith(f"baseline: 3 runs of main, 2026-10-03 to {said}")

@@ -250,6 +250,7 @@ OPEN: dict[str, Any] = {"confidence": 0.95, "inconclusive": "pass"}
             {"alpha": 0.05, "clusters": "abc" * 3},
             "all 3 clusters become .* take 5 clusters",
         ),
+        (gate("regression", 0.0), 9, {"alpha": 0.05, "clusters": "a" * 9}, "its only cluster becomes worse in 50 %"),
         (gate("regression", 0.0), 9, {"alpha": 0.05, "clusters": "abc" * 3, "earlier": 5}, None),
     ],
 )

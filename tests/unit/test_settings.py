@@ -68,7 +68,7 @@ def test_paths_start_where_they_are_written(tmp_path: Path, monkeypatch: pytest.
             for text in ("history:", "history:x", "history:0", "history:-5", "history:5@", "history:5 runs")
         ),
         ("baseline", "./history:5", "--rag-baseline: './history:5' does not exist: write it first"),
-        ("baseline", "history:5", "--rag-baseline: history:5 is in the folder of --rag-history: give --rag-history"),
+        ("baseline", "history:5", "--rag-baseline: history:5 reads the folder of --rag-history: give --rag-history"),
         ("votes", "0", "--rag-votes: '0' is not a whole number of at least 1"),
         ("cache", "sometimes", "--rag-cache: 'sometimes' is not one of auto, replay, refresh, off"),
         ("judge", "house", "--rag-judge: 'house' is not one of auto, local, openai:MODEL, "),

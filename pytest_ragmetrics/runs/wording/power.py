@@ -121,5 +121,6 @@ def _regression_limit(gate: Gate, n: int, units: int, noun: str, *, alpha: float
     if least <= alpha + ROUNDING:
         return ""
     needed = math.ceil(-math.log(alpha) / math.log(earlier + 1.0) - ROUNDING)
-    chance = f"all {counted(units, noun)} become worse in {100 * least:.3g} % of runs (limit {100 * alpha:.3g} %)"
+    worse = f"its only {noun} becomes worse" if units == 1 else f"all {counted(units, noun)} become worse"
+    chance = f"{worse} in {100 * least:.3g} % of runs (limit {100 * alpha:.3g} %)"
     return f"can never fail: if nothing had changed, {chance}; take {counted(needed, noun)}"
