@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -219,6 +219,11 @@ def binomial(n: int, p: float) -> list[float]:
     """Return the probabilities of 0 to ``n`` successes."""
     if p in (0.0, 1.0):
         return [float(k == (n if p else 0)) for k in range(n + 1)]
-    logs = [math.lgamma(k + 1) for k in range(n + 1)]
-    yes, no = math.log(p), math.log1p(-p)
+    logs, yes, no = _log_factorials(n.bit_length()), math.log(p), math.log1p(-p)
     return [math.exp(logs[n] - logs[k] - logs[n - k] + k * yes + (n - k) * no) for k in range(n + 1)]
+
+
+@lru_cache
+def _log_factorials(bits: int) -> list[float]:
+    """Return the logarithms of the factorials of all numbers of so many bits."""
+    return [math.lgamma(number + 1) for number in range(1 << bits)]

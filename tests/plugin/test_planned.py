@@ -51,32 +51,37 @@ NEVER = [
 ]
 
 
+GUESS = "; no earlier runs: 2.5 % of rows taken to change each way; 4 regression gates share 5 %"
+
+
 @HOW
 def test_a_dry_run_says_what_its_gates_can_find(run: RunPytest, how: list[str]) -> None:
-    guess = "; no earlier runs: 2.5 % of rows taken to change each way; 4 regression gates share 5 %"
     result = run("--rag-dry-run", *how, test_it=SUITE)
     result.shows_all(
         *NEVER,
         f"{QUOTED} regression: 20 rows find a loss of 10 points in hardly any run, of 20 points in 1 of 10; for 8 of "
-        f"10 at 10 points take 150 rows{guess}, test_it.py::test_bot",
-        f"length regression: 20 rows find *{guess}, test_it.py::test_length",
-        f"{QUOTED} regression: 20 rows find a loss of 10 points in 2 of 10 runs, *{guess}, test_it.py::test_answers",
+        f"10 at 10 points take 150 rows{GUESS}, test_it.py::test_bot",
+        f"length regression: 20 rows find *{GUESS}, test_it.py::test_length",
+        f"{QUOTED} regression: 20 rows find a loss of 10 points in 2 of 10 runs, *{GUESS}, test_it.py::test_answers",
     )
     assert sum(": can never " in line or " find a loss " in line for line in result.result.outlines) == 7
+
+
+def test_a_dry_run_rests_on_earlier_runs(run: RunPytest) -> None:
     for number in range(1, 4):
         run("--rag-history=runs", "--rag-json=run.json", test_it=SUITE, env={"RUN": f"{number}"})
     # Other rows fail in each of three runs, and lengths differ by a little.
-    run("--rag-dry-run", "--rag-history=runs", *how, test_it=SUITE).shows_all(
+    run("--rag-dry-run", "--rag-history=runs", test_it=SUITE).shows_all(
         *NEVER,
         f"{QUOTED} regression: 20 rows find *; 6.2 % of rows changed each way in the last 3 runs; *::test_bot",
         "length regression: 20 rows find *; as scores differed in the last 3 runs; *::test_length",
         f"{QUOTED} regression: 20 rows find *; as scores differed in the last 3 runs; *::test_answers",
     )
     # A baseline knows only what changed since its own.
-    run("--rag-dry-run", "--rag-baseline=run.json", *how, test_it=SUITE).shows_all(f"{QUOTED} *{guess}, *::test_bot")
+    run("--rag-dry-run", "--rag-baseline=run.json", test_it=SUITE).shows_all(f"{QUOTED} *{GUESS}, *::test_bot")
     compared = ["--rag-baseline=run.json", "--rag-json=next.json"]
     run(*compared, test_it=SUITE, env={"RUN": "4"})
-    run("--rag-dry-run", "--rag-baseline=next.json", *how, test_it=SUITE).shows_all(
+    run("--rag-dry-run", "--rag-baseline=next.json", test_it=SUITE).shows_all(
         f"{QUOTED} *; 7.5 % of rows changed each way in the run of the baseline; *::test_bot"
     )
 

@@ -497,7 +497,7 @@ ATTRIBUTES += ["llm.input_messages.0.message", "gen_ai.prompt.0.tool_calls.0.nam
         max_size=4,
     )
 )
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_spans_of_any_values_are_rows(spans: list[Fields]) -> None:
     rows = [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}]
     assert all(row.sample is not None or row.error is not None for row in read(*rows, *spans))
