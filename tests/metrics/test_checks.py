@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 from typing import Any
 
 import jsonschema
@@ -16,6 +15,7 @@ from pydantic import BaseModel
 
 from pytest_ragmetrics import RagMetricsError, Sample, assert_contains, assert_json, assert_no_secrets, evaluate
 from pytest_ragmetrics.metrics import Contains, NoSecrets, ValidJSON
+from tests.growth import is_linear
 
 RESPONSE = "Open the valve and wait 2\u00a0minutes; it costs $30 or 12.5 %, and 'don’t' run it."
 KEY = "sk-proj-0123456789abcdefghij"
@@ -134,11 +134,12 @@ def test_a_row_without_conditions_is_vacuous() -> None:
     assert "must_contain is missing" in table.rows[1].unscored["contains"]
 
 
-def test_long_responses_are_searched_in_a_moment() -> None:
-    start = time.perf_counter()
-    for response in ("lorem ipsum 112 " * 62_500, "12" * 500_000, "a " * 500_000, "山" * 500_000):
-        assert Contains(all=["12", "dolor sit amet", ["x", "y"]], none=["he"]).score(response=response).value == 0.25
-    assert time.perf_counter() - start < 20
+@pytest.mark.growth
+@pytest.mark.parametrize("text", ["lorem ipsum 112 ", "12" * 8, "a " * 8, "山" * 16])
+def test_long_responses_are_searched_in_time_that_grows_with_them(text: str) -> None:
+    metric = Contains(all=["12", "dolor sit amet", ["x", "y"]], none=["he"])
+    assert metric.score(response=text * 62_500).value == 0.25
+    assert is_linear(lambda size: metric.score(response=text * size), short=2_000, long=16_000)
 
 
 class Price(BaseModel):

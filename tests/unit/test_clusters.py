@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation
 from pytest_ragmetrics.runs.clusters import ClusterRule, Shared, clusters_of
 from tests.documents import document, gate_of, record, row
+from tests.growth import is_linear
 from tests.tables import evaluate_gate, table
 
 #: Rows of passages of their own, so that there are groups enough.
@@ -90,14 +90,13 @@ def test_the_passages_of_the_run_before_count() -> None:
     assert clusters_of(questions, before) == [Shared(f"{n // 4}") for n in range(20)]
 
 
-def test_thirty_thousand_rows_take_no_time() -> None:
+@pytest.mark.growth
+def test_rows_take_time_in_proportion_to_their_number() -> None:
     """Of which all retrieved the same ten passages first."""
     common = [f"common {n}" for n in range(10)]
     samples = [Sample(retrieved_contexts=[*common, f"{n // 5}"]) for n in range(30_000)]
-    start = time.process_time()
-    found = clusters_of(samples)
-    assert time.process_time() - start < 1.0
-    assert len({*found}) == 6_000
+    assert len({*clusters_of(samples)}) == 6_000
+    assert is_linear(lambda size: clusters_of(samples[:size]), short=3_000, long=24_000)
 
 
 #: Thirty rows on six passages, of which those of the first two fail now.
