@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 #: What is imported before, and what a run inside a test finds imported: plugins of pytest other than this one must not
 #: be, since it warns that it cannot rewrite them.
 IMPORTED = [
-    *("aiohttp", "diskcache", "execnet", "filelock", "genai_prices.data", "numpy.fft", "numpy.random"),
-    *("openai._vendor.httpx_aiohttp", "openai.resources.chat", "openai.resources.files", "pytest"),
+    *(("aiohttp", "openai._vendor.httpx_aiohttp") if find_spec("aiohttp") else ()),
+    *("diskcache", "execnet", "filelock", "genai_prices.data", "numpy.fft", "numpy.random"),
+    *("openai.resources.chat", "openai.resources.files", "pytest"),
     *("rapidfuzz.process", "sentencex"),
     *(f"pytest_ragmetrics.{name}" for name in ("judges.local", "judges.batches.queue", "judges.providers.openai")),
     *(f"pytest_ragmetrics.judges.embedders.{name}" for name in ("local", "openai")),
