@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: What is imported before, and what a run inside a test finds imported: plugins of pytest other than this one must not
 #: be, since it warns that it cannot rewrite them.
 IMPORTED = [
-    *(("aiohttp", "openai._vendor.httpx_aiohttp") if find_spec("aiohttp") else ()),
+    *(("aiohttp", "openai._vendor.httpx_aiohttp") if find_spec("aiohttp") and find_spec("openai._vendor") else ()),
     *("diskcache", "execnet", "filelock", "genai_prices.data", "numpy.fft", "numpy.random"),
     *("openai.resources.chat", "openai.resources.files", "pytest"),
     *("rapidfuzz.process", "sentencex"),
