@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.plugin.conftest import HOW, RunPytest
+from tests.plugin.conftest import ONE, SERIAL, RunPytest
 
 #: Another row fails in each run, and the scores of one metric are graded.
 SUITE = """
@@ -54,9 +54,8 @@ NEVER = [
 GUESS = "; no earlier runs: 2.5 % of rows taken to change each way; 4 regression gates share 5 %"
 
 
-@HOW
-def test_a_dry_run_says_what_its_gates_can_find(run: RunPytest, how: list[str]) -> None:
-    result = run("--rag-dry-run", *how, test_it=SUITE)
+def test_a_dry_run_says_what_its_gates_can_find(run: RunPytest) -> None:
+    result = run("--rag-dry-run", *ONE, test_it=SUITE)
     result.shows_all(
         *NEVER,
         f"{QUOTED} regression: 20 rows find a loss of 10 points in hardly any run, of 20 points in 1 of 10; for 8 of "
@@ -78,27 +77,25 @@ def test_a_dry_run_rests_on_earlier_runs(run: RunPytest) -> None:
         f"{QUOTED} regression: 20 rows find *; as scores differed in the last 3 runs; *::test_answers",
     )
     # A baseline knows only what changed since its own.
-    run("--rag-dry-run", "--rag-baseline=run.json", test_it=SUITE).shows_all(f"{QUOTED} *{GUESS}, *::test_bot")
-    compared = ["--rag-baseline=run.json", "--rag-json=next.json"]
-    run(*compared, test_it=SUITE, env={"RUN": "4"})
-    run("--rag-dry-run", "--rag-baseline=next.json", test_it=SUITE).shows_all(
-        f"{QUOTED} *; 7.5 % of rows changed each way in the run of the baseline; *::test_bot"
+    run("--rag-dry-run", "--rag-baseline=run.json", "-k", "bot").shows_all(f"{QUOTED} *; no earlier runs: 2.5 % of rows taken to change each way, *::test_bot")
+    run("--rag-baseline=run.json", "--rag-json=next.json", "-k", "bot", env={"RUN": "4"})
+    run("--rag-dry-run", "--rag-baseline=next.json", "-k", "bot").shows_all(
+        f"{QUOTED} *; 7.5 % of rows changed each way in the run of the baseline, *::test_bot"
     )
 
 
-@HOW
-def test_a_gate_that_cannot_fail_warns_where_it_passes(run: RunPytest, how: list[str]) -> None:
+def test_a_gate_that_cannot_fail_warns_where_it_passes(run: RunPytest) -> None:
     run("--rag-json=run.json", test_it=SUITE)
-    result = run("-Wdefault", "--rag-baseline=run.json", "--rag-report=page.html", *how, test_it=SUITE)
-    result.shows_all(
-        "*test_bot?gate-quoted_spans_alignment-mean-0?",
-        "*PytestWarning: quoted_spans_alignment: this gate can never fail: no mean is below 0*",
-        f"*PytestWarning: * this gate can never fail: {ALL}",
-        f"  can never pass: {EVEN}",
-    )
-    warned = [line for line in result.result.outlines if "this gate can never" in line]
-    assert len(warned) == 3
+    for how in (SERIAL, ONE):
+        result = run("-Wdefault", "--rag-baseline=run.json", *how, *([] if how else ["--rag-report=page.html"]))
+        result.shows_all(
+            "*test_bot?gate-quoted_spans_alignment-mean-0?",
+            "*PytestWarning: quoted_spans_alignment: this gate can never fail: no mean is below 0*",
+            f"*PytestWarning: * this gate can never fail: {ALL}",
+            f"  can never pass: {EVEN}",
+        )
+        assert sum("this gate can never" in line for line in result.result.outlines) == 3
+        # Every warning would be too many: an imported xdist is one, and from Python 3.12 on a fork beside threads.
+        strict = run("-Werror:quoted_spans_alignment:pytest.PytestWarning", *how, "-k", "bot")
+        strict.shows("quoted_spans_alignment: this gate can never fail: no mean is below 0", "FAILED *-mean-0? - *")
     assert "can never fail: no mean is below 0" in result.text("page.html")
-    # Every warning would be too many: an imported xdist is one, and from Python 3.12 on a fork beside threads.
-    strict = run("-Werror:quoted_spans_alignment:pytest.PytestWarning", *how, test_it=SUITE)
-    strict.shows("quoted_spans_alignment: this gate can never fail: no mean is below 0", "FAILED *-mean-0? - *")
