@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ragmetrics.cli import main
-from tests.plugin.conftest import HOW, RunPytest
+from tests.plugin.conftest import ONE, SERIAL, RunPytest
 
 #: Rows of which some fail each day, and more of them once the application has become worse.
 SUITE = """
@@ -29,26 +29,26 @@ def on(branch: str, bad: str) -> dict[str, str]:
     return {"GITHUB_SHA": "4f2c91a0d7e5b8c3", "GITHUB_REF_NAME": branch, "BAD": bad}
 
 
-@HOW
-def test_gates_and_assertions_take_the_last_runs_of_main(run: RunPytest, how: list[str]) -> None:
+def test_gates_and_assertions_take_the_last_runs_of_main(run: RunPytest) -> None:
     """Four rows that fail are no proof against one run of which one row fails, and one against three."""
-    first = run(*TREND, *how, env=on("main", "1"), test_it=SUITE)
+    first = run(*TREND, env=on("main", "1"), test_it=SUITE)
     first.shows("baseline: there is no run in *trend yet", passed=12, skipped=2)
     for bad in ("2", "3", ""):
-        run(*TREND, *how, env=on("main", bad)).shows(f"{GATE} * of main, *", passed=14)
-    run(*TREND, *how, "-k", "q1 or table", env=on("main", "")).assert_outcomes(passed=4, skipped=1)
-    red = run(*TREND, *how, "--rag-report=out.html", "--rag-json=out.json", env=on("fix", "1 2 3 4 5"))
-    red.assert_outcomes(passed=12, failed=2)
-    red.shows_all(
-        "*  baseline: 4 runs of main, 20*; 1 left out: 20* is not whole (-k)",
-        "E*AssertionError: quoted_spans_alignment 0.94 -> 0.58: 5 of 12 rows got worse, * better; *",
-        f"{GATE} 4 runs of main, 20* 0.938 -> 0.583, needed no proven drop: failed (n 12, runs 1 left out: 20*",
-        "baseline: 5 runs of main, 20*, in *trend; a FILE of --rag-json shows what changed test by test, too",
-    )
-    red.stdout.no_fnmatch_line("against the baseline: *")
-    (gate,) = (test["gate"] for test in red.tests.values() if test["gate"])
-    assert (gate["regression"]["runs"], gate["regression"]["p"] < 0.01) == (4, True)
-    assert "runs of main" in red.text("out.html")
+        run(*TREND, env=on("main", bad)).shows(f"{GATE} * of main, *", passed=14)
+    run(*TREND, "-k", "q1 or table", env=on("main", "")).assert_outcomes(passed=4, skipped=1)
+    for how in (SERIAL, ONE):
+        red = run(*TREND, *how, "--rag-report=out.html", "--rag-json=out.json", env=on("fix", "1 2 3 4 5"))
+        red.assert_outcomes(passed=12, failed=2)
+        red.shows_all(
+            "*  baseline: 4 runs of main, 20*; 1 left out: 20* is not whole (-k)",
+            "E*AssertionError: quoted_spans_alignment 0.94 -> 0.58: 5 of 12 rows got worse, * better; *",
+            f"{GATE} 4 runs of main, 20* 0.938 -> 0.583, needed no proven drop: failed (n 12, runs 1 left out: 20*",
+            "baseline: 5 runs of main, 20*, in *trend; a FILE of --rag-json shows what changed test by test, too",
+        )
+        red.stdout.no_fnmatch_line("against the baseline: *")
+        (gate,) = (test["gate"] for test in red.tests.values() if test["gate"])
+        assert (gate["regression"]["runs"], gate["regression"]["p"] < 0.01) == (4, True)
+        assert "runs of main" in red.text("out.html")
 
 
 def test_merged_shards_take_the_last_runs_and_add_theirs(run: RunPytest, capsys: pytest.CaptureFixture[str]) -> None:
