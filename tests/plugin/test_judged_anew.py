@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.runs.records import read_document
 from pytest_ragmetrics.runs.wording.runs import paid_usages
 from tests.fake_openai import Body, FakeOpenAI, Reply
-from tests.plugin.conftest import HOW, RunPytest
+from tests.plugin.conftest import ONE, SERIAL, RunPytest
 
 #: Eight rows of an application that answers as the environment says, scored by metrics of its name.
 SUITE = """
@@ -75,75 +76,57 @@ def _baseline(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> 
     first.assert_outcomes(passed=16, skipped=2)
 
 
-@HOW
-@pytest.mark.parametrize(
-    ("now", "outcome", "said"),
-    [
-        (NEW, "passed", f"relevance: judged 8 answers of the baseline anew with openai:strict, because the * {CALLS}"),
-        (BAD, "failed", "relevance 0.50 -> 0.00: 8 of 8 rows got worse, 0 better; *"),
-        (OLD, "passed", "relevance: judged nothing anew, though the judge changed: 8 answers are the same in both"),
-    ],
-)  # fmt: skip
-def test_a_new_judge_judges_the_answers_of_the_baseline_too(
-    how: list[str], now: dict[str, str], outcome: str, said: str, run: RunPytest, server: FakeOpenAI
-) -> None:
-    against = (*how, STRICT, BASELINE, "--rag-json=out.json", "test_it.py")
-    result = run(*against, env=now)
-    result.shows(said)
-    (gate,) = result.gates.values()
-    asked = server.calls - 8
-    assert (gate["outcome"], asked) == (outcome, 8 if now is OLD else 16)
-    assert sum(it.calls for it in paid_usages(result.document)) == asked
-    assert [test.records for test in result.document.tests if test.gate] == [()]
-    (again,) = run(*against, env=now).gates.values()
-    assert (again["outcome"], again["value"], server.calls - 8) == (outcome, gate["value"], asked)
+def test_a_new_judge_judges_the_answers_of_the_baseline_too(run: RunPytest, server: FakeOpenAI) -> None:
+    judged = f"relevance: judged 8 answers of the baseline anew with openai:strict, because the * {CALLS}"
+    same = "relevance: judged nothing anew, though the judge changed: 8 answers are the same in both"
+    for how, now, outcome, calls, said in (
+        (SERIAL, NEW, "passed", 16, judged),
+        (SERIAL, BAD, "failed", 16, "relevance 0.50 -> 0.00: 8 of 8 rows got worse, 0 better; *"),
+        (SERIAL, OLD, "passed", 8, same),
+        (ONE, NEW, "passed", 16, judged),
+    ):
+        against = (STRICT, BASELINE, f"--rag-cache-dir={now['ANSWER']}{len(how)}", "--rag-json=out.json", "test_it.py")
+        before = server.calls
+        result = run(*how, *against, env=now)
+        result.shows(said)
+        (gate,) = result.gates.values()
+        assert (gate["outcome"], server.calls - before) == (outcome, calls)
+        assert sum(it.calls for it in paid_usages(result.document)) == calls
+        assert [test.records for test in result.document.tests if test.gate] == [()]
+        (again,) = run(*against, env=now).gates.values()
+        assert (again["outcome"], again["value"], server.calls - before) == (outcome, gate["value"], calls)
 
 
-@pytest.mark.parametrize(
-    ("options", "files", "said"),
-    [
-        ([LENIENT, "test_it.py", "-o", "rag_prompts=prompts"], {},
-         "relevance: judged * with openai:lenient, because the prompt of rate_relevance changed: 8 calls, *"),
-        ([LENIENT, "test_it.py"], {"test_it": MARKED}, f"relevance: judged * with openai:strict, because * {CALLS}"),
-        ([LENIENT, "test_own.py"], {"conftest": STRICTER + REGISTER},
+def test_what_changed_is_judged_anew(run: RunPytest, server: FakeOpenAI) -> None:
+    prompt = "because the prompt of rate_relevance changed: 8 calls, *"
+    for options, files, said in (
+        (["test_it.py", "-o", "rag_prompts=prompts"], {}, f"relevance: judged * with openai:lenient, {prompt}"),
+        (["test_it.py"], {"test_it": MARKED}, f"relevance: judged * with openai:strict, because * {CALLS}"),
+        (["test_own.py"], {"conftest": STRICTER + REGISTER},
          "points: judged 8 answers of the baseline anew, because its code changed"),
-    ],
-    ids=["a prompt", "the judge of a marker", "code"],
-)  # fmt: skip
-def test_what_changed_is_judged_anew(
-    options: list[str], files: dict[str, str], said: str, run: RunPytest, server: FakeOpenAI
-) -> None:
-    run(*options, BASELINE, env=NEW, **files).shows(said, passed=9)
-    run(*options, BASELINE, env=BAD).assert_outcomes(passed=8, failed=1)
+    ):  # fmt: skip
+        run(LENIENT, *options, BASELINE, env=NEW, **files).shows(said, passed=9)
+        run(LENIENT, *options, BASELINE, env=BAD).assert_outcomes(passed=8, failed=1)
     assert server.duplicates == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "files", "said"),
-    [
+def test_a_gate_is_inconclusive_where_nobody_can_judge(run: RunPytest, pytester: pytest.Pytester) -> None:
+    for options, files, said in (
         ([STRICT, "--rag-max-calls=12", "test_it.py"], {}, "--rag-max-calls=12 is reached (12 of 12 calls, * used): *"),
         ([STRICT, "test_it.py"], {"test_it": OTHERS.replace("strict", "other")},
          "openai:strict would judge here, and other judges have in the tests*"),
         ([LENIENT, "test_own.py"], {"test_own": LOCAL + OF_OWN.replace('["points"]', "[made()]"), "conftest": ""},
          "the code or the arguments of points are not known to its gate: make it in *"),
-    ],
-    ids=["budget", "another judge", "unknown"],
-)  # fmt: skip
-def test_a_gate_is_inconclusive_where_nobody_can_judge(
-    options: list[str], files: dict[str, str], said: str, run: RunPytest
-) -> None:
-    result = run(*options, BASELINE, "--rag-json=out.json", env=NEW, **files)
-    result.shows(f"gate: *: inconclusive: *; not judged anew: {said}", passed=8, failed=1)
-    (gate,) = result.gates.values()
-    assert gate["outcome"] == "inconclusive"
-    if "--rag-max-calls=12" in options:
-        assert sum(it.calls for it in paid_usages(result.document)) == 12
-
-
-def test_a_baseline_without_texts_cannot_be_judged_anew(run: RunPytest, pytester: pytest.Pytester) -> None:
+    ):  # fmt: skip
+        result = run(*options, BASELINE, "--rag-json=out.json", env=NEW, **files)
+        result.shows(f"gate: *: inconclusive: *; not judged anew: {said}", passed=8, failed=1)
+        (gate,) = result.gates.values()
+        assert gate["outcome"] == "inconclusive"
+        if "--rag-max-calls=12" in options:
+            assert sum(it.calls for it in paid_usages(result.document)) == 12
     file = pytester.path / "main.json"
     file.write_text(re.sub('"response": "[^"]*"', '"response": null', file.read_text("utf-8")), "utf-8")
-    result = run(STRICT, BASELINE, "test_it.py", env=NEW)
+    result = run(STRICT, BASELINE, "test_it.py", env=NEW, test_it=SUITE)
     result.shows("*not judged anew: the baseline has no texts: give a file that --rag-json wrote*", passed=8, failed=1)
 
 
@@ -176,16 +159,8 @@ def test_shards_that_are_merged_judge_nothing_anew(run: RunPytest, pytester: pyt
     )
 
 
-@pytest.mark.parametrize(
-    ("now", "outcome", "said"),
-    [
-        (NEW, "passed", f"relevance: judged 8 answers of the baseline and 8 of this run anew *, because {ANOTHER}: *"),
-        (BAD, "failed", "relevance 0.50 -> 0.00: 8 of 8 rows got worse, *"),
-        (OLD, "passed", "gate: relevance against the baseline 1.000 -> 1.000, *: passed (n 8; 0 of 8 rows got worse*"),
-    ],
-)  # fmt: skip
 def test_a_drop_by_a_judge_that_changed_under_its_name_is_looked_at_again(
-    now: dict[str, str], outcome: str, said: str, run: RunPytest, server: FakeOpenAI
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
     def answering(model: str, good: int) -> None:
         def answer(body: Body) -> Reply:
@@ -195,15 +170,19 @@ def test_a_drop_by_a_judge_that_changed_under_its_name_is_looked_at_again(
         server.answer = answer
 
     answering("m-1", 4)
-    run(LENIENT, "--rag-json=main.json", "--rag-cache=refresh", "test_it.py", env=OLD).assert_outcomes(
-        passed=8, skipped=1
-    )
+    run(LENIENT, "--rag-json=main.json", "--rag-cache-dir=m-1", "test_it.py", env=OLD).shows(passed=8, skipped=1)
     answering("m-2", 2)
-    asked = server.calls
-    result = run(LENIENT, BASELINE, "--rag-json=out.json", "test_it.py", env=now)
-    result.shows(said)
-    (gate,) = result.gates.values()
-    assert (gate["outcome"], server.calls - asked) == (outcome, 0 if now is OLD else 16)
+    for now, outcome, said in (
+        (NEW, "passed", f"relevance: judged 8 answers of the baseline and 8 of this run anew *, because {ANOTHER}: *"),
+        (BAD, "failed", "relevance 0.50 -> 0.00: 8 of 8 rows got worse, *"),
+        (OLD, "passed", "gate: relevance against the baseline 1.000 -> 1.000, *: passed (n 8; 0 of 8 rows got worse*"),
+    ):
+        asked, cache = server.calls, pytester.path / now["ANSWER"]
+        shutil.copytree(pytester.path / "m-1", cache)
+        result = run(LENIENT, BASELINE, f"--rag-cache-dir={cache}", "--rag-json=out.json", "test_it.py", env=now)
+        result.shows(said)
+        (gate,) = result.gates.values()
+        assert (gate["outcome"], server.calls - asked) == (outcome, 0 if now is OLD else 16)
 
 
 def test_sentinels_that_give_an_alarm_have_a_drop_looked_at_again(run: RunPytest, server: FakeOpenAI) -> None:
