@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 from pytest_ragmetrics.cli import main
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import MANY, SERIAL, RunPytest, unpacked
+from tests.plugin.conftest import MANY, RunPytest, unpacked
 
 #: Of r1 the second answer is wrong, of r2 the first and the third; an own number says nothing.
 SUITE = """
@@ -42,9 +42,8 @@ SUITE = """
 NAMES = [f"r{row}-answer{number}" for row in range(4) for number in (1, 2, 3)]
 
 
-@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["serial", "workers"])
-def test_each_answer_is_a_test(run: RunPytest, how: list[str]) -> None:
-    ran = run(*how, "-o", "rag_answers=2", "--rag-json=out.json", "--rag-report=out.html", "-v", test_it=SUITE)
+def test_each_answer_is_a_test(run: RunPytest) -> None:
+    ran = run(*MANY, "-o", "rag_answers=2", "--rag-json=out.json", "--rag-report=out.html", "-v", test_it=SUITE)
     ran.shows_all(
         "blue pass rate 0.77 < 0.90 (10 of 13 scores >= 0.5): failed",
         "  13 answers to 5 rows: those to a row count together",
@@ -157,9 +156,8 @@ TALKS = """
 """
 
 
-@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["serial", "workers"])
-def test_each_answer_to_a_conversation_is_held_by_itself(run: RunPytest, how: list[str]) -> None:
-    ran = run(*how, "--rag-answers=2", "--rag-json=out.json", "--rag-report=out.html", test_it=TALKS)
+def test_each_answer_to_a_conversation_is_held_by_itself(run: RunPytest) -> None:
+    ran = run("--rag-answers=2", "--rag-json=out.json", "--rag-report=out.html", test_it=TALKS)
     ran.shows(passed=6 + 2 + 1)
     names = ["pump-t1-answer1", "pump-t1-answer2", "pump-t2-answer1", "pump-t2-answer2"]
     assert {f"test_each[{name}]" for name in names} < ran.named.keys()
@@ -225,9 +223,8 @@ WRONG = {
 
 
 def test_wrong_arguments_say_what_to_write(run: RunPytest) -> None:
-    for number, (marker, message) in enumerate(WRONG.items()):
-        text = f"@pytest.mark.{marker}\ndef test_it(rag_sample): pass"
-        run(f"test_wrong{number}.py", **{f"test_wrong{number}": text}).shows(f"*{message}")
+    tests = (f"@pytest.mark.{marker}\ndef test_it{number}(rag_sample): pass" for number, marker in enumerate(WRONG))
+    run(test_wrong="\n".join(tests)).shows_all(*(f"*{message}" for message in WRONG.values()))
     run("--rag-answers=none", test_it=SUITE).refused("*--rag-answers: 'none' is not a whole number of at least 1")
 
 

@@ -146,13 +146,11 @@ def plain(messages: list[dict[str, Any]]) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("how", "application"),
     [
-        (SERIAL, SYNC.replace("SCOPE", "function")),
+        (["-o", "rag_respond_threads=1"], SYNC.replace("SCOPE", "module")),
         (MANY, SYNC.replace("SCOPE", "function")),
-        (MANY, SYNC.replace("SCOPE", "session")),
-        ([*MANY, "--dist=worksteal", "-o", "rag_respond_threads=1"], SYNC.replace("SCOPE", "module")),
-        ([*MANY, "--rag-concurrency=1"], ASYNC),
+        ([*MANY, "--dist=worksteal", "--rag-concurrency=1"], ASYNC),
     ],
-    ids=["function", "function, workers", "session, workers", "one thread", "async, workers"],
+    ids=["one thread", "function, workers", "async, workers"],
 )
 def test_turns_are_answered_in_order(run: RunPytest, how: list[str], application: str) -> None:
     ran = run(*OPTIONS, *how, test_talks=suite(application))
@@ -201,17 +199,15 @@ def test_conversations_are_answered_at_the_same_time(run: RunPytest) -> None:
     ran.shows(passed=len(NAMES))
 
 
-@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["serial", "workers"])
-def test_an_earlier_turn_is_answered_without_its_test(run: RunPytest, how: list[str]) -> None:
-    ran = run(*OPTIONS, *how, "-k", "each and (pump-t2 or valve-t2)", test_talks=suite(ASYNC))
+def test_an_earlier_turn_is_answered_without_its_test(run: RunPytest) -> None:
+    ran = run(*OPTIONS, "-k", "each and (pump-t2 or valve-t2)", test_talks=suite(ASYNC))
     ran.shows(passed=2)
     assert sorted(row[0] for row in lines(ran, "asked.txt")) == ["pump-t1", "pump-t2", "valve-t2"]
 
 
-@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["serial", "workers"])
-def test_a_turn_without_an_answer_ends_its_conversation(run: RunPytest, how: list[str]) -> None:
+def test_a_turn_without_an_answer_ends_its_conversation(run: RunPytest) -> None:
     env = {"LOST": "pump-t2", "SKIPPED": "pool-t1"}
-    ran = run(*OPTIONS, *how, env=env, test_talks=suite(SYNC.replace("SCOPE", "module")))
+    ran = run(*OPTIONS, *MANY, env=env, test_talks=suite(SYNC.replace("SCOPE", "module")))
     ran.shows_all(
         "*row 'pump-t2': rag_respond raised *KeyError: 'lost'*",
         "*row 'pump-t3': turn 2 was not answered*",
