@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.cli import main
-from tests.plugin.conftest import HOW, MANY, ONE, RunPytest
+from tests.plugin.conftest import HOW, MANY, ONE, SERIAL, RunPytest
 
 # What the rows score is decided by their answers; the gates say what becomes of it.
 SUITE = """
@@ -200,8 +200,9 @@ def test_gates_are_collected_and_selected_as_tests(run: RunPytest, how: list[str
     result.shows(counted, "*OSError: closed twice", "*ERROR *gate-quoted_spans_alignment-mean-0.9*")
     result.assert_outcomes(passed=11, failed=2, errors=1, deselected=0 if how else 1)
     assert not [line for line in result.outlines if RATE in line]
-    result = run(*how, "--maxfail=2", "-k", "test_raising and not r1")
-    result.assert_outcomes(passed=3, skipped=3, errors=1, deselected=0 if how else 8)
+    if not how:
+        result = run("--maxfail=2", "-k", "test_raising and not r1")
+        result.assert_outcomes(passed=3, skipped=3, errors=1, deselected=8)
 
 
 def test_a_part_of_the_set_decides_nothing(run: RunPytest) -> None:
@@ -270,14 +271,13 @@ def test_a_proven_drop_fails_its_gate(run: RunPytest) -> None:
     assert found["rag.clutter.regression.smallest_drop"] == "0.4"
 
 
-@HOW
-def test_a_group_that_got_worse_is_named(run: RunPytest, how: list[str]) -> None:
+def test_a_group_that_got_worse_is_named(run: RunPytest) -> None:
     suite = DROP.replace('"points", regression=True', '"points", regression=True, by="language"').replace(
         '"answer": "Moss."', '"answer": "Moss.", **({"language": "de"} if n < 8 else {})'
     )
     run("--rag-json=before.json", test_drop=suite)
     files = ("--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=out.md", "--rag-history=history")
-    found = run(*how, "--rag-baseline=before.json", *files, env={"LOST": "7"})
+    found = run("--rag-baseline=before.json", *files, env={"LOST": "7"})
     text = (
         "language=de: 7 of 8 rows got worse, 0 better; if nothing had changed, so large a drop in one of the 2 gates of"
     )
@@ -332,26 +332,22 @@ def test_shards_decide_as_one_process(run: RunPytest, capsys: pytest.CaptureFixt
     assert merge("skipping.json", *against, "--markdown", "out.md")[0] == 0
 
 
-@HOW
-def test_the_regression_gates_of_a_run_share_one_alpha(run: RunPytest, how: list[str]) -> None:
+def test_the_regression_gates_of_a_run_share_one_alpha(run: RunPytest) -> None:
     """Seven rows lost of eight that changed (3.5 %) are proof by themselves, and none beside another set."""
-    run(
-        "--rag-json=before.json",
-        test_a=LOSING.replace("LOST", "7"),
-        test_b=LOSING.replace("LOST", "4"),
-        env={"OLD": "1"},
-    )
+    suites = {f"test_{name}": LOSING.replace("LOST", lost) for name, lost in (("a", "7"), ("b", "4"))}
+    run("--rag-json=before.json", env={"OLD": "1"}, **suites)
     files = ("--rag-baseline=before.json", "--rag-json=out.json")
-    found = run(*how, "-v", *files)
     text = "7 of 20 rows got worse, 1 better; if nothing had changed, so large a drop in one of the 2 gates of the run"
-    found.shows(f"gate: points against *{text} comes in 7.03 % of runs (limit 5 %)*", passed=44)
-    gates = {name: test["gate"] for name, test in found.tests.items() if test["gate"]}
-    drops = {name: gate["regression"]["adjusted_p"] for name, gate in gates.items() if gate["regression"]}
-    assert [*drops.values()] == [9 / 128, 163 / 256]
+    for how in (ONE, SERIAL):
+        found = run(*how, "-v", *files)
+        found.shows(f"gate: points against *{text} comes in 7.03 % of runs (limit 5 %)*", passed=44)
+        gates = {name: test["gate"] for name, test in found.tests.items() if test["gate"]}
+        drops = {name: gate["regression"]["adjusted_p"] for name, gate in gates.items() if gate["regression"]}
+        assert [*drops.values()] == [9 / 128, 163 / 256]
     order = [line.split()[0] for line in found.outlines if "gate-" in line and "PASSED" in line and "::" in line]
-    assert how or order == [*(name for name in gates if name not in drops), *drops]
-    run(*how, *files, "--rag-alpha=0.1").shows("*comes in 7.03 % of runs (limit 10 %)*", failed=1, passed=43)
-    assert [run(*how, *files[:1], f"--rag-json={name}.json", f"test_{name}.py").ret for name in "ab"] == [1, 0]
+    assert order == [*(name for name in gates if name not in drops), *drops]
+    run(*files, "--rag-alpha=0.1").shows("*comes in 7.03 % of runs (limit 10 %)*", failed=1, passed=43)
+    assert [run(*files[:1], f"--rag-json={name}.json", f"test_{name}.py").ret for name in "ab"] == [1, 0]
     assert main(["report", "merge", "a.json", "b.json", "-o", "merged.json"]) == 0
     merged = json.loads(found.text("merged.json"))
     assert {test["id"]: test["gate"] for test in merged["tests"] if test["gate"]} == gates
