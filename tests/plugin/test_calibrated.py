@@ -15,7 +15,7 @@ from pytest_ragmetrics.runs.records import render_json
 from pytest_ragmetrics.runs.wording.runs import tallies
 from tests.documents import document
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import HOW, RunPytest
+from tests.plugin.conftest import ONE, RunPytest
 
 MANUAL = "Open the valve slowly. The pump needs two minutes to fill. Never run the pump dry."
 ANSWERS = {
@@ -82,11 +82,10 @@ def test_judge(rag_judge): rag_calibrated("faithfulness", LABELS, min_kappa=-1, 
 """
 
 
-@HOW
-def test_labelled_answers_are_in_no_figure_of_the_application(run: RunPytest, how: list[str], tmp_path: Path) -> None:
+def test_labelled_answers_are_in_no_figure_of_the_application(run: RunPytest, tmp_path: Path) -> None:
     files = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
     (before := tmp_path / "before.json").write_text(render_json(document()), "utf-8")
-    options = ("--rag-judge=local", f"--rag-history={tmp_path / 'history'}", f"--rag-baseline={before}", *files, *how)
+    options = ("--rag-judge=local", f"--rag-history={tmp_path / 'history'}", f"--rag-baseline={before}", *files, *ONE)
     result = run(*options, test_it=HELD.format(manual=MANUAL))
     line = "calibration: 35 labelled rows of faithfulness by local (heuristic), in no figure of the application"
     result.shows("faithfulness  3  1.000  1.000        0         0", line, passed=5)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import MANY, SERIAL, RunPytest
@@ -24,10 +22,9 @@ def chat(length: int, *metrics: str) -> str:
     return CHAT.replace("LENGTH", str(length)).replace("METRICS", str([*metrics]))
 
 
-@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["one process", "workers"])
-def test_an_exchange_more_asks_for_itself_alone(run: RunPytest, server: FakeOpenAI, how: list[str]) -> None:
+def test_an_exchange_more_asks_for_itself_alone(run: RunPytest, server: FakeOpenAI) -> None:
     """Ten exchanges ask twenty times; a second run asks nothing, and one with an eleventh exchange twice."""
-    for length, calls in ((10, 20), (10, 20), (11, 22)):
+    for how, length, calls in ((MANY, 10, 20), (SERIAL, 10, 20), (SERIAL, 11, 22)):
         run(*JUDGED, *how, test_chat=chat(length, "faithfulness")).assert_outcomes(passed=length)
         assert server.calls == calls
     run(*JUDGED, "--rag-cache=replay", test_chat=chat(11, "faithfulness")).assert_outcomes(passed=11)

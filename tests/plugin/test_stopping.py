@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+import pytest
+
 from tests.plugin.conftest import MANY, ONE, RunPytest
 
 SUITE = """
@@ -115,6 +117,7 @@ def test_a_part_of_the_set_stops_nothing(run: RunPytest) -> None:
     assert {gate["outcome"] for gate in result.gates.values()} == {"skipped"}
 
 
+@pytest.mark.slow
 def test_a_row_that_was_lost_leaves_the_gate_open(run: RunPytest) -> None:
     only = "test_suite.py::test_marked"
     order = run("--rag-seed=north", "--collect-only", "-q", only, test_suite=SUITE).outlines
