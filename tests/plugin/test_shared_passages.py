@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from pytest_ragmetrics.cli import main
 from tests.plugin.conftest import MANY, SERIAL, RunPytest
 
@@ -60,10 +58,9 @@ def test_rows_that_share_passages_count_once(run: RunPytest, capsys: pytest.Capt
     assert {test["gate"]["groups"] for test in written("alone.json")} == {6}
 
 
-@pytest.mark.parametrize("how", [("--rag-clusters=named",), ("-o", "rag_clusters=named")])
-def test_a_run_may_take_each_row_alone(run: RunPytest, how: tuple[str, ...]) -> None:
+def test_a_run_may_take_each_row_alone(run: RunPytest) -> None:
     run("--rag-json=before.json", test_suite=SUITE)
-    ran = run(AGAINST, *how, "--rag-json=out.json", env={"LOST": "10"})
+    ran = run(AGAINST, "-o", "rag_clusters=named", "--rag-json=out.json", env={"LOST": "10"})
     ran.assert_outcomes(passed=31, failed=2)
     assert "share passages" not in ran.stdout.str()
     wrong = run(AGAINST, "--rag-clusters=documents")
