@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from pytest_ragmetrics.cli import main
 from tests.plugin.conftest import MANY, SERIAL, RunPytest
 
