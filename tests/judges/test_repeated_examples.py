@@ -69,18 +69,15 @@ def test_the_example_is_no_answer(task: Task[Any]) -> None:
 
 
 @pytest.mark.parametrize("task", TWO_ITEMS, ids=NAMES)
-@pytest.mark.parametrize("change", ["pretty", "capitals", "number"])
-def test_small_changes_make_no_answer_of_it(task: Task[Any], change: str) -> None:
+def test_small_changes_make_no_answer_of_it(task: Task[Any]) -> None:
     (example, *_) = examples(task)
-    value: Any = json.loads(example)
-    if change == "pretty":
-        value = json.loads(json.dumps(value, indent=4).replace('.",', '. ",'))
-    elif change == "capitals":
-        value = json.loads(example, object_hook=lambda it: {k: _louder(v) for k, v in it.items()})
-    else:
-        value = json.loads(example, parse_int=lambda _: 2)
-    with pytest.raises(InvalidAnswer, match=REPEATED):
-        own(task, value)
+    for changed in (
+        json.loads(json.dumps(json.loads(example), indent=4).replace('.",', '. ",')),
+        json.loads(example, object_hook=lambda it: {k: _louder(v) for k, v in it.items()}),
+        json.loads(example, parse_int=lambda _: 2),
+    ):
+        with pytest.raises(InvalidAnswer, match=REPEATED):
+            own(task, changed)
 
 
 def _louder(value: object) -> object:
