@@ -28,7 +28,11 @@ from pytest_ragmetrics.evaluation.calibration.calibrate import calibrate
 from pytest_ragmetrics.evaluation.calibration.marks import marked_verdicts, read_labelled
 from pytest_ragmetrics.evaluation.calibration.result import Calibration, CalibrationError, LabelScale
 from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines, floor_line, mark_lines
+from pytest_ragmetrics.evaluation.session import OwnSession
+from pytest_ragmetrics.judges.context import changed
+from pytest_ragmetrics.judges.transports.pace import Pace
 from pytest_ragmetrics.metrics.registry import metric_named
+from pytest_ragmetrics.runs.wording.figures import waited_lines
 
 
 def _metric(text: str) -> str:
@@ -81,8 +85,9 @@ def run(arguments: Arguments) -> CommandResult:
     """Say how far the scores of a judge agree with the labels of people, and which threshold suits them."""
     if (marked := _marked(arguments)) is not None:
         return CommandResult(lines=marked, status=0)
-    found = _measured(arguments)
-    lines = [*calibration_lines(found, worst=arguments.worst), *_written(arguments, found)]
+    pace = Pace(arguments.rpm, arguments.tpm)
+    found = _measured(arguments, pace)
+    lines = [*calibration_lines(found, worst=arguments.worst), *waited_lines(pace.waits), *_written(arguments, found)]
     faults = []
     if arguments.min_kappa is not None:
         floor, by = arguments.min_kappa, arguments.by
@@ -107,7 +112,7 @@ def _marked(arguments: Arguments) -> list[str] | None:
     return lines
 
 
-def _measured(arguments: Arguments) -> Calibration:
+def _measured(arguments: Arguments, pace: Pace) -> Calibration:
     low, high = arguments.label_scale
     try:
         scale = LabelScale(field=arguments.label_field, low=low, high=high, good_from=arguments.good_from)
@@ -115,12 +120,13 @@ def _measured(arguments: Arguments) -> Calibration:
         raise ArgumentError(str(error)) from error
     if arguments.json is not None and arguments.json.resolve() == arguments.file.resolve():
         raise ArgumentError("--json would replace the labelled answers: name another file")
-    names = "judge embedder threshold group_field limit columns concurrency seed vacuous fresh"
+    names = "judge embedder threshold group_field limit columns seed vacuous fresh"
     given = {name: getattr(arguments, name) for name in names.split()}
     folder, aim = answers_folder(arguments.cache_dir, "calibrate"), arguments.aim.replace("-", "_")
-    options = {"label_scale": scale, "aim": aim, "cache_dir": folder, "progress": True, **given}
+    options = {"label_scale": scale, "aim": aim, "progress": True, **given}
     try:
-        return calibrate(arguments.metric, arguments.file, **options)
+        with OwnSession(folder, arguments.concurrency, pace=pace) as session, changed(private=session):
+            return calibrate(arguments.metric, arguments.file, **options)
     except (TypeError, ValueError) as error:
         raise CalibrationError(f"{arguments.file}: {error}") from error
 

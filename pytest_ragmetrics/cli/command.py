@@ -183,10 +183,18 @@ def embedder_option(*, help: str, **options: Any) -> Decorator:
     return option("--embedder SPEC", Checked(check_embedder_spec), help, **options)
 
 
+def stated(variable: str, default: str | None = None) -> Callable[[], str | None]:
+    """Return what reads a variable of a test suite."""
+    return lambda: os.environ.get(f"RAGMETRICS_{variable}", "").strip() or default
+
+
 def run_options(*, requests: str, cache: str, seed: str | None, concurrency: Any = 32) -> Decorator:
-    """Return the options of a command that asks a judge much: ``--concurrency``, ``--cache-dir`` and ``--seed``."""
+    """Return the options of a command that asks a judge much: ``--concurrency``, ``--rpm``, ``--tpm``, and so on."""
+    minute = "a minute to judge and embedder (default: $RAGMETRICS_{}, else as fast as they answer)"
     return together(
         option("--concurrency N", Count(1), requests, default=concurrency),
+        option("--rpm N", Count(1), f"requests {minute.format('RPM')}", default=stated("RPM")),
+        option("--tpm N", Count(1), f"tokens {minute.format('TPM')}", default=stated("TPM")),
         option("--cache-dir DIR", PATH, f"where answers are kept (default: {cache})"),
         *([] if seed is None else [option("--seed N", int, seed, default=0)]),
     )
@@ -201,9 +209,6 @@ def scoring_options(
         from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns
 
         return Columns.of(text) if text else NO_COLUMNS
-
-    def stated(variable: str, default: str | None = None) -> Callable[[], str | None]:
-        return lambda: os.environ.get(f"RAGMETRICS_{variable}", "").strip() or default
 
     embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
     named = "the columns of the rows that stand for fields, such as question=query,contexts=passages"

@@ -41,6 +41,8 @@ from pytest_ragmetrics.evaluation.mutants import MUTANT_KINDS
 from pytest_ragmetrics.evaluation.mutation import answers_in, drawn, probe_answers
 from pytest_ragmetrics.evaluation.runner import bounded_metrics
 from pytest_ragmetrics.evaluation.session import shared_cache
+from pytest_ragmetrics.judges.transports.pace import Pace
+from pytest_ragmetrics.runs.wording.figures import waited_lines
 
 # Options of the one use and of the other.
 _OF_QUESTIONS, _OF_ROWS = ("limit", "min_accuracy", "min_resistance"), ("metrics", "rows", "min", "dry_run")
@@ -94,7 +96,8 @@ def _of_rows(arguments: Arguments) -> CommandResult:
     if not samples:
         raise ArgumentError("no row has a response, or all are conversations: give answers with their passages")
     metrics = bounded_metrics(arguments.metrics, judge=arguments.judge, embedder=arguments.embedder)
-    forecast, folder = Forecast() if arguments.dry_run else None, answers_folder(arguments.cache_dir, "probe")
+    pace, folder = Pace(arguments.rpm, arguments.tpm), answers_folder(arguments.cache_dir, "probe")
+    forecast = Forecast(limits=pace.limits) if arguments.dry_run else None
     table = probe_answers(
         samples,
         metrics,
@@ -104,6 +107,7 @@ def _of_rows(arguments: Arguments) -> CommandResult:
         concurrency=int(arguments.concurrency),
         forecast=forecast,
         prompts=arguments.prompts,
+        pace=pace,
         **({} if folder is None else shared_cache()),
     )
     if forecast is not None:
@@ -114,7 +118,7 @@ def _of_rows(arguments: Arguments) -> CommandResult:
         below = ["none of these faults could be judged: see ragmetrics score for the reasons"]
     elif least is not None and table.share < least:
         below = [f"{table.share:.3f} of the planted faults were noticed, below --min={least:g}"]
-    return CommandResult(lines=fitted([*table.lines(), *below]), status=int(bool(below)))
+    return CommandResult(lines=fitted([*table.lines(), *waited_lines(pace.waits), *below]), status=int(bool(below)))
 
 
 def _write(path: Path | None, document: Any) -> None:
@@ -133,13 +137,14 @@ def _of_judge(arguments: Arguments) -> CommandResult:
         raise ArgumentError(f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit")
     if arguments.min_accuracy is not None and not kinds - {INJECTION}:
         raise ArgumentError(f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind")
-    engine = Engine(judge=arguments.judge, cache_dir=arguments.cache_dir, prompts=arguments.prompts)
+    pace = Pace(arguments.rpm, arguments.tpm)
+    engine = Engine(judge=arguments.judge, cache_dir=arguments.cache_dir, prompts=arguments.prompts, pace=pace)
     name = engine.judge().name
     outcomes = ask_probes(engine, [*chosen, *besides])
     figures = ProbeFigures(judge=name, chosen=outcomes[: len(chosen)], besides=outcomes[len(chosen) :])
     _write(arguments.json, figures.to_document())
     below = list(_below(figures, arguments))
-    return CommandResult(lines=[*figure_lines(figures), *below], status=int(bool(below)))
+    return CommandResult(lines=[*figure_lines(figures), *waited_lines(pace.waits), *below], status=int(bool(below)))
 
 
 def _below(figures: ProbeFigures, arguments: Arguments) -> Iterator[str]:

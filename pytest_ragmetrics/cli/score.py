@@ -33,7 +33,8 @@ from pytest_ragmetrics.evaluation.score_files import ENDINGS, check_output, row_
 from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.judges.transports.budget import Budget, BudgetUse, Limits, budget_line
-from pytest_ragmetrics.runs.wording.figures import counted
+from pytest_ragmetrics.judges.transports.pace import Pace
+from pytest_ragmetrics.runs.wording.figures import counted, waited_lines
 from pytest_ragmetrics.runs.wording.runs import last_answers_text
 
 
@@ -112,6 +113,8 @@ def _output(text: str) -> Path:
 def run(arguments: Arguments) -> CommandResult:
     """Score logged answers of any number into a file, for load_scores() and ragmetrics report."""
     check_output(arguments.output)
+    if arguments.on is not None and (arguments.rpm or arguments.tpm):
+        raise ArgumentError("--rpm and --tpm count on one machine: leave them out with --on, or lower --concurrency")
     if arguments.output.exists() and any(arguments.output.samefile(file) for file in arguments.rows if file.exists()):
         raise ArgumentError(f"{arguments.output} would replace the rows: name another file")
     metrics = bounded_metrics(arguments.metrics)
@@ -130,10 +133,15 @@ def run(arguments: Arguments) -> CommandResult:
     try:
         with written_alone(arguments.output, ArgumentError(f"{arguments.output}: {written}")):
             journal = Journal(arguments.output, list(arguments.metrics), settings)
-            used = _fill(journal, journal.take_up(_counting(rows, metrics, answers)), arguments, budget)
+            pace = Pace(arguments.rpm, arguments.tpm)
+            used = _fill(journal, journal.take_up(_counting(rows, metrics, answers)), arguments, budget, pace)
             journal.finish()
         refused = budget.used().refused + used.refused
-        lines = [*_summary(journal, arguments.output, budget, used), *([last_answers_text(answers)] if answers else [])]
+        lines = [
+            *_summary(journal, arguments.output, budget, used),
+            *waited_lines(pace.waits),
+            *([last_answers_text(answers)] if answers else []),
+        ]
         return CommandResult(lines=fitted(lines), status=int(refused > 0))
     finally:
         budget.close()
@@ -148,7 +156,7 @@ def _counting(rows: Iterable[LoggedRow], metrics: Sequence[BoundedMetric], answe
         yield row
 
 
-def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, budget: Budget) -> BudgetUse:
+def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, budget: Budget, pace: Pace) -> BudgetUse:
     """Score the rows that are left, and return what other processes spent; an error that ends it names the journal."""
     shown = Progress("scored", None, done=journal.rows)
 
@@ -166,7 +174,7 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, bud
 
             address = arguments.on.removeprefix("ray").removeprefix("=") or None
             return score_rows_on_ray(rows, metrics, take, address=address, limits=budget.limits, **options)
-        with OwnSession(folder, arguments.concurrency, budget=budget, **shared) as session:
+        with OwnSession(folder, arguments.concurrency, budget=budget, pace=pace, **shared) as session:
             breaker = CircuitBreaker(arguments.concurrency)
             scoring = {"votes": arguments.votes, "breaker": breaker, "gives_up": True}
             loop.run(score_rows(rows, metrics, session, take=lambda row: take(row_data(row)), **scoring))

@@ -33,7 +33,7 @@ from pytest_ragmetrics.judges.transports.values import (
     Reply,
     Request,
 )
-from pytest_ragmetrics.runs.wording.figures import counted, text_table
+from pytest_ragmetrics.runs.wording.figures import counted, rough_time, text_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,6 +80,7 @@ class ForecastLine:
     requests: int = 0
     cached: int = 0
     prompt_tokens: int = 0
+    tokens: int = 0
     cost: float = 0.0
     unpriced: int = 0
 
@@ -89,6 +90,7 @@ class ForecastLine:
         self.requests += usage.calls
         self.cached += usage.cached_calls
         self.prompt_tokens += usage.prompt_tokens
+        self.tokens += usage.prompt_tokens + usage.completion_tokens
         self.cost += usage.cost or 0.0
         self.unpriced += usage.calls if usage.cost is None else 0
 
@@ -106,13 +108,14 @@ class ForecastLine:
 
 @dataclass(kw_only=True, slots=True)
 class Forecast:
-    """What the tests of a process would ask for, by metric.
+    """What the tests of a process would ask for, by metric; ``limits`` are those of a minute, by kind.
 
     >>> forecast = Forecast()
     >>> [forecast.asked("a1", Usage(calls=1, prompt_tokens=200)).calls for _ in range(2)]
     [1, 0]
     """
 
+    limits: Mapping[str, float] = field(default_factory=dict)
     lines: defaultdict[str, ForecastLine] = field(default_factory=lambda: defaultdict(ForecastLine))
     #: All that was asked of judges, by metrics or not.
     judged: ForecastLine = field(default_factory=ForecastLine)
@@ -182,7 +185,16 @@ class Forecast:
             rows.append(others.cells(_OTHERS))
             total.join(asdict(others))
         rows.append(("total", "", *total.cells("")[2:]))
-        return ["dry run:", *(line.rstrip() for line in text_table(rows)), *ASSUMPTIONS, *crashed]
+        table = (line.rstrip() for line in text_table(rows))
+        return ["dry run:", *table, *self._time(total), *ASSUMPTIONS, *crashed]
+
+    def _time(self, total: ForecastLine) -> list[str]:
+        """Return the line on how long the limits make it take, the longest of them."""
+        needed = {"requests": total.requests, "tokens": total.tokens}
+        minutes, limit, kind = max(
+            ((needed[kind] / it, it, kind) for kind, it in self.limits.items()), default=(0, 0, "")
+        )
+        return [f"about {rough_time(60 * minutes)} at {limit:,} {kind} a minute"] if minutes else []
 
 
 A = TypeVar("A")

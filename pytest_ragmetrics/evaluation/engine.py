@@ -29,6 +29,7 @@ from pytest_ragmetrics.judges.rendering import PromptBook, Reasons
 from pytest_ragmetrics.judges.specs import make_judge, panel_members
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreakers, ProbingBreaker
 from pytest_ragmetrics.judges.transports.budget import Budget, Budgeted
+from pytest_ragmetrics.judges.transports.pace import Pace
 from pytest_ragmetrics.judges.transports.prefixes import Prefixes
 from pytest_ragmetrics.judges.transports.values import (
     WIDTH,
@@ -51,10 +52,10 @@ class Engine:
     ``concurrency`` bounds the requests in flight, ``width_at_home`` those at first to a server of one's own (4, or
     the former where it is not its default), ``timeout`` is that of one attempt in seconds. ``offer_judge`` and
     ``offer_embedder`` may make something of a spec first, or return ``None``. ``asker`` names the test that is asking,
-    ``budget`` is what all requests together may take. With a ``forecast`` none is made, and nothing is stored.
-    ``cache_url`` is a cache shared with other machines, behind that of ``cache_dir``, used as ``cache_url_mode`` says
-    and signed with ``cache_secret``; a run with a cassette leaves it alone: its answers are those of the cassette.
-    With ``batching`` requests are answered in batches. The rest is as
+    ``budget`` is what all requests together may take, ``pace`` how fast they are sent. With a ``forecast`` none is
+    made, and nothing is stored. ``cache_url`` is a cache shared with other machines, behind that of ``cache_dir``, used
+    as ``cache_url_mode`` says and signed with ``cache_secret``; a run with a cassette leaves it alone: its answers are
+    those of the cassette. With ``batching`` requests are answered in batches. The rest is as
     :class:`~pytest_ragmetrics.cache.transport.CachedTransport` has it. All clients live on the background loop.
     """
 
@@ -84,8 +85,11 @@ class Engine:
         budget: Budget | None = None,
         forecast: Forecast | None = None,
         batching: Batching | None = None,
+        pace: Pace | None = None,
         witness: Callable[[str, Request, Reply], None] | None = None,
     ) -> None:
+        pace = pace or Pace()
+        concurrency = int(min(concurrency, pace.width))
         self._specs = judge, embedder
         self._attempts: dict[str, Any] = {"timeout": timeout, "retries": retries}
         self._prompts = PromptBook(folder=prompts, reasons=reasons)
@@ -104,6 +108,7 @@ class Engine:
             concurrency,
             CircuitBreakers(paying, lambda: context.current().breaker or breaker),
             at_home=width_at_home or at_home(concurrency),
+            pace=pace,
         )
         self._batches = Batches(self.limiter)
         #: The cache shared with other machines, if there is one.
@@ -186,6 +191,7 @@ class Engine:
             if self.queue is not None:
                 stack.push_async_callback(self.queue.aclose)
             stack.callback(setattr, self.limiter, "is_open", True)  # noqa: FBT003 - of setattr
+            stack.callback(self.limiter.pace.close)
             await self.cache.settle()
 
     def _made(self, made: dict[str, P], spec: str) -> P:

@@ -43,11 +43,14 @@ class SessionBudget:
     @cached_property
     def forecast(self) -> Forecast | None:
         """What the run would ask for, in a dry run."""
-        if not self._settings.dry_run:
+        settings = self._settings
+        if not settings.dry_run:
             return None
         from pytest_ragmetrics.evaluation.dry_run import Forecast
+        from pytest_ragmetrics.judges.transports.pace import limits_of
 
-        return Forecast()
+        # Batches have limits of their own.
+        return Forecast(limits={} if settings.batch else limits_of(settings.rpm, settings.tpm))
 
     def skip_scored(self, report: pytest.TestReport) -> None:
         """Skip a test that scored anything in a dry run, passed or failed: its scores are placeholders."""

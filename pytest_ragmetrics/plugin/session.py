@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.judges.context import Scoring
     from pytest_ragmetrics.judges.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
+    from pytest_ragmetrics.judges.transports.pace import Pace
     from pytest_ragmetrics.judges.transports.values import Transport
     from pytest_ragmetrics.metrics.base import Metric
     from pytest_ragmetrics.report.earlier import PastRuns
@@ -214,10 +215,20 @@ class PytestSession:
             run=self.run,
             asker=lambda: context.current().test or self.recorder.test,
             budget=self._budget.budget,
+            pace=self._pace(),
             forecast=self._budget.forecast,
             batching=self._batching,
             witness=None if self._sentinels.drawn is None else self._sentinels.drawn.note,
         )
+
+    def _pace(self) -> Pace:
+        """Return how fast this process sends requests: as fast as the others together, or its share of that."""
+        from pytest_ragmetrics.judges.transports.pace import Pace
+
+        limits, folder = (self.settings.rpm, self.settings.tpm), self.shared_folder
+        if self.is_worker and folder is not None and folder.is_dir():
+            return Pace(*limits, file=folder / "pace.sqlite")
+        return Pace(*(None if limit is None else limit / self._workers for limit in limits))
 
     @property
     def _batching(self) -> Batching | None:
@@ -241,10 +252,12 @@ class PytestSession:
             self._waiting.setdefault(test, reason)
 
     @property
-    def batch_state(self) -> str:
-        """How far the batches are that the run waits for, in words."""
-        queue = self.engine.queue if self._has_engine else None
-        return "" if queue is None else queue.state
+    def wait_state(self) -> str:
+        """What the run waits for in words: how far batches are, or the pace of requests."""
+        if not self._has_engine:
+            return ""
+        queue = self.engine.queue
+        return self.engine.limiter.pace.state if queue is None else queue.state
 
     def finish(self, exit_status: int) -> list[str]:
         """Write the cassette at the end of the run, and return what the summary says of it and of the budget."""
@@ -254,7 +267,7 @@ class PytestSession:
         lines = self.cassette.save(self.engine.cache, exit_status, rows) if records and used else []
         queue = self.engine.queue if self._has_engine else None
         batches = [] if queue is None else queue.summary(self.engine.cache.holds)
-        lines += [*self._given_up(rows), *self._shared([row.remote for row in rows if row])]
+        lines += [*self._given_up(rows), *self._waited(rows), *self._shared([row.remote for row in rows if row])]
         return [*lines, *batches, *self._budget.notes(rows, self.planned)]
 
     def selection(self, session: pytest.Session, exit_status: int) -> Selection:
@@ -414,6 +427,7 @@ class PytestSession:
             forecast=None if forecast is None else forecast.to_row(),
             remote={} if remote is None else remote.final_counts(),
             attempts=self._attempts(),
+            waits=self._waits(),
             gates=self.gates,
         )
 
@@ -425,6 +439,20 @@ class PytestSession:
         """Return how often this process sent a request, and gave one up after its time-out."""
         limiter = self.engine.limiter if self._has_engine else None
         return {} if limiter is None else {"sent": limiter.sent, "given up": limiter.given_up}
+
+    def _waits(self) -> Mapping[str, float]:
+        return dict(self.engine.limiter.pace.waits) if self._has_engine else {}
+
+    def _waited(self, rows: Sequence[FromWorker | None]) -> list[str]:
+        """Return lines on the waits; workers wait at the same time, and the longest counts."""
+        waits = dict(self._waits())
+        for reason, seconds in (item for row in rows if row for item in row.waits.items()):
+            waits[reason] = max(seconds, waits.get(reason, 0.0))
+        if not waits:
+            return []
+        from pytest_ragmetrics.runs.wording.figures import waited_lines
+
+        return waited_lines(waits)
 
     def _given_up(self, rows: Sequence[FromWorker | None]) -> list[str]:
         found = sum((Counter(row.attempts) for row in rows if row), Counter(self._attempts()))

@@ -266,6 +266,20 @@ class Settings:
     max_cost: float | None = _setting(
         _number(float, 0), None, "After how many US dollars the run stops asking.", metavar="DOLLARS"
     )
+    rpm: int | None = _setting(
+        _number(int, 1),
+        None,
+        "How many requests a minute judge and embedder get, over all workers; not those of rag_respond.",
+        environment=True,
+        metavar="N",
+    )
+    tpm: int | None = _setting(
+        _number(int, 1),
+        None,
+        "How many tokens a minute judge and embedder get, of prompts and answers, over all workers.",
+        environment=True,
+        metavar="N",
+    )
     batch: Literal["wait", "submit", "collect"] | None = _setting(
         _one_of("wait", "submit", "collect"),
         None,

@@ -39,7 +39,7 @@ class FromWorker:
     ``tasks`` are those that each metric asked a judge, ``deselected`` and ``left_out`` count the tests that were not
     run. ``used`` is what it used of the cassette, ``spent`` of the budget, ``remote`` of the shared cache, ``forecast``
     what it would ask for. ``served`` are the models that answered each metric, ``sentinels`` what it asked again.
-    ``gates`` are the sets of gates that it collected.
+    ``waits`` are the seconds that it waited, by what for. ``gates`` are the sets of gates that it collected.
     """
 
     tasks: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -52,6 +52,7 @@ class FromWorker:
     forecast: Mapping[str, Any] | None = None
     remote: Mapping[str, Any] = field(default_factory=dict)
     attempts: Mapping[str, int] = field(default_factory=dict)
+    waits: Mapping[str, float] = field(default_factory=dict)
     gates: Sequence[Any] = ()
 
     @classmethod

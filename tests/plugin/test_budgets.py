@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
+import time
 
 import pytest
 
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import Body, FakeOpenAI, Reply
-from tests.plugin.conftest import ONE, RunPytest
+from tests.plugin.conftest import MANY, ONE, RunPytest
 
 # Each test asks something else, and no answer fails it.
 SUITE = """
@@ -111,3 +112,25 @@ def test_the_summary_counts_what_a_row_without_a_score_took(run: RunPytest, serv
     result = run("--rag-max-calls=3", "--rag-concurrency=1", test_it=rows + (scored if ahead else asserted))
     assert server.calls == 3
     result.shows("judge calls: 3 made *", "budget: 3 of 3 calls, *")
+
+
+@pytest.mark.slow
+def test_workers_keep_one_pace(run: RunPytest, server: FakeOpenAI) -> None:
+    """The twelve requests of two workers are 0.1 s apart, whoever makes them; what is in the cache takes no share."""
+    began = time.monotonic()
+    run(*MANY, "--rag-rpm=600", test_it=SUITE).assert_outcomes(passed=12)
+    assert time.monotonic() - began >= 0.9
+    run("--rag-rpm=1", test_it=SUITE).stdout.no_fnmatch_line("waited *")
+    assert server.calls == 12
+
+
+def test_a_server_that_takes_nothing_more_is_not_asked(run: RunPytest, server: FakeOpenAI) -> None:
+    """Without an option: what the first reply says of the limit is waited for, and the summary says so."""
+    headers = {"limit": "60", "remaining": "0", "reset": "1.8s"}
+    said = {f"x-ratelimit-{name}-requests": value for name, value in headers.items()}
+    server.answer = lambda body: Reply(text=answer_sensibly(body), headers={} if server.calls else said)
+    began = time.monotonic()
+    result = run("--rag-concurrency=1", test_it=SUITE.replace("range(12)", "range(3)"))
+    result.shows("waited 2 s for the provider's limit of 60 requests", passed=3)
+    assert time.monotonic() - began >= 1.8
+    assert server.calls == 3

@@ -84,6 +84,19 @@ def test_what_would_be_asked_is_counted_and_not_asked(
     )
 
 
+@pytest.mark.parametrize(
+    ("limits", "line"),
+    [
+        (["--rag-rpm=2"], "about 4 minutes at 2 requests a minute"),
+        (["--rag-rpm=2", "--rag-tpm=100"], "about ?? minutes at 100 tokens a minute"),
+        (["--rag-rpm=60", "--rag-batch=submit"], None),
+    ],
+)
+def test_how_long_the_limits_of_a_minute_make_it(run: RunPytest, limits: list[str], line: str | None) -> None:
+    result = run("--rag-dry-run", *limits, test_it=SUITE)
+    result.stdout.no_fnmatch_line("about *") if line is None else result.shows(line)
+
+
 def test_what_is_forecast_is_what_is_asked(run: RunPytest, server: FakeOpenAI) -> None:
     suite = """
         def test_all():

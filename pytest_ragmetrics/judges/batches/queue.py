@@ -20,6 +20,7 @@ from pytest_ragmetrics.judges.embedders.batches import split
 from pytest_ragmetrics.judges.prices import estimated_tokens, price
 from pytest_ragmetrics.judges.providers.connection import ApiJudge, said_by
 from pytest_ragmetrics.judges.transports.budget import Budget
+from pytest_ragmetrics.judges.transports.pace import ANSWER_TOKENS
 from pytest_ragmetrics.judges.transports.values import AnyRequest, JudgeOutageError, Reply, Request, Transport
 from pytest_ragmetrics.text.unicode import printable
 
@@ -37,8 +38,8 @@ _JITTER = 0.1
 # Seconds until a batch that a provider accepted stands in its list, whoever was killed meanwhile.
 _LISTED = 5.0
 _ATTEMPTS = 3
-# Tokens of a reply that is not there yet, for the budget, and bytes of a line besides the body.
-_COMPLETION, _LINE = 150, 200
+# Bytes of a line besides the body.
+_LINE = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -369,14 +370,14 @@ class BatchQueue:
             return True
         request, prompt = held.request, estimated_tokens(*held.request.texts)
         kind, model, url = request.kind, request.model, request.url
-        cost = price(kind, model, prompt, _COMPLETION, tier="batch", url=url)
+        cost = price(kind, model, prompt, ANSWER_TOKENS, tier="batch", url=url)
         try:
             with self._budget.request(held.judge.name, kind=kind, model=model, url=url) as receipt:
-                receipt.took(prompt, _COMPLETION, cost=cost)
+                receipt.took(prompt, ANSWER_TOKENS, cost=cost)
         except RagMetricsError as error:
             _fail([held], error)
             return False
-        self._charged[key] = prompt + _COMPLETION, cost or 0.0
+        self._charged[key] = prompt + ANSWER_TOKENS, cost or 0.0
         return True
 
 

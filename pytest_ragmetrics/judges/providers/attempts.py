@@ -18,6 +18,7 @@ from urllib.request import getproxies
 
 from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.running import workers
+from pytest_ragmetrics.judges.providers.limits import allowances
 from pytest_ragmetrics.judges.transports.values import (
     JudgeOutageError,
     JudgeUnavailableError,
@@ -195,6 +196,8 @@ async def _responded(send: Callable[..., Awaitable[Any]], request: Any, options:
         # aread() would have read any size; what it keeps is private.
         headers = [pair for pair in response.headers.multi_items() if pair[0].lower() not in _OF_THE_STREAM]
         response = type(response)(response.status_code, headers=headers, content=content, request=response.request)
+    if (place := current_place.get()) is not None:
+        place.hear(allowances(response.headers))
     if not response.is_success:
         call.tell(response)
     return response

@@ -34,6 +34,7 @@ from pytest_ragmetrics.judges.providers.attempts import (
     within,
 )
 from pytest_ragmetrics.judges.providers.errors import Problem, said_in
+from pytest_ragmetrics.judges.providers.limits import pause_of
 from pytest_ragmetrics.judges.providers.vendor import Vendor, check_parameters
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.transports.values import (
@@ -355,8 +356,9 @@ def _check_answer(response: Any) -> None:
         or (status >= HTTPStatus.INTERNAL_SERVER_ERROR and _TOO_LARGE.search(said))
     ):
         response.headers["x-should-retry"] = "false"
-    elif is_limited and (place := current_place.get()) is not None:
-        place.too_many()
+    elif is_limited and (place := current_place.get()) and place.too_many(pause_of(response.headers)):
+        # The next attempt waits for its place, not in the SDK.
+        response.headers["retry-after-ms"] = "1"
 
 
 def _tried(attempts: int) -> str:

@@ -13,7 +13,7 @@ import json
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -24,9 +24,10 @@ from pytest_ragmetrics.core.errors import JudgeError, RagMetricsError, UnscoredE
 from pytest_ragmetrics.core.loop import in_child
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.examples import own_part
-from pytest_ragmetrics.judges.prices import known_sum, price
+from pytest_ragmetrics.judges.prices import estimated_tokens, known_sum, price
 from pytest_ragmetrics.judges.providers.addresses import is_private
 from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object, parse_json
+from pytest_ragmetrics.judges.transports.pace import ANSWER_TOKENS, Allowance, Pace
 from pytest_ragmetrics.text.unicode import printable
 
 if TYPE_CHECKING:
@@ -321,7 +322,12 @@ class Providers:
     async def send(self, request: AnyRequest) -> Reply:
         """Return the reply of the provider."""
         provider: Any = request.provider
+        place = current_place.get()
+        if place is not None:
+            place.take()
         reply: Reply = await provider.complete(request)
+        if place is not None:
+            place.used(reply.prompt_tokens + reply.completion_tokens)
         return reply
 
 
@@ -419,10 +425,15 @@ _SOON = 0.5
 class Place:
     """A request's place among those that a limiter lets in flight, as a context; taken anew for a further attempt."""
 
-    def __init__(self, limiter: Limiter) -> None:
+    def __init__(self, limiter: Limiter, request: AnyRequest | None = None) -> None:
         self._limiter = limiter
         self._since: float | None = None
         self._answered = 0
+        # What has limits of its own at a provider; a judge that costs nothing has none.
+        self._model, self._tokens, self._marks = "", 0, dict[str, float]()
+        if request is not None and request.provider is not None and request.provider.is_paid:
+            self._model = f"{request.kind}:{request.model} {request.url or ''}"
+            self._tokens = estimated_tokens(*request.texts) + ANSWER_TOKENS * isinstance(request, Request)
 
     async def __aenter__(self) -> Self:
         await self._take()
@@ -433,19 +444,46 @@ class Place:
             self._limiter.widen(self._since)
         self._give()
 
+    async def ready(self, *, again: bool = False) -> None:
+        """Wait until the pace allows a request; raise ``JudgeError`` once the run has ended."""
+        if self._model:
+            await self._limiter.pace.ready(self._model, self._tokens, self._limiter.check_open, again=again)
+            self._since = self._limiter.clock()
+
+    def take(self) -> None:
+        """Count a request that is sent."""
+        if self._model:
+            self._marks = self._limiter.pace.take(self._model, self._tokens)
+
+    def used(self, tokens: int) -> None:
+        """Count the tokens that a request took in place of those expected, if they are known."""
+        if self._model and tokens:
+            self._limiter.pace.used(tokens - self._tokens)
+
+    def hear(self, said: Iterable[Allowance]) -> None:
+        """Take in what a response says of the provider's limits."""
+        if self._marks:
+            self._limiter.pace.hear(self._model, said, self._marks)
+
     async def attempt(self, *, timeout: float | None, is_first: bool) -> None:
         """Count an attempt, once there is a place for it; raise ``JudgeError`` once the run has ended."""
         if not is_first:
             self._give()
             await self._take(first=True)
+            await self.ready(again=True)
+            self.take()
         self._limiter.check_open()
         self._limiter.sent += 1
         self._limiter.timeout = timeout
         self._answered = self._limiter.answered
 
-    def too_many(self) -> None:
-        """Narrow the limiter: the provider answers "too many requests"."""
+    def too_many(self, pause: float | None) -> bool:
+        """Narrow the limiter after "too many requests"; tell whether all wait for the seconds that are asked for."""
         self._limiter.narrow()
+        if not self._marks or pause is None:
+            return False
+        self._limiter.pace.pause(self._model, pause)
+        return True
 
     def timed_out(self, *, is_crowded: bool) -> None:
         """Count an attempt that was given up; in a crowd, let as many in flight as were answered meanwhile."""
@@ -483,8 +521,8 @@ class Limiter:
     """Bounds the requests in flight; narrows on "too many requests" and on time-outs, and widens again later.
 
     ``at_home`` are in flight at first to a server of one's own, and one that may be slow gets more as long as its
-    replies come within half of their time-out. First come, first served, but a further attempt before all. Belongs to
-    one event loop. Raises ``ValueError`` for a ``width`` below 1.
+    replies come within half of their time-out. First come, first served, but a further attempt before all. Those in
+    flight are sent at a ``pace``. Belongs to one event loop. Raises ``ValueError`` for a ``width`` below 1.
     """
 
     def __init__(
@@ -493,6 +531,7 @@ class Limiter:
         following: Transport | None = None,
         *,
         at_home: int | None = None,
+        pace: Pace | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if width < 1:
@@ -514,6 +553,8 @@ class Limiter:
         self._again: deque[asyncio.Future[None]] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.clock = clock
+        #: How fast they are sent.
+        self.pace = pace or Pace()
         self._narrowed = -math.inf
         in_child(self, _busy=int, _again=deque, _waiting=deque)
 
@@ -522,8 +563,9 @@ class Limiter:
         if request.url is not None and request.url not in self._homes and is_private(request.url):
             self._homes.add(request.url)
             self.is_slow, self.width = True, min(self.width, self._at_home)
-        async with Place(self) as place:
+        async with Place(self, request) as place:
             with holding(place):
+                await place.ready()
                 self.check_open()
                 request.started()
                 reply = await self._following.send(request)

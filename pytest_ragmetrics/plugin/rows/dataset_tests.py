@@ -451,7 +451,7 @@ class DatasetTests:
         if outcome is None:
             rows, line = self._prefetcher, self._line
             try:
-                outcome = rows.outcome(job.test, lambda: line.show(rows.done, rows.total, self._session.batch_state))
+                outcome = rows.outcome(job.test, lambda: line.show(rows.done, rows.total, self._session.wait_state))
             except SparedError as spared:
                 self._skip(job.test, str(spared))
             finally:
@@ -536,12 +536,12 @@ class _ProgressLine:
         self._shown = False
         self._next = -math.inf
 
-    def show(self, done: int, total: int, batches: str = "") -> None:
-        """Write how many rows are done and how far batches are, over the line before; in a log, a line now and then."""
+    def show(self, done: int, total: int, waits: str = "") -> None:
+        """Write how many rows are done and what they wait for, over the line before; in a log, a line now and then."""
         reporter = self._reporter
-        if reporter is None or time.monotonic() < self._next or not (self._is_terminal or batches):
+        if reporter is None or time.monotonic() < self._next or not (self._is_terminal or waits):
             return
-        text = f"ragmetrics: {done} of {total} rows done ahead{batches and f'; {batches}'}"
+        text = f"ragmetrics: {done} of {total} rows done ahead{waits and f'; {waits}'}"
         with self._capture.global_and_fixture_disabled() if self._capture is not None else nullcontext():
             if not self._shown:
                 reporter.ensure_newline()

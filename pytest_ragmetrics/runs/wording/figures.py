@@ -142,6 +142,27 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{round(seconds * 1000)} ms"
 
 
+def rough_time(seconds: float) -> str:
+    """Return a time that one waits, in its largest unit.
+
+    >>> rough_time(40.2), rough_time(720), rough_time(9000)
+    ('40 s', '12 minutes', '2.5 hours')
+    """
+    if seconds < 1.5 * _MINUTE:
+        return f"{seconds:.0f} s"
+    minutes = seconds / _MINUTE
+    return f"{minutes:,.0f} minutes" if minutes < 1.5 * _MINUTE else f"{minutes / _MINUTE:,.1f} hours"
+
+
+def waited_lines(waits: Mapping[str, float]) -> list[str]:
+    """Return a line on each wait of a second or more, by what it was for.
+
+    >>> waited_lines({"the limit of 60 requests a minute": 40.2, "the provider's limit": 0.3})
+    ['waited 40 s for the limit of 60 requests a minute']
+    """
+    return [f"waited {rough_time(seconds)} for {reason}" for reason, seconds in sorted(waits.items()) if seconds >= 1]
+
+
 def similarity_text(similarity: float) -> str:
     """Return how alike two texts are; only the same is 100 %.
 

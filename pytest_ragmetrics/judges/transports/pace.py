@@ -1,0 +1,228 @@
+"""The pace of requests: how many, and how many tokens, are sent a minute, as the run is told or as a provider says.
+
+The state is one for all workers of a run, since one of them may have most of the rows. Nothing is reserved: who waits
+looks again, so that a pause which a provider asks for holds for those too that wait already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import sqlite3
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from pytest_ragmetrics.core import database, progress
+from pytest_ragmetrics.core.loop import in_child
+
+#: What is limited.
+KINDS = ("requests", "tokens")
+#: The tokens of an answer that is not there yet.
+ANSWER_TOKENS = 150
+#: The longest pause in seconds; after a longer one SDKs do not ask again.
+LONGEST_PAUSE = 120.0
+_MINUTE = 60.0
+# Requests of one minute may arrive within less: the network does not take equally long for each.
+_SPARE = 1.05
+# Seconds that a request may be late without delaying the next: no timer is exact.
+_LATE = 0.25
+# Seconds between two looks at what others did, and at whether the run has ended.
+_GLANCE = 0.5
+_SCHEMA = "CREATE TABLE IF NOT EXISTS pace (id INTEGER PRIMARY KEY, state TEXT)"
+_START = "INSERT OR IGNORE INTO pace VALUES (1, '{}')"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Allowance:
+    """What a provider says is left of a limit of ``most``; all of it is there again after some ``seconds``."""
+
+    kind: str
+    left: float
+    most: float
+    seconds: float
+
+
+@dataclass(kw_only=True, slots=True)
+class _Window:
+    """What a provider still takes of one kind, by its last word.
+
+    At ``end`` of all that was ``sent`` nothing is left ``until`` a time; then it is ``most`` for ``period`` seconds.
+    The word came with the reply to what was sent as number ``heard``: those that come later may be older.
+    """
+
+    sent: float = 0.0
+    end: float = math.inf
+    until: float = -math.inf
+    most: float = math.inf
+    period: float = 0.0
+    heard: float = 0.0
+
+    def wait(self, number: float, now: float) -> float:
+        return self.until - now if self.end - self.sent < min(number, self.most) else 0.0
+
+    def send(self, number: float, now: float) -> None:
+        if self.until <= now:
+            self.end, self.until = self.sent + self.most, now + self.period
+        self.sent += number
+
+    def hear(self, said: Allowance, mark: float, now: float) -> None:
+        if mark > self.heard:
+            self.end, self.until, self.heard = mark + said.left, now + said.seconds, mark
+            self.most, self.period = max(said.most, 1.0), said.seconds
+
+    def pause(self, seconds: float, now: float) -> None:
+        self.end, self.heard, self.until = self.sent, self.sent, max(self.until, now + seconds)
+
+
+def limits_of(requests: float | None, tokens: float | None) -> dict[str, float]:
+    """Return the limits that there are, by kind.
+
+    >>> limits_of(60, None)
+    {'requests': 60}
+    """
+    given = zip(KINDS, (requests, tokens), strict=True)
+    return {kind: limit for kind, limit in given if limit is not None}
+
+
+class Pace:
+    """At most so many ``requests`` and ``tokens`` a minute, ``None`` for no limit, and what providers say of theirs.
+
+    Requests are spread evenly, so that no minute has more of them, wherever it begins; those of all processes that have
+    the ``file``. What a provider says counts for its model: where nothing is left, the next request waits until there
+    is. Those of one model wait in turn, attempts anew beside them. Belongs to one event loop.
+    """
+
+    def __init__(
+        self,
+        requests: float | None = None,
+        tokens: float | None = None,
+        *,
+        file: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        #: The limits of a minute, by kind.
+        self.limits = limits_of(requests, tokens)
+        #: The seconds in which something was waited for, by what it was.
+        self.waits: defaultdict[str, float] = defaultdict(float)
+        #: What is waited for now, in words.
+        self.state = ""
+        self._clock = clock
+        self._file = file
+        self._connection: sqlite3.Connection | None = None
+        self._memory: dict[str, Any] = {}
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._noted = -math.inf
+        in_child(self, _connection=lambda: None, _turns=lambda: defaultdict(asyncio.Lock))
+
+    @property
+    def width(self) -> float:
+        """How many requests may be in flight: as many as a minute has, for they hold locks while they wait."""
+        return max(1.0, self.limits.get("requests", math.inf))
+
+    async def ready(self, model: str, tokens: float, check: Callable[[], None], *, again: bool = False) -> None:
+        """Wait until a request may be sent, calling ``check`` now and then; one made ``again`` has no turn to wait for.
+
+        It must be taken before anything else is awaited.
+        """
+        async with nullcontext() if again else self._turns[model]:
+            while (left := self.wait(model, tokens))[0] > 0:
+                seconds, reason = left
+                self.state, began = f"waits for {reason}", self._clock()
+                progress.waits(self.state)
+                try:
+                    await asyncio.sleep(min(seconds, _GLANCE))
+                finally:
+                    # Several may wait at the same time.
+                    self.waits[reason] += max(0.0, self._clock() - max(began, self._noted))
+                    self._noted = self._clock()
+                    self.state = ""
+                    progress.waits("")
+                check()
+
+    def wait(self, model: str, tokens: float) -> tuple[float, str]:
+        """Return for how many seconds a request must wait, 0 or less for none, and for what."""
+        with self._shared() as state:
+            now, found = self._clock(), [(0.0, "")]
+            for kind, limit in self.limits.items():
+                found.append((state.get(kind, now) - now, f"the limit of {limit:,.0f} {kind} a minute"))
+            for kind, number in zip(KINDS, (1.0, tokens), strict=True):
+                window = _window(state, model, kind)
+                limit_ = "limit" if math.isinf(window.most) else f"limit of {window.most:,.0f} {kind}"
+                found.append((window.wait(number, now), f"the provider's {limit_}"))
+        return max(found, key=itemgetter(0))
+
+    def take(self, model: str, tokens: float) -> dict[str, float]:
+        """Count a request that is sent; return its mark for :meth:`hear`."""
+        marks = {}
+        with self._shared() as state:
+            now = self._clock()
+            for kind, number in zip(KINDS, (1.0, max(tokens, 1.0)), strict=True):
+                if limit := self.limits.get(kind):
+                    # As many as fit into a minute are spread over it.
+                    seconds = _MINUTE * _SPARE / (limit // number or limit / number)
+                    state[kind] = max(state.get(kind, -math.inf), now - _LATE) + seconds
+                window = _window(state, model, kind)
+                window.send(number, now)
+                marks[kind] = window.sent
+                state.setdefault(model, {})[kind] = asdict(window)
+        return marks
+
+    def used(self, more: float) -> None:
+        """Count so many tokens more than a request was taken for, or with a number below 0 less."""
+        if (limit := self.limits.get("tokens")) and more:
+            with self._shared() as state:
+                state["tokens"] = state.get("tokens", self._clock()) + _MINUTE * _SPARE * more / limit
+
+    def hear(self, model: str, said: Iterable[Allowance], marks: Mapping[str, float]) -> None:
+        """Take in what the reply to a request says of the limits of its model."""
+        if said := tuple(said):
+            with self._shared() as state:
+                for each in said:
+                    window = _window(state, model, each.kind)
+                    window.hear(each, marks[each.kind], self._clock())
+                    state.setdefault(model, {})[each.kind] = asdict(window)
+
+    def pause(self, model: str, seconds: float) -> None:
+        """Send a model nothing for some seconds."""
+        with self._shared() as state:
+            window = _window(state, model, "requests")
+            window.pause(seconds, self._clock())
+            state.setdefault(model, {})["requests"] = asdict(window)
+
+    def close(self) -> None:
+        """Close the file."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    @contextmanager
+    def _shared(self) -> Iterator[dict[str, Any]]:
+        """Give the state to read and change, which no other process does meanwhile."""
+        if self._file is None:
+            yield self._memory
+            return
+        try:
+            if self._connection is None:
+                self._connection = database.opened(self._file, _SCHEMA, _START)
+            self._connection.execute("BEGIN IMMEDIATE")
+            state = json.loads(self._connection.execute("SELECT state FROM pace").fetchone()[0])
+        except (sqlite3.Error, OSError):
+            # Without the file each process keeps the limits by itself.
+            self.close()
+            self._file = None
+            yield self._memory
+            return
+        yield state
+        self._connection.execute("UPDATE pace SET state = ?", (json.dumps(state),))
+        self._connection.execute("COMMIT")
+
+
+def _window(state: Mapping[str, Any], model: str, kind: str) -> _Window:
+    return _Window(**state.get(model, {}).get(kind, {}))
