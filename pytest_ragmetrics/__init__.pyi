@@ -242,6 +242,9 @@ def assert_correct(
     judge: JudgeLike | None = None,
 ) -> MetricResult: ...
 
+# pytest_ragmetrics.metrics.application
+def assert_cost(sample: Sample | Mapping[str, Any], *, max: float) -> MetricResult: ...
+
 # pytest_ragmetrics.metrics.critiques
 def assert_criteria(
     sample: Sample | Mapping[str, Any],
@@ -309,6 +312,9 @@ def assert_faithful(
     judge: JudgeLike | None = None,
 ) -> MetricResult: ...
 
+# pytest_ragmetrics.metrics.application
+def assert_first_token(sample: Sample | Mapping[str, Any], *, max: float) -> MetricResult: ...
+
 # pytest_ragmetrics.metrics.agents
 def assert_goal_reached(
     messages: object,
@@ -339,6 +345,9 @@ def assert_json(
 def assert_knowledge_retained(
     messages: object, *, min: float = 0.8, votes: int | None = None, judge: JudgeLike | None = None
 ) -> MetricResult: ...
+
+# pytest_ragmetrics.metrics.application
+def assert_latency(sample: Sample | Mapping[str, Any], *, max: float) -> MetricResult: ...
 
 # pytest_ragmetrics.metrics.grounding
 def assert_lexically_grounded(

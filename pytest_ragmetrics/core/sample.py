@@ -33,8 +33,12 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 TALKS = ("turns", "chat_history", "conversation_history", "history", "conversation")
 _SNAKE_CASE = (
     *("actual_output", "expected_output", "expected_outcome", "retrieval_context", "tools_called", "expected_tools"),
-    *("additional_metadata", "source_file", "chatbot_role"),
+    *("additional_metadata", "source_file", "chatbot_role", "completion_time", "token_cost"),
 )
+#: What an answer took, in the metadata: seconds, seconds to its first text, dollars, and the tokens they follow from.
+FIGURES = ("latency", "first_token", "cost", "usage")
+#: The names of those among them that were measured around ``rag_respond``, in the metadata.
+MEASURED = "rag_measured"
 #: Names in the files of DeepEval's runs, and elsewhere.
 CAMEL_CASE = {re.sub("_(.)", lambda found: found.group(1).upper(), name): name for name in _SNAKE_CASE}
 
@@ -255,7 +259,11 @@ class Sample:
 
     def _of_turn(self, turn: Turn, fields: Mapping[str, Any], placed: Mapping[str, Any]) -> Sample:
         name, message = placed["conversation"], turn.said[turn.answer or 0].message
-        metadata = {**self.metadata, **placed}
+        # What all answers took together is not what one of them took; a text may be a category.
+        all_took = {name for name in FIGURES if not isinstance(self.metadata.get(name), str)}
+        item = turn.said[turn.answer or 0].item
+        took = {name: item[name] for name in FIGURES if name in item} if isinstance(item, Mapping) else {}
+        metadata = {**{name: value for name, value in self.metadata.items() if name not in all_took}, **took, **placed}
         metadata.pop("contexts_by_answer", None)
         if metadata.get("cluster") is None:
             metadata["cluster"] = name

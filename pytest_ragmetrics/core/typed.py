@@ -32,6 +32,13 @@ class Fields(TypedDict, total=False):
     must_contain: Any
     must_not_contain: Any
     json_schema: Any
+    latency: Any
+    completion_time: Any
+    first_token: Any
+    cost: Any
+    token_cost: Any
+    usage: Any
+    model: Any
 
 
 class Bounds(TypedDict, total=False):
@@ -103,6 +110,9 @@ class Bounds(TypedDict, total=False):
     contains: float
     valid_json: float
     no_secrets: float
+    latency: float
+    first_token: float
+    cost: float
     llm_context_precision_with_reference: float
     contextual_precision: float
     llm_context_precision_without_reference: float

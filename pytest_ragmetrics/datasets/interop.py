@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from pytest_ragmetrics.core.messages import read_messages
+from pytest_ragmetrics.core.messages import first_of, read_messages
 from pytest_ragmetrics.core.sample import ALIASES, Sample, advice, is_structured
 from pytest_ragmetrics.datasets.rows import sample_of, values_of
 
@@ -58,11 +58,17 @@ def _values(result: Any) -> Mapping[str, Any] | None:
         return {"query": getattr(result, "query", None), "response": result.data, "documents": result.documents}
     if hasattr(result, "choices"):
         choices = list(result.choices)
-        return {"response": choices[0].message} if choices else None
+        return {"response": choices[0].message, **_billed(result)} if choices else None
     message = getattr(result, "message", result)
     if getattr(message, "role", getattr(message, "type", None)) in ("assistant", "ai"):
-        return {"response": message}
+        return {"response": message, **_billed(message)}
     return values_of(result)
+
+
+def _billed(result: object) -> dict[str, Any]:
+    """Return what a model counted of its own answer, and its name."""
+    model = first_of(result, "model") or first_of(first_of(result, "response_metadata"), "model_name", "model")
+    return {"usage": first_of(result, "usage", "usage_metadata"), "model": model if isinstance(model, str) else None}
 
 
 def _of_mapping(result: Mapping[str, Any]) -> Sample:
@@ -84,6 +90,9 @@ def _of_mapping(result: Mapping[str, Any]) -> Sample:
             (row[name] for name in ("retrieved_contexts", *ALIASES["retrieved_contexts"]) if name in row), ()
         )
         row["retrieved_context_ids"] = _ids(contexts)
+    if (usage := row.get("usage")) is not None:
+        # What crosses processes and files are builtins.
+        row["usage"] = [values_of(it) or it for it in usage] if isinstance(usage, list) else values_of(usage) or usage
     given = row.get("id")
     return sample_of(row, id=str(given) if isinstance(given, (str, int)) else None)
 

@@ -18,6 +18,7 @@ from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.core.sample import (
     ALIASES,
     CAMEL_CASE,
+    MEASURED,
     ContextsFrom,
     Sample,
     Turns,
@@ -226,6 +227,8 @@ def _metadata(values: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise RowError(f"must be an object (a mapping), not {type(value).__name__}", field=name)
         collected.update(value)
+    # It was measured in the run that wrote the row.
+    collected.pop(MEASURED, None)
     return collected
 
 

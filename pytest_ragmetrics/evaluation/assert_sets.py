@@ -24,7 +24,7 @@ from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.runs.clusters import without_shared
 from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of, placed_records, row_of
-from pytest_ragmetrics.runs.records import Document, DocumentError, read_document
+from pytest_ragmetrics.runs.records import Document, DocumentError, known_scale, read_document
 from pytest_ragmetrics.runs.tables import Baseline, EarlierRun, compare_tables, earlier_run, find_drops, groups_of
 from pytest_ragmetrics.runs.wording import failures
 from pytest_ragmetrics.runs.wording.comparisons import NO_PAIR, MetricComparison, TableComparison, remedy
@@ -88,7 +88,9 @@ def assert_mean(
     found, scale, about, decides = _scored_set(
         results, name, bound, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous
     )
-    bounds = next(filter(None, (fitting(each, found.scores) for each in (scale, *_SCALES))), None)
+    # One with an end that is infinite is known to be none of those, whatever the scores.
+    scales = (scale, *_SCALES) if scale is None or known_scale(scale) else ()
+    bounds = next(filter(None, (fitting(each, found.scores) for each in scales)), None)
     result = set_threshold(found.scores, bound, better=better, confidence=confidence, bounds=bounds, **about)
     return _passed(result, found.counted, inconclusive, decides=decides)
 

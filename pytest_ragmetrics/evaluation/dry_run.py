@@ -17,7 +17,7 @@ from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.core.codec import dump
 from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.core.result import MetricResult, Usage
-from pytest_ragmetrics.core.sample import Sample, answer_of
+from pytest_ragmetrics.core.sample import FIGURES, Sample, answer_of
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.embedders.local import LocalEmbedder
 from pytest_ragmetrics.judges.local import LocalJudge, sentence_claims
@@ -69,7 +69,8 @@ def with_stand_in(sample: Sample) -> Sample:
     contexts = sample.retrieved_contexts or sample.reference_contexts or (text,)
     if (answer_of(sample) or 1) > 1:  # another text, which is judged anew
         text = f"Answer {answer_of(sample)}: {text}"
-    return replace(sample, response=text, retrieved_contexts=contexts)
+    metadata = {**dict.fromkeys(FIGURES[:3], 0.0), **sample.metadata}
+    return replace(sample, response=text, retrieved_contexts=contexts, metadata=metadata)
 
 
 @dataclass(kw_only=True, slots=True)

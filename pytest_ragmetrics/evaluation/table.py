@@ -189,10 +189,11 @@ class Evaluation(TableNames):
         def cell(row: Row, metric: str) -> str:
             entry = _entry(row, metric)
             state = standing(entry, self.vacuous)
-            return score_text(entry.score) if state == "counted" and entry.score is not None else state
+            return score_text(entry.score, metric=metric) if state == "counted" and entry.score is not None else state
 
-        stats = [*self.stats().values()]
-        means = ["-" if found.mean is None else score_text(found.mean) for found in stats]
+        by_metric = self.stats()
+        stats = [*by_metric.values()]
+        means = ["-" if it.mean is None else score_text(it.mean, metric=name) for name, it in by_metric.items()]
         left_out = [(word, [getattr(found, field) for found in stats]) for word, field in _LEFT_OUT.items()]
         counts = [[word, *map(str, numbers)] for word, numbers in left_out if any(numbers)]
         rows = []
@@ -331,11 +332,13 @@ class Evaluation(TableNames):
         """Return the ``n`` rows with the worst score, of one metric or on average; unscored rows come first.
 
         The worst is the lowest, or the highest of a metric whose lower scores are better; on average these count from
-        the top of their scale. Rows with nothing to check come last.
+        the top of their scale, or from their highest score. Rows with nothing to check come last.
         """
         names = (metric,) if metric is not None else self.metrics
         signs = {name: -1.0 if self.better_of(name) == "lower" else 1.0 for name in names}
         tops = {name: sum(self.scales.get(name, (0.0, 1.0))) if signs[name] < 0 else 0.0 for name in names}
+        for name in (name for name, top in tops.items() if math.isinf(top)):
+            tops[name] = max(self._score_set(name, "count").scores, default=0.0)
 
         def order(row: Row) -> tuple[bool, float]:
             entries = {name: _entry(row, name) for name in names if row.is_of(name)}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from math import fsum
 from typing import Any
 
 from pytest_ragmetrics.core.errors import warn_once
+from pytest_ragmetrics.datasets.rows import values_of
 from pytest_ragmetrics.judges.providers.vendor import VENDORS
 
 _ORDINARY = frozenset({"", "auto", "default", "standard"})
@@ -60,15 +61,16 @@ def price(
     ``prompt_tokens`` are all of them: ``cached`` ones were read from the provider's cache, ``written`` ones put into
     it, ``written_1h`` of these for an hour at Anthropic. ``tier`` is the one that the answer reports, ``batch`` for one
     out of a batch; where the list has no price of it, the full one is meant, and a warning says so once. ``url`` is the
-    address of a server that is not the provider's own; the prices are those of who sells there, if it is known. Some
-    models have other rates above a number of prompt tokens of one request: the price of a sum is not the sum of prices.
+    address of a server that is not the provider's own; the prices are those of who sells there, if it is known. "" is
+    the kind of whichever provider has a model of that name. Some models have other rates above a number of prompt
+    tokens of one request: the price of a sum is not the sum of prices.
 
     >>> price("custom", "my-model", 100, 10) is None
     True
     >>> f"{price('openai', 'gpt-5.4-mini', 100_000, 10_000, cached=40_000, tier='batch'):.4f}"
     '0.0465'
     """
-    if kind not in VENDORS:
+    if kind and kind not in VENDORS:
         return None
     try:
         from genai_prices import Usage, calc_price
@@ -79,7 +81,7 @@ def price(
     if written_1h:
         counts["cache_write_1h_tokens"] = written_1h
     context = None if tier is None else {"processing" if tier == "batch" else "service_tier": tier}
-    sellers: list[dict[str, Any]] = [{"provider_id": kind}]
+    sellers: list[dict[str, Any]] = [{"provider_id": kind} if kind else {}]
     for seller in [{"provider_api_url": url}, *sellers] if url else sellers:
         with suppress(LookupError, ValueError):
             found = calc_price(Usage(**counts), model, price_context=context, **seller)
@@ -94,6 +96,53 @@ def price(
 
 def _has_variant(variants: Sequence[Any], context: dict[str, str]) -> bool:
     return any(variant.when == context for variant in variants)
+
+
+# What SDKs call tokens: those of the prompt, of the completion, and those read from and written to a cache.
+_COUNTS = (
+    ("prompt_tokens", "input_tokens", "promptTokenCount", "prompt_token_count"),
+    ("completion_tokens", "output_tokens", "candidatesTokenCount", "candidates_token_count"),
+    ("cached_prompt_tokens", "cached_tokens", "cache_read", "cache_read_tokens", "cache_read_input_tokens"),
+    ("cache_write_tokens", "cache_creation", "cache_creation_input_tokens"),
+)
+_DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details")
+
+
+def bill_of(usage: object, model: object = None) -> tuple[float, str]:
+    """Return what an application paid for its requests in US dollars, and for which tokens of which models.
+
+    ``usage`` is that of one request, or a list of them: a mapping or an object of tokens as the SDKs of OpenAI,
+    Anthropic and Google and LangChain have it, or a whole answer of theirs with ``usage`` and ``model``. A ``cost`` in
+    it is the price. Raises ``ValueError`` for anything else, and naming a model whose price is not known.
+
+    >>> cost, what = bill_of({"input_tokens": 1000, "output_tokens": 100}, "openai:gpt-5.4-mini")
+    >>> f"{cost:.4f} for {what}"
+    '0.0012 for 1,100 tokens of openai:gpt-5.4-mini'
+    """
+    bills = [_bill(values_of(each) or {}, model) for each in (usage if isinstance(usage, (list, tuple)) else [usage])]
+    models = ", ".join(dict.fromkeys(name for _, _, name in bills))
+    return fsum(cost for cost, _, _ in bills), f"{sum(tokens for _, tokens, _ in bills):,} tokens of {models}"
+
+
+def _bill(values: Mapping[str, Any], model: object) -> tuple[float, int, str]:
+    """Return the price of one request, its tokens and its model."""
+    spent = values_of(values.get("usage")) or values
+    parts = (spent, *(it for name in _DETAILS if (it := values_of(spent.get(name))) is not None))
+    counts = [[it[key] for key in keys for it in parts if type(it.get(key)) is int] for keys in _COUNTS]
+    named = str(values.get("model") or model or "")
+    if not counts[0] and spent.get("cost") is None:
+        raise ValueError(f"usage has no tokens, only {', '.join(map(repr, values))[:200] or 'nothing'}")
+    prompt, completion, read, written = (next(iter(it), 0) for it in counts)
+    if "cache_read_input_tokens" in spent:
+        # Anthropic's input tokens are those that have nothing to do with its cache.
+        prompt += read + written
+    kind, _, name = named.partition(":")
+    kind, name = (kind, name) if name and kind in VENDORS else ("", named)
+    cost = spent.get("cost")
+    cost = price(kind, name, prompt, completion, cached=read, written=written) if cost is None else float(cost)
+    if cost is None:
+        raise ValueError(f"the price of {named[:80]!r} is not known" if named else "usage has no model")
+    return cost, prompt + completion, named or "a model without a name"
 
 
 # Tokens of prompt and completion of a judgement, to compare models by.

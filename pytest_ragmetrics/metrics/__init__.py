@@ -14,7 +14,8 @@ from pytest_ragmetrics.core.public_names import is_module, module_of_names
 #: The modules in the order in which tables list their metrics.
 MODULES = (
     *("quotes", "claims", "contexts", "answers", "ratings", "critiques", "attribution", "agents", "dialogues"),
-    *("grounding", "citations", "tool_calls", "retrieval", "strings", "checks", "ragas", "base", "judged", "registry"),
+    *("grounding", "citations", "tool_calls", "retrieval", "strings", "checks", "application", "ragas"),
+    *("base", "judged", "registry"),
 )
 _MODULE_OF = module_of_names(__name__)
 __all__ = list(_MODULE_OF)

@@ -8,6 +8,9 @@ from pytest_ragmetrics.metrics.answers import ResponseRelevancy as ResponseRelev
 from pytest_ragmetrics.metrics.answers import SemanticSimilarity as SemanticSimilarity
 from pytest_ragmetrics.metrics.answers import SummarizationScore as SummarizationScore
 from pytest_ragmetrics.metrics.answers import SummaryScore as SummaryScore
+from pytest_ragmetrics.metrics.application import Cost as Cost
+from pytest_ragmetrics.metrics.application import FirstToken as FirstToken
+from pytest_ragmetrics.metrics.application import Latency as Latency
 from pytest_ragmetrics.metrics.attribution import CitationPrecision as CitationPrecision
 from pytest_ragmetrics.metrics.attribution import CitationRecall as CitationRecall
 from pytest_ragmetrics.metrics.base import Metric as Metric

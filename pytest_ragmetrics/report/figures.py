@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from pytest_ragmetrics.runs.compare import MetricChange, RunComparison
@@ -19,7 +20,7 @@ from pytest_ragmetrics.runs.records import (
     Threshold,
 )
 from pytest_ragmetrics.runs.wording.comparisons import remedy
-from pytest_ragmetrics.runs.wording.figures import agreeing, bound_text, counted, score_text
+from pytest_ragmetrics.runs.wording.figures import agreeing, bound_text, counted, figure_text, score_text
 from pytest_ragmetrics.runs.wording.runs import MetricTally, Status, by_metric, gate_operator, tallies
 from pytest_ragmetrics.stats.scores import score_set
 
@@ -94,17 +95,18 @@ class Axis:
         return bound_text(self.low, share=share), bound_text(self.high, share=share)
 
 
-def value_text(value: float, bound: float | None = None, *, share: bool) -> str:
+def value_text(value: float, bound: float | None = None, *, share: bool, metric: str = "") -> str:
     r"""Return a mean with three decimals, a share in per cent with one, or as many as show on which side of its bound.
 
     >>> value_text(0.8996, 0.9, share=True), value_text(0.5, share=True), value_text(0.79996, 0.8, share=False)
     ('89.96\xa0%', '50.0\xa0%', '0.79996')
     """
-    text = score_text(value, bound, least=1 if share else 3, factor=100.0 if share else 1.0)
-    return f"{text}\u00a0%" if share else text
+    if share:
+        return f"{score_text(value, bound, least=1, factor=100.0)}\u00a0%"
+    return score_text(value, bound, least=3, metric=metric)
 
 
-def change_text(change: float, *, share: bool, unit: str = " points") -> str:
+def change_text(change: float, *, share: bool, unit: str = " points", metric: str = "") -> str:
     """Return a signed change, that of a share in points.
 
     >>> change_text(0.0894, share=True), change_text(0.066, share=False)
@@ -112,7 +114,7 @@ def change_text(change: float, *, share: bool, unit: str = " points") -> str:
     """
     text = f"{abs(change) * 100:.1f}" if share else f"{abs(change):.2f}"
     sign = "\u00b1" if float(text) == 0 else MINUS if change < 0 else "+"
-    text = "0" if float(text) == 0 else text
+    text = "0" if float(text) == 0 else text if share else figure_text(abs(change), 2, metric)
     return f"{sign}{text}{unit if share else ''}"
 
 
@@ -150,16 +152,18 @@ class GateView:
         if gate.value is None or (found and (found.before is None or found.after is None)):
             return NO_VALUE
         if found is None:
-            return value_text(gate.value, gate.bound, share=gate.statistic == "rate")
-        change = f"{gate.value + 0.0:+.3f}".replace("-", MINUS)
-        return f"{change} ({found.before:.3f} \u2192 {found.after:.3f})"
+            return value_text(gate.value, gate.bound, share=gate.statistic == "rate", metric=gate.metric)
+        change = figure_text(gate.value, 3, gate.metric, sign="+").replace("-", MINUS)
+        before, after = (mean_text(mean or 0.0, gate.metric) for mean in (found.before, found.after))
+        return f"{change} ({before} \u2192 {after})"
 
     @property
     def change(self) -> str:
         """How its value changed."""
-        if self.gate.value is None or self.former is None:
+        gate = self.gate
+        if gate.value is None or self.former is None:
             return ""
-        return change_text(self.gate.value - self.former, share=self.gate.statistic == "rate")
+        return change_text(gate.value - self.former, share=gate.statistic == "rate", metric=gate.metric)
 
     @property
     def axis(self) -> Axis:
@@ -230,7 +234,7 @@ def _metric_view(
     shown = None
     if change and change.change is not None and abs(change.change) >= _SMALLEST_CHANGE:
         kind = "better" if change.change > 0 else "worse"
-        shown = f"{mean_text(abs(change.change))} {kind} over {counted(change.pairs, 'score')}", kind
+        shown = f"{mean_text(abs(change.change), totals.metric)} {kind} over {counted(change.pairs, 'score')}", kind
     return MetricView(
         tally=totals,
         tests={state: tests[totals.metric, state] for state in ("failed", "unscored", "vacuous")},
@@ -238,17 +242,19 @@ def _metric_view(
         lower=lower,
         change=shown,
         worst=(max if lower else min)((score for score, _ in scores), default=None),
-        distribution=build_distribution(scores, {bound for bound, _ in thresholds}),
+        distribution=build_distribution(scores, {bound for bound, _ in thresholds}, totals.metric),
     )
 
 
-def mean_text(mean: float) -> str:
+def mean_text(mean: float, metric: str = "") -> str:
     """Return a mean with three decimals, as the terminal shows it."""
-    return f"{mean + 0.0:.3f}"
+    return figure_text(mean, 3, metric)
 
 
-def build_distribution(scores: Sequence[tuple[float, bool]], bounds: Iterable[float]) -> Distribution | None:
-    """Return the histogram of scores, each with whether it fell short; ``None`` without any.
+def build_distribution(
+    scores: Sequence[tuple[float, bool]], bounds: Iterable[float], metric: str = ""
+) -> Distribution | None:
+    """Return the histogram of scores of a metric, each with whether it fell short; ``None`` without any.
 
     >>> picture = build_distribution([(0.25, True), (1.0, False)], [0.8])
     >>> picture.text
@@ -265,8 +271,10 @@ def build_distribution(scores: Sequence[tuple[float, bool]], bounds: Iterable[fl
     for score, short in scores:
         # 0.29 * 100 is 28.999...: a score on the edge belongs to the bin above.
         bins[min(int(axis.share(score) * _BINS + 1e-9), _BINS - 1)][not short] += 1
-    between = f" between {score_text(min(values))} and {score_text(max(values))}," if len(values) > 1 else ""
-    threshold = f", threshold {' and '.join(map(bound_text, limits))}" if limits else ""
-    text = f"{counted(len(values), 'score')}{between} mean {mean_text(math.fsum(values) / len(values))}{threshold}"
+    shown = partial(score_text, metric=metric)
+    between = f" between {shown(min(values))} and {shown(max(values))}," if len(values) > 1 else ""
+    needed = " and ".join(bound_text(limit, metric=metric) for limit in limits)
+    mean = mean_text(math.fsum(values) / len(values), metric)
+    text = f"{counted(len(values), 'score')}{between} mean {mean}{f', threshold {needed}' if limits else ''}"
     text += f", {sum(short for _, short in scores):,} fell short"
     return Distribution(axis=axis, bins=tuple((failing, passing) for failing, passing in bins), text=text)

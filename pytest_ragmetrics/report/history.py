@@ -230,7 +230,7 @@ def _test_point(test: TestRecord) -> TestPoint:
             metric: (
                 record.score,
                 record.outcome,
-                "" if record.threshold is None else threshold_text(record.threshold),
+                "" if record.threshold is None else threshold_text(record.threshold, metric),
             )
             for metric, record in worst.items()
         },

@@ -178,7 +178,8 @@ def why(test: TestRecord) -> str:
 def _shortfall(record: Record) -> str:
     threshold, score, said, reason = record.threshold, record.score, "unscored", record.reason
     if score is not None and threshold is not None:
-        said, reason = f"{score_text(score, threshold.bound)}, needed {threshold_text(threshold)}", shortcoming(record)
+        shown = score_text(score, threshold.bound, metric=record.metric)
+        said, reason = f"{shown}, needed {threshold_text(threshold, record.metric)}", shortcoming(record)
     return f"{record.metric} {said}" + (f": {reason}" if reason else "")
 
 

@@ -73,7 +73,7 @@ class Trend:
 
     def figure(self, value: float) -> str:
         """Return a value of the line, with as many decimals as show on which side of its last bound it is."""
-        return value_text(value, self.last.bound, share=self.share)
+        return value_text(value, self.last.bound, share=self.share, metric=self.name)
 
     @property
     def points(self) -> list[TrendPoint]:
@@ -340,10 +340,11 @@ def trend_lines(view: Trends, *, width: int | None = None) -> list[str]:
     breaks: dict[tuple[str, str], list[str]] = {}
     for trend in view.trends:
         last = trend.last
+        metric = "" if trend.share else trend.name
         ends = "-" if last.low is None or last.high is None else f"{last.low:.2f}..{last.high:.2f}"
-        needs = "-" if last.bound is None else f"{bound_text(last.bound)} {last.outcome}"
+        needs = "-" if last.bound is None else f"{bound_text(last.bound, metric=metric)} {last.outcome}"
         part = trend.parts[-1]
-        first, latest = (score_text(point.value, point.bound) for point in (part[0], last))
+        first, latest = (score_text(point.value, point.bound, metric=metric) for point in (part[0], last))
         rows.append((trend.title, str(len(part)), first, latest, ends, needs))
         for point in trend.points:
             if point.breaks:

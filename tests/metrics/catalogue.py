@@ -50,6 +50,9 @@ INPUTS: dict[str, Any] = {
         "must_contain": ["14.50", ["Zoe Muller", "Zoë Müller"], "the last ferry"],
         "must_not_contain": ["I do not know"],
         "criteria": ["It names a price.", "It names the last ferry."],
+        "latency": 0.84,
+        "first_token": 0.31,
+        "cost": 0.0031,
     },
 }
 _SCRIPT: dict[str, Entry] = {

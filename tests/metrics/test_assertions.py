@@ -285,6 +285,8 @@ OTHER |= {"role": "A clerk.", "all": ["café", "9"], "any": ["Lund Pier"], "none
 CALLED = {"precision_at_k": "precision", "recall_at_k": "recall", "non_llm_context_precision": "precision"}
 CALLED |= {"non_llm_context_recall": "recall", "non_llm_string_similarity": "similarity"}
 CALLED |= {"tool_call_accuracy": "accuracy", "tool_call_f1": "f1"}
+#: What an answer took, which is no text.
+TOOK = {name: INPUTS["metadata"][name] for name in ("latency", "first_token", "cost")}
 HELPED = [kind for kind in KINDS if kind.helper != "assert_aspect" and not kind.name.startswith("id_based")]
 
 
@@ -320,7 +322,7 @@ def test_a_helper_does_what_its_metric_does(kind: Any, monkeypatch: pytest.Monke
     fields = {name: FIELDS[name] for name in taken if name in FIELDS}
     if kind.name == "summary_score":
         fields["contexts"] = "reference_contexts"
-    given = {"sample": Sample(**TEXTS), **{name: GIVEN[field] for name, field in fields.items()}}
+    given = {"sample": Sample(**TEXTS, metadata=dict(TOOK)), **{name: GIVEN[field] for name, field in fields.items()}}
     parameters = unusual_parameters(kind, taken)
     asked = {name: it for name, it in {"judge": CatalogueJudge(), "embedder": "local"}.items() if name in taken}
     options = {name: value for name, value in {"min": 0.0, "max": 1.0, "votes": 1}.items() if name in taken}

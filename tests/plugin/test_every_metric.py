@@ -35,6 +35,9 @@ ROW: dict[str, Any] = {
     "role": "Someone who knows the Aldo pump.",
     "must_contain": ["2 minutes"],
     "criteria": ["It names how long the Aldo pump takes."],
+    "latency": 0.84,
+    "first_token": 0.31,
+    "cost": 0.0031,
 }
 #: Metrics that a name alone does not make, and what makes them.
 WITH_PARAMETERS = {

@@ -21,7 +21,7 @@ from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.codec import dump
 from pytest_ragmetrics.core.errors import BatchPendingError, BudgetExceededError, CacheMissError, RagMetricsError
 from pytest_ragmetrics.core.result import MetricResult, Usage
-from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.core.sample import FIGURES, MEASURED, Sample
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, GivesUp, Job, Outcome, Runner, unscored
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring
@@ -192,7 +192,9 @@ def _metric_of(gate: MarkedGate, gated: GatedSet, rules: Collection[str | None])
 def _text_of(metric: Metric, sample: Sample) -> str:
     """Return what a metric sees of a sample, whichever run it is of: an own metric may look at all metadata."""
     seen = {name: value for name, value in sample.to_mapping().items() if name not in ("id", "metadata")}
-    names = sample.metadata if code_of(type(metric)) else ("messages", "turn", "lacking", *metric.extra_inputs)
+    # What an answer took is another figure in each run.
+    every = {name for name in sample.metadata if name not in (MEASURED, *FIGURES)}
+    names = every if code_of(type(metric)) else ("messages", "turn", "lacking", *metric.extra_inputs)
     return json.dumps(dump([seen, {name: sample.metadata.get(name) for name in names}]), sort_keys=True)
 
 

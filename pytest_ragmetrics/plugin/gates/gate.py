@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import math
 import pickle
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,8 @@ from pytest_ragmetrics.metrics.ragas import RagasScore
 from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.runs.clusters import ClusterRule, clusters_of
 from pytest_ragmetrics.runs.compare import cluster_of, row_of
-from pytest_ragmetrics.runs.records import Gate
+from pytest_ragmetrics.runs.records import Gate, known_scale
+from pytest_ragmetrics.runs.wording.figures import is_quantile
 from pytest_ragmetrics.stats.intervals import check_confidence
 from pytest_ragmetrics.stats.means import check_inconclusive
 from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous
@@ -32,10 +34,13 @@ from pytest_ragmetrics.stats.stopping import Draw, Rule, draw
 _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
 _EVERY = '@pytest.mark.rag_gate("faithfulness", rate=0.9, min=0.8, all_pass=True)'
 _REGRESSION = '@pytest.mark.rag_gate("faithfulness", regression=True)'
+_QUANTILE = '@pytest.mark.rag_gate("latency", p95=2.0)'
 _BY = '@pytest.mark.rag_gate("faithfulness", regression=True, by="language")'
 #: Which scores a bound of single scores calls good.
 _BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"))
 _FIGURES = ("mean", "rate", "min", "max", "confidence")
+# The share of scores that a bound such as p95=2.0 is for.
+_SHARE = re.compile(r"p([1-9]\d?)")
 _TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "stop_when_decided", "all_pass", "by"}
 ALPHA = 0.05
 
@@ -67,12 +72,15 @@ class MarkedGate(Gate):
         >>> gate_among(None, ["faithfulness"], {"rate": 0.95, "min": 0.8}).id
         'gate-faithfulness-rate-0.95-min-0.8'
         """
-        parts = ["gate", self.metric, self.statistic, *([f"{self.bound:g}"] if self.alpha is None else [])]
+        if is_quantile(self):
+            parts = ["gate", self.metric, f"p{100 * self.bound:g}", f"{self.min_score:g}"]
+        else:
+            parts = ["gate", self.metric, self.statistic, *([f"{self.bound:g}"] if self.alpha is None else [])]
         if self.alpha not in (None, self.run_alpha):
             parts += ["alpha", f"{self.alpha:g}"]
         if self.by:
             parts += ["by", self.by]
-        if self.min_score is not None:
+        if self.min_score is not None and not is_quantile(self):
             parts += ["max" if self.better == "lower" else "min", f"{self.min_score:g}"]
         parts += ["all-pass"] if self.all_pass else []
         if self.confidence is not None:
@@ -267,7 +275,9 @@ def gate_among(
 
     ``listed`` are the metrics of the data set, of which its own must be one. With ``stops`` it stops when it is
     decided, where it can and does not say otherwise. ``run_alpha`` is that of a regression gate which does not say it.
+    ``p95=2.0`` is ``rate=0.95, max=2.0``: the 95th percentile is at most 2.0 where 95 % of the scores are.
     """
+    named = _without_quantile(named)
     unknown = sorted(named.keys() - _TAKEN)
     metrics = [*given, *(named[name] for name in ("metric",) if name in named)]
     if unknown or len(metrics) != 1 or not isinstance(metrics[0], str) or not metrics[0].strip():
@@ -277,7 +287,7 @@ def gate_among(
     figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
     vacuous = named.get("vacuous") is not None and check_vacuous(named["vacuous"]) == "count"
     name, better, scale = _known(metrics[0].strip(), listed)
-    stops = _stops(name, listed, named, stops=stops)
+    stops = _stops(name, listed, named, stops=stops, bounded=known_scale(scale) is not None)
     if named.get("all_pass") and "rate" not in figures:
         raise ValueError(f"all_pass=True goes with rate= and the score that each answer reaches; write {_EVERY}")
     if alpha is not None:
@@ -290,7 +300,7 @@ def gate_among(
             alpha=alpha,
             run_alpha=run_alpha,
             by=str(named.get("by") or ""),
-            scale=scale,
+            scale=known_scale(scale),
             inconclusive=check_inconclusive(named.get("inconclusive") or "fail", alpha),
         )
     if mistake := _mistake(name, better, figures):
@@ -310,19 +320,35 @@ def gate_among(
         counts_vacuous=vacuous,
         all_pass=bool(named.get("all_pass")),
         stop_when_decided=stops,
-        scale=scale,
+        scale=known_scale(scale),
     )
 
 
-def _stops(metric: str, listed: Sequence[Metric] | None, named: Mapping[str, Any], *, stops: bool) -> bool:
+def _without_quantile(named: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments of a marker with ``rate=`` and ``max=`` in place of a bound such as ``p95=``."""
+    found = {name: share for name in named if (share := _SHARE.fullmatch(name))}
+    if not found:
+        return named
+    name, share = next(iter(found.items()))
+    others = [other for other in named if other != name and (other in found or other in ("mean", "rate", "min", "max"))]
+    if others or named.get("regression"):
+        raise ValueError(f"{name}= is a bound by itself, and takes no {[*others, 'regression'][0]}=; write {_QUANTILE}")
+    rest = {other: value for other, value in named.items() if other != name}
+    return {**rest, "rate": int(share[1]) / 100, "max": _figure(name, named[name])}
+
+
+def _stops(
+    metric: str, listed: Sequence[Metric] | None, named: Mapping[str, Any], *, stops: bool, bounded: bool
+) -> bool:
     """Return whether a gate stops when it is decided: as it says, else as ``stops`` if its rows are scored ahead."""
+    can_stop = bounded or named.get("rate") is not None
     given = named.get("stop_when_decided")
     if named.get("all_pass") not in (None, True, False):
         raise ValueError(f"all_pass={named['all_pass']!r} is neither True nor False; write {_EVERY}")
     if given and named.get("all_pass"):
         raise ValueError("all_pass=True needs every answer to a row, and takes no stop_when_decided=; leave out one")
     if given is None:
-        return stops and bool(listed) and not named.get("all_pass")
+        return stops and bool(listed) and can_stop and not named.get("all_pass")
     if given not in (True, False):
         raise ValueError(f"stop_when_decided={given!r} is neither True nor False")
     if given and named.get("regression"):
@@ -333,6 +359,9 @@ def _stops(metric: str, listed: Sequence[Metric] | None, named: Mapping[str, Any
     if given and not listed:
         example = f'@pytest.mark.rag_dataset("golden.jsonl", metrics=[{metric!r}])'
         raise ValueError(f"stop_when_decided=True needs rows that are scored ahead of their tests; write {example}")
+    if given and not can_stop:
+        msg = f"{metric} has no highest score, and any row may change its mean: stop_when_decided=True goes with rate="
+        raise ValueError(msg)
     return bool(given)
 
 

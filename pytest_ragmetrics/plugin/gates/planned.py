@@ -13,7 +13,7 @@ from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate
 from pytest_ragmetrics.report.earlier import past_document
 from pytest_ragmetrics.report.history import SHOWN_RUNS, HistoryError, read_history
 from pytest_ragmetrics.runs.records import Document
-from pytest_ragmetrics.runs.wording.figures import named
+from pytest_ragmetrics.runs.wording.figures import is_quantile, named
 from pytest_ragmetrics.runs.wording.power import changes_text, finds_text, limit_text
 from pytest_ragmetrics.stats.intervals import Clusters, whole_clusters
 from pytest_ragmetrics.stats.power import Plan, unit_scores
@@ -74,7 +74,8 @@ def planned_lines(sets: Iterable[GatedSet], earlier: Earlier) -> list[str]:
     lines = []
     for gated, gate in gates:
         text = _limit(gate, gated, earlier)
-        if not text and gate.alpha is not None and gated.rows[gate.metric]:
+        # On a scale without an end a loss is no number of points.
+        if not text and gate.alpha is not None and gate.scale is not None and gated.rows[gate.metric]:
             text = _finds(gate, gated, earlier, alpha=gate.alpha / regressions)
             text += f"; {regressions} regression gates share {100 * gate.alpha:g} %" if regressions > 1 else ""
         if text:
@@ -86,6 +87,8 @@ def _title(gate: MarkedGate) -> str:
     """Return a gate as its marker says it."""
     if gate.alpha is not None:
         return f"{gate.metric} regression"
+    if is_quantile(gate):
+        return f"{gate.metric} p{100 * gate.bound:g}={gate.min_score:g}"
     which = "max" if gate.better == "lower" else "min"
     least = "" if gate.min_score is None else f" {which}={gate.min_score:g}"
     return f"{gate.metric} {gate.statistic}={gate.bound:g}{least}"

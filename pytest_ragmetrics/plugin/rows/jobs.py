@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import pytest
 
 from pytest_ragmetrics.core.errors import UnscoredError
-from pytest_ragmetrics.core.sample import ContextsFrom, Sample, answer_of, written_for
+from pytest_ragmetrics.core.sample import MEASURED, ContextsFrom, Sample, answer_of, written_for
 from pytest_ragmetrics.datasets.interop import sample_from
 from pytest_ragmetrics.datasets.rows import DatasetRow
 from pytest_ragmetrics.evaluation.runner import Job
 from pytest_ragmetrics.plugin.rows.scripts import Conversation, answered_turn, next_turn, with_turns
+from pytest_ragmetrics.plugin.rows.timed import Timed
 
 Answer: TypeAlias = "Sample | Mapping[str, Any] | str"
-#: What the fixture ``rag_respond`` returns.
-Respond: TypeAlias = "Callable[[Sample], Answer | Awaitable[Answer]]"
+#: What the fixture ``rag_respond`` returns; what is yielded are texts and fields of one answer.
+Respond: TypeAlias = "Callable[[Sample], Answer | Awaitable[Answer] | Iterator[Answer] | AsyncIterator[Answer]]"
 #: The sample with its response, or as it was and what was raised instead.
 Asked: TypeAlias = "tuple[Sample, BaseException | None]"
 
@@ -85,26 +87,34 @@ class Application:
     async def _asked(self, sample: Sample) -> Asked:
         """Return the answer or what was raised: SystemExit in a task would end the loop instead of failing the test."""
         try:
+            timed = Timed()
             if _is_async(self.respond):
                 answer = self.respond(sample)
             else:
                 run = asyncio.get_running_loop().run_in_executor
-                answer, error = await run(self._threads, copy_context().run, _called, self.respond, sample)
+                answer, error = await run(self._threads, copy_context().run, _called, self.respond, sample, timed)
                 if error is not None:
                     return sample, error
-            answer = await answer if inspect.isawaitable(answer) else answer
-            return with_answer(sample, answer), None
+            if inspect.isawaitable(answer):
+                answer = await answer
+                timed.end()
+            if isinstance(answer, AsyncIterator):
+                async for piece in answer:
+                    timed.take(piece)
+                timed.end()
+                answer = timed.answer
+            return with_answer(sample, answer, timed.took), None
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - a skip among them; it is raised in the row's own test
             return sample, error
 
 
-def with_answer(sample: Sample, answer: Any) -> Sample:
+def with_answer(sample: Sample, answer: Any, took: Mapping[str, float] = MappingProxyType({})) -> Sample:
     """Return a sample with what an application answered: a text, a row of fields, or a sample.
 
-    What the answer leaves out stays as it is in the row. Raises ``UnscoredError`` for anything else, and for an answer
-    without a response.
+    What the answer leaves out stays as it is in the row. Figures that it has itself come before those that it ``took``
+    as measured. Raises ``UnscoredError`` for anything else, and for an answer without a response.
 
     >>> with_answer(Sample(user_input="How long?", id="q1"), {"answer": "Two minutes.", "contexts": ["It takes two."]})
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -119,8 +129,9 @@ def with_answer(sample: Sample, answer: Any) -> Sample:
         if isinstance(answer, Mapping):
             msg = f"rag_respond returned a mapping that is no sample: {error}"
         raise UnscoredError(msg) from error
-    known = {name.name: getattr(given, name.name) for name in fields(Sample)}
-    metadata = {**sample.metadata, **known.pop("metadata")}
+    known = {name.name: getattr(given, name.name) for name in fields(Sample) if name.name != "metadata"}
+    measured = {MEASURED: own} if (own := [name for name in took if name not in given.metadata]) else {}
+    metadata = {**sample.metadata, **took, **given.metadata, **measured}
     metadata |= {} if answer_of(sample) is None else {"answer": answer_of(sample)}
     changed = {name: value for name, value in known.items() if value is not None and name != "id"}
     if given.response is None:
@@ -130,15 +141,24 @@ def with_answer(sample: Sample, answer: Any) -> Sample:
     return replace(sample, metadata=metadata, **changed)
 
 
-def _called(respond: Respond, sample: Sample) -> tuple[Any, BaseException | None]:
+def _called(respond: Respond, sample: Sample, timed: Timed) -> tuple[Any, BaseException | None]:
     try:
-        return respond(sample), None
+        # Not before: the thread may have been waited for.
+        timed.start()
+        answer = respond(sample)
+        if isinstance(answer, Iterator):
+            for piece in answer:
+                timed.take(piece)
+            answer = timed.answer
+        timed.end()
     except BaseException as error:  # noqa: BLE001 - as above; a future takes no StopIteration
         return None, error
+    return answer, None
 
 
 def _is_async(respond: Respond) -> bool:
-    return inspect.iscoroutinefunction(respond) or inspect.iscoroutinefunction(getattr(respond, "__call__", None))  # noqa: B004 - asked of the object, not whether it can be called
+    called = (respond, getattr(respond, "__call__", None))  # noqa: B004 - asked of the object, not whether it can be called
+    return any(inspect.iscoroutinefunction(it) or inspect.isasyncgenfunction(it) for it in called)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,6 +21,7 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.runner import Done, Score
 from pytest_ragmetrics.judges.context import Exchange, Scoring
 from pytest_ragmetrics.plugin.rows.jobs import RowJob
+from pytest_ragmetrics.runs.records import known_scale
 
 _TABLE = "CREATE TABLE IF NOT EXISTS rows (test TEXT PRIMARY KEY, worker TEXT NOT NULL, outcome TEXT) WITHOUT ROWID"
 
@@ -145,7 +146,8 @@ def _data(outcome: MetricResult | BaseException) -> dict[str, Any]:
     """Return a result or an error as data, with its traceback unless it is a skip or an error of this package."""
     if isinstance(outcome, MetricResult):
         (value,), values = outcome.__getnewargs_ex__()
-        return {"value": value, "decides": outcome.decides, **values}
+        # JSON has no infinity.
+        return {"value": value, "decides": outcome.decides, **values, "scale": known_scale(outcome.scale)}
     known = isinstance(outcome, (RagMetricsError, pytest.skip.Exception))
     return {
         "error": type(outcome).__name__,

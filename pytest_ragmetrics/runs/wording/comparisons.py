@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from pytest_ragmetrics.core.result import Direction, Usage
@@ -21,11 +22,13 @@ from pytest_ragmetrics.runs.wording.figures import (
     and_more,
     checked_text,
     counted,
+    figure_text,
     format_apart,
     format_interval,
     named,
     score_text,
     shared_text,
+    with_unit,
 )
 from pytest_ragmetrics.stats.drop import Drop
 from pytest_ragmetrics.stats.paired import Difference
@@ -179,8 +182,9 @@ class MetricComparison:
         for title, rows in (("regressed", self.regressed), ("improved", self.improved)):
             lines.append(f"  {title}: {len(rows)}")
             for row in rows[:SHOWN]:
-                before, after = format_apart(row.before, row.after)
-                lines.append(f"    {row.change:+.2f}  {before} -> {after}  {named(row.id)}{row.passes}")
+                before, after = format_apart(row.before, row.after, self.metric)
+                change = figure_text(row.change, 2, self.metric, sign="+")
+                lines.append(f"    {change}  {before} -> {after}  {named(row.id)}{row.passes}")
             lines += and_more(len(rows), indent="    ")
         lines.append(f"  unchanged: {len(self.unchanged)}")
         for title, ids in (
@@ -204,12 +208,13 @@ class MetricComparison:
             left_out = len({*self.vacuous_here, *self.vacuous_there})
             none = f"{checked_text(0, left_out) if left_out else 'no row has a score'} in both runs"
             return f"{name}: {doubts if self.rewritten or self.left_out else none}"
-        before, after = format_apart(found.before, found.after)
+        before, after = format_apart(found.before, found.after, self.metric)
         if drop is not None:
-            decides = doubts if self.doubts and not drop.silence else drop_text(drop, drop.n)
+            decides = doubts if self.doubts and not drop.silence else drop_text(drop, drop.n, self.metric)
             return f"{name} {before} -> {after}: {decides}"
-        figures = f"{format_interval(found.interval, sign='+')}, n={found.n}"
-        return f"{name} {before} -> {after}: {found.interval.estimate:+.3f} ({figures})"
+        change = figure_text(found.interval.estimate, 3, self.metric, sign="+")
+        figures = f"{format_interval(found.interval, sign='+', metric=self.metric)}, n={found.n}"
+        return f"{name} {before} -> {after}: {change} ({figures})"
 
     def figures(self) -> str:
         """Return the figures beside the one that decides; they answer other questions, and may disagree with it."""
@@ -220,7 +225,8 @@ class MetricComparison:
         tests = "".join(
             f", {test} p{probability_text(p)}" for test, p in chances if p is not None and not math.isnan(p)
         )
-        return f"mean change {found.interval.estimate:+.3f}, {format_interval(found.interval, sign='+')}{tests}"
+        change = figure_text(found.interval.estimate, 3, self.metric, sign="+")
+        return f"mean change {change}, {format_interval(found.interval, sign='+', metric=self.metric)}{tests}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -290,7 +296,8 @@ def incomparable_lines(comparison: RunComparison) -> list[str]:
 def metric_change_lines(comparison: RunComparison) -> list[str]:
     """Return the means of every metric over what both runs scored."""
     return [
-        f"{named(metric.metric)}: mean {metric.before:.3f} -> {metric.after:.3f} over {metric.pairs}"
+        f"{named(metric.metric)}: mean {figure_text(metric.before, 3, metric.metric)} -> "
+        f"{figure_text(metric.after, 3, metric.metric)} over {metric.pairs}"
         for metric in comparison.metrics
         if metric.before is not None and metric.after is not None
     ]
@@ -298,11 +305,12 @@ def metric_change_lines(comparison: RunComparison) -> list[str]:
 
 def change_line(change: TestChange) -> str:
     """Return what one score was and is."""
-    scores = " -> ".join(side_text(it.record, "{:.3f}".format) for it in (change.old, change.new) if it)
+    plain = partial(figure_text, decimals=3, metric=change.metric)
+    scores = " -> ".join(side_text(it.record, plain) for it in (change.old, change.new) if it)
     if change.change is not None:
         lower = change.better == "lower"
         gain = -change.change if lower else change.change
-        scores += f" ({gain:+.3f}{', lower is better' if lower else ''})"
+        scores += f" ({figure_text(gain, 3, change.metric, sign='+')}{', lower is better' if lower else ''})"
     return f"{change.kind}: {named(change.id)}: {named(change.metric)} {scores}"
 
 
@@ -318,14 +326,16 @@ def change_text(change: TestChange) -> str:
 
 
 def _gain_text(change: TestChange) -> str:
-    return f"{score_text(abs(change.change or 0.0))} {change.kind}"
+    return f"{score_text(abs(change.change or 0.0), metric=change.metric)} {change.kind}"
 
 
-def side_text(record: Record, text: Callable[[float], str] = score_text) -> str:
+def side_text(record: Record, text: Callable[[float], str] | None = None) -> str:
     """Return the score of one run."""
     if record.score is None:
         return "unscored"
-    return NOTHING_TO_CHECK if record.vacuous else text(record.score)
+    if record.vacuous:
+        return NOTHING_TO_CHECK
+    return text(record.score) if text else score_text(record.score, metric=record.metric)
 
 
 def outcome_change(change: TestChange) -> tuple[str, Tone]:
@@ -368,7 +378,7 @@ def left_out_text(runs: Sequence[str]) -> str:
     return f"{len(runs)} left out: {', '.join([*runs[:_NAMED], *more])}"
 
 
-def drop_text(drop: Tested, n: int) -> str:
+def drop_text(drop: Tested, n: int, metric: str = "") -> str:
     """Return what decides on a drop over ``n`` rows, and the smallest that would have been shown; "" without a test.
 
     >>> drop_text(Tested(alpha=0.05, p=0.035, adjusted_p=0.035, changed=8, worse=7, better=1), 20)
@@ -396,11 +406,11 @@ def drop_text(drop: Tested, n: int) -> str:
     rows = f"{counted(n, 'row')} like {'this' if n == 1 else 'these'}"
     if drop.smallest is None:
         return f"{text}; {rows} can hardly show a drop"
-    text = f"{text}; {rows} show a drop of {drop.smallest:.3g} or more in at least 8 of 10 runs"
+    text = f"{text}; {rows} show a drop of {with_unit(f'{drop.smallest:.3g}', metric)} or more in at least 8 of 10 runs"
     if not _SMALL < drop.smallest <= 1.0:
         return text
     needed = rows_needed(_SMALL, n, drop.smallest, lost=drop.worse, gained=drop.better, alpha=drop.alpha)
-    return text if needed is None else f"{text}, {counted(needed, 'row')} one of {_SMALL:g}"
+    return text if needed is None else f"{text}, {counted(needed, 'row')} one of {with_unit(f'{_SMALL:g}', metric)}"
 
 
 def _where(drop: Tested) -> str:

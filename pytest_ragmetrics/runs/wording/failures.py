@@ -23,10 +23,12 @@ from pytest_ragmetrics.runs.wording.figures import (
     describe_votes,
     format_apart,
     format_interval,
+    is_quantile,
     named,
     quoted,
     readable,
     score_text,
+    with_unit,
 )
 from pytest_ragmetrics.text.unicode import printable
 
@@ -203,9 +205,9 @@ def held_line(result: MetricResult, comparison: ThresholdCheck | None) -> str:
     'coverage 0.50'
     """
     if comparison is None:
-        return f"{result.metric} {score_text(float(result))}"
+        return f"{result.metric} {score_text(float(result), metric=result.metric)}"
     operator = comparison.operator if comparison.held else CONTRARY[comparison.operator]
-    score, bound = format_apart(float(result), comparison.bound)
+    score, bound = format_apart(float(result), comparison.bound, result.metric)
     return f"{result.metric} {score} {operator} {bound}"
 
 
@@ -274,7 +276,8 @@ def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = (), s
     """
     from pytest_ragmetrics.stats.scores import by_row  # not at start: a helper that fails has no set
 
-    lines, several = [_threshold_line(result), *stop], not result.all_pass and any(row.row is not None for row in rows)
+    lines = [_threshold_line(result, rows), *stop]
+    several = not result.all_pass and any(row.row is not None for row in rows)
     if several:
         lines.append(
             f"  {counted(len(rows), 'answer')} to {counted(len(by_row(rows)), 'row')}: those to a row count together"
@@ -300,7 +303,8 @@ def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = (), s
             short.append((score, row, named(row.name) if row.row is None else of_row))
     short.sort(key=lambda it: sign * it[0])
     for score, row, name in short[:SHOWN]:
-        lines.append(f"  {format_apart(score, bound)[0]}  {name}{f': {readable(row.reason)}' if row.reason else ''}")
+        shown = format_apart(score, bound, result.metric)[0]
+        lines.append(f"  {shown}  {name}{f': {readable(row.reason)}' if row.reason else ''}")
     return lines + and_more(len(short))
 
 
@@ -322,22 +326,26 @@ def explain_stop(outcome: Decision, stop: StopRecord, total: int) -> list[str]:
     ]
 
 
-def _threshold_line(result: ThresholdResult) -> str:
-    value, bound = format_apart(result.value, result.bound)
-    name = printable(result.metric)
+def _threshold_line(result: ThresholdResult, rows: Sequence[ScoredRow]) -> str:
+    name, metric = printable(result.metric), "" if result.statistic == "rate" else result.metric
+    value, bound = format_apart(result.value, result.bound, metric)
     held = result.value <= result.bound if result.better == "lower" else result.value >= result.bound
     kept = "<=" if result.better == "lower" else ">="
-    operator = kept if held else CONTRARY[kept]
-    counts = [f"n={result.n}"]
-    if result.statistic == "rate":
+    figure, counts = "mean" if result.statistic == "mean" else "pass rate", [f"n={result.n}"]
+    if result.score_bound is not None:
         sign = "<=" if result.score_better == "lower" else ">="
         what = "rows with every score" if result.all_pass else "scores"
-        counts = [f"{result.reached} of {result.n} {what} {sign} {result.score_bound:g}"]
+        counts = [f"{result.reached} of {result.n} {what} {sign} {with_unit(f'{result.score_bound:g}', result.metric)}"]
     if result.interval is not None:
-        counts.insert(0, format_interval(result.interval, apart_from=result.bound))
-    figure = "mean" if result.statistic == "mean" else "pass rate"
+        counts.insert(0, format_interval(result.interval, apart_from=result.bound, metric=metric))
+    if rows and result.score_bound is not None and is_quantile(result):
+        scores = sorted(row.score for row in rows if row.score is not None)
+        # The smallest score that so many do not exceed: it is within its bound where as large a share is.
+        place = math.ceil(round(result.bound * len(scores), 9))
+        value, bound = format_apart(scores[place - 1], result.score_bound, result.metric)
+        figure, kept, counts = f"p{100 * result.bound:g}", "<=", [": ".join(reversed(counts))]
     outcome = INCONCLUSIVE if result.outcome == "inconclusive" else result.outcome
-    return f"{name} {figure} {value} {operator} {bound} ({', '.join(counts)}): {outcome}"
+    return f"{name} {figure} {value} {kept if held else CONTRARY[kept]} {bound} ({', '.join(counts)}): {outcome}"
 
 
 def explain_unscored(

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.result import Usage, Verdict, VerdictKind
-from pytest_ragmetrics.runs.records import Threshold
+from pytest_ragmetrics.runs.records import Gate, Threshold
 from pytest_ragmetrics.text.unicode import printable, shortened
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.stats.intervals import Interval
+    from pytest_ragmetrics.stats.means import ThresholdResult
 
 #: How many verdicts or rows a failure spells out.
 SHOWN = 10
@@ -35,17 +36,53 @@ _NARROWEST = 8
 _VOTES_SHOWN = 9
 
 
-def format_apart(score: float, bound: float) -> tuple[str, str]:
+#: What stands before and after a figure of the metrics that have a unit.
+_UNITS: Mapping[str, tuple[str, str]] = {"latency": ("", " s"), "first_token": ("", " s"), "cost": ("$", "")}
+
+
+def is_quantile(over: Gate | ThresholdResult) -> bool:
+    """Tell whether the share of scores up to a bound is that of a percentile: of times or money, not of all answers."""
+    return over.statistic == "rate" and over.metric in _UNITS and not over.all_pass
+
+
+def with_unit(text: str, metric: str) -> str:
+    """Return a figure of a metric with its unit, if it has one.
+
+    >>> with_unit("1.84", "latency"), with_unit("-0.0031", "cost"), with_unit("0.80", "faithfulness")
+    ('1.84 s', '-$0.0031', '0.80')
+    """
+    before, after = _UNITS.get(metric, ("", ""))
+    sign = text[:1] if text[:1] in "+-" else ""
+    return f"{sign}{before}{text[len(sign) :]}{after}"
+
+
+def figure_text(value: float, decimals: int, metric: str, *, sign: str = "") -> str:
+    """Return a figure of a metric with so many decimals, and small amounts of money with two digits that count.
+
+    >>> figure_text(1.8, 3, "latency", sign="+"), figure_text(0.00314, 2, "cost")
+    ('+1.800 s', '$0.0031')
+    """
+    return with_unit(f"{value + 0.0:{sign}.{_decimals(decimals, metric, value)}f}", metric)
+
+
+def _decimals(least: int, metric: str, *values: float) -> int:
+    smallest = min((abs(value) for value in values if value and math.isfinite(value)), default=1.0)
+    return least if metric != "cost" else min(max(least, 1 - math.floor(math.log10(smallest))), _MOST_DECIMALS - 1)
+
+
+def format_apart(score: float, bound: float, metric: str = "") -> tuple[str, str]:
     """Format both with two decimals, or with as many as it takes to see that they differ.
 
-    >>> format_apart(0.8996, 0.9)
-    ('0.8996', '0.9000')
+    >>> format_apart(0.8996, 0.9), format_apart(0.0031, 0.01, "cost")
+    (('0.8996', '0.9000'), ('$0.0031', '$0.0100'))
     """
-    for decimals in range(2, _MOST_DECIMALS):
-        texts = f"{score:.{decimals}f}", f"{bound:.{decimals}f}"
-        if score == bound or texts[0] != texts[1]:
-            return texts
-    return repr(score), repr(bound)
+    texts = repr(score), repr(bound)
+    for decimals in range(_decimals(2, metric, score, bound), _MOST_DECIMALS):
+        shown = f"{score:.{decimals}f}", f"{bound:.{decimals}f}"
+        if score == bound or shown[0] != shown[1]:
+            texts = shown
+            break
+    return with_unit(texts[0], metric), with_unit(texts[1], metric)
 
 
 def and_more(number: int, *, shown: int = SHOWN, indent: str = "  ") -> list[str]:
@@ -79,11 +116,12 @@ def named(name: str) -> str:
     return shortened(printable(name), _NAME_LIMIT)
 
 
-def format_interval(interval: Interval, *, sign: str = "", apart_from: float | None = None) -> str:
+def format_interval(interval: Interval, *, sign: str = "", apart_from: float | None = None, metric: str = "") -> str:
     """Return an interval, its ends with as many decimals as it takes to tell them from a bound."""
-    low, high = f"{interval.low:{sign}.2f}", f"{interval.high:{sign}.2f}"
+    ends = interval.low, interval.high
+    low, high = (figure_text(end, 2, metric, sign=sign) for end in ends)
     if apart_from is not None:
-        low, high = (format_apart(end, apart_from)[0] for end in (interval.low, interval.high))
+        low, high = (format_apart(end, apart_from, metric)[0] for end in ends)
     return f"{interval.confidence * 100:g} % interval {low}..{high}"
 
 
@@ -92,24 +130,26 @@ _MOST_DECIMALS = 16
 _MINUTE = 60
 
 
-def score_text(score: float, bound: float | None = None, *, least: int = 2, factor: float = 1.0) -> str:
+def score_text(
+    score: float, bound: float | None = None, *, least: int = 2, factor: float = 1.0, metric: str = ""
+) -> str:
     """Return a score with two decimals, or as many as show on which side of its bound (and of 0 and 1) it lies.
 
-    It has at least ``least`` decimals, and is shown times the ``factor``.
+    It has at least ``least`` decimals, is shown times the ``factor``, and has the unit of its ``metric``.
 
     >>> score_text(0.5), score_text(0.7999, 0.8), score_text(0.999), score_text(0.8996, 0.9, least=1, factor=100)
     ('0.50', '0.7999', '0.999', '89.96')
     """
     limits = [0.0, 1.0] if bound is None else [0.0, 1.0, bound]
-    for decimals in range(least, _MOST_DECIMALS):
+    for decimals in range(_decimals(least, metric, score), _MOST_DECIMALS):
         text = f"{factor * score + 0.0:.{decimals}f}"
         shown = float(text) / factor
         if all((shown > limit, shown < limit) == (score > limit, score < limit) for limit in limits):
-            return text
-    return repr(factor * score)
+            return with_unit(text, metric)
+    return with_unit(repr(factor * score), metric)
 
 
-def bound_text(bound: float, *, share: bool = False) -> str:
+def bound_text(bound: float, *, share: bool = False, metric: str = "") -> str:
     r"""Return a bound as its author wrote it, with at least two decimals; a share is in per cent.
 
     >>> bound_text(0.8), bound_text(0.875), bound_text(0.7, share=True), bound_text(0.875, share=True)
@@ -118,16 +158,16 @@ def bound_text(bound: float, *, share: bool = False) -> str:
     if share:
         return f"{100 * bound + 0.0:.12g}\u00a0%"
     text = f"{bound:.2f}"
-    return text if float(text) == bound else repr(bound)
+    return with_unit(text if float(text) == bound else repr(bound), metric)
 
 
-def threshold_text(threshold: Threshold) -> str:
+def threshold_text(threshold: Threshold, metric: str = "") -> str:
     """Return what a score had to be.
 
-    >>> threshold_text(Threshold(operator=">=", bound=0.8))
-    '≥ 0.80'
+    >>> threshold_text(Threshold(operator=">=", bound=0.8)), threshold_text(Threshold(operator="<", bound=2), "latency")
+    ('≥ 0.80', '< 2.00 s')
     """
-    return f"{_SIGNS[threshold.operator]} {bound_text(threshold.bound)}"
+    return f"{_SIGNS[threshold.operator]} {bound_text(threshold.bound, metric=metric)}"
 
 
 def duration_text(seconds: float) -> str:

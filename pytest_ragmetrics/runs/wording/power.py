@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 
 from pytest_ragmetrics.runs.records import Gate, Threshold, is_met
 from pytest_ragmetrics.runs.wording.comparisons import FEWEST
-from pytest_ragmetrics.runs.wording.figures import counted
+from pytest_ragmetrics.runs.wording.figures import counted, is_quantile
 from pytest_ragmetrics.stats.intervals import mean_interval
 from pytest_ragmetrics.stats.power import MOST_ROWS, POWER, Plan
 from pytest_ragmetrics.stats.scores import ROUNDING, goodness
@@ -74,6 +74,9 @@ def limit_text(
     >>> gate = Gate(metric="m", statistic="rate", bound=0.9, min_score=0.8, better="higher", confidence=0.95)
     >>> limit_text(gate, 20)
     'can never pass: with confidence=0.95 even 20 of 20 gives an interval from 0.83; take 36 rows or a bound of 0.83'
+    >>> latency = Gate(metric="latency", statistic="rate", bound=0.95, min_score=2, better="lower", confidence=0.95)
+    >>> limit_text(latency, 50, scale=None)
+    'can never pass: with confidence=0.95 even 50 of 50 gives an interval from 0.92; take 72 rows or p92='
     >>> limit_text(Gate(metric="m", statistic="regression", bound=0.0), 30, [0, 1, 2] * 10, alpha=0.05)
     'can never fail: if nothing had changed, all 3 clusters become worse in 12.5 % of runs (limit 5 %); take 5 clusters'
     """
@@ -81,17 +84,17 @@ def limit_text(
     noun = "row" if units == n else "cluster"
     if alpha is not None:
         return _regression_limit(gate, n, units, noun, alpha=alpha, earlier=earlier)
-    if scale is None or not n:
+    if (scale is None and gate.statistic == "mean") or not n:
         return ""
-    better, what = gate.better or "higher", f"{n} of {n}"
-    worst, best = scale if better == "higher" else scale[::-1]
+    better, what, ends = gate.better or "higher", f"{n} of {n}", scale or (-math.inf, math.inf)
+    worst, best = ends if better == "higher" else ends[::-1]
     if gate.statistic == "mean":
         what = f"{counted(n, 'score')} of {best:g}"
     elif is_met(worst, Threshold(operator=">=" if better == "higher" else "<=", bound=gate.min_score or 0.0)):
         return f"can never fail: every score reaches {'min' if better == 'higher' else 'max'}={gate.min_score:g}"
     else:
-        scale, better, worst, best = (0.0, 1.0), "higher", 0.0, 1.0
-    bound = goodness(gate.bound, scale, better)
+        ends, better, worst, best = (0.0, 1.0), "higher", 0.0, 1.0
+    bound = goodness(gate.bound, ends, better)
     if bound <= 0.0:
         return f"can never fail: no {gate.statistic} is {'below' if better == 'higher' else 'above'} {worst:g}"
     if gate.confidence is None:
@@ -105,7 +108,8 @@ def limit_text(
         end = worst + low * (best - worst)
         end = (math.floor if better == "higher" else math.ceil)(end * _STEPS) / _STEPS
         rows = f"{counted(math.ceil(tail / math.log(bound)), noun)} or " if bound < 1.0 else ""
-        return f"can never pass: {even} {end:g}; take {rows}a bound of {end:g}"
+        easier = f"p{100 * end:g}=" if is_quantile(gate) else f"a bound of {end:g}"
+        return f"can never pass: {even} {end:g}; take {rows}{easier}"
     if gate.inconclusive == "pass" and 1.0 - low >= bound:
         rows = f"; take {counted(math.floor(tail / math.log1p(-bound)) + 1, noun)}" if bound < 1.0 else ""
         which = f"{counted(n, 'score')} at {worst:g}"

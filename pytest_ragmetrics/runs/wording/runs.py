@@ -32,6 +32,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     checked_text,
     cost_text,
     counted,
+    figure_text,
     money_text,
     named,
     score_text,
@@ -39,6 +40,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     silence_text,
     threshold_text,
     usage_text,
+    with_unit,
 )
 from pytest_ragmetrics.stats.scores import score_set
 
@@ -169,7 +171,8 @@ class MetricTally:
     @property
     def cells(self) -> tuple[str, ...]:
         """The row of :data:`TALLY_HEAD` in a table."""
-        scores = ("-" if score is None else f"{score:.{_DECIMALS}f}" for score in (self.mean, self.lowest))
+        ends = (self.mean, self.lowest)
+        scores = ("-" if score is None else figure_text(score, _DECIMALS, self.metric) for score in ends)
         return (named(self.metric), str(self.n), *scores, str(self.failing), str(self.unscored))
 
     @property
@@ -263,7 +266,8 @@ def gate_title(gate: GateRecord, *, ascii_only: bool = False) -> str:
     if gate.statistic != "rate" or gate.min_score is None:
         return f"mean {gate.metric}"
     reached = Threshold(operator="<=" if gate.better == "lower" else ">=", bound=gate.min_score)
-    shown = f"{reached.operator} {reached.bound:g}" if ascii_only else threshold_text(reached)
+    plain = f"{reached.operator} {with_unit(f'{reached.bound:g}', gate.metric)}"
+    shown = plain if ascii_only else threshold_text(reached, gate.metric)
     return f"share of {'rows with every ' if gate.all_pass else ''}{gate.metric} {shown}"
 
 
@@ -277,14 +281,16 @@ def gate_line(gate: GateRecord) -> str:
     if gate.regression is not None:
         return _regression_line(gate, gate.regression)
     what = named(gate_title(gate, ascii_only=True))
-    needed = f"needed {gate_operator(gate)} {gate.bound:g}"
+    metric = "" if gate.statistic == "rate" else gate.metric
+    needed = f"needed {gate_operator(gate)} {with_unit(f'{gate.bound:g}', metric)}"
     if gate.outcome == "skipped":
         return f"{what}, {needed}: skipped ({', '.join(gate_counts(gate))})"
     none = NOTHING_TO_CHECK if gate.vacuous and not gate.unscored else "nothing scored"
-    value = none if gate.value is None else score_text(gate.value, gate.bound, least=_DECIMALS)
+    value = none if gate.value is None else score_text(gate.value, gate.bound, least=_DECIMALS, metric=metric)
     interval = ""
     if gate.confidence is not None and gate.low is not None and gate.high is not None:
-        ends = " to ".join(score_text(end, gate.bound, least=_DECIMALS) for end in (gate.low, gate.high))
+        both = (gate.low, gate.high)
+        ends = " to ".join(score_text(end, gate.bound, least=_DECIMALS, metric=metric) for end in both)
         interval = f"{100 * gate.confidence:g}% interval {ends}"
     sides = filter(None, [*gate_counts(gate), interval, stop_text(gate)])
     return f"{what} {value}, {needed}: {gate_outcome(gate)} ({', '.join(sides)})"
@@ -314,7 +320,7 @@ def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
     if found.before is None or found.after is None:
         sides = ", ".join(filter(None, ("nothing compared", _unscored(gate))))
         return f"{what}: {gate_outcome(gate)} ({sides})"
-    means = f"{found.before:.{_DECIMALS}f} -> {found.after:.{_DECIMALS}f}"
+    means = " -> ".join(figure_text(mean, _DECIMALS, gate.metric) for mean in (found.before, found.after))
     sides = "; ".join(filter(None, (", ".join(gate_counts(gate)), regression_text(gate))))
     return f"{what} {means}, needed no proven drop: {gate_outcome(gate)} ({sides})"
 
@@ -324,7 +330,7 @@ def regression_text(gate: GateRecord) -> str:
     found = gate.regression
     if found is None or gate.outcome == "inconclusive":
         return ""
-    return "; ".join(filter(None, (drop_text(found, gate.n), _anew(found.rejudged))))
+    return "; ".join(filter(None, (drop_text(found, gate.n, gate.metric), _anew(found.rejudged))))
 
 
 def _anew(text: str) -> str:
