@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -39,6 +40,7 @@ _LAYERS = re.compile(r"(?:(?:message|message_content|tool_call|document|function
 _INNER = ("message", "message_content", "tool_call", "document", "node")
 _EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
 _INTEGER = re.compile("-?[0-9]{1,19}")
+_TOKENS = ("prompt_tokens", "completion_tokens", "cached_prompt_tokens")
 _ISO_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d+))?")
 
 
@@ -47,7 +49,8 @@ class Span:
     """What rows need of a span; ``kind`` is model, agent, retriever, reranker, tool, aside, or empty where not known.
 
     An aside is what embeds, evaluates or guards: what it asks and says is not what the application does. ``time`` is a
-    text that sorts as those of one export do, ``talk`` the messages that a model or an agent was sent.
+    text that sorts as those of one export do, as ``end`` and ``first`` are, the time of its first text, where that is
+    written. ``talk`` are the messages that a model or an agent was sent, ``usage`` the tokens and the price of a model.
     """
 
     id: str | None
@@ -59,6 +62,9 @@ class Span:
     answer: Said | None = None
     talk: Talk = field(default_factory=list)
     documents: list[Document] | None = None
+    end: str = ""
+    first: str = ""
+    usage: dict[str, Any] = field(default_factory=dict)
     #: The call of a tool and its result, as messages.
     steps: Talk = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -118,6 +124,14 @@ def read_span(fields: Mapping[str, Any]) -> Span:
         name=str(value_of(values, "tool") or re.sub(r"^execute_tool |\.tool$", "", str(values.get("name")))),
         metadata={name: value for name in ("session", "user", "tags") if (value := value_of(values, name)) is not None},
     )
+    span.end, span.first = (
+        _time(it) if (it := value_of(values, name)) is not None else "" for name in ("end", "first")
+    )
+    if span.kind == "model":
+        found = {name: value_of(values, name) for name in ("model", *_TOKENS)}
+        spent = value_of(values, "spent")
+        cost = float(spent) if isinstance(spent, (int, float)) and spent > 0 else None
+        span.usage = {name: it for name, it in {**found, "cost": cost}.items() if it is not None}
     if span.kind in ("retriever", "reranker", "tool"):
         span.documents = _documents(values, span.kind)
         span.steps = _steps(values, span.name) if span.kind == "tool" else []
@@ -192,6 +206,20 @@ def _time(value: object) -> str:
     text = f"{value:.6f}" if isinstance(value, float) else str(value)[:60]
     found = _ISO_TIME.match(text)
     return f"{found[1]} {found[2]}.{found[3] or '':0<9}" if found else text.zfill(30)
+
+
+def seconds_between(start: str, end: str) -> float | None:
+    """Return the seconds between two times of spans, ``None`` where they are of no form that says them.
+
+    >>> seconds_between(_time("2026-10-01T09:00:00.5Z"), _time("2026-10-01 09:00:02")), seconds_between("7", "")
+    (1.5, None)
+    """
+    with suppress(ValueError):
+        if start.isdigit() and end.isdigit():
+            return (int(end) - int(start)) / 1e9
+        days = datetime.fromisoformat(end[:19]) - datetime.fromisoformat(start[:19])
+        return days.total_seconds() + float(f"0{end[19:]}") - float(f"0{start[19:]}")
+    return None
 
 
 def _kind(values: Mapping[str, Any]) -> str:

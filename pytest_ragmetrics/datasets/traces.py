@@ -9,7 +9,17 @@ from itertools import chain
 from typing import Any
 
 from pytest_ragmetrics.datasets.rows import Raw, RowError
-from pytest_ragmetrics.datasets.spans import Said, Span, Talk, id_of, is_trace, read_span, spans_of, value_of
+from pytest_ragmetrics.datasets.spans import (
+    Said,
+    Span,
+    Talk,
+    id_of,
+    is_trace,
+    read_span,
+    seconds_between,
+    spans_of,
+    value_of,
+)
 
 # How many broken rows are read to find the first that is none.
 _FIRST = 256
@@ -99,10 +109,28 @@ def _row(id: str, trace: _Trace) -> Raw | None:
     if before or steps:
         asked = [{"role": "user", "content": text} for text in questions[:1]]
         values["messages"] = [*before, *asked, *steps, {"role": "assistant", "content": answers[-1]}]
+    values.update(_took(placed))
     for span in reversed(spans):
         values.update(span.metadata)
     # Traces of one session depend on each other.
     return Raw(values={**values, **({"cluster": values["session"]} if "session" in values else {})}, line=trace.line)
+
+
+def _took(placed: Sequence[tuple[int, Span]]) -> dict[str, Any]:
+    """Return what an answer took: the time from the first to the last moment of the outermost spans, and the tokens.
+
+    A model inside of a model is the same request.
+    """
+    outer, inner = ([span for depth, span in placed if bool(depth) is is_inner] for is_inner in (False, True))
+    start = min((span.time for span in outer), default="")
+    # A trace of Langfuse's has no end of its own.
+    end = max((span.end for span in outer), default="") or max((span.end for span in inner), default="")
+    first = max((span.first for span in (*outer, *inner)), default="")
+    found = {"latency": seconds_between(start, end), "first_token": seconds_between(start, first)}
+    models = {span.id for _, span in placed if span.kind == "model"}
+    usage = [span.usage for _, span in placed if span.kind == "model" and span.parent not in models]
+    took: dict[str, Any] = {name: round(it, 6) for name, it in found.items() if it is not None and it >= 0}
+    return {**took, "usage": usage} if usage and all({"prompt_tokens", "cost"} & it.keys() for it in usage) else took
 
 
 def _by_depth(spans: Sequence[Span]) -> Iterator[tuple[int, Span]]:

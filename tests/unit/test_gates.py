@@ -13,7 +13,7 @@ import pytest
 
 from pytest_ragmetrics import metric
 from pytest_ragmetrics.core.codec import dump, load
-from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
+from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Latency, Metric, RagasScore
 from pytest_ragmetrics.plugin.gates.decide import evaluate_gates
 from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate, gate_among
 from pytest_ragmetrics.plugin.gates.merged import merged_gates
@@ -38,6 +38,7 @@ from tests.tables import evaluate_gate, gated_set
         ({"mean": 0.85, "vacuous": "skip"}, "gate-sympathy-mean-0.85"),
         ({"mean": 0.85, "vacuous": None}, "gate-sympathy-mean-0.85"),
         ({"mean": 0.85, "regression": False}, "gate-sympathy-mean-0.85"),
+        ({"p95": 0.2}, "gate-sympathy-rate-0.95-max-0.2"),
         ({"regression": True}, "gate-sympathy-regression"),
         ({"regression": True, "alpha": 0.05}, "gate-sympathy-regression"),
         ({"regression": True, "inconclusive": "pass"}, "gate-sympathy-regression-inconclusive-pass"),
@@ -47,6 +48,21 @@ from tests.tables import evaluate_gate, gated_set
 )
 def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> None:
     assert gate_of("sympathy", **given).id == name
+
+
+def test_a_percentile_is_a_share_up_to_a_bound() -> None:
+    """The 95th percentile is at most 2 where 95 % of the scores are; scores without an end have no scale."""
+    gate, same = gate_of("latency", p95=2, confidence=0.9), gate_of("latency", rate=0.95, max=2, confidence=0.9)
+    assert gate == same
+    assert (gate.id, gate.scale, gate.better) == ("gate-latency-p95-2-confidence-0.9", None, "lower")
+    assert gate_of("cost", p9=0.01, all_pass=True).id == "gate-cost-rate-0.09-max-0.01-all-pass"
+    listed = [Latency()]
+    stops = [
+        gate_among(listed, ["latency"], named, stops=True).stop_when_decided for named in ({"p95": 2}, {"mean": 2})
+    ]
+    assert stops == [True, False]
+    with pytest.raises(ValueError, match=r"^latency has no highest score, .*: stop_when_decided=True goes with rate=$"):
+        gate_among(listed, ["latency"], {"mean": 2, "confidence": 0.9, "stop_when_decided": True})
 
 
 @pytest.mark.parametrize(
@@ -69,6 +85,17 @@ def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> 
         (("a",), {"rate": 0.5}, "rate= needs the score that counts as good"),
         (("a",), {"rate": 0.5, "min": 0.1, "max": 0.2}, "rate= needs the score that counts as good"),
         (("a",), {"rate": 95, "min": 0.1}, "rate=95 is no share"),
+        (("a",), {"p0": 2}, "it knows no p0"),
+        (("a",), {"p100": 2}, "it knows no p100"),
+        (("a",), {"p95": "2"}, "p95='2' is no number"),
+        (
+            ("a",),
+            {"p95": 2, "max": 3},
+            'p95= is a bound by itself, and takes no max=; write @pytest.mark.rag_gate("latency"',
+        ),
+        (("a",), {"p50": 2, "p95": 3}, "p50= is a bound by itself, and takes no p95="),
+        (("a",), {"p95": 2, "regression": True}, "p95= is a bound by itself, and takes no regression="),
+        (("faithfulness",), {"p95": 0.5}, "higher scores of faithfulness are the good ones; write min="),
         (("a",), {"regression": False}, "give one of mean= and rate="),
         (("a",), {"regression": "yes"}, "regression='yes' is neither True nor False; write @pytest.mark.rag_gate"),
         (("a",), {"regression": True, "mean": 0.5}, "takes no mean=; write @pytest.mark.rag_gate"),

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.core.files import packaged_text
-from pytest_ragmetrics.core.sample import Sample
+from pytest_ragmetrics.core.sample import FIGURES, Sample
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.datasets.rows import Columns
 from pytest_ragmetrics.datasets.streaming import stream_rows
-from pytest_ragmetrics.metrics import ToolCallAccuracy
+from pytest_ragmetrics.metrics import Cost, ToolCallAccuracy
 from tests.spans import Fields, otlp, parts, span
 
 QUESTION, ANSWER, INSTRUCTION = "Wie lange braucht die 給水ポンプ?", "Zwei Minuten.", "Antworte kurz."
@@ -242,6 +242,72 @@ def test_a_trace_is_a_row(tmp_path: Path, shape: str) -> None:
     (logged,) = stream_rows([path])
     assert logged.sample == found
     assert ToolCallAccuracy().score_sample(Sample(metadata={**found.metadata, "expected_tools": [CALL]})).value == 1.0
+
+
+def timed(id: str, parent: str | None, start: int, end: int | None, **attributes: Any) -> Fields:
+    """Return a span of OTLP that began and ended at so many milliseconds."""
+    ends = {} if end is None else {"endTimeUnixNano": str(1_700_000_000_000_000_000 + end * 10**6)}
+    return span(id, parent, start * 10**6, attributes=attributes, **ends)
+
+
+AGENT = {"gen_ai.operation.name": "invoke_agent", "input.value": QUESTION, "output.value": ANSWER}
+CHAT = {"gen_ai.operation.name": "chat", "gen_ai.response.model": "gpt-5.4-mini", "gen_ai.usage.input_tokens": 900}
+CHAT |= {"gen_ai.usage.output_tokens": 40}
+MINI = {"model": "gpt-5.4-mini", "prompt_tokens": 900, "completion_tokens": 40}
+OF_LANGFUSE = {"id": "c", "traceId": "7c", "type": "GENERATION", "input": QUESTION, "output": ANSWER, "model": "mine"}
+OF_LANGFUSE |= {"startTime": "2026-10-01T09:00:00.25Z", "endTime": "2026-10-01T09:00:02Z", "totalCost": 0.0031}
+OF_LANGFUSE |= {"completionStartTime": "2026-10-01T09:00:00.75Z", "usageDetails": {"input": 900, "output": 40}}
+BILLED = {**MINI, "model": "mine", "cost": 0.0031}
+OF_PHOENIX = {"openinference.span.kind": "LLM", "llm.model_name": "gpt-5.4-mini", "llm.token_count.prompt": 900}
+OF_PHOENIX |= {"llm.token_count.completion": 40, "input.value": QUESTION, "output.value": ANSWER}
+
+
+@pytest.mark.parametrize(
+    ("spans", "took"),
+    [
+        (
+            [otlp(timed("a", None, 0, 1840, **AGENT), timed("c", "a", 9, 1700, **CHAT))],
+            {"latency": 1.84, "usage": [MINI]},
+        ),
+        # A model inside of a model is the same request; what evaluates the answer afterwards is not of it.
+        (
+            [
+                otlp(
+                    timed("a", None, 0, 1500, **AGENT),
+                    *(timed(id, parent, 9, 900, **CHAT) for id, parent in (("c", "a"), ("d", "c"), ("e", "a"))),
+                    timed("g", None, 1500, 9000, **{"openinference.span.kind": "EVALUATOR"}),
+                )
+            ],
+            {"latency": 1.5, "usage": [MINI, MINI]},
+        ),
+        ([otlp(timed("a", None, 0, None, **AGENT))], {}),
+        # Of a request without tokens nothing is known of the cost of the whole.
+        ([otlp(timed("a", None, 5, 4, **AGENT), timed("c", "a", 1, 2, **{"gen_ai.operation.name": "chat"}))], {}),
+        ([OF_LANGFUSE], {"latency": 1.75, "first_token": 0.5, "usage": [BILLED]}),
+        (
+            [{"id": "7c", "timestamp": "2026-10-01T09:00:00Z", "output": ANSWER, "observations": [OF_LANGFUSE]}],
+            {"latency": 2.0, "first_token": 0.75, "usage": [BILLED]},
+        ),
+        (
+            [
+                {
+                    "context": {"trace_id": "7c", "span_id": "a"},
+                    "start_time": "2026-10-01T09:00:00+00:00",
+                    "end_time": "2026-10-01T09:00:00.5+00:00",
+                    "attributes": OF_PHOENIX,
+                }
+            ],
+            {"latency": 0.5, "usage": [MINI]},
+        ),
+    ],
+)
+def test_a_trace_says_what_its_answer_took(tmp_path: Path, spans: Sequence[Fields], took: Fields) -> None:
+    (tmp_path / "traces.jsonl").write_text(lines(spans), "utf-8")
+    (row,) = read_dataset("traces.jsonl", base=tmp_path)
+    found = sample(row)
+    assert {name: found.metadata[name] for name in FIGURES if name in found.metadata} == took
+    if "usage" in took:
+        assert Cost().score_sample(found).value > 0
 
 
 SPANS = gen_ai(json.dumps)
