@@ -251,14 +251,15 @@ def timed(id: str, parent: str | None, start: int, end: int | None, **attributes
 
 
 AGENT = {"gen_ai.operation.name": "invoke_agent", "input.value": QUESTION, "output.value": ANSWER}
-CHAT = {"gen_ai.operation.name": "chat", "gen_ai.response.model": "gpt-5.4-mini", "gen_ai.usage.input_tokens": 900}
-CHAT |= {"gen_ai.usage.output_tokens": 40}
+CHAT: Fields = {"gen_ai.operation.name": "chat", "gen_ai.response.model": "gpt-5.4-mini"}
+CHAT |= {"gen_ai.usage.input_tokens": 900, "gen_ai.usage.output_tokens": 40}
 MINI = {"model": "gpt-5.4-mini", "prompt_tokens": 900, "completion_tokens": 40}
-OF_LANGFUSE = {"id": "c", "traceId": "7c", "type": "GENERATION", "input": QUESTION, "output": ANSWER, "model": "mine"}
+OF_LANGFUSE: Fields = {"id": "c", "traceId": "7c", "type": "GENERATION", "model": "mine"}
+OF_LANGFUSE |= {"input": QUESTION, "output": ANSWER}
 OF_LANGFUSE |= {"startTime": "2026-10-01T09:00:00.25Z", "endTime": "2026-10-01T09:00:02Z", "totalCost": 0.0031}
 OF_LANGFUSE |= {"completionStartTime": "2026-10-01T09:00:00.75Z", "usageDetails": {"input": 900, "output": 40}}
 BILLED = {**MINI, "model": "mine", "cost": 0.0031}
-OF_PHOENIX = {"openinference.span.kind": "LLM", "llm.model_name": "gpt-5.4-mini", "llm.token_count.prompt": 900}
+OF_PHOENIX: Fields = {"openinference.span.kind": "LLM", "llm.model_name": "gpt-5.4-mini", "llm.token_count.prompt": 900}
 OF_PHOENIX |= {"llm.token_count.completion": 40, "input.value": QUESTION, "output.value": ANSWER}
 
 
