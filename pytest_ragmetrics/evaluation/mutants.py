@@ -348,7 +348,7 @@ MUTANT_KINDS = tuple(_OPERATORS)
 
 
 def mutants_of(
-    sample: Sample, kinds: Sequence[str] = MUTANT_KINDS, *, others: Sequence[Sample] = (), seed: int = 0
+    sample: Sample, kinds: Sequence[str] = MUTANT_KINDS, *, others: Sequence[Sample] = (), seed: int | str = 0
 ) -> Iterator[Mutant]:
     """Yield a mutant of each kind that can be made of a sample, drawn by a seed; its response must be a right answer.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.result import MetricResult
@@ -22,6 +22,8 @@ from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.evaluation.table import Row
 from pytest_ragmetrics.runs.records import DocumentError, Record, read_document
 from pytest_ragmetrics.runs.wording.figures import and_more, counted, readable, text_table
+
+T = TypeVar("T")
 
 VERSION = 1
 #: Metrics that notice a kind of fault.
@@ -67,10 +69,15 @@ def killed(metric: BoundedMetric, original: MetricResult | None, mutant: MetricR
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judged:
-    """A mutant and by metric whether it was killed, ``None`` where that cannot be said."""
+    """A mutant, in words, and by metric or test whether it was killed, ``None`` where that cannot be said.
 
-    mutant: Mutant
+    ``change`` is what a document says of it besides.
+    """
+
+    kind: str
+    text: str
     verdicts: Mapping[str, bool | None]
+    change: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def killed(self) -> bool | None:
@@ -80,52 +87,63 @@ class Judged:
 
 
 class MutationTable:
-    """The mutants of ``rows`` samples and what became of them; ``share`` is that of the killed among those judged."""
+    """The mutants of ``rows`` samples and what became of them; ``share`` is that of the killed among those judged.
+
+    ``judges`` are the metrics, or the tests, that kill; ``measured`` are the metrics of these tests.
+    """
 
     def __init__(
-        self, judged: Sequence[Judged], *, metrics: Sequence[str], kinds: Sequence[str], rows: int, seed: int
+        self,
+        judged: Sequence[Judged],
+        *,
+        judges: Sequence[str],
+        measured: Collection[str],
+        kinds: Sequence[str],
+        rows: int,
+        seed: int | str,
     ) -> None:
-        self.judged, self.metrics, self.kinds, self.rows, self.seed = judged, metrics, kinds, rows, seed
+        self.judged, self.judges, self.measured = judged, judges, measured
+        self.kinds, self.rows, self.seed = kinds, rows, seed
         self.survivors = [each for each in judged if each.killed is False]
         found, of = self._count(judged, _ANY)
         self.share = found / of if of else None
 
     @staticmethod
-    def _count(judged: Iterable[Judged], metric: str) -> tuple[int, int]:
-        """Return how many a metric, or any, killed, and of how many."""
-        verdicts = [each.killed if metric == _ANY else each.verdicts[metric] for each in judged]
+    def _count(judged: Iterable[Judged], judge: str) -> tuple[int, int]:
+        """Return how many a metric or test, or any, killed, and of how many."""
+        verdicts = [each.killed if judge == _ANY else each.verdicts.get(judge) for each in judged]
         return verdicts.count(True), len(verdicts) - verdicts.count(None)
 
     def counts(self) -> dict[str, dict[str, tuple[int, int]]]:
-        """Return by kind and metric, the last of which is "any", how many mutants were killed, and of how many."""
-        columns = [*self.metrics, _ANY]
-        by_kind = {kind: [each for each in self.judged if each.mutant.kind == kind] for kind in self.kinds}
+        """Return by kind and judge, the last of which is "any", how many mutants were killed, and of how many."""
+        columns = [*self.judges, _ANY]
+        by_kind = {kind: [each for each in self.judged if each.kind == kind] for kind in self.kinds}
         return {kind: {name: self._count(each, name) for name in columns} for kind, each in by_kind.items()}
 
     def lines(self) -> Iterator[str]:
         """Yield the table, and the survivors with what would notice them."""
         counts = self.counts()
-        made = {kind: sum(each.mutant.kind == kind for each in self.judged) for kind in self.kinds}
+        made = {kind: sum(each.kind == kind for each in self.judged) for kind in self.kinds}
         total = {
             name: tuple(map(sum, zip(*(row[name] for row in counts.values()), strict=True)))
-            for name in [*self.metrics, _ANY]
+            for name in [*self.judges, _ANY]
         }
         rows = [(kind, str(made[kind]), *map(_cell, row.values())) for kind, row in counts.items()]
         rows.append((_ALL, str(len(self.judged)), *map(_cell, total.values())))
         yield f"{counted(self.rows, 'row')}, {counted(len(self.judged), 'mutant')}; killed of those judged:"
-        yield from (line.rstrip() for line in text_table([(*_HEAD, *self.metrics, _ANY), *rows]))
+        yield from (line.rstrip() for line in text_table([(*_HEAD, *self.judges, _ANY), *rows]))
         if self.survivors:
             yield from ("", f"survived ({len(self.survivors)}):")
         for kind in self.kinds:
-            of_kind = [each.mutant for each in self.survivors if each.mutant.kind == kind]
+            of_kind = [each.text for each in self.survivors if each.kind == kind]
             if of_kind:
                 yield f"  {kind}; what would notice: {self.advice(kind)}"
-                yield from (f"    {describe(mutant)}" for mutant in of_kind[:_SHOWN])
+                yield from (f"    {text}" for text in of_kind[:_SHOWN])
                 yield from and_more(len(of_kind), shown=_SHOWN, indent="    ")
 
     def advice(self, kind: str) -> str:
         """Return which metrics, besides those measured, notice a kind of fault."""
-        others = [name for name in NOTICED_BY[kind] if name not in self.metrics]
+        others = [name for name in NOTICED_BY[kind] if name not in self.measured]
         return ", ".join(others) or "a higher bound, or a stronger judge"
 
     def to_document(self) -> dict[str, Any]:
@@ -141,12 +159,7 @@ class MutationTable:
                 for kind, row in self.counts().items()
             },
             "mutants": [
-                {
-                    "row": each.mutant.original.id,
-                    **{name: getattr(each.mutant, name) for name in ("kind", "start", "before", "after")},
-                    "killed": each.killed,
-                    "verdicts": dict(each.verdicts),
-                }
+                {**each.change, "kind": each.kind, "killed": each.killed, "verdicts": dict(each.verdicts)}
                 for each in self.judged
             ],
         }
@@ -173,6 +186,11 @@ def describe(mutant: Mutant) -> str:
     return f"{row} at {mutant.start}: {readable(' '.join(words), _WIDEST)}"
 
 
+def change_of(mutant: Mutant) -> dict[str, Any]:
+    """Return what a document says of a mutant."""
+    return {"row": mutant.original.id, **{name: getattr(mutant, name) for name in ("start", "before", "after")}}
+
+
 def answers_in(file: Path, columns: Columns) -> list[Sample]:
     """Return the rows of a file, relative to the current folder, or the answers that a run recorded with --rag-json.
 
@@ -190,10 +208,10 @@ def _read(file: Path, columns: Columns) -> Sequence[DatasetRow | Record]:
     return read_dataset(file, base=Path.cwd(), columns=columns)
 
 
-def drawn(samples: Sequence[Sample], most: int, seed: int) -> list[Sample]:
-    """Return at most so many samples, drawn by a seed, in their order."""
-    places = Random(seed).sample(range(len(samples)), min(most, len(samples)))  # noqa: S311 - no secret
-    return [samples[at] for at in sorted(places)]
+def drawn(rows: Sequence[T], most: int, seed: int | str) -> list[T]:
+    """Return at most so many rows, drawn by a seed, in their order."""
+    places = Random(seed).sample(range(len(rows)), min(most, len(rows)))  # noqa: S311 - no secret
+    return [rows[at] for at in sorted(places)]
 
 
 def probe_answers(
@@ -229,7 +247,8 @@ def probe_answers(
         }
 
     judged = [
-        Judged(mutant=mutant, verdicts=verdicts(mutant, row))
+        Judged(kind=mutant.kind, text=describe(mutant), verdicts=verdicts(mutant, row), change=change_of(mutant))
         for mutant, row in zip(made, table.rows[len(samples) :], strict=True)
     ]
-    return MutationTable(judged, metrics=[it.metric.name for it in metrics], kinds=kinds, rows=len(samples), seed=seed)
+    names = [it.metric.name for it in metrics]
+    return MutationTable(judged, judges=names, measured=names, kinds=kinds, rows=len(samples), seed=seed)

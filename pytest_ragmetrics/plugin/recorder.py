@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,15 @@ class Recorder:
         from pytest_ragmetrics.runs.records import record_of
 
         self._calibration.append(record_of(scoring, redact=self._redact))
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Keep what belongs to the running test while others run inside of it."""
+        kept = dict(vars(self))
+        try:
+            yield
+        finally:
+            vars(self).update(kept)
 
     def redacts(self) -> bool:
         """Tell whether a hook redacts texts."""

@@ -198,6 +198,7 @@ def failure_text(report: pytest.TestReport | pytest.CollectReport) -> str:
 #: Paths of this machine and what may be secret; none of it changes a score.
 _PRIVATE = {"cache_dir", "cache_salt", "cache_url", "cache_url_mode", "cache_secret", "cassette_keep"}
 _PRIVATE |= {"batch", "batch_fallback", "digest", "report", "report_title", "json", "markdown", "history"}
+_PRIVATE |= {"mutate", "mutate_rows", "mutate_min"}
 
 
 class RunReport:

@@ -11,6 +11,7 @@ import uuid
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -89,6 +90,10 @@ class PytestSession:
         self.module: Mapping[str, Any] = {}
         #: The sets of gates that a worker collected, as JSON builtins.
         self.gates: Sequence[Any] = ()
+        #: What became of the mutants of this process, as JSON builtins.
+        self.mutants: Any = None
+        #: Whether the tests that run are those of mutants, which count nowhere.
+        self.mutates = False
         #: What its gates can find, in a dry run.
         self.planned: Sequence[str] = ()
 
@@ -116,7 +121,11 @@ class PytestSession:
     def scored(self, scoring: Scoring) -> None:
         """Record a scoring in the running test."""
         if self._budget.forecast is not None:
-            self._budget.forecast.scored(self.recorder.test, scoring)
+            named = replace(scoring, metric=f"{scoring.metric} (mutants)") if self.mutates else scoring
+            self._budget.forecast.scored(self.recorder.test, named)
+            return
+        if self.mutates:
+            self.recorder.scored(scoring)
             return
         if scoring.exchanges:
             self._tasks.setdefault(scoring.metric, set()).update(exchange.task for exchange in scoring.exchanges)
@@ -218,7 +227,7 @@ class PytestSession:
             pace=self._pace(),
             forecast=self._budget.forecast,
             batching=self._batching,
-            witness=None if self._sentinels.drawn is None else self._sentinels.drawn.note,
+            witness=None if self._sentinels.drawn is None else self._noted,
         )
 
     def _pace(self) -> Pace:
@@ -229,6 +238,11 @@ class PytestSession:
         if self.is_worker and folder is not None and folder.is_dir():
             return Pace(*limits, file=folder / "pace.sqlite")
         return Pace(*(None if limit is None else limit / self._workers for limit in limits))
+
+    def _noted(self, *stored: Any) -> None:
+        """Note a stored reply among which sentinels are drawn."""
+        if not self.mutates and self._sentinels.drawn is not None:
+            self._sentinels.drawn.note(*stored)
 
     @property
     def _batching(self) -> Batching | None:
@@ -429,6 +443,7 @@ class PytestSession:
             attempts=self._attempts(),
             waits=self._waits(),
             gates=self.gates,
+            mutants=self.mutants,
         )
 
     @property

@@ -147,6 +147,32 @@ def _number(kind: type[int | float], least: float) -> Callable[[str, Path], floa
     return parse
 
 
+def _share(text: str, base: Path) -> float:
+    share = _number(float, 0.0)(text, base)
+    if share > 1.0:
+        raise ValueError(f"{text.strip()!r} is not between 0 and 1, such as 0.8")
+    return share
+
+
+def _kinds(text: str, _base: Path) -> tuple[str, ...]:
+    """Return the kinds of mutants that a text names, all of them for one without any."""
+    from difflib import get_close_matches
+
+    from pytest_ragmetrics.evaluation.mutants import MUTANT_KINDS
+
+    kinds = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for kind in kinds:
+        if kind not in MUTANT_KINDS:
+            near = get_close_matches(kind, MUTANT_KINDS, 1)
+            right = (
+                f"did you mean {near[0]!r}?"
+                if near
+                else f"write some of {','.join(MUTANT_KINDS)}; paths of tests stand before"
+            )
+            raise ValueError(f"{kind!r} is no kind of mutant: {right}")
+    return kinds or MUTANT_KINDS
+
+
 def _level(text: str, base: Path) -> float:
     share = _number(float, 0.0)(text, base)
     if not 0.0 < share < 1.0:
@@ -297,6 +323,25 @@ class Settings:
     )
     dry_run: bool = _switch(
         "Forecast requests, tokens, cost and what gates can find, and make no request; tests that score are skipped."
+    )
+    mutate: tuple[str, ...] | None = _setting(
+        _kinds,
+        None,
+        "Run the tests of rows again on mutants of their answers, with one planted fault each, and say which faults no "
+        "test notices: of these kinds, such as number,negation (default: all). They count in no gate and no file.",
+        in_ini=False,
+        metavar="KIND,...",
+        nargs="?",
+        const="",
+    )
+    mutate_rows: int = _setting(
+        _number(int, 1),
+        20,
+        "How many tests of each function --rag-mutate takes, drawn by --rag-seed; the same without one (default: 20).",
+        metavar="N",
+    )
+    mutate_min: float | None = _setting(
+        _share, None, "Fail the run if a smaller share of the mutants of --rag-mutate is noticed.", metavar="SHARE"
     )
     answers: int = _setting(
         _number(int, 1),

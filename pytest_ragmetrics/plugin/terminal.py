@@ -48,7 +48,7 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
     yield from (f"gate: {runs.gate_line(gate)}, {named(test)}" for gate, test in gated)
     yield from runs.beside_lines(document.tests)
     if paid:
-        yield from _costs(runs.paid_usages(document))
+        yield from cost_lines(runs.paid_usages(document))
         yield from runs.conversation_costs(records)
         if judges := runs.judges_of(records):
             yield f"judged by: {', '.join(judges)}"
@@ -57,7 +57,7 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
         yield from comparisons.change_lines(comparison)
 
 
-def _costs(rows: Sequence[Usage]) -> list[str]:
+def cost_lines(rows: Sequence[Usage]) -> list[str]:
     """Return the line on calls, tokens and cost; nothing where nothing was asked."""
     from pytest_ragmetrics.core.result import Usage
     from pytest_ragmetrics.runs.wording.figures import money_text, provider_parts

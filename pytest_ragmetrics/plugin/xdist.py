@@ -39,7 +39,8 @@ class FromWorker:
     ``tasks`` are those that each metric asked a judge, ``deselected`` and ``left_out`` count the tests that were not
     run. ``used`` is what it used of the cassette, ``spent`` of the budget, ``remote`` of the shared cache, ``forecast``
     what it would ask for. ``served`` are the models that answered each metric, ``sentinels`` what it asked again.
-    ``waits`` are the seconds that it waited, by what for. ``gates`` are the sets of gates that it collected.
+    ``waits`` are the seconds that it waited, by what for. ``gates`` are the sets of gates that it collected, ``mutants``
+    is what became of those of its rows.
     """
 
     tasks: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -54,6 +55,7 @@ class FromWorker:
     attempts: Mapping[str, int] = field(default_factory=dict)
     waits: Mapping[str, float] = field(default_factory=dict)
     gates: Sequence[Any] = ()
+    mutants: Any = None
 
     @classmethod
     def of(cls, node: Any) -> FromWorker | None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.gates.anew import JudgesAnew
     from pytest_ragmetrics.plugin.gates.decide import GateDecision
     from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate
+    from pytest_ragmetrics.runs.records import TestRecord
 
 
 class GatePlugin:
@@ -160,6 +162,24 @@ class GatePlugin:
                 raise session.Interrupted(session.shouldstop)
         return ran
 
+    def moves(self, function: str, test: str, scores: Mapping[str, tuple[float, bool]]) -> bool:
+        """Tell whether a gate that passes would not if a test of its set had other scores, each vacuous or not."""
+        report: Any = self._report
+        found, gated = report.collector.test(test), self._sets.get(function)
+        if found is None or gated is None:
+            return False
+        now = {**{it.metric: (it.score, it.vacuous) for it in found.records}, **scores}
+        records = (replace(it, score=now[it.metric][0], vacuous=now[it.metric][1]) for it in found.records)
+        changed = {test: replace(found, records=tuple(records))}
+        for gate in gated.gates:
+            decided = report.collector.test(gated.test(gate))
+            differs = any(
+                (it.score, it.vacuous) != now[gate.metric] for it in found.records if it.metric == gate.metric
+            )
+            if gate.alpha is None and differs and decided is not None and decided.gate.passes:
+                return not self._evaluated([(gate, gated)], changed)[0].record.passes
+        return False
+
     def _find(self, tests: list[pytest.Function]) -> None:
         from pytest_ragmetrics.plugin.gates.gate import gated_set
 
@@ -238,14 +258,16 @@ class GatePlugin:
             self._regressions = dict(zip(names, self._evaluated(found), strict=True))
         return self._regressions[function, gate.id]
 
-    def _evaluated(self, gates: Sequence[tuple[MarkedGate, GatedSet]]) -> list[GateDecision]:
+    def _evaluated(
+        self, gates: Sequence[tuple[MarkedGate, GatedSet]], others: Mapping[str, TestRecord] = MappingProxyType({})
+    ) -> list[GateDecision]:
         from pytest_ragmetrics.plugin.gates.decide import evaluate_gates
 
         report: Any = self._report
         tests = report.collector
         return evaluate_gates(
             gates,
-            tests.test,
+            lambda test: others.get(test) or tests.test(test),
             skipped=tests.skipped,
             ran=tests.ran,
             baseline=report.baseline,

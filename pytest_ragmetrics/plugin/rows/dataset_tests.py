@@ -429,6 +429,19 @@ class DatasetTests:
         self._spared = test
         pytest.skip(reason)
 
+    def answered(self, test: str) -> Sample | None:
+        """Return the row of the running test with its response, ``None`` if another test is running."""
+        return self._running.sample if self._running is not None and self._running.test == test else None
+
+    def begin_copies(self, copies: Iterable[tuple[str, str, DatasetRow]]) -> None:
+        """Begin with rows that have all else of another: each with the test of that one, its own test and itself."""
+        jobs = {
+            test: replace(self._jobs[of], test=test, row=row, sample=row.sample or Sample(), group=test)
+            for of, test, row in copies
+        }
+        self._jobs |= jobs
+        self._begin([*jobs])
+
     def scores(self) -> Scores:
         """Return the scores of the row of the running test."""
         return Scores({name: score.outcome for name, score in self._scores.items()})

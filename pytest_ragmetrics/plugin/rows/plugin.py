@@ -41,4 +41,8 @@ class RowsPlugin:
             items, config = request.session.items, request.config
             self._tests = DatasetTests(self._session, items, config, self._gates.drawn)
             config.pluginmanager.register(self._tests, "ragmetrics-row-tests")
+            if self._session.settings.mutate is not None:
+                from pytest_ragmetrics.plugin.rows.mutants import MutantTests
+
+                config.pluginmanager.register(MutantTests(self._session, self._tests, items), "ragmetrics-mutants")
         return self._tests

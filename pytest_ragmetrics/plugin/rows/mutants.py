@@ -1,0 +1,325 @@
+"""Tests of rows that run again on mutants of their answers, once all tests of a process have run.
+
+pytest gets no report of them, so that they count in no gate, file, history, ``--lf``, ``-x`` or rerun. They run before
+the last test is torn down, while the fixtures of the session are there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.core.codec import dump, load
+from pytest_ragmetrics.core.errors import RagMetricsError
+from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.core.sample import Sample, answer_of
+from pytest_ragmetrics.datasets.rows import DatasetRow
+from pytest_ragmetrics.evaluation.mutants import Mutant, mutants_of
+from pytest_ragmetrics.evaluation.mutation import Judged, MutationTable, describe, drawn
+from pytest_ragmetrics.plugin.gates.plugin import GatePlugin
+from pytest_ragmetrics.plugin.markers import function_of
+from pytest_ragmetrics.plugin.recorder import ATTRIBUTE, carried
+from pytest_ragmetrics.plugin.rows.dataset_tests import FIXTURE, DatasetCase, DatasetTests
+from pytest_ragmetrics.plugin.session import PytestSession
+from pytest_ragmetrics.plugin.terminal import cost_lines
+from pytest_ragmetrics.runs.wording.figures import counted, readable
+
+# Why tests are not run again.
+_TALK = "of conversations"
+_FAILED = "failed or skipped as they are"
+_CLAIMLESS = "no such fault can be planted"
+_LATE = "the run ended before"
+# Characters of a reason, and how many reasons are shown.
+_WIDEST, _SHOWN = 160, 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tried:
+    """What became of a mutant in the ``test`` of a row: whether it was killed, ``None`` for the ``reason``.
+
+    ``text`` says what was changed; ``scores`` are those of the mutant by metric, each with whether it is vacuous.
+    """
+
+    function: str
+    test: str
+    row: str
+    kind: str
+    text: str
+    killed: bool | None
+    reason: str = ""
+    scores: Mapping[str, tuple[float | None, bool]] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trials:
+    """The mutants of a process, and why others were not tried, by the tests of their rows."""
+
+    tried: Sequence[Tried] = ()
+    left: Mapping[str, str] = field(default_factory=dict)
+
+
+def _case(item: pytest.Item) -> DatasetCase | None:
+    """Return the row that a test is of."""
+    case = getattr(getattr(item, "callspec", None), "params", {}).get(FIXTURE)
+    return case if isinstance(case, DatasetCase) and case.row.sample is not None else None
+
+
+def _is_talk(case: DatasetCase) -> bool:
+    return bool(case.script) or (case.row.sample is not None and "messages" in case.row.sample.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A test of a mutant, and the test that it is a copy of."""
+
+    item: pytest.Function
+    of: pytest.Function
+    mutant: Mutant
+    row: DatasetRow
+
+
+def _copied(item: pytest.Function, case: DatasetCase, name: str) -> pytest.Function:
+    """Return a copy of a test for another row, as plugins make them that replace functions."""
+    call = item.callspec
+    # pytest 8 makes the id of a test of its name, pytest 9 of these parts.
+    call = replace(call, params={**call.params, FIXTURE: case}, _idlist=[*call._idlist, name])  # noqa: SLF001
+    copy = type(item).from_parent(
+        item.parent,
+        name=f"{item.originalname}[{call.id}]",
+        callspec=call,
+        fixtureinfo=item._fixtureinfo,  # noqa: SLF001
+        keywords=dict(item.keywords),
+        originalname=item.originalname,
+    )
+    copy.own_markers[:] = item.own_markers
+    return copy
+
+
+def _reason(error: BaseException) -> str:
+    """Return why a test says nothing; the first line of several says how many metrics have no score."""
+    said = "".join(str(error).splitlines()[:2][-1:]).strip()
+    return said if said and isinstance(error, RagMetricsError) else f"{type(error).__name__}: {said}"
+
+
+class MutantTests:
+    """The hooks that draw rows and run their tests on mutants; ``items`` are all tests, the same in each process."""
+
+    def __init__(self, session: PytestSession, tests: DatasetTests, items: Sequence[pytest.Item]) -> None:
+        self._session = session
+        self._tests = tests
+        self._kinds = session.settings.mutate or ()
+        self._seed = session.settings.seed or 0
+        #: The rows with a passage, by function, and the tests of drawn rows and of conversations.
+        self._lenders: defaultdict[str, list[Sample]] = defaultdict(list)
+        self._drawn: dict[str, int] = {}
+        self._talks: set[str] = set()
+        self._draw(items)
+        #: The tests that passed, with the rows as they were answered.
+        self._right: dict[str, tuple[pytest.Function, DatasetCase, Sample]] = {}
+        self._left: dict[str, str] = {}
+        self._tried: list[Tried] = []
+        self._copies: list[_Copy] = []
+        self._raised: BaseException | None = None
+
+    def _draw(self, items: Sequence[pytest.Item]) -> None:
+        rows: defaultdict[str, list[str]] = defaultdict(list)
+        for item in sorted(items, key=lambda it: it.nodeid):
+            case = _case(item)
+            if case is None or case.row.sample is None:
+                continue
+            if _is_talk(case):
+                self._talks.add(item.nodeid)
+            elif (answer_of(case.row.sample) or 1) == 1:
+                rows[function_of(item)].append(item.nodeid)
+                self._lenders[function_of(item)] += [case.row.sample] if case.row.sample.retrieved_contexts else []
+        most = self._session.settings.mutate_rows
+        chosen = {test for tests in rows.values() for test in drawn(tests, most, self._seed)}
+        self._drawn = {item.nodeid: place for place, item in enumerate(items) if item.nodeid in chosen}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Note which tests pass; what a mutant raises is expected, so that no debugger opens."""
+        report = yield
+        if self._copies and item is self._copies[0].item:
+            if call.excinfo is not None and report.when != "teardown":
+                self._raised = call.excinfo.value
+            if report.failed:
+                report.outcome, report.wasxfail = "skipped", "a mutant"
+        elif report.when == "call" or not report.passed:
+            self._note(item, report)
+        return report
+
+    def _note(self, item: pytest.Item, report: pytest.TestReport) -> None:
+        test, case = item.nodeid, _case(item)
+        if test in self._talks:
+            self._left[test] = _TALK
+        elif test in self._drawn and isinstance(item, pytest.Function) and case is not None:
+            sample = self._tests.answered(test)
+            passed = report.passed and not hasattr(report, "wasxfail")
+            # What decides nothing fails nothing, and is skipped.
+            if sample is not None and (passed or (self._session.dry_run and report.skipped)):
+                self._right[test] = item, case, replace(sample, id=case.row.id)
+                self._left.pop(test, None)
+            else:
+                self._right.pop(test, None)
+                self._left[test] = _FAILED
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+        """Run the mutants before the last test of this process is torn down."""
+        stops = item.session.shouldfail or item.session.shouldstop
+        try:
+            if nextitem is None and not stops and not self._copies:
+                self._run(item)
+        finally:
+            yield
+
+    def _run(self, last: pytest.Item) -> None:
+        self._copies = [*self._made()]
+        if not self._copies:
+            return
+        runner: Any = last.config.pluginmanager.get_plugin("runner")
+        if (cancel := getattr(last.ihook, "pytest_timeout_cancel_timer", None)) is not None:
+            cancel(item=last)  # its time is not for all mutants
+        self._session.mutates = True
+        self._tests.begin_copies((it.of.nodeid, it.item.nodeid, it.row) for it in self._copies)
+        # The fixtures of the last test end here, those of its module when another module's mutants are run.
+        last.session._setupstate.teardown_exact(self._copies[0].item)  # noqa: SLF001 - there is no public way
+        with self._session.recorder.aside():
+            for _, following in pairwise([*(it.item for it in self._copies), last]):
+                self._raised = None
+                reports = runner.runtestprotocol(self._copies[0].item, log=False, nextitem=following)
+                self._tried.append(self._outcome(self._copies.pop(0), reports))
+        self._session.mutates = False
+
+    def _made(self) -> Iterator[_Copy]:
+        """Yield the mutants of the rows whose tests passed, in the order of the tests."""
+        right = {test: self._right[test] for test in sorted(self._right, key=self._drawn.__getitem__)}
+        self._right = {}
+        answered: defaultdict[str, list[Sample]] = defaultdict(list)
+        for item, _, sample in right.values():
+            answered[function_of(item)].append(sample)
+        for test, (item, case, sample) in right.items():
+            others = self._lenders[function_of(item)] or answered[function_of(item)]
+            found = [*mutants_of(sample, self._kinds, others=others, seed=self._seed)]
+            if not found:
+                self._left[test] = _CLAIMLESS
+            for mutant in found:
+                row = replace(case.row, id=f"{case.row.id}-{mutant.kind}", sample=mutant.sample)
+                changed = replace(case, row=row, script=(), once=False)
+                yield _Copy(_copied(item, changed, f"mutant-{mutant.kind}"), item, mutant, row)
+
+    def _outcome(self, copy: _Copy, reports: Iterable[pytest.TestReport]) -> Tried:
+        found = [carried(it).records for it in reports if hasattr(it, ATTRIBUTE)]
+        records = next((it for it in reversed(found) if it is not None), ())
+        error, recorder = self._raised, self._session.recorder
+        is_killed = isinstance(error, (AssertionError, pytest.fail.Exception))
+        reason = "" if error is None or is_killed else _reason(error)
+        return Tried(
+            function=function_of(copy.of),
+            test=copy.of.nodeid,
+            row=copy.mutant.original.id or "",
+            kind=copy.mutant.kind,
+            text=recorder.redacted(describe(copy.mutant)),
+            killed=None if reason or self._session.dry_run else is_killed,
+            reason=readable(recorder.redacted(reason), _WIDEST),
+            scores={it.metric: (it.score, it.vacuous) for it in records},
+            usage=sum((it.usage for it in records), Usage()),
+        )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Leave what became of the mutants to the process that reports."""
+        late = [*self._right, *(it.of.nodeid for it in self._copies)]
+        left = {**self._left, **dict.fromkeys(late, _LATE)}
+        self._session.mutants = dump(Trials(tried=self._tried, left=left))
+
+
+class MutationReport:
+    """The hooks of the process that reports: the table of mutants, and the exit status if too few were killed."""
+
+    def __init__(self, session: PytestSession, gates: GatePlugin) -> None:
+        self._session = session
+        self._gates = gates
+
+    @cached_property
+    def _trials(self) -> Trials:
+        sent = [self._session.mutants, *(row.mutants for row in self._session.workers.ended() if row is not None)]
+        found = [load(Trials, each) for each in sent if each is not None]
+        left = {test: reason for each in found for test, reason in each.left.items()}
+        # Workers end in any order.
+        return Trials(tried=sorted((it for each in found for it in each.tried), key=lambda it: it.test), left=left)
+
+    @cached_property
+    def _table(self) -> MutationTable:
+        """The table; a mutant of a row in the tests of several functions is one, which any of them may kill."""
+        tried, settings = self._trials.tried, self._session.settings
+        functions = sorted({it.function for it in tried})
+        short = Counter(it.rpartition("::")[2] for it in functions)
+        names = {it: it.rpartition("::")[2] if short[it.rpartition("::")[2]] == 1 else it for it in functions}
+        found: defaultdict[tuple[str, str], dict[str, bool | None]] = defaultdict(dict)
+        for it in tried:
+            scores = {name: (score, vacuous) for name, (score, vacuous) in it.scores.items() if score is not None}
+            moved = it.killed is False and self._gates.moves(it.function, it.test, scores)
+            verdicts, name = found[it.kind, it.text], names[it.function]
+            # A function with other parameters has several tests of a row.
+            known = [each for each in (verdicts.get(name), it.killed, moved or None) if each is not None]
+            verdicts[name] = any(known) if known else None
+        return MutationTable(
+            [Judged(kind=kind, text=text, verdicts=verdicts) for (kind, text), verdicts in found.items()],
+            judges=[*names.values()],
+            measured={metric for it in tried for metric in it.scores},
+            kinds=settings.mutate or (),
+            rows=len({it.row for it in tried}),
+            seed=settings.seed or 0,
+        )
+
+    @property
+    def _shortfall(self) -> str:
+        least, share = self._session.settings.mutate_min, self._table.share
+        if least is None or self._session.dry_run or (share is not None and share >= least):
+            return ""
+        if share is None:
+            return f"--rag-mutate-min={least:g}: no mutant could be judged"
+        return f"{share:.3f} of the mutants were killed, below --rag-mutate-min={least:g}"
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Fail a run that passed if its tests noticed too few mutants."""
+        if exitstatus == pytest.ExitCode.OK and self._shortfall:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Show the table, the survivors, and what was not tried."""
+        from pytest_ragmetrics.text.unicode import printable_lines
+
+        terminalreporter.section("RAG mutants", sep="=")
+        for line in (*self._lines(), *filter(None, [self._shortfall])):
+            terminalreporter.write_line(printable_lines(line))
+
+    def _lines(self) -> Iterator[str]:
+        tried, left = self._trials.tried, Counter(self._trials.left.values())
+        if not tried and not left:
+            yield "no test with the marker rag_dataset has run: --rag-mutate changes the answers of its rows, no others"
+            return
+        if tried and self._session.dry_run:
+            made, rows = counted(len(tried), "mutant"), counted(self._table.rows, "row")
+            yield f"{made} of {rows}: their requests are in the forecast"
+        elif tried:
+            yield from self._table.lines()
+        unknown = Counter(it.reason for it in tried if it.reason)
+        for reason, number in unknown.most_common(_SHOWN):
+            yield f"no verdict: {counted(number, 'mutant')}, {reason}"
+        for reason, number in sorted(left.items()):
+            yield f"not mutated: {counted(number, 'test')}, {reason}"
+        yield from (f"mutants: {line}" for line in cost_lines([it.usage for it in tried]))
