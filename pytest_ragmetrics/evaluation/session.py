@@ -62,6 +62,9 @@ class OwnSession:
         self._forecast: Forecast | None = options.get("forecast")
         self.asks_once = self.engine.cache.mode != "off"
 
+    def used(self, metric: object, scoring: context.Scoring) -> None:
+        """Note nothing."""
+
     def scored(self, scoring: context.Scoring) -> None:
         """Record nothing; count what a dry run would take."""
         if self._forecast is not None:

@@ -117,6 +117,9 @@ class ScoringRecorder(Protocol):
 class Session(ScoringRecorder, Protocol):
     """What a running session offers to the metrics."""
 
+    def used(self, metric: Any, scoring: Scoring) -> None:
+        """Note the metric that made a scoring, which may have to make others like it."""
+
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, or of the session; raise ``JudgeNotConfiguredError`` if it has none.
 
@@ -187,6 +190,8 @@ class Context:
     #: The spec of the judge of metrics that were given none.
     judge: str | None = None
     votes: int | None = None
+    #: The number of a single judgement, from 1 on where it is one more on the same claims.
+    vote: int = 0
     #: The names of the metrics of the row, and those metrics that may ask together.
     row: Sequence[str] = ()
     beside: Sequence[Any] = ()

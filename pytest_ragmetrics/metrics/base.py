@@ -302,7 +302,10 @@ class Metric(ABC, Named):
             rule=rule_of(self),
             answers=self.answers_of(sample) if isinstance(outcome, MetricResult) else 0,
         )
-        context.current().record(scoring)
+        here = context.current()
+        if here.session is not None:
+            here.session.used(self, scoring)
+        here.record(scoring)
 
 
 @lru_cache(maxsize=256)

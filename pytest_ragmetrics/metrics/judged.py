@@ -24,6 +24,7 @@ from pytest_ragmetrics.judges.judge import AnsweringJudge, Completes, Judge, Pro
 from pytest_ragmetrics.judges.specs import check_spec, make_judge
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.tasks.task import ListTexts
 from pytest_ragmetrics.judges.transports.values import (
     DIRECT,
     AnyRequest,
@@ -206,6 +207,13 @@ class JudgedMetric(Metric, _Asking):
             other._embedder = lazy_embedder(embedder)  # noqa: SLF001 - as above
         return other
 
+    def judge_here(self) -> Judge | None:
+        """Return the judge that it asks here, on the background loop; ``None`` if it asks an embedder alone.
+
+        Raises ``JudgeNotConfiguredError`` where there is none.
+        """
+        return self._judge.get() if "judge" in self.asks else None
+
     @abstractmethod
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the score of a sample whose required fields are there; raise ``UnscoredError`` if it has none."""
@@ -232,7 +240,7 @@ class JudgedMetric(Metric, _Asking):
 
     async def _measured(self, sample: Sample, plan: VotePlan) -> MetricResult:
         if plan.votes == 1:
-            return await self._judged(sample, self._ask(sample))
+            return await self._judged(sample, self._ask(sample, vote=context.current().vote))
 
         async def vote(number: int) -> Vote:
             ask = self._ask(sample, vote=number)
@@ -293,6 +301,7 @@ class Ask:
         # Votes end where they decide, at another number for each metric.
         once = here.session is not None and here.session.asks_once
         self._is_shared = once and here.wanted_votes() == 1
+        self._same_claims = here.vote > 0
 
     @cached_property
     def _judge(self) -> Judge:
@@ -329,7 +338,7 @@ class Ask:
             # It would be the answer that another judgement asks for: each has the numbers of its draws.
             msg = f"{self._metric.name} asks for vote {vote} of a task: its class must say so with draws = {vote + 1}"
             raise ValueError(msg)
-        vote += self._vote * draws
+        vote += 0 if self._same_claims and isinstance(task, ListTexts) else self._vote * draws
         judge = self._judge
         self.is_varied = self.is_varied or judge.is_varied
         self._asked[judge.name] = None

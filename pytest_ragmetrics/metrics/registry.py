@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
@@ -16,7 +17,7 @@ from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.other_tools import class_of_theirs, equivalent_of, folded, written_instead
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.metrics.asserting import assert_metric
-from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.base import Metric, rule_of
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgedMetric, JudgeLike
 
 if TYPE_CHECKING:
@@ -195,6 +196,15 @@ def _import_of(name: str, package: str) -> str | None:
     home, found = (metrics.rpartition(".")[0] if known is None else metrics), getattr(known, "__name__", name)
     is_there = (known is not None or name in sys.modules[home].__all__) and (home, found) != (package, name)
     return f"write from {home} import {found}" if is_there else None
+
+
+def metric_of_rule(name: str, rules: Collection[str | None]) -> Metric | None:
+    """Return the metric of a name whose code and parameters are those of some records, ``None`` if there is none."""
+    with suppress(ValueError, TypeError):
+        found = metric_named(name)
+        made = found() if isinstance(found, type) else found
+        return made if {rule_of(made)} == {*rules} else None
+    return None
 
 
 def scale_of(name: str) -> tuple[float, float] | None:

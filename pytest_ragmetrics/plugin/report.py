@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.carried import Carried
     from pytest_ragmetrics.plugin.cassette import Selection
     from pytest_ragmetrics.plugin.session import PytestSession
+    from pytest_ragmetrics.runs.blame import Blame
     from pytest_ragmetrics.runs.compare import RunComparison
     from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, Setting, TestOutcome, TestRecord
     from pytest_ragmetrics.runs.tables import Baseline
@@ -101,6 +102,13 @@ class Collector:
         from pytest_ragmetrics.runs.wording.runs import rejudged_lines
 
         return rejudged_lines(gates)
+
+    def blame(self, document: Document, found: Mapping[int, Blame]) -> None:
+        """Keep which parts made scores worse, by the :func:`id` of the records in a document of all tests so far."""
+        for test in document.tests:
+            kept = self._tests[test.id]
+            pairs = zip(kept.records, test.records, strict=True)
+            kept.records = tuple(replace(ours, blame=found.get(id(theirs))) for ours, theirs in pairs)
 
     def test(self, nodeid: str) -> TestRecord | None:
         """Return the record of a test, if it scored or failed."""
@@ -215,6 +223,8 @@ class RunReport:
         given = session.settings.baseline
         self.baseline = session.past_runs.baseline if isinstance(given, str) else read_baseline(given)
         self._comparison: RunComparison | None = None
+        #: Why no part is blamed for scores that became worse, if that was asked for.
+        self.unblamed: list[str] = []
         #: Lines of the summary on the session, and on the files.
         self._notes: list[str] = []
         self._warnings: list[str] = []
@@ -250,7 +260,7 @@ class RunReport:
         A run whose files could not be written has not passed: their readers would read old ones.
         """
         found = [*self._session.finish(exitstatus), *self._session.drift.notes]
-        self._notes = [*self.collector.rejudged, *found]
+        self._notes = [*self.collector.rejudged, *self.unblamed, *found]
         if self.collector.answers and not self._settings.dry_run:
             from pytest_ragmetrics.runs.wording.runs import last_answers_text
 
@@ -340,6 +350,13 @@ class RunReport:
         records = (record for each in reversed(runs) for test in each.tests for record in test.records)
         tasks = {metric: judging.prompts for each in runs for metric, judging in each.run.judging.items()}
         return judging_of(run, records, tasks, prompts=self._settings.prompts)
+
+    def compared(self) -> RunComparison | None:
+        """Return what changed since the baseline by the scores so far; ``None`` without a file that has its texts."""
+        self._comparison = None
+        comparison = self._compare(self.collector.document(0, self._shown(), ()))
+        self._comparison = None
+        return comparison
 
     def _compare(self, document: Document) -> RunComparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.judges.transports.values import Transport
     from pytest_ragmetrics.metrics.base import Metric
     from pytest_ragmetrics.report.earlier import PastRuns
+    from pytest_ragmetrics.runs.records import Record
     from pytest_ragmetrics.runs.tables import Baseline
     from pytest_ragmetrics.runs.wording.served import Served
 
@@ -86,6 +87,8 @@ class PytestSession:
         self.markers = Markers()
         self._judge: str | None = None
         self._votes: int | None = None
+        #: The metrics that scored, each with the spec of its judge, by name, rule and judge: kept for ``--rag-blame``.
+        self._used: dict[tuple[str, str | None, str | None], tuple[Metric | None, str | None]] = {}
         #: The names in the module whose tests are collected, or whose test runs.
         self.module: Mapping[str, Any] = {}
         #: The sets of gates that a worker collected, as JSON builtins.
@@ -132,6 +135,23 @@ class PytestSession:
         for (judge, model), count in scoring.served.items():
             self._served.setdefault(scoring.metric, {}).setdefault(judge, Counter())[model] += count
         self.recorder.scored(scoring)
+
+    def used(self, metric: Metric, scoring: Scoring) -> None:
+        """Note the metric that made a scoring, and who judges."""
+        if self.settings.blame:
+            from pytest_ragmetrics.judges import context
+
+            key = scoring.metric, scoring.rule, getattr(scoring.outcome, "judge", None)
+            self._used.setdefault(key, (metric, context.current().judge or self._judge or self.settings.judge))
+
+    def way_of(self, record: Record) -> tuple[Metric | None, str | None]:
+        """Return the metric that made a record in any process, and the spec of its judge, ``None`` if not known."""
+        if self.workers.rows and not self._used:
+            from pytest_ragmetrics.plugin.gates.gate import unpickled
+
+            rows = (row for each in self.workers.ended() if each for row in each.metrics)
+            self._used = {tuple(key): (unpickled(text), spec) for *key, text, spec in rows}
+        return self._used.get((record.metric, record.rule, record.judge), (None, None))
 
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, else of the running test; one that is given is returned."""
@@ -444,7 +464,15 @@ class PytestSession:
             waits=self._waits(),
             gates=self.gates,
             mutants=self.mutants,
+            metrics=self._pickled(),
         )
+
+    def _pickled(self) -> list[Any]:
+        if not self._used:
+            return []
+        from pytest_ragmetrics.plugin.gates.gate import pickled
+
+        return [[*key, "" if metric is None else pickled(metric), spec] for key, (metric, spec) in self._used.items()]
 
     @property
     def _has_engine(self) -> bool:

@@ -409,6 +409,17 @@ class Settings:
         "history:5@BRANCH those of a branch.",
         metavar="FILE|history:N",
     )
+    blame: bool = _switch(
+        "Say of scores that became worse since the baseline whether retriever, generator or judge made them so: score "
+        "the old answer on the new passages and the other way round, with at most 4 requests for each.",
+        in_ini=True,
+    )
+    blame_rows: int = _setting(
+        _number(int, 1),
+        50,
+        "Of how many scores, the largest change first (default: 50).",
+        metavar="N",
+    )
     alpha: float = _setting(
         _level,
         0.05,

@@ -40,7 +40,7 @@ class FromWorker:
     run. ``used`` is what it used of the cassette, ``spent`` of the budget, ``remote`` of the shared cache, ``forecast``
     what it would ask for. ``served`` are the models that answered each metric, ``sentinels`` what it asked again.
     ``waits`` are the seconds that it waited, by what for. ``gates`` are the sets of gates that it collected, ``mutants``
-    is what became of those of its rows.
+    is what became of those of its rows. ``metrics`` are those that scored, where some may score again.
     """
 
     tasks: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -56,6 +56,7 @@ class FromWorker:
     waits: Mapping[str, float] = field(default_factory=dict)
     gates: Sequence[Any] = ()
     mutants: Any = None
+    metrics: Sequence[Any] = ()
 
     @classmethod
     def of(cls, node: Any) -> FromWorker | None:

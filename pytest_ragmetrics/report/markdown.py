@@ -10,6 +10,7 @@ from pytest_ragmetrics.report.page import visible
 from pytest_ragmetrics.runs.compare import RunComparison
 from pytest_ragmetrics.runs.origin import origin_parts
 from pytest_ragmetrics.runs.records import Document, Record, RunRecord, TestRecord
+from pytest_ragmetrics.runs.wording.blame import blame_lines
 from pytest_ragmetrics.runs.wording.comparisons import change_line, counts_text, incomparable_lines
 from pytest_ragmetrics.runs.wording.failures import shortcoming
 from pytest_ragmetrics.runs.wording.figures import score_text, threshold_text
@@ -191,7 +192,8 @@ def _changes(comparison: RunComparison, page: str | None, shown: int) -> list[st
     named = [f"- {_linked(escaped(change_line(change)), change.id, page)}" for change in bad[:shown]]
     more = [f"- and {len(bad) - shown} more"] if len(bad) > shown else []
     others = [f"- {escaped(line)}" for line in strangers]
-    return ["### Against the baseline", "", escaped(counts_text(comparison)), "", *named, *more, *others]
+    blame = [line for text in blame_lines(comparison)[:1] for line in (escaped(text), "")]
+    return ["### Against the baseline", "", escaped(counts_text(comparison)), "", *blame, *named, *more, *others]
 
 
 def _ending(document: Document) -> Iterator[str]:

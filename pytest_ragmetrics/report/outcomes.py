@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 from pytest_ragmetrics.core.result import Verdict
 from pytest_ragmetrics.report.judging import kind_of
+from pytest_ragmetrics.runs.blame import Part
 from pytest_ragmetrics.runs.compare import Obstacle, RunComparison
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, flips
 from pytest_ragmetrics.runs.wording.runs import WRONG, Status, blamed, status_of
@@ -39,8 +40,8 @@ TestKind = Literal[
 #: Every kind, the worst news first.
 TEST_KINDS: tuple[TestKind, ...] = get_args(TestKind)
 
-#: Why a test went wrong; the first that is true of it.
-Cause = Literal["error", "run", "bound", "judge", "altered", "retrieval", "answer"]
+#: Why a test went wrong; the first that is true of it, unless crossed texts say which part is to blame.
+Cause = Literal["error", "run", "bound", "judge", "altered", "retrieval", "answer", "interplay", "chance"]
 #: Every cause in words, the first checked first.
 CAUSES: Mapping[Cause, str] = {
     "error": "The test failed before it asserted a score",
@@ -50,6 +51,16 @@ CAUSES: Mapping[Cause, str] = {
     "altered": "A quotation was altered",
     "retrieval": "A passage is no longer retrieved",
     "answer": "The answer is not borne out",
+    "interplay": "Answer and passages fail together alone",
+    "chance": "The set shows no drop beyond chance",
+}
+#: The cause that each part to blame stands for, those that a test has first.
+_BLAMED: Mapping[Part, Cause] = {
+    "retriever": "retrieval",
+    "generator": "answer",
+    "interplay": "interplay",
+    "judge": "judge",
+    "chance": "chance",
 }
 #: The kinds whose tests have a cause.
 _EXPLAINED: tuple[TestKind, ...] = ("newly fails", "fails, new", "fails", "no score")
@@ -107,7 +118,7 @@ def paired_tests(document: Document, comparison: RunComparison | None = None) ->
         before = None if comparison is None or then is None else comparison.baseline.tests[then]
         status = status_of(test)
         kind = _kind(status, None if before is None else status_of(before), compared=comparison is not None)
-        cause, detail = _cause(test, comparison, status) if kind in _EXPLAINED else (None, "")
+        cause, detail = _blamed_cause(test, comparison, status) if kind in _EXPLAINED else (None, "")
         detail = shortened(detail, _DETAIL_LENGTH)
         found.append(PairedTest(test=test, before=before, kind=kind, cause=cause, detail=detail))
     return tuple(found)
@@ -130,6 +141,15 @@ def _kind(status: Status, before: Status | None, *, compared: bool) -> TestKind:
     if fails:
         return "fails as before" if before in ("failed", "error") else "newly fails"
     return "fixed" if before in WRONG else "passes as before"
+
+
+def _blamed_cause(test: TestRecord, comparison: RunComparison | None, status: Status) -> tuple[Cause, str]:
+    """Return the cause that crossed texts tell, with the piece of the rules where these say the same, else theirs."""
+    cause, detail = _cause(test, comparison, status)
+    parts = {it.blame.part for it in blamed(test) if it.blame is not None and it.outcome == "failed"}
+    told = next((_BLAMED[part] for part in _BLAMED if part in parts), cause)
+    # An altered quotation is one of an answer.
+    return (cause, detail) if told == cause or (told, cause) == ("answer", "altered") else (told, "")
 
 
 def _cause(test: TestRecord, comparison: RunComparison | None, status: Status) -> tuple[Cause, str]:

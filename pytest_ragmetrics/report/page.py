@@ -38,6 +38,7 @@ from pytest_ragmetrics.report.trends import build_trends
 from pytest_ragmetrics.runs.compare import KINDS, RunComparison, key_of
 from pytest_ragmetrics.runs.origin import build_origin
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, is_met
+from pytest_ragmetrics.runs.wording.blame import blame_text
 from pytest_ragmetrics.runs.wording.comparisons import KIND_WORDS, change_text, incomparable_lines, outcome_change
 from pytest_ragmetrics.runs.wording.figures import (
     bound_text,
@@ -272,6 +273,7 @@ def environment() -> Environment:
         apart_text,
         asked_text,
         beside_lines,
+        blame_text,
         bound_text,
         build_origin,
         change_text,

@@ -25,6 +25,7 @@ from pytest_ragmetrics.core.result import COMPLAINT, NOUN, Decision, Direction, 
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.core.tested import Tested
 from pytest_ragmetrics.judges.context import Exchange, Scoring
+from pytest_ragmetrics.runs.blame import Blame
 
 #: Version of the document's shape; grows when a field changes its meaning or goes away.
 VERSION: Literal[1] = 1
@@ -42,7 +43,7 @@ _OPERATORS: Mapping[Operator, Callable[[float, float], bool]] = {
     "==": operator.eq,
 }
 #: Fields whose texts are chosen by this package or name a metric; redaction leaves them.
-_LABELS = {"metric", "outcome", "better", "operator", "kind", "noun", "complaint"}
+_LABELS = {"metric", "outcome", "better", "operator", "kind", "noun", "complaint", "part"}
 
 # What a record has from its result as it is.
 _SHARED = ("reason", "verdicts", "vacuous", "judge", "disagreements", "samples", "noun", "complaint")
@@ -70,6 +71,7 @@ class Record:
     is part of a table, of an asserted set or of another score, or was compared with another score. ``scale`` is the
     lowest and the highest score of the metric, ``None`` where the score is beyond it; files of early versions lack it.
     ``rule`` has the digests of the metric's own code and of its parameters, ``None`` in files of early versions.
+    ``blame`` says which part of the application made it worse than in the baseline, where that was asked for.
     """
 
     metric: str
@@ -92,6 +94,7 @@ class Record:
     scale: tuple[float, float] | None = (0.0, 1.0)
     used: bool = True
     rule: str | None = None
+    blame: Blame | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -53,6 +53,9 @@ class FakeSession:
         finally:
             running.leave(self)
 
+    def used(self, metric: object, scoring: context.Scoring) -> None:
+        """Note nothing."""
+
     def scored(self, scoring: context.Scoring) -> None:
         self.scorings.append(scoring)
 

@@ -6,16 +6,12 @@ that is the same on both sides has the score of today on both.
 
 from __future__ import annotations
 
-import base64
 import json
-import pickle
 from collections.abc import Callable, Collection, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
-
-import pytest
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.codec import dump
@@ -27,8 +23,8 @@ from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.metrics.base import Metric, code_of, rule_of
-from pytest_ragmetrics.metrics.registry import metric_named
-from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate
+from pytest_ragmetrics.metrics.registry import metric_of_rule
+from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate, unpickled
 from pytest_ragmetrics.runs.compare import PlacedRecord, TestChange, pair_records
 from pytest_ragmetrics.runs.records import Record, bare_record
 from pytest_ragmetrics.runs.tables import EarlierRun, OtherJudgesError
@@ -178,15 +174,7 @@ def _is_comparable(pair: TestChange) -> bool:
 
 def _metric_of(gate: MarkedGate, gated: GatedSet, rules: Collection[str | None]) -> Metric | None:
     """Return the metric that a data set lists, else one of its name that has the rules of the records of now."""
-    with suppress(Exception, pytest.skip.Exception):  # a module of tests, which a controller of xdist did not import
-        found = pickle.loads(base64.b64decode(gated.pickled[gate.metric]))  # noqa: S301 - of this run, not of a file
-        if isinstance(found, Metric):
-            return found
-    with suppress(ValueError, TypeError):
-        kind = metric_named(gate.metric)
-        made = kind() if isinstance(kind, type) else kind
-        return made if {rule_of(made)} == {*rules} else None
-    return None
+    return unpickled(gated.pickled.get(gate.metric, "")) or metric_of_rule(gate.metric, rules)
 
 
 def _text_of(metric: Metric, sample: Sample) -> str:

@@ -16,6 +16,8 @@ from difflib import get_close_matches
 from io import BytesIO
 from typing import Any
 
+import pytest
+
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics.asserting import check_bound
@@ -198,14 +200,25 @@ def gated_set(
 
 def _pickled(metrics: Iterable[Metric], names: Collection[str]) -> dict[str, str]:
     """Return the metrics of some names, those inside others among them, but for those that cannot be pickled."""
-    found: dict[str, str] = {}
-    for metric in _scored(metrics) if names else ():
-        if metric.name in names:
-            made = BytesIO()
-            with suppress(Exception):  # what an own metric raises
-                _Pickler(made).dump(metric)
-                found[metric.name] = base64.b64encode(made.getvalue()).decode()
-    return found
+    chosen = [metric for metric in _scored(metrics) if metric.name in names] if names else []
+    return {metric.name: text for metric in chosen if (text := pickled(metric))}
+
+
+def pickled(metric: Metric) -> str:
+    """Return a metric for another process of the run, as base64; "" for one that cannot be pickled."""
+    made = BytesIO()
+    with suppress(Exception):  # what an own metric raises
+        _Pickler(made).dump(metric)
+        return base64.b64encode(made.getvalue()).decode()
+    return ""
+
+
+def unpickled(text: str) -> Metric | None:
+    """Return the metric that another process of the run pickled, ``None`` where it cannot be made here."""
+    with suppress(Exception, pytest.skip.Exception):  # a module of tests, which a controller of xdist did not import
+        found = pickle.loads(base64.b64decode(text))  # noqa: S301 - of this run, not of a file
+        return found if isinstance(found, Metric) else None
+    return None
 
 
 class _Pickler(pickle.Pickler):

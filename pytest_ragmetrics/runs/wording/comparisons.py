@@ -16,6 +16,7 @@ from pytest_ragmetrics.core.tested import Tested
 from pytest_ragmetrics.runs.clusters import shared_groups
 from pytest_ragmetrics.runs.compare import Kind, RunComparison, TestChange, kind_of
 from pytest_ragmetrics.runs.records import Record, RegressionRecord
+from pytest_ragmetrics.runs.wording.blame import blame_lines
 from pytest_ragmetrics.runs.wording.figures import (
     NOTHING_TO_CHECK,
     SHOWN,
@@ -281,6 +282,7 @@ def change_lines(comparison: RunComparison, *, shown: int | None = _NAMED) -> li
     listed = bad[:shown] if shown is not None else [change for change in comparison.changes if change.kind != "same"]
     return [
         f"against the baseline: {counts_text(comparison)}",
+        *(f"  {line}" for line in blame_lines(comparison)),
         *(f"  {change_line(change)}" for change in listed),
         *and_more(len(bad), shown=len(bad) if shown is None else shown),
         *(f"  {line}" for line in incomparable_lines(comparison)),

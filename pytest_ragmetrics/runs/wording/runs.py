@@ -450,10 +450,11 @@ def paid_records(tests: Iterable[TestRecord]) -> list[Record]:
 
 
 def paid_usages(document: Document) -> list[Usage]:
-    """Return what each scoring of a run took, and what its sentinels and the gates that judged anew did."""
+    """Return what each scoring of a run took, and what sentinels, gates that judged anew and blame did."""
     records = [record.usage for record in paid_records(document.tests)]
     others = [it.usage for it in document.run.sentinels.values()]
     others += [test.gate.regression.usage for test in document.tests if test.gate and test.gate.regression]
+    others += [it.blame.usage for test in document.tests for it in test.records if it.blame]
     return [*records, *(usage for usage in others if usage != Usage())]
 
 

@@ -1,0 +1,83 @@
+"""``--rag-blame``: which part of an application made scores worse, told at the end of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics.runs.wording.runs import paid_usages
+from tests.fake_openai import Body, FakeOpenAI
+from tests.plugin.conftest import HOW, RunPytest
+
+#: Four rows of an application whose texts the environment changes; the judge errs about one.
+SUITE = """
+    import os
+    import pytest
+    from pytest_ragmetrics.metrics import Faithfulness
+    ROWS = [{"id": f"q{n}", "question": f"What is moss {n}?", "reference": f"Moss {n} is green."} for n in range(4)]
+    @pytest.fixture(scope="session")
+    def rag_respond():
+        def respond(sample):
+            n, changes = sample.id[1:], bool(os.environ.get("CHANGES"))
+            kept = [f"Moss {n} is green.", "Ferns are tall."]
+            kept = kept[1:] if changes and n == "0" else kept
+            said = {"1": "Moss 1 is blue.", "2": "Truly, moss 2 is green."}.get(n) if changes else None
+            return {"response": said or f"Moss {n} is green.", "retrieved_contexts": kept}
+        return respond
+    @pytest.mark.rag_judge("openai:strict")
+    @pytest.mark.rag_dataset(ROWS, metrics={Faithfulness(unit="sentences"): 0.8})
+    def test_golden(rag_sample): pass
+    def test_last(): pass
+"""
+LINE = "3 worse: 1 retriever, 1 generator, 1 judge"
+
+
+def verified(body: Body, *, errs: bool) -> str:
+    """Find a claim supported that stands in the contexts, unless it errs about the one in other words."""
+    prompt = body["messages"][-1]["content"]
+    sentences, claims = (re.findall(rf"^\d+{sign} (.+)$", prompt, re.MULTILINE) for sign in ("", r"\."))
+    found = []
+    for number, claim in enumerate(claims, start=1):
+        is_lie = errs and claim.startswith("Truly")
+        fact = claim.removeprefix("Truly, ").casefold()
+        cited = [] if is_lie else [at for at, it in enumerate(sentences, start=1) if it.casefold() == fact]
+        word = "supported" if cited else "unsupported"
+        found.append({"number": number, "reason": "So.", "sentences": cited, "verdict": word})
+    return json.dumps({"verdicts": found})
+
+
+@HOW
+def test_a_run_says_which_part_made_scores_worse(
+    how: list[str], run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
+) -> None:
+    told: list[str] = []
+
+    def answer(body: Body) -> str:
+        # The first request about the answer in other words is the one of its test.
+        is_again = any("Truly" in it for it in told)
+        told.append(str(body["messages"]))
+        return verified(body, errs=not is_again)
+
+    server.answer = answer
+    run("--rag-json=main.json", test_it=SUITE).assert_outcomes(passed=5)
+    before = server.calls
+    against = (*how, "--rag-baseline=main.json", "--rag-blame", "--rag-json=out.json", "--rag-markdown=out.md")
+    result = run(*against, "--rag-report=out.html", env={"CHANGES": "1"})
+    result.shows(f"*{LINE}", passed=2, failed=3)
+    blames = {
+        test.id[-3:-1]: blame
+        for test in result.document.tests
+        for it in test.records
+        if (blame := it.blame) is not None
+    }
+    assert {name: it.part for name, it in blames.items()} == {"q0": "retriever", "q1": "generator", "q2": "judge"}
+    assert max(it.usage.calls for it in blames.values()) <= 4
+    assert sum(it.calls for it in paid_usages(result.document)) == server.calls - before
+    assert LINE in Path("out.md").read_text("utf-8")
+    asked = server.calls
+    again = run(*against, env={"CHANGES": "1"})
+    assert server.calls == asked
+    again.shows(f"*{LINE}", passed=2, failed=3)
