@@ -254,6 +254,20 @@ def test_a_page_goes_to_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: p
     sys.stdout.close()
 
 
+def test_a_terminal_gets_paragraphs_of_its_width_and_code_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    paged: list[str] = []
+    monkeypatch.setattr("click.echo_via_pager", paged.append)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "72")
+    for page in pages():
+        assert cli.main(["docs", page.topic]) == 0
+        shown, text = paged.pop(), page.text.strip()
+        assert [it.code for it in blocks_of(f"{shown}\n")] == [it.code for it in blocks_of(f"{text}\n")]
+        assert re.sub(r"\W", "", shown) == re.sub(r"\W", "", re.sub(r"!\[(.*?)\]\(.*?\)", r"picture \1", text))
+        prose = re.sub(r"^```.*?^```$", "", shown, flags=re.DOTALL | re.MULTILINE)
+        assert [line for line in prose.split("\n") if len(line) > 72 and " " in line.strip()] == []
+
+
 def test_every_field_of_a_row_and_every_blind_spot_is_described() -> None:
     text = next(page.text for page in pages() if page.topic == "reference/rows")
     extra = [name for kind in built_in_metrics() for name in kind.extra_inputs]

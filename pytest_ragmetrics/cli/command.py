@@ -230,11 +230,11 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def fitted(lines: Sequence[str]) -> list[str]:
-    """Return lines that fit the terminal: what is longer goes on below, further to the right than it began."""
+def fitted(lines: Sequence[str], *, hanging: int = 2) -> list[str]:
+    """Return lines that fit the terminal: what is longer goes on below, so far to the right of where it began."""
     width, found = terminal_width() or sys.maxsize, list[str]()
     for line in lines:
-        margin = " " * (len(line) - len(line.lstrip()) + 2)
+        margin = " " * (len(line) - len(line.lstrip()) + hanging)
         wrapper = textwrap.TextWrapper(max(width, 2 * len(margin)), subsequent_indent=margin)
         wrapper.break_long_words = wrapper.break_on_hyphens = False
         found += [line] if len(line) <= width else wrapper.wrap(line)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pytest_ragmetrics.cli.command import Arguments, argument, command, terminal_width
+from pytest_ragmetrics.cli.command import Arguments, argument, command, fitted, terminal_width
 from pytest_ragmetrics.core.errors import ArgumentError
 from pytest_ragmetrics.core.other_tools import equivalent_of, written_instead
 from pytest_ragmetrics.runs.wording.figures import text_table
@@ -40,6 +40,10 @@ _MENTIONED = 4
 _CODE = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
+_ITEM = re.compile(r" *([-*>|]|\d+\.) ")
+#: The end of a line whose paragraph goes on: what follows is no blank line, item, heading, row or quotation.
+_WITHIN = re.compile(r"(?<=[^\n|]) *\n *(?![-*#|>] |\||\d+\. |\n|$)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,6 +158,20 @@ def _shortened(name: str) -> str:
     return _folded(_LEFT_OUT.sub("", name))
 
 
+def _wrapped(text: str) -> list[str]:
+    """Return the lines of a page for this terminal: paragraphs are wrapped, and code is as it is."""
+    lines: list[str] = []
+    end = 0
+    for block in (*_FENCED.finditer(text), None):
+        prose = _PICTURE.sub(r"[picture: \1]", text[end : block.start() if block else None])
+        for line in _WITHIN.sub(" ", prose).split("\n"):
+            lines += fitted([line], hanging=2 if _ITEM.match(line) else 0)
+        if block:
+            lines[-1:] = block[0].split("\n")
+            end = block.end() + 1
+    return lines
+
+
 def _listing(start: str) -> Iterator[str]:
     yield "usage: ragmetrics docs [TOPIC]"
     yield "TOPIC is a page of this list, or the name of a metric, option, marker, fixture, hook, command or function."
@@ -170,8 +188,9 @@ def run(arguments: Arguments) -> Sequence[str]:
     """Show the documentation: a page, or the entry of a metric, an option or another name."""
     topic = " ".join(arguments.topic)
     start = _LISTS.get(topic.strip(" /"))
-    lines = topic_text(topic).splitlines() if start is None else list(_listing(start))
+    text = topic_text(topic) if start is None else None
     if not sys.stdout.isatty():
-        return lines
+        return text.splitlines() if text else list(_listing(start or ""))
+    lines = _wrapped(text) if text else list(_listing(start or ""))
     click.echo_via_pager(printable_lines("\n".join(lines)))
     return ()
