@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any, get_args
 
 import click
+import yaml
 from stubs import other_names, stubs
 
 import pytest_ragmetrics
@@ -467,30 +468,27 @@ passage is wrong.
 Begin with the [tutorial](tutorial.md). `ragmetrics docs` shows these pages in the terminal, and `ragmetrics docs NAME`
 the entry of a metric, an option, a marker, a fixture, a hook, a command or a function.
 """
-_SECTIONS = {"how-to/": "How to", "reference/": "Reference"}
+SITE = Path(__file__).parent.parent / ".zensical.yml"
 
 
 def index_page(every: Iterable[Page]) -> str:
     """Return the first page of the site: every page by section."""
-    return f"# pytest-ragmetrics\n\n{_MADE}\n{_INTRODUCTION}\n{_listed(every, '')}"
+    return f"# pytest-ragmetrics\n\n{_MADE}\n{_INTRODUCTION}\n{_listed(every)}"
 
 
 def llms_text(every: Iterable[Page]) -> str:
     """Return the list of the pages for language models."""
     summary = "> A pytest plugin that tests the answer quality of RAG applications, with the evidence in the failure."
-    return f"# pytest-ragmetrics\n\n{summary}\n{_listed(every, 'Start')}"
+    return f"# pytest-ragmetrics\n\n{summary}\n\n{_listed(every)}"
 
 
-def _listed(every: Iterable[Page], first: str) -> str:
-    sections: dict[str, list[str]] = {}
-    for page in every:
-        start = next((start for start in _SECTIONS if page.topic.startswith(start)), "")
-        title = _SECTIONS.get(start, first)
-        sections.setdefault(title, []).append(f"- [{page.title}]({page.topic}.md): {page.summary}")
-    return "".join(
-        f"\n## {title}\n\n{lines}\n" if title else f"\n{lines}\n"
-        for title, lines in ((title, "\n".join(lines)) for title, lines in sections.items())
-    )
+def _listed(every: Iterable[Page]) -> str:
+    """Return the pages in the sections of the site; a page that is in none of them is an error."""
+    unlisted = {f"{page.topic}.md": f"- [{page.title}]({page.topic}.md): {page.summary}\n" for page in every}
+    sections = (each for each in yaml.safe_load(SITE.read_text("utf-8"))["nav"] if isinstance(each, dict))
+    listed = {title: [unlisted.pop(file) for file in files] for it in sections for title, files in it.items()}
+    assert not unlisted, f"name {', '.join(unlisted)} in the nav of {SITE.name}"
+    return "\n".join(f"## {title}\n\n{''.join(lines)}" for title, lines in listed.items())
 
 
 def reference() -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import shlex
 import shutil
@@ -266,6 +268,19 @@ def test_a_terminal_gets_paragraphs_of_its_width_and_code_as_it_is(monkeypatch: 
         assert re.sub(r"\W", "", shown) == re.sub(r"\W", "", re.sub(r"!\[(.*?)\]\(.*?\)", r"picture \1", text))
         prose = re.sub(r"^```.*?^```$", "", shown, flags=re.DOTALL | re.MULTILINE)
         assert [line for line in prose.split("\n") if len(line) > 72 and " " in line.strip()] == []
+
+
+def test_each_line_of_the_page_by_symptom_can_be_called() -> None:
+    text = PAGES["how-to/which-metric"]
+    lines = re.findall(r"^\|.*\| `(assert_\w+\(.*\))` \|$", text, re.MULTILINE)
+    assert len(lines) > 30
+    for line in lines:
+        call = ast.parse(line, mode="eval").body
+        assert isinstance(call, ast.Call)
+        helper = getattr(pytest_ragmetrics, ast.unparse(call.func))
+        inspect.signature(helper).bind(*call.args, **{str(word.arg): word.value for word in call.keywords})
+    named = re.findall(r"^\| [^|]+ \| `(\w+)` \| ", text, re.MULTILINE)
+    assert set(named) <= {kind.name for kind in built_in_metrics()}
 
 
 def test_every_field_of_a_row_and_every_blind_spot_is_described() -> None:
