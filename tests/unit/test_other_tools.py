@@ -114,9 +114,9 @@ def test_what_answers_mention_exists() -> None:
         ("Json Correctness", r"is of DeepEval: write ValidJSON\(schema=.*; a JSON schema"),
         (
             "TurnFaithfulnessMetric",
-            r"is of DeepEval: write \"faithfulness\"; turns=\"each\" and assert_conv",
+            r"is of DeepEval: write \"faithfulness\"; with turns=\"each\" every",
         ),
-        ("turn contextual recall", r'is of DeepEval: write "context_recall"; turns="each" and'),
+        ("turn contextual recall", r'is of DeepEval: write "context_recall"; with turns="each"'),
         ("ConversationalGEval", r"write SimpleCriteria\(name=.* every turn of a conversation"),
         ("noise_sensitivity_relevant", r"write NoiseSensitivity\(mode=\"relevant\"\) \(ragmetrics docs from-ragas\)$"),
         ("faithfullness", "^there is no metric 'faithfullness': did you mean"),
