@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
+from textwrap import TextWrapper
 from types import ModuleType
 from typing import Any, get_args
 
@@ -462,8 +463,9 @@ def _argument(param: Argument | click.Option) -> str:
 
 _INTRODUCTION = """\
 **pytest-ragmetrics** tests the answer quality of a RAG application (retrieval-augmented generation: a model answers
-from retrieved passages) in your pytest suite. Thresholds fail a build, and a failure shows which quotation, claim or
-passage is wrong.
+from retrieved passages) in your pytest suite. A failure shows which quotation, claim or passage is wrong:
+
+![The terminal: a quotation that is not found, the nearest passage, and the word that differs](images/terminal.png)
 
 Begin with the [tutorial](tutorial.md). `ragmetrics docs` shows these pages in the terminal, and `ragmetrics docs NAME`
 the entry of a metric, an option, a marker, a fixture, a hook, a command or a function.
@@ -473,7 +475,9 @@ SITE = Path(__file__).parent.parent / ".zensical.yml"
 
 def index_page(every: Iterable[Page]) -> str:
     """Return the first page of the site: every page by section."""
-    return f"# pytest-ragmetrics\n\n{_MADE}\n{_INTRODUCTION}\n{_listed(every)}"
+    wrapped = TextWrapper(120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    listed = "\n".join(map(wrapped.fill, _listed(every).split("\n")))
+    return f"# pytest-ragmetrics\n\n{_MADE}\n{_INTRODUCTION}\n{listed}"
 
 
 def llms_text(every: Iterable[Page]) -> str:
