@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
-from textwrap import TextWrapper
 from types import ModuleType
 from typing import Any, get_args
 
@@ -475,20 +474,18 @@ SITE = Path(__file__).parent.parent / ".zensical.yml"
 
 def index_page(every: Iterable[Page]) -> str:
     """Return the first page of the site: every page by section."""
-    wrapped = TextWrapper(120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    listed = "\n".join(map(wrapped.fill, _listed(every).split("\n")))
-    return f"# pytest-ragmetrics\n\n{_MADE}\n{_INTRODUCTION}\n{listed}"
+    return f"# pytest-ragmetrics\n\n{_MADE}\n{_INTRODUCTION}\n{_listed(every, '- [{it.title}]({it.topic}.md)')}"
 
 
 def llms_text(every: Iterable[Page]) -> str:
     """Return the list of the pages for language models."""
     summary = "> A pytest plugin that tests the answer quality of RAG applications, with the evidence in the failure."
-    return f"# pytest-ragmetrics\n\n{summary}\n\n{_listed(every)}"
+    return f"# pytest-ragmetrics\n\n{summary}\n\n{_listed(every, '- [{it.title}]({it.topic}.md): {it.summary}')}"
 
 
-def _listed(every: Iterable[Page]) -> str:
+def _listed(every: Iterable[Page], form: str) -> str:
     """Return the pages in the sections of the site; a page that is in none of them is an error."""
-    unlisted = {f"{page.topic}.md": f"- [{page.title}]({page.topic}.md): {page.summary}\n" for page in every}
+    unlisted = {f"{it.topic}.md": f"{form.format(it=it)}\n" for it in every}
     sections = (each for each in yaml.safe_load(SITE.read_text("utf-8"))["nav"] if isinstance(each, dict))
     listed = {title: [unlisted.pop(file) for file in files] for it in sections for title, files in it.items()}
     assert not unlisted, f"name {', '.join(unlisted)} in the nav of {SITE.name}"
