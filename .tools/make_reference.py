@@ -13,7 +13,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,9 +27,9 @@ from stubs import other_names, stubs
 
 import pytest_ragmetrics
 from pytest_ragmetrics import cli, metrics, plugin
-from pytest_ragmetrics.cli.command import Argument
+from pytest_ragmetrics.cli.command import JUDGES, Argument
 from pytest_ragmetrics.cli.docs import Page, pages
-from pytest_ragmetrics.cli.metrics import metrics_json
+from pytest_ragmetrics.cli.metrics import SENTENCE_END, metrics_json
 from pytest_ragmetrics.core.public_names import module_of_names
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.tasks import Task
@@ -46,6 +47,8 @@ _ROLE = re.compile(r":\w+:`(?:[^`<]*<)?~?([^`>]+)>?`")
 #: One sample with three contexts of 600 characters, for the cost of each metric.
 _CONTEXTS, _SIZE = 3, 600
 _CHARACTERS_A_TOKEN = 4
+#: Methods that only this package calls.
+_INTERNAL = {"sample_of", "is_of", "answers_of", "require_fields", "vacuous_score", "untrusted_texts", "is_shared_by"}
 
 
 def markdown(docstring: str | None) -> str:
@@ -118,10 +121,12 @@ def signature(of: Any, *, name: str, method: bool = False) -> str:
     returned = _annotation(found.return_annotation) if inspect.isroutine(of) else found.empty
     texts = _parameter_texts(plain)
     arrow = "" if returned is found.empty else f" -> {returned}"
-    line = f"{name}({', '.join(texts)}){arrow}"
-    if len(line) > 100:
-        line = f"{name}(\n" + "".join(f"    {text},\n" for text in texts) + f"){arrow}"
-    return f"```py\n{line}\n```"
+    return f"```py\n{_call(name, texts)}{arrow}\n```"
+
+
+def _call(name: str, texts: Sequence[str]) -> str:
+    line = f"{name}({', '.join(texts)})"
+    return line if len(line) <= 90 else f"{name}(\n" + "".join(f"    {text},\n" for text in texts) + ")"
 
 
 def _annotation(annotation: Any) -> Any:
@@ -139,7 +144,8 @@ def _parameter_texts(parameters: list[inspect.Parameter]) -> list[str]:
             texts.append("*")
         before = it.kind
         text = f"{starred}{it.name}" + ("" if it.annotation is it.empty else f": {it.annotation}")
-        texts.append(text if it.default is it.empty else f"{text} = {_default(it.default)}")
+        equals = "=" if it.annotation is it.empty else " = "
+        texts.append(text if it.default is it.empty else f"{text}{equals}{_default(it.default)}")
         if it.kind is it.POSITIONAL_ONLY and all(other.kind is not it.kind for other in parameters[number + 1 :]):
             texts.append("/")
     return texts
@@ -158,10 +164,10 @@ def options_page() -> str:
     return _page(
         "Options and settings",
         "Every setting by option, environment variable and ini key.",
-        "Precedence: argument of the call, marker (`rag_judge(spec)`, `rag_votes(k)`), command line, environment, ini, "
-        "default.\nPaths on the command line are relative to the current folder, paths in the ini to the rootdir. "
-        "`ragmetrics doctor` shows what\nis in force. An ini key stands in `pytest.ini` under `[pytest]`, or in "
-        "`pyproject.toml` under `[tool.pytest.ini_options]`.",
+        "Names in capitals are environment variables, those with `rag_` keys of the ini: of `[pytest]` in `pytest.ini`, "
+        "or of\n`[tool.pytest.ini_options]` in `pyproject.toml`. Precedence: argument of the call, marker, command line, "
+        "environment, ini,\ndefault. Paths are relative to the current folder, in the ini to the rootdir. "
+        "`ragmetrics doctor` shows the settings in force.",
         *(_option(option) for option in OPTIONS),
     )
 
@@ -169,21 +175,10 @@ def options_page() -> str:
 def _option(option: Option) -> str:
     takes = option.extra.get("metavar", "")
     given = takes and (f"[={takes}]" if option.extra.get("nargs") == "?" else f"={takes}")
-    places = {
-        "": option.flag,
-        "environment": option.environment,
-        "ini": option.name if option.in_ini else None,
-    }
-    (_, name), *others = ((place, name) for place, name in places.items() if name)
-    also = "Also: " + ", ".join(f"{place} `{name}`" for place, name in others) if others else None
-    written = f"`{option.flag}{given}`; default" if option.flag else "Default"
-    return _entry(2, _code(name), also, option.help, f"{written}: {_shown(option.default)}.")
-
-
-def _shown(value: object) -> str:
-    if value is None or value == "":
-        return "none"
-    return "off" if value is False else _code(value)
+    places = (option.flag, option.environment, option.name if option.in_ini else None)
+    name, *others = (place for place in places if place)
+    default = f"; default {_code(option.default)}" if option.default and "default" not in option.help else ""
+    return _entry(2, _code(name), option.help, f"`{option.flag}{given}`{default}." if given else None, also=others)
 
 
 def pytest_page() -> str:
@@ -237,14 +232,17 @@ def metrics_page() -> str:
     """Return the page of all metrics."""
     return _page(
         "Metrics",
-        "Each metric: its formula, inputs, cost, parameters and what it cannot see.",
+        "Each metric: when to use it, its formula, inputs, cost, parameters and what it cannot see.",
         "A metric is used by its name in `metrics=[...]`, `assert_sample(row, NAME=bound)` and the markers, by its "
         "helper in a test, or as a\nclass of `pytest_ragmetrics.metrics`: `Faithfulness().score(response=..., "
-        "retrieved_contexts=[...])`. Every metric takes `name=`,\nevery judged one `judge=` and `embedder=`. Costs are "
-        f"those of one sample with {_CONTEXTS} contexts of {_SIZE} characters, without a cache;\na token is counted as "
-        f"{_CHARACTERS_A_TOKEN} characters. A score with nothing to check is `vacuous`: means, rates and gates leave "
-        "it out.\n`ragas_score` (`assert_ragas_score`) is the harmonic mean of several. `llm=` and `embeddings=` of "
-        "other tools are `judge=` and `embedder=`.",
+        "retrieved_contexts=[...])`.",
+        "- Scores are from 0 to 1 and higher is better, unless the entry says otherwise. A score with nothing to check "
+        "is `vacuous`: means,\n  rates and gates leave it out.\n"
+        "- Every metric takes `name=`, every judged one `judge=` and `embedder=` (`llm=` and `embeddings=` of other "
+        "tools). A helper\n  takes the parameters of its metric, and a judged one `votes=`.\n"
+        f"- `asks` is the cost of a sample with {_CONTEXTS} contexts of {_SIZE} characters without a cache: requests "
+        f"to the judge, and\n  prompt tokens of {_CHARACTERS_A_TOKEN} characters. Metrics without it ask no model.\n"
+        "- `ragas_score` (`assert_ragas_score`) is the harmonic mean of several metrics.",
         _by_needs(),
         *(_metric(kind) for kind in built_in_metrics()),
     )
@@ -261,53 +259,74 @@ def _by_needs() -> str:
     groups: dict[tuple[str, str], list[type[Metric]]] = {}
     for kind in built_in_metrics():
         who = ", ".join({"judge": "a judge", "embedder": "an embedder"}[each] for each in asked()[kind.name])
-        groups.setdefault((_code(*kind.requires) or "see its docstring", who or "no model"), []).append(kind)
-    lines = ["| needs | asks | metrics | helpers |", "|---|---|---|---|"]
+        groups.setdefault((_code(*kind.requires) or "see its entry", who or "no model"), []).append(kind)
+    lines = ["| needs | asks | metrics |", "|---|---|---|"]
     for (needs, who), kinds in sorted(groups.items(), key=lambda group: group[0][1] != "no model"):
         names = (_code(kind.__name__) + " (lower is better)" * (kind.better == "lower") for kind in kinds)
-        helpers = _code(*dict.fromkeys(helper_of(kind).__name__ for kind in kinds))
-        lines.append(f"| {needs} | {who} | {', '.join(names)} | {helpers} |")
+        lines.append(f"| {needs} | {who} | {', '.join(names)} |")
     return "\n".join(lines)
 
 
 def _metric(kind: type[Metric]) -> str:
     helper = helper_of(kind)
-    rows = [
-        ("needs", _code(*kind.requires) or "see below"),
+    is_made = "__signature__" in vars(helper)
+    also = [kind.name, *vars(kind).get("aliases", ()), *other_names(kind), *([helper.__name__] if is_made else [])]
+    first, use, rest = _parts(kind)
+    # An aspect of the table of aspects.
+    if (parent := kind.__base__) in built_in_metrics() and ">>>" not in (kind.__doc__ or ""):
+        rows = [row for row in _facts(kind) if row not in _facts(parent)]
+        return _entry(
+            2, kind.__name__, first, use, rows and _table(rows), f"Otherwise as `{parent.__name__}`.", also=also
+        )
+    note = described(helper).partition("\n\n")[2].partition("Parameters and errors")[0].strip() if is_made else None
+    return _entry(2, kind.__name__, first, use, _calls(kind, helper), _table(_facts(kind)), rest, note, also=also)
+
+
+def _parts(kind: type[Metric]) -> tuple[str, str, str]:
+    """Return what a metric is, when to use it, and the rest of its docstring."""
+    first, _, rest = described(kind).partition("\n\n")
+    use = SENTENCE_END.split(rest, maxsplit=1)[0]
+    return first, use, rest[len(use) :].strip()
+
+
+def _calls(kind: type[Metric], helper: Any) -> str:
+    """Return how the class and the helper are called; the helper has the parameters of the class too."""
+    own = [it for it in inspect.signature(kind).parameters.values() if it.name not in ("name", "judge", "embedder")]
+    others = {"votes", "judge", "embedder", *(it.name for it in own)}
+    taken = [
+        it
+        for it in inspect.signature(helper).parameters.values()
+        if it.name not in others or it.kind is not it.KEYWORD_ONLY
+    ]
+    texts = (_parameter_texts([it.replace(annotation=it.empty) for it in each]) for each in (own, taken))
+    lines = map(_call, (kind.__name__, helper.__name__), texts)
+    return "```py\n" + "\n".join(lines) + "\n```"
+
+
+def _facts(kind: type[Metric]) -> list[tuple[str, str]]:
+    usual = (kind.scale, kind.better) == ((0.0, 1.0), "higher")
+    return [
+        ("needs", _code(*kind.requires)),
         ("also takes", _code(*kind.extra_inputs)),
         ("asks", _asks(kind)),
-        ("score", f"{kind.scale[0]:g} to {kind.scale[1]:g}, {kind.better} is better"),
-        ("parameters", _parameters(kind)),
-        ("helper", _code(f"{helper.__name__}({', '.join(_positional(helper))}, ...)")),
+        ("score", "" if usual else f"{kind.scale[0]:g} to {kind.scale[1]:g}, {kind.better} is better"),
         ("cannot see", kind.blind_spots),
     ]
-    also = [kind.name, *vars(kind).get("aliases", ()), *other_names(kind)]
-    first, _, rest = described(kind).partition("\n\n")
-    return _entry(2, kind.__name__, first, _table(rows), rest, also=also)
-
-
-def _positional(helper: Any) -> list[str]:
-    return [name for name, it in inspect.signature(helper).parameters.items() if it.kind is not it.KEYWORD_ONLY]
-
-
-def _parameters(kind: type[Metric]) -> str:
-    own = (it for it in inspect.signature(kind).parameters.values() if it.name not in ("name", "judge", "embedder"))
-    return _code(*(it.name if it.default is it.empty else f"{it.name}={_default(it.default)}" for it in own))
 
 
 def _asks(kind: type[Metric]) -> str:
     if not issubclass(kind, JudgedMetric):
-        return "no model"
+        return ""
     if kind not in costs():
         return "an embedder"
     calls, tokens = costs()[kind]
-    requests = "1 request" if calls == 1 else f"{calls} requests, {_rounds(kind.rounds)}"
-    embedder = " and an embedder" if "embedder" in asked()[kind.name] else ""
-    return f"a judge{embedder}: {requests}, about {tokens:,} prompt tokens"
+    requests = "1 request" if calls == 1 else f"{calls} requests{_rounds(kind.rounds)}"
+    embedder = ", an embedder" if "embedder" in asked()[kind.name] else ""
+    return f"{requests}, {tokens:,} tokens{embedder}"
 
 
 def _rounds(rounds: int) -> str:
-    return "all at the same time" if rounds == 1 else f"in {rounds} rounds"
+    return "" if rounds == 1 else f" in {rounds} rounds"
 
 
 @lru_cache(maxsize=1)
@@ -331,10 +350,10 @@ def tasks_page() -> str:
     return _page(
         "Tasks of a judge",
         "What a metric of your own can ask a judge with `await ask(task)`, and what each task returns.",
-        "Tasks are imported from `pytest_ragmetrics.judges.tasks`. Their answers are checked: numbers of items that "
-        "were not submitted, verdicts\nwithout existing sentences and other forms are requested once more, then the "
-        "sample is unscored. The prompt of a task is the file of\nits name in the folder of the ini key `rag_prompts`, "
-        "else that of this package; `$name` in it is one of the places below.",
+        "Tasks are imported from `pytest_ragmetrics.judges.tasks`. An answer that does not fit (unknown items, "
+        "sentences that do not exist)\nis requested again; then the sample is unscored. The prompt of `ListClaims` is "
+        "`list_claims.md` in the folder of the ini key\n`rag_prompts`, else that of this package; `$name` in it is one "
+        "of the task's places.",
         "## Tasks",
         *(_task(kind) for kind in kinds),
         "## Values",
@@ -348,10 +367,11 @@ def _classes(module: ModuleType) -> list[type[Any]]:
 
 def _task(kind: type[Task[Any]]) -> str:
     base = next(base for cls in kind.__mro__ for base in getattr(cls, "__orig_bases__", ()) if get_args(base))
-    returned = re.sub(r"pytest_ragmetrics\.[\w.]+\.", "", str(get_args(base)[0]))
-    rows = [("returns", _code(returned)), ("prompt", _code(f"{kind.prompt}.md")), ("places", _code(*kind.filled))]
-    call = signature(kind, name=kind.__name__)
-    return _entry(3, _code(kind.__name__), described(kind), call, _table(rows), also=[kind.prompt])
+    answer = get_args(base)[0]
+    returned = re.sub(r"pytest_ragmetrics\.[\w.]+\.", "", answer.__name__ if type(answer) is type else str(answer))
+    call = signature(kind, name=kind.__name__).replace("\n```", f" -> {returned}\n```", 1)
+    places = f"Places: {_code(*kind.filled)}." if kind.filled else None
+    return _entry(3, _code(kind.__name__), described(kind), call, places, also=[kind.prompt])
 
 
 # Public names and commands.
@@ -363,17 +383,39 @@ def api_page() -> str:
     listed = {name for kind in built_in_metrics() for name in (kind.__name__, *other_names(kind))}
     more = {name: getattr(metrics, name) for name in module_of_names(metrics.__name__) if name not in listed}
     helpers = {name: value for name, value in own.items() if name.startswith("assert_")}
+    of_metrics = {name for name, value in helpers.items() if "__signature__" in vars(value)}
+    errors = {name: value for name, value in own.items() if isinstance(value, type) and issubclass(value, Exception)}
+    others = {name: value for name, value in own.items() if name not in {*helpers, *errors}}
     return _page(
         "Public names",
         "Every function and class to import from `pytest_ragmetrics` and `pytest_ragmetrics.metrics`.",
         "The classes of the single metrics are in [Metrics](metrics.md).",
         "## Assertions",
-        *(_name(name, value) for name, value in sorted(helpers.items())),
-        "## Values, functions and errors",
-        *(_name(name, value) for name, value in own.items() if name not in helpers),
+        "These return the `MetricResult`, and raise `AssertionError` if it is beyond the bound. The metric's entry has "
+        "its parameters and errors.",
+        _helpers(helpers[name] for name in sorted(of_metrics)),
+        *(_name(name, value) for name, value in sorted(helpers.items()) if name not in of_metrics),
+        "## Errors",
+        *(_class(value, level=3) for value in errors.values()),
+        "## Values and functions",
+        *(_name(name, value) for name, value in others.items()),
         "## In `pytest_ragmetrics.metrics`",
         *(_name(name, value) for name, value in more.items()),
     )
+
+
+def _helpers(helpers: Iterable[Any]) -> str:
+    """Return a table of the helpers that are made of metrics, with their metrics and bounds."""
+    lines = ["| helper | metric |", "|---|---|"]
+    for helper in helpers:
+        kinds = [kind for kind in built_in_metrics() if kind.helper == helper.__name__]
+        taken = inspect.signature(helper).parameters.values()
+        texts = _parameter_texts(
+            [it.replace(annotation=it.empty) for it in taken if it.kind < 3 or it.name in ("min", "max")]
+        )
+        links = (f"[{kind.__name__}](metrics.md#{kind.__name__.lower()})" for kind in kinds)
+        lines.append(f"| `{helper.__name__}({', '.join(texts)})` | {', '.join(links)} |")
+    return "\n".join(lines)
 
 
 def _name(name: str, value: Any) -> str:
@@ -395,6 +437,8 @@ def _class(kind: Any, *, level: int) -> str:
         name: value.__func__ if isinstance(value, classmethod) else value
         for name, value in vars(kind).items()
         if (not name.startswith("_") or name == "__call__")
+        and name not in _INTERNAL
+        and not any(hasattr(base, name) for base in kind.__mro__[1:] if base.__module__.startswith("pytest_"))
         and (inspect.isfunction(value) or isinstance(value, (classmethod, property)))
     }
     for name, value in methods.items():
@@ -418,13 +462,16 @@ def json_page() -> str:
 
 
 def commands_page() -> str:
-    """Return the page of the commands."""
+    """Return the page of the commands; what several take is described once."""
+    every = Counter(row for _, command in commands() for row in _rows(command))
+    common = {row for row, number in every.items() if number > 1}
     return _page(
         "Commands",
         "The commands of `ragmetrics`, which is also `python -m pytest_ragmetrics`.",
         "A command exits with 0, with 1 after an error or a failed check, with 2 for wrong arguments, and with 130 "
-        "after Ctrl-C.",
-        *(_command(name, command) for name, command in commands()),
+        "after Ctrl-C.\nSeveral commands take these:",
+        _table(row for row in every if row in common),
+        *(_command(name, command, common) for name, command in commands()),
     )
 
 
@@ -437,17 +484,17 @@ def commands(of: click.Group = cli.COMMANDS, before: str = "ragmetrics") -> Iter
             yield from commands(command, f"{before} {name}")
 
 
-def _command(name: str, command: click.Command) -> str:
-    rows = [
-        (_argument(param), param.help or "") for param in command.params if isinstance(param, Argument | click.Option)
-    ]
-    return _entry(
-        2,
-        _code(name),
-        command.help,
-        _table(rows) if rows else None,
-        also=[name.partition(" ")[2]],
-    )
+def _rows(command: click.Command) -> list[tuple[str, str]]:
+    """Return the arguments and options of a command with their texts."""
+    taken = (it for it in command.params if isinstance(it, Argument | click.Option))
+    return [(_argument(it), (it.help or "").replace(JUDGES, "as `--rag-judge`")) for it in taken]
+
+
+def _command(name: str, command: click.Command, common: set[tuple[str, str]]) -> str:
+    rows = [row for row in _rows(command) if row not in common]
+    shared = ", ".join(argument for argument, text in _rows(command) if (argument, text) in common)
+    table, takes = _table(rows) if rows else None, f"{'Also takes' if rows else 'Takes'} {shared}." if shared else None
+    return _entry(2, _code(name), command.help, table, takes, also=[name.partition(" ")[2]])
 
 
 def _argument(param: Argument | click.Option) -> str:

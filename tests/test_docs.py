@@ -19,6 +19,7 @@ from make_reference import MADE as FILES
 import pytest_ragmetrics
 from pytest_ragmetrics import cli, metrics
 from pytest_ragmetrics.cli.docs import FOLDER, Page, pages, topic_text
+from pytest_ragmetrics.cli.metrics import use_of
 from pytest_ragmetrics.core.public_names import module_of_names
 from pytest_ragmetrics.core.sample import ALIASES, CAMEL_CASE, FIELDS, TALKS
 from pytest_ragmetrics.datasets.rows import CONVERSATION, WRAPPERS
@@ -189,7 +190,8 @@ def test_every_name_has_an_entry(what: str) -> None:
         ("--rag-max-cost", "## `--rag-max-cost`"),
         ("RAGMETRICS_CACHE_SECRET", "## `RAGMETRICS_CACHE_SECRET`"),
         ("rag_max_cost", "## `--rag-max-cost`"),
-        ("assert-faithful", "### `assert_faithful`"),
+        ("assert-faithful", "## Faithfulness"),
+        ("assert_retrieved", "### `assert_retrieved`"),
         ("Evaluation.mean", "#### `Evaluation.mean`"),
         ("report diff", "## `ragmetrics report diff`"),
         ("Three outcomes", "## Three outcomes"),
@@ -198,7 +200,7 @@ def test_every_name_has_an_entry(what: str) -> None:
         ("#azure", "## Azure"),
         ("./how-to/ci", "# Run it in CI"),
         ("@pytest.mark.rag_gate('faithfulness', mean=0.8)", "### `rag_gate`"),
-        ("pytest_ragmetrics.assert_faithful(answer)", "### `assert_faithful`"),
+        ("pytest_ragmetrics.assert_faithful(answer)", "## Faithfulness"),
         ("--rag-judge=openai:gpt-6-luna", "## `--rag-judge`"),
         ("rag_cache = replay", "## `--rag-cache`"),
         ("ndcg@10", "## NDCG"),
@@ -258,9 +260,16 @@ def test_a_page_goes_to_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: p
     paged: list[str] = []
     monkeypatch.setattr("click.echo_via_pager", paged.append)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
     assert cli.main(["docs", "secrets"]) == 0
     assert paged[0].startswith("# Secrets")
     assert capsys.readouterr().out == ""
+    assert cli.main(["docs", "faithfulness"]) == 0
+    prose = re.sub("^```.*?^```$", "", paged[1], flags=re.DOTALL | re.MULTILINE)
+    assert max(map(len, prose.splitlines())) <= 60 < max(map(len, paged[1].splitlines()))
+    assert (
+        prose.split() == re.sub("^```.*?^```$", "", topic_text("faithfulness"), flags=re.DOTALL | re.MULTILINE).split()
+    )
     monkeypatch.setattr("sys.stdout", None)
     assert cli.main(["docs"]) == 0
     sys.stdout.close()
@@ -293,11 +302,18 @@ def test_each_line_of_the_page_by_symptom_can_be_called() -> None:
     assert set(named) <= {kind.name for kind in built_in_metrics()}
 
 
-def test_every_field_of_a_row_and_every_blind_spot_is_described() -> None:
+def test_every_metric_says_when_to_use_it_and_what_it_cannot_see() -> None:
+    uses = {kind.__name__: use_of(kind) for kind in built_in_metrics()}
+    assert [name for name, use in uses.items() if not re.fullmatch(r"Use it when [^\n]{15,115}[.\"]", use)] == []
+    text = " ".join(next(page.text for page in pages() if page.topic == "reference/metrics").split())
+    assert text.count(" Use it when ") == len(set(uses.values())) == len(built_in_metrics())
+    assert [kind.__name__ for kind in built_in_metrics() if len(kind.blind_spots) < 20] == []
+
+
+def test_every_field_of_a_row_is_described() -> None:
     text = next(page.text for page in pages() if page.topic == "reference/rows")
     extra = [name for kind in built_in_metrics() for name in kind.extra_inputs]
     aliases = [alias for names in ALIASES.values() for alias in names]
     every = {*FIELDS, *aliases, *TALKS, *CONVERSATION, *WRAPPERS, *extra, "ground_truths", "additional_metadata"}
     every |= CAMEL_CASE.keys()
     assert [name for name in sorted(every) if f"`{name}`" not in text] == []
-    assert [kind.__name__ for kind in built_in_metrics() if len(kind.blind_spots) < 20] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from inspect import getdoc, signature
 
@@ -10,6 +11,9 @@ from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from pytest_ragmetrics.runs.wording.figures import text_table
 
+#: Where a sentence of a docstring ends.
+SENTENCE_END = re.compile(r'(?<=[."])\s+(?=[A-Z`])')
+
 
 def metrics_json() -> list[str]:
     """Return the lines of a JSON object on the metrics: its ``version``, and of each in ``metrics`` these fields.
@@ -17,7 +21,8 @@ def metrics_json() -> list[str]:
     ``name``, ``aliases`` and ``class`` are its names in settings and code; ``needs`` the fields of a sample, ``takes``
     what else it takes; ``asks`` has "judge", "embedder", both or nothing, ``rounds`` how many requests wait for one
     another; ``scale`` the lowest and the highest score, ``better`` "higher" or "lower"; ``helper`` the assertion and
-    ``arguments`` what it takes first; ``summary`` a sentence, ``blind_spots`` what a good score does not say.
+    ``arguments`` what it takes first; ``summary`` a sentence, ``use`` when to use it, ``blind_spots`` what a good score
+    does not say.
     """
     described = (
         {
@@ -35,6 +40,7 @@ def metrics_json() -> list[str]:
                 n for n, it in signature(helper_of(kind)).parameters.items() if it.kind is not it.KEYWORD_ONLY
             ],
             "summary": _summary(kind),
+            "use": use_of(kind),
             "blind_spots": kind.blind_spots,
         }
         for kind in built_in_metrics()
@@ -61,6 +67,12 @@ def _asks(kind: type[Metric]) -> list[str]:
 
 def _summary(kind: type[Metric]) -> str:
     return (getdoc(kind) or "").partition("\n")[0]
+
+
+def use_of(kind: type[Metric]) -> str:
+    """Return when to use a metric: the first sentence of the second paragraph of its docstring, "" without one."""
+    paragraphs = [" ".join(part.split()) for part in (getdoc(kind) or "").split("\n\n")]
+    return SENTENCE_END.split(paragraphs[1], maxsplit=1)[0] if len(paragraphs) > 1 else ""
 
 
 @command("metrics")

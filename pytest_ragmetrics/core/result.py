@@ -44,8 +44,8 @@ _PERCENT = (2, 100)
 class Evidence:
     """A piece of a context that supports a verdict; offsets are code points of the original context.
 
-    ``turn`` is that of a conversation whose context it is, where that is an earlier one than the answer's. Where a
-    conversation is scored as a whole, the piece is of a message of that turn, and ``context`` is its place there.
+    ``turn`` is that of an earlier turn of a conversation whose context it is. Where a conversation is scored as a
+    whole, the piece is of a message of that turn, and ``context`` is its place there.
     """
 
     context: int
@@ -83,11 +83,10 @@ class Nearest:
 class Verdict:
     """The judgement of one piece of the response: a claim, a quotation, a sentence, a question.
 
-    ``start`` and ``end`` are its offsets in the response, ``None`` for a text that is no piece of it. ``evidence`` are
-    the passages that support it (several where it runs over gaps or chunks), ``nearest`` the closest passage where
-    none does. ``kind`` is what a quoted span is, where in a conversation a piece was found that the answer's own
-    contexts do not have, and why a wish is in no count; ``None`` for other pieces. ``turn`` is that of the answer in a
-    conversation, and of a fact or a wish that in which the user speaks of it.
+    ``start`` and ``end`` are its offsets in the response, ``None`` for a text that is no piece of it. ``evidence`` has
+    the passages that support it, ``nearest`` the closest one where none does. ``kind`` is what a quoted span is, in
+    which part of a conversation a piece was found that the answer's own contexts lack, or why a wish is not counted.
+    ``turn`` is that of the answer, or of the user's fact or wish.
     """
 
     text: str
@@ -103,7 +102,7 @@ class Verdict:
 
     @property
     def counts(self) -> bool:
-        """Whether the verdict is in the score: a span that quotes the question, say, is not."""
+        """Whether the verdict is in the score; a span that quotes the question, for example, is not."""
         return self.kind in (None, "found", "not found", "found earlier", "repeated")
 
 
@@ -111,9 +110,9 @@ class Verdict:
 class Usage:
     """The cost of a score: requests made and cached, tokens, and dollars (``None`` where a price is unknown).
 
-    Tokens and ``cost`` are those of the requests made; ``saved`` is what the cached ones would have cost. Of the
-    prompt tokens the provider read ``cached_prompt_tokens`` from its own cache and wrote ``cache_write_tokens`` into
-    it. ``embedding_tokens`` are in ``cost`` and in no other count.
+    Tokens and ``cost`` are those of the requests made; ``saved`` is what the cached ones would have cost. The provider
+    read ``cached_prompt_tokens`` from its own cache and wrote ``cache_write_tokens`` into it. ``embedding_tokens`` are
+    part of ``cost`` and of no other count.
     """
 
     calls: int = 0
@@ -162,8 +161,8 @@ def check_on_scale(said: str, bound: float, *, metric: str, scale: tuple[float, 
 class MetricResult(float):
     """A score that is a float, with its reason, verdicts, judge and usage as attributes.
 
-    Compares, formats and averages as a float. Raises ``ValueError`` for NaN and infinity, and where it is ordered with
-    a plain number outside of its ``scale``: 90 where 0.9 is meant.
+    Raises ``ValueError`` for NaN and infinity, and if it is compared with a plain number outside of its ``scale``: 90
+    instead of 0.9.
 
     >>> result = MetricResult(0.5, metric="faithfulness", reason="1 of 2 claims supported")
     >>> result >= 0.8

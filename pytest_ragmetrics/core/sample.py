@@ -84,15 +84,15 @@ _DOCUMENT_TEXT = ("page_content", "get_content", "text", "content")
 class Sample:
     """One row to score; every field is optional, and a metric names those it needs.
 
-    A conversation, a list of messages as ``user_input`` (or its JSON text, where each has a role and a content and the
-    user speaks) or in ``metadata["messages"]`` (see :func:`read_messages`), is kept in the metadata; the user's last
-    message is the ``user_input`` then, the assistant's text that ends it the ``response``, and the contexts on the
-    messages of its last turn are the ``retrieved_contexts``, unless they are given. :meth:`turns` makes a sample of
-    each turn; the ``retrieved_contexts`` of a conversation may be a list for each of its answers.
-    Contexts may be strings or documents of other libraries (objects with ``page_content``, ``get_content()``, ``text``
-    or ``content``, mappings with such a key); they are kept as a tuple of strings. A bare string is one context. A
+    Contexts may be strings, or documents of other libraries: objects with ``page_content``, ``get_content()``, ``text``
+    or ``content``, or mappings with such a key. They are kept as a tuple of strings; a bare string is one context. A
     ``response`` of names and values, or a list of them, is kept as JSON text; a message, a whole row and a list of
-    texts are no response. Raises ``TypeError`` naming the field that has the wrong type.
+    texts are no response.
+
+    A conversation is a list of messages (or its JSON text) as ``user_input`` or in ``metadata["messages"]``, where it
+    is kept; see :func:`read_messages`. Unless given, ``user_input`` is then the user's last message, ``response`` the
+    assistant's text that ends it, and ``retrieved_contexts`` those on the messages of the last turn; they may also be a
+    list for each answer. Raises ``TypeError`` naming the field that has the wrong type.
 
     >>> Sample(response="Yes.", retrieved_contexts="Only one passage.").retrieved_contexts
     ('Only one passage.',)
@@ -203,18 +203,18 @@ class Sample:
     def turns(self, *, contexts_from: ContextsFrom = None) -> tuple[Sample, ...]:
         """Return a sample for each turn of a conversation that is answered; of any other sample, itself.
 
-        A turn is what the user says and all that the assistant says, calls and is returned until the user speaks again;
+        A turn is what the user says, and all that the assistant says, calls and receives until the user speaks again;
         its answer is the last text in it. ``retrieved_contexts`` are those on its messages (``retrieved_contexts``,
         ``contexts``, ``context`` or ``retrieval_context``), else its list where the sample has one for each answer,
-        else with ``contexts_from="tools"``, or a list of tools, what these returned in it; those of the whole sample
-        belong to the last turn. The other fields come from the message of the answer, else from another one of the
-        turn; the ``reference`` of the whole belongs to the last turn where no message has one.
+        else with ``contexts_from="tools"``, or a list of tools, their results in it; those of the whole sample belong
+        to the last turn. Other fields come from the message of the answer, else from another one of the turn; the
+        ``reference`` of the whole belongs to the last turn if no message has one.
 
-        ``metadata`` has the ``messages`` up to the answer, the ``conversation`` (the id of the whole, or a name made
-        of what the user says), the number of the ``turn``, ``earlier_contexts`` as pairs of turn and text, and the
-        fields ``lacking`` that other turns have; turns are one ``cluster`` unless the sample names another. Raises as
-        :func:`~pytest_ragmetrics.core.messages.read_messages`, ``TypeError`` naming the turn for a field of the wrong
-        type, and ``ValueError`` for other ``contexts_from``.
+        ``metadata`` has the ``messages`` up to the answer, the ``conversation`` (the id of the whole, or a name made of
+        what the user says), the number of the ``turn``, ``earlier_contexts`` as pairs of turn and text, and
+        ``lacking``, the fields that other turns have; turns are one ``cluster`` unless the sample names another. Raises
+        as :func:`read_messages`, ``TypeError`` naming the turn for a field of the wrong type, and ``ValueError`` for
+        other ``contexts_from``.
 
         >>> talk = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No.", "contexts": ["Dry."]}]
         >>> more = [{"role": "user", "content": "Snow?"}, {"role": "assistant", "content": "Yes."}]
@@ -291,14 +291,10 @@ class Sample:
     def from_mapping(cls, row: Mapping[str, Any]) -> Sample:
         """Build a sample from a row of another tool; unknown keys go into ``metadata``.
 
-        Takes the names of this class and the aliases question/input/query, answer/actual_output,
-        contexts/context/retrieval_context, ground_truth/expected_output/expected_outcome and relevant_contexts (for
-        ``reference_contexts``). In a row with a ``retrieval_context``, with ``input`` and ``source_file``, or with
-        ``turns`` and no question, as DeepEval writes it, ``context`` is the ideal one: ``reference_contexts``; names
-        may be in camel case. A conversation is the ``user_input``, as in Ragas, ``messages``, or a list of messages as
-        ``turns`` (with the ``retrieval_context`` of the last), ``history``, ``chat_history``, ``conversation`` or
-        ``conversation_history``, which need not have the question. Raises ``TypeError`` when a field has the wrong
-        type, ``ValueError`` for calls of tools that cannot be read.
+        The names of fields and conversations, and their aliases, are those of ``ragmetrics docs rows``. In a row of
+        DeepEval (with a ``retrieval_context``, with ``input`` and ``source_file``, or with ``turns`` and no question)
+        ``context`` is the ideal one: ``reference_contexts``. Raises ``TypeError`` for a field of the wrong type,
+        ``ValueError`` for calls of tools that cannot be read.
 
         >>> Sample.from_mapping({"question": "Why?", "answer": "Because."}).response
         'Because.'

@@ -27,13 +27,10 @@ _ACCEPTED = (
 def sample_from(result: Any, *, question: str | None = None) -> Sample:
     """Return the sample in what an application returned; ``question`` is used where the result has none.
 
-    Takes, by their shape alone: a ``Sample``, a text, a mapping (``{"query", "result", "source_documents"}``,
-    ``{"input", "context", "answer"}``, the state of a graph with ``messages``), the output of a pipeline by component
-    (``{"retriever": {"documents": [...]}, "llm": {"replies": [...]}}``; of several lists of documents the last one), a
-    response with ``source_nodes``, an answer with ``data`` and ``documents``, a message or a completion of a chat
-    model, and rows of Ragas and DeepEval. The value of ``response`` may be an answer of names and values, which is kept
-    as JSON text. Ids of documents become ``retrieved_context_ids`` where all have one. Raises ``TypeError`` for
-    anything else, ``ValueError`` for a mapping without a field to score.
+    It recognises by their shape the forms that ``rag_respond`` may return (``ragmetrics docs rows``), and rows of Ragas
+    and DeepEval. Of a pipeline with several lists of documents it takes the last. Ids of documents become
+    ``retrieved_context_ids`` where all have one. Raises ``TypeError`` for anything else, ``ValueError`` for a mapping
+    without a field to score.
 
     >>> sample_from({"query": "Why?", "result": "So.", "source_documents": ["It is so."]}).retrieved_contexts
     ('It is so.',)

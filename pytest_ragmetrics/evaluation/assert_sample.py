@@ -46,18 +46,15 @@ def assert_sample(
 ) -> dict[str, MetricResult]:
     """Assert that several metrics score a sample well enough; return their results by the names given.
 
-    Names are keywords, which type checkers know, or the keys of ``metrics``; a key may be a metric itself, whose result
-    has its name.
+    ``sample`` is a :class:`Sample` or a mapping for :meth:`Sample.from_mapping`. Bounds are keywords by any name of a
+    metric, or the mapping ``metrics``, whose keys may be metrics; your own are found if the hook registers them or the
+    test module has them. A bound is the least score, or the greatest where lower is better. All metrics are scored at
+    the same time and share equal requests. ``judge`` and ``embedder`` are for those given by name.
 
-    ``sample`` is a :class:`Sample` or a mapping that :meth:`Sample.from_mapping` takes. A bound is the least score, or
-    the greatest where lower is better; a name is any that a metric is known by: an alias, a predefined aspect, a metric
-    of your own that the hook registers or the module of the test has. All of them are scored at the same time and share
-    what they ask alike. ``judge`` and ``embedder`` are for those given by name.
-
-    Raises ``AssertionError`` that explains every metric that fell short, in the order given, and names those that are
-    unscored; ``UnscoredError`` where nothing fell short and not all have a score; and before anything is asked
-    ``ValueError`` for an unknown metric, one that its name alone does not make, a bound outside of its scale, and a
-    field of the sample that is missing, and ``TypeError`` for a bound that is no number.
+    Raises ``AssertionError`` that explains every metric beyond its bound and names the unscored ones;
+    :class:`UnscoredError` if only scores are missing; and before any request ``ValueError`` for an unknown metric, one
+    that needs parameters, a bound outside of its scale or a missing field, and ``TypeError`` for a bound that is no
+    number.
 
     >>> sample = {"response": "Moths fly.", "retrieved_contexts": ["Moths fly at night."]}
     >>> results = assert_sample(sample, lexical_grounding=0.4, numbers_aligned=1.0)
@@ -88,14 +85,12 @@ def assert_conversation(
     votes: int | None = None,
     **bounds: Unpack[Bounds],
 ) -> dict[str, dict[int | str, MetricResult]]:
-    """Assert that every answer of a conversation scores well enough, and the conversation as a whole.
+    """Assert that every answer of a conversation, and the conversation as a whole, scores well enough.
 
-    ``conversation`` is a list of messages or its JSON text, a row with one, or a :class:`Sample`. Names and bounds are
-    those of :func:`assert_sample`: a metric of answers has to meet its bound in every turn (see :meth:`Sample.turns`,
-    also for ``contexts_from``), one of conversations once. All are scored at the same time. Returns the results by name
-    and turn, or "all".
-
-    Raises as :func:`assert_sample`; one ``AssertionError`` has all that fell short, turn by turn.
+    ``conversation`` is a list of messages or its JSON text, a row with one, or a :class:`Sample`. Names, bounds and
+    errors are those of :func:`assert_sample`: a metric of answers must meet its bound in every turn (see
+    :meth:`Sample.turns`, also for ``contexts_from``), a metric of conversations once. Returns the results by name and
+    turn, or "all".
 
     >>> talk = [{"role": "user", "content": "How long?"},
     ...         {"role": "assistant", "content": "3 minutes.", "contexts": ["It takes 3 minutes."]}]

@@ -64,20 +64,17 @@ def assert_mean(
 ) -> ThresholdResult:
     """Assert that the mean of scores is at least ``min`` (or at most ``max``) and return the figures.
 
-    ``results`` are an :class:`Evaluation` (with several metrics ``metric`` says which), its rows, or a list of results
-    or floats. With a ``confidence`` such as 0.95 the mean of all possible samples is asserted: the whole interval must
-    be on the good side of the bound; if it contains the bound the assertion is inconclusive, and fails with the number
-    of further samples that settle it in about 80 % of cases; with ``inconclusive="pass"`` it fails only where the whole
-    interval is on the bad side. The interval is that of
-    :func:`~pytest_ragmetrics.stats.bounded.mean_bounds` (Clopper and Pearson's for scores of 0 and 1), Student's for
-    scores on a scale without ends. Samples with the same ``metadata["cluster"]``, or the same name in ``clusters`` (one
-    for each result), count as dependent. Scores of rows with nothing to check, such as answers without quotations, are
-    left out and counted beside the others; ``vacuous="count"`` takes them as they are (by default as the table says,
-    else "skip").
+    ``results`` is an :class:`Evaluation` (``metric`` names one of several), its rows, or a list of results or floats.
+    With a ``confidence`` such as 0.95 the whole interval of the mean must be on the good side of the bound. If it
+    contains the bound, the assertion is inconclusive and fails with the number of further samples that settle it in
+    about 80 % of cases; ``inconclusive="pass"`` fails only if the whole interval is on the bad side. The interval is
+    that of ``mean_bounds`` (Clopper and Pearson's for scores of 0 and 1), Student's for scores without ends. Samples
+    with the same ``metadata["cluster"]``, or name in ``clusters`` (one for each result), count as dependent. Scores
+    with nothing to check are left out and counted beside the others; ``vacuous="count"`` includes them.
 
-    Raises ``AssertionError`` with the figures and the worst rows; ``UnscoredError`` naming the rows without a score,
-    unless ``skip_unscored=True`` leaves them out and there are others, and where no row had something to check;
-    ``ValueError`` for an invalid bound or confidence.
+    Raises ``AssertionError`` with the figures and the worst rows, :class:`UnscoredError` if no row had something to
+    check or for rows without a score (``skip_unscored=True`` leaves these out if there are others), and ``ValueError``
+    for an invalid bound or confidence.
 
     >>> assert_mean([0.9, 0.8, 1.0, 0.7], min=0.8).value
     0.85
@@ -111,10 +108,10 @@ def assert_pass_rate(
 ) -> ThresholdResult:
     """Assert that at least the share ``min_rate`` of scores reaches ``min_score`` (or ``max_score``) and return it.
 
-    Takes and raises what :func:`assert_mean` does; the interval is that of Clopper and Pearson, wider for samples in
-    clusters. Several answers to a row, samples of one id with ``metadata["answer"]`` 1, 2, ..., are in a cluster. With
-    ``all_pass`` the rate is that of the rows of which every answer reaches the score (pass^k of Yao et al. 2024,
-    tau-bench), and ``n`` counts rows.
+    Parameters and errors are those of :func:`assert_mean`; the interval is Clopper and Pearson's, wider for samples in
+    clusters. Several answers to a row, samples of one id with ``metadata["answer"]`` 1, 2, ..., are a cluster. With
+    ``all_pass`` the rate is that of rows whose every answer passes (pass^k of Yao et al. 2024, tau-bench), and ``n``
+    counts rows.
 
     >>> assert_pass_rate([0.9, 0.8, 1.0, 0.7], min_score=0.75, min_rate=0.7).value
     0.75
@@ -160,29 +157,26 @@ def assert_no_regression(
 ) -> TableComparison:
     """Assert that no metric, or none of those named, has become worse than in an earlier run.
 
-    It fails only on proof: if nothing has changed but by chance, it fails with a probability of at most ``alpha`` over
-    all metrics together, provided the baseline is a run like any other and not the best of several. The test asks how
-    likely a mean so low is if any of the scores of a row could be that of now (a stratified permutation test; for one
-    run before and scores of 0 and 1 it is McNemar's exact test), with Holm's correction for several metrics; whether
-    rows have nothing to check any more is tested beside them. Whole clusters are taken together, of samples that have a
-    ``metadata["cluster"]``, or share a passage and ``rag_clusters`` is not "named". Where no drop is shown the
-    comparison says the smallest that such rows would have shown.
+    It fails only on proof: without a change, it fails with a probability of at most ``alpha`` over all metrics
+    together, if the baseline was not chosen as the best of several runs. A stratified permutation test asks how likely
+    so low a mean is if any of the scores of a row could be today's (for one earlier run and scores of 0 and 1:
+    McNemar's exact test), with Holm's correction for several metrics, and for rows that no longer have anything to
+    check. Samples with the same ``metadata["cluster"]``, or with a shared passage unless ``rag_clusters`` is "named",
+    are taken together. Without a drop the comparison has the smallest one that such rows would have shown.
 
-    A list of the last runs, the oldest first, finds more than one run: of 50 rows, 10 % of which fail in a run, a loss
-    of ten points in 81 % of cases with five runs and in 46 % with one. Runs that cannot be compared, or are partial,
-    are left out by name. Several answers to a row, samples of one id with ``metadata["answer"]`` 1, 2, ..., count each.
+    A list of runs, the oldest first, finds more: of 50 rows, 10 % of which fail in a run, a loss of ten points in 81 %
+    of cases with five runs, in 46 % with one. Runs that are partial or cannot be compared are left out by name. Several
+    answers to a row, samples of one id with ``metadata["answer"]`` 1, 2, ..., all count.
 
-    With ``by``, a key of the samples' metadata such as "language", its groups are tested beside the whole, with half of
-    ``alpha`` for each: that finds a loss of one group which the whole hides, and names the group. Rows without the key
-    are a group of their own.
+    ``by``, a key of the metadata such as "language", also tests its groups, with half of ``alpha`` for them and half
+    for the whole, and names a group that lost. Rows without the key are a group.
 
-    With fewer than 5 rows, less than 80 % of those of the baseline, or a baseline of a part of its tests it is
-    inconclusive, and fails unless ``inconclusive="pass"``; so it is where all runs of a list are left out. A set may
-    grow.
+    It is inconclusive, and fails unless ``inconclusive="pass"``, with fewer than 5 rows, with less than 80 % of the
+    baseline's, with a baseline of a part of the tests, or if all runs of a list are left out. A set may grow.
 
-    ``results``, ``baseline``, ``vacuous``, the pairing, what is returned and the other errors are as in
-    :func:`assert_not_worse`. Raises ``AssertionError`` with the rows that regressed, ``ValueError`` for an ``alpha``
-    that is not between 0 and 1, or a ``by`` that no row has.
+    ``results``, ``baseline``, ``vacuous``, the pairing, the returned value and the other errors are those of
+    :func:`assert_not_worse`. Raises ``AssertionError`` with the rows that regressed, and ``ValueError`` for an
+    ``alpha`` that is not between 0 and 1 or a ``by`` that no row has.
     """
     __tracebackhide__ = True
     table = results if isinstance(results, Evaluation) else _table(results)
@@ -215,21 +209,19 @@ def assert_not_worse(
 ) -> TableComparison:
     """Assert that it is proven that no metric, or the one named, is worse than in an earlier run by more than a margin.
 
-    ``baseline`` is a file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote, or an evaluation; unless it is
-    given it is that of ``--rag-baseline``; of several runs in a list a row has its mean. Rows are paired by the id of
-    their sample, else by its question, else by its content. This is a test of non-inferiority: the whole interval of
-    the mean paired difference must be above ``-margin`` (below ``margin`` if lower scores are better), the loss that
-    you accept; without one only a proven gain passes. It is inconclusive, and fails, where
-    :func:`assert_no_regression` is, too. With ``inconclusive="pass"`` it fails only where the whole interval is beyond.
-    A margin of 0.02 takes 183 rows or more even where none changes, one of 0.05 takes 72; :func:`assert_no_regression`
-    asks the opposite question and needs no margin. Rows with nothing to check in one of the runs are not compared,
-    unless ``vacuous="count"`` takes their scores as they are.
+    ``baseline`` is a file of ``--rag-json`` or ``Evaluation.to_json``, an evaluation, or a list of them, where a row
+    has its mean; the default is ``--rag-baseline``. Rows are paired by the id of their sample, else by question, else
+    by content. This is a test of non-inferiority: the whole interval of the mean paired difference must be above
+    ``-margin`` (below ``margin`` if lower is better); without a margin only a proven gain passes. A margin of 0.02
+    takes 183 rows or more even if none changes, one of 0.05 takes 72; :func:`assert_no_regression` needs no margin. It
+    is inconclusive, and fails, as that does; ``inconclusive="pass"`` fails only if the whole interval is beyond the
+    margin. Rows with nothing to check in one of the runs are not compared, unless ``vacuous="count"``.
 
-    Returns the comparison, which lists the rows that are not compared: those that only one run has, that are unscored
-    in one or had nothing to check. Raises ``AssertionError`` with the rows that regressed and improved;
-    ``UnscoredError`` naming rows that had a score and have none now, unless ``skip_unscored=True`` leaves them out, and
-    where no row had something to check in both runs; ``RagMetricsError`` for a file that cannot be read; and
-    ``ValueError`` if nothing can be compared or different judges scored.
+    Returns the comparison, with the rows that are not compared: in one run only, unscored or with nothing to check in
+    one. Raises ``AssertionError`` with the rows that regressed and improved; :class:`UnscoredError` for rows that lost
+    their score (``skip_unscored=True`` leaves them out), and if no row had something to check in both runs;
+    :class:`RagMetricsError` for a file that cannot be read; and ``ValueError`` if nothing can be compared or different
+    judges scored.
     """
     __tracebackhide__ = True
     check_confidence(confidence)

@@ -62,25 +62,22 @@ def evaluate(
 ) -> Evaluation:
     """Score samples by metrics, many at a time, and return the table in the order of the samples.
 
-    ``samples`` are samples, rows that :meth:`Sample.from_mapping` takes, a data frame, a data set of another tool, or
-    the path of a file, relative to the current folder, as the marker ``rag_dataset`` takes them. ``columns`` maps
-    fields to the columns that stand for them: ``{"question": "query", "contexts": "passages"}`` (in a pytest session by
-    default those of ``rag_columns``). ``metrics`` are metrics or their names; those named get ``judge`` and
-    ``embedder``. Inside a pytest session its judge, cache and concurrency are used;
-    elsewhere answers are kept in ``cache_dir``, or not at all, and ``concurrency`` bounds the requests in flight.
-    Each score is the mean of ``votes`` independent judgements, unless given as many as the session says. ``progress``
-    shows a line in a terminal; a function given as ``progress`` is called with the number of scores that are done and
-    that of all, after each, on the thread of the engine. Scores of rows
-    with nothing to check are left out of the table's figures, unless ``vacuous="count"``. Of a conversation the last
-    answer is scored, with ``turns="each"`` every one in a row of its own, and metrics of conversations score the whole
-    in a further row; ``contexts_from`` is that of :meth:`Sample.turns`. Works from any thread, whether or not a loop
-    runs there.
+    ``samples`` are samples, rows for :meth:`Sample.from_mapping`, a data frame, a data set of another tool, or the path
+    of a file, relative to the current folder. ``columns`` maps fields to columns: ``{"question": "query", "contexts":
+    "passages"}``. ``metrics`` are metrics or their names; named ones get ``judge`` and ``embedder``. A pytest session
+    provides judge, cache, columns and concurrency; elsewhere answers are kept in ``cache_dir``, if given, and
+    ``concurrency`` limits the requests in flight. Each score is the mean of ``votes`` independent judgements, by
+    default as many as the session says. ``progress`` shows a line in a terminal, or is a function of the number of
+    scores done and of all, called on the engine's thread. Scores with nothing to check are left out of figures, unless
+    ``vacuous="count"``. Of a conversation the last answer is scored; with ``turns="each"`` every answer is a row, and
+    metrics of conversations score a further one; ``contexts_from`` is that of :meth:`Sample.turns`. Works from any
+    thread, also inside a running loop.
 
-    A row that cannot be scored keeps the reason; the others are scored. Raises ``ValueError`` for an unknown metric or
-    two of one name and for columns of no field, ``DatasetError`` for a file that cannot be read and a column that no
-    row has, ``JudgeNotConfiguredError``, ``BudgetExceededError``, and ``JudgeError`` as soon as no further
-    request can succeed (no credit, wrong key) or when the judge answered nothing at all. An interrupt waits for the
-    requests in flight; what was answered is in the cache then, as after an error.
+    A row that cannot be scored keeps the reason. Raises ``ValueError`` for an unknown metric, two of one name and
+    columns of no field, :class:`DatasetError` for a file that cannot be read and a column that no row has,
+    :class:`JudgeNotConfiguredError`, :class:`BudgetExceededError`, and :class:`JudgeError` if no further request can
+    succeed (no credit, wrong key) or no request was answered. After an error or an interrupt, which waits for the
+    requests in flight, replies are in the cache.
 
     >>> answers = ['It says "no rain at all".', "It will be dry."]  # the second quotes nothing
     >>> rows = [{"response": answer, "contexts": ["Rain is likely."]} for answer in answers]

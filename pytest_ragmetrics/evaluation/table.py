@@ -107,12 +107,10 @@ class ConversationScore:
 class Evaluation(TableNames):
     """The rows in the order of the samples; ``metrics`` are the names of the columns.
 
-    ``better`` names the metrics whose lower scores are the better ones, and may name the others; ``scales`` the lowest
-    and the highest score where they are known, ``durations`` the seconds that a metric took. ``vacuous`` says whether
-    the scores of rows with nothing to check, such as an answer without quotations, are left out of figures and
-    comparisons ("skip"), or "count"; the methods that take it may say otherwise.
-
-    What takes the name of a metric raises ``KeyError`` for one that was not evaluated.
+    ``better`` names the metrics whose lower scores are better, and may name others; ``scales`` has the lowest and the
+    highest score where known, ``durations`` the seconds of a metric. ``vacuous`` says whether scores of rows with
+    nothing to check are left out of figures and comparisons ("skip") or "count"; methods that take it may override it.
+    Methods raise ``KeyError`` for a metric that was not evaluated.
     """
 
     metrics: tuple[str, ...]
@@ -130,8 +128,8 @@ class Evaluation(TableNames):
     def mean(self, metric: str, *, skip_unscored: bool = False, vacuous: Vacuous | None = None) -> float:
         """Return the mean score of a metric.
 
-        Raises ``UnscoredError`` when a row has no score, unless ``skip_unscored=True`` leaves such rows out, when there
-        is no score at all, and when no row had something to check.
+        Raises :class:`UnscoredError` for a row without a score (``skip_unscored=True`` leaves it out), if there is no
+        score at all, and if no row had something to check.
         """
         kept, rows = self.vacuous if vacuous is None else vacuous, self._scored(metric)
         return fmean(counted_set(metric, rows, kept, skip_unscored=skip_unscored).scores)
@@ -217,9 +215,9 @@ class Evaluation(TableNames):
     ) -> float:
         """Return the weighted mean of the metrics' means, each brought to 0..1 with 1 the best.
 
-        ``weights`` are by name, and metrics that it does not name do not count; without it all count the same. Raises
-        ``TypeError`` for what is no mapping, ``ValueError`` for weights that are negative, not finite or all 0, and for
-        a metric on a scale without known ends; ``UnscoredError`` as :meth:`mean`.
+        ``weights`` are by name; metrics without one do not count, and without ``weights`` all count the same. Raises
+        ``TypeError`` for weights that are no mapping, ``ValueError`` for negative, infinite or all-zero weights and for
+        a metric on a scale without known ends, and :class:`UnscoredError` as :meth:`mean`.
 
         >>> rows = [Row(sample=Sample(), results={name: MetricResult(score, metric=name)
         ...                                       for name, score in {"brevity": 1.0, "noise": 0.5}.items()})]
@@ -263,15 +261,15 @@ class Evaluation(TableNames):
         """Return the share of answers that people would find good, as far as the judge's errors are known.
 
         ``calibration`` is what :func:`rag_calibrated` returned or ``ragmetrics calibrate --json`` wrote; or ``tpr`` and
-        ``tnr`` say how often a judge is right about good and bad answers at a ``threshold`` (Rogan and Gladen 1978).
-        With neither, human labels of a part chosen by chance correct the mean score, or with a ``threshold`` the rate
-        that passes (prediction-powered inference, Angelopoulos et al. 2023): those in ``metadata["label"]``, or those
-        in ``labels``, a file of ``ragmetrics label`` or such rows.
+        ``tnr`` are how often a judge is right about good and bad answers at a ``threshold`` (Rogan and Gladen 1978).
+        Without these, human labels of a random part correct the mean score, or with a ``threshold`` the pass rate
+        (prediction-powered inference, Angelopoulos et al. 2023): those in ``metadata["label"]`` or in ``labels``, a
+        file of ``ragmetrics label`` or such rows.
 
-        The interval covers what is unknown of the judge and of the samples; those with a ``metadata["cluster"]`` in
-        common count as dependent. Raises ``ValueError`` where nothing is known of the judge, it is no better than
-        chance, or the calibration is one of another judge, metric or threshold; ``UnscoredError`` as :meth:`mean`;
-        and ``RagMetricsError`` for a file or a label that cannot be read.
+        The interval covers the uncertainty of the judge and of the samples; samples with the same
+        ``metadata["cluster"]`` count as dependent. Raises ``ValueError`` if nothing is known of the judge, it is no
+        better than chance, or the calibration belongs to another judge, metric or threshold; :class:`UnscoredError` as
+        :meth:`mean`; and :class:`RagMetricsError` for a file or a label that cannot be read.
 
         >>> results = [MetricResult(score, metric="brevity") for score in [1.0] * 8 + [0.0] * 2]
         >>> rows = tuple(Row(sample=Sample(), results={"brevity": result}) for result in results)
@@ -331,8 +329,8 @@ class Evaluation(TableNames):
     def worst(self, n: int = 10, *, metric: str | None = None) -> tuple[Row, ...]:
         """Return the ``n`` rows with the worst score, of one metric or on average; unscored rows come first.
 
-        The worst is the lowest, or the highest of a metric whose lower scores are better; on average these count from
-        the top of their scale, or from their highest score. Rows with nothing to check come last.
+        The worst is the lowest, or the highest if lower is better; the average counts from the top of each scale. Rows
+        with nothing to check come last.
         """
         names = (metric,) if metric is not None else self.metrics
         signs = {name: -1.0 if self.better_of(name) == "lower" else 1.0 for name in names}
@@ -354,8 +352,8 @@ class Evaluation(TableNames):
     ) -> tuple[Row, ...]:
         """Return the rows with a score below ``min`` or above ``max``, or without a score that one of them is for.
 
-        A number is for every metric of its direction, ``min`` for those whose higher scores are better and ``max`` for
-        the others; a mapping is by name. Raises ``ValueError`` when neither is given.
+        A number is for every metric of its direction, ``min`` where higher is better and ``max`` where lower is; a
+        mapping is by name. Raises ``ValueError`` if neither is given.
         """
         if min is None and max is None:
             raise ValueError("give min= or max=, the score to hold the rows against")
@@ -375,9 +373,9 @@ class Evaluation(TableNames):
     ) -> TableComparison:
         """Return what changed from ``other``, an earlier table, to this one, for every metric that both have.
 
-        Rows are paired by the id of their sample, else by its question, else by its content; rows that only one table
-        has, rows without a score and rows with nothing to check in one of them are listed, not compared. Raises
-        ``ValueError`` naming an id that occurs twice in one table, and where different judges scored the same row.
+        Rows are paired by the id of their sample, else by question, else by content; the others, and rows unscored or
+        with nothing to check in one table, are listed. Raises ``ValueError`` for an id that occurs twice in one table,
+        and if different judges scored the same row.
 
         >>> def table(**scores):
         ...     rows = [Row(sample=Sample(id=name), results={"brevity": MetricResult(score, metric="brevity")})
@@ -397,8 +395,8 @@ class Evaluation(TableNames):
     def to_json(self, file: str | Path | None = None) -> str:
         """Return the table as JSON text, what looks like a key masked, and write it to a file if one is named.
 
-        What JSON does not know in ``metadata`` becomes text, a number that is not finite ``null``, and what is
-        nested in a hundred others ``"..."``.
+        In ``metadata``, values unknown to JSON become text, numbers that are not finite ``null``, and what is nested in
+        a hundred others ``"..."``.
         """
         rows = [
             {
@@ -422,8 +420,8 @@ class Evaluation(TableNames):
     def to_csv(self, file: str | Path | None = None) -> str:
         """Return the table as CSV text with a column per metric, and write it to a file if one is named.
 
-        Instead of a score that is left out of figures it says "nothing to check". Texts that a spreadsheet would run as
-        a formula are prefixed with an apostrophe.
+        A score that is left out of figures is "nothing to check". Texts that a spreadsheet would run as a formula get
+        an apostrophe in front.
         """
         out = io.StringIO(newline="")
         writer = csv.writer(out)

@@ -50,10 +50,10 @@ class ConversationMetric(JudgedMetric):
 
 
 class AgentGoalAccuracy(ConversationMetric):
-    """1.0 when a conversation reached its goal, else 0.0.
+    """1.0 if a conversation reached its goal, else 0.0.
 
-    Takes ``messages`` and, as the goal, ``reference``; without one the goal is what the user wanted, which the judge
-    states. One request. After the agent goal accuracy of Ragas.
+    Use it when an agent should get something done, and may stop short of it. ``reference`` is the goal; without one the
+    judge states what the user wanted. After the agent goal accuracy of Ragas.
 
     >>> judge = lambda prompt: '{"goal": "Book a seat.", "reason": "It is booked.", "verdict": "reached"}'
     >>> metric = AgentGoalAccuracy(judge=judge)
@@ -86,11 +86,11 @@ assert_goal_reached = asserting(AgentGoalAccuracy, takes=("messages",), optional
 class TopicAdherence(ConversationMetric):
     """How well an agent keeps to the topics it is there for.
 
-    Takes ``messages`` and ``reference_topics``, the allowed ones. Two requests in a row: the topics that the user
-    brought up, each with whether the agent dealt with it; which of them are allowed. Precision is the share of allowed
-    ones among those dealt with, recall the share of those dealt with among the allowed ones; ``mode="f1"`` is their
-    harmonic mean. Raises ``UnscoredError`` when there is nothing to take a share of, unless ``if_empty`` is the score
-    then. After the topic adherence of Ragas.
+    Use it when an agent answers questions that are none of its business. ``reference_topics`` are the allowed ones. The
+    first request lists the topics of the user, each with whether the agent dealt with it; the second says which are
+    allowed. Precision is the share of allowed ones among those dealt with, recall the share of those dealt with among
+    the allowed ones; ``mode="f1"`` is their harmonic mean. With nothing to take a share of: ``if_empty``, else
+    :class:`UnscoredError`. After the topic adherence of Ragas.
 
     >>> judge = lambda prompt: (
     ...     '{"matches": [{"number": 1, "reason": "A ferry.", "allowed": 1}]}' if "<<<topics" in prompt

@@ -32,13 +32,13 @@ Rule: TypeAlias = Literal["all", "any", "majority"]
 class AnswerRelevancy(JudgedMetric):
     """How close the question is to questions that the response answers, as the mean of cosine similarities.
 
-    Takes ``user_input`` and ``response``. One request for ``strictness`` different questions that the response
-    answers, each with whether it is noncommittal; then one embedding of all. In a conversation they are written as they
-    could be asked after the turns before the question; equal ones count each. 0.0 when ``noncommittal`` ("all", "any"
-    or the "majority") of them are. In [-1, 1], and rarely below 0; ``UnscoredError`` for a vector of zeros. After Es et
-    al., "RAGAS" (2023).
+    Use it when answers evade the question or answer another one. One request writes ``strictness`` questions, each with
+    a flag for a noncommittal response; one embedding compares them. In a conversation they continue the turns before
+    the question; equal ones count each. 0.0 if ``noncommittal`` ("all", "any" or the "majority") of the flags are set.
+    Rarely below 0; :class:`UnscoredError` for a vector of zeros. After Es et al., "RAGAS" (2023).
 
-    A bound belongs to its embedder: ``ragmetrics doctor --embedder SPEC`` says where unrelated and identical texts lie.
+    A bound belongs to its embedder: ``ragmetrics doctor --embedder SPEC`` shows the similarity of unrelated and of
+    identical texts.
 
     >>> judge = lambda prompt: '{"questions": [{"question": "Do moths fly?", "noncommittal": false}]}'
     >>> metric = AnswerRelevancy(strictness=1, judge=judge, embedder="local")
@@ -104,12 +104,12 @@ def _shares(weights: object) -> tuple[float, float]:
 class AnswerCorrectness(JudgedMetric):
     """The F-beta of the response's statements and its similarity to the reference, 3 to 1 by ``weights``.
 
-    Takes ``response``, ``reference`` and, to resolve pronouns, ``user_input``. A statement of the response is a true
-    positive when the reference supports it, else a false positive; one of the reference that the response does not
-    support is a false negative. Precision is TP / (TP + FP), recall TP / (TP + FN), which counts ``beta`` times. The
-    similarity is the cosine of both texts, never below 0. What has the weight 0 is not asked for. Two rounds of
-    requests: the statements and the vectors, then the classes. 0.0 when one of the texts has no statement;
-    ``UnscoredError`` when neither has, unless ``if_empty`` is the score then. After Ragas' answer correctness.
+    Use it when you have right answers and want one figure for facts and wording. A statement of the response is a true
+    positive if the reference supports it, else a false positive; a statement of the reference that the response does
+    not support is a false negative. Precision is TP / (TP + FP), recall TP / (TP + FN), which counts ``beta`` times.
+    The similarity is the cosine of both texts, never below 0. A part of weight 0 is not requested. ``user_input``
+    resolves pronouns. 0.0 if one text has no statement; if neither has, ``if_empty``, else :class:`UnscoredError`.
+    After Ragas' answer correctness.
 
     >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
@@ -119,7 +119,7 @@ class AnswerCorrectness(JudgedMetric):
     """
 
     name = "answer_correctness"
-    blind_spots = "What is true and not in the reference, which counts as a false positive; errors of the reference."
+    blind_spots = "True statements that the reference lacks, which count as false positives; errors of the reference."
     noun = "statement"
     complaint = "wrong or missing"
     helper = "assert_answer_correct"
@@ -173,13 +173,13 @@ async def _cosine(one: str, other: str, ask: Ask) -> float:
 
 @declared
 class SemanticSimilarity(JudgedMetric):
-    """The cosine similarity of ``response`` and ``reference``, by the embedder alone: no judge is asked.
+    """The cosine similarity of ``response`` and ``reference`` by the embedder, without a judge.
 
-    In [-1, 1]. With ``threshold``, from 0 to 1, the score is 1.0 when the similarity reaches it, else 0.0. After the
-    semantic answer similarity of Risch et al. (2021).
+    Use it when you want a cheap check that an answer is about the same thing as the right one. With ``threshold``, from
+    0 to 1, the score is 1.0 if the similarity reaches it, else 0.0. After Risch et al. (2021).
 
-    A bound belongs to its embedder: unrelated texts lie at 0.01 with all-MiniLM-L6-v2 and at 0.73 with multilingual-e5.
-    ``ragmetrics doctor --embedder SPEC`` says where unrelated and identical texts lie for yours.
+    A bound belongs to its embedder: unrelated texts are at 0.01 with all-MiniLM-L6-v2 and at 0.73 with multilingual-e5.
+    ``ragmetrics doctor --embedder SPEC`` shows yours.
 
     >>> metric = SemanticSimilarity(embedder="local")
     >>> metric.score(response="Moths fly at night.", reference="Moths fly at night.").value
@@ -188,8 +188,8 @@ class SemanticSimilarity(JudgedMetric):
 
     name = "semantic_similarity"
     blind_spots = (
-        "Negations, numbers and names: for every embedder measured, one wrong word is nearer than a paraphrase in nine "
-        "pairs of ten."
+        "Negations, numbers, names: to every embedder measured, one wrong word is nearer than a paraphrase in 9 of 10 "
+        "pairs."
     )
     helper = "assert_semantically_similar"
     asks = ("embedder",)
@@ -213,10 +213,10 @@ assert_semantically_similar = asserting(SemanticSimilarity)
 
 
 class RefusalCorrectness(JudgedMetric):
-    """1.0 when the response refuses exactly if the contexts cannot answer the question, else 0.0.
+    """1.0 if the response refuses exactly when the contexts cannot answer the question, else 0.0.
 
-    Takes ``user_input``, ``response`` and ``retrieved_contexts``. Two requests at the same time: whether the response
-    refuses, and which context sentences answer the question, if any. Without contexts the right thing is to refuse.
+    Use it when the application answers without knowing, or refuses although the passages have the answer. Without
+    contexts it should refuse.
 
     >>> judge = lambda prompt: (
     ...     '{"reason": "It says so.", "verdict": "refuses"}' if "<<<response" in prompt else '{"sentences": []}'
@@ -266,13 +266,12 @@ assert_refusal_correct = asserting(
 class SummaryScore(JudgedMetric):
     """The share of questions about the contexts that a summary answers, and how much shorter it is.
 
-    Takes ``response``, the summary, and ``reference_contexts``, what it sums up. Two requests in a row: closed
-    questions about the key phrases of the contexts, which the contexts answer with yes; which of these the summary
-    answers with yes. The first depends on the contexts alone. Score = answered * (1 - coeff) + conciseness *
-    coeff, where conciseness = 1 - min(len(summary), len(contexts)) / (len(contexts) + 1e-10) in characters, a
-    run of white space as one, the contexts joined by line breaks; with ``length_penalty=False`` the share alone.
-    Raises ``UnscoredError`` when there is nothing to ask about, unless ``if_empty`` is the score then. After Ragas'
-    summarization score.
+    Use it when the response is a summary, and may leave out what matters. ``response`` is the summary,
+    ``reference_contexts`` are the texts. The first request writes closed questions about key phrases, which the
+    contexts answer with yes; the second answers them from the summary. Score = answered * (1 - coeff) + conciseness *
+    coeff, where conciseness = 1 - min(len(summary), len(contexts)) / (len(contexts) + 1e-10) in characters, a run of
+    white space as one, the contexts joined by line breaks; with ``length_penalty=False`` the share alone. Without
+    questions: ``if_empty``, else :class:`UnscoredError`. After Ragas' summarization score.
 
     >>> judge = lambda prompt: (
     ...     '{"answers": [{"number": 1, "reason": "It does.", "answer": "yes"}]}' if "<<<questions" in prompt
@@ -285,8 +284,7 @@ class SummaryScore(JudgedMetric):
 
     name = "summary_score"
     blind_spots = (
-        "What the summary invents, which Faithfulness finds; with length_penalty a short summary gains by its "
-        "length alone."
+        "What the summary invents, which Faithfulness finds; with length_penalty a short summary gains by length alone."
     )
     noun = "question"
     complaint = "not answered by the summary"

@@ -30,11 +30,10 @@ def assert_metric(
 ) -> MetricResult:
     """Assert that a metric scores a sample at least ``min`` (or at most ``max``) and return the result.
 
-    ``sample`` is a :class:`Sample` or a mapping that :meth:`Sample.from_mapping` takes; ``min`` and ``max`` are in
-    the units of the metric. The score is the mean of ``votes`` independent judgements, unless given as many as the
-    session says; those that cannot change the outcome are not asked, and a metric without a judge has one. Raises
-    ``AssertionError`` with the explanation, ``UnscoredError`` when there is no score, ``ValueError`` when neither bound
-    is given or one is outside of the metric's scale.
+    ``sample`` is a :class:`Sample` or a mapping for :meth:`Sample.from_mapping`. The score is the mean of ``votes``
+    independent judgements, by default as many as the session says; votes that cannot change the outcome are not
+    requested. Raises ``AssertionError`` with the explanation, :class:`UnscoredError` if there is no score, and
+    ``ValueError`` without a bound or for one outside of the scale.
 
     >>> from pytest_ragmetrics.metrics import QuotedSpansAlignment
     >>> sample = Sample(response='It says "open the valve slowly".', retrieved_contexts=["Open the valve slowly."])

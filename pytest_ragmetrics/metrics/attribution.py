@@ -49,10 +49,10 @@ class CitationMetric(JudgedMetric):
 class CitationRecall(CitationMetric):
     """The share of the response's sentences that the contexts they cite support together.
 
-    Takes ``response``, with citations such as [1], (Passage 1) or, looked up in ``retrieved_context_ids``,
-    [handbook.pdf], and ``retrieved_contexts``, counted from 1. One request for each sentence that cites, all at the
-    same time; a sentence that cites nothing, or a context or id that does not exist, is not supported, without a
-    request. ``numbering`` is as in :class:`CitationValidity`. The citation recall of ALCE (Gao et al., 2023).
+    Use it when sentences lack a citation, or cite a passage that does not support them. Citations are [1], (Passage 1)
+    or, from ``retrieved_context_ids``, [handbook.pdf]. Each sentence that cites is one request; one that cites nothing,
+    or a context that does not exist, is unsupported, without a request. ``numbering`` is as in
+    :class:`CitationValidity`. The citation recall of ALCE (Gao et al., 2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -63,7 +63,7 @@ class CitationRecall(CitationMetric):
     """
 
     name = "citation_recall"
-    blind_spots = "Citations that are not needed, which lower CitationPrecision; whether the cited context is true."
+    blind_spots = "Superfluous citations, which lower CitationPrecision; whether the cited context is true."
     noun = "sentence"
     complaint = "not supported by the contexts cited"
     helper = "assert_citations_recalled"
@@ -86,12 +86,10 @@ assert_citations_recalled = asserting(
 class CitationPrecision(CitationMetric):
     """The share of the response's citations that are of use for their sentence.
 
-    Takes ``response``, with citations such as [1], and ``retrieved_contexts``, counted from 1. All that a sentence
-    cites must support it together; then a citation is precise when it supports the sentence alone, or when the others
-    do not without it. Two rounds of requests, each at the same time: the sentences with all that they cite, then, where
-    they cite several, each citation alone and all without it. ``numbering`` is as in :class:`CitationValidity`.
-    Raises ``UnscoredError`` for a response without citations, unless ``if_empty`` is its score. The citation precision
-    of ALCE (Gao et al., 2023).
+    Use it when answers cite more passages than support them. All citations of a sentence must support it together; then
+    one is precise if it supports the sentence alone, or if the others do not without it. The second round, where a
+    sentence has several, judges each alone and all without it. ``numbering`` is as in :class:`CitationValidity`.
+    Without citations: ``if_empty``, else :class:`UnscoredError`. The citation precision of ALCE (Gao et al., 2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -102,7 +100,7 @@ class CitationPrecision(CitationMetric):
     """
 
     name = "citation_precision"
-    blind_spots = "Sentences that cite nothing, which lower CitationRecall; whether the cited context is true."
+    blind_spots = "Sentences without a citation, which lower CitationRecall; whether the cited context is true."
     noun = "citation"
     complaint = "of no use"
     helper = "assert_citations_precise"

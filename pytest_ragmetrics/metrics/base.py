@@ -80,15 +80,12 @@ def _check_sample(given: object, name: str) -> None:
 class Metric(ABC, Named):
     """A way to score one sample; subclasses name the fields they need and implement :meth:`measure`.
 
-    ``measure`` gets a :class:`Sample` that has all it ``requires``, and returns a :class:`MetricResult` of this
-    ``name`` on this ``scale``; its ``verdicts``, one for each piece that was decided on, and its ``reason`` are what a
-    failure shows. It raises ``UnscoredError`` where there is no score. One that waits implements :meth:`ameasure` as
-    well, and one that asks a judge is a :class:`JudgedMetric`. What can be set about it are keyword-only parameters,
-    which have defaults where its name alone is to make it; one of them is the ``name`` of an instance, which its
-    results have. ``noun`` and ``complaint`` word its failures. Inputs are checked and results recorded here, so that
-    ``assert_metric``, ``evaluate``, data sets and reports take it like any other; the hook
-    ``pytest_ragmetrics_register_metrics`` makes it known by its name. :func:`pytest_ragmetrics.metric` makes one of a
-    function.
+    ``measure`` gets a :class:`Sample` with all it ``requires``, and returns a :class:`MetricResult` of this ``name`` on
+    this ``scale``; a failure shows its ``verdicts`` and ``reason``. It raises :class:`UnscoredError` if there is no
+    score. A metric that waits also implements :meth:`ameasure`; one that asks a judge is a :class:`JudgedMetric`.
+    Parameters are keyword-only, with defaults if its name alone is to make it; ``name`` is one of them. ``noun`` and
+    ``complaint`` word failures. The hook ``pytest_ragmetrics_register_metrics`` makes it known by name;
+    :func:`pytest_ragmetrics.metric` makes one of a function.
 
     >>> class Brevity(Metric):
     ...     name = "brevity"
@@ -150,8 +147,8 @@ class Metric(ABC, Named):
     def score(self, *misplaced: Never, **inputs: Unpack[Fields]) -> MetricResult:
         """Score one sample given by its fields, such as ``response=`` and ``retrieved_contexts=``.
 
-        Raises ``TypeError`` for an unknown field or a wrong type, ``ValueError`` naming a required field that is
-        blank, and ``UnscoredError`` when there is nothing to score.
+        Raises ``TypeError`` for an unknown field or a wrong type, ``ValueError`` for a required field that is blank,
+        and :class:`UnscoredError` if there is nothing to score.
         """
         __tracebackhide__ = True
         self._refuse_misplaced(misplaced, inputs)

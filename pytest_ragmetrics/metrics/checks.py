@@ -53,18 +53,18 @@ def _texts(given: object, *, name: str, nested: bool = False) -> tuple[tuple[str
 
 @declared
 class Contains(Metric):
-    """The share of the texts that a response must contain, or must not, of which that is true.
+    """The share of the required texts that the response contains, and of the forbidden ones that it does not.
 
-    Use it when you know key facts of a right answer: a number, a name, a date, the wording of a warning; or what it may
-    never say. A row has them as ``must_contain`` and ``must_not_contain``, a text or a list of texts each; an entry of
-    ``must_contain`` that is a list asks for one of its texts. ``all``, ``any`` (one is enough) and ``none`` are for
-    every row. A text that is given twice counts once.
+    Use it when you know key facts of a right answer: a number, a name, the wording of a warning; or what it may never
+    say. A row has them as ``must_contain`` and ``must_not_contain``, a text or a list of texts each; an entry of
+    ``must_contain`` that is a list requires one of its texts. ``all``, ``any`` (one is enough) and ``none`` are for
+    every row. Equal texts count once.
 
-    Case, quotation marks, dashes, white space, full width, markup and hyphens at the end of a line are overlooked. A
-    text begins and ends with a word or a number, so that 12 is not in 112, in 1.12 or in -12, but in "$12" and "12 %";
-    scripts without spaces have no such boundary. What was found has its place; of what is missing ``reason`` has the
-    nearest text. Raises ``ValueError`` where nothing is asked for, and ``TypeError`` naming the entry that is no text;
-    with an empty list the score is 1.0 and ``vacuous``.
+    Case, quotation marks, dashes, white space, full width, markup and hyphens at the end of a line are ignored. A text
+    begins and ends with a word or a number, so that 12 is not in 112, in 1.12 or in -12, but in "$12" and "12 %";
+    scripts without spaces have no such boundary. ``reason`` has the nearest text to a missing one. ``ValueError`` if
+    nothing is required or forbidden, ``TypeError`` naming an entry that is no text; an empty list scores 1.0 and is
+    ``vacuous``.
 
     >>> metric = Contains(all=["two minutes", ["valve", "tap"]], none=["as an AI"])
     >>> result = metric.score(response="Open the valve and wait three minutes.")
@@ -183,13 +183,13 @@ def _schema(given: object, *, name: str) -> Mapping[str, Any] | bool | None:
 
 @declared
 class ValidJSON(Metric):
-    """1.0 if a response is valid JSON, and as its schema says, else 0.0.
+    """1.0 if the response is valid JSON that fits its schema, else 0.0.
 
     Use it when a program reads the answer. The JSON may be the whole response or be in a fence (three backticks) with
-    text around it; NaN and Infinity are no JSON. ``schema`` is a JSON schema or a model of pydantic for every row, a
-    row's own ``json_schema`` takes its place; it needs the extra ``[json]``, and nothing that it refers to is fetched.
-    Each fault is a verdict: its path in the value and what is wrong. A response that is a mapping or a list is kept as
-    JSON text. Raises ``ValueError`` for a schema that is none.
+    text around it; NaN and Infinity are no JSON. ``schema`` is a JSON schema or a pydantic model for every row; a row's
+    own ``json_schema`` replaces it. Schemas need the extra ``[json]``; references are not fetched. Each fault is a
+    verdict with its path. A response that is a mapping or a list is kept as JSON text. ``ValueError`` for an invalid
+    schema.
 
     >>> schema = {"properties": {"price": {"type": "number"}}, "required": ["unit"]}
     >>> result = ValidJSON(schema=schema).score(response='{"price": "12"}')
@@ -275,12 +275,12 @@ assert_json = asserting(
 
 
 class NoSecrets(Metric):
-    """1.0 if a response has no text that looks like a key, else 0.0.
+    """1.0 if the response has no text that looks like a key, else 0.0.
 
-    Use it when passages, prompts or tools may have keys in them. Found are API keys of OpenAI, Anthropic, Google, AWS
-    and others, tokens of GitHub, GitLab, Slack and package indexes, bearer and JSON web tokens, private keys, and the
-    values of OPENAI_API_KEY and ANTHROPIC_API_KEY. A verdict has the first characters of a secret and its place, and
-    no output has more of it.
+    Use it when passages, prompts or tools may contain keys. It finds API keys of OpenAI, Anthropic, Google, AWS and
+    others, tokens of GitHub, GitLab, Slack and package indexes, bearer and JSON web tokens, private keys, and the
+    values of OPENAI_API_KEY and ANTHROPIC_API_KEY. A verdict has the place and the first characters of a secret; no
+    output has more.
 
     >>> (verdict,) = NoSecrets().score(response="Use sk-proj-0123456789abcdefghij here.").verdicts
     >>> verdict.text, verdict.reason
@@ -288,9 +288,7 @@ class NoSecrets(Metric):
     """
 
     name = "no_secrets"
-    blind_spots = (
-        "Passwords and keys that have no form of their own; personal data, which an aspect can ask a judge for."
-    )
+    blind_spots = "Passwords and keys without a form of their own; personal data, for which an aspect can ask a judge."
     noun = "secret"
     complaint = "in the response"
     helper = "assert_no_secrets"

@@ -25,13 +25,13 @@ _SHOWN = 10
 class CitationValidity(Metric):
     """The share of the citations in ``response`` that point to contexts that exist, counted from 1.
 
-    A mark counts once, and is valid when all its numbers are: [1], [1, 2], [2-3], [^1], [1](url), ¹, (Passage 1), "as
-    Passage 1 says"; see :func:`~pytest_ragmetrics.text.citations.find_citations` for all forms, and for what is no
-    citation. Files and ids ([handbook.pdf], [kb-7]) are looked up in ``retrieved_context_ids``; a file does not count
-    where no id is one, and ``UnscoredError`` is raised when nothing else is cited. Whether the contexts support the
-    sentence is not checked. A response without citations scores 1.0 and is ``vacuous``, or 0.0 with
-    ``require_citations=True``. In a conversation numbers are those of the contexts of the ``numbering="turn"``; with
-    "conversation" they count the contexts of earlier turns first, each once, then the other ones of the turn.
+    Use it when answers cite passages by number or file, and a citation may point to nothing. A mark counts once, and is
+    valid if all its numbers are: [1], [1, 2], [2-3], [^1], [1](url), ¹, (Passage 1), "as Passage 1 says"; see
+    :func:`~pytest_ragmetrics.text.citations.find_citations` for all forms. Files and ids ([handbook.pdf], [kb-7]) are
+    looked up in ``retrieved_context_ids``; a file does not count if no id is one, and :class:`UnscoredError` is raised
+    if nothing else is cited. Without citations the score is 1.0 and ``vacuous``, or 0.0 with
+    ``require_citations=True``. In a conversation ``numbering="turn"`` counts the contexts of the turn; "conversation"
+    counts those of earlier turns first, each once, then the new ones of the turn.
 
     >>> result = CitationValidity().score(
     ...     response="Otters float [1]. They dive for crabs [3].", retrieved_contexts=["Otters float.", "Crabs dig."]
@@ -41,7 +41,7 @@ class CitationValidity(Metric):
     """
 
     name = "citation_validity"
-    blind_spots = "Whether the cited context supports the sentence, which CitationRecall asks a judge."
+    blind_spots = "Whether the cited context supports the sentence: CitationRecall."
     noun = "citation"
     complaint = "without a context"
     helper = "assert_citations_valid"

@@ -108,15 +108,14 @@ def asked_together(metrics: Iterable[Metric], sample: Sample) -> tuple[ContextCl
 class Faithfulness(ContextClaimsMetric):
     """The share of the response's claims that the contexts support.
 
-    Takes ``response``, ``retrieved_contexts`` and, to resolve pronouns, ``user_input``. Two requests in a row: the
-    claims of the response; which of them are supported, by which context sentences. The second one is shared with
-    :class:`ContextRecall` where both score a sample together. With ``unit="sentences"`` the
-    sentences of the response are judged instead, in one request. Without contexts every claim is unsupported: 0.0.
-    In a conversation a claim that they do not support is looked for in one further request: contexts of earlier turns
-    support it too, what the user told is not counted, and an earlier answer is no evidence; ``history="none"`` takes
-    the contexts of the turn alone.
-    Raises ``UnscoredError`` for a response without claims, such as a refusal, unless ``if_empty`` is its score; a
-    turn of a conversation without any is vacuous. After Es et al., "RAGAS" (2023).
+    Use it when answers state things that the retrieved passages do not say. ``unit="sentences"`` takes the sentences of
+    the response as its claims, in one request. ``user_input`` resolves pronouns. Without contexts the score is 0.0.
+    Without claims, as in a refusal, it is ``if_empty``, else :class:`UnscoredError`; a turn of a conversation is
+    vacuous then. :class:`ContextRecall` shares the second request. After Es et al., "RAGAS" (2023).
+
+    In a conversation one more request looks for unsupported claims: contexts of earlier turns support them too, what
+    only the user says is not counted, and an earlier answer is no evidence; ``history="none"`` takes the contexts of
+    the turn alone.
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -127,9 +126,7 @@ class Faithfulness(ContextClaimsMetric):
     """
 
     name = "faithfulness"
-    blind_spots = (
-        "Whether the answer is to the question, complete or true: what wrong contexts say is supported by them."
-    )
+    blind_spots = "Whether the answer fits the question, is complete or true: claims of wrong contexts are supported."
     noun = "claim"
     complaint = "not supported"
     helper = "assert_faithful"
@@ -192,7 +189,7 @@ async def _second_look(
 ) -> Sequence[Verdict]:
     """Return verdicts on claims, of which those that the contexts do not support are looked for earlier on.
 
-    A claim that is borne out by several is of the first origin whose sentences do so as far as words can tell.
+    A claim that several support is of the first origin whose sentences do so as far as words can tell.
     """
     left = [verdict.text for verdict in verdicts if not verdict.ok]
     shown = tuple(it.text for it in texts)
@@ -223,9 +220,9 @@ assert_faithful = asserting(
 class Hallucination(JudgedMetric):
     """The share of the contexts that the response contradicts; lower is better.
 
-    Takes ``response``, ``retrieved_contexts`` and, after earlier turns, ``user_input``. One request: which contexts are
-    contradicted, and which of their sentences. What the contexts do not mention contradicts none of them; that is the
-    business of :class:`Faithfulness`. After DeepEval's hallucination metric.
+    Use it when answers say the opposite of a passage. What a context does not mention does not contradict it:
+    :class:`Faithfulness` counts that. After earlier turns the judge also sees ``user_input``. After DeepEval's
+    hallucination metric.
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "By night.", "sentences": [1], "verdict": "contradicted"}]}'
@@ -235,7 +232,7 @@ class Hallucination(JudgedMetric):
     """
 
     name = "hallucination"
-    blind_spots = "Invented facts of which no context speaks: they contradict none. Faithfulness counts them."
+    blind_spots = "Invented facts that no context mentions: Faithfulness counts them."
     noun = "context"
     complaint = "contradicted"
     helper = "assert_not_hallucinated"
@@ -276,14 +273,13 @@ _SIDES = {"precision": ("response",), "recall": ("reference",), "f1": ("response
 class FactualCorrectness(JudgedMetric):
     """How far the response and the reference support each other's claims.
 
-    Takes ``response``, ``reference`` and, to resolve pronouns, ``user_input``. Precision is the share of the response's
-    claims that the reference supports, recall the share of the reference's claims that the response supports;
-    ``mode="f1"`` is the F-beta of these two, where recall counts ``beta`` times. ``atomicity="low"`` leaves together
-    what a sentence says, ``coverage="low"`` counts the main statements alone; both need a language model. Two rounds
-    of requests, each at the same time: the claims, then whether they are supported. A response without claims has an
-    F-beta of 0.0; any other text that must have claims and has none raises ``UnscoredError``, unless ``if_empty`` is
-    the score then. After Ragas' factual correctness, where both degrees are low unless said; its two directions are
-    kept apart here.
+    Use it when you have right answers, and want to know which facts are wrong and which are missing. Precision is the
+    share of the response's claims that the reference supports, recall the share of the reference's claims that the
+    response supports; ``mode="f1"`` is their F-beta, where recall counts ``beta`` times. ``atomicity="low"`` keeps
+    together what a sentence says, ``coverage="low"`` counts the main statements alone; both need a language model.
+    ``user_input`` resolves pronouns. A response without claims has an F-beta of 0.0; otherwise a text without claims
+    scores ``if_empty``, else raises :class:`UnscoredError`. After Ragas' factual correctness, which defaults to low
+    degrees; here its two directions are apart.
 
     >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
@@ -292,9 +288,9 @@ class FactualCorrectness(JudgedMetric):
     """
 
     name = "factual_correctness"
-    blind_spots = "What is true and not in the reference, which counts as unsupported; errors of the reference."
+    blind_spots = "True claims that the reference lacks, which count as unsupported; errors of the reference."
     noun = "claim"
-    complaint = "not borne out"
+    complaint = "not supported"
     helper = "assert_factually_correct"
     requires = ("response", "reference")
     rounds = 2
@@ -321,7 +317,7 @@ class FactualCorrectness(JudgedMetric):
         counts = zip(sides, judged, strict=True)
         reason = ", ".join(f"{sum(v.ok for v in found)} of {len(found)} claims of the {side}" for side, found in counts)
         score = shares[0] if len(shares) == 1 else f_beta(shares[0], shares[1], self.beta)
-        return ask.result(score, reason=f"{reason} borne out", verdicts=verdicts)
+        return ask.result(score, reason=f"{reason} supported", verdicts=verdicts)
 
     def _listing(self, text: str, sample: Sample) -> ListClaims | ListChosenClaims:
         if (self.atomicity, self.coverage) == ("high", "high"):
@@ -363,12 +359,11 @@ Noise: TypeAlias = Literal["relevant", "irrelevant"]
 class NoiseSensitivity(JudgedMetric):
     """The share of the response's claims that are wrong because a context has them; lower is better.
 
-    Takes ``response``, ``reference``, ``retrieved_contexts`` and, to resolve pronouns, ``user_input``. A context is
-    relevant when it supports a claim of the reference. In ``mode="relevant"`` a claim counts that a relevant context
-    supports and the reference does not; in ``mode="irrelevant"`` one that only irrelevant contexts support and the
-    reference does not. Two rounds of requests, each at the same time: the claims of both texts; those of the response
-    against the reference, and all against each context. Raises ``UnscoredError`` when one of the texts has no claim,
-    unless ``if_empty`` is the score then. After RAGChecker (Ru et al., 2024), as in Ragas.
+    Use it when answers repeat wrong facts of the passages they were given. A context is relevant if it supports a claim
+    of the reference. ``mode="relevant"`` counts a claim that the reference does not support and a relevant context
+    does, ``mode="irrelevant"`` one that only irrelevant contexts support. ``user_input`` resolves pronouns. If a text
+    has no claim, the score is ``if_empty``, else :class:`UnscoredError`. After RAGChecker (Ru et al., 2024), as in
+    Ragas.
 
     >>> yes = '{"number": %d, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> def judge(prompt):
@@ -382,7 +377,7 @@ class NoiseSensitivity(JudgedMetric):
     """
 
     name = "noise_sensitivity"
-    blind_spots = "Wrong claims that no context has: they are invented, and Faithfulness counts them."
+    blind_spots = "Wrong claims that no context has: Faithfulness counts them."
     noun = "claim"
     complaint = "wrong as contexts have it"
     helper = "assert_noise_resisted"

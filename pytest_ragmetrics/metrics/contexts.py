@@ -31,12 +31,12 @@ _NO_SENTENCE = Judgement(ok=False, reason="It has no sentence.")
 
 
 class ContextPrecision(JudgedMetric):
-    """The average precision of the contexts in their order: 1.0 when all that are of use come first.
+    """The average precision of the contexts in their order: 1.0 if all useful ones come first.
 
-    Takes ``user_input``, ``reference`` and ``retrieved_contexts``. One request: which of the contexts are of use to
-    arrive at the reference answer, and which of their sentences. Average precision is the mean, over the contexts of
-    use, of the share of useful ones down to their rank. 0.0 when none is, and without a request when there is no
-    context. After Ragas' context precision.
+    Use it when the right passage is retrieved, but below others. The judge says which contexts help to arrive at the
+    reference, and by which sentences. Average precision is the mean, over the useful contexts, of the share of useful
+    ones down to their rank; 0.0 if none is useful, without a request if there is no context. After Ragas' context
+    precision.
 
     >>> useful = lambda number: f'{{"number": {number}, "reason": "", "sentences": [{number}], "verdict": "useful"}}'
     >>> judge = lambda prompt: f'{{"verdicts": [{useful(1)}, {useful(2)}]}}'
@@ -47,7 +47,7 @@ class ContextPrecision(JudgedMetric):
     """
 
     name = "context_precision"
-    blind_spots = "What was not retrieved: it compares the order of the contexts that were."
+    blind_spots = "What was not retrieved."
     noun = "context"
     complaint = "of no use"
     helper = "assert_context_precision"
@@ -88,9 +88,9 @@ assert_context_precision = asserting(ContextPrecision, takes=("question", "conte
 
 
 class ContextUtilization(ContextPrecision):
-    """The average precision of the contexts by their use for the ``response``, where there is no reference.
+    """The average precision of the contexts by their use for the ``response``: it needs no reference.
 
-    Takes ``user_input``, ``response`` and ``retrieved_contexts``; otherwise like :class:`ContextPrecision`.
+    Use it when you have no right answers, and want to see whether the passages that the answer uses come first.
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It does not say.", "sentences": [], "verdict": "useless"}]}'
@@ -101,9 +101,7 @@ class ContextUtilization(ContextPrecision):
     """
 
     name = "context_utilization"
-    blind_spots = (
-        "What was not retrieved, and whether the response is right: a context that led to a wrong one is of use."
-    )
+    blind_spots = "What was not retrieved; whether the response is right: contexts that led to a wrong one are useful."
     helper = "assert_context_utilization"
     aliases = (
         "LLMContextPrecisionWithoutReference",
@@ -121,11 +119,10 @@ assert_context_utilization = asserting(ContextUtilization, takes=("question", "c
 class ContextRecall(ContextClaimsMetric):
     """The share of the reference's sentences that can be attributed to the contexts.
 
-    Takes ``reference`` (a text, or a list of texts that are joined), ``retrieved_contexts`` and optionally
-    ``user_input``. One request; with ``unit="claims"`` two in a row, the first splits the reference into claims. Where
-    :class:`Faithfulness` scores the sample too, both have one request in common. Empty contexts score 0.0 without one.
-    Raises ``UnscoredError`` for a reference without claims, unless ``if_empty`` is its score. After Es et al., "RAGAS"
-    (2023).
+    Use it when answers are incomplete or refuse, and the passage that was needed may be missing. ``reference`` is a
+    text or a list of texts, which are joined; ``user_input`` resolves pronouns. ``unit="claims"`` first splits the
+    reference into claims, in a further request. :class:`Faithfulness` shares the last request. Empty contexts score 0.0
+    without one. Without claims the score is ``if_empty``, else :class:`UnscoredError`. After Es et al., "RAGAS" (2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -135,7 +132,7 @@ class ContextRecall(ContextClaimsMetric):
     """
 
     name = "context_recall"
-    blind_spots = "Irrelevant contexts beside those that are needed, and what the reference leaves out."
+    blind_spots = "Irrelevant contexts beside the needed ones; what the reference leaves out."
     noun = "statement"
     complaint = "not in the contexts"
     helper = "assert_context_recalled"
@@ -182,11 +179,11 @@ Choice = frozenset[int]
 class ContextRelevancy(JudgedMetric):
     """The share of context sentences needed to answer the question, times how far independent samples agree on them.
 
-    Takes ``user_input`` and ``retrieved_contexts``. ``strictness`` requests at the same time, each for the numbers of
-    the sentences needed, which may be none. Overlap is the mean share chosen. Agreement is 1 for one sample, else the
-    mean over all pairs of the Jaccard similarity of what they chose (``agreement="jaccard"``) or of the symmetric
-    best-match similarity of these sentences by the embedder ("bert_score", never below 0); two samples that chose
-    nothing agree. After the self-consistent context relevancy of Ragas 0.0 (2023).
+    Use it when passages are long, and little of them is about the question. ``strictness`` requests choose sentences,
+    or none; overlap is the mean share chosen. Agreement is 1 for one sample, else the mean over all pairs of samples of
+    the Jaccard similarity of their sentences (``agreement="jaccard"``), or of the symmetric best-match similarity of
+    these by the embedder ("bert_score", never below 0); two empty samples agree. After the self-consistent context
+    relevancy of Ragas 0.0 (2023).
 
     >>> metric = ContextRelevancy(judge=lambda prompt: '{"sentences": [1]}')
     >>> metric.score(user_input="Do moths fly?", retrieved_contexts=["Moths fly. Rain is wet."]).value
@@ -194,7 +191,7 @@ class ContextRelevancy(JudgedMetric):
     """
 
     name = "context_relevancy"
-    blind_spots = "Whether something needed is missing: it is a share of what was retrieved."
+    blind_spots = "Whether something needed is missing."
     noun = "context sentence"
     complaint = "not needed"
     helper = "assert_context_relevant"
@@ -271,9 +268,9 @@ async def _best_matches(pairs: Sequence[tuple[Choice, Choice]], table: Sequence[
 class ContextEntityRecall(JudgedMetric):
     """The share of the reference's entities that are among those of the contexts.
 
-    Takes ``reference`` and ``retrieved_contexts``. Two requests at the same time, one for the entities of each; case,
-    typography and layout are ignored. Without contexts it is 0.0 without a request. Raises
-    ``UnscoredError`` for a reference without entities, unless ``if_empty`` is its score. After Ragas.
+    Use it when the passages may lack the people, places or products that the right answer names. Case, typography and
+    layout are ignored. Without contexts the score is 0.0, without a request; without entities in the reference it is
+    ``if_empty``, else :class:`UnscoredError`. After Ragas.
 
     >>> judge = lambda prompt: '{"entities": ["Ada Brandt"]}' if "by" in prompt else '{"entities": ["ADA BRANDT"]}'
     >>> metric = ContextEntityRecall(judge=judge)
@@ -282,7 +279,7 @@ class ContextEntityRecall(JudgedMetric):
     """
 
     name = "context_entity_recall"
-    blind_spots = "What is said of the entities: contexts that name all of them and say something else score 1.0."
+    blind_spots = "What is said of the entities: contexts that name all and say something else score 1.0."
     noun = "name"
     complaint = "not in the contexts"
     helper = "assert_entities_recalled"

@@ -80,12 +80,12 @@ class DialogueMetric(JudgedMetric):
 
 
 class KnowledgeRetention(DialogueMetric):
-    """The share of the facts told by the user that the answers after them keep to.
+    """The share of the user's facts that later answers respect.
 
-    Takes ``messages``. Two requests in a row: the facts that later answers have to respect, each with the turn of it;
-    which of them an answer asks for again or contradicts, by which of its sentences. A fact that the user corrects
-    holds until then. 1.0, and vacuous, where the user tells nothing, or no answer comes after it. After the knowledge
-    retention of DeepEval.
+    Use it when a chat asks again for what the user has already said, or contradicts it. The first request lists the
+    facts with their turns; the second says which of them an answer asks for again or contradicts, and in which
+    sentences. A fact holds until the user corrects it. 1.0 and vacuous without facts, or without an answer after them.
+    After the knowledge retention of DeepEval.
 
     >>> told = '{"facts": [{"turn": 1, "fact": "The user eats no meat.", "replaces": 0}]}'
     >>> kept = '{"facts": [{"number": 1, "reason": "It is meat.", "sentences": [2], "verdict": "contradicted"}]}'
@@ -97,7 +97,7 @@ class KnowledgeRetention(DialogueMetric):
 
     name = "knowledge_retention"
     aliases = ("KnowledgeRetentionMetric",)
-    blind_spots = "Facts that the application looked up itself, and what the user implied."
+    blind_spots = "Facts that the application looked up, and what the user implied."
     noun = "fact"
     complaint = "not kept"
     helper = "assert_knowledge_retained"
@@ -127,12 +127,13 @@ Declined: TypeAlias = Literal["count", "skip"]
 
 @declared
 class ConversationCompleteness(DialogueMetric):
-    """The share of the wishes of the user that a conversation meets.
+    """The share of the user's wishes that a conversation meets.
 
-    Takes ``messages`` and, as the outcome that was to be, ``reference``. Two requests in a row: what the user wants to
-    know or have done; whether an answer, or a call of a tool, meets it. A wish that the user withdraws is not counted,
-    nor with ``declined="skip"`` one that the assistant says it cannot or may not meet. 1.0, and vacuous, where the user
-    wants nothing. After the conversation completeness of DeepEval.
+    Use it when chats end before the user has what they came for. ``reference`` is the intended outcome, if there is
+    one. The first request lists what the user wants to know or have done; the second decides whether an answer, or a
+    call of a tool, meets it. A withdrawn wish is not counted; ``declined="skip"`` also leaves out one that the
+    assistant says it cannot or may not meet. 1.0 and vacuous without wishes. After the conversation completeness of
+    DeepEval.
 
     >>> wishes = '{"wishes": [{"turn": 1, "wish": "Opening hours"}]}'
     >>> became = '{"wishes": [{"number": 1, "reason": "They are given.", "sentences": [2], "verdict": "met"}]}'
@@ -231,9 +232,9 @@ def verdict_on(told: Told, judgement: Judgement, window: Window) -> Verdict:
 class TurnRelevancy(DialogueMetric):
     """The share of the answers of a conversation that take up what the user says there.
 
-    Takes ``messages``. An answer *answers*, rightly or wrongly, or *asks back* for what it needs; the others *evade* or
-    *miss* it. *Small talk* is not counted, nor is what the assistant says before the user. One request for 20
-    exchanges. After the turn relevancy of DeepEval.
+    Use it when a chat talks past the user. An answer *answers*, rightly or wrongly, or *asks back* for what it needs;
+    the others *evade* or *miss* it. *Small talk* is not counted, nor are messages before the user's first. One request
+    covers 20 exchanges. After the turn relevancy of DeepEval.
 
     >>> judge = lambda prompt: '{"turns": [{"turn": 1, "reason": "It names cars.", "verdict": "misses"}]}'
     >>> messages = [{"role": "user", "content": "When does it leave?"}, {"role": "assistant", "content": "By car."}]
@@ -242,7 +243,7 @@ class TurnRelevancy(DialogueMetric):
     """
 
     name = "turn_relevancy"
-    blind_spots = "Whether an answer is right or complete; one that says why it may not answer counts as one."
+    blind_spots = "Whether an answer is right or complete; one that explains why it may not answer counts as an answer."
     noun = "answer"
     complaint = "beside the point"
     helper = "assert_turns_relevant"
@@ -283,10 +284,10 @@ def _given_role(role: object) -> object:
 class RoleAdherence(DialogueMetric):
     """The share of the answers of a conversation that keep to the role of the assistant.
 
-    Takes ``messages``. The ``role`` is the one given here, else ``chatbot_role`` or ``role`` of the sample, else the
-    first message of the system; it stands in the instruction to the judge, so take none from users. What it does not
-    speak of is in role; an answer that leaves it is shown by its sentences. One request for 20 exchanges. After the
-    role adherence of DeepEval.
+    Use it when an assistant does what its instructions forbid, or falls out of character. The role is ``role``, else
+    ``chatbot_role`` or ``role`` of the sample, else the first system message; it is part of the instruction to the
+    judge, so take none from users. What it does not mention is in role. One request covers 20 exchanges. After the role
+    adherence of DeepEval.
 
     >>> judge = lambda prompt: '{"turns": [{"turn": 1, "reason": "", "sentences": [2], "verdict": "out of role"}]}'
     >>> messages = [{"role": "user", "content": "Which shares?"}, {"role": "assistant", "content": "Those of Lund."}]
@@ -295,7 +296,7 @@ class RoleAdherence(DialogueMetric):
     """
 
     name = "role_adherence"
-    blind_spots = "What the role does not say; whether the answers are right, and of use."
+    blind_spots = "What the role does not say; whether the answers are right and useful."
     noun = "answer"
     complaint = "out of role"
     helper = "assert_role_kept"

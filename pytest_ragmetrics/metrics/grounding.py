@@ -38,12 +38,11 @@ class GroundingMetric(Metric):
 class LexicalGrounding(GroundingMetric):
     """Share of the content words of ``response`` found in ``retrieved_contexts``; 0.40 is a sound pass mark.
 
-    A smoke test for answers to a wrong document: on human-labelled answers, 0.4-0.6 % of the faithful ones fall below
-    0.40, and 98-100 % of those compared with contexts of another question; most ordinary hallucinations do not.
-    Words are compared without function words and by rough stems, in any language; Han and kana by pairs of characters,
-    Thai, Lao, Khmer and Burmese by rows of four or five. Every occurrence counts; each different word has one verdict.
-    In a conversation a word may stand in the contexts of an earlier turn, and one that only the user said is not
-    counted; ``history="none"`` takes the contexts of the turn alone. No content words: 1.0, vacuous.
+    Use it when you want a free smoke test for answers to a wrong document. On human-labelled answers 0.4-0.6 % of the
+    faithful ones are below 0.40, and 98-100 % of those compared with contexts of another question; most ordinary
+    hallucinations are not. Words are compared without function words and by rough stems, in any language; Han and kana
+    by pairs of characters, Thai, Lao, Khmer and Burmese by runs of four or five. Every occurrence counts; each
+    different word has one verdict. ``history`` is as in :class:`Faithfulness`. No content words: 1.0, vacuous.
 
     >>> LexicalGrounding().score(response="Otters sleep afloat.", retrieved_contexts="A sea otter can float.").reason
     'Found 1 of 3 content words'
@@ -51,8 +50,8 @@ class LexicalGrounding(GroundingMetric):
 
     name = "lexical_grounding"
     blind_spots = (
-        "Most hallucinations: 93 to 100 % of those in human-labelled answers stay above 0.40, and so does a wrong "
-        "statement in the words of its contexts."
+        "Most hallucinations: 93 to 100 % of those in human-labelled answers stay above 0.40, as do wrong statements "
+        "in the words of the contexts."
     )
     noun = "word"
     helper = "assert_lexically_grounded"
@@ -74,7 +73,8 @@ assert_lexically_grounded = asserting(LexicalGrounding, min=0.4, example='"Moths
 class LexicalContextRecall(GroundingMetric):
     """Share of the content words of ``reference`` found in ``retrieved_contexts``.
 
-    Says without a judge whether retrieval brought what the reference answer is made of; see :class:`LexicalGrounding`.
+    Use it when you want to know, without a judge, whether retrieval found what the right answer is made of. Words are
+    those of :class:`LexicalGrounding`.
 
     >>> LexicalContextRecall().score(reference="Otters float.", retrieved_contexts=["A floating otter.", "Eels."]).value
     1.0
@@ -98,13 +98,12 @@ assert_lexically_recalled = asserting(LexicalContextRecall, takes=("contexts", "
 class NumbersAligned(GroundingMetric):
     """Share of the numbers and dates of ``response`` found in one of ``retrieved_contexts``.
 
-    1,000.5 and 1.000,5, half a million and 500,000, 5 % and five percent, 1/4 and 0.25, minus 5 and -5, 14:30 and 2.30
-    p.m., 2021-03-05 and March 5th, 2021, 1914-18 and 1914 to 1918, the 1990s and the '90s are the same; a percent sign
-    or currency must agree where both sides name one; a date may say less than its source, never more.
-    Not checked: single words up to ten and ordinals (one of them, the third), list numbers, citations such as [1] or
-    (Passage 1). Results of calculations are not found. In a conversation a number may stand in the contexts of an
-    earlier turn, one that only the user said is not counted, and an earlier answer is no evidence; ``history="none"``
-    takes the contexts of the turn alone. No numbers: 1.0, vacuous.
+    Use it when a wrong price, date or dose does harm. Equal are 1,000.5 and 1.000,5, half a million and 500,000, 5 %
+    and five percent, 1/4 and 0.25, minus 5 and -5, 14:30 and 2.30 p.m., 2021-03-05 and March 5th, 2021, 1914-18 and
+    1914 to 1918, the 1990s and the '90s. A percent sign or currency must agree where both sides have one; a date may
+    say less than its source, never more. Not checked: single words up to ten and ordinals (one of them, the third),
+    list numbers, citations such as [1] or (Passage 1). Results of calculations are not found. ``history`` is as in
+    :class:`Faithfulness`. No numbers: 1.0, vacuous.
 
     >>> context = "The bridge opened on 5 March 1998; it is 1,200 m long."
     >>> result = NumbersAligned().score(response="Opened in March 1998, 1250 m long.", retrieved_contexts=context)
@@ -113,7 +112,7 @@ class NumbersAligned(GroundingMetric):
     """
 
     name = "numbers_aligned"
-    blind_spots = "What a number is said of: that of another event is found as well."
+    blind_spots = "What a number is said of: the number of another event is found as well."
     noun = "number"
     helper = "assert_numbers_aligned"
     looks_back_for = ("retrieved_contexts",)
@@ -136,12 +135,11 @@ assert_numbers_aligned = asserting(NumbersAligned, min=1.0)
 class NamesAligned(GroundingMetric):
     """Share of the proper names of ``response`` all of whose words are found in one of ``retrieved_contexts``.
 
-    Names are recognised by capitals inside a sentence (Marie Curie) or inside a word and by acronyms; a name may be
-    inflected, shorter than in its source, or abbreviated (WHO, St. for Saint). Not checked: the first word of a
-    sentence, months, headings, sentences in capitals or in title case; in German, where nouns have capitals too, a name
-    of one word. Scripts without capitals show no names. In a conversation a name may stand in the contexts of an
-    earlier turn, one that only the user said is not counted, and an earlier answer is no evidence; ``history="none"``
-    takes the contexts of the turn alone. No names: 1.0, vacuous.
+    Use it when answers may name people, places or products that no passage names. Names are acronyms and words with
+    capitals inside a sentence (Marie Curie) or inside a word; a name may be inflected, shorter than in its source, or
+    abbreviated (WHO, St. for Saint). Not checked: the first word of a sentence, months, headings, sentences in capitals
+    or title case; in German, where nouns have capitals, names of one word. Scripts without capitals show no names.
+    ``history`` is as in :class:`Faithfulness`. No names: 1.0, vacuous.
 
     >>> context = "The physicist Marie Curie moved to France in 1891."
     >>> result = NamesAligned().score(response="In France, Curie met Pierre Loti.", retrieved_contexts=context)
@@ -150,7 +148,7 @@ class NamesAligned(GroundingMetric):
     """
 
     name = "names_aligned"
-    blind_spots = "What is said of a name, and whom it means: another person of the same name is found as well."
+    blind_spots = "What is said of a name, and who it is: another person of the same name is found as well."
     noun = "name"
     helper = "assert_names_aligned"
     looks_back_for = ("retrieved_contexts",)

@@ -165,12 +165,11 @@ class JudgedMetric(Metric, _Asking):
 
     ``judged`` asks with ``await ask(task)``, a task of :mod:`pytest_ragmetrics.judges.tasks` whose answer is checked
     and typed, and several at once with ``asyncio.gather``; ``await ask.embed(texts)`` are vectors. It ends in
-    ``ask.result(...)`` or ``ask.share(verdicts, ...)``, which add who was asked and what it cost. A judge that fails
-    leaves the sample unscored. Each vote is a call of ``judged`` of its own, so nothing may be kept in the metric.
+    ``ask.result(...)`` or ``ask.share(verdicts, ...)``, which add judge and cost. A judge that fails leaves the sample
+    unscored. Each vote calls ``judged`` anew, so keep nothing in the metric.
 
-    ``judge`` and ``embedder`` are those of the running session unless given; without a session, those that the
-    environment has a key for. Scoring runs on the background loop, so ``score`` works inside a running loop too. Where
-    the session asks for several votes, the score is the mean of as many independent judgements.
+    ``judge`` and ``embedder`` default to the session's; without a session, to those that the environment has a key for.
+    ``score`` also works inside a running loop.
 
     >>> from pytest_ragmetrics.judges.tasks import RateRelevance
     >>> class Sympathy(JudgedMetric):
@@ -279,10 +278,7 @@ def _instead_of(given: object) -> str:
 
 
 class Ask:
-    """One judgement's access to judge and embedder: ``await ask(task)`` is the answer, ``ask.result(...)`` the end.
-
-    ``vote`` is the number of the judgement.
-    """
+    """One judgement's access to judge and embedder: ``await ask(task)`` is the answer, ``ask.result(...)`` the end."""
 
     def __init__(self, metric: JudgedMetric, *, signs: Sequence[str], vote: int, in_turn: bool = False) -> None:
         here = context.current()
@@ -314,8 +310,8 @@ class Ask:
     def __call__(self, task: Task[A], *, vote: int = 0, then: Task[Any] | None = None) -> Coroutine[Any, Any, A]:
         """Return the judge's answer to a task, awaitable; ``vote`` numbers independent answers to the same task.
 
-        ``then`` is a task with the contexts of the one that follows, for which the provider can cache them. Raises
-        ``TypeError`` for what is no task.
+        ``then`` is the task that follows; the provider can cache its contexts. Raises ``TypeError`` for what is no
+        task.
         """
         __tracebackhide__ = True
         if not isinstance(task, Task):
@@ -417,12 +413,7 @@ class Ask:
         return self.result(value, reason=reason, verdicts=verdicts, vacuous=not of_all)
 
     def nothing(self, reason: str) -> MetricResult:
-        """Return ``if_empty``, the metric's value for a sample with nothing to judge, as a vacuous score.
-
-        A turn of a conversation need not have anything to judge.
-
-        Raises ``UnscoredError`` if there is none.
-        """
+        """Return ``if_empty`` as a vacuous score; raise :class:`UnscoredError` if there is none, except in a turn."""
         if_empty = self._metric.if_empty
         if_empty = self._metric.best if if_empty is None and self._in_turn else if_empty
         if if_empty is None:

@@ -45,15 +45,13 @@ def metric(
 ) -> Metric | Callable[[Scores], Metric]:
     """Make a metric of a function; its parameters name the fields of the sample that it takes.
 
-    A field without a default must be given and not be blank; one with a default may be anything. ``sample`` takes the
-    whole :class:`~pytest_ragmetrics.Sample`, and ``ask`` makes it a judged metric, whose function may be a coroutine:
-    ``await ask(task)``. It returns a number or a bool, a list of :class:`~pytest_ragmetrics.Verdict` whose share of
-    good ones is the score, or a :class:`~pytest_ragmetrics.MetricResult`; it raises
-    :class:`~pytest_ragmetrics.UnscoredError` where there is no score. ``name`` is that of the function unless given,
-    ``scale`` the lowest and the highest score there can be, and ``better`` says which of them is the good one.
+    A field without a default must be given and not be blank. ``sample`` is the whole :class:`Sample`; ``ask`` makes it
+    a judged metric, whose function may be a coroutine: ``await ask(task)``. The function returns a number or a bool, a
+    list of :class:`Verdict` whose share of good ones is the score, or a :class:`MetricResult`; it raises
+    :class:`UnscoredError` if there is no score. ``name`` defaults to the function's; ``scale`` is the lowest and the
+    highest score, ``better`` which is good.
 
-    Raises ``TypeError`` for what is no such function, naming the parameter that is no field, and ``ValueError`` for a
-    ``better`` or a ``scale`` that is not one.
+    Raises ``TypeError`` naming a parameter that is no field, and ``ValueError`` for an invalid ``better`` or ``scale``.
 
     >>> @metric
     ... def brevity(response):

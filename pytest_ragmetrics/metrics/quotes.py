@@ -26,15 +26,13 @@ Titles: TypeAlias = Literal["count", "skip"]
 class QuotedSpansAlignment(Metric):
     """The fraction of quoted spans in the response that are found in one of the contexts.
 
-    Spans shorter than ``min_span_words`` words do not count. ``matching="verbatim"`` overlooks white space, case
-    (unless ``casefold=False``), typography and markup; ``"editorial"`` also ellipses, bracketed changes and punctuation
-    at the ends. A span that no context has and that is in ``user_input`` (or what the user says in a conversation),
-    unless a colon or a word like "says" right beside it attributes it, or in one of the ``allowed`` texts, is not
-    counted. One in English title case, or beside a word like "novel", is not found and labelled as a title or a name;
-    ``titles="skip"`` does not count it. In a conversation a span may stand in the contexts of an earlier turn, and an
-    earlier answer is no evidence; ``history="none"`` takes the contexts of the turn alone. Without a span that counts
-    the score is 1.0 and ``vacuous``, or 0.0 with ``require_quotes=True``. Raises ``ValueError`` for a parameter out of
-    range.
+    Use it when answers quote, and a quotation may be altered or invented. A span has at least ``min_span_words`` words.
+    ``matching="verbatim"`` overlooks white space, case (unless ``casefold=False``), typography and markup;
+    ``"editorial"`` also ellipses, bracketed changes and punctuation at the ends. A span that no context has is not
+    counted if it is in one of the ``allowed`` texts or in ``user_input`` (in a conversation: what the user says),
+    unless a colon or a word like "says" right beside it attributes it. One in English title case, or beside a word like
+    "novel", is labelled as a title or a name; ``titles="skip"`` does not count it. ``history`` is as in
+    :class:`Faithfulness`. Without a span the score is 1.0 and ``vacuous``, or 0.0 with ``require_quotes=True``.
 
     >>> result = QuotedSpansAlignment().score(
     ...     response='It says "the tide turned at noon" and "the boats were lost".',
@@ -45,10 +43,7 @@ class QuotedSpansAlignment(Metric):
     """
 
     name = "quoted_spans_alignment"
-    blind_spots = (
-        "Paraphrases without quotation marks; whether a quotation is attributed to the right source, and what it "
-        "means there."
-    )
+    blind_spots = "Paraphrases without quotation marks; whether the source and the meaning of a quotation are right."
     noun = "quoted span"
     complaint = "not found"
     helper = "assert_quoted_spans_aligned"
@@ -143,7 +138,7 @@ def quoted_spans_alignment(
     """Return the fraction of quoted spans in all answers that are found in the sources of their answer.
 
     ``sources[i]`` are the contexts of ``answers[i]``; spans shorter than ``min_len`` words do not count. Without any
-    span all three values are 0.0. Raises ``ValueError`` when the two lists differ in length.
+    span all three values are 0.0. Raises ``ValueError`` if the two lists differ in length.
 
     >>> quoted_spans_alignment(['He wrote "rain is on its way".'], [["Rain is on its way."]])
     {'citation_alignment_quoted_spans': 1.0, 'matched': 1.0, 'total': 1.0}

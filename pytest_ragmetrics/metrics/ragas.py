@@ -31,11 +31,10 @@ Scores = Mapping[str, float | Iterable[float]] | Iterable[MetricResult]
 def ragas_score(results: Scores, *, vacuous: Vacuous = "skip") -> MetricResult:
     """Return the harmonic mean of the means of several metrics.
 
-    ``results`` maps the names of metrics to a score or the scores of several samples, or is a list of results, which
-    are grouped by their metric. A mean of 0 or less makes it 0.0. The predefined aspects, which are 0 or 1, are left
-    out. So are results with nothing to check, unless ``vacuous="count"``; if there is no other, the score is vacuous
-    itself. Raises ``ValueError`` when fewer than two metrics are left, lower scores of one are better, or one has no
-    score, a sample without one, or one that is no finite number.
+    ``results`` maps names of metrics to a score or the scores of several samples, or is a list of results. A mean of 0
+    or less makes it 0.0. The predefined aspects are left out, and so are results with nothing to check, unless
+    ``vacuous="count"``; if there are no others, the score is vacuous. Raises ``ValueError`` if fewer than two metrics
+    are left, if lower scores of one are better, and for a missing or infinite score.
 
     >>> ragas_score({"faithfulness": [1.0, 0.5], "answer_relevancy": 0.75}).value
     0.75
@@ -70,7 +69,7 @@ def ragas_score(results: Scores, *, vacuous: Vacuous = "skip") -> MetricResult:
 class RagasScore(Metric):
     """The harmonic mean of several metrics of one sample, scored at the same time; needs what they need.
 
-    Metrics of yes or no are left out. Raises ``ValueError`` when fewer than two are left, or lower scores of one are
+    Metrics of yes or no are left out. Raises ``ValueError`` if fewer than two are left, or if lower scores of one are
     better.
 
     >>> from pytest_ragmetrics.metrics import QuotedSpansAlignment
@@ -127,7 +126,7 @@ def assert_ragas_score(
 ) -> MetricResult:
     """Assert that the harmonic mean of several metrics of a sample is at least ``min``; they are scored together.
 
-    Each of them is the mean of ``votes`` independent judgements.
+    Each is the mean of ``votes`` independent judgements.
 
     >>> fields = {"response": "Moths fly.", "retrieved_contexts": ["Moths fly at night."]}
     >>> assert_ragas_score(fields, metrics=("lexical_grounding", "numbers_aligned"), min=0.9).value

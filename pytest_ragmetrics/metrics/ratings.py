@@ -63,8 +63,8 @@ class DualRating(JudgedMetric):
 class ContextRelevance(DualRating):
     """How far the contexts contain what the question asks for, rated 0, 1 or 2 by two differently worded requests.
 
-    Takes ``user_input`` and ``retrieved_contexts``. Both requests at the same time; each rating is halved, and the
-    score is their mean. After the context relevance of Nvidia in Ragas, without its special cases.
+    Use it when you want one cheap grade of retrieval, without right answers. The score is the mean of the ratings, each
+    divided by 2. After the context relevance of Nvidia in Ragas, without its special cases.
 
     >>> judge = lambda prompt: '{"reason": "Half of it.", "rating": 1}'
     >>> ContextRelevance(judge=judge).score(user_input="Who, when?", retrieved_contexts=["In May."]).value
@@ -72,7 +72,7 @@ class ContextRelevance(DualRating):
     """
 
     name = "context_relevance"
-    blind_spots = "Which context is irrelevant or missing: one grade for all of them."
+    blind_spots = "Which context is irrelevant or missing: it is one grade for all."
     helper = "assert_context_relevance"
     aliases = ("nv_context_relevance",)
     requires = ("user_input", "retrieved_contexts")
@@ -91,11 +91,11 @@ assert_context_relevance = asserting(ContextRelevance, min=0.5)
 class ResponseGroundedness(DualRating):
     """How far the contexts support the response, rated 0, 1 or 2 by two differently worded requests.
 
-    Takes ``response``, ``retrieved_contexts`` and, after earlier turns, ``user_input``. Both requests at the same time;
-    each rating is halved, and the score is their mean. Where a turn of a conversation has less than 1.0, or no
-    contexts, it is rated once more by its contexts, those of earlier turns and what the user said; the better mean
-    counts. ``history="none"`` rates by its own contexts alone. After the response groundedness of Nvidia in Ragas,
-    without its special cases.
+    Use it when :class:`Faithfulness` costs too much, and one grade of the whole answer is enough. The score is the mean
+    of the ratings, each divided by 2. After earlier turns the judge also sees ``user_input``. A turn of a conversation
+    below 1.0, or without contexts, is rated once more with the contexts of earlier turns and what the user says; the
+    better mean counts. ``history="none"`` takes its own contexts alone. After the response groundedness of Nvidia in
+    Ragas, without its special cases.
 
     >>> judge = lambda prompt: '{"reason": "All of it.", "rating": 2}'
     >>> metric = ResponseGroundedness(judge=judge)
@@ -104,7 +104,7 @@ class ResponseGroundedness(DualRating):
     """
 
     name = "response_groundedness"
-    blind_spots = "Which claim is unsupported: one grade of three steps for the whole response."
+    blind_spots = "Which claim is unsupported: it is one grade of three steps."
     helper = "assert_grounded"
     aliases = ("nv_response_groundedness",)
     requires = ("response", "retrieved_contexts")
@@ -139,10 +139,10 @@ assert_grounded = asserting(ResponseGroundedness, min=0.75)
 
 
 class AnswerAccuracy(DualRating):
-    """How far response and reference agree as answers to the question, rated 0, 2 or 4 both ways round.
+    """How far response and reference agree as answers to the question, rated 0, 2 or 4 in both orders.
 
-    Takes ``user_input``, ``response`` and ``reference``. Two requests at the same time, the second with the answers
-    swapped; the score is the mean of the ratings, divided by 4. After the answer accuracy of Nvidia in Ragas.
+    Use it when you have right answers and want one cheap grade. The second request swaps the answers; the score is the
+    mean of the ratings, divided by 4. After the answer accuracy of Nvidia in Ragas.
 
     >>> judge = lambda prompt: '{"reason": "A part of it.", "rating": 2}'
     >>> AnswerAccuracy(judge=judge).score(user_input="When?", response="In May.", reference="In May 1903.").value
@@ -150,7 +150,7 @@ class AnswerAccuracy(DualRating):
     """
 
     name = "answer_accuracy"
-    blind_spots = "Which part is wrong: one grade of three steps for the whole response; errors of the reference."
+    blind_spots = "Which part is wrong: it is one grade of three steps; errors of the reference."
     helper = "assert_answer_accurate"
     aliases = ("nv_accuracy",)
     requires = ("user_input", "response", "reference")
@@ -175,7 +175,7 @@ Method: TypeAlias = Literal["judge", "token_f1"]
 class Relevance(JudgedMetric):
     """How well the response addresses the question, on a scale of five steps brought to [0, 1].
 
-    Takes ``user_input`` and ``response``; one request.
+    Use it when answers evade the question, and you want one request and no embedder.
 
     >>> judge = lambda prompt: '{"reason": "It answers half of it.", "rating": 2}'
     >>> Relevance(judge=judge).score(user_input="Who and when?", response="Ada.").value
@@ -202,16 +202,15 @@ assert_relevant = asserting(Relevance)
 class Correctness(JudgedMetric):
     """How far the response says what the reference says, on a scale of five steps brought to [0, 1].
 
-    Takes ``response``, ``reference`` and, after earlier turns, ``user_input``; one request. Asked for by
-    ``method="token_f1"``, and never by itself, it needs no judge: the F1 of the words that both have, with their
-    counts, as in SQuAD. That form takes blank texts too: two without words score 1.0, one without words 0.0.
+    Use it when you have right answers and want one request, or none. After earlier turns the judge also sees
+    ``user_input``. ``method="token_f1"`` asks no judge: it is :class:`TokenF1`.
 
     >>> Correctness(method="token_f1").score(response="In May 1903.", reference="May 1903").value
     0.8
     """
 
     name = "correctness"
-    blind_spots = "Which part is wrong: one grade for the whole response; errors of the reference."
+    blind_spots = "Which part is wrong: it is one grade; errors of the reference."
     noun = "response"
     complaint = "hardly correct"
     helper = "assert_correct"
@@ -239,7 +238,7 @@ assert_correct = asserting(Correctness, example='"in May 1903", "May 1903", min=
 class ContextPrecisionProportion(JudgedMetric):
     """The share of the contexts that help to answer the question, in any order.
 
-    Takes ``user_input`` and ``retrieved_contexts``; one request.
+    Use it when retrieval returns passages beside the point, and their order does not matter.
 
     >>> judge = lambda prompt: '{"verdicts": [{"number": 1, "reason": "On topic.", "verdict": "relevant"}]}'
     >>> metric = ContextPrecisionProportion(judge=judge)

@@ -117,11 +117,9 @@ def _complaint(item: object) -> str:
 def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Metric | type[Metric]:
     """Return the metric of a name, an alias or a class name.
 
-    Those that the hook ``pytest_ragmetrics_register_metrics`` of the running session registers are known as well, and
-    those in ``also``. A metric that comes later takes its name over, and with it what else the other was known by.
-    Those in the module of the running test are known by names that are nobody else's.
-
-    Raises ``ValueError`` that lists the names closest to an unknown one.
+    It knows the built-in metrics, those that the session's hook ``pytest_ragmetrics_register_metrics`` registers, those
+    in ``also``, and those of the running test's module. Of equal names the later one wins, except for those of the
+    module. Raises ``ValueError`` that lists the closest names.
 
     >>> metric_named("ResponseRelevancy")
     <class 'pytest_ragmetrics.metrics.answers.AnswerRelevancy'>

@@ -77,14 +77,15 @@ class HitMetric(RankingMetric):
 class PrecisionAtK(HitMetric):
     """The share of the ids in the top ``k`` that are relevant: hits / ids that are actually there, at most ``k``.
 
-    Others divide by ``k`` even where fewer were retrieved. Nothing retrieved: 0.0.
+    Use it when the retriever returns too many irrelevant passages. Other tools divide by ``k`` even if fewer were
+    retrieved. Nothing retrieved: 0.0.
 
     >>> PrecisionAtK(k=3).score(retrieved_context_ids=["a", "b"], reference_context_ids=["a", "c"]).value
     0.5
     """
 
     name = "precision_at_k"
-    blind_spots = "Relevant passages that nobody labelled: they count as irrelevant; the order within the top k."
+    blind_spots = "Relevant passages without a label, which count as irrelevant; the order within the top k."
     noun = "retrieved id"
     complaint = "not relevant"
     aliases: ClassVar[tuple[str, ...]] = ("precision@k",)
@@ -108,6 +109,8 @@ class PrecisionAtK(HitMetric):
 class RecallAtK(HitMetric):
     """The share of the relevant ids that are in the top ``k``: hits / relevant ids.
 
+    Use it when the retriever misses passages that are needed.
+
     >>> RecallAtK(k=3).score(retrieved_context_ids=["a", "b"], reference_context_ids=["a", "c"]).verdicts[0].reason
     'rank 1'
     """
@@ -122,6 +125,8 @@ class RecallAtK(HitMetric):
 
 class HitRate(HitMetric):
     """1.0 if any relevant id is in the top ``k``, else 0.0; over a table, the share of questions with a hit.
+
+    Use it when one right passage is enough to answer.
 
     >>> HitRate(k=1).score(retrieved_context_ids=["a", "b"], reference_context_ids=["b"]).value
     0.0
@@ -138,6 +143,8 @@ class HitRate(HitMetric):
 # Its verdicts are on the ids retrieved, as those of precision.
 class MRR(PrecisionAtK):
     """1 / rank of the first relevant id, 0.0 without one; the mean over a table is the mean reciprocal rank.
+
+    Use it when the first right passage counts, and comes too late.
 
     >>> MRR().score(retrieved_context_ids=["a", "b", "c"], reference_context_ids=["b", "c"]).value
     0.5
@@ -161,14 +168,15 @@ class MRR(PrecisionAtK):
 class MAP(HitMetric):
     """Average precision: the sum of the precision at each hit in the top ``k`` / relevant ids.
 
-    The mean over a table is the mean average precision (Buckley and Voorhees, 2000).
+    Use it when several passages are relevant, and all should come early. The mean over a table is the mean average
+    precision (Buckley and Voorhees, 2000).
 
     >>> MAP().score(retrieved_context_ids=["a", "b", "c", "d"], reference_context_ids=["a", "d"]).value
     0.75
     """
 
     name = "map"
-    blind_spots = "Relevant passages that nobody labelled: they count as irrelevant; grades of relevance."
+    blind_spots = "Relevant passages without a label, which count as irrelevant; grades of relevance."
     aliases = ("map@k", "average_precision", "mean_average_precision")
 
     def _value(self, hits: Sequence[bool], relevant: int, /) -> float:
@@ -179,10 +187,11 @@ class MAP(HitMetric):
 class NDCG(RankingMetric):
     """Normalised discounted cumulative gain: sum of gain / log2(rank + 1) over the top ``k``, over that of the ideal.
 
-    The gain of a relevant id is 1. Graded: ``score(relevance={"a": 3, "b": 1}, ...)``, or ``metadata["relevance"]`` of
-    a sample, maps ids to grades from 0 to 100 and takes the place of ``reference_context_ids``; keys of JSON are texts,
-    so the id 7 is also looked up as "7". ``gain="exponential"`` makes 2**grade - 1 of a grade. The ideal has the best
-    ``k`` of all grades (Järvelin and Kekäläinen, 2002).
+    Use it when some passages are more relevant than others, and the best should come first. A relevant id has the gain
+    1. Graded: ``score(relevance={"a": 3, "b": 1}, ...)``, or ``metadata["relevance"]`` of a sample, maps ids to grades
+    from 0 to 100 and replaces ``reference_context_ids``; keys of JSON are texts, so the id 7 is also looked up as "7".
+    ``gain="exponential"`` makes 2**grade - 1 of a grade. The ideal has the best ``k`` of all grades (Järvelin and
+    Kekäläinen, 2002).
 
     >>> ranking = ["a", "b", "c"]
     >>> round(NDCG().score(retrieved_context_ids=ranking, reference_context_ids=["a", "c"]).value, 3)
@@ -192,7 +201,7 @@ class NDCG(RankingMetric):
     """
 
     name = "ndcg"
-    blind_spots = "Relevant passages that nobody labelled: they count as irrelevant."
+    blind_spots = "Relevant passages without a label, which count as irrelevant."
     aliases = ("ndcg@k", "ndcg_at_k")
     extra_inputs = ("relevance",)
 
@@ -252,8 +261,8 @@ def assert_retrieved(
 ) -> MetricResult:
     """Assert that a metric of the ids retrieved, best first, is at least ``min`` for the top ``k`` of them.
 
-    For ndcg, ``reference_ids`` may be a mapping of ids to grades. Raises ``AssertionError`` that shows the ids that
-    are missing, or retrieved in vain; see the classes in ``pytest_ragmetrics.metrics`` for the formulas.
+    For ndcg, ``reference_ids`` may map ids to grades. The formulas are those of PrecisionAtK, RecallAtK, HitRate, MRR,
+    MAP and NDCG in :mod:`pytest_ragmetrics.metrics`. A failure shows the ids that are missing or irrelevant.
 
     >>> assert_retrieved(["a", "b", "c"], ["a", "c"], k=3).value
     1.0
@@ -307,14 +316,14 @@ def average_precision(useful: Sequence[bool], relevant: int | None = None) -> fl
 class IDBasedContextPrecision(PrecisionAtK):
     """The share of the different ids retrieved that are relevant; nothing retrieved: 0.0.
 
-    Takes ``retrieved_context_ids`` and ``reference_context_ids``, compared as given. :class:`PrecisionAtK` without k.
+    Use it when you move from Ragas: it is :class:`PrecisionAtK` without k.
 
     >>> IDBasedContextPrecision().score(retrieved_context_ids=[1, 2, 3, 3], reference_context_ids=[3, 4]).reason
     '1 of 2 reference ids among 3 retrieved'
     """
 
     name = "id_based_context_precision"
-    blind_spots = "Relevant passages that nobody labelled: they count as irrelevant; the order."
+    blind_spots = "Relevant passages without a label, which count as irrelevant; the order."
 
     def __init__(self, *, name: str | None = None) -> None:
         super().__init__(name=name)
@@ -323,7 +332,7 @@ class IDBasedContextPrecision(PrecisionAtK):
 class IDBasedContextRecall(RecallAtK):
     """The share of the relevant ids that were retrieved.
 
-    Takes ``retrieved_context_ids`` and ``reference_context_ids``, compared as given. :class:`RecallAtK` without k.
+    Use it when you move from Ragas: it is :class:`RecallAtK` without k.
 
     >>> IDBasedContextRecall().score(retrieved_context_ids=[1, 2, 3], reference_context_ids=[3, 4]).value
     0.5
@@ -358,9 +367,10 @@ class LikeContexts(Metric):
 
 
 class NonLLMContextPrecision(LikeContexts):
-    """The average precision of the contexts, of which those are relevant that are alike to a reference context.
+    """The average precision of the contexts, where those alike to a reference context are relevant.
 
-    The mean, over the relevant ones, of the share of relevant contexts down to their rank; 0.0 without any.
+    Use it when your passages have no ids, and you want their order checked without a judge. The mean, over the relevant
+    ones, of the share of relevant contexts down to their rank; 0.0 without any.
 
     >>> NonLLMContextPrecision().score(
     ...     retrieved_contexts=["Whales sing.", "Moths fly at night"], reference_contexts=["Moths fly at night."]
@@ -389,6 +399,8 @@ class NonLLMContextPrecision(LikeContexts):
 
 class NonLLMContextRecall(LikeContexts):
     """The share of the reference contexts to which one of the contexts is alike; the nearest is shown for the others.
+
+    Use it when your passages have no ids, and you want to know without a judge which ones are missing.
 
     >>> NonLLMContextRecall().score(
     ...     retrieved_contexts=["Moths fly at night"], reference_contexts=["Moths fly at night.", "Whales sing."]

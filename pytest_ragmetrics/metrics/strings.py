@@ -67,6 +67,8 @@ class ReferenceMetric(Metric):
 class ExactMatch(ReferenceMetric):
     """1.0 if ``response`` is ``reference``, character for character, else 0.0.
 
+    Use it when answers are labels, codes or names with one right form.
+
     >>> ExactMatch().score(response="Oslo.", reference="Oslo").value
     0.0
     """
@@ -94,6 +96,8 @@ assert_exact_match = asserting(ExactMatch, min=1.0, example='"Oslo", "Oslo"')
 class StringPresence(ExactMatch):
     """1.0 if ``response`` contains ``reference``, character for character, else 0.0.
 
+    Use it when an answer must contain one exact text.
+
     >>> StringPresence().score(response="The capital is Oslo.", reference="Oslo").value
     1.0
     """
@@ -118,14 +122,15 @@ assert_string_present = asserting(StringPresence, min=1.0, example='"The capital
 class NonLLMStringSimilarity(ReferenceMetric):
     """How alike ``response`` and ``reference`` are, from 0.0 to 1.0.
 
-    ``measure`` is levenshtein, indel, hamming (1 - edits / the most that there could be), jaro or jaro_winkler.
+    Use it when answers should be nearly the reference, and small differences do not matter. ``measure`` is levenshtein,
+    indel, hamming (1 - edits / the most that there could be), jaro or jaro_winkler.
 
     >>> NonLLMStringSimilarity().score(response="moth", reference="moths").value
     0.8
     """
 
     name = "non_llm_string_similarity"
-    blind_spots = "Meaning: a changed digit or a negation is an edit of a few characters."
+    blind_spots = "Meaning: a changed digit or a negation is a small edit."
     helper = "assert_text_alike"
 
     alike_by: Measure = called(alias="measure", default="levenshtein", of=Measure)
@@ -138,8 +143,9 @@ class NonLLMStringSimilarity(ReferenceMetric):
 class TokenF1(ReferenceMetric):
     """The F1 of the words that ``response`` and ``reference`` share, with their counts, as in SQuAD.
 
-    Words are compared without case, punctuation and English articles (Rajpurkar et al., 2016); in scripts without
-    spaces each character is a word. Blank texts have a score too: two without words 1.0, one without words 0.0.
+    Use it when right answers are a few words, in any order. Words are compared without case, punctuation and English
+    articles (Rajpurkar et al., 2016); in scripts without spaces each character is a word. Blank texts have a score: two
+    without words 1.0, one without words 0.0.
 
     >>> TokenF1().score(response="In May 1903.", reference="May 1903").value
     0.8
@@ -219,18 +225,19 @@ def _checked(given: Any, *, known: Mapping[str, Callable[[str, Any], Any]]) -> d
 class BleuScore(ReferenceMetric):
     """BLEU of ``response`` against ``reference``, each taken whole as one segment, brought to [0, 1].
 
-    The geometric mean of the precisions of runs of 1 to 4 words, as far as there are any so long, with exponential
-    smoothing, times the brevity penalty (Papineni et al., 2002; sacrebleu, Post 2018). ``tokenize`` is one of
-    sacrebleu's: 13a, intl, zh, char, none; "auto" is 13a, or char where the reference is written without spaces.
-    ``kwargs``, as in Ragas, are those of ``sacrebleu.corpus_bleu``, and take precedence: ``smooth_method``,
-    ``smooth_value``, ``force``, ``lowercase``, ``tokenize`` and ``use_effective_order``, which is true otherwise.
+    Use it when you compare with published BLEU figures, as for translations. The geometric mean of the precisions of
+    runs of 1 to 4 words, as far as there are any so long, with exponential smoothing, times the brevity penalty
+    (Papineni et al., 2002; sacrebleu, Post 2018). ``tokenize`` is one of sacrebleu's: 13a, intl, zh, char, none; "auto"
+    is 13a, or char if the reference is written without spaces. ``kwargs``, as in Ragas, are those of
+    ``sacrebleu.corpus_bleu`` and take precedence: ``smooth_method``, ``smooth_value``, ``force``, ``lowercase``,
+    ``tokenize`` and ``use_effective_order``, which is true by default.
 
     >>> BleuScore().score(response="The pump needs two minutes.", reference="The pump needs two minutes.").value
     1.0
     """
 
     name = "bleu_score"
-    blind_spots = "Synonyms and paraphrases, and what a negation or a number changes; it is noisy on single sentences."
+    blind_spots = "Synonyms and paraphrases; what a negation or a number changes; it is noisy on single sentences."
     helper = "assert_bleu"
     aliases = ("bleu",)
 
@@ -262,16 +269,17 @@ assert_bleu = asserting(
 class CHRFScore(ReferenceMetric):
     """chrF of ``response`` against ``reference``: the F-score of runs of 1 to 6 characters, brought to [0, 1].
 
-    ``beta`` says how much more recall counts, ``word_order=2`` makes it chrF++ (Popović, 2015; sacrebleu). White space
-    is left out, so that it serves every script. ``kwargs``, as in Ragas, are those of ``sacrebleu.corpus_chrf``, and
-    take precedence: ``char_order``, ``word_order``, ``beta``, ``remove_whitespace`` and ``eps_smoothing``.
+    Use it when you compare wording in a language with many word forms. Recall counts ``beta`` times; ``word_order=2``
+    makes it chrF++ (Popović, 2015; sacrebleu). White space is left out, so that it serves every script. ``kwargs``, as
+    in Ragas, are those of ``sacrebleu.corpus_chrf`` and take precedence: ``char_order``, ``word_order``, ``beta``,
+    ``remove_whitespace`` and ``eps_smoothing``.
 
     >>> CHRFScore().score(response="Das Ventil öffnen.", reference="Das Ventil öffnen.").value
     1.0
     """
 
     name = "chrf_score"
-    blind_spots = "Synonyms and paraphrases, and what a negation or a number changes."
+    blind_spots = "Synonyms and paraphrases; what a negation or a number changes."
     helper = "assert_chrf"
     aliases = ("chrf", "ChrfScore")
 
@@ -296,18 +304,19 @@ assert_chrf = asserting(CHRFScore, min=0.5, note=_EXTRA)
 class RougeScore(ReferenceMetric):
     """ROUGE of ``response`` against ``reference``: the runs of words they share.
 
-    ``rouge_type`` is rouge1 to rouge4, the length of the runs, or rougeL (rougeLsum, line by line), the longest
-    sequence of words that both have in this order. ``mode`` is fmeasure, precision (of the response) or recall (of
-    the reference). Words are runs of letters and digits without case, in any script; ``use_stemmer=True`` stems those
-    in Latin letters as English ones (Lin, 2004; rouge-score). rougeL takes time in proportion to the product of the
-    lengths. Raises ``UnscoredError`` when neither text has a run of words so long.
+    Use it when you compare with published ROUGE figures, as for summaries. ``rouge_type`` is rouge1 to rouge4, the
+    length of the runs, or rougeL (rougeLsum, line by line), the longest sequence of words that both have in this order.
+    ``mode`` is fmeasure, precision (of the response) or recall (of the reference). Words are runs of letters and digits
+    without case, in any script; ``use_stemmer=True`` stems those in Latin letters as English ones (Lin, 2004;
+    rouge-score). rougeL takes time in proportion to the product of the lengths. :class:`UnscoredError` if neither text
+    has a run of words so long.
 
     >>> RougeScore().score(response="The pump needs two minutes.", reference="It needs two minutes.").value
     0.6666666666666665
     """
 
     name = "rouge_score"
-    blind_spots = "Synonyms and paraphrases, and what a negation or a number changes."
+    blind_spots = "Synonyms and paraphrases; what a negation or a number changes."
     helper = "assert_rouge"
     aliases = ("rouge",)
 

@@ -76,16 +76,16 @@ def _comparing(given: Metric | str | None) -> Metric | None:
 class ToolCallAccuracy(ToolCallMetric):
     """The mean share of right arguments over the calls of the reference, if the right tools were called; else 0.0.
 
-    Use it when you know which tools answer a question. ``match="exact"`` wants the same tools in the same order, "any
-    order" the same tools (``strict_order=False`` is another way to say so), "superset" those of the reference and
-    perhaps others, and "subset" no others; its score is the mean over the calls made, and 1.0 where none is. More than
-    ``max_calls`` calls are 0.0. But for "exact", calls of a name are paired so that the most arguments are right. Where
-    the wrong tools were called, no arguments are compared: by default one call too many makes it 0.0, and ToolCallF1
-    says how much is right. Of each pair, the share of the reference's arguments whose value is equal as JSON (1 is 1.0,
-    but not "1" or true); a call that should have none is right when it has none. Otherwise arguments that the reference
-    does not name count for nothing; ToolCallF1 counts them.
-    ``arg_comparison`` is a metric of ``response`` and ``reference``, or its name: it scores values that are not equal,
-    as texts. After Ragas' tool call accuracy.
+    Use it when you know which tools answer a question. ``match="exact"`` requires the same tools in the same order,
+    "any order" (or ``strict_order=False``) the same tools, "superset" those of the reference and perhaps others,
+    "subset" no others; its score is the mean over the calls made, and 1.0 without any. More than ``max_calls`` calls
+    score 0.0. With wrong tools no arguments are compared: by default one extra call is 0.0, while :class:`ToolCallF1`
+    says how much is right.
+
+    Except for "exact", calls of a name are paired so that the most arguments are right. A pair scores the share of the
+    reference's arguments whose value is equal as JSON (1 is 1.0, but not "1" or true); further arguments are ignored,
+    except that a call without arguments in the reference must have none. ``arg_comparison``, a metric of ``response``
+    and ``reference`` or its name, scores unequal values as texts. After Ragas' tool call accuracy.
 
     >>> call = {"name": "weather", "args": {"city": "Oslo", "days": 2}}
     >>> ToolCallAccuracy().score(
@@ -195,7 +195,8 @@ class ToolCallAccuracy(ToolCallMetric):
 class ToolCallF1(ToolCallMetric):
     """The F1 of the calls made against those of the reference, in any order, each as often as it was made.
 
-    Two calls are the same if the tool is and all arguments are equal as JSON (1 is 1.0, but not "1" or true).
+    Use it when some of an agent's calls are right, and you want to know how many. Calls are equal if the tool is and
+    all arguments are equal as JSON (1 is 1.0, but not "1" or true).
 
     >>> ToolCallF1().score(
     ...     tool_calls=[{"name": "stop"}, {"name": "stop"}], reference_tool_calls=[{"name": "stop"}]

@@ -50,7 +50,7 @@ CAUSES: Mapping[Cause, str] = {
     "judge": "The judge decided otherwise",
     "altered": "A quotation was altered",
     "retrieval": "A passage is no longer retrieved",
-    "answer": "The answer is not borne out",
+    "answer": "The answer is not supported",
     "interplay": "Answer and passages fail together alone",
     "chance": "The set shows no drop beyond chance",
 }

@@ -148,7 +148,7 @@ def by_claims(said: int, wanted: int, supports: Callable[[bool, str], Row]) -> S
 
 
 def comparing(said: Row, wanted: Row) -> ScriptedJudge:
-    """Return a judge by which these claims of the response, and these of the reference, are borne out."""
+    """Return a judge by which these claims of the response, and these of the reference, are supported."""
 
     def supports(is_said: bool, prompt: str) -> Row:
         assert ("The reference." in prompt) == is_said
@@ -190,7 +190,7 @@ def test_verdicts_quote_the_other_text() -> None:
         (None, True, True, (), 'Reason 1. (response: "Moths fly.")'),
         (None, False, False, (), "Reason 2."),
     ]
-    assert result.reason == "1 of 1 claims of the response, 1 of 2 claims of the reference borne out"
+    assert result.reason == "1 of 1 claims of the response, 1 of 2 claims of the reference supported"
 
 
 def table(correct: Row, said: Sequence[Row], wanted: Sequence[Row]) -> ScriptedJudge:

@@ -114,7 +114,7 @@ def test_causes_come_with_examples_groups_and_owners() -> None:
     view = compared(before, after, owners="retrieval = @ana\nanswer = @raj")
     assert [(CAUSES[cause.cause], cause.number, cause.owner) for cause in view.causes] == [
         ("A passage is no longer retrieved", 3, "@ana"),
-        ("The answer is not borne out", 1, "@bo"),
+        ("The answer is not supported", 1, "@bo"),
         ("There is no score", 2, ""),
     ]
     first = view.causes[0]

@@ -162,20 +162,18 @@ def rag_calibrated(
 ) -> Calibration:
     """Assert that a judge's scores agree with human labels, by Cohen's kappa of at least ``min_kappa``.
 
-    ``labels`` are labelled answers, a file (relative to ``base``, by default the current folder) or a list of rows:
-    each has a ``label``, 1 for a good answer and 0 for a bad one, or a number on ``label_scale`` that is good from
-    ``good_from`` on (by default its middle), and may name its source in ``group`` or ``cluster``; ``columns`` is as in
-    :func:`~pytest_ragmetrics.evaluate`. An answer passes the judge at ``threshold``; without one the figures are the
-    cross-validated ones of the threshold that suits the labels best. The lower end of kappa's interval decides, so that
-    few labels prove little: a very good judge takes about 50 to reach 0.6, a good one 100 or more; ``by="estimate"``
-    takes the estimate. Answers with nothing to check are left out and counted beside the others, unless
-    ``vacuous="count"``. Stored replies say what the judge once was: how old they are is in the text and in
-    ``reply_days``, and ``fresh=True`` asks anew, once a run, but not in replay nor in batches.
+    ``labels`` is a file (relative to ``base``, by default the current folder) or a list of rows: each has a ``label``,
+    1 for a good answer and 0 for a bad one, or a number on ``label_scale`` that is good from ``good_from`` on (by
+    default its middle), and may have a ``group`` or ``cluster``; ``columns`` is as in :func:`evaluate`. An answer
+    passes the judge at ``threshold``; without one the figures are cross-validated at the threshold that fits the labels
+    best. The lower end of kappa's interval decides: a very good judge takes about 50 labels to reach 0.6, a good one
+    100 or more; ``by="estimate"`` takes the estimate. Answers with nothing to check are left out, unless
+    ``vacuous="count"``. The age of stored replies is in the text and in ``reply_days``; ``fresh=True`` asks anew once a
+    run, but not in replay nor batches.
 
-    Returns the calibration, which :meth:`Evaluation.corrected_mean` takes. Raises ``AssertionError`` with the figures
-    and the worst disagreements, also if a labelled row has no score, unless ``skip_unscored=True`` leaves such rows
-    out; otherwise as :func:`calibrate`. It never skips. The scores are those of the labelled answers: they are in no
-    figure of the application, and the report of the run counts them apart.
+    Returns the calibration, for :meth:`Evaluation.corrected_mean`. Raises ``AssertionError`` with the figures and the
+    worst disagreements, also for a row without a score, unless ``skip_unscored=True``; otherwise as :func:`calibrate`.
+    It never skips. The report of the run counts these scores apart from the application's.
 
     >>> rows = [{"response": "Moss.", "contexts": ["Moss grows here."], "label": 1},
     ...         {"response": "Sand and gravel.", "contexts": ["Moss grows here."], "label": 0}] * 2

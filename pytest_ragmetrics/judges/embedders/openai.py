@@ -50,10 +50,9 @@ class _TooManyTextsError(JudgeError):
 class OpenAIEmbedder(Embedder):
     """A model behind the OpenAI API; ``base_url`` names another server that speaks it.
 
-    ``api_key`` and ``base_url`` default to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``; the key is needed when the
-    first request is made. A key that changes may be a function, also an asynchronous one, which is asked before each
-    attempt. Texts that metrics ask for within a few milliseconds of one another share a request. Ask it
-    from one event loop, and :meth:`aclose` it there.
+    ``api_key`` and ``base_url`` default to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``; ``api_key`` is as in
+    :class:`OpenAIJudge`. Texts requested within a few milliseconds share a request. Use it in one event loop, and
+    ``aclose`` it there.
 
     >>> OpenAIEmbedder("text-embedding-3-small").name
     'openai:text-embedding-3-small'

@@ -41,9 +41,8 @@ _LEAST = (
 class AnthropicJudge(ApiJudge[frozenset[str]]):
     """A model behind the Anthropic API, made to answer in the form of the schema by a tool it must call.
 
-    ``api_key`` and ``base_url`` default to ``ANTHROPIC_API_KEY`` and ``ANTHROPIC_BASE_URL``; the key is needed when
-    the first request is made. A function as the key, and ``parameters``, are as in
-    :class:`~pytest_ragmetrics.judges.providers.openai.OpenAIJudge`.
+    ``api_key`` and ``base_url`` default to ``ANTHROPIC_API_KEY`` and ``ANTHROPIC_BASE_URL``; otherwise as
+    :class:`OpenAIJudge`.
 
     >>> AnthropicJudge("claude-haiku-5-5").name
     'anthropic:claude-haiku-5-5'

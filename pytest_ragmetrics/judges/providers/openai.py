@@ -83,13 +83,11 @@ class OpenAICapabilities:
 class OpenAIJudge(ApiJudge[OpenAICapabilities]):
     """A model behind the OpenAI API; ``base_url`` names another server that speaks it.
 
-    ``api_key`` and ``base_url`` default to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``; the key is needed when the
-    first request is made, so that recorded replies can be replayed without. A key that changes, as one of Azure's
-    identity, may be a function, also an asynchronous one, which is asked before each attempt. ``parameters`` are the
-    sampling parameters, by default a temperature of 0, and 1 for further samples of one request. Those that the model
-    refuses are left out. Among them may be a ``service_tier``, alone or with others: with ``"flex"`` an attempt may
-    take 15 minutes, and a request for which there is no capacity is asked in the ordinary tier in the end. Ask it from
-    one event loop, and :meth:`aclose` it there.
+    ``api_key`` and ``base_url`` default to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``. The key is needed for the first
+    request, not for replayed ones; it may be a function, also an asynchronous one, called before each attempt.
+    ``parameters`` are the sampling parameters, by default a temperature of 0, and 1 for further samples of one request;
+    those that the model refuses are left out. With ``{"service_tier": "flex"}`` an attempt may take 15 minutes, and a
+    request without capacity ends in the ordinary tier. Use it in one event loop, and ``aclose`` it there.
 
     >>> OpenAIJudge("gpt-5.4-mini").name
     'openai:gpt-5.4-mini'

@@ -44,14 +44,14 @@ _JSON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[\"/\\nrt])")
 def align(span: str, contexts: object, *, casefold: bool = True, matching: Matching = "editorial") -> Verdict:
     """Decide whether a quotation is in one of the contexts, and where.
 
-    ``contexts`` is a text, a document, or a list of them. ``verbatim`` matching overlooks case, typography and layout;
-    ``editorial`` matching also what honest quoting may change: punctuation that changes no word and no number, ellipses
-    and brackets, brackets that put a noun for a pronoun or change the form of a word among them, and a passage that
-    runs over adjoining chunks. Left out may be all but listed words that negate or reverse ("refused to"), hedges
-    beside what is kept ("may", "half of") and sentences that deny it ("That is a lie."). Where the source ends a
-    sentence or a block (a paragraph, an item, a cell, a heading), the span must have a mark or a line break. Contexts
-    are one text where they share 20 characters; they are chunks of one document where one follows the other, the first
-    stops in mid-sentence and the next goes on with it. Raises ``ValueError`` for any other ``matching``.
+    ``contexts`` is a text, a document, or a list of them. ``verbatim`` matching ignores case, typography and layout;
+    ``editorial`` also what honest quoting may change: punctuation that changes no word and no number, ellipses and
+    brackets (also a noun for a pronoun, or another form of a word), and a passage that runs over adjoining chunks.
+    Words may be left out, but not listed ones that negate or reverse ("refused to"), hedges beside what is kept ("may",
+    "half of") and sentences that deny it ("That is a lie."). Where the source ends a sentence or a block (a paragraph,
+    an item, a cell, a heading), the span must have a mark or a line break. Contexts are one text if they share 20
+    characters; they are chunks of one document if the first stops in mid-sentence and the next continues it. Raises
+    ``ValueError`` for any other ``matching``.
 
     >>> verdict = align("the tide [\u2026] turned at noon", ["We saw that the tide had, at last, turned at noon."])
     >>> verdict.ok, verdict.reason
